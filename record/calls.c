@@ -13,6 +13,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -316,6 +317,9 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 		__atomic_store_n(&t->v->instr, t->v->instr + CALL_CYCLES, __ATOMIC_RELEASE);
 	memcpy(in_call[t - user.thread].arg, arg, sizeof(in_call[0].arg));
 	switch (number) {
+	case SYS_munmap:
+		notes_unmaps(arg[0], arg[1]);
+		return;
 	case SYS_exit_group:
 		user_finish(NULL);
 		cpus_leave(t);
@@ -380,6 +384,10 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result)
 		look_at_memory(number, arg, (uint64_t)result);
 	if (number == SYS_mmap && result > 0 && arg[3] & (MAP_FLAG_ANON | MAP_FLAG_SHARED)) {
 		notes_region((uint64_t)result, arg[1], arg[3] & MAP_FLAG_SHARED);
+	} else if (number == SYS_mmap && result > 0 && arg[2] & PROT_EXEC) {
+		notes_code((uint64_t)result, arg[1]);
+	} else if (number == SYS_brk && result > 0) {
+		notes_break((uint64_t)result);
 	} else if (number == SYS_clone && result > 0 && arg[0] & CLONE_FLAG_THREAD) {
 		notes_stack((pid_t)result, arg[1]);
 	}

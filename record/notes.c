@@ -7,13 +7,16 @@
  * holds the lock, so that the child's copy is whole.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "maps.h"
 #include "user.h"
 
 #define REGIONS 16384u
 #define STACKS	USER_THREADS
 #define FRAMES	1024u
+#define FILES	1024u
 
 struct region {
 	uint64_t at, size;
@@ -37,12 +40,22 @@ struct frame {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region region[REGIONS];
 static uint64_t nr_regions; /* since the start; the last REGIONS are kept */
+static struct region heap;  /* which brk() moves the end of */
 static struct stack stack[STACKS];
 static uint32_t nr_stacks;
 static struct frame frame[FRAMES];
 static uint32_t nr_frames;
 static struct named named[STACKS];
 static uint32_t nr_named;
+/* Code of files; parts of files that are not mapped any more, and which call unmapped them. */
+static struct region code[FILES];
+static uint32_t nr_code;
+static struct gone {
+	uint64_t low, high, offset;
+	char *path;
+	uint32_t call;
+} gone[FILES];
+static uint32_t nr_gone, nr_calls;
 
 void notes_thread(const struct user_thread *t)
 {
@@ -59,11 +72,58 @@ void notes_region(uint64_t at, uint64_t size, bool shared)
 	pthread_mutex_unlock(&lock);
 }
 
+void notes_break(uint64_t at)
+{
+	pthread_mutex_lock(&lock);
+	if (!heap.at)
+		heap.at = at;
+	if (at > heap.at + heap.size)
+		heap.size = at - heap.at;
+	pthread_mutex_unlock(&lock);
+}
+
 void notes_stack(pid_t tid, uint64_t pointer)
 {
 	pthread_mutex_lock(&lock);
 	if (nr_stacks < STACKS)
 		stack[nr_stacks++] = (struct stack){ pointer, tid };
+	pthread_mutex_unlock(&lock);
+}
+
+void notes_code(uint64_t at, uint64_t size)
+{
+	pthread_mutex_lock(&lock);
+	if (nr_code < FILES)
+		code[nr_code++] = (struct region){ at, size, false };
+	pthread_mutex_unlock(&lock);
+}
+
+static void note_gone(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *arg)
+{
+	const struct region *r = arg;
+
+	if (nr_gone < FILES && low < r->at + r->size && r->at < high)
+		gone[nr_gone++] = (struct gone){ low, high, offset, strdup(path), nr_calls };
+}
+
+void notes_unmaps(uint64_t at, uint64_t size)
+{
+	struct region r = { at, size, false };
+	bool has_code = false;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < nr_code;) {
+		if (code[i].at < at + size && at < code[i].at + code[i].size) {
+			has_code = true;
+			code[i] = code[--nr_code];
+		} else {
+			i++;
+		}
+	}
+	if (has_code) {
+		maps_read(note_gone, &r);
+		nr_calls++;
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -100,7 +160,7 @@ void notes_after_fork(bool in_child)
 void notes_json(json_t *into)
 {
 	json_t *regions = json_array(), *stacks = json_array(), *threads = json_array();
-	json_t *frames = json_array();
+	json_t *frames = json_array(), *files = json_array();
 
 	pthread_mutex_lock(&lock);
 	for (uint64_t i = nr_regions > REGIONS ? nr_regions - REGIONS : 0; i < nr_regions; i++) {
@@ -109,6 +169,8 @@ void notes_json(json_t *into)
 		json_array_append_new(regions, json_pack("[I, I, b]", (json_int_t)r->at,
 							 (json_int_t)r->size, (int)r->shared));
 	}
+	json_object_set_new(into, "heap",
+			    json_pack("[I, I]", (json_int_t)heap.at, (json_int_t)heap.size));
 	for (uint32_t i = 0; i < nr_stacks; i++)
 		json_array_append_new(
 			stacks, json_pack("[i, I]", stack[i].tid, (json_int_t)stack[i].pointer));
@@ -120,7 +182,14 @@ void notes_json(json_t *into)
 	for (uint32_t i = 0; i < nr_named; i++)
 		json_array_append_new(threads, json_pack("[i, i, i]", (int)named[i].number,
 							 named[i].tid, (int)named[i].cpu));
+	for (uint32_t i = 0; i < nr_gone; i++)
+		if (gone[i].path)
+			json_array_append_new(
+				files, json_pack("[i, I, I, I, s]", (int)gone[i].call,
+						 (json_int_t)gone[i].low, (json_int_t)gone[i].high,
+						 (json_int_t)gone[i].offset, gone[i].path));
 	pthread_mutex_unlock(&lock);
+	json_object_set_new(into, "gone", files);
 	json_object_set_new(into, "regions", regions);
 	json_object_set_new(into, "stacks", stacks);
 	json_object_set_new(into, "frames", frames);

@@ -132,6 +132,10 @@ void notes_thread(const struct user_thread *t);
 
 /* A mapping; the stack pointer with which a thread begins. */
 void notes_region(uint64_t at, uint64_t size, bool shared);
+void notes_break(uint64_t at); /* the end of the memory that brk() gives, now */
+/* Code of a file that has been mapped; memory that will be unmapped: what files it has is kept. */
+void notes_code(uint64_t at, uint64_t size);
+void notes_unmaps(uint64_t at, uint64_t size);
 void notes_stack(pid_t tid, uint64_t pointer);
 /* The frames of a thread, the innermost first: each ends where the next one's sp is. */
 void notes_frames(const struct protocol_frame *frame, uint32_t n);

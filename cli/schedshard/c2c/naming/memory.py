@@ -39,10 +39,14 @@ class Memory:
         self._programs = [int(program) for _, program, _, _ in meta["images"]]
         maps: dict[int, list[Sequence[Any]]] = {}
         code: dict[int, list[Sequence[Any]]] = {}
+        gone: dict[int, list[Sequence[Any]]] = {}
         for each in meta["processes"]:
             maps.setdefault(int(each["program"]), []).extend(each["maps"])
             code.setdefault(int(each["program"]), []).extend(each.get("code", ()))
-        self._modules = {program: Modules(maps[program], code[program]) for program in maps}
+            gone.setdefault(int(each["program"]), []).extend(each.get("gone", ()))
+        self._modules = {
+            program: Modules(maps[program], code[program], gone[program]) for program in maps
+        }
         self._none = Modules(())
         self._objects: dict[int, Objects] = {}
 

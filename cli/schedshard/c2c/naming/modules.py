@@ -143,7 +143,13 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
 class Modules:
     """All files of the process."""
 
-    def __init__(self, maps: Iterable[Sequence[Any]], code: Iterable[Sequence[Any]] = ()) -> None:
+    def __init__(
+        self,
+        maps: Iterable[Sequence[Any]],
+        code: Iterable[Sequence[Any]] = (),
+        gone: Iterable[Sequence[Any]] = (),
+    ) -> None:
+        """``gone``: the same as ``maps``, before each the number of the call that unmapped it."""
         self.modules: list[Module] = []
         self._runtime: str | None = None
         self._made = sorted(Named(int(at), int(size), str(name)) for at, size, name in code)
@@ -181,6 +187,20 @@ class Modules:
         return found.name if found is not None else None
 
     def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
+        # What was there last counts.
+        for (_, path), (low, offset) in reversed(self._gone(gone).items()):
+            module = _load(Path(path), low, offset)
+            if module is not None:
+                self.modules.append(module)
+
+    def _gone(self, gone: Iterable[Sequence[Any]]) -> dict[tuple[int, str], tuple[int, int]]:
+        """The first address, and what is there, of each file that a call unmapped."""
+        first: dict[tuple[int, str], tuple[int, int]] = {}
+        for call, low, _, offset, path in gone:
+            key = int(call), str(path).removesuffix(" (deleted)")
+            if key not in first or int(low) < first[key][0]:
+                first[key] = (int(low), int(offset))
+        return first
         """Functions and source lines of places in the code; inlined ones first."""
         by_module: dict[int, set[int]] = {}
         found: dict[int, tuple[Frame, ...]] = {}

@@ -97,6 +97,7 @@ class Objects:
         frames = {pc - 1 for found in self._sites.values() for pc in found}
         self._frames = modules.frames(frames)
         self._regions = [tuple(region) for region in meta["regions"]]
+        self._break = tuple(meta.get("heap", (0, 0)))  # where brk() gives memory, and how much
         numbers = {tid: number for number, tid, _ in meta["threads"]}
         self._stacks = [(pointer, numbers.get(tid)) for tid, pointer in meta["stacks"]]
         self._callers = [Caller(*each) for each in meta.get("frames", ())]
@@ -345,8 +346,8 @@ class Objects:
             name, "heap", chosen.at, chosen.size, typed.name if typed is not None else "",
             _fields_of_heap(typed, chosen), element, frames, len(found) - 1,
             whole=typed.whole if typed is not None else _no_whole,
-            alignment=max(chosen.alignment, _MALLOC),
             row=typed.row if typed is not None else _no_whole,
+            alignment=max(chosen.alignment, _MALLOC),
         )  # fmt: skip
 
     def site_frames(self, site: int) -> tuple[Frame, ...]:
@@ -419,8 +420,8 @@ class Objects:
             typed.element if typed is not None else None,
             foreign=module.of_system,
             whole=typed.whole if typed is not None else _no_whole,
-            alignment=typed.alignment if typed is not None else None,
             row=typed.row if typed is not None else _no_whole,
+            alignment=typed.alignment if typed is not None else None,
         )  # fmt: skip
 
     def _type_of(self, module: Module, start: int) -> Typed | None:
@@ -439,6 +440,10 @@ class Objects:
                 return self._used_at(kind, address) or Thing(
                     f"{kind} at {at:#x}", "mapped", at, size
                 )
+        at, size = self._break
+        if at <= address < at + size:
+            heap = "program's heap"
+            return self._used_at(heap, address) or Thing(heap, "mapped", at, size, area=True)
         return None
 
     def _used_at(self, area: str, address: int) -> Thing | None:
