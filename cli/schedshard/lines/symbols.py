@@ -16,7 +16,7 @@ _OF_LIBRARIES = re.compile(
     r"<*(std|core|alloc|hashbrown|__gnu_cxx)::.*|(runtime|sync|internal)[./].*"
 )
 _PATHS_OF_LIBRARIES = re.compile(
-    r"(/usr/|/rustc/).*|.*/(\.cargo/(registry|git)|rustlib/src|go/pkg/mod|include/c\+\+)/.*"
+    r"(/usr/|/rustc/|\./).*|.*/(\.cargo/(registry|git)|rustlib/src|go/pkg/mod|include/c\+\+)/.*"
 )
 
 
@@ -46,9 +46,9 @@ class Frame:
 def _source(text: str) -> str:
     """file:line relative to the project, '?' when the debug information has none."""
     text = text.split(" (discriminator", 1)[0]
-    if text.startswith("??"):
-        return "?"
     name, _, line = text.rpartition(":")
+    if text.startswith("??") or not name:
+        return "?"
     path = Path(name)
     try:
         # The compiler recorded the path from the build directory: it need not exist here.

@@ -3,15 +3,17 @@
 
 Names come from the symbols and the debug information of the file itself. If it has no debug
 information, they also come from the separate file that distributions put into /usr/lib/debug under
-the build id.
+the build id, or from the one that a stripped file names.
 """
 
+import os
 import shutil
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
@@ -89,6 +91,29 @@ def _build_id(elf: ELFFile) -> str | None:
     return None
 
 
+def _separate(elf: ELFFile, path: Path) -> Path | None:
+    """The file with a stripped one's debug information: by its build id, or by its link."""
+    build = _build_id(elf)
+    if build:
+        found = DEBUG_ROOT / build[:2] / f"{build[2:]}.debug"
+        if found.is_file():
+            return found
+    link = elf.get_section_by_name(".gnu_debuglink")
+    if link is None:
+        return None
+    name, _, rest = link.data().partition(b"\0")
+    sum_of_bytes = int.from_bytes(rest[-4:], "little")
+    if not name or b"/" in name:
+        return None
+    folder = path.parent
+    above = DEBUG_ROOT.parent
+    for each in (folder, folder / ".debug", above / folder.relative_to(folder.anchor)):
+        found = each / os.fsdecode(name)
+        if found.is_file() and crc32(found.read_bytes()) == sum_of_bytes:
+            return found
+    return None
+
+
 def _read_symbols(elf: ELFFile, module: Module) -> None:
     for name in (".symtab", ".dynsym"):
         for entry in elf_symbols(elf, name):
@@ -126,11 +151,10 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
             if elf.has_dwarf_info(strict=True):
                 module.debug = path
                 return module
-            build = _build_id(elf)
+            separate = _separate(elf, path)
     except (OSError, ELFError, DWARFError, IndexError):
         return None
-    separate = DEBUG_ROOT / build[:2] / f"{build[2:]}.debug" if build else None
-    if separate is not None and separate.is_file():
+    if separate is not None:
         module.debug = separate
         try:
             with separate.open("rb") as file:
@@ -163,6 +187,20 @@ class Modules:
             if module is not None:
                 self.modules.append(module)
         self.modules.sort(key=lambda module: module.low)
+        # What was there last counts.
+        for (_, path), (low, offset) in reversed(self._gone(gone).items()):
+            module = _load(Path(path), low, offset)
+            if module is not None:
+                self.modules.append(module)
+
+    def _gone(self, gone: Iterable[Sequence[Any]]) -> dict[tuple[int, str], tuple[int, int]]:
+        """The first address, and what is there, of each file that a call unmapped."""
+        first: dict[tuple[int, str], tuple[int, int]] = {}
+        for call, low, _, offset, path in gone:
+            key = int(call), str(path).removesuffix(" (deleted)")
+            if key not in first or int(low) < first[key][0]:
+                first[key] = (int(low), int(offset))
+        return first
 
     def at(self, address: int) -> Module | None:
         """The file that an address belongs to."""
@@ -187,20 +225,6 @@ class Modules:
         return found.name if found is not None else None
 
     def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
-        # What was there last counts.
-        for (_, path), (low, offset) in reversed(self._gone(gone).items()):
-            module = _load(Path(path), low, offset)
-            if module is not None:
-                self.modules.append(module)
-
-    def _gone(self, gone: Iterable[Sequence[Any]]) -> dict[tuple[int, str], tuple[int, int]]:
-        """The first address, and what is there, of each file that a call unmapped."""
-        first: dict[tuple[int, str], tuple[int, int]] = {}
-        for call, low, _, offset, path in gone:
-            key = int(call), str(path).removesuffix(" (deleted)")
-            if key not in first or int(low) < first[key][0]:
-                first[key] = (int(low), int(offset))
-        return first
         """Functions and source lines of places in the code; inlined ones first."""
         by_module: dict[int, set[int]] = {}
         found: dict[int, tuple[Frame, ...]] = {}
