@@ -141,11 +141,11 @@ static __attribute__((noinline)) uint32_t new_place(uint64_t pc, const char *slo
 							   __ATOMIC_RELAXED));
 	if (is != key) {
 		__atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+		pcs[0] = pc; /* all that is known without an unwinder */
 		for (uint32_t i = 0; i < n; i++)
 			pcs[i] = frame[i].pc;
-		if (n)
-			preload_tell(PROTOCOL_SITE, number_of(place), (uint64_t)(uintptr_t)pcs, n,
-				     0, 0);
+		preload_tell(PROTOCOL_SITE, number_of(place), (uint64_t)(uintptr_t)pcs, n ? n : 1,
+			     0, 0);
 	}
 	return number_of(place);
 }

@@ -9,7 +9,6 @@
 /* This file defines both names of mmap(); the compiler must not make one of them the other. */
 #undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,12 +93,16 @@ static void find_all(void)
 __attribute__((constructor)) static void begin(void)
 {
 	static volatile uint64_t word = 0x5c4ed5ca9d000000ull;
+	int (*backtrace)(void **, int);
 	void *frames[4];
 
 	find_all();
 	inside = true;
 	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
-	backtrace(frames, 4); /* loads the libraries that it needs */
+	/* It loads the libraries that it needs. Not every C library has it. */
+	backtrace = dlsym(RTLD_DEFAULT, "backtrace");
+	if (backtrace)
+		backtrace(frames, 4);
 	preload_find_unwinder();
 	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	inside = false;
