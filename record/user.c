@@ -79,11 +79,25 @@ void user_note_own(void)
 	maps_read(note_own, NULL);
 }
 
+/* A file's name, or its bytes if they are no text that JSON can have. */
+static json_t *path_json(const char *path)
+{
+	json_t *found = json_string(path);
+
+	if (found || !path)
+		return found;
+	found = json_array();
+	for (; *path; path++)
+		json_array_append_new(found, json_integer((unsigned char)*path));
+	return found;
+}
+
 static void add_map(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *maps)
 {
 	if (!is_own(low, high))
-		json_array_append_new(maps, json_pack("[I, I, I, s]", (json_int_t)low,
-						      (json_int_t)high, (json_int_t)offset, path));
+		json_array_append_new(maps,
+				      json_pack("[I, I, I, o]", (json_int_t)low, (json_int_t)high,
+						(json_int_t)offset, path_json(path)));
 }
 
 /* The program's mapped files. */
@@ -98,10 +112,10 @@ static json_t *maps_json(void)
 static void write_meta(const char *why)
 {
 	const struct shared_image *i = &shared->image[user.image];
-	json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:s?, s:b, s:o}", "format",
+	json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:o?, s:b, s:o}", "format",
 				"schedshard/record-image/1", "image", (int)user.image, "program",
-				(int)i->program, "pid", (int)i->pid, "path", user.path, "readable",
-				(int)user.readable, "maps", maps_json());
+				(int)i->program, "pid", (int)i->pid, "path", path_json(user.path),
+				"readable", (int)user.readable, "maps", maps_json());
 	char path[4096];
 
 	if (why)

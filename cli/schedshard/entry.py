@@ -59,6 +59,13 @@ def _drop_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _have_streams() -> None:
+    """Standard streams that were closed lead nowhere, for us; a program finds them closed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def terminated(number: int, frame: object) -> None:
     """Handle SIGTERM."""
     raise Terminated
@@ -89,6 +96,7 @@ def _all_verbs() -> click.Command:
 
 def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -> int:
     """Run the command line, all of it or ``verbs``; returns the exit status and never raises."""
+    _have_streams()
     try:
         verbs = verbs or _all_verbs()
         asked = os.environ.get(COMPLETE)

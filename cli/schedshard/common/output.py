@@ -49,10 +49,11 @@ def write_atomic(path: Path, data: str | bytes) -> None:
     """Write through a temporary file in the same directory and rename it over the target.
 
     A reader sees the old file or the new one; after an error or a kill the old one stays. Devices,
-    pipes and links are written to.
+    pipes and links are written to. Bytes of a file's name that are no text are written as JSON has
+    them.
     """
     check_writable(path)
-    raw = data.encode("utf-8") if isinstance(data, str) else data
+    raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
     with telling(f"cannot write {path}"):
         if _stays(path):
             with path.open("wb") as file:

@@ -53,7 +53,7 @@ def _source(text: str) -> str:
     try:
         # The compiler recorded the path from the build directory: it need not exist here.
         return f"{Path(path).resolve().relative_to(ROOT)}:{line}"
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # the latter: the folder at hand was removed
         return f"{path.name}:{line}"
 
 

@@ -184,6 +184,9 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
         if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
     ]
     for process in told["processes"]:
+        for part in process["maps"]:
+            # Bytes of a name that is not text.
+            part[3] = part[3] if isinstance(part[3], str) else os.fsdecode(bytes(part[3]))
         process["code"] = perf_map(int(process["pid"]), began)
     raw = dict(read_json(result, "what the recorder wrote")) if result.is_file() else {}
     name = signal.Signals(-code).name if code < 0 else None

@@ -11,11 +11,12 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from schedshard.common.errors import UserError, os_reason, telling
+from schedshard.common.errors import UserError, os_reason, printable, telling
 from schedshard.common.paths import INSTALLED, ROOT, typed
 
 EMULATOR = "qemu-x86_64"
 _X86_64 = "EM_X86_64"
+_LONGEST = 200  # letters of a command that a report shows
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,11 @@ class Program:
 
     @property
     def words(self) -> str:
-        """The command as the user typed it."""
-        return " ".join((self.path.name, *self.argv[1:]))
+        """The command as the user typed it, in one line; of a long one the begin."""
+        all_words = " ".join((self.path.name, *self.argv[1:]))
+        if len(all_words) > _LONGEST:
+            all_words = f"{all_words[:_LONGEST]}... ({len(self.argv) - 1:,} arguments)"
+        return printable(" ".join(all_words.split()))
 
 
 def find_program(argv: Sequence[str]) -> Program:

@@ -113,6 +113,14 @@ def _place(line: Line, frames: Mapping[int, tuple[Frame, ...]], root: Path) -> A
     return None
 
 
+def _folder() -> Path:
+    """The one at hand; somebody may have removed it."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.devnull)
+
+
 def runs_of(
     lines: Sequence[Line],
     raws: Sequence[Mapping[str, Any]],
@@ -122,7 +130,7 @@ def runs_of(
     operations: int,
 ) -> list[dict[str, Any]]:
     """What ``raws``, runs of one program at the same addresses, cost by ``lines`` and in all."""
-    root = Path.cwd()
+    root = _folder()
     known = [
         (
             line["address"],

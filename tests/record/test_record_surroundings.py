@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record: names, streams, folders and C libraries that few programs have."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from recording import MACHINE, PROGRAMS, needs
+
+from schedshard.c2c.program.program import Program
+from schedshard.common.paths import ROOT
+
+pytestmark = needs(PROGRAMS / "record-known")
+
+# What the standard streams are is written to a file; a heap object has a place.
+PROGRAM = r"""
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static unsigned long *words;
+static void *work(void *me)
+{
+	for (int i = 0; i < 200; i++)
+		__atomic_fetch_add(&words[(long)me], 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	int open[3] = { read(0, NULL, 0) == 0, write(1, "", 0) == 0, write(2, "", 0) == 0 };
+	FILE *out = fopen(argv[1], "a");
+	pthread_t t[2];
+
+	words = calloc(2, sizeof(*words));
+	for (long i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, work, (void *)i);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	fprintf(out, "%d%d%d\n", open[0], open[1], open[2]);
+	fclose(out);
+	return 7;
+}
+"""
+
+
+def compiled(folder: Path, name: str = "p", compiler: str = "gcc") -> Path:
+    (folder / "p.c").write_text(PROGRAM, encoding="utf-8")
+    words = [compiler, "-g", "-O1", "-pthread", "p.c", "-o", name]
+    subprocess.run(words, check=True, cwd=folder)
+    return folder / name
+
+
+def record(folder: Path, words: str) -> subprocess.CompletedProcess[bytes]:
+    """Record in a shell: ``words`` are the program's, with redirections."""
+    own = [
+        sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE,
+        "--no-advice", "--uncertainty", "0", "--out", str(folder / "out.json"), "--",
+    ]  # fmt: skip
+    (folder / "here").mkdir(exist_ok=True)
+    return subprocess.run(
+        ["sh", "-c", f"{shlex.join(own)} {words}"],
+        cwd=folder / "here",
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+    )
+
+
+def test_closed_streams_stay_closed(tmp_path: Path) -> None:
+    """Without standard output an internal error took the program's status."""
+    program, out = compiled(tmp_path), tmp_path / "out"
+    for closed in ("<&- >&- 2>&-", ">&- </dev/null"):
+        assert record(tmp_path, f"{program} {out} {closed}").returncode == 7
+        assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"]
+    assert out.read_text(encoding="utf-8") == "000\n101\n"
+
+
+def test_a_folder_that_was_removed(tmp_path: Path) -> None:
+    program = compiled(tmp_path)
+    words = f"-c 'rmdir ../here; exec {program} {tmp_path}/out'"
+    done = record(tmp_path, f"/bin/sh {words}")
+    assert done.returncode == 7, done.stderr
+    done = record(tmp_path, f"{program} {tmp_path}/out; status=$?; exit $status")
+    assert done.returncode == 7, done.stderr
+
+
+def test_a_program_whose_name_is_no_text(tmp_path: Path) -> None:
+    """Nothing was written of it, and its status was lost."""
+    program = os.fsencode(compiled(tmp_path).rename(tmp_path / os.fsdecode(b"p\xff q")))
+    done = record(tmp_path, shlex.quote(os.fsdecode(program)) + f" {tmp_path}/out")
+    assert done.returncode == 7, done.stderr
+    variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]
+    named = {line["object"] for line in variant["lines"]}
+    assert any(name.startswith("heap: main (p.c:") for name in named), named
+
+
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="needs musl-gcc")
+def test_another_c_library_needs_no_backtrace(tmp_path: Path) -> None:
+    """The program did not start. Without an unwinder the place of an allocation is known."""
+    done = record(tmp_path, f"{compiled(tmp_path, compiler='musl-gcc')} {tmp_path}/out")
+    assert done.returncode == 7, done.stderr
+    variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]
+    named = {line["object"] for line in variant["lines"]}
+    assert any(name.startswith("heap: main (p.c:") for name in named), named
+
+
+def test_a_long_command_is_cut_in_a_report() -> None:
+    def words(*arguments: str) -> str:
+        return Program(Path("/bin/p"), ("p", *arguments), True, True, True).words
+
+    assert words("a\nb", "c", "\x1b[31m") == r"p a b c \x1b[31m"
+    assert len(words(*["x"] * 5000)) < 250
+    assert words(*["x"] * 5000).endswith("... (5,000 arguments)")
