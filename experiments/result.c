@@ -41,13 +41,13 @@ static json_t *access_json(const struct run *run, const struct stats *s, uint32_
 	char pc[20];
 
 	snprintf(pc, sizeof(pc), "0x%llx", (unsigned long long)stats_place(s, i)->pc);
-	return json_pack("{s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}", "offset",
-			 r->offset, "size", r->size, "kind", kind[r->kind], "pc", pc, "records",
-			 (json_int_t)r->records, "loads", (json_int_t)r->loads, "stores",
-			 (json_int_t)r->stores, "hitm_remote", (json_int_t)r->hitm_remote,
-			 "hitm_local", (json_int_t)r->hitm_local, "avg_load_cycles",
-			 cycles(run, r->load_time, r->loads), "max_load_cycles",
-			 cycles(run, r->load_max, 1), "cpus", (int)hot_lines_cpus(s, i));
+	return json_pack(
+		"{s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}", "offset", r->offset,
+		"size", r->size, "kind", kind[r->kind], "pc", pc, "records", (json_int_t)r->records,
+		"loads", (json_int_t)r->loads, "stores", (json_int_t)r->stores, "hitm_remote",
+		(json_int_t)r->hitm_remote, "hitm_local", (json_int_t)r->hitm_local,
+		"avg_load_cycles", r->kind == ACCESS_STORE ? 0 : cycles(run, r->time, r->loads),
+		"max_load_cycles", cycles(run, r->load_max, 1), "cpus", (int)hot_lines_cpus(s, i));
 }
 
 static json_t *line_json(const struct run *run, const struct stats *s, const struct hot_line *h,

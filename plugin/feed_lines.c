@@ -262,6 +262,15 @@ static int by_heat(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
+/* Those that are reported: a line of stores may have cost much without a HITM. */
+static int by_time(const void *a, const void *b)
+{
+	const struct hot_line *x = a, *y = b;
+	uint64_t p = x->load_time + x->store_time, q = y->load_time + y->store_time;
+
+	return p != q ? (p > q ? -1 : 1) : by_heat(a, b);
+}
+
 static double cycles(const struct model *m, uint64_t ps, uint64_t n)
 {
 	return n ? (double)ps / (double)n / m->ps_per_cycle : 0;
@@ -283,15 +292,18 @@ static json_t *access_json(const struct model *m, const struct stats *s, uint32_
 	const struct access_record *r = stats_record(s, i);
 	uint64_t hitm = r->hitm_local + r->hitm_remote, pc = stats_place(s, i)->pc;
 
-	return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i}",
+	bool stores = r->kind == ACCESS_STORE;
+
+	return json_pack("{s:i, s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i}",
 			 "offset", r->offset, "size", r->size, "kind", kind[r->kind], "pc",
 			 address_json(pc & ITEM_PLACE_MASK), "hitm_true",
 			 (json_int_t)(pc & FEED_FOREIGN ? hitm : 0), "records",
 			 (json_int_t)r->records, "loads", (json_int_t)r->loads, "stores",
 			 (json_int_t)r->stores, "hitm_remote", (json_int_t)r->hitm_remote,
 			 "hitm_local", (json_int_t)r->hitm_local, "avg_load_cycles",
-			 cycles(m, r->load_time, r->loads), "max_load_cycles",
-			 cycles(m, r->load_max, 1), "cpus", (int)hot_lines_cpus(s, i));
+			 stores ? 0 : cycles(m, r->time, r->loads), "max_load_cycles",
+			 cycles(m, r->load_max, 1), "store_cycles",
+			 stores ? cycles(m, r->time, 1) : 0, "cpus", (int)hot_lines_cpus(s, i));
 }
 
 /* Which CPUs made an access, in the order of the watch file. */
@@ -319,7 +331,7 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m, cons
 					    cpus_json(l->setup, stats_place(s, number[i])));
 		json_array_append_new(accesses, access);
 	}
-	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "address",
+	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "address",
 			 address_json((l->guest[h->line] << (LINE_SHIFT + l->setup->pairs)) -
 				      l->setup->shift),
 			 "home", arena_object_of(h->line)->node, "records", (json_int_t)h->records,
@@ -327,7 +339,8 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m, cons
 			 "hitm_remote", (json_int_t)h->hitm_remote, "hitm_local",
 			 (json_int_t)h->hitm_local, "avg_load_cycles",
 			 cycles(m, h->load_time, h->loads), "max_load_cycles",
-			 cycles(m, h->load_max, 1), "accesses", accesses);
+			 cycles(m, h->load_max, 1), "store_cycles", cycles(m, h->store_time, 1),
+			 "accesses", accesses);
 	if (l->setup->detailed)
 		json_object_set_new(line, "pairs", feed_pairs_json(pairs, l->pairs.n, h->line));
 	return line;
@@ -343,7 +356,8 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 	uint32_t n = hot_lines_add_up(s, &hot), kept = n < LINES_KEPT ? n : LINES_KEPT;
 	uint32_t *number;
 
-	qsort(hot, n, sizeof(*hot), by_heat);
+	qsort(hot, n, sizeof(*hot), by_time);
+	qsort(hot, kept, sizeof(*hot), by_heat);
 	number = hot_lines_accesses(s, hot, kept);
 	for (uint32_t i = 0; i < n; i++) {
 		local += hot[i].hitm_local;

@@ -81,13 +81,14 @@ static inline enum source fetch(struct cpu *c, uint32_t line, bool write, bool f
 static void wait_for_store_buffer(struct cpu *c, enum wait what)
 {
 	c->wait = what;
+	c->waits = c->clock;
 	engine_block(c);
 }
 
-static inline void drain(struct cpu *c)
+static inline void drain(struct cpu *c, enum wait how)
 {
 	while (c->sb_n)
-		wait_for_store_buffer(c, WAIT_EMPTY);
+		wait_for_store_buffer(c, how);
 }
 
 /* ---- what does not hit at once ---- */
@@ -195,7 +196,7 @@ static always_inline void slow_locked(struct cpu *c, const volatile void *addr, 
 		return;
 	}
 	issued = c->clock;
-	drain(c);
+	drain(c, WAIT_EMPTY);
 	source = fetch(c, arena_line(addr), true, far && sim.model->far_atomics, op);
 	/* The core goes on when the home has executed it, and needs no time of its own. */
 	if (!sim.coherence.req[request_of(c->number, false)].far || source == SOURCE_HIT)
@@ -244,7 +245,7 @@ void sim_locked_alone(void)
 	struct cpu *c = sim.running;
 
 	engine_catch_up(c);
-	drain(c);
+	drain(c, WAIT_EMPTY);
 	c->stored = AFTER_LOCKED;
 	c->clock += sim.model->locked;
 }
@@ -359,7 +360,7 @@ void sim_fence(int mo, const void *pc)
 
 	if (!c || mo != SEQ_CST)
 		return;
-	drain(c);
+	drain(c, WAIT_FENCED);
 	c->clock += sim.model->fence;
 }
 

@@ -19,8 +19,11 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define noinline    __attribute__((noinline))
 
-/* What a CPU waits for at its store buffer: an empty one, or a free entry. */
-enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_SLOT };
+/*
+ * What a CPU waits for at its store buffer: an empty one, in a locked operation or in a fence, or a
+ * free entry. The first wait is part of that operation's time. The others are the stores' own.
+ */
+enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_FENCED, WAIT_SLOT };
 
 /* What a fetch does when its CPU resumes; see fetch_step(). */
 enum fetch_state { FETCH_NONE, FETCH_BEGIN, FETCH_CAUGHT_UP, FETCH_SENT };
@@ -52,6 +55,7 @@ struct cpu {
 	struct fiber *fiber;
 	uint8_t wait; /* enum wait */
 	bool computing;
+	uint64_t waits;	   /* for its oldest store, since then */
 	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
 	uint64_t irq_at;   /* when the interrupt that is still pending comes, or NEVER */
 	struct store *sb;

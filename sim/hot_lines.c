@@ -24,7 +24,10 @@ uint32_t hot_lines_add_up(const struct stats *s, struct hot_line **sums)
 		h->stores += r->stores;
 		h->hitm_local += r->hitm_local;
 		h->hitm_remote += r->hitm_remote;
-		h->load_time += r->load_time;
+		if (r->kind == ACCESS_STORE)
+			h->store_time += r->time;
+		else
+			h->load_time += r->time;
 		if (r->load_max > h->load_max)
 			h->load_max = r->load_max;
 	}

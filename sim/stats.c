@@ -180,12 +180,12 @@ static inline void add(struct access_record *r, const struct stats_entry *e)
 	enum access_kind kind = kind_of(e->who);
 
 	r->records++;
+	r->time += e->time;
 	if (kind != ACCESS_LOAD)
 		r->stores++;
 	if (kind == ACCESS_STORE)
 		return;
 	r->loads++;
-	r->load_time += e->time;
 	if (e->time > r->load_max)
 		r->load_max = e->time;
 	r->hitm_local += e->source == SOURCE_HITM_LOCAL;

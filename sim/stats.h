@@ -4,7 +4,8 @@
  *
  * One record for each (line, offset, instruction). Loads that hit in the core's own cache are not
  * recorded: perf's load sampling with a latency threshold does not show them either. All stores and
- * locked operations are recorded. A locked operation counts as a load and as a store.
+ * locked operations are recorded. A locked operation counts as a load and as a store. A store has
+ * the time in which its CPU could not go on because this store was the oldest of a full buffer.
  */
 #ifndef SIM_STATS_H
 #define SIM_STATS_H
@@ -20,7 +21,7 @@ enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_RMW };
 /* What each access changes: one cache line of the host. */
 struct access_record {
 	uint64_t records, loads, stores;
-	uint64_t load_time, load_max; /* ps */
+	uint64_t time, load_max; /* ps; of a plain store: that its CPU waited for it */
 	uint64_t hitm_local, hitm_remote;
 	uint32_t line;
 	uint16_t offset; /* bytes from the line's start */
@@ -146,7 +147,7 @@ static inline uint32_t stats_hash(const volatile void *addr, const void *pc)
 
 /**
  * stats_add - count one access of a line for which stats_touch() was called.
- * @time: picoseconds from issue until the value was there
+ * @time: picoseconds from issue until the value was there; of a store: that its CPU waited for it
  */
 static inline void stats_add(struct stats *s, uint32_t cpu, const volatile void *addr,
 			     uint32_t size, enum access_kind kind, const void *pc, uint64_t time,

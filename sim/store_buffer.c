@@ -100,13 +100,13 @@ void store_buffer_add(struct cpu *c, struct store *s)
 	*store_buffer_entry(c, c->sb_n++) = *s;
 }
 
-/* The oldest store becomes visible. */
-static void store_buffer_pop(struct cpu *c)
+/* The oldest store becomes visible; its CPU has waited for it. */
+static void store_buffer_pop(struct cpu *c, uint64_t waited)
 {
 	struct store *s = &c->sb[c->sb_head];
 
 	write_value(s);
-	stats_add(&sim.stats, c->number, (void *)s->addr, s->size, ACCESS_STORE, s->pc, 0,
+	stats_add(&sim.stats, c->number, (void *)s->addr, s->size, ACCESS_STORE, s->pc, waited,
 		  SOURCE_HIT);
 	c->sb_head = (c->sb_head + 1) % sim.model->stores;
 	c->sb_n--;
@@ -126,10 +126,15 @@ static bool next_is_merged(const struct cpu *c)
 static void leave(struct cpu *c, uint64_t now)
 {
 	struct events *e = &sim.coherence.events;
-	uint64_t done = now + sim.model->store;
+	uint64_t done = now + sim.model->store, waited = 0;
 
-	store_buffer_pop(c);
-	if ((c->wait == WAIT_EMPTY && !c->sb_n) ||
+	/* A CPU may have been ahead of the others when it began to wait. */
+	if (c->wait >= WAIT_FENCED && done > c->waits) {
+		waited = done - c->waits;
+		c->waits = done;
+	}
+	store_buffer_pop(c, waited);
+	if (((c->wait == WAIT_EMPTY || c->wait == WAIT_FENCED) && !c->sb_n) ||
 	    (c->wait == WAIT_SLOT && c->sb_used < sim.model->store_buffer)) {
 		c->wait = WAIT_NOTHING;
 		events_push(e, done, EVENT_RESUME, c->number);
@@ -164,7 +169,7 @@ void store_buffer_commit(struct cpu *c, uint64_t now)
 	}
 	coherence_resume(&sim.coherence, req);
 	while (next_is_merged(c))
-		store_buffer_pop(c);
+		store_buffer_pop(c, 0);
 	leave(c, now);
 }
 

@@ -18,7 +18,7 @@ def line(share: float, sharing: str = "false") -> dict[str, Any]:
     access = {
         "store_share": 1.0, "offset": 0, "field": f"field{share}", "kind": "rmw", "size": 8,
         "avg_load_cycles": 9.0, "records": 4, "threads": [1], "symbol": "work", "source": "a.c:1",
-        "hitm_remote": 4, "hitm_local": 0,
+        "hitm_remote": 4, "hitm_local": 0, "loads": 4,
     }  # fmt: skip
     return {
         "object": f"object{share}", "offset": 0, "type": "long", "sharing": sharing,

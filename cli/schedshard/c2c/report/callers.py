@@ -9,7 +9,7 @@ innermost first.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from schedshard.c2c.report.sharing import hitm, joined
+from schedshard.c2c.report.sharing import hitm, joined, waited
 from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame
 
@@ -66,7 +66,7 @@ class Sites:
 
 def _cost(access: Mapping[str, Any]) -> tuple[int, float]:
     """Modified lines found elsewhere, and cycles of loads."""
-    return hitm(access), access["avg_load_cycles"] * access["loads"]
+    return hitm(access), waited(access)
 
 
 def ways_of(access: Mapping[str, Any]) -> Iterator[tuple[Way, int, float]]:

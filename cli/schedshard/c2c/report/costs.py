@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.report.replaying import work_cycles
-from schedshard.c2c.report.sharing import hitm
+from schedshard.c2c.report.sharing import hitm, waited
 from schedshard.lines.symbols import Frame
 
 # Lines that cost less than this share of all cycles need no name: ten times less than is reported.
@@ -34,7 +34,7 @@ def with_names(raw: Mapping[str, Any], most: int) -> list[int]:
     return [
         number
         for number, line in enumerate(raw["lines"])
-        if number < most or line["avg_load_cycles"] * line["loads"] >= _LEAST * work
+        if number < most or waited(line) >= _LEAST * work
     ]
 
 
@@ -146,8 +146,8 @@ def runs_of(
         for address, name, place in known:
             line = by_address.get(address)
             if line is not None:
-                cycles = line["avg_load_cycles"] * line["loads"]
-                found.append({**name, "hitm": hitm(line), "cycles": cycles, "place": place})
+                cost = {"hitm": hitm(line), "cycles": waited(line), "place": place}
+                found.append({**name, **cost})
         runs.append(
             {
                 "threads": threads,

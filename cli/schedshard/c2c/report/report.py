@@ -24,11 +24,13 @@ from schedshard.c2c.report.flame import instructions, stacks
 from schedshard.c2c.report.notes import notes
 from schedshard.c2c.report.replaying import Job, Source, work_cycles
 from schedshard.c2c.report.sharing import (
+    heat,
     hitm,
     hitm_of_false_sharing,
     joined,
     kind_of,
     shares_truly,
+    waited,
 )
 from schedshard.c2c.report.steady import steady_part, steady_source
 from schedshard.c2c.report.taken import caches, taken
@@ -187,8 +189,8 @@ def _line(
     offset = address - thing.address if thing is not None else 0
     line = {**line, "accesses": joined(line["accesses"], context.objects.instruction)}
     accesses = [_access(a, line, context) for a in line["accesses"]]
-    accesses.sort(key=lambda a: (-hitm(a), -a["records"], a["offset"], a["pc"]))
-    cycles = line["avg_load_cycles"] * line["loads"]
+    accesses.sort(key=lambda a: (-heat(a), -a["records"], a["offset"], a["pc"]))
+    cycles = waited(line)
     return {
         **{key: value for key, value in line.items() if key not in ("accesses", "pairs")},
         "taken": taken(line),
@@ -309,7 +311,7 @@ def make_report(
         source, part = steady_source(source, jobs[0])
         recorded = replace(recorded, operations=0)  # those of the whole run
     sites = Sites(recorded.meta)
-    base = [sites.apply(raw) for raw in source.all(jobs)]
+    base = [_ranked(sites.apply(raw)) for raw in source.all(jobs)]
     found_part = part if steady else steady_part(base[0])
     objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
     hot = [raw["lines"] for raw in base]
@@ -388,6 +390,10 @@ def make_report(
     }
 
 
+def _ranked(raw: dict[str, Any]) -> dict[str, Any]:
+    return {**raw, "lines": sorted(raw["lines"], key=lambda line: -heat(line))}
+
+
 def _head(recorded: Recorded, machines: Sequence[Machine]) -> dict[str, Any]:
     """What was recorded, and for which machine."""
     return {
@@ -416,7 +422,7 @@ def _program(recorded: Recorded) -> dict[str, Any]:
 
 def _worst(hot: Sequence[Any]) -> int:
     """The machine on which the lines cost most."""
-    return max(range(len(hot)), key=lambda i: sum(map(hitm, hot[i])))
+    return max(range(len(hot)), key=lambda i: sum(map(heat, hot[i])))
 
 
 def _uses(hot: Sequence[Sequence[Mapping[str, Any]]], lines: int) -> dict[int, frozenset[int]]:
@@ -455,14 +461,14 @@ def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:
     return {
         int(line["address"], 16) + int(access["offset"])
         for number, line in enumerate(found)
-        if number < lines or hitm(line)
+        if number < lines or heat(line)
         for access in (*line["accesses"], {"offset": 0})
     }
 
 
 def _hottest(line: Mapping[str, Any]) -> int:
     """The byte of a line that makes it hot: small objects share lines."""
-    access = max(line["accesses"], key=lambda a: (hitm(a), a["records"]), default={"offset": 0})
+    access = max(line["accesses"], key=lambda a: (heat(a), a["records"]), default={"offset": 0})
     return int(line["address"], 16) + int(access["offset"])
 
 

@@ -9,6 +9,8 @@ that change threads write the same bytes from many CPUs, one after the other.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+# Cycles of waiting stores that count as much as a HITM, which takes as long or longer.
+_AS_LONG = 100
 TRUE, FALSE, MIXED = "true", "false", "mixed"
 # Below and above these shares of its HITM a line is of one kind.
 _FEW, _MOST = 0.25, 0.75
@@ -21,6 +23,21 @@ def _overlap(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 def hitm(entry: Mapping[str, Any]) -> int:
     """Modified lines found elsewhere, near and far."""
     return int(entry["hitm_remote"]) + int(entry["hitm_local"])
+
+
+def stored(entry: Mapping[str, Any]) -> float:
+    """Cycles in which a CPU could not go on, for one of these stores was next in a full buffer."""
+    return float(entry.get("store_cycles", 0.0))
+
+
+def waited(entry: Mapping[str, Any]) -> float:
+    """Cycles that a line, or an access to it, took: of its loads, and of stores that waited."""
+    return float(entry["avg_load_cycles"]) * int(entry["loads"]) + stored(entry)
+
+
+def heat(entry: Mapping[str, Any]) -> float:
+    """By what lines and accesses are ranked: HITM, and stores that waited as long."""
+    return hitm(entry) + stored(entry) / _AS_LONG
 
 
 def shares_truly(access: Mapping[str, Any], accesses: Sequence[Mapping[str, Any]]) -> bool:
@@ -40,10 +57,18 @@ def hitm_of_false_sharing(line: Mapping[str, Any]) -> int:
     return sum(hitm(access) - int(access["hitm_true"]) for access in line["accesses"])
 
 
+def _false_share(line: Mapping[str, Any]) -> float:
+    """The part of false sharing: of HITM, or of stores where most of the time went to these."""
+    total, stores = hitm(line), stored(line)
+    if 2 * stores <= waited(line):
+        return hitm_of_false_sharing(line) / total if total else 0.0
+    every = line["accesses"]
+    return sum(stored(access) for access in every if not shares_truly(access, every)) / stores
+
+
 def kind_of(line: Mapping[str, Any]) -> str:
     """True sharing, false sharing, or both."""
-    total = hitm(line)
-    share = hitm_of_false_sharing(line) / total if total else 0.0
+    share = _false_share(line)
     return TRUE if share < _FEW else FALSE if share > _MOST else MIXED
 
 
@@ -70,10 +95,11 @@ def joined(
             continue
         one = found[key]
         loads = one["loads"] + access["loads"]
-        waited = sum(a["avg_load_cycles"] * a["loads"] for a in (one, access))
+        loaded = sum(a["avg_load_cycles"] * a["loads"] for a in (one, access))
+        one["store_cycles"] = stored(one) + stored(access)
         for name in ("records", "loads", "stores", "hitm_remote", "hitm_local", "hitm_true"):
             one[name] += access[name]
-        one["avg_load_cycles"] = waited / loads if loads else 0.0
+        one["avg_load_cycles"] = loaded / loads if loads else 0.0
         one["max_load_cycles"] = max(one["max_load_cycles"], access["max_load_cycles"])
         one["by"] = sorted({*one["by"], *access["by"]})
         one["cpus"] = len(one["by"])

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from schedshard.c2c.report.callers import dearest_ways
 from schedshard.c2c.report.elsewhere.latent import latent_lines
-from schedshard.c2c.report.sharing import FALSE, hitm
+from schedshard.c2c.report.sharing import FALSE, hitm, stored, waited
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
@@ -24,7 +24,7 @@ FOLDED = 0.005
 
 
 def _machines(report: Mapping[str, Any]) -> Sheet:
-    numbers = ("far HITM", "near HITM", "lines", "cycles", "in loads", "virtual ms")
+    numbers = ("far HITM", "near HITM", "lines", "cycles", "at lines", "virtual ms")
     partial = " (PARTIAL)" if report["partial"] else ""
     made = Sheet(
         f"{report['experiment']}: {report['guest']}, predicted{partial}",
@@ -122,7 +122,7 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
             f"{access['offset']:#x}",
             access["field"] or "-",
             f"{access['kind']} {access['size']}",
-            significant(access["avg_load_cycles"]),
+            significant(_cycles(access)),
             f"{access['records']:,}",
             _some(access["threads"]),
             *access_place(access),
@@ -134,6 +134,11 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
         way = " < ".join(f"{f['function']} ({f['source']})" for f in shown)
         below.append(f"allocated by {way}")
     return Group(made, Text("".join(f"  {words}\n" for words in below))) if below else made
+
+
+def _cycles(access: Mapping[str, Any]) -> float:
+    """What one of them took on average."""
+    return waited(access) / (access["loads"] or access["stores"] or 1)
 
 
 def _some(threads: list[int]) -> str:
@@ -184,12 +189,16 @@ def headline(report: Mapping[str, Any]) -> str:
     return f"{said}: nothing to gain"
 
 
+def _is_hot(line: Mapping[str, Any]) -> bool:
+    return bool(line["hitm_share"] >= _HOT or stored(line) >= _HOT * line["cycles"] > 0)
+
+
 def _nothing_gained(report: Mapping[str, Any]) -> str:
     """Why no sentence says what would help."""
     if all(is_folded(line) for v in report["variants"] for line in v["lines"]):
         return f"nothing to gain: no shared line takes {FOLDED:.1%} of all cycles"
     every = [line for v in report["variants"] for line in v["lines"]]
-    hot = [line for line in every if line["hitm_share"] >= _HOT and not is_folded(line)]
+    hot = [line for line in every if _is_hot(line) and not is_folded(line)]
     if any(line["sharing"] == FALSE for line in hot):
         return (
             "nothing to gain: false sharing was found, but nothing to set apart that would save "
@@ -218,8 +227,8 @@ def record_view(report: Mapping[str, Any]) -> RenderableType:
         shown.append(_lines(variant))
         # The accesses of each CPU are the same on all machines.
         for number, line in enumerate(variant["lines"] if index == 0 else ()):
-            worth = number < _ALWAYS or line["hitm_share"] >= _HOT
-            if worth and hitm(line) and not is_folded(line):
+            worth = number < _ALWAYS or _is_hot(line)
+            if worth and (hitm(line) or stored(line)) and not is_folded(line):
                 shown += [_accesses(number, line), *_taken(line, variant)]
     shown += [Text(f"note: {note}") for note in report["notes"]]
     shown += [Text(f"validation: {said}") for said in validation_words(report)]

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
-from schedshard.c2c.report.sharing import hitm
+from schedshard.c2c.report.sharing import hitm, stored, waited
 
 LINE = 64
 # Candidates that are replayed, by the cycles that their lines cost.
@@ -22,8 +22,10 @@ _MAX_MOVED = 4096
 _RAW = ("file", "mapped", "unknown")
 # The part of a line's accesses, or of its HITM, that makes an access count.
 _COLD = 0.005
-# HITM of an object that are a pattern. What a replay saves with fewer is another order of threads.
+# HITM of an object that are a pattern, or cycles of its stores. What a replay saves with fewer is
+# another order of threads.
 _FEWEST = 10
+_STORED = 10_000
 
 
 @dataclass(frozen=True)
@@ -236,11 +238,12 @@ def moves(
     """
     by_thing: dict[tuple[str, str], list[tuple[Mapping[str, Any], Thing]]] = {}
     for line, thing in lines:
-        if thing is not None and hitm(line):
+        if thing is not None and (hitm(line) or stored(line)):
             by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
     found = []
     for (_, name), group in by_thing.items():
-        if sum(hitm(line) for line, _ in group) < _FEWEST:
+        few = sum(hitm(line) for line, _ in group) < _FEWEST
+        if few and sum(stored(line) for line, _ in group) < _STORED:
             continue
         ranges: list[tuple[int, int]] = []
         names: list[str] = []
@@ -255,7 +258,7 @@ def moves(
             all_away += away
             names += [piece.name for piece in pieces if away and piece.ours]
         if ranges:
-            cycles = sum(line["avg_load_cycles"] * line["loads"] for line, _ in group)
+            cycles = sum(waited(line) for line, _ in group)
             words = _words(group[0][1], names, several, _row(all_away), within)
             found.append(Move(name, tuple(sorted(set(ranges))[:_MAX_MOVED]), cycles, words))
     return sorted(found, key=lambda move: -move.cycles)[:most]

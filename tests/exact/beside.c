@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * beside THREADS HOW: each thread counts in a word of its own by plain loads and stores, which
+ * never wait for the line: the stores that wait fill their buffer. HOW: "apart", in lines of their
+ * own, or "fenced", so that each store leaves before the next one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "helping.h"
+
+#define THREADS 8
+#ifndef ROUNDS
+#define ROUNDS 4000
+#endif
+
+static volatile long count[THREADS * 8] __attribute__((aligned(64)));
+static pthread_barrier_t barrier;
+static int apart, fenced;
+
+static void *counts(void *arg)
+{
+	volatile long *own = &count[(long)arg * (apart ? 8 : 1)];
+
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < ROUNDS; i++) {
+		++*own;
+		if (fenced)
+			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	}
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : THREADS;
+	pthread_t made[THREADS];
+
+	need(threads >= 1 && threads <= THREADS);
+	apart = argc > 2 && !strcmp(argv[2], "apart");
+	fenced = argc > 2 && !strcmp(argv[2], "fenced");
+	pthread_barrier_init(&barrier, NULL, (unsigned int)threads);
+	for (long i = 0; i < threads; i++)
+		made[i] = start(counts, (void *)i);
+	for (int i = 0; i < threads; i++)
+		pthread_join(made[i], NULL);
+	puts("done");
+	return 0;
+}

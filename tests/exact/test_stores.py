@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record: lines whose cost is that of stores, without a HITM."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled
+
+pytestmark = NEEDED
+
+SOURCE = str(HERE / "beside.c")
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("exact") / "beside", COMPILERS[0], SOURCE)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As anybody compiles it, and long enough that its threads overlap anywhere."""
+    into = tmp_path_factory.mktemp("plain") / "beside"
+    usual = ("-O2", "-g", "-pthread", "-DROUNDS=300000")
+    subprocess.run(["gcc", *usual, SOURCE, "-o", into], check=True)
+    return into
+
+
+def _report(program: Path, *words: str, exact: bool) -> Any:
+    how = ("--exact",) if exact else ()
+    done = call(
+        *("c2c", "record", *how, "--machine", MACHINE, "--json", "--", str(program), *words)
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_counters_side_by_side_cost_most_of_the_time(exact: Path) -> None:
+    """The advice is right: a program with counters apart takes that many cycles less."""
+    together, apart = (_report(exact, *words, exact=True) for words in (("8",), ("8", "apart")))
+    [advice] = together["advice"]
+    gain = advice["machines"][MACHINE]
+    assert "an element of count) to a line" in advice["words"]
+    assert gain["fewer"] > 0.5
+    line = together["variants"][0]["lines"][0]
+    assert (line["object"], line["sharing"]) == ("count", "false")
+    assert line["cycle_share"] == pytest.approx(gain["fewer"], abs=0.1)
+    assert apart["variants"][0]["work_cycles"] < 0.4 * gain["cycles_before"]
+
+
+def test_lines_take_no_more_cycles_than_there_are(exact: Path) -> None:
+    """A CPU may be ahead of the others when it begins to wait."""
+    [variant] = _report(exact, "8", "fenced", exact=True)["variants"]
+    waited = sum(line["cycles"] for line in variant["lines"])
+    assert 0.5 * variant["work_cycles"] < waited < variant["work_cycles"]
+
+
+def test_one_thread_alone_waits_for_nobody(exact: Path) -> None:
+    report = _report(exact, "1", exact=True)
+    assert (report["advice"], sum(v["hitm_total"] for v in report["variants"])) == ([], 0)
+
+
+def test_the_emulator_sees_it_as_well(plain: Path) -> None:
+    report = _report(plain, "8", exact=False)
+    assert "an element of count) to a line" in report["advice"][0]["words"]
+    assert report["variants"][0]["lines"][0]["object"] == "count"
