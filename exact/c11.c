@@ -62,6 +62,11 @@ API int thrd_join(thrd_t thread, int *result)
 	return said(error);
 }
 
+API _Noreturn void thrd_exit(int result)
+{
+	pthread_exit((void *)(intptr_t)result);
+}
+
 API int thrd_detach(thrd_t thread)
 {
 	return said(pthread_detach(thread));

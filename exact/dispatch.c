@@ -176,6 +176,21 @@ static bool semaphores(greg_t *r, const struct timespec *most)
 	return error_of(r, done);
 }
 
+/* A POSIX queue: with a limit of time that has passed it does not wait. */
+static bool mails(greg_t *r, long number)
+{
+	static const struct timespec passed;
+	uint64_t end = clock_until(CLOCK_REALTIME, (const struct timespec *)r[REG_R8]);
+	struct outside call = outside_begin(false);
+	long done;
+
+	while ((done = KERNEL(number, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], &passed)) <
+		       0 &&
+	       errno == ETIMEDOUT && sched_time() < end && outside_again(&call))
+		;
+	return error_of(r, done);
+}
+
 static bool error_or(greg_t *r, int error)
 {
 	return give(r, -error);
@@ -284,6 +299,8 @@ static bool waited(long number, greg_t *r)
 		return reads(r, file, !(arg[3] & MSG_DONTWAIT));
 	case SYS_recvmsg:
 		return reads(r, file, !(arg[2] & MSG_DONTWAIT));
+	case SYS_recvmmsg:
+		return reads(r, file, !(arg[3] & MSG_DONTWAIT));
 	case SYS_write:
 		return writes(r, file, &r[REG_RDX]);
 	case SYS_writev:
@@ -292,6 +309,8 @@ static bool waited(long number, greg_t *r)
 		return !(arg[3] & MSG_DONTWAIT) && writes(r, file, &r[REG_RDX]);
 	case SYS_sendmsg:
 		return !(arg[2] & MSG_DONTWAIT) && writes(r, file, NULL);
+	case SYS_sendmmsg:
+		return !(arg[3] & MSG_DONTWAIT) && writes(r, file, NULL);
 	case SYS_splice:
 	case SYS_sendfile:
 		return reads(r, (int)arg[number == SYS_sendfile], true);
@@ -354,6 +373,9 @@ static bool waited(long number, greg_t *r)
 		return queues(r, number, &r[REG_R8], ENOMSG);
 	case SYS_msgsnd:
 		return queues(r, number, &r[REG_R10], EAGAIN);
+	case SYS_mq_timedreceive:
+	case SYS_mq_timedsend:
+		return mails(r, number);
 	case SYS_semop:
 		return semaphores(r, NULL);
 	case SYS_semtimedop:

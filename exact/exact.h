@@ -99,6 +99,7 @@ struct turns {
  * @order: what it knows of others (order.c)
  * @stack_size: of its own
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
+ * @moved: by another thread, to one of these
  */
 struct thread {
 	struct fiber fiber, parking;
@@ -120,6 +121,7 @@ struct thread {
 	uint64_t slice;
 	uint64_t allowed[THREAD_MASK];
 	uint32_t allowed_words;
+	bool moved;
 	void *parking_stack;
 	void *top;
 	__pthread_unwind_buf_t *handlers;
@@ -208,6 +210,17 @@ static inline void exact_signals(void)
 
 /** sched_start - the main thread has a CPU. */
 void sched_start(struct thread *main_thread);
+
+/**
+ * sched_bind - the CPUs that a new thread may use
+ * @mask: by the machine's numbers; @words: its size
+ *
+ * Return: 0, or EINVAL if the machine has none of them.
+ */
+int sched_bind(struct thread *t, const uint64_t *mask, uint32_t words);
+
+/** sched_settle - the caller was moved: its CPU is the new one from here on. May switch. */
+void sched_settle(void);
 
 /** sched_place - choose the CPU of a new thread. */
 void sched_place(struct thread *t);

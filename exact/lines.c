@@ -79,12 +79,6 @@ int lines_begin(void)
 	return 0;
 }
 
-void lines_thread(uint32_t cpu)
-{
-	lines_own = (cpu + 1) << 1 | 1;
-	lines_watch(false);
-}
-
 void lines_first(void)
 {
 	lines_mine = lines_own = LINES_EARLY | 1;

@@ -39,9 +39,6 @@ int lines_begin(void);
 /** lines_real - for struct sim_threads. */
 uint64_t *const *lines_real(void);
 
-/** lines_thread - the calling thread's CPU is @cpu. */
-void lines_thread(uint32_t cpu);
-
 /* How lines_slow() sees an access. */
 #define LINES_WRITE    1u
 #define LINES_VOLATILE 2u
@@ -56,6 +53,13 @@ extern bool lines_all HIDDEN;
 static inline void lines_watch(bool all)
 {
 	lines_mine = all || (lines_all && exact.nr_threads > 1) ? LINES_WATCHED : lines_own;
+}
+
+/** lines_thread - the calling thread's CPU is @cpu. */
+static inline void lines_thread(uint32_t cpu)
+{
+	lines_own = (cpu + 1) << 1 | 1;
+	lines_watch(lines_mine == LINES_WATCHED);
 }
 
 /** lines_first - the calling thread is the only one. */

@@ -484,9 +484,14 @@ int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at)
 
 /* ---- threads, and the end of all ---- */
 
-void masks_thread(struct thread *t)
+void masks_thread(struct thread *t, const sigset_t *asked)
 {
 	t->mask = exact_self ? exact_self->mask : 0;
+	if (!asked || !masks.on)
+		return;
+	memcpy(&t->mask, asked, sizeof(t->mask));
+	t->mask &= ~NEVER;
+	update();
 }
 
 void masks_gone(struct thread *t)

@@ -35,8 +35,8 @@ void masks_begin(void *restorer);
 /** masks_on - are there masks of threads? */
 bool masks_on(void);
 
-/** masks_thread - a new thread has the mask of the one that creates it. */
-void masks_thread(struct thread *t);
+/** masks_thread - a new thread has the mask of the one that creates it, or @asked. */
+void masks_thread(struct thread *t, const sigset_t *asked);
 
 /**
  * masks_gone - the thread has ended. Signals of the process that it was to handle go to another

@@ -3,9 +3,13 @@
  * Reader-writer locks. Readers add themselves to a word, and leave it by a compare-and-swap, as in
  * glibc. A reader that finds a writer takes itself out and waits for the count of releases.
  *
+ * A writer says who it is where glibc does, and as there a thread that waits for itself is told so.
+ *
  * The word's own operations would order readers after readers. So they order nothing, and what a
  * lock promises is said apart: all come after a writer, and a writer after all.
  */
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "order.h"
@@ -13,10 +17,18 @@
 
 #define WRITER 0x80000000u
 
+/* A free one is free for glibc as well, in a child of fork(): other words lie in its padding. */
 struct rwlock {
 	uint32_t state; /* readers, or WRITER */
+	uint32_t unused[3];
 	uint32_t releases, waiters;
+	uint32_t writer; /* its number and one */
 };
+
+static_assert(offsetof(struct rwlock, releases) == offsetof(pthread_rwlock_t, __data.__pad3),
+	      "glibc does not use it");
+static_assert(offsetof(struct rwlock, writer) == offsetof(pthread_rwlock_t, __data.__cur_writer),
+	      "a reader looks where glibc's does");
 
 #define STATE_ADD(l) __atomic_fetch_add(&(l)->state, 1, __ATOMIC_RELAXED)
 #define STATE_CAS(l, old, new)                                                      \
@@ -74,9 +86,22 @@ static void leave_reading(struct rwlock *l)
 		released(l);
 }
 
+static bool is_mine(struct rwlock *l)
+{
+	return LOAD(&l->writer) == exact_self->number + 1;
+}
+
+static void now_mine(struct rwlock *l)
+{
+	may_write(l);
+	__atomic_store_n(&l->writer, exact_self->number + 1, __ATOMIC_RELAXED);
+}
+
 static int read_lock(struct rwlock *l, uint64_t until, const void *pc)
 {
 	sched_work(10);
+	if (is_mine(l))
+		return EDEADLK;
 	for (;;) {
 		uint32_t seen;
 
@@ -95,11 +120,13 @@ static int read_lock(struct rwlock *l, uint64_t until, const void *pc)
 static int write_lock(struct rwlock *l, uint64_t until, const void *pc)
 {
 	sched_work(10);
+	if (is_mine(l))
+		return EDEADLK;
 	for (;;) {
 		uint32_t none = 0, seen = LOAD(&l->releases);
 
 		if (STATE_CAS(l, &none, WRITER)) {
-			may_write(l);
+			now_mine(l);
 			return 0;
 		}
 		if (wait_on(l, seen, until, "pthread_rwlock_wrlock", pc) == ETIMEDOUT)
@@ -136,6 +163,16 @@ API int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *u
 	return read_lock((struct rwlock *)l, clock_until(CLOCK_REALTIME, until), HERE);
 }
 
+API int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
+				   const struct timespec *until)
+{
+	if (!exact_on())
+		return REAL(int, pthread_rwlock_clockrdlock,
+			    (pthread_rwlock_t *, clockid_t, const struct timespec *))(l, clock,
+										      until);
+	return read_lock((struct rwlock *)l, clock_until(clock, until), HERE);
+}
+
 API int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 {
 	struct rwlock *l = (struct rwlock *)lock;
@@ -168,6 +205,16 @@ API int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *u
 	return write_lock((struct rwlock *)l, clock_until(CLOCK_REALTIME, until), HERE);
 }
 
+API int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
+				   const struct timespec *until)
+{
+	if (!exact_on())
+		return REAL(int, pthread_rwlock_clockwrlock,
+			    (pthread_rwlock_t *, clockid_t, const struct timespec *))(l, clock,
+										      until);
+	return write_lock((struct rwlock *)l, clock_until(clock, until), HERE);
+}
+
 API int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 {
 	struct rwlock *l = (struct rwlock *)lock;
@@ -178,7 +225,7 @@ API int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 	sched_work(10);
 	if (!STATE_CAS(l, &none, WRITER))
 		return EBUSY;
-	may_write(l);
+	now_mine(l);
 	return 0;
 }
 
@@ -190,6 +237,7 @@ API int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 		return REAL(int, pthread_rwlock_unlock, (pthread_rwlock_t *))(lock);
 	sched_work(10);
 	if (LOAD(&l->state) & WRITER) {
+		__atomic_store_n(&l->writer, 0, __ATOMIC_RELAXED);
 		has_written(l);
 		__atomic_fetch_and(&l->state, ~WRITER, __ATOMIC_RELAXED);
 		released(l);

@@ -3,9 +3,12 @@
  * Which thread each CPU runs.
  *
  * A thread stays on its CPU: in order of creation it gets the first of those with the fewest
- * threads. So no thread shares a CPU while another CPU is idle. Threads of one CPU take turns. One
- * that waits leaves it at once, and another one's turn ends after EXACT_SLICE. A change takes
- * EXACT_CHANGE cycles, the CPU's caches keep what they have.
+ * threads that it may use. So no thread shares a CPU while another one of these is idle. Threads of
+ * one CPU take turns. One that waits leaves it at once, and another one's turn ends after
+ * EXACT_SLICE. A change takes EXACT_CHANGE cycles, the CPU's caches keep what they have.
+ *
+ * A thread that another one binds to other CPUs goes there at once if it waits, else where it next
+ * lets others catch up.
  *
  * A thread's instructions are counted apart (exact_ran) and enter its clock before anything that
  * another thread can see, in sched_work().
@@ -17,6 +20,7 @@
 #include "away.h"
 #include "cancel.h"
 #include "exact.h"
+#include "lines.h"
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
@@ -82,9 +86,25 @@ static uint32_t emptiest(const uint64_t *mask, uint32_t words)
 	return best;
 }
 
+static uint32_t best_for(const struct thread *t)
+{
+	return emptiest(t->allowed_words ? t->allowed : NULL, t->allowed_words);
+}
+
+int sched_bind(struct thread *t, const uint64_t *mask, uint32_t words)
+{
+	if (words > THREAD_MASK)
+		words = THREAD_MASK;
+	if (emptiest(mask, words) == UINT32_MAX)
+		return EINVAL;
+	memcpy(t->allowed, mask, words * sizeof(*mask));
+	t->allowed_words = words;
+	return 0;
+}
+
 void sched_place(struct thread *t)
 {
-	t->cpu = emptiest(NULL, 0);
+	t->cpu = best_for(t);
 	cpu[t->cpu].threads++;
 }
 
@@ -136,6 +156,7 @@ void sched_catch_up(void)
 	sched_work(0);
 	spin_event(NULL);
 	sim_catch_up();
+	sched_settle();
 	if (self->cancelled && self->cancel_soon)
 		cancel_test();
 	if (cpu[self->cpu].first && sim_now() >= self->slice)
@@ -162,20 +183,24 @@ void sched_block(void)
 
 	sched_work(0);
 	change(q, take(q));
+	sched_settle();
 }
 
 void sched_yield_cpu(void)
 {
-	struct queue *q = &cpu[exact_self->cpu];
+	struct queue *q;
 	struct thread *next;
 
 	sched_work(0);
 	sim_catch_up();
+	sched_settle();
+	q = &cpu[exact_self->cpu];
 	next = take(q);
 	if (!next)
 		return;
 	append(q, exact_self);
 	change(q, next);
+	sched_settle();
 }
 
 void sched_wake(struct thread *t, uint64_t at)
@@ -202,29 +227,54 @@ void sched_leave(void)
 	change(q, take(q));
 }
 
-int sched_move(struct thread *t, const uint64_t *mask, uint32_t words)
+static void moves(struct thread *t, uint32_t to)
 {
-	uint32_t to = emptiest(mask, words);
-
-	if (to == UINT32_MAX)
-		return EINVAL;
-	memcpy(t->allowed, mask, words * sizeof(*mask));
-	t->allowed_words = words;
-	if (allowed(mask, words, t->cpu))
-		return 0;
-	if (t != exact_self)
-		return 0; /* it moves when it asks itself */
-	sched_work(0);
 	cpu[t->cpu].threads--;
 	cpu[to].threads++;
-	{
-		struct queue *from = &cpu[t->cpu];
-		uint64_t now = sim_now();
+	t->cpu = to;
+}
 
-		t->cpu = to;
-		sched_wake(t, now);
-		change(from, take(from));
+static bool is_queued(const struct queue *q, const struct thread *t)
+{
+	const struct thread *each = q->first;
+
+	while (each && each != t)
+		each = each->next;
+	return each;
+}
+
+void sched_settle(void)
+{
+	struct thread *self = exact_self;
+	struct queue *from;
+
+	while (self->moved) {
+		self->moved = false;
+		if (!allowed(self->allowed, self->allowed_words, self->cpu)) {
+			sched_work(0);
+			/* What it has stored goes with it. */
+			sim_fence(__ATOMIC_SEQ_CST, NULL);
+			from = &cpu[self->cpu];
+			moves(self, best_for(self));
+			sched_wake(self, sim_now());
+			change(from, take(from));
+		}
+		lines_thread(self->cpu);
 	}
+}
+
+int sched_move(struct thread *t, const uint64_t *mask, uint32_t words)
+{
+	int error = sched_bind(t, mask, words);
+	const struct queue *q = &cpu[t->cpu];
+
+	if (error || t->ended || allowed(t->allowed, t->allowed_words, t->cpu))
+		return error;
+	t->moved = true;
+	if (t == exact_self)
+		sched_settle();
+	else if (q->running != t && !is_queued(q, t))
+		moves(t, best_for(t));
 	return 0;
 }
 

@@ -76,14 +76,12 @@ API int sigwait(const sigset_t *set, int *which)
 	return *which < 0 ? errno : 0;
 }
 
-API int pthread_kill(pthread_t real, int which)
+static int send(pthread_t real, siginfo_t info)
 {
-	siginfo_t info = { .si_signo = which, .si_code = SI_TKILL };
+	int which = info.si_signo;
 	struct thread *t;
 	sigset_t blocked;
 
-	if (!exact_on())
-		return REAL(int, pthread_kill, (pthread_t, int))(real, which);
 	outside_call();
 	sched_catch_up();
 	t = threads_find(real);
@@ -98,4 +96,22 @@ API int pthread_kill(pthread_t real, int which)
 	    sigismember(&blocked, which) != 1)
 		return raise(which) ? EINVAL : 0;
 	return masks_send(t, &info);
+}
+
+API int pthread_kill(pthread_t real, int which)
+{
+	if (!exact_on())
+		return REAL(int, pthread_kill, (pthread_t, int))(real, which);
+	return send(real, (siginfo_t){ .si_signo = which, .si_code = SI_TKILL });
+}
+
+API int pthread_sigqueue(pthread_t real, int which, const union sigval value)
+{
+	siginfo_t info = { .si_signo = which, .si_code = SI_QUEUE };
+
+	if (!exact_on())
+		return REAL(int, pthread_sigqueue,
+			    (pthread_t, int, const union sigval))(real, which, value);
+	info.si_value = value;
+	return send(real, info);
 }

@@ -116,6 +116,7 @@ static void begin(const char *settings)
 	if (private_begin(prepare, settings) || threads_begin() || fatal_begin())
 		refuse("no memory for the model");
 	atexit(at_exit);
+	at_quick_exit(at_exit);
 	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);
 	exact.ends_now = ends_now;
 	exact.endless = fatal_endless;

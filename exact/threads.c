@@ -133,6 +133,7 @@ static void *thread_main(void *arg)
 	/* From here on in the thread that simulates. */
 	lines_thread(t->cpu);
 	ways_thread(t);
+	sched_settle();
 	/* Another thread may have had this stack, and its local memory above. */
 	races_forget((uintptr_t)t->fiber.local - t->stack_size, t->stack_size + LOCAL);
 	t->top = __builtin_frame_address(0);
@@ -204,12 +205,23 @@ int threads_begin(void)
 	return 0;
 }
 
-/* The attributes of the real thread: the program's stack, with room for the model. */
+/* The stack that the program made for the thread, if the model has room there. */
+static bool has_stack(const pthread_attr_t *asked, void **stack, size_t *size)
+{
+	return !pthread_attr_getstack(asked, stack, size) && (uintptr_t)*stack + *size &&
+	       *size >= 2 * ROOM;
+}
+
+/*
+ * The attributes of the real thread: the program's stack, with room for the model. The real one of
+ * a detached thread may live on, when the program has other uses for the memory.
+ */
 static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, bool *detached,
 			   uint64_t *whole)
 {
 	int state = PTHREAD_CREATE_JOINABLE;
 	size_t size = 0, guard = 0;
+	void *stack;
 
 	if (pthread_attr_init(own))
 		return EAGAIN;
@@ -220,8 +232,33 @@ static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, boo
 		pthread_attr_setguardsize(own, guard);
 	}
 	*detached = state == PTHREAD_CREATE_DETACHED;
+	if (asked && !*detached && has_stack(asked, &stack, &size)) {
+		*whole = size;
+		return pthread_attr_setstack(own, stack, size);
+	}
 	*whole = size + ROOM;
 	return pthread_attr_setstacksize(own, *whole);
+}
+
+/* CPUs and signals of a new thread: its creator's, if the program asks for nothing else. */
+static int inherit(struct thread *t, const pthread_attr_t *asked)
+{
+	uint64_t cpus[THREAD_MASK], given = UINT64_MAX;
+	sigset_t signals;
+	bool has;
+
+	has = asked && !pthread_attr_getsigmask_np(asked, &signals);
+	masks_thread(t, has ? &signals : NULL);
+	memcpy(t->allowed, exact_self->allowed, sizeof(t->allowed));
+	t->allowed_words = exact_self->allowed_words;
+	if (!asked)
+		return 0;
+	if (pthread_attr_getaffinity_np(asked, sizeof(cpus), (cpu_set_t *)(void *)cpus))
+		return EINVAL;
+	for (uint32_t i = 0; i < THREAD_MASK; i++)
+		given &= cpus[i];
+	/* All bits, beyond any machine's: the program gave none. */
+	return given == UINT64_MAX ? 0 : sched_bind(t, cpus, THREAD_MASK);
 }
 
 static int start_real(struct thread *t, const pthread_attr_t *asked)
@@ -272,8 +309,9 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	spin_else();
 	t->start = start;
 	t->arg = arg;
-	masks_thread(t);
-	failed = start_real(t, attr);
+	failed = inherit(t, attr);
+	if (!failed)
+		failed = start_real(t, attr);
 	if (failed) {
 		exact.nr_threads--;
 		exact.live--;

@@ -108,16 +108,11 @@ static int get_affinity(const struct thread *t, size_t size, cpu_set_t *set)
 static int set_affinity(struct thread *t, size_t size, const cpu_set_t *set)
 {
 	uint32_t words = (uint32_t)(size / sizeof(uint64_t));
-	int error;
 
 	if (!t)
 		return ESRCH;
-	if (words > THREAD_MASK)
-		words = THREAD_MASK;
 	sched_cycles(EXACT_CALL);
-	error = sched_move(t, (const uint64_t *)(const void *)set, words);
-	lines_thread(exact_self->cpu);
-	return error;
+	return sched_move(t, (const uint64_t *)(const void *)set, words);
 }
 
 API int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)

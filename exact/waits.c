@@ -138,6 +138,25 @@ API int pthread_barrier_wait(pthread_barrier_t *barrier)
 
 /* ---- once: 1 under way, 2 done, as in glibc ---- */
 
+/* The routine threw an exception, or its thread ended in it: the next one that asks runs it. */
+static void abandon(pthread_once_t **under_way)
+{
+	if (!*under_way)
+		return;
+	STORE(*under_way, 0);
+	futex_wake(*under_way, INT32_MAX, UINT32_MAX);
+}
+
+static void run_once(pthread_once_t *once, void (*routine)(void))
+{
+	pthread_once_t *under_way __attribute__((cleanup(abandon))) = once;
+
+	routine();
+	under_way = NULL;
+	STORE(once, 2);
+	futex_wake(once, INT32_MAX, UINT32_MAX);
+}
+
 API int pthread_once(pthread_once_t *once, void (*routine)(void))
 {
 	int state = 0;
@@ -148,9 +167,7 @@ API int pthread_once(pthread_once_t *once, void (*routine)(void))
 	while (__atomic_load_n(once, __ATOMIC_ACQUIRE) != 2) {
 		state = 0;
 		if (CAS(once, &state, 1)) {
-			routine();
-			STORE(once, 2);
-			futex_wake(once, INT32_MAX, UINT32_MAX);
+			run_once(once, routine);
 			break;
 		}
 		if (state != 2)

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* given KIND: what a program gives its threads is theirs, and a lock says what glibc's says. */
+#include <errno.h>
+#include <mqueue.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <threads.h>
+#include <time.h>
+
+#include "helping.h"
+
+#define STACK	(1 << 20)
+#define MESSAGE 64
+
+static sem_t begun, more;
+static volatile int stop, came, value;
+static int where[8];
+static uintptr_t local;
+static int blocked;
+static mqd_t queue;
+
+static cpu_set_t only(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return set;
+}
+
+static void *looks(void *arg)
+{
+	sigset_t own;
+
+	where[(long)arg] = sched_getcpu();
+	local = (uintptr_t)&own;
+	need(!pthread_sigmask(SIG_BLOCK, NULL, &own));
+	blocked = sigismember(&own, SIGUSR2);
+	return arg;
+}
+
+static void *waits(void *arg)
+{
+	sem_post(&begun);
+	sem_wait(&more);
+	return looks(arg);
+}
+
+static void *spins(void *arg)
+{
+	sem_post(&begun);
+	while (!stop)
+		sched_yield();
+	return looks(arg);
+}
+
+static pthread_t start_with(const pthread_attr_t *attr, void *(*run)(void *), long arg)
+{
+	pthread_t made;
+
+	need(!pthread_create(&made, attr, run, (void *)arg));
+	return made;
+}
+
+/* The creator binds threads that wait and that run, and what it does not bind has its own CPUs. */
+static void binds(void)
+{
+	cpu_set_t first = only(0), last = only(5), none = only(1000);
+	pthread_attr_t attr;
+	pthread_t made[5];
+
+	sem_init(&begun, 0, 0);
+	sem_init(&more, 0, 0);
+	made[0] = start_with(NULL, waits, 0);
+	sem_wait(&begun);
+	need(!pthread_setaffinity_np(made[0], sizeof(last), &last));
+	sem_post(&more);
+	made[1] = start_with(NULL, spins, 1);
+	sem_wait(&begun);
+	need(!pthread_setaffinity_np(made[1], sizeof(last), &last));
+	usleep(1000);
+	stop = 1;
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(last), &last);
+	made[2] = start_with(&attr, looks, 2);
+	pthread_attr_setaffinity_np(&attr, sizeof(none), &none);
+	need(pthread_create(&made[3], &attr, looks, NULL) == EINVAL);
+	need(!sched_setaffinity(0, sizeof(first), &first));
+	made[3] = start_with(NULL, looks, 3);
+	made[4] = start_with(NULL, looks, 4);
+	for (int i = 0; i < 5; i++)
+		pthread_join(made[i], NULL);
+	for (int i = 0; i < 5; i++)
+		printf("%d ", where[i]);
+}
+
+static void stacks(void)
+{
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	need(!pthread_attr_setstack(&attr, stack, STACK));
+	pthread_join(start_with(&attr, looks, 0), NULL);
+	printf("%d ", local > (uintptr_t)stack && local < (uintptr_t)stack + STACK);
+	need(!munmap(stack, STACK));
+}
+
+static void handle(int which, siginfo_t *info, void *context)
+{
+	(void)context;
+	value = info->si_value.sival_int;
+	came = which;
+}
+
+static void *until_it_comes(void *arg)
+{
+	sem_post(&begun);
+	while (!came)
+		usleep(100);
+	return arg;
+}
+
+static void signals(void)
+{
+	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
+	const union sigval sent = { .sival_int = 42 };
+	pthread_attr_t attr;
+	pthread_t made;
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR2);
+	pthread_attr_init(&attr);
+	need(!pthread_attr_setsigmask_np(&attr, &mask));
+	pthread_join(start_with(&attr, looks, 0), NULL);
+	sem_init(&begun, 0, 0);
+	need(!sigaction(SIGUSR1, &action, NULL));
+	made = start(until_it_comes, NULL);
+	sem_wait(&begun);
+	need(!pthread_sigqueue(made, SIGUSR1, sent));
+	pthread_join(made, NULL);
+	printf("%d %d ", blocked, value);
+}
+
+/* A thread that waits for itself, and a limit of the steady clock. */
+static void locks(void)
+{
+	static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+	struct timespec soon;
+	int writes, reads, late, busy;
+
+	pthread_rwlock_wrlock(&lock);
+	writes = pthread_rwlock_wrlock(&lock);
+	reads = pthread_rwlock_rdlock(&lock);
+	busy = pthread_rwlock_tryrdlock(&lock);
+	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_rdlock(&lock);
+	clock_gettime(CLOCK_MONOTONIC, &soon);
+	soon.tv_sec++;
+	late = pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &soon);
+	pthread_rwlock_unlock(&lock);
+	printf("%d %d %d %d ", writes == EDEADLK, reads == EDEADLK, busy == EBUSY,
+	       late == ETIMEDOUT);
+}
+
+static int leaves(void *arg)
+{
+	thrd_exit((int)(intptr_t)arg);
+}
+
+static void c11(void)
+{
+	thrd_t made;
+	int result = 0;
+
+	need(thrd_create(&made, leaves, (void *)7) == thrd_success);
+	thrd_join(made, &result);
+	printf("%d ", result);
+}
+
+static void *receives(void *arg)
+{
+	char message[MESSAGE];
+
+	for (int i = 0; i < 10; i++)
+		need(mq_receive(queue, message, sizeof(message), NULL) == 6);
+	return arg;
+}
+
+/* Both sides wait: the queue takes three messages. */
+static void mails(void)
+{
+	struct mq_attr attr = { .mq_maxmsg = 3, .mq_msgsize = MESSAGE };
+	struct timespec soon;
+	char name[32], message[MESSAGE];
+	pthread_t made;
+
+	snprintf(name, sizeof(name), "/given-%d", getpid());
+	queue = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &attr);
+	need(queue >= 0 && !mq_unlink(name));
+	made = start(receives, NULL);
+	usleep(500);
+	for (int i = 0; i < 10; i++)
+		need(!mq_send(queue, "hello", 6, 0));
+	pthread_join(made, NULL);
+	clock_gettime(CLOCK_REALTIME, &soon);
+	soon.tv_sec++;
+	printf("%d ", mq_timedreceive(queue, message, sizeof(message), NULL, &soon) < 0 &&
+			      errno == ETIMEDOUT);
+}
+
+static void last_words(void)
+{
+	puts("quick");
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} kind[] = { { "binds", binds }, { "stacks", stacks }, { "signals", signals },
+		     { "locks", locks }, { "c11", c11 },       { "mails", mails } };
+
+	if (argc < 2)
+		return 2;
+	if (!strcmp(argv[1], "quick")) {
+		at_quick_exit(last_words);
+		quick_exit(5);
+	}
+	for (size_t i = 0; i < sizeof(kind) / sizeof(*kind); i++)
+		if (!strcmp(argv[1], kind[i].name))
+			kind[i].run();
+	puts("");
+	return 0;
+}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: what a program gives its threads is theirs, as on a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import COMPILERS, HERE, NEEDED, compiled, each_compiler, runs
+
+pytestmark = NEEDED
+
+given = each_compiler("given.c")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        # Bound while they wait and while they run, by attributes, and as their creator is.
+        ("binds", "5 5 5 0 0 "),
+        ("stacks", "1 "),
+        ("signals", "1 42 "),
+        ("locks", "1 1 1 1 "),
+        ("c11", "7 "),
+        ("mails", "1 "),
+    ],
+)
+def test_threads_have_what_they_are_given(
+    given: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = runs(given, tmp_path, kind)
+    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
+
+
+def test_a_quick_exit_leaves_a_result(
+    given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = runs(given, tmp_path, "quick")
+    assert (done.status, capfd.readouterr().out) == (5, "quick\n")
+
+
+@pytest.mark.parametrize("compiler", [{"gcc": "g++", "clang": "clang++"}[c] for c in COMPILERS])
+def test_what_is_done_once_may_throw(
+    compiler: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The next thread that asks tries it; all others would wait for good."""
+    program = compiled(
+        tmp_path / "build" / "thrown", compiler, str(HERE / "thrown.cc"), language="c++"
+    )
+    done = runs(program, tmp_path)
+    assert (done.status, capfd.readouterr().out) == (0, "3 1 2\n")
