@@ -3,6 +3,7 @@
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from schedshard.c2c.counts import by_counts
 from schedshard.c2c.exact.away import away, in_source_form, measured, note
 from schedshard.c2c.exact.ends import turns
 from schedshard.c2c.exact.races import ALL, SHARED, notes, races
-from schedshard.c2c.exact.run import INTERRUPTS, Runs, check_exact
+from schedshard.c2c.exact.run import INTERRUPTS, AnotherEndError, Runs, check_exact
 from schedshard.c2c.program.machine_view import room_for_views
 from schedshard.c2c.program.placing import order
 from schedshard.c2c.program.program import find_program
@@ -20,7 +21,7 @@ from schedshard.c2c.report.report import Recorded, make_report
 from schedshard.common.errors import UserError
 from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
-from schedshard.machines.presets import load_machine, machine_topology
+from schedshard.machines.presets import Machine, load_machine, machine_topology
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,39 @@ def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
         return _record_with(request, folder, views)
 
 
+def _report(
+    request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
+) -> dict[str, Any]:
+    with working("running the program on each machine, and naming its lines", silent=True):
+        return make_report(
+            recorded,
+            runs,
+            machines,
+            lines=request.lines,
+            advise=request.advise,
+            uncertainty=request.uncertainty or 0,
+            flame=request.flame,
+            seed=request.seed,
+            seeds=request.seeds,
+            recorder="exact",
+        )
+
+
+def _reported(
+    request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
+) -> dict[str, Any]:
+    """The report; of the first run alone if another one ended differently."""
+    try:
+        return _report(request, recorded, runs, machines)
+    except AnotherEndError as other:
+        alone = replace(request, advise=False, uncertainty=None, seeds=0)
+        report = _report(alone, recorded, runs, machines[:1])
+        report["notes"].append(f"{other}; so this is one run, without advice and intervals")
+        if other.found:
+            report["program"]["stopped"] = str(other)
+        return report
+
+
 def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, Any]:
     machines = tuple(load_machine(name) for name in request.machines)
     orders = [order(machine_topology(machine), request.placement) for machine in machines]
@@ -81,19 +115,7 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
         path=str(program.path), dynamic=True, debug=program.debug, meta=ran.meta,
         stepping=ran.raw["stepping"],
     )  # fmt: skip
-    with working("running the program on each machine, and naming its lines", silent=True):
-        report = make_report(
-            recorded,
-            runs,
-            machines,
-            lines=request.lines,
-            advise=request.advise,
-            uncertainty=request.uncertainty or 0,
-            flame=request.flame,
-            seed=request.seed,
-            seeds=request.seeds,
-            recorder="exact",
-        )
+    report = _reported(request, recorded, runs, machines)
     busy_ns = float(ran.raw["model"]["busy_ns"])
     callees = in_source_form(runs.callees)
     outside = away(callees, ran.meta, busy_ns)

@@ -141,6 +141,14 @@ def _end_of(child: subprocess.Popen[bytes]) -> int:
                 child.send_signal(signal.SIGINT)
 
 
+class AnotherEndError(UserError):
+    """A run besides the first one ended in another way. ``found``: it was stopped, for good."""
+
+    def __init__(self, message: str, *, found: bool = False) -> None:
+        super().__init__(message, status=1)
+        self.found = found
+
+
 @dataclass(frozen=True)
 class Ran:
     """One run."""
@@ -149,6 +157,10 @@ class Ran:
     signal: str | None
     raw: dict[str, Any]
     meta: dict[str, Any]
+
+
+def _end(ran: Ran) -> str:
+    return f"by {ran.signal}" if ran.signal else f"with status {ran.status}"
 
 
 @dataclass
@@ -222,7 +234,25 @@ class Runs:
     def _one(self, job: Job) -> dict[str, Any]:
         if self.first is not None and self.first[0] == job:
             return self.first[1].raw
-        return self._run(job, shown=False).raw
+        ran = self._run(job, shown=False)
+        if self.first is not None and _end(ran) != _end(self.first[1]):
+            raise AnotherEndError(
+                f"{self._which(job)}, the program ended {_end(ran)}, and {_end(self.first[1])} at "
+                "first: its runs depend on their order, or are in each other's way (files, ports)"
+            )
+        return ran.raw
+
+    def _which(self, job: Job) -> str:
+        """How a run differs from the first one, to begin a sentence."""
+        first = self.first[0] if self.first is not None else job
+        differs = []
+        if job.machine.path != first.machine.path:
+            differs.append(f"on {job.machine.name}")
+        if job.seed != first.seed:
+            differs.append(f"with seed {job.seed}")
+        if job.moved or job.lines is not None:
+            differs.append("with data elsewhere, for advice")
+        return " ".join(differs) or "in another run"
 
     def _folder(self) -> Path:
         self.count += 1
@@ -269,13 +299,12 @@ class Runs:
             )
         code = _end_of(child)
         name = signal.Signals(-code).name if code < 0 else None
-        which = "" if shown else "once more, for advice or another seed: "
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"
-            raise UserError(
-                f"{which}{self.program.path.name} ended {how} before anything was recorded",
-                status=1 if code else 2,
-            )
+            said = f"ended {how} before anything was recorded"
+            if not shown:
+                raise AnotherEndError(f"{self._which(job)}, the program {said}")
+            raise UserError(f"{self.program.path.name} {said}", status=1 if code else 2)
         told = dict(read_json(meta, "what the recorder wrote"))
         told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
         if "turns" not in told:
@@ -285,7 +314,9 @@ class Runs:
             )
         stopped = why_stopped(told)
         if stopped is not None:
-            raise UserError(f"{which}{stopped}", status=1)
+            if not shown:
+                raise AnotherEndError(f"{self._which(job)}, {stopped}", found=True)
+            raise UserError(stopped, status=1)
         raw = Sites(told).apply(dict(read_json(result, "what the recorder wrote")))
         told.pop("sites", None)
         return Ran(128 - code if code < 0 else code, name, raw, told)

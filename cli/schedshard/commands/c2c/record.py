@@ -296,7 +296,8 @@ def _deliver(
     closing: Gate | None,
 ) -> None:
     """Give the report, and end as the program did; if it ended well, as its gate says."""
-    status = report["program"]["status"]
+    # A deadlock that another seed finds is the program's, too.
+    status = report["program"]["status"] or int("stopped" in report["program"])
     with ending_with(status):
         if as_json:
             _give(report, True, out, html, flamegraph)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: a run besides the first one that ends in another way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled
+
+pytestmark = NEEDED
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program."""
+    into = tmp_path_factory.mktemp("again") / "again"
+    return compiled(into, COMPILERS[0], str(HERE / "again.c"))
+
+
+def test_runs_in_each_others_way_leave_the_first_ones_report(again: Path, tmp_path: Path) -> None:
+    done = call(
+        *("c2c", "record", "--exact", "--machine", MACHINE, "--json", "--", str(again)),
+        str(tmp_path / "made"),
+    )
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["advice"], len(report["variants"])) == (0, [], 1)
+    [note] = [note for note in report["notes"] if "one run" in note]
+    assert "with status 3, and with status 0 at first" in note
+
+
+def test_a_deadlock_of_another_order_is_told(again: Path) -> None:
+    """A quarter of all orders have it: of so many some do, and the first one does not."""
+    for first in range(1, 20):
+        done = call(
+            *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", "16", "--json"),
+            *("--no-advice", "--seeds", "20", "--seed", str(first), "--", str(again)),
+        )
+        if done.stdout:
+            break
+    report = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert report["program"]["status"] == 0
+    assert report["program"]["stopped"].startswith("with seed ")
+    [note] = [note for note in report["notes"] if "one run" in note]
+    assert "the only thread waits: deadlock: 1 in pthread_mutex_lock at " in note
