@@ -90,6 +90,12 @@ static uint64_t place_of(uint64_t back)
 	return (uint64_t)(uintptr_t)&place[i];
 }
 
+/*
+ * The C library has made threads of its own (aio_read()), which the model does not know. What they
+ * tell others, and hear from them, goes by way of the kernel.
+ */
+static bool strangers;
+
 /* ---- what waits ---- */
 
 static bool give(greg_t *r, long result)
@@ -123,6 +129,51 @@ static bool writes(greg_t *r, int file, greg_t *size)
 	if (size && *size > PIPE_BUF)
 		*size = PIPE_BUF;
 	return false;
+}
+
+/* A stranger may store, so that the word is looked at again and again. */
+static bool waits_for_stranger(greg_t *r, bool absolute)
+{
+	const uint32_t *word = (const uint32_t *)r[REG_RDI];
+	const struct timespec *most = (const struct timespec *)r[REG_R10];
+	clockid_t clock = r[REG_RSI] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	uint64_t end = absolute ? clock_until(clock, most) : outside_until(most);
+	struct outside call = outside_begin(true);
+
+	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != (uint32_t)r[REG_RDX])
+		return give(r, -EAGAIN);
+	while (__atomic_load_n(word, __ATOMIC_SEQ_CST) == (uint32_t)r[REG_RDX]) {
+		if (sched_time() >= end)
+			return give(r, -ETIMEDOUT);
+		if (!outside_again(&call))
+			return give(r, -errno);
+	}
+	return give(r, 0);
+}
+
+static bool futexes(greg_t *r, const long *arg)
+{
+	long what = arg[1] & FUTEX_CMD_MASK, more = 0, result;
+
+	switch (what) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		if (strangers)
+			return waits_for_stranger(r, what == FUTEX_WAIT_BITSET);
+		break;
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+		if (strangers)
+			more = KERNEL(SYS_futex, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+		break;
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+		break;
+	default:
+		return false;
+	}
+	result = syscall(SYS_futex, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	return error_of(r, result + (result >= 0 && more > 0 ? more : 0));
 }
 
 /* A pipe with a name waits for its other end. */
@@ -251,6 +302,15 @@ static bool kills(greg_t *r, long number)
 	return error_of(r, result);
 }
 
+static bool clones(uint64_t flags)
+{
+	if (flags & CLONE_THREAD)
+		strangers = true;
+	else
+		exact.children++;
+	return false;
+}
+
 /* Files that this library knows by their numbers. */
 static void closed(int file)
 {
@@ -319,18 +379,7 @@ static bool waited(long number, greg_t *r)
 	case SYS_openat:
 		return opens(r, file, (const char *)arg[1], (int)arg[2], arg[3]);
 	case SYS_futex:
-		switch (arg[1] & FUTEX_CMD_MASK) {
-		case FUTEX_WAIT:
-		case FUTEX_WAIT_BITSET:
-		case FUTEX_WAKE:
-		case FUTEX_WAKE_BITSET:
-		case FUTEX_REQUEUE:
-		case FUTEX_CMP_REQUEUE:
-			return error_of(r, syscall(SYS_futex, arg[0], arg[1], arg[2], arg[3],
-						   arg[4], arg[5]));
-		default:
-			return false;
-		}
+		return futexes(r, arg);
 	case SYS_wait4:
 		return error_of(r, wait4(file, (int *)arg[1], (int)arg[2], (void *)arg[3]));
 	case SYS_waitid:
@@ -409,11 +458,9 @@ static bool waited(long number, greg_t *r)
 		exact.children++;
 		return false;
 	case SYS_clone:
-		exact.children += !(arg[0] & CLONE_THREAD);
-		return false;
+		return clones((uint64_t)arg[0]);
 	case SYS_clone3:
-		exact.children += !(*(const uint64_t *)arg[0] & CLONE_THREAD);
-		return false;
+		return clones(*(const uint64_t *)arg[0]);
 	case SYS_close:
 		closed(file);
 		return false;

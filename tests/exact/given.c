@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* given KIND: what a program gives its threads is theirs, and a lock says what glibc's says. */
+#include <aio.h>
 #include <errno.h>
 #include <mqueue.h>
 #include <sched.h>
@@ -214,6 +215,19 @@ static void mails(void)
 			      errno == ETIMEDOUT);
 }
 
+/* The C library's own thread writes. */
+static void asks(void)
+{
+	char name[] = "/tmp/given-XXXXXX";
+	struct aiocb call = { .aio_fildes = mkstemp(name), .aio_buf = "abcdef", .aio_nbytes = 6 };
+	const struct aiocb *all[] = { &call };
+
+	need(call.aio_fildes >= 0 && !unlink(name) && !aio_write(&call));
+	while (aio_error(&call) == EINPROGRESS)
+		aio_suspend(all, 1, NULL);
+	printf("%d ", (int)aio_return(&call));
+}
+
 static void last_words(void)
 {
 	puts("quick");
@@ -226,7 +240,8 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} kind[] = { { "binds", binds }, { "stacks", stacks }, { "signals", signals },
-		     { "locks", locks }, { "c11", c11 },       { "mails", mails } };
+		     { "locks", locks }, { "c11", c11 },       { "mails", mails },
+		     { "asks", asks } };
 
 	if (argc < 2)
 		return 2;

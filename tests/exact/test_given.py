@@ -23,6 +23,7 @@ given = each_compiler("given.c")
         ("locks", "1 1 1 1 "),
         ("c11", "7 "),
         ("mails", "1 "),
+        ("asks", "6 "),
     ],
 )
 def test_threads_have_what_they_are_given(
