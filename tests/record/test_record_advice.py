@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 from recording import Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming.modules import Modules
+from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.naming.variables import DebugInfo
+from schedshard.c2c.report.elsewhere.moving import moves
 from schedshard.common.paths import build_dir
 
 pytestmark = needs(build_dir() / "record" / "libschedshard-record.so")
@@ -153,3 +157,103 @@ def test_a_stripped_program_says_where_its_debug_information_is(tmp_path: Path) 
     with (tmp_path / "p.debug").open("ab") as file:
         file.write(b"more")
     assert Modules([(0, 0, 0, str(program))]).modules[0].debug is None
+
+
+# What the standard library has inside is the program's in an array, and nobody's in a vector.
+TYPES = r"""
+#include <array>
+#include <atomic>
+#include <map>
+#include <optional>
+#include <vector>
+struct stripe { std::atomic<long> ops; long rest[11]; };
+struct table {
+	long kind;
+	std::array<stripe, 4> stripes;
+	std::vector<int> row;
+	std::map<int, int> tree;
+};
+namespace mine { template <class T> struct vector { T first, last; }; }
+table one;
+static std::optional<std::array<std::atomic<short>, 12>> shorts;
+mine::vector<long> two;
+int main(int argc, char **argv)
+{
+	shorts.emplace();
+	(*shorts)[argc]++;
+	one.row.push_back(argc);
+	one.stripes[argc].ops++;
+	one.tree[argc] = argc;
+	two.last = one.tree.size();
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    (tmp_path / "p.cc").write_text(TYPES, encoding="utf-8")
+    words = [compiler, "-std=c++17", "-g", "p.cc", "-o", "p"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+    (module,) = Modules([(0, 0, 0, str(tmp_path / "p"))]).modules
+    at = {each.name: each.address for each in module.objects}
+    found = DebugInfo(tmp_path / "p").variables(at.values())
+    one, shorts, two = (found[at[name]] for name in ("one", "shorts", "two"))
+    # The second stripe.
+    assert one.field(8 + 96) == ".stripes[1].ops"
+    assert one.row(8 + 96) == ("stripe", 96, ".stripes")
+    assert one.whole(8 + 96) is None
+    assert one.whole(8 + 4 * 96 + 8) == (8 + 4 * 96, 24, ".row")
+    tree = one.whole(8 + 4 * 96 + 24 + 16)
+    assert tree is not None
+    assert tree[2] == ".tree"
+    assert shorts.field(6) == "[3]"
+    row = shorts.row(6)
+    assert row is not None
+    assert row[1:] == (2, "")
+    assert two.whole(8) is None
+    assert two.row(8) is None
+
+
+def thing(name: str, element: tuple[str, int] | None = None) -> Thing:
+    """An object of a structure with a word, an array of two fields each, and another word."""
+
+    def field(offset: int) -> str:
+        if not 8 <= offset < 8 + 6 * 16:
+            return ".first" if offset < 8 else ".last"
+        return f".all[{(offset - 8) // 16}].{'ab'[offset // 8 % 2 == 0]}"
+
+    return Thing(
+        name, "variable", 0x1000, 112, f"struct {name}", field, element,
+        row=lambda offset: ("struct pair", 16, ".all") if 8 <= offset < 8 + 6 * 16 else None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("users", "words"),  # of which byte which CPU
+    [
+        ({8: 1, 24: 2}, "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line"),
+        (
+            {0: 1, 8: 2, 24: 3},
+            "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line",
+        ),
+        ({8: 1, 16: 2}, "give `struct p.all[0].a` and `struct p.all[0].b` a line each"),
+        ({0: 1, 8: 2}, "give `struct p.first` and `struct p.all[0].a` a line each"),
+    ],
+)
+def test_words_fit_who_uses_what(users: dict[int, int], words: str) -> None:
+    accesses = [
+        {
+            "offset": offset, "size": 8, "by": [cpu], "stores": 9, "loads": 9, "records": 9,
+            "hitm_remote": 9, "hitm_local": 0,
+        }
+        for offset, cpu in users.items()
+    ]  # fmt: skip
+    line = {
+        "address": "0x1000", "accesses": accesses, "avg_load_cycles": 9.0, "loads": 9,
+        "hitm_remote": 9 * len(users), "hitm_local": 0,
+    }  # fmt: skip
+    (move,) = moves([(line, thing("p"))], lambda _: thing("p"))
+    assert move.words == words

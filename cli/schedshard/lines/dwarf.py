@@ -160,6 +160,15 @@ _WHOLE = re.compile(
 )
 
 
+# The same of C++ and Rust, if they are the standard libraries' own.
+_CONTAINER = re.compile(
+    r"^((forward_)?list|vector|deque|(unordered_)?(multi)?(map|set)|basic_string|function"
+    r"|(shared|weak|unique)_ptr|Vec|VecDeque|HashMap|HashSet|BTreeMap|BTreeSet|BinaryHeap)<|^String$"
+)
+_STANDARD = {"std", "alloc", "hashbrown"}
+# Of C++: what such a type has inside is what the program put there.
+_CLEAR = re.compile(r"^(array|optional|_Optional_\w+|_Storage)<")
+
 # Of C++ and Rust: a program's word for the value is that of the whole.
 _ATOMIC = re.compile(
     r"^(atomic|__atomic_base|Atomic(Ptr)?)<|^Atomic(Bool|[IU](8|16|32|64|128|size))$"
@@ -198,9 +207,10 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
             if found is None:
                 return
             named = named and not (_ATOMIC.match(die_name(die)) and (die_size(die) or 0) <= 16)
+            clear = bool(_CLEAR.match(die_name(die))) and _is_standard(die)
             name, at, die = found
             start += at
-            path += f".{name}" if name and named else ""
+            path += f".{name}" if name and named and not clear else ""
         else:
             return
 
@@ -324,10 +334,21 @@ def contains(die: DIE, offset: int, other: DIE) -> bool:
     return False
 
 
+def _is_standard(die: DIE) -> bool:
+    """Whether a type is in a namespace of a standard library."""
+    outer = die.get_parent()
+    while outer is not None:
+        if outer.tag == "DW_TAG_namespace" and die_name(outer) in _STANDARD:
+            return True
+        outer = outer.get_parent()
+    return False
+
+
 def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
     """First byte, size and path of the library's object around a byte, or None."""
     for each, start, path in steps(die, offset):
-        if _WHOLE.match(die_name(each)):
+        name = die_name(each)
+        if _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(each)):
             return start, die_size(each) or 0, path
     return None
 

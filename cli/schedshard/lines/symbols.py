@@ -14,6 +14,7 @@ _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
 # Libraries that a compiler puts into programs: of C++, Rust and Go, and what their packages bring.
 _OF_LIBRARIES = re.compile(
     r"<*(std|core|alloc|hashbrown|__gnu_cxx)::.*|(runtime|sync|internal)[./].*"
+    r"|_start|__libc_start.*"
 )
 _PATHS_OF_LIBRARIES = re.compile(
     r"(/usr/|/rustc/|\./).*|.*/(\.cargo/(registry|git)|rustlib/src|go/pkg/mod|include/c\+\+)/.*"

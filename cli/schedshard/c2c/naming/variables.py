@@ -140,7 +140,8 @@ class Typed:
         with suppress(*FAULTS):
             size = self.size
             for die, _, path in steps(self.die, offset % size if size else offset):
-                of = type_of(die) if path and die.tag == "DW_TAG_array_type" else None
+                inside = die.tag == "DW_TAG_array_type" and die != bare(self.die)
+                of = type_of(die) if inside else None
                 step = die_size(of) if of is not None else None
                 if of is not None and step:
                     return type_name(of, die_language(of.cu.get_top_DIE())), step, path

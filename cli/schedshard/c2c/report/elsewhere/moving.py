@@ -7,7 +7,7 @@ never set apart: a mutex, or a library's data, is one object.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -167,14 +167,26 @@ def _within(pieces: Sequence[_Piece]) -> bool:
     return any(not one & other for by in users.values() for one, other in pairwise(by))
 
 
-def _row(pieces: Sequence[_Piece]) -> tuple[str, int, str] | None:
-    """The member that is an array of which all pieces are elements, or parts of some."""
-    rows = {each.thing.row(each.low - each.thing.address) for each in pieces}
-    found = rows.pop() if len(rows) == 1 else None
-    if found is None or len({each.name for each in pieces}) < 2:
-        return None
-    of, size, path = found
-    return of, size, f"`{_name(pieces[0].thing, path)}`"
+def _row(piece: _Piece) -> tuple[str, int, str] | None:
+    """Of a member that is an array: its element, the bytes of one, and the array's name."""
+    found = piece.thing.row(piece.low - piece.thing.address)
+    return (*found[:2], _name(piece.thing, found[2])) if found is not None else None
+
+
+def _rows(pieces: Sequence[_Piece]) -> set[str]:
+    """The arrays of which there are several elements."""
+    found: dict[str, set[tuple[int, str] | None]] = {}
+    for piece in pieces:
+        row = _row(piece)
+        if row is not None:
+            found.setdefault(row[2], set()).add(_element(piece))
+    return {row for row, elements in found.items() if len(elements) > 1}
+
+
+def _called(piece: _Piece, rows: Collection[str]) -> str:
+    """What a piece is called in a sentence: one of several elements by its array."""
+    row = _row(piece)
+    return f"each element of `{row[2]}`" if row and row[2] in rows else f"`{piece.name}`"
 
 
 def _padded(of: str, size: int, row: str) -> str:
@@ -184,23 +196,23 @@ def _padded(of: str, size: int, row: str) -> str:
 
 
 def _words(
-    thing: Thing,
-    names: Sequence[str],
-    several: bool,
-    row: tuple[str, int, str] | None,
-    within: bool,
+    thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece], several: bool, within: bool
 ) -> str:
+    """``pieces``: the program's, of lines from which those ``away`` are moved."""
+    rows = set() if within else _rows(pieces)
+    names = list(dict.fromkeys(_called(piece, rows) for piece in pieces))
     if several and thing.element is None:
         return f"pad `{thing.type}` ({thing.size} bytes, {thing.name}) to a line"
-    named = [] if thing.area else list(dict.fromkeys(names))
     if thing.element is not None and not within:
         return _padded(*thing.element, thing.name)
-    if row is not None and not within:
-        return _padded(*row)
-    if any(name != thing.name for name in named):
-        which = " and ".join(f"`{name}`" for name in named[:3])
-        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-        return f"give {which}{more} a line {'each' if len(named) > 1 else 'of its own'}"
+    row = _row(away[0])
+    if row is not None and row[2] in rows and {_row(piece) for piece in away} == {row}:
+        return _padded(*row[:2], f"`{row[2]}`")
+    if not thing.area and any(name != f"`{thing.name}`" for name in names):
+        which = " and ".join(names[:3])
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        one = len(names) == 1 and not names[0].startswith("each")
+        return f"give {which}{more} a line {'of its own' if one else 'each'}"
     return f"set the words of {thing.name} that different threads use apart, a line each"
 
 
@@ -246,8 +258,8 @@ def moves(
         if few and sum(stored(line) for line, _ in group) < _STORED:
             continue
         ranges: list[tuple[int, int]] = []
-        names: list[str] = []
-        all_away: list[_Piece] = []
+        meant: list[_Piece] = []
+        every: list[_Piece] = []  # that is moved
         several, within = True, False
         for line, _ in group:
             pieces = _named_only(_pieces(line, at))
@@ -255,10 +267,10 @@ def moves(
             several = several and (not away or _several(pieces))
             within = within or (bool(away) and _within(pieces))
             ranges += [(piece.low, piece.high) for piece in away]
-            all_away += away
-            names += [piece.name for piece in pieces if away and piece.ours]
+            every += away
+            meant += [piece for piece in pieces if away and piece.ours]
         if ranges:
             cycles = sum(waited(line) for line, _ in group)
-            words = _words(group[0][1], names, several, _row(all_away), within)
+            words = _words(group[0][1], meant, every, several, within)
             found.append(Move(name, tuple(sorted(set(ranges))[:_MAX_MOVED]), cycles, words))
     return sorted(found, key=lambda move: -move.cycles)[:most]
