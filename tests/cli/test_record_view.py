@@ -62,7 +62,7 @@ def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str
     text = shown(capsys, alone)
     assert text.startswith("shared lines take 0% of all cycles on m: nothing to gain")
     assert "object0.21" not in text
-    assert "or one thread alone used it" in text
+    assert "or only one thread used" in text
     assert "object0.21" not in shown(capsys, alone, line(0.3))
 
 

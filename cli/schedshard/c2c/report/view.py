@@ -61,7 +61,7 @@ def _lines(variant: Mapping[str, Any]) -> RenderableType:
     word = "line" if folded == 1 else "lines"
     below = f"take{'s' if folded == 1 else ''} less than {FOLDED:.1%} of all cycles each"
     if any(map(_has_one_thread, variant["lines"])):
-        below += ", or one thread alone used it"
+        below += f", or only one thread used {'it' if folded == 1 else 'them'}"
     if folded and folded == len(variant["lines"]):
         return Text(f"on {variant['name']} {folded} shared {word} {below}: --json has them")
     numbers = (
