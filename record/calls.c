@@ -317,6 +317,11 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 		__atomic_store_n(&t->v->instr, t->v->instr + CALL_CYCLES, __ATOMIC_RELEASE);
 	memcpy(in_call[t - user.thread].arg, arg, sizeof(in_call[0].arg));
 	switch (number) {
+	case SYS_chroot:
+	case SYS_pivot_root:
+	case SYS_setns:
+		user_new_root();
+		break;
 	case SYS_munmap:
 		notes_unmaps(arg[0], arg[1]);
 		return;

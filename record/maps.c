@@ -8,11 +8,32 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MAPS_HIGH 500 /* programs close the low ones */
+
 struct reader {
 	int file;
 	ssize_t at, end;
 	char part[4096];
 };
+
+static int proc = -1; /* its folder, if it was kept */
+
+void maps_keep(void)
+{
+	int file = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (proc < 0 && file >= 0)
+		proc = fcntl(file, F_DUPFD_CLOEXEC, MAPS_HIGH);
+	if (file >= 0)
+		close(file);
+}
+
+static int open_maps(void)
+{
+	int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	return file < 0 && proc >= 0 ? openat(proc, "self/maps", O_RDONLY | O_CLOEXEC) : file;
+}
 
 /* Return: false at the end. A line that is too long loses its end. */
 static bool next_line(struct reader *r, char *line, size_t size)
@@ -41,7 +62,7 @@ void maps_read(void (*each)(uint64_t low, uint64_t high, uint64_t offset, const 
 			    void *arg),
 	       void *arg)
 {
-	struct reader r = { .file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+	struct reader r = { .file = open_maps() };
 	char line[4352];
 
 	while (r.file >= 0 && next_line(&r, line, sizeof(line))) {

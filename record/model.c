@@ -18,6 +18,7 @@
  * signals its end. A process that executes another program reports that itself. BURY_TURNS later,
  * when its other threads are surely gone, the model's process releases what they held.
  */
+#include <fcntl.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -249,7 +250,7 @@ static int write_meta(void)
 	pages_json(all);
 	if (shared->sites.all)
 		sites_json(&shared->sites, all);
-	failed = told_write(all, meta_path);
+	failed = told_write(all, AT_FDCWD, meta_path);
 	json_decref(all);
 	return failed ? refuse("cannot write the names") : 0;
 }

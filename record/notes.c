@@ -106,6 +106,15 @@ static void note_gone(uint64_t low, uint64_t high, uint64_t offset, const char *
 		gone[nr_gone++] = (struct gone){ low, high, offset, strdup(path), nr_calls };
 }
 
+void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path)
+{
+	struct region all = { low, high - low, false };
+
+	pthread_mutex_lock(&lock);
+	note_gone(low, high, offset, path, &all);
+	pthread_mutex_unlock(&lock);
+}
+
 void notes_unmaps(uint64_t at, uint64_t size)
 {
 	struct region r = { at, size, false };

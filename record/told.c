@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-int told_write(const json_t *all, const char *path)
+int told_write(const json_t *all, int folder, const char *path)
 {
 	char temp[4096];
 	int file, failed;
@@ -20,13 +20,13 @@ int told_write(const json_t *all, const char *path)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	file = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	file = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file < 0)
 		return -1;
 	failed = json_dumpfd(all, file, JSON_COMPACT);
 	failed |= close(file);
-	if (!failed && !rename(temp, path))
+	if (!failed && !renameat(folder, temp, folder, path))
 		return 0;
-	unlink(temp);
+	unlinkat(folder, temp, 0);
 	return -1;
 }

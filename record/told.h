@@ -8,11 +8,13 @@
 /**
  * told_write - write JSON to a file that appears whole or not at all
  *
+ * @folder: where a relative @path begins, or AT_FDCWD
+ *
  * The folder may be writable by all users: never follows a link, never writes to a file that is
  * there already.
  *
  * Return: 0, or -1 with errno.
  */
-int told_write(const json_t *all, const char *path);
+int told_write(const json_t *all, int folder, const char *path);
 
 #endif

@@ -13,6 +13,7 @@
 #include "told.h"
 #include "user.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +110,46 @@ static json_t *maps_json(void)
 	return maps;
 }
 
+#define FOLDER_HIGH 500 /* programs close the low ones */
+static int folder = -1; /* of the names, if the root folder may be another one */
+
+static void note_file(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *arg)
+{
+	if (!is_own(low, high))
+		notes_file(low, high, offset, path);
+}
+
+void user_new_root(void)
+{
+	char path[4096];
+	char *last;
+	int file;
+
+	if (folder >= 0 || (size_t)snprintf(path, sizeof(path), "%s", user.meta) >= sizeof(path))
+		return;
+	maps_keep();
+	maps_read(note_file, NULL);
+	last = strrchr(path, '/');
+	if (!last)
+		return;
+	*last = '\0';
+	file = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (file >= 0) {
+		folder = fcntl(file, F_DUPFD_CLOEXEC, FOLDER_HIGH);
+		close(file);
+	}
+}
+
+/* In the folder, as long as the program has not closed it. */
+static int write_names(const json_t *all, const char *path)
+{
+	const char *last = strrchr(path, '/');
+
+	if (folder >= 0 && last && !told_write(all, folder, last + 1))
+		return 0;
+	return told_write(all, AT_FDCWD, path);
+}
+
 static void write_meta(const char *why)
 {
 	const struct shared_image *i = &shared->image[user.image];
@@ -124,7 +165,7 @@ static void write_meta(const char *why)
 	heap_json(all);
 	pages_regions(all);
 	if ((size_t)snprintf(path, sizeof(path), "%s.%u", user.meta, user.image) >= sizeof(path) ||
-	    told_write(all, path))
+	    write_names(all, path))
 		fprintf(stderr, "schedshard: cannot write %s\n", user.meta);
 	json_decref(all);
 	__atomic_store_n(&shared->image[user.image].told, true, __ATOMIC_RELEASE);

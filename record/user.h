@@ -136,6 +136,8 @@ void notes_break(uint64_t at); /* the end of the memory that brk() gives, now */
 /* Code of a file that has been mapped; memory that will be unmapped: what files it has is kept. */
 void notes_code(uint64_t at, uint64_t size);
 void notes_unmaps(uint64_t at, uint64_t size);
+/* A mapped file whose name will be another one. */
+void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path);
 void notes_stack(pid_t tid, uint64_t pointer);
 /* The frames of a thread, the innermost first: each ends where the next one's sp is. */
 void notes_frames(const struct protocol_frame *frame, uint32_t n);
@@ -188,6 +190,9 @@ void user_note_own(void);
 
 /** user_read - copy from the program's memory. Return: false when it is not there. */
 bool user_read(void *into, uint64_t from, size_t size);
+
+/** user_new_root - the root folder will be another one: keep what the end needs. */
+void user_new_root(void);
 
 /**
  * user_finish - the process ends: write its files. Any thread; once.

@@ -102,6 +102,21 @@ def test_a_program_whose_name_is_no_text(tmp_path: Path) -> None:
     assert any(name.startswith("heap: main (p.c:") for name in named), named
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the root folder")
+def test_another_root_folder(tmp_path: Path) -> None:
+    """Names could not be written there, nor mappings read."""
+    text = PROGRAM.replace("FILE *out", "int moved = chroot(argv[2]);\n\tFILE *out")
+    text = text.replace("return 7", "return moved ? 1 : 7")
+    (tmp_path / "q.c").write_text(text, encoding="utf-8")
+    words = ["gcc", "-g", "-O1", "-pthread", "q.c", "-o", "q"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+    done = record(tmp_path, f"{tmp_path}/q /out {tmp_path}")
+    assert done.returncode == 7, done.stderr
+    assert (tmp_path / "out").is_file()
+    variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]
+    assert any(line["object"].startswith("heap: main (q.c:") for line in variant["lines"])
+
+
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="needs musl-gcc")
 def test_another_c_library_needs_no_backtrace(tmp_path: Path) -> None:
     """The program did not start. Without an unwinder the place of an allocation is known."""

@@ -5,6 +5,7 @@
  *	told-test FOLDER	an empty folder
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,21 +49,21 @@ int main(int argc, char **argv)
 	fill(victim, "precious");
 
 	CHECK(!symlink(victim, temp));
-	CHECK(told_write(all, path) == -1 && errno == EEXIST);
+	CHECK(told_write(all, AT_FDCWD, path) == -1 && errno == EEXIST);
 	check_holds(victim, "precious");
 	CHECK(access(path, F_OK) == -1);
 	CHECK(!unlink(temp));
 
 	/* A link at the place itself is replaced, not followed. */
 	CHECK(!symlink(victim, path));
-	CHECK(!told_write(all, path));
+	CHECK(!told_write(all, AT_FDCWD, path));
 	check_holds(victim, "precious");
 	check_holds(path, "{\"names\":1}");
 	CHECK(!lstat(path, &facts) && S_ISREG(facts.st_mode) && (facts.st_mode & 0777) == 0600);
 	CHECK(access(temp, F_OK) == -1);
 
 	memset(path, 'a', sizeof(path) - 1);
-	CHECK(told_write(all, path) == -1 && errno == ENAMETOOLONG);
+	CHECK(told_write(all, AT_FDCWD, path) == -1 && errno == ENAMETOOLONG);
 	json_decref(all);
 	return 0;
 }
