@@ -23,6 +23,7 @@ from schedshard.lines.units import FAULTS
 
 LINE = 64
 _MALLOC = 16  # bytes to which it aligns
+_HISTORY = 64  # objects that had one byte, one after the other, and are looked at
 _LARGEST_STACK = 64 << 20  # of a thread: 8 MiB are usual
 # Functions between the program and the allocator, which no reader needs.
 _ALLOCATORS = re.compile(
@@ -90,8 +91,13 @@ class Objects:
     def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
         self._modules = modules
         self._heap = sorted((_Object(*each) for each in meta["objects"]), key=lambda o: o.at)
-        self._starts = [each.at for each in self._heap]
-        self._longest = max((each.size for each in self._heap), default=0)
+        # By size, so that one large object is no reason to look at all small ones: the numbers of
+        # those that have as many bits in their size, and where each begins.
+        self._by_size: dict[int, tuple[list[int], list[int]]] = {}
+        for number, each in enumerate(self._heap):
+            same, starts = self._by_size.setdefault(each.size.bit_length(), ([], []))
+            same.append(number)
+            starts.append(each.at)
         self._sites = {int(site["site"]): site["frames"] for site in meta["sites"]}
         # A return address: the call itself is before it.
         frames = {pc - 1 for found in self._sites.values() for pc in found}
@@ -291,13 +297,14 @@ class Objects:
 
     def _covering(self, address: int) -> list[_Object]:
         """Objects that had this byte, at one time or another."""
-        found: list[_Object] = []
-        at = bisect_right(self._starts, address) - 1
-        while at >= 0 and self._heap[at].at > address - self._longest - 1 and len(found) < 64:
-            if self._heap[at].at + self._heap[at].size > address:
-                found.append(self._heap[at])
-            at -= 1
-        return found
+        found: list[int] = []
+        for bits, (these, starts) in self._by_size.items():
+            at, most = bisect_right(starts, address) - 1, len(found) + _HISTORY
+            while at >= 0 and starts[at] > address - (1 << bits) and len(found) < most:
+                if starts[at] + self._heap[these[at]].size > address:
+                    found.append(these[at])
+                at -= 1
+        return [self._heap[number] for number in sorted(found, reverse=True)[:_HISTORY]]
 
     def at(self, address: int) -> Thing | None:
         """The object that has this byte."""
