@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Time is the machine's: all clocks begin at a fixed time, the wall's at the beginning of 2026, and
- * advance with the CPU that asks. A sleep ends when the machine's time has come.
+ * advance with the CPU that asks. The process's is that of all CPUs together, a thread's passes as
+ * the others do. A sleep ends when the machine's time has come.
  */
+#include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <unistd.h>
 
 #include "lines.h"
+#include "pass.h"
 #include "sync.h"
 
 #define NS	  1000ull /* picoseconds */
@@ -46,6 +50,12 @@ uint64_t clock_until(clockid_t clock, const struct timespec *ts)
 
 	if (!ts)
 		return EXACT_EVER;
+	if (clock == CLOCK_PROCESS_CPUTIME_ID) {
+		uint64_t until = span(ts), busy = sched_busy();
+
+		return until == EXACT_EVER ? until
+					   : sched_time() + (until > busy ? until - busy : 0);
+	}
 	/* Picoseconds since 1970 do not fit 64 bits. */
 	left = (struct timespec){ ts->tv_sec - (time_t)clock_begins(clock), ts->tv_nsec };
 	return span(&left);
@@ -53,7 +63,7 @@ uint64_t clock_until(clockid_t clock, const struct timespec *ts)
 
 static struct timespec now(clockid_t clock)
 {
-	uint64_t ps = sched_time();
+	uint64_t ps = clock == CLOCK_PROCESS_CPUTIME_ID ? sched_busy() : sched_time();
 
 	sched_work(30);
 	return (struct timespec){ (time_t)(clock_begins(clock) + ps / SECOND),
@@ -104,7 +114,34 @@ API clock_t clock(void)
 {
 	if (!exact_on())
 		return REAL(clock_t, clock, (void))();
-	return (clock_t)(sched_time() / (1000 * NS));
+	return (clock_t)(sched_busy() / (1000 * NS));
+}
+
+API clock_t times(struct tms *into)
+{
+	const uint64_t tick = SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	if (!exact_on())
+		return REAL(clock_t, times, (struct tms *))(into);
+	if (into)
+		*into = (struct tms){ .tms_utime = (clock_t)(sched_busy() / tick) };
+	return (clock_t)(sched_time() / tick);
+}
+
+/* The rest of a process's is the host's: its memory contains the model's. */
+API int getrusage(__rusage_who_t who, struct rusage *into)
+{
+	uint64_t ps;
+
+	if (!exact_on() || who == RUSAGE_CHILDREN)
+		return REAL(int, getrusage, (__rusage_who_t, struct rusage *))(who, into);
+	if (PASS(REAL(int, getrusage, (__rusage_who_t, struct rusage *))(who, into)))
+		return -1;
+	ps = who == RUSAGE_SELF ? sched_busy() : sched_time();
+	into->ru_utime =
+		(struct timeval){ (time_t)(ps / SECOND), (long)(ps % SECOND / (1000 * NS)) };
+	into->ru_stime = (struct timeval){ 0 };
+	return 0;
 }
 
 /* ---- sleeps ---- */

@@ -228,6 +228,9 @@ void sched_place(struct thread *t);
 /** sched_time - this thread's clock, picoseconds. */
 uint64_t sched_time(void);
 
+/** sched_busy - the time that all CPUs have worked so far, picoseconds. */
+uint64_t sched_busy(void);
+
 /** sched_work - the thread has executed instructions. */
 void sched_work(uint32_t instructions);
 

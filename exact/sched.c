@@ -278,6 +278,16 @@ int sched_move(struct thread *t, const uint64_t *mask, uint32_t words)
 	return 0;
 }
 
+uint64_t sched_busy(void)
+{
+	uint64_t sum = 0;
+
+	sched_work(0);
+	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++)
+		sum += sim_clock_of(n) - cpu[n].idle;
+	return sum;
+}
+
 void sched_cpu_time(uint32_t n, uint64_t *clock, uint64_t *idle, uint64_t *instructions)
 {
 	*clock = sim_clock_of(n);

@@ -24,6 +24,7 @@ given = each_compiler("given.c")
         ("c11", "7 "),
         ("mails", "1 "),
         ("asks", "6 "),
+        ("times", "1 1 1 "),
     ],
 )
 def test_threads_have_what_they_are_given(
