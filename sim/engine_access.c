@@ -245,7 +245,7 @@ void sim_locked_alone(void)
 	struct cpu *c = sim.running;
 
 	engine_catch_up(c);
-	drain(c, WAIT_EMPTY);
+	drain(c, WAIT_FENCED); /* the locked operation itself is in no record */
 	c->stored = AFTER_LOCKED;
 	c->clock += sim.model->locked;
 }

@@ -20,7 +20,7 @@
 #define noinline    __attribute__((noinline))
 
 /*
- * What a CPU waits for at its store buffer: an empty one, in a locked operation or in a fence, or a
+ * What a CPU waits for at its store buffer: an empty one, in a locked operation or otherwise, or a
  * free entry. The first wait is part of that operation's time. The others are the stores' own.
  */
 enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_FENCED, WAIT_SLOT };

@@ -130,7 +130,10 @@ static void grow_slots(struct stats_line *l)
 	free(old.slot);
 }
 
-/* The slot of a place in the code and in the line; a free one if there is none yet. */
+/*
+ * The slot of a place in the code and in the line; a free one if there is none yet. An instruction
+ * that adds to memory loads and stores: the two times are apart.
+ */
 static struct stats_slot *find(const struct stats_line *l, const struct stats_entry *e)
 {
 	uint32_t offset = (uint32_t)(uintptr_t)e->addr & (LINE_SIZE - 1);
@@ -139,7 +142,9 @@ static struct stats_slot *find(const struct stats_line *l, const struct stats_en
 	for (;; k++) {
 		struct stats_slot *slot = &l->slot[k & l->mask];
 
-		if (!slot->who || (slot->pc == e->pc && offset_of(slot->who) == offset))
+		if (!slot->who ||
+		    (slot->pc == e->pc && offset_of(slot->who) == offset &&
+		     (kind_of(slot->who) == ACCESS_STORE) == (kind_of(e->who) == ACCESS_STORE)))
 			return slot;
 	}
 }

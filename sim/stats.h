@@ -5,7 +5,8 @@
  * One record for each (line, offset, instruction). Loads that hit in the core's own cache are not
  * recorded: perf's load sampling with a latency threshold does not show them either. All stores and
  * locked operations are recorded. A locked operation counts as a load and as a store. A store has
- * the time in which its CPU could not go on because this store was the oldest of a full buffer.
+ * the time in which its CPU could not go on because this store was the oldest of a buffer that was
+ * full, or that a fence had to empty.
  */
 #ifndef SIM_STATS_H
 #define SIM_STATS_H

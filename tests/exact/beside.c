@@ -2,7 +2,8 @@
 /*
  * beside THREADS HOW: each thread counts in a word of its own by plain loads and stores, which
  * never wait for the line: the stores that wait fill their buffer. HOW: "apart", in lines of their
- * own, or "fenced", so that each store leaves before the next one.
+ * own, "fenced", so that each store leaves before the next one, "locked", under a lock of the
+ * thread's own, or "cleared" by the first thread before. PLAIN: by an instruction that adds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,15 +17,24 @@
 
 static volatile long count[THREADS * 8] __attribute__((aligned(64)));
 static pthread_barrier_t barrier;
-static int apart, fenced;
+static int apart, fenced, locked;
 
 static void *counts(void *arg)
 {
 	volatile long *own = &count[(long)arg * (apart ? 8 : 1)];
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < ROUNDS; i++) {
+		if (locked)
+			pthread_mutex_lock(&lock);
+#ifdef PLAIN
+		__asm__ volatile("addq $1, %0" : "+m"(*own));
+#else
 		++*own;
+#endif
+		if (locked)
+			pthread_mutex_unlock(&lock);
 		if (fenced)
 			__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	}
@@ -38,7 +48,10 @@ int main(int argc, char **argv)
 
 	need(threads >= 1 && threads <= THREADS);
 	apart = argc > 2 && !strcmp(argv[2], "apart");
+	locked = argc > 2 && !strcmp(argv[2], "locked");
 	fenced = argc > 2 && !strcmp(argv[2], "fenced");
+	for (int i = 0; i < THREADS && argc > 2 && !strcmp(argv[2], "cleared"); i++)
+		count[i] = 0;
 	pthread_barrier_init(&barrier, NULL, (unsigned int)threads);
 	for (long i = 0; i < threads; i++)
 		made[i] = start(counts, (void *)i);

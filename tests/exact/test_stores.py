@@ -25,7 +25,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As anybody compiles it, and long enough that its threads overlap anywhere."""
     into = tmp_path_factory.mktemp("plain") / "beside"
-    usual = ("-O2", "-g", "-pthread", "-DROUNDS=300000")
+    usual = ("-O2", "-g", "-pthread", "-DROUNDS=300000", "-DPLAIN")
     subprocess.run(["gcc", *usual, SOURCE, "-o", into], check=True)
     return into
 
@@ -52,6 +52,14 @@ def test_counters_side_by_side_cost_most_of_the_time(exact: Path) -> None:
     assert apart["variants"][0]["work_cycles"] < 0.4 * gain["cycles_before"]
 
 
+@pytest.mark.parametrize("how", ["locked", "cleared"])
+def test_what_threads_do_beside_does_not_hide_it(exact: Path, how: str) -> None:
+    """Locks of their own; a first thread that clears all counters once."""
+    line = _report(exact, "8", how, exact=True)["variants"][0]["lines"][0]
+    assert (line["object"], line["sharing"]) == ("count", "false")
+    assert line["cycle_share"] > 0.5
+
+
 def test_lines_take_no_more_cycles_than_there_are(exact: Path) -> None:
     """A CPU may be ahead of the others when it begins to wait."""
     [variant] = _report(exact, "8", "fenced", exact=True)["variants"]
@@ -66,5 +74,8 @@ def test_one_thread_alone_waits_for_nobody(exact: Path) -> None:
 
 def test_the_emulator_sees_it_as_well(plain: Path) -> None:
     report = _report(plain, "8", exact=False)
+    line = report["variants"][0]["lines"][0]
+    for access in line["accesses"]:
+        assert access["kind"] == "store" or not access["store_cycles"]
     assert "an element of count) to a line" in report["advice"][0]["words"]
     assert report["variants"][0]["lines"][0]["object"] == "count"

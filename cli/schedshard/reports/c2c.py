@@ -4,6 +4,7 @@
 from typing import Any
 
 from schedshard.c2c.report.callers import dearest_ways
+from schedshard.c2c.report.sharing import cycles_each
 from schedshard.c2c.report.taken import taken_table
 from schedshard.c2c.report.view import FOLDED, is_folded
 from schedshard.experiments.model_error import validation_words
@@ -32,7 +33,7 @@ def c2c_lines(variant: dict[str, Any]) -> Grid:
     """The hottest lines; of a program also their fields, source lines and kinds of sharing."""
     shared = all("sharing" in line for line in variant["lines"])
     more = ["field", "source", "sharing", "of all cycles"] if shared else []
-    columns = ["line", *more, "rmt HITM", "lcl HITM", "load cycles"]
+    columns = ["line", *more, "rmt HITM", "lcl HITM", "cycles"]
     kept = [line for line in variant["lines"] if not (shared and is_folded(line))]
     rows = [
         [
@@ -40,7 +41,7 @@ def c2c_lines(variant: dict[str, Any]) -> Grid:
             *(_hottest(line) if shared else []),
             num(f"{line['hitm_remote']:,}"),
             num(f"{line['hitm_local']:,}"),
-            num(significant(line["avg_load_cycles"])),
+            num(significant(cycles_each(line))),
         ]
         for line in kept[:_LINES]
     ]
@@ -62,14 +63,14 @@ def _c2c_accesses(variant: dict[str, Any]) -> Grid:
                     num(f"{access['hitm_remote_share']:.1%}"),
                     num(f"{access['hitm_local_share']:.1%}"),
                     num(f"{access['store_share']:.1%}"),
-                    num(significant(access["avg_load_cycles"])),
+                    num(significant(cycles_each(access))),
                     num(f"{access['records']:,}"),
                     num(str(access["cpus"])),
                     Cell("{} ({})".format(*access_place(access)), "code"),
                 ]
             )
     columns = [
-        "address", "field", "rmt HITM", "lcl HITM", "store", "load cycles", "records", "CPUs",
+        "address", "field", "rmt HITM", "lcl HITM", "store", "cycles", "records", "CPUs",
         "symbol",
     ]  # fmt: skip
     return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from schedshard.c2c.report.sharing import stored, waited
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.view import headline
 from schedshard.common.result import LIVE, is_curve, is_pairs
@@ -201,10 +202,10 @@ def c2c_lead(report: Mapping[str, Any]) -> Lead:
     steady = steady_words(report)
     gain = f"{headline(report)}; " if "program" in report else ""
     gain += f"{steady}; " if steady is not None else ""
-    answer = (
-        f"Predicted: {gain}most often that of {line_place(line)}, {taken:,} of "
-        f"{variant['hitm_total']:,} times with '{variant['name']}'"
-    )
+    most = f"most often that of {line_place(line)}, {taken:,} of {variant['hitm_total']:,} times"
+    if 2 * stored(line) > waited(line):
+        most = f"most time goes to stores to that of {line_place(line)}"
+    answer = f"Predicted: {gain}{most} with '{variant['name']}'"
     if all("hitm_a_wake_up" in each for each in report["variants"]):
         each = [
             f"{sum(group['hitm_remote'] for group in v['hitm_a_wake_up'].values()):.3f} with "

@@ -65,7 +65,7 @@ class Sites:
 
 
 def _cost(access: Mapping[str, Any]) -> tuple[int, float]:
-    """Modified lines found elsewhere, and cycles of loads."""
+    """Modified lines found elsewhere, and cycles."""
     return hitm(access), waited(access)
 
 

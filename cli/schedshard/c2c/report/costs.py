@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.report.replaying import work_cycles
-from schedshard.c2c.report.sharing import hitm, waited
+from schedshard.c2c.report.sharing import heat, hitm, waited
 from schedshard.lines.symbols import Frame
 
 # Lines that cost less than this share of all cycles need no name: ten times less than is reported.
@@ -55,7 +55,9 @@ def names_of(line: Line) -> list[str]:
         where = line["allocated"][0]["function"]
         found = {f"{kind} {where} {line['type']} {field}" for field in fields}
     else:
-        found = {f"{kind} by {_accessor(access)}" for access in line["accesses"] if hitm(access)}
+        found = {
+            f"{kind} by {_accessor(access)}" for access in line["accesses"] if heat(access) >= 1
+        }
         found = found or {f"{kind} by {_accessor(access)}" for access in line["accesses"]}
     return sorted(found)
 

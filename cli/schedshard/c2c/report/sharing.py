@@ -11,6 +11,8 @@ from typing import Any
 
 # Cycles of waiting stores that count as much as a HITM, which takes as long or longer.
 _AS_LONG = 100
+# The part of a line's stores below which an access is no reason for its kind.
+_SELDOM = 0.005
 TRUE, FALSE, MIXED = "true", "false", "mixed"
 # Below and above these shares of its HITM a line is of one kind.
 _FEW, _MOST = 0.25, 0.75
@@ -33,6 +35,11 @@ def stored(entry: Mapping[str, Any]) -> float:
 def waited(entry: Mapping[str, Any]) -> float:
     """Cycles that a line, or an access to it, took: of its loads, and of stores that waited."""
     return float(entry["avg_load_cycles"]) * int(entry["loads"]) + stored(entry)
+
+
+def cycles_each(entry: Mapping[str, Any]) -> float:
+    """What one of these accesses took on average."""
+    return waited(entry) / (entry["loads"] or entry["stores"] or 1)
 
 
 def heat(entry: Mapping[str, Any]) -> float:
@@ -62,8 +69,10 @@ def _false_share(line: Mapping[str, Any]) -> float:
     total, stores = hitm(line), stored(line)
     if 2 * stores <= waited(line):
         return hitm_of_false_sharing(line) / total if total else 0.0
-    every = line["accesses"]
-    return sum(stored(access) for access in every if not shares_truly(access, every)) / stores
+    # A main() that clears a counter once does not share it.
+    least = _SELDOM * sum(access["stores"] for access in line["accesses"])
+    often = [access for access in line["accesses"] if access["stores"] > least]
+    return sum(stored(access) for access in often if not shares_truly(access, often)) / stores
 
 
 def kind_of(line: Mapping[str, Any]) -> str:

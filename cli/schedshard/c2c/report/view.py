@@ -9,7 +9,7 @@ from rich.text import Text
 
 from schedshard.c2c.report.callers import dearest_ways
 from schedshard.c2c.report.elsewhere.latent import latent_lines
-from schedshard.c2c.report.sharing import FALSE, hitm, stored, waited
+from schedshard.c2c.report.sharing import FALSE, cycles_each, hitm, stored
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.taken import taken_table
 from schedshard.experiments.model_error import validation_words
@@ -122,7 +122,7 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
             f"{access['offset']:#x}",
             access["field"] or "-",
             f"{access['kind']} {access['size']}",
-            significant(_cycles(access)),
+            significant(cycles_each(access)),
             f"{access['records']:,}",
             _some(access["threads"]),
             *access_place(access),
@@ -134,11 +134,6 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
         way = " < ".join(f"{f['function']} ({f['source']})" for f in shown)
         below.append(f"allocated by {way}")
     return Group(made, Text("".join(f"  {words}\n" for words in below))) if below else made
-
-
-def _cycles(access: Mapping[str, Any]) -> float:
-    """What one of them took on average."""
-    return waited(access) / (access["loads"] or access["stores"] or 1)
 
 
 def _some(threads: list[int]) -> str:
