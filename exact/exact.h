@@ -99,7 +99,7 @@ struct turns {
  * @order: what it knows of others (order.c)
  * @stack_size: of its own
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; no words: all
- * @moved: by another thread, to one of these
+ * @moved: to others of these; it is not there yet
  */
 struct thread {
 	struct fiber fiber, parking;
@@ -255,7 +255,7 @@ void sched_leave(void);
 /** sched_yield_cpu - let another thread of this CPU run. May switch. */
 void sched_yield_cpu(void);
 
-/** sched_move - the calling thread may run on these CPUs only. May switch. */
+/** sched_move - @t may run on these CPUs only. May switch. */
 int sched_move(struct thread *t, const uint64_t *mask, uint32_t words);
 
 /** sched_cpu_time - CPU number @n: when its clock ends, and how long it was idle. */

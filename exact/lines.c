@@ -86,7 +86,7 @@ void lines_first(void)
 
 void lines_second(void)
 {
-	lines_own = 1 << 1 | 1;
+	lines_own = (exact_self->cpu + 1) << 1 | 1;
 	lines_mine = lines_all ? LINES_WATCHED : lines_own;
 }
 

@@ -55,9 +55,11 @@ static inline void lines_watch(bool all)
 	lines_mine = all || (lines_all && exact.nr_threads > 1) ? LINES_WATCHED : lines_own;
 }
 
-/** lines_thread - the calling thread's CPU is @cpu. */
+/** lines_thread - the calling thread's CPU is @cpu. The only thread has no lines of its own. */
 static inline void lines_thread(uint32_t cpu)
 {
+	if (exact.nr_threads == 1)
+		return;
 	lines_own = (cpu + 1) << 1 | 1;
 	lines_watch(lines_mine == LINES_WATCHED);
 }

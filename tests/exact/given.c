@@ -60,12 +60,36 @@ static void *spins(void *arg)
 	return looks(arg);
 }
 
+static void *adds(void *word)
+{
+	for (int i = 0; i < 2000; i++)
+		__atomic_add_fetch((long *)word, 1, __ATOMIC_RELAXED);
+	return word;
+}
+
 static pthread_t start_with(const pthread_attr_t *attr, void *(*run)(void *), long arg)
 {
 	pthread_t made;
 
 	need(!pthread_create(&made, attr, run, (void *)arg));
 	return made;
+}
+
+/* Two threads on two CPUs share a word, whichever CPU the first thread is on. */
+static void shares(void)
+{
+	static long word __attribute__((aligned(64)));
+	cpu_set_t first = only(0), own = only(3);
+	pthread_attr_t attr;
+	pthread_t made;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(first), &first);
+	need(!sched_setaffinity(0, sizeof(own), &own));
+	made = start_with(&attr, adds, (long)&word);
+	adds(&word);
+	pthread_join(made, NULL);
+	printf("%ld ", word);
 }
 
 /* The creator binds threads that wait and that run, and what it does not bind has its own CPUs. */
@@ -277,7 +301,8 @@ int main(int argc, char **argv)
 	} kind[] = { { "binds", binds },     { "stacks", stacks },
 		     { "signals", signals }, { "locks", locks },
 		     { "c11", c11 },	     { "mails", mails },
-		     { "asks", asks },	     { "times", times_of_cpus } };
+		     { "asks", asks },	     { "times", times_of_cpus },
+		     { "shares", shares } };
 
 	if (argc < 2)
 		return 2;

@@ -34,6 +34,14 @@ def test_threads_have_what_they_are_given(
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
 
 
+def test_the_first_thread_may_be_on_any_cpu(
+    given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = runs(given, tmp_path, "shares")
+    assert capfd.readouterr().out == "4000 \n"
+    assert done.raw["hitm_local"] + done.raw["hitm_remote"] > 1000
+
+
 def test_a_quick_exit_leaves_a_result(
     given: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
