@@ -26,8 +26,22 @@ def test_runs_in_each_others_way_leave_the_first_ones_report(again: Path, tmp_pa
     )
     report = json.loads(done.stdout)
     assert (done.returncode, report["advice"], len(report["variants"])) == (0, [], 1)
-    [note] = [note for note in report["notes"] if "one run" in note]
+    [note] = [note for note in report["notes"] if "at first" in note]
     assert "with status 3, and with status 0 at first" in note
+    assert note.endswith("so there is no advice")
+
+
+def test_a_gate_is_closed_if_another_run_failed(again: Path, tmp_path: Path) -> None:
+    """The second machine's run finds the file: there is nothing to compare with the baseline."""
+    made, saved = tmp_path / "made", tmp_path / "saved.json"
+    usual = ("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", "16", "--no-advice")
+    done = call(*usual, "--out", str(saved), "--", str(again), str(made))
+    assert done.returncode == 0
+    made.unlink()
+    gate = ("--machine", "xeon-8358-2s", "--baseline", str(saved), "--fail-above", "5%")
+    done = call(*usual, *gate, "--", str(again), str(made))
+    assert (done.returncode, "gate: not judged: on xeon-8358-2s, " in done.stderr) == (1, True)
+    assert "gate: passed" not in done.stderr
 
 
 def test_a_deadlock_of_another_order_is_told(again: Path) -> None:

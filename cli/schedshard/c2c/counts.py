@@ -34,7 +34,9 @@ def by_counts(
             named = each["machines"].items()
             each["machines"] = {f"{name}, {threads}": gain for name, gain in named}
         reports.append(report)
-        if report["program"]["status"]:
+        if "stopped" in report["program"]:
+            report["program"]["stopped"] = f"with {threads}: {report['program']['stopped']}"
+        if report["program"]["status"] or "stopped" in report["program"]:
             break
     advice = [each for report in reports for each in report["advice"]]
     advice.sort(key=lambda each: -max(gain["fewer"] for gain in each["machines"].values()))

@@ -79,19 +79,38 @@ def _report(
         )
 
 
+def _without(
+    note: str, request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
+) -> dict[str, Any]:
+    report = _report(request, recorded, runs, machines)
+    report["notes"] = [each for each in report["notes"] if not each.startswith("no intervals")]
+    report["notes"].append(note)
+    return report
+
+
 def _reported(
     request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
 ) -> dict[str, Any]:
-    """The report; of the first run alone if another one ended differently."""
+    """The report; without what runs were for that ended otherwise than the first one.
+
+    Runs for advice may be in each other's way. One that was asked for, or was stopped, is a failure
+    of the program: ``stopped`` says which.
+    """
     try:
         return _report(request, recorded, runs, machines)
     except AnotherEndError as other:
-        alone = replace(request, advise=False, uncertainty=None, seeds=0)
-        report = _report(alone, recorded, runs, machines[:1])
-        report["notes"].append(f"{other}; so this is one run, without advice and intervals")
-        if other.found:
-            report["program"]["stopped"] = str(other)
-        return report
+        found = other
+    if request.advise and not found.found:
+        request = replace(request, advise=False)
+        try:
+            return _without(f"{found}; so there is no advice", request, recorded, runs, machines)
+        except AnotherEndError as other:
+            found = other
+    alone = replace(request, advise=False, uncertainty=None, seeds=0)
+    note = f"{found}; so this is one run, without advice and intervals"
+    report = _without(note, alone, recorded, runs, machines[:1])
+    report["program"]["stopped"] = str(found)
+    return report
 
 
 def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, Any]:

@@ -102,7 +102,8 @@ def side_of(report: Mapping[str, Any], name: str) -> Side:
     if "recorder" not in report:
         raise UserError(f"{name} is of an earlier version: {AGAIN}")
     try:
-        if report["program"]["status"] or report["partial"]:
+        program = report["program"]
+        if program["status"] or "stopped" in program or report["partial"]:
             raise UserError(f"{name} is of a program that failed or was stopped: {AGAIN}")
         found = Side(
             name,

@@ -61,9 +61,11 @@ class Gate:
 
     def not_judged(self, report: Mapping[str, Any]) -> None:
         """The program failed: its status is the command's, and old verdicts do not stay."""
-        status = int(report["program"]["status"])
-        said = f"gate: not judged: the program ended with status {status}"
-        why = f"the program ended with status {status}: nothing was judged"
+        program = report["program"]
+        status = int(program["status"]) or 1
+        how = program.get("stopped", f"the program ended with status {status}")
+        said = f"gate: not judged: {how}"
+        why = f"{how}: nothing was judged"
         self._write(sarif(None, status), junit_of_failure(str(report["experiment"]), why))
         if self.annotate:
             self._say(annotation_of_failure(said))

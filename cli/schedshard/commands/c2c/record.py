@@ -296,7 +296,7 @@ def _deliver(
     closing: Gate | None,
 ) -> None:
     """Give the report, and end as the program did; if it ended well, as its gate says."""
-    # A deadlock that another seed finds is the program's, too.
+    # A run that was asked for and failed is the program's failure, too.
     status = report["program"]["status"] or int("stopped" in report["program"])
     with ending_with(status):
         if as_json:
