@@ -360,6 +360,7 @@ static bool waited(long number, greg_t *r)
 	case SYS_recvmsg:
 		return reads(r, file, !(arg[2] & MSG_DONTWAIT));
 	case SYS_recvmmsg:
+		r[REG_R10] |= MSG_WAITFORONE; /* all others of the program would wait with it */
 		return reads(r, file, !(arg[3] & MSG_DONTWAIT));
 	case SYS_write:
 		return writes(r, file, &r[REG_RDX]);
@@ -370,6 +371,8 @@ static bool waited(long number, greg_t *r)
 	case SYS_sendmsg:
 		return !(arg[2] & MSG_DONTWAIT) && writes(r, file, NULL);
 	case SYS_sendmmsg:
+		if (r[REG_RDX] > 1)
+			r[REG_RDX] = 1; /* the others, when there is room again */
 		return !(arg[3] & MSG_DONTWAIT) && writes(r, file, NULL);
 	case SYS_splice:
 	case SYS_sendfile:

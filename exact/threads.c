@@ -367,6 +367,8 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 			return ESRCH;
 	}
 	cancel_test();
+	/* It may go on elsewhere, and what it has stored goes with it. */
+	lines_fence(__ATOMIC_SEQ_CST, pc);
 	exact_self->waits_pc = pc;
 	t->joiner = exact_self;
 	while (!t->ended) {
