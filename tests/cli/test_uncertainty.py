@@ -305,7 +305,7 @@ def test_nothing_with_a_range_means_seeds_only(cli: Cli, figures: Path, tmp_path
     outcome = cli(*args)
     assert outcome.status == 0, outcome.err
     said = " ".join(outcome.out.split())
-    assert "of 20 seeds: neither the machine file nor the experiment has an input" in said
+    assert "from 20 seeds: neither the machine file nor the experiment has an input" in said
     data = cli(*args, "--json").json
     assert data["uncertainty"]["inputs"] == []
     assert data["uncertainty"]["sensitivity"] is None
