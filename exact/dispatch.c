@@ -90,12 +90,6 @@ static uint64_t place_of(uint64_t back)
 	return (uint64_t)(uintptr_t)&place[i];
 }
 
-/*
- * The C library has made threads of its own (aio_read()), which the model does not know. What they
- * tell others, and hear from them, goes by way of the kernel.
- */
-static bool strangers;
-
 /* ---- what waits ---- */
 
 static bool give(greg_t *r, long result)
@@ -131,7 +125,7 @@ static bool writes(greg_t *r, int file, greg_t *size)
 	return false;
 }
 
-/* A stranger may store, so that the word is looked at again and again. */
+/* A child, or a thread of the C library's own, may store: the word is looked at again and again. */
 static bool waits_for_stranger(greg_t *r, bool absolute)
 {
 	const uint32_t *word = (const uint32_t *)r[REG_RDI];
@@ -153,27 +147,22 @@ static bool waits_for_stranger(greg_t *r, bool absolute)
 
 static bool futexes(greg_t *r, const long *arg)
 {
-	long what = arg[1] & FUTEX_CMD_MASK, more = 0, result;
-
-	switch (what) {
+	switch (arg[1] & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
-		if (strangers)
-			return waits_for_stranger(r, what == FUTEX_WAIT_BITSET);
+		if (exact.strangers)
+			return waits_for_stranger(r,
+						  (arg[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET);
 		break;
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
-		if (strangers)
-			more = KERNEL(SYS_futex, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
-		break;
 	case FUTEX_REQUEUE:
 	case FUTEX_CMP_REQUEUE:
 		break;
 	default:
 		return false;
 	}
-	result = syscall(SYS_futex, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
-	return error_of(r, result + (result >= 0 && more > 0 ? more : 0));
+	return error_of(r, syscall(SYS_futex, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]));
 }
 
 /* A pipe with a name waits for its other end. */
@@ -304,10 +293,8 @@ static bool kills(greg_t *r, long number)
 
 static bool clones(uint64_t flags)
 {
-	if (flags & CLONE_THREAD)
-		strangers = true;
-	else
-		exact.children++;
+	exact.strangers = true;
+	exact.children += !(flags & CLONE_THREAD);
 	return false;
 }
 
@@ -458,6 +445,7 @@ static bool waited(long number, greg_t *r)
 		return kills(r, number);
 	case SYS_vfork:
 	case SYS_fork:
+		exact.strangers = true;
 		exact.children++;
 		return false;
 	case SYS_clone:

@@ -82,7 +82,7 @@ struct turns {
  * @ended, @detached, @reaped: of its life
  * @joiner: the thread that waits for its end
  * @next: next in a queue
- * @at: address that it waits for; NULL: none
+ * @at: address that it waits for; NULL: none; @value: what was there
  * @until: when that wait ends by itself; @alarms: for that
  * @timed_out: it did
  * @waits_in, @waits_pc: what it waits in, and who called that
@@ -112,6 +112,7 @@ struct thread {
 	bool ended, detached, reaped;
 	struct thread *joiner, *next;
 	const void *at;
+	uint32_t value;
 	uint64_t until;
 	struct alarms alarms;
 	bool timed_out;
@@ -148,6 +149,8 @@ struct thread {
  * @threads: all, by number
  * @live: those that have not ended
  * @children: processes that it started
+ * @strangers: there are any, or threads that the C library made for itself: both may store, and
+ *	wait in the kernel
  * @waited_outside: calls that waited for something outside of the program
  * @races: which accesses are checked (races.h); @too_many: none, there are too many threads
  * @meta: file for names; @view: folder of the machine's files
@@ -163,6 +166,7 @@ struct exact {
 	struct thread *threads[EXACT_THREADS];
 	uint32_t nr_threads, live;
 	uint32_t children;
+	bool strangers;
 	uint64_t waited_outside;
 	int races;
 	bool too_many;
@@ -283,6 +287,9 @@ void futex_interrupt(struct thread *t);
 
 /** futex_rouse - the same at @at, where no thread runs. */
 void futex_rouse(struct thread *t, uint64_t at);
+
+/** futex_look - wake threads at words that somebody outside of the model changed. Return: any? */
+bool futex_look(void);
 
 /** futex_sleep - wait for a time. May switch. */
 void futex_sleep(uint64_t until, const char *in);

@@ -9,12 +9,17 @@
  * Why no signal is lost: it comes before the wait, whose load lets others run, or interrupts it.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cancel.h"
 #include "exact.h"
 #include "lines.h"
 #include "order.h"
+#include "pass.h"
+#include "real.h"
 #include "sim.h"
 #include "sim_threads.h"
 
@@ -94,8 +99,23 @@ int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, 
 	if (t->handled != handled)
 		return 0;
 	t->bits = bits;
+	t->value = value;
 	enter(t, word);
 	return wait_in(t, until, in, pc);
+}
+
+/* Children wait at shared words, the C library's own threads at private ones. */
+static int wake_strangers(const void *word, int n)
+{
+	long there = 0, here = 0;
+
+	if (!exact.strangers || n <= 0)
+		return 0;
+	there = PASS(REAL(long, syscall, (long, ...))(SYS_futex, word, FUTEX_WAKE, n));
+	if (there < n)
+		here = PASS(REAL(long, syscall, (long, ...))(SYS_futex, word, FUTEX_WAKE_PRIVATE,
+							     n - (there > 0 ? there : 0)));
+	return (int)((there > 0 ? there : 0) + (here > 0 ? here : 0));
 }
 
 int futex_wake(const void *word, int n, uint32_t bits)
@@ -113,7 +133,25 @@ int futex_wake(const void *word, int n, uint32_t bits)
 		sched_wake(t, sim_now());
 		woken++;
 	}
-	return woken;
+	return woken + wake_strangers(word, n - woken);
+}
+
+bool futex_look(void)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < exact.nr_threads; i++) {
+		struct thread *t = exact.threads[i];
+
+		if (!t->at || t->at == &t->at ||
+		    __atomic_load_n((const uint32_t *)t->at, __ATOMIC_SEQ_CST) == t->value)
+			continue;
+		leave(t);
+		order_wakes(t);
+		sched_wake(t, 0);
+		any = true;
+	}
+	return any;
 }
 
 int futex_requeue(const void *word, int n, int more, const void *to)

@@ -88,8 +88,13 @@ uint64_t masks_pending(uint64_t kernel);
 /** masks_handled - has the program a handler that somebody else can call? */
 bool masks_handled(void);
 
-/** masks_await - no thread can run: wait for a signal. Return: false: none came, or none can. */
-bool masks_await(void);
+/**
+ * masks_await - no thread can run: wait for a signal
+ * @look: whether something else has come; NULL: nothing can
+ *
+ * Return: false: none came, or none can.
+ */
+bool masks_await(bool (*look)(void));
 
 /** masks_frame - a handler of this library returns with the mask that is right by then. */
 void masks_frame(void *context);

@@ -35,7 +35,7 @@
 
 bool outside_stuck(void)
 {
-	if (!masks_await())
+	if (!masks_await(exact.strangers ? futex_look : NULL))
 		result_deadlock();
 	return true;
 }

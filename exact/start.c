@@ -180,6 +180,7 @@ API pid_t fork(void)
 	masks_hold(false);
 	if (child > 0) {
 		exact.children++;
+		exact.strangers = true;
 		sched_cycles(50 * EXACT_CALL);
 	}
 	return child;

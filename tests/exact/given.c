@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 
@@ -287,6 +288,64 @@ static void times_of_cpus(void)
 	       (double)clock() / CLOCKS_PER_SEC - whole < 1e-5);
 }
 
+static void posts(union sigval sem)
+{
+	sem_post(sem.sival_ptr);
+}
+
+/* A function that the C library's own thread calls. */
+static void is_called(void)
+{
+	char name[] = "/tmp/given-XXXXXX";
+	struct aiocb call = { .aio_fildes = mkstemp(name), .aio_buf = "abcdef", .aio_nbytes = 6 };
+
+	sem_init(&more, 0, 0);
+	call.aio_sigevent.sigev_notify = SIGEV_THREAD;
+	call.aio_sigevent.sigev_notify_function = posts;
+	call.aio_sigevent.sigev_value.sival_ptr = &more;
+	need(call.aio_fildes >= 0 && !unlink(name) && !aio_write(&call));
+	sem_wait(&more);
+	printf("%d ", (int)aio_return(&call));
+}
+
+static struct ring {
+	sem_t full, empty;
+	int word[4];
+} * ring;
+
+static void *fills(void *arg)
+{
+	for (int i = 0; i < 50; i++) {
+		sem_wait(&ring->empty);
+		ring->word[i % 4] = i;
+		sem_post(&ring->full);
+	}
+	return arg;
+}
+
+/* A child takes what a thread gives; both wait for each other. */
+static void child_takes(void)
+{
+	int sum = 0;
+	pid_t child;
+
+	ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sem_init(&ring->full, 1, 0);
+	sem_init(&ring->empty, 1, 4);
+	child = fork();
+	need(child >= 0);
+	for (int i = 0; i < 50 && !child; i++) {
+		sem_wait(&ring->full);
+		sum += ring->word[i % 4];
+		sem_post(&ring->empty);
+	}
+	if (!child)
+		_exit(sum == 1225 ? 7 : 8);
+	pthread_join(start(fills, NULL), NULL);
+	need(waitpid(child, &sum, 0) == child);
+	printf("%d ", WEXITSTATUS(sum));
+}
+
 static void last_words(void)
 {
 	puts("quick");
@@ -298,11 +357,12 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} kind[] = { { "binds", binds },     { "stacks", stacks },
-		     { "signals", signals }, { "locks", locks },
-		     { "c11", c11 },	     { "mails", mails },
-		     { "asks", asks },	     { "times", times_of_cpus },
-		     { "shares", shares } };
+	} kind[] = { { "binds", binds },      { "stacks", stacks },
+		     { "signals", signals },  { "locks", locks },
+		     { "c11", c11 },	      { "mails", mails },
+		     { "asks", asks },	      { "times", times_of_cpus },
+		     { "shares", shares },    { "called", is_called },
+		     { "child", child_takes } };
 
 	if (argc < 2)
 		return 2;

@@ -25,6 +25,8 @@ given = each_compiler("given.c")
         ("mails", "1 "),
         ("asks", "6 "),
         ("times", "1 1 1 "),
+        ("called", "6 "),
+        ("child", "7 "),
     ],
 )
 def test_threads_have_what_they_are_given(
