@@ -91,8 +91,8 @@ class Objects:
     def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
         self._modules = modules
         self._heap = sorted((_Object(*each) for each in meta["objects"]), key=lambda o: o.at)
-        # By size, so that one large object is no reason to look at all small ones: the numbers of
-        # those that have as many bits in their size, and where each begins.
+        # By bits of the size: the numbers of such objects, and where each begins. So one large
+        # object is no reason to look at all small ones.
         self._by_size: dict[int, tuple[list[int], list[int]]] = {}
         for number, each in enumerate(self._heap):
             same, starts = self._by_size.setdefault(each.size.bit_length(), ([], []))
