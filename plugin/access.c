@@ -15,9 +15,10 @@
  * moves them. So accesses of a line whose neighbour has another CPU are reported as "near". Only
  * the first VCPU_NEAR of each CPU are, so that data which are well apart cost little.
  *
- * All vCPUs share the table. A compare-and-exchange makes an entry. After that an atomic or only
- * adds bits to it, so that no vCPU undoes what another one has found. A line that finds no place
- * within a few steps counts as shared and written.
+ * The table is of pages, each with the states of its lines. A caller that keeps where a page's
+ * states are needs no search for most accesses. All vCPUs share the table. A compare-and-exchange
+ * makes an entry. After that an atomic or only adds bits to it, so that no vCPU undoes what another
+ * one has found. A page that finds no place within a few steps counts as shared and written.
  */
 #include "access.h"
 
@@ -28,37 +29,38 @@
 #include "step.h"
 #include "vcpu.h"
 
-#define TABLE_BITS 22
-#define PROBES	   8u
-#define GROUP	   8u
-/* An entry: the line, the first CPU + 1, and these. */
-#define WRITTEN	   0x8000ull
-#define SHARED	   0x4000ull
-#define CONTENDED  0x2000ull /* written while it was shared */
-#define NEAR	   0x1000ull /* a line beside it has another CPU, and one of the two is written */
-#define CPU_MASK   0x0fffull
+#define PAGES_BITS 17
+#define PROBES	   16u
+#define WRITTEN	   ACCESS_WRITTEN
+#define SHARED	   ACCESS_SHARED
+#define CONTENDED  ACCESS_CONTENDED
+#define NEAR	   ACCESS_NEAR
+#define PAGE_SHIFT 12
+#define PAGE_LINES ACCESS_LINES
 #define LINE_SHIFT 6
 
-static struct access_tables tables = { .bits = TABLE_BITS };
-static bool (*new_page)(uint64_t place);
+static struct access_tables tables = { .bits = PAGES_BITS };
 static uint64_t (*site_of)(uint64_t pc);
 
 int access_begin(void)
 {
-	tables.lines = memory.zeroed(sizeof(*tables.lines) << tables.bits);
-	return tables.lines ? 0 : -1;
+	tables.pages = memory.zeroed(sizeof(*tables.pages) << tables.bits);
+	tables.lines = memory.zeroed(PAGE_LINES * sizeof(*tables.lines) << tables.bits);
+	return tables.pages && tables.lines ? 0 : -1;
 }
 
-int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place))
+int access_begin_large(uint32_t bits)
 {
 	tables.bits = bits;
-	new_page = is_new_page;
+	tables.homes = true;
 	return access_begin();
 }
 
 void access_end(void)
 {
+	free(tables.pages);
 	free(tables.lines);
+	tables.pages = NULL;
 	tables.lines = NULL;
 }
 
@@ -104,10 +106,9 @@ struct access_tables access_tables(void)
 	return tables;
 }
 
-void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t place))
+void access_attach(const struct access_tables *t)
 {
 	tables = *t;
-	new_page = is_new_page;
 }
 
 void access_sites(uint64_t (*site)(uint64_t pc))
@@ -172,97 +173,102 @@ static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 	l->load[(l->n - 1) % LOADS].pc = pc;
 }
 
-/* Neighbouring lines have neighbouring entries: one line of the host holds a group. */
-static uint64_t place_of(uint64_t line)
-{
-	uint64_t group = (line / GROUP * 0x9e3779b97f4a7c15ull) >> (64 - tables.bits);
-
-	return (group & ~(GROUP - 1ull)) | line % GROUP;
-}
-
-static bool tells(uint64_t entry)
+static bool tells(uint64_t state)
 {
 	uint64_t both = SHARED | WRITTEN;
 
-	return tables.writers ? entry & CONTENDED : (entry & both) == both;
+	return tables.writers ? state & CONTENDED : (state & both) == both;
 }
 
-static uint64_t *entry_of(uint64_t line)
+/* The states of a page's lines. @cpu: makes them if there are none; ITEM_NO_CPU: does not. */
+static uint16_t *lines_of(uint64_t page, uint32_t cpu)
 {
-	uint64_t at = place_of(line);
+	uint64_t at = page * 0x9e3779b97f4a7c15ull >> (64 - tables.bits);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *slot = &tables.lines[(at + i * GROUP) & ((1u << tables.bits) - 1)];
-		uint64_t seen = __atomic_load_n(slot, __ATOMIC_SEQ_CST);
+		uint64_t n = (at + i) & ((1u << tables.bits) - 1), *slot = &tables.pages[n];
+		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
-		if (seen >> 16 == line)
-			return slot;
-		if (!seen)
-			break;
+		if (!seen && cpu == ITEM_NO_CPU)
+			return NULL;
+		if (!seen && __atomic_compare_exchange_n(slot, &seen, page + 1, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			seen = page + 1;
+			if (tables.homes)
+				tell_home(page << PAGE_SHIFT, cpu);
+		}
+		if (seen == page + 1)
+			return &tables.lines[n * PAGE_LINES];
 	}
 	return NULL;
 }
 
+uint16_t *access_lines(uint64_t place, uint32_t cpu)
+{
+	return lines_of(place >> PAGE_SHIFT, cpu);
+}
+
+static uint16_t *state_of(uint64_t line)
+{
+	uint16_t *lines = lines_of(line / PAGE_LINES, ITEM_NO_CPU);
+
+	return lines ? &lines[line % PAGE_LINES] : NULL;
+}
+
 /*
- * Would the two lines be contended if they were one? After a change of one entry, so that of two
+ * Would the two lines be contended if they were one? After a change of one state, so that of two
  * CPUs that change both at once one sees the other's.
  */
-static void look_beside(uint64_t *slot, uint64_t line)
+static void look_beside(uint16_t *state, uint64_t line)
 {
-	uint64_t *beside = entry_of(line), a = __atomic_load_n(slot, __ATOMIC_SEQ_CST), b;
+	uint16_t *beside = state_of(line);
+	uint32_t a = __atomic_load_n(state, __ATOMIC_SEQ_CST), b;
 
-	if (!beside)
+	b = beside ? __atomic_load_n(beside, __ATOMIC_SEQ_CST) : 0;
+	if (!b || !((a | b) & WRITTEN) ||
+	    (!((a | b) & SHARED) && (a & ACCESS_CPU) == (b & ACCESS_CPU)))
 		return;
-	b = __atomic_load_n(beside, __ATOMIC_SEQ_CST);
-	if (!((a | b) & WRITTEN) || (!((a | b) & SHARED) && (a & CPU_MASK) == (b & CPU_MASK)))
-		return;
-	__atomic_fetch_or(slot, NEAR, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(state, NEAR, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(beside, NEAR, __ATOMIC_SEQ_CST);
 }
 
-static void changed(uint64_t *slot, uint64_t line)
+static void changed(uint16_t *state, uint64_t line)
 {
 	if (!tables.writers)
 		return;
-	look_beside(slot, line - 1);
-	look_beside(slot, line + 1);
+	look_beside(state, line - 1);
+	look_beside(state, line + 1);
 }
 
-/* The line's flags after this access of @cpu. */
-static uint64_t flags_of(uint64_t line, uint32_t cpu, bool write)
+/* The line's state after this access of @cpu. */
+static uint32_t state_after(uint16_t *lines, uint64_t line, uint32_t cpu, bool write)
 {
-	uint64_t flags = write ? WRITTEN : 0, mine = line << 16 | flags | (cpu + 1);
-	uint64_t at = place_of(line);
+	uint16_t flags = write ? WRITTEN : 0, *state, seen;
 
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *slot = &tables.lines[(at + i * GROUP) & ((1u << tables.bits) - 1)];
-		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
-
-		if (!seen && __atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_SEQ_CST,
-							 __ATOMIC_RELAXED)) {
-			if (new_page && new_page(line << LINE_SHIFT))
-				tell_home(line << LINE_SHIFT, cpu);
-			changed(slot, line);
-			return mine;
-		}
-		if (seen >> 16 != line)
-			continue;
-		if ((seen & CPU_MASK) != cpu + 1)
-			flags |= SHARED;
-		if (write && (seen | flags) & SHARED)
-			flags |= CONTENDED;
-		if ((seen & flags) != flags) {
-			seen |= __atomic_fetch_or(slot, flags, __ATOMIC_SEQ_CST) | flags;
-			changed(slot, line);
-		}
-		return seen;
+	if (!lines)
+		return SHARED | WRITTEN | CONTENDED;
+	state = &lines[line % PAGE_LINES];
+	seen = __atomic_load_n(state, __ATOMIC_RELAXED);
+	if (!seen && __atomic_compare_exchange_n(state, &seen, (uint16_t)(flags | (cpu + 1)), false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		changed(state, line);
+		return flags | (cpu + 1);
 	}
-	return SHARED | WRITTEN | CONTENDED;
+	if ((seen & ACCESS_CPU) != cpu + 1)
+		flags |= SHARED;
+	if (write && (seen | flags) & SHARED)
+		flags |= CONTENDED;
+	if ((seen & flags) != flags) {
+		seen |= __atomic_fetch_or(state, flags, __ATOMIC_SEQ_CST) | flags;
+		changed(state, line);
+	}
+	return seen;
 }
 
 bool access_contended(uint64_t line)
 {
-	uint64_t *slot = entry_of(line), seen = slot ? __atomic_load_n(slot, __ATOMIC_RELAXED) : 0;
+	const uint16_t *state = state_of(line);
+	uint32_t seen = state ? __atomic_load_n(state, __ATOMIC_RELAXED) : 0;
 
 	return tells(seen) || seen & NEAR;
 }
@@ -283,10 +289,11 @@ static void tell(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint
 	stream_push(&v->stream, &item);
 }
 
-bool access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift)
+bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
+		 uint32_t shift)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
-	uint64_t flags = flags_of(place >> LINE_SHIFT, cpu, write);
+	uint32_t flags = state_after(lines, place >> LINE_SHIFT, cpu, write);
 	bool locked = access_is_locked(data), contended = tells(flags);
 
 	if (!contended && !locked) {

@@ -20,10 +20,24 @@ static inline bool access_is_locked(uint64_t data)
 	return (data >> 62 ^ data >> 63) & 1;
 }
 
-/* Which lines are contended, and between which CPUs, for all processes of a recording. */
+/* A line's state: 0, or the first CPU + 1 and these. */
+#define ACCESS_WRITTEN	 0x8000u
+#define ACCESS_SHARED	 0x4000u
+#define ACCESS_CONTENDED 0x2000u /* written while it was shared */
+#define ACCESS_NEAR	 0x1000u /* a line beside it has another CPU, and one of the two is written */
+#define ACCESS_CPU	 0x0fffu
+/* Lines of a page. */
+#define ACCESS_LINES 64u
+
+/*
+ * Which lines are contended, and between which CPUs, for all processes of a recording. @pages: each
+ * page + 1; @lines: the states of its lines. @homes: tell the model whose each page is.
+ */
 struct access_tables {
-	uint64_t *lines;
+	uint64_t *pages;
+	uint16_t *lines;
 	uint32_t bits;
+	bool homes;
 	uint64_t *writers, *seen; /* the latter by CPU */
 	struct access_loads *loads;
 };
@@ -32,9 +46,10 @@ int access_begin(void);
 void access_end(void);
 
 /**
- * @is_new_page: is this the first access to the page? The page then belongs to the node of that CPU
+ * access_begin_large - the same for programs, with 2^bits pages. A page belongs to the node of the
+ * CPU that first accesses it.
  */
-int access_begin_large(uint32_t bits, bool (*is_new_page)(uint64_t place));
+int access_begin_large(uint32_t bits);
 
 /**
  * access_writers - from now on, tell the model whose store an access sees, and report accesses that
@@ -48,7 +63,7 @@ int access_writers(void);
  * access_tables, access_attach - the tables of access_begin_large(), for other processes.
  */
 struct access_tables access_tables(void);
-void access_attach(const struct access_tables *t, bool (*is_new_page)(uint64_t place));
+void access_attach(const struct access_tables *t);
 
 /**
  * access_sites - from now on, @site says what stands for the instruction of an access that is
@@ -72,13 +87,28 @@ void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, u
 		     api_mem_cb cb);
 
 /**
+ * access_lines - the states of the lines of a page; they stay where they are. In the CPU's thread.
+ *
+ * Return: NULL: there are too many pages.
+ */
+uint16_t *access_lines(uint64_t place, uint32_t cpu);
+
+/* Is it the CPU's own line, which it has written? Then no access need be told but a locked one. */
+static inline bool access_is_own(const uint16_t *lines, uint64_t place, uint32_t cpu)
+{
+	return __atomic_load_n(&lines[place / 64 % ACCESS_LINES], __ATOMIC_RELAXED) ==
+	       (ACCESS_WRITTEN | (cpu + 1));
+}
+
+/**
  * access_tell - one access while the window is open; in the CPU's thread.
- * @data: what the callback is given
+ * @lines: of access_lines()
  * @data: argument of the callback
  *
  * Return: is the line contended?
  */
-bool access_tell(uint32_t cpu, uint64_t place, uint64_t data, bool write, uint32_t shift);
+bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
+		 uint32_t shift);
 
 /**
  * access_idle, access_resume - the vCPU halts, resumes; in its thread.

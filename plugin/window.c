@@ -315,6 +315,7 @@ void window_close(void)
 	__atomic_store_n(&plugin.state->open, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&plugin.state->closed, true, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&plugin.state->news, 1, __ATOMIC_RELEASE);
+	check_all();
 	step_end();
 	if (!plugin.feed)
 		write_result();

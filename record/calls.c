@@ -143,6 +143,7 @@ static void told(struct user_thread *t, const uint64_t *arg)
 		break;
 	case PROTOCOL_HIDE:
 		t->hidden = arg[1];
+		t->seen = t->hidden ? NULL : t->v;
 		break;
 	case PROTOCOL_SITE:
 		if (arg[3] <= PROTOCOL_FRAMES && user_read(frame, arg[2], arg[3] * sizeof(*frame)))

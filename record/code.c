@@ -26,29 +26,59 @@
 #define ASK_NS	  10000000
 #define ASK_TURNS 300u
 
-static void on_block(unsigned int vcpu, void *data)
+/* It has come to where it looks what has changed. */
+static __attribute__((noinline)) void look_around(struct user_thread *t)
 {
-	struct user_thread *t = &user.thread[vcpu];
-	uint64_t packed = (uint64_t)(uintptr_t)data;
-	struct vcpu *v;
+	struct vcpu *v = t->v;
 
+	if (__atomic_load_n(&plugin.state->closed, __ATOMIC_RELAXED)) {
+		user_finish(NULL);
+		cpus_leave(t);
+		return;
+	}
+	if (v->instr >= __atomic_load_n(&v->check_at, __ATOMIC_RELAXED))
+		step_check(v);
+	if (v->instr >= t->turn || __atomic_load_n(&t->moved, __ATOMIC_RELAXED))
+		cpus_take_turns(t);
+}
+
+static inline void count(struct user_thread *t, uint64_t packed)
+{
+	struct vcpu *v = t->seen;
+	uint64_t now = v->instr + (uint32_t)packed;
+
+	__atomic_store_n(&v->instr, now, __ATOMIC_RELEASE);
+	if (packed >> LOCKED_SHIFT)
+		v->locked += packed >> LOCKED_SHIFT;
+	if (now >= __atomic_load_n(&v->check_at, __ATOMIC_RELAXED) || now >= t->turn ||
+	    __atomic_load_n(&t->moved, __ATOMIC_RELAXED))
+		look_around(t);
+}
+
+/* The thread has no CPU, or is hidden. */
+static __attribute__((noinline)) void begin(struct user_thread *t, uint64_t packed)
+{
 	if (user.dead)
 		return;
 	if (__atomic_load_n(&plugin.state->closed, __ATOMIC_RELAXED)) {
 		user_finish(NULL);
 		return;
 	}
-	if (!t->v && !cpus_enter(t))
-		return;
-	if (t->hidden)
-		return;
-	v = t->v;
-	__atomic_store_n(&v->instr, v->instr + (uint32_t)packed, __ATOMIC_RELEASE);
-	v->locked += packed >> LOCKED_SHIFT;
-	if (v->instr >= __atomic_load_n(&v->check_at, __ATOMIC_RELAXED))
-		step_check(v);
-	if (v->instr >= t->turn || __atomic_load_n(&t->moved, __ATOMIC_RELAXED))
-		cpus_take_turns(t);
+	if (!t->v)
+		cpus_enter(t);
+	if (t->seen)
+		count(t, packed);
+}
+
+/* This and on_access() are most of a recording's time: what is rare has functions of its own. */
+static void on_block(unsigned int vcpu, void *data)
+{
+	struct user_thread *t = &user.thread[vcpu];
+
+	if (t->seen)
+		count(t, (uint64_t)(uintptr_t)data);
+	else
+		begin(t, (uint64_t)(uintptr_t)data);
 }
 
 /* Has an instruction accessed a line that others access? A wrong answer does no harm. */
@@ -59,17 +89,41 @@ static bool *meets_at(uint64_t pc)
 	return &meets[(pc ^ pc / MEETS) % MEETS];
 }
 
+static __attribute__((noinline)) void tell(struct user_thread *t, qemu_plugin_meminfo_t info,
+					   uint64_t vaddr, void *data)
+{
+	const struct pages_entry *page = pages_entry(&t->tlb, vaddr);
+
+	if (!page)
+		page = pages_enter(&t->tlb, vaddr, t->held);
+	if (page && access_tell(t->held, page->lines, page->at + vaddr % PAGES_SIZE,
+				(uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
+				qemu_plugin_mem_size_shift(info)))
+		__atomic_store_n(meets_at((uint64_t)(uintptr_t)data), true, __ATOMIC_RELAXED);
+}
+
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct user_thread *t = &user.thread[vcpu];
-	uint64_t place;
+	const struct pages_entry *page;
 
-	if (!window_is_open() || !t->v || t->hidden)
+	if (!t->seen || !window_is_open())
 		return;
-	place = pages_place(&t->tlb, vaddr & (ITEM_PLACE_MASK >> 1));
-	if (place && access_tell((uint32_t)(t->v - plugin.vcpu), place, (uint64_t)(uintptr_t)data,
-				 qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info)))
-		__atomic_store_n(meets_at((uint64_t)(uintptr_t)data), true, __ATOMIC_RELAXED);
+	vaddr &= ITEM_PLACE_MASK >> 1;
+	page = pages_entry(&t->tlb, vaddr);
+	if (page && access_is_own(page->lines, vaddr, t->held))
+		t->seen->private_accesses++;
+	else
+		tell(t, info, vaddr, data);
+}
+
+static void on_locked_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
+			     void *data)
+{
+	struct user_thread *t = &user.thread[vcpu];
+
+	if (t->seen && window_is_open())
+		tell(t, info, vaddr & (ITEM_PLACE_MASK >> 1), data);
 }
 
 /* Before a locked instruction, which may be a thread's first meeting with others for long. */
@@ -77,9 +131,9 @@ static void on_locked(unsigned int vcpu, void *data)
 {
 	struct user_thread *t = &user.thread[vcpu];
 
-	if (window_is_open() && t->v && !t->hidden &&
+	if (window_is_open() && t->seen &&
 	    __atomic_load_n(meets_at((uint64_t)(uintptr_t)data), __ATOMIC_RELAXED))
-		step_before(t->v);
+		step_before(t->seen);
 }
 
 /* The model's process opens and closes the window; the wait for it is bounded. */
@@ -145,7 +199,7 @@ static void watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint
 	if (insn->locked)
 		qemu_plugin_register_vcpu_insn_exec_cb(handle, on_locked, API_NO_REGS,
 						       (void *)(uintptr_t)(pc ^ ACCESS_LOCKED));
-	access_watch_by(handle, insn, pc, on_access);
+	access_watch_by(handle, insn, pc, insn->locked ? on_locked_access : on_access);
 }
 
 void code_translated(struct qemu_plugin_tb *tb)

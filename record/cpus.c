@@ -132,6 +132,8 @@ bool cpus_enter(struct user_thread *t)
 		return false;
 	}
 	t->v = &plugin.vcpu[cpu];
+	t->held = cpu;
+	t->seen = t->hidden ? NULL : t->v;
 	t->turn = t->v->instr + TURN;
 	access_resume(cpu);
 	return true;
@@ -144,7 +146,7 @@ void cpus_leave(struct user_thread *t)
 	if (!t->v)
 		return;
 	cpu = (uint32_t)(t->v - plugin.vcpu);
-	t->v = NULL;
+	t->v = t->seen = NULL;
 	access_idle(cpu);
 	give_back(&shared->cpu[cpu]);
 }

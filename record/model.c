@@ -40,12 +40,12 @@
 #include "told.h"
 #include "window.h"
 
-#define LINE_TABLE_BITS 24
-#define TIME_EVERY	100000u
-#define TURN_NS		1000000
-#define BURY_TURNS	5u
-#define COMING_NS	3000000000ull /* wait for a process that was announced */
-#define TOLD_NS		500000000ull  /* time for processes to write their names */
+#define PAGES_BITS 20
+#define TIME_EVERY 100000u
+#define TURN_NS	   1000000
+#define BURY_TURNS 5u
+#define COMING_NS  3000000000ull /* wait for a process that was announced */
+#define TOLD_NS	   500000000ull	 /* time for processes to write their names */
 
 struct plugin plugin;
 
@@ -293,7 +293,7 @@ static int make_shared(int *file)
 			return refuse("no memory");
 	}
 	if ((with_stacks && sites_init(&shared->sites)) || access_writers() ||
-	    access_begin_large(LINE_TABLE_BITS, pages_is_new))
+	    access_begin_large(PAGES_BITS))
 		return refuse("no memory");
 	window_trace_time(TIME_EVERY);
 	window_model();

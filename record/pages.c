@@ -12,9 +12,6 @@
  * The kernel says what is shared: the device, the inode and the offset of each shared mapping in
  * /proc/self/maps. Anonymous memory, memfd and System V segments have these too. The file is read
  * again after each system call that changes it.
- *
- * A page that finds no place in the table of homes is never new: the model then spreads its lines
- * over all nodes in turn.
  */
 #include "pages.h"
 
@@ -31,7 +28,6 @@
 #define PAGE_SHIFT 12
 #define PAGE_MASK  ((1ull << PAGE_SHIFT) - 1)
 #define LINE_SHIFT 6
-#define HOMES_BITS 20
 #define TABLE_BITS 22
 #define PROBES	   16u
 /* Bytes of the table's first page: beyond MOVED of feed_lines.c. */
@@ -45,6 +41,8 @@
 
 enum kind { PRIVATE = 1, SHARED, CODE };
 
+uint32_t pages_generation = 1;
+
 struct region {
 	uint64_t low, high, first; /* page of the object */
 	uint32_t object;
@@ -54,33 +52,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region region[REGIONS];
 static uint32_t nr_regions;
 static bool stale;
-static uint32_t generation = 1;
 static uint32_t image, program;
 static bool follows;
 
 int pages_init(void)
 {
-	shared->homes = memory.zeroed(sizeof(*shared->homes) << HOMES_BITS);
 	shared->pages = memory.zeroed(sizeof(*shared->pages) << TABLE_BITS);
-	return shared->homes && shared->pages ? 0 : -1;
-}
-
-bool pages_is_new(uint64_t place)
-{
-	uint64_t page = place >> PAGE_SHIFT;
-	uint64_t at = page * 0x9e3779b97f4a7c15ull >> (64 - HOMES_BITS);
-
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint64_t *slot = &shared->homes[(at + i) & ((1u << HOMES_BITS) - 1)];
-		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
-
-		if (!seen && __atomic_compare_exchange_n(slot, &seen, page + 1, false,
-							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return true;
-		if (seen == page + 1)
-			return false;
-	}
-	return false;
+	return shared->pages ? 0 : -1;
 }
 
 /* ---- the table ---- */
@@ -166,28 +144,26 @@ static uint64_t look_up(uint64_t address, bool make)
 	return at;
 }
 
-uint64_t pages_place(struct pages_tlb *tlb, uint64_t address)
+const struct pages_entry *pages_enter(struct pages_tlb *tlb, uint64_t address, uint32_t cpu)
 {
-	uint64_t page = address >> PAGE_SHIFT, slot = page % PAGES_TLB;
-	uint32_t now = __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	uint64_t page = address >> PAGE_SHIFT, at = address & ~PAGE_MASK;
+	struct pages_entry *entry = &tlb->entry[page % PAGES_TLB];
+	uint32_t now = __atomic_load_n(&pages_generation, __ATOMIC_RELAXED);
 
-	if (!follows)
-		return address;
 	if (tlb->generation != now) {
 		memset(tlb, 0, sizeof(*tlb));
 		tlb->generation = now;
 	}
-	if (tlb->entry[slot].page != page + 1) {
-		uint64_t at = look_up(address, true);
-
-		if (!at) {
-			__atomic_fetch_add(&shared->lost, 1, __ATOMIC_RELAXED);
-			return 0;
-		}
-		tlb->entry[slot].page = page + 1;
-		tlb->entry[slot].at = at;
+	if (follows)
+		at = look_up(address, true);
+	if (!at) {
+		__atomic_fetch_add(&shared->lost, 1, __ATOMIC_RELAXED);
+		return NULL;
 	}
-	return tlb->entry[slot].at + (address & PAGE_MASK);
+	*entry = (struct pages_entry){ .at = at, .lines = access_lines(at, cpu) };
+	if (entry->lines)
+		entry->page = page + 1;
+	return entry;
 }
 
 uint64_t pages_find(uint64_t address)
@@ -215,7 +191,7 @@ void pages_follow(uint32_t new_image, uint32_t new_program)
 	image = new_image;
 	program = new_program;
 	stale = true;
-	__atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&pages_generation, 1, __ATOMIC_RELAXED);
 }
 
 void pages_changed(uint64_t at, uint64_t size, bool is_shared)
@@ -227,7 +203,7 @@ void pages_changed(uint64_t at, uint64_t size, bool is_shared)
 		is_shared = at < region[i].high && at + size > region[i].low;
 	if (is_shared) {
 		stale = true;
-		__atomic_fetch_add(&generation, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&pages_generation, 1, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -14,30 +14,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PAGES_TLB 64u
+#define PAGES_TLB  64u
+#define PAGES_SIZE 4096u
 
-/* A thread's last pages: page + 1, and its place. */
+/**
+ * struct pages_entry - one of a thread's last pages
+ * @page: its number in the process + 1
+ * @at: its place
+ * @lines: of access_lines()
+ */
+struct pages_entry {
+	uint64_t page, at;
+	uint16_t *lines;
+};
+
 struct pages_tlb {
 	uint32_t generation;
-	struct {
-		uint64_t page, at;
-	} entry[PAGES_TLB];
+	struct pages_entry entry[PAGES_TLB];
 };
+
+/* Changes with the mappings of the process; any. */
+extern uint32_t pages_generation __attribute__((visibility("hidden")));
 
 /** pages_init - make the tables, in the model's process, after shared_create(). */
 int pages_init(void);
 
 /**
- * pages_is_new - Return: true once for each page of memory.
+ * pages_entry - one of the thread's last pages. Return: NULL: it has to be entered.
  */
-bool pages_is_new(uint64_t place);
+static inline const struct pages_entry *pages_entry(const struct pages_tlb *tlb, uint64_t address)
+{
+	uint64_t page = address / PAGES_SIZE;
+	const struct pages_entry *entry = &tlb->entry[page % PAGES_TLB];
+
+	return entry->page == page + 1 && tlb->generation == __atomic_load_n(&pages_generation,
+									     __ATOMIC_RELAXED)
+		       ? entry
+		       : NULL;
+}
 
 /**
- * pages_place - the number of a byte (struct item) of a process's memory.
+ * pages_enter - have the thread's last pages contain one that a CPU accesses.
  *
- * Return: 0: there are too many pages.
+ * Return: valid until the next one. NULL: there are too many.
  */
-uint64_t pages_place(struct pages_tlb *tlb, uint64_t address);
+const struct pages_entry *pages_enter(struct pages_tlb *tlb, uint64_t address, uint32_t cpu);
 
 /**
  * pages_find - the same; 0: no caller has asked for its page so far.

@@ -83,7 +83,7 @@ struct shared {
 	struct vcpu *vcpu;
 	struct shared_cpu *cpu;
 	struct access_tables tables;
-	uint64_t *homes, *pages;
+	uint64_t *pages;
 	struct sites sites;
 	uint16_t *owned;
 	uint32_t nr_cpus;

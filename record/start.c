@@ -69,7 +69,7 @@ static bool attach(const char *path, bool arrives)
 	plugin.nr_vcpus = shared->nr_cpus;
 	plugin.alone = ALONE;
 	plugin.apart = SHARED_APART;
-	access_attach(&shared->tables, pages_is_new);
+	access_attach(&shared->tables);
 	if (stacks_on())
 		access_sites(stacks_site);
 	for (uint32_t i = 0; i < USER_THREADS; i++)

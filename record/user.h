@@ -30,6 +30,8 @@
 /**
  * struct user_thread - one thread of the program
  * @v: the CPU that it holds; NULL: none, and its actions are not recorded
+ * @seen: the same, but NULL while it is hidden
+ * @held: that CPU's number
  * @cpu: the CPU assigned to it, USER_NO_CPU before its first instruction; any
  * @begun: it has executed an instruction
  * @hidden: it is in the recorder's library
@@ -42,8 +44,8 @@
  * @tlb: its last pages
  */
 struct user_thread {
-	struct vcpu *v;
-	uint32_t cpu, number;
+	struct vcpu *v, *seen;
+	uint32_t cpu, number, held;
 	pid_t tid;
 	bool begun, hidden, waits, moved;
 	uint64_t turn, sleep_until;
