@@ -327,6 +327,7 @@ void access_idle(unsigned int vcpu)
 	 * CPU finds the item, if there is one.
 	 */
 	__atomic_store_n(&v->idle, true, __ATOMIC_RELEASE);
+	step_rouse(vcpu);
 }
 
 void access_resume(unsigned int vcpu)
@@ -352,6 +353,7 @@ void access_resume(unsigned int vcpu)
 		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);
 		/* Pairs with the acquire in look_for_news(), whose caller then finds the item. */
 		__atomic_fetch_add(&plugin.state->news, 1, __ATOMIC_RELEASE);
+		step_rouse(vcpu);
 	} else {
 		__atomic_store_n(&v->idle, false, __ATOMIC_RELEASE);
 	}

@@ -24,7 +24,7 @@ static inline bool access_is_locked(uint64_t data)
 #define ACCESS_WRITTEN	 0x8000u
 #define ACCESS_SHARED	 0x4000u
 #define ACCESS_CONTENDED 0x2000u /* written while it was shared */
-#define ACCESS_NEAR	 0x1000u /* a line beside it has another CPU, and one of the two is written */
+#define ACCESS_NEAR	 0x1000u /* one beside it has another CPU, and one of the two is written */
 #define ACCESS_CPU	 0x0fffu
 /* Lines of a page. */
 #define ACCESS_LINES 64u

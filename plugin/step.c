@@ -13,6 +13,10 @@
  * A CPU that is ahead sleeps until the model has come to within half a quantum of it. So the host's
  * CPUs are free for those that are behind.
  *
+ * The model sleeps as well when it has nothing to do. The CPU that it waits for wakes it after half
+ * a quantum, or half of what it may be ahead. So the model takes few turns while threads have
+ * little to do with each other.
+ *
  * Why the wait cannot stop the machine: it is bounded. If the model has not advanced in all of
  * PATIENCE_NS, the CPU continues, whatever the others do. It must: sometimes the emulator stops all
  * vCPUs on behalf of one, and the model may wait for that one. The result says how often that
@@ -34,6 +38,8 @@
 #include "host_time.h"
 
 #define PATIENCE_NS 20000000
+/* How long the model sleeps at most: the host may not let the CPU run that it waits for. */
+#define REST_NS 2000000
 /* The share of the instructions since its last meeting by which a CPU may be ahead. */
 #define APART_PART 16u
 
@@ -146,9 +152,71 @@ static void go_apart(struct vcpu *v)
 	__atomic_store_n(&v->ahead, ahead > quantum ? ahead : 0, __ATOMIC_RELAXED);
 }
 
+static void rouse(void)
+{
+	struct plugin_state *s = plugin.state;
+
+	if (__atomic_exchange_n(&s->rests, 0, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &s->rests, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static bool rests_for(uint32_t cpu)
+{
+	const struct plugin_state *s = plugin.state;
+	uint32_t behind;
+
+	/* Pairs with the store in step_rest(): it sees what this CPU did, or this wakes it. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&s->rests, __ATOMIC_RELAXED))
+		return false;
+	behind = __atomic_load_n(&s->behind, __ATOMIC_RELAXED);
+	return behind == cpu || behind == ITEM_NO_CPU;
+}
+
+void step_rouse(uint32_t cpu)
+{
+	if (rests_for(cpu))
+		rouse();
+}
+
+/* Would a sleeping model have something to do? */
+static bool can_go_on(uint32_t behind, uint64_t until)
+{
+	const struct vcpu *v = &plugin.vcpu[behind];
+
+	if (__atomic_load_n(&plugin.state->closed, __ATOMIC_RELAXED))
+		return true;
+	if (behind != ITEM_NO_CPU)
+		return __atomic_load_n(&v->instr, __ATOMIC_RELAXED) - v->base >= until ||
+		       !stream_empty(&v->stream) || __atomic_load_n(&v->idle, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
+		if (!stream_empty(&plugin.vcpu[i].stream))
+			return true;
+	return false;
+}
+
+void step_rest(uint32_t behind)
+{
+	const struct timespec most = { 0, REST_NS };
+	struct plugin_state *s = plugin.state;
+	uint64_t until = 0;
+
+	if (behind != ITEM_NO_CPU)
+		until = feed_done(plugin.feed, behind) + allowed(&plugin.vcpu[behind]) / 2;
+	__atomic_store_n(&s->until, until, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->behind, behind, __ATOMIC_RELAXED);
+	/* Before the reads: pairs with the fence in rests_for(). */
+	__atomic_store_n(&s->rests, 1, __ATOMIC_SEQ_CST);
+	if (!can_go_on(behind, until))
+		syscall(SYS_futex, &s->rests, FUTEX_WAIT, 1, &most, NULL, 0);
+	__atomic_store_n(&s->rests, 0, __ATOMIC_RELAXED);
+}
+
 static void keep_back(struct vcpu *v, uint32_t self)
 {
 	uint64_t since = host_now();
+
+	step_rouse(self);
 
 	v->waits++;
 	while (is_ahead(self, allowed(v))) {
@@ -184,6 +252,9 @@ void step_check(struct vcpu *v)
 	}
 	if (!window_is_open() || !plugin.feed || !quantum)
 		return;
+	if (rests_for(self) &&
+	    v->instr - v->base >= __atomic_load_n(&plugin.state->until, __ATOMIC_RELAXED))
+		rouse();
 	go_apart(v);
 	__atomic_store_n(&v->check_at, v->instr + allowed(v) / 4 + 1, __ATOMIC_RELAXED);
 	if (!is_ahead(self, allowed(v)))
@@ -214,6 +285,7 @@ void step_progress(uint32_t cpu)
 
 void step_end(void)
 {
+	rouse();
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
 		wake(&plugin.vcpu[i]);
 }

@@ -28,6 +28,15 @@ void step_before(struct vcpu *v);
 void step_progress(uint32_t cpu);
 
 /**
+ * step_rest - the model sleeps until it has something to do, or for a while. In its thread.
+ * @behind: the CPU that it waits for; ITEM_NO_CPU: one that resumes
+ */
+void step_rest(uint32_t behind);
+
+/** step_rouse - the CPU halts or resumes: wake the model if it waits for that. In its thread. */
+void step_rouse(uint32_t cpu);
+
+/**
  * step_end - the window has closed: no CPU waits any more. Any thread.
  */
 void step_end(void);

@@ -70,10 +70,15 @@ struct vcpu {
  * @idled: picoseconds for which all CPUs have been idle; any
  * @operations: number of marks of operations
  * @resting: host's time at which a vCPU halted or resumed last; any
+ * @rests: the model sleeps (step_rest()); a futex; any
+ * @behind: the CPU that it waits for, or ITEM_NO_CPU: one that resumes; any
+ * @until: how many instructions that CPU is to have executed; any
  */
 struct plugin_state {
 	bool soon, open, closed;
-	uint64_t news, idled, operations, resting;
+	uint64_t news __attribute__((aligned(64)));
+	uint64_t idled, operations, resting, until;
+	uint32_t rests, behind;
 };
 
 /**

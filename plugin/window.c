@@ -33,12 +33,11 @@
 #include "trace.h"
 #include "vcpu.h"
 
-#define GRACE_MS    2000
-#define FINISH_MS   60000
-#define NAP_NS	    20000
-#define LONG_NAP_NS 100000
-#define SETTLED_NS  300000
-#define YIELDS	    200
+#define GRACE_MS   2000
+#define FINISH_MS  60000
+#define NAP_NS	   20000
+#define SETTLED_NS 300000
+#define YIELDS	   200
 
 static pthread_t model_thread;
 static bool model_running, partial, abandoned, model_done, written;
@@ -47,6 +46,7 @@ static struct trace_writer *trace;
 /* When the guest's next timer is due, on the model's clock; NULL: guest time is not the model's. */
 static const uint64_t *due;
 static uint32_t yields;	  /* since the last item */
+static uint32_t behind;	  /* the CPU that had none; ITEM_NO_CPU: all are idle */
 static uint64_t settling; /* since when all CPUs are idle and time stands still; 0: it does not */
 
 /* ---- the model's source ---- */
@@ -83,6 +83,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	uint64_t instr;
 
 	settling = 0;
+	behind = ITEM_NO_CPU;
 	step_progress(cpu);
 	if (__atomic_load_n(&abandoned, __ATOMIC_RELAXED))
 		return FEED_END;
@@ -92,7 +93,8 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	 */
 	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
 	if (stream_pop(&v->stream, item)) {
-		yields = 0;
+		if (!item->near)
+			yields = 0;
 		v->idle_told = item->kind == ITEM_IDLE;
 		keep(cpu, item);
 		return FEED_ITEM;
@@ -114,6 +116,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 		keep_time(cpu, instr);
 		return FEED_TIME;
 	}
+	behind = cpu;
 	return FEED_EMPTY;
 }
 
@@ -128,8 +131,10 @@ static void nap(void *arg)
 {
 	if (yields++ < YIELDS)
 		sched_yield();
+	else if (plugin.apart)
+		step_rest(behind);
 	else
-		step_sleep(plugin.apart && yields > 2 * YIELDS ? LONG_NAP_NS : NAP_NS);
+		step_sleep(NAP_NS);
 }
 
 static uint64_t idle(void *arg)

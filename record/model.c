@@ -42,7 +42,7 @@
 
 #define PAGES_BITS 20
 #define TIME_EVERY 100000u
-#define TURN_NS	   1000000
+#define TURN_NS	   5000000
 #define BURY_TURNS 5u
 #define COMING_NS  3000000000ull /* wait for a process that was announced */
 #define TOLD_NS	   500000000ull	 /* time for processes to write their names */
