@@ -16,6 +16,9 @@ from schedshard.lines.references import type_of
 _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
 _AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
 
+_FORTRAN = (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D)
+_COLUMN_MAJOR = 1
+
 _BYTES_OF = ("__aligned_membuf<", "__aligned_buffer<")
 
 
@@ -92,10 +95,36 @@ def array_counts(die: DIE) -> list[int | None]:
         if count is not None and isinstance(count.value, int):
             counts.append(count.value)
         elif bound is not None and isinstance(bound.value, int):
-            counts.append(bound.value + 1)
+            counts.append(bound.value + 1 - _lowest(child))
         else:
             counts.append(None)
     return counts or [None]
+
+
+def _lowest(subrange: DIE) -> int:
+    """The number of a dimension's first element: 1 in Fortran, unless the program says another."""
+    low = subrange.attributes.get("DW_AT_lower_bound")
+    if low is not None:
+        return int(low.value) if isinstance(low.value, int) else 0
+    language = subrange.cu.get_top_DIE().attributes.get("DW_AT_language")
+    return int(language is not None and language.value in _FORTRAN)
+
+
+def _indices(die: DIE, index: int) -> list[int]:
+    """The numbers of an array's element, as the program writes them."""
+    subranges = [c for c in die.iter_children() if c.tag == "DW_TAG_subrange_type"]
+    counts = array_counts(die)
+    ordering = die.attributes.get("DW_AT_ordering")
+    by_column = ordering is not None and ordering.value == _COLUMN_MAJOR
+    fast = counts[:-1] if by_column else counts[:0:-1]
+    found = []
+    for count in fast:
+        index, low = divmod(index, count or 1)
+        found.append(low)
+    found.append(index)
+    numbers = found if by_column else found[::-1]
+    lows = [_lowest(each) for each in subranges] or [0]
+    return [number + low for number, low in zip(numbers, lows, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -194,11 +223,7 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
                 return
             index = (offset - start) // size
             start += index * size
-            indices: list[int] = []
-            for count in reversed(array_counts(die)[1:]):
-                index, low = divmod(index, count or 1)
-                indices.insert(0, low)
-            path += "".join(f"[{i}]" for i in (index, *indices))
+            path += "".join(f"[{number}]" for number in _indices(die, index))
             die = element
         elif (inside := _held(die)) is not None:
             die = inside

@@ -5,6 +5,7 @@ Addresses of the first program are their own numbers. Other memory and code has 
 (record/pages.c); the recording lists their owners.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,40 @@ class Where:
     address: int
     low: int  # where this part of the memory begins there
     shared: bool
+
+
+def member_of(thing: Thing, path: str) -> str:
+    """A member as the program names it: by its type, or by the variable of a type without name."""
+    owner = thing.type.removesuffix("[]")
+    if not owner or "{" in owner or owner.startswith(("pthread_", "common /")):
+        owner = thing.name
+    # Without the number of its element.
+    plain = re.sub(r"^\[\d+\]", "", path).removeprefix(".").removeprefix("+")
+    return f"{owner}.{plain}" if plain else thing.name
+
+
+def field_of(thing: Thing | None, address: int, of: Thing | None) -> str:
+    """The variable and its member, or the member of an object of the heap.
+
+    ``of``: the object that the line is named by. What is another one's says whose it is.
+    """
+    if thing is None or thing.kind not in ("variable", "local", "heap", "shared", "kernel"):
+        return ""
+    member = thing.field(address - thing.address)
+    if thing.kind in ("variable", "local"):
+        return f"{thing.name}{member}" if thing.size else ""
+    return member_of(thing, member) if _differs(thing, of) else member.removeprefix(".")
+
+
+def others_of(of: Thing | None, things: Iterable[Thing | None]) -> list[Thing]:
+    """The allocated objects of a line beside the one that it is named by; of alike ones, one."""
+    found = {(t.name, t.type): t for t in things if t is not None and _differs(t, of)}
+    return list(found.values())
+
+
+def _differs(thing: Thing, of: Thing | None) -> bool:
+    """Whether it is an allocated object of another kind."""
+    return thing.kind == "heap" and (of is None or (thing.name, thing.type) != (of.name, of.type))
 
 
 class Memory:

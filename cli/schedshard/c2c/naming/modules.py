@@ -164,6 +164,14 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
     return module
 
 
+def _file_name(told: object) -> str:
+    """A file as the kernel's list of mappings says it, where a line feed has another form."""
+    name = str(told).removesuffix(" (deleted)")
+    if r"\012" in name and not os.path.lexists(name):
+        return name.replace(r"\012", "\n")
+    return name
+
+
 class Modules:
     """All files of the process."""
 
@@ -179,7 +187,7 @@ class Modules:
         self._made = sorted(Named(int(at), int(size), str(name)) for at, size, name in code)
         first: dict[str, tuple[int, int]] = {}
         for low, _, offset, path in maps:
-            name = str(path).removesuffix(" (deleted)")
+            name = _file_name(path)
             if name not in first or int(low) < first[name][0]:
                 first[name] = (int(low), int(offset))
         for name, (low, offset) in first.items():
@@ -197,7 +205,7 @@ class Modules:
         """The first address, and what is there, of each file that a call unmapped."""
         first: dict[tuple[int, str], tuple[int, int]] = {}
         for call, low, _, offset, path in gone:
-            key = int(call), str(path).removesuffix(" (deleted)")
+            key = int(call), _file_name(path)
             if key not in first or int(low) < first[key][0]:
                 first[key] = (int(low), int(offset))
         return first

@@ -50,8 +50,8 @@ _WORDS = {
     "DW_TAG_enumeration_type": "enum ",
 }
 WALKED = {
-    "DW_TAG_namespace", "DW_TAG_subprogram", "DW_TAG_lexical_block", "DW_TAG_class_type",
-    "DW_TAG_structure_type",
+    "DW_TAG_namespace", "DW_TAG_module", "DW_TAG_subprogram", "DW_TAG_lexical_block",
+    "DW_TAG_class_type", "DW_TAG_structure_type",
 }  # fmt: skip
 _PLAIN = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
 
@@ -190,6 +190,58 @@ class Typed:
         return None
 
 
+class Common(Typed):
+    """A common block of Fortran: variables that lie one after the other in one object."""
+
+    def __init__(self, block: DIE, members: Iterable[tuple[int, str, DIE]]) -> None:
+        """``members``: where each begins in the block, its name and its type."""
+        super().__init__(block, f"common /{die_name(block)}/")
+        self._members = sorted(members, key=lambda each: each[0])
+
+    def _at(self, offset: int) -> tuple[int, str, Typed] | None:
+        for start, name, die in reversed(self._members):
+            if start <= offset:
+                inside = offset - start < (die_size(die) or 0)
+                return (start, f".{name}", Typed(die, "")) if inside else None
+        return None
+
+    @property
+    def alignment(self) -> int | None:
+        """Not known: a linker places it."""
+        return None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes."""
+        start, _, last = self._members[-1]
+        size = die_size(last)
+        return start + size if size is not None else None
+
+    @property
+    def element(self) -> tuple[str, int] | None:
+        """It is no array."""
+        return None
+
+    def field(self, offset: int) -> str:
+        """The variable at a byte, and its member."""
+        found = self._at(offset)
+        return f"{found[1]}{found[2].field(offset - found[0])}" if found is not None else ""
+
+    def row(self, offset: int) -> tuple[str, int, str] | None:
+        """Of a variable that is an array, around a byte: its element, that one's size, its name."""
+        found = self._at(offset)
+        element = found[2].element if found is not None else None
+        if found is None or element is None:
+            return None
+        inner = bare(found[2].die)
+        of = target(inner) if inner is not None else None
+        return type_name(of, cplusplus=True), element[1], found[1]
+
+    def whole(self, offset: int) -> tuple[int, int, str] | None:
+        """It has no locks."""
+        return None
+
+
 class DebugInfo:
     """The debug information of one file, open."""
 
@@ -294,8 +346,22 @@ class DebugInfo:
                     name = type_name(described, cplusplus)
                     found[address] = Typed(described, name, declared(child))
                     missing.discard(address)
+            elif child.tag == "DW_TAG_common_block":
+                self._common(child, missing, found)
             elif child.tag in WALKED and child.has_children:
                 self._walk(child, cplusplus, missing, found)
+
+    def _common(self, block: DIE, missing: set[int], found: dict[int, Typed]) -> None:
+        places = [(self._address(each), each) for each in block.iter_children()]
+        members = [
+            (at, die_name(each), described)
+            for at, each in places
+            if at is not None and (described := target(each)) is not None
+        ]
+        begin = min((at for at, *_ in members), default=None)
+        if begin in missing:
+            found[begin] = Common(block, [(at - begin, name, of) for at, name, of in members])
+            missing.discard(begin)
 
     def _address(self, variable: DIE) -> int | None:
         """Where a variable lies for as long as the program runs."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.naming.guest_names import GuestMemory, guest_nodes, guest_places, guest_words
-from schedshard.c2c.naming.memory import Memory
+from schedshard.c2c.naming.memory import Memory, field_of, others_of
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.naming.runtimes import used_by
 from schedshard.c2c.program.placing import order
@@ -148,18 +148,8 @@ class _Context:
     objects: Memory
 
 
-def _field(thing: Thing | None, address: int) -> str:
-    """The variable and its member, or the member of an object of the heap."""
-    if thing is None or thing.kind not in ("variable", "local", "heap", "shared", "kernel"):
-        return ""
-    member = thing.field(address - thing.address)
-    if thing.kind not in ("variable", "local"):
-        return member.removeprefix(".")
-    return f"{thing.name}{member}" if thing.size else ""
-
-
 def _access(
-    access: Mapping[str, Any], line: Mapping[str, Any], context: _Context
+    access: Mapping[str, Any], line: Mapping[str, Any], thing: Thing | None, context: _Context
 ) -> dict[str, Any]:
     frames = context.frames.get(int(access["pc"], 16), ())
     address = int(line["address"], 16) + int(access["offset"])
@@ -178,8 +168,12 @@ def _access(
         "frames": [f.to_json() for f in frames],
         "own": next((number for number, f in enumerate(frames) if f.own), None),
         "callers": callers(access, context.frames),
-        "field": _field(context.objects.at(address), address),
+        "field": field_of(context.objects.at(address), address, thing),
     }
+
+
+def _allocated(thing: Thing) -> list[dict[str, Any]]:
+    return [{**frame.to_json(), "own": frame.own} for frame in thing.frames]
 
 
 def _line(
@@ -188,7 +182,7 @@ def _line(
     address = int(line["address"], 16)
     offset = address - thing.address if thing is not None else 0
     line = {**line, "accesses": joined(line["accesses"], context.objects.instruction)}
-    accesses = [_access(a, line, context) for a in line["accesses"]]
+    accesses = [_access(a, line, thing, context) for a in line["accesses"]]
     accesses.sort(key=lambda a: (-heat(a), -a["records"], a["offset"], a["pc"]))
     cycles = waited(line)
     return {
@@ -207,8 +201,12 @@ def _line(
         "cycles": cycles,
         "cycle_share": _share(cycles, work),
         "threads": sorted({t for a in accesses for t in a["threads"]}),
-        "allocated": [
-            {**f.to_json(), "own": f.own} for f in (thing.frames if thing is not None else ())
+        "allocated": _allocated(thing) if thing is not None else [],
+        "beside": [
+            {"object": other.name, "allocated": _allocated(other)}
+            for other in others_of(
+                thing, (context.objects.at(address + a["offset"]) for a in accesses)
+            )
         ],
         "accesses": accesses,
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A recorded program on the terminal: machines, what would help, the lines, the limits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -129,11 +129,19 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
         )
     below = [f"{percent(share)} of its cycles: {way}" for share, way in dearest_ways(line)]
     if line["allocated"]:
-        own = [frame for frame in line["allocated"] if frame.get("own", True)]
-        shown = (own or line["allocated"])[:5]
-        way = " < ".join(f"{f['function']} ({f['source']})" for f in shown)
-        below.append(f"allocated by {way}")
+        below.append(f"allocated by {_way(line['allocated'])}")
+    below += [
+        f"{other['object']}: allocated by {_way(other['allocated'])}"
+        for other in line.get("beside", ())
+        if other["allocated"]
+    ]
     return Group(made, Text("".join(f"  {words}\n" for words in below))) if below else made
+
+
+def _way(frames: Sequence[Mapping[str, Any]]) -> str:
+    """The calls that led to an allocation; the program's own, if there are any."""
+    own = [frame for frame in frames if frame.get("own", True)]
+    return " < ".join(f"{f['function']} ({f['source']})" for f in (own or frames)[:5])
 
 
 def _some(threads: list[int]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from schedshard.c2c.naming.memory import member_of
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.report.sharing import hitm, stored, waited
 
@@ -76,11 +77,6 @@ def _joined(found: Sequence[Part]) -> list[Part]:
     return kept
 
 
-def _plain(path: str) -> str:
-    """A field without the number of its element."""
-    return re.sub(r"^\[\d+\]", "", path).removeprefix(".").removeprefix("+")
-
-
 @dataclass(frozen=True)
 class _Piece:
     """Bytes of a line that stay together, and the name of what they are."""
@@ -93,26 +89,17 @@ class _Piece:
     by: frozenset[int]  # the CPUs that use them
 
 
-def _name(thing: Thing, path: str) -> str:
-    """A member as the program names it: by its type, or by the variable of a type without name."""
-    owner = thing.type.removesuffix("[]")
-    if not owner or "{" in owner or owner.startswith("pthread_"):
-        owner = thing.name
-    plain = _plain(path)
-    return f"{owner}.{plain}" if plain else thing.name
-
-
 def _piece(address: int, part: Part, thing: Thing) -> _Piece:
     """The bytes of a part, or of the whole object if nobody can part it."""
     low, high = address + part.low, address + part.high
     whole = thing.whole(low - thing.address)
     if whole is None:
-        name = _name(thing, thing.field(low - thing.address))
+        name = member_of(thing, thing.field(low - thing.address))
         return _Piece(low, high, name, not thing.foreign, thing, part.by)
     start, size, path = whole
     begin = thing.address + start
     return _Piece(
-        min(low, begin), max(high, begin + size), _name(thing, path), not thing.foreign, thing,
+        min(low, begin), max(high, begin + size), member_of(thing, path), not thing.foreign, thing,
         part.by,
     )  # fmt: skip
 
@@ -170,7 +157,7 @@ def _within(pieces: Sequence[_Piece]) -> bool:
 def _row(piece: _Piece) -> tuple[str, int, str] | None:
     """Of a member that is an array: its element, the bytes of one, and the array's name."""
     found = piece.thing.row(piece.low - piece.thing.address)
-    return (*found[:2], _name(piece.thing, found[2])) if found is not None else None
+    return (*found[:2], member_of(piece.thing, found[2])) if found is not None else None
 
 
 def _rows(pieces: Sequence[_Piece]) -> set[str]:

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record: names of what shares a line, of Fortran's variables, of files with odd names."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from recording import Report, hitm_of, needs, quiet, record_to
+
+from schedshard.c2c.naming.elf_symbols import elf_symbols
+from schedshard.c2c.naming.modules import Modules
+from schedshard.c2c.naming.variables import DebugInfo, Typed
+from schedshard.common.paths import build_dir
+
+# Two functions allocate 24 bytes each, in one line; each thread has one of the two.
+TWO = r"""
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+struct hits { long n, other; };
+struct misses { long last, n; };
+static struct hits *hits;
+static struct misses *misses;
+static pthread_barrier_t ready;
+__attribute__((noinline)) static void make_hits(void) { hits = calloc(1, sizeof(*hits)); }
+__attribute__((noinline)) static void make_misses(void) { misses = calloc(1, sizeof(*misses)); }
+static void *one(void *arg)
+{
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < 3000; i++)
+		__atomic_fetch_add(&hits->n, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+static void *other(void *arg)
+{
+	pthread_barrier_wait(&ready);
+	for (int i = 0; i < 3000; i++)
+		__atomic_fetch_add(&misses->n, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[2];
+
+	pthread_barrier_init(&ready, NULL, 2);
+	do {
+		make_hits();
+		make_misses();
+	} while ((uintptr_t)hits / 64 != (uintptr_t)misses / 64);
+	pthread_create(&t[0], NULL, one, NULL);
+	pthread_create(&t[1], NULL, other, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+"""
+
+
+@needs(build_dir() / "record" / "libschedshard-record.so")
+def test_what_is_another_objects_says_whose_it_is(tmp_path: Path) -> None:
+    """A line has one name, and the fields of two objects stood there as if they were of one."""
+    (tmp_path / "two.c").write_text(TWO, encoding="utf-8")
+    words = ["gcc", "-O1", "-g", "-pthread", str(tmp_path / "two.c"), "-o", str(tmp_path / "two")]
+    subprocess.run(words, check=True)
+    owners = {"struct hits": "make_hits", "struct misses": "make_misses"}
+
+    def holds(report: Report) -> bool:
+        line = report["variants"][0]["lines"][0]
+        if hitm_of(line) < 1000:
+            return False
+        (other,) = set(owners) - {line["type"]}
+        assert {access["field"] for access in line["accesses"][:2]} == {"n", f"{other}.n"}
+        (beside,) = line["beside"]
+        assert beside["object"].startswith(f"heap: {owners[other]} (two.c:")
+        assert beside["allocated"][0]["function"] == owners[other]
+        assert line["allocated"][0]["function"] == owners[line["type"]]
+        return True
+
+    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "two")[1], holds)
+
+
+FORTRAN = """
+module counts
+  implicit none
+  integer(8) :: table(3,0:4)
+end module
+program p
+  use counts
+  implicit none
+  integer(8) :: hits(8), total(2:3)
+  common /counters/ hits, total
+  hits = 1
+  total = 2
+  table = 3
+  print *, sum(hits), sum(total), sum(table)
+end program
+"""
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="needs gfortran")
+def test_variables_of_fortran(tmp_path: Path) -> None:
+    """A common block had no fields, a module's variable no type, and arrays one element more."""
+    (tmp_path / "p.f90").write_text(FORTRAN, encoding="ascii")
+    made = tmp_path / "p"
+    words = ["gfortran", "-O1", "-g", str(tmp_path / "p.f90"), "-J", str(tmp_path), "-o", str(made)]
+    subprocess.run(words, check=True)
+    with made.open("rb") as file:
+        all_of_it = list(elf_symbols(ELFFile(file), ".symtab"))
+    info = DebugInfo(made)
+
+    def variable(name: str) -> Typed:
+        (address,) = {each.address for each in all_of_it if each.name == name}
+        return info.variables({address})[address]
+
+    common = variable("counters_")
+    assert (common.name, common.size, common.element) == ("common /counters/", 80, None)
+    assert [common.field(at) for at in (0, 56, 64, 72, 80)] == [
+        ".hits[1]", ".hits[8]", ".total[2]", ".total[3]", "",
+    ]  # fmt: skip
+    assert common.row(16) == ("integer(kind=8)", 8, ".hits")
+    assert (common.row(80), common.whole(0), common.alignment) == (None, None, None)
+    table = variable("__counts_MOD_table")
+    assert (table.name, table.size) == ("integer(kind=8)[]", 120)
+    assert [table.field(at) for at in (0, 16, 24, 112)] == ["[1][0]", "[3][0]", "[1][1]", "[3][4]"]
+    info.close()
+
+
+@pytest.mark.parametrize("name", ["pro\ngram", r"pro\012gram"])
+def test_a_file_with_a_line_feed_in_its_name(tmp_path: Path, name: str) -> None:
+    """The kernel's list writes another form of it, which may also be what a file is called."""
+    shutil.copy("/proc/self/exe", tmp_path / name)
+    told = str(tmp_path / name).replace("\n", r"\012")
+    (module,) = Modules([(0x400000, 0x401000, 0, told)]).modules
+    assert module.path == tmp_path / name
+    (gone,) = Modules((), gone=[(0, 0x400000, 0x401000, 0, told)]).modules
+    assert gone.path == tmp_path / name
