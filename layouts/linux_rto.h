@@ -32,9 +32,11 @@ static size_t overload_bytes(const struct rd *rd)
 	return sizeof(rd->root->rto) + nr_cpu_slots;
 }
 
+/* A push of our kernel has the barrier before each search: experiments have it here. */
 static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 {
 	rto_set(&rd->root->rto, (int)cpu, wide ? RTO_LEAVES : RTO_STAYS);
+	smp_mb(); /* P2 of core/sched/cpupri.c: pairs with F2 in rto_others() */
 }
 
 static void overload_clear_cpu(struct rd *rd, u32 cpu)

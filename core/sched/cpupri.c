@@ -13,12 +13,13 @@
  *
  *	CPU falls:	F1 cpupri_set()
  *			F2 full barrier
- *			F3 look for overloaded queues
- *	Task waits:	P1 mark its queue as overloaded
+ *			F3 look for overloaded queues, at highest_prio.next
+ *	Task waits:	P1 store highest_prio.next, mark the queue
  *			P2 full barrier
  *			P3 search
  *
- * F2 is in rto_others(), P2 in rto_set().
+ * P1 changes no mark if the queue is overloaded already, so P2 cannot depend on
+ * that. F2 is in rto_others(), P2 in push_rt_task().
  */
 
 #define LEVEL_INVALID 127 /* above all others: never found */

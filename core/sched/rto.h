@@ -15,8 +15,9 @@
  * The overloaded queues of a root domain: a byte per CPU, by slot. A pull reads
  * the line of its own shard, and the others only while a task there may come.
  *
- * The lock of the queue serialises stores of its byte. rto_set() ends with a
- * full barrier, and a pull begins with one: P2 and F2 of cpupri.c.
+ * The lock of the queue serialises stores of its byte. rto_set() orders nothing:
+ * a push passes a full barrier before it searches, and a pull begins with one.
+ * They are P2 and F2 of cpupri.c.
  */
 struct rto {
 	u8 *state ____cacheline_aligned;
@@ -32,8 +33,6 @@ static inline void rto_set(struct rto *rto, int cpu, u8 state)
 		atomic_inc(&rto->leaving);
 	if (old == RTO_LEAVES && state != RTO_LEAVES)
 		atomic_dec(&rto->leaving);
-	if (state != RTO_NONE)
-		smp_mb(); /* P2: the search for a lower CPU comes after this */
 }
 
 /* The first slot from @slot to before @end with a state of at least @least. */

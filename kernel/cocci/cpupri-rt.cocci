@@ -13,14 +13,10 @@ expression count;
  	return atomic_read(count);
  }
 
+// Not in rt_set_overload(): a queue that is overloaded already may get a task of higher priority.
 @@
-identifier rt_set_overload = rt_set_overload;
-expression count;
+identifier next_task = next_task;
 @@
- rt_set_overload(...)
- {
- 	...
- 	atomic_inc(count);
-+	/* P2 in cpupri.c: the search for a lower CPU comes after this. */
-+	smp_mb__after_atomic();
- }
+ get_task_struct(next_task);
++/* P2 in cpupri.c. get_task_struct() does an atomic_inc(). */
++smp_mb__after_atomic();

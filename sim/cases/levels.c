@@ -2,13 +2,17 @@
 /*
  * The levels and the set of overloaded queues as our kernel has them, core/sched/, as the layout
  * "shard" puts them together. A CPU that falls meets a queue that becomes overloaded, or one that
- * is and gets a task which may leave its shard:
+ * is and gets a task which may leave its shard, or one of higher level:
  *
- *   F1  lower own level               P1  store the queue's state
- *   F2  full barrier, in rto_others()  P2  full barrier, in rto_set()
- *   F3  look for overloaded queues    P3  search for CPUs of lower level
+ *   F1  lower own level                P1  store the queue's highest waiting level, and its state
+ *   F2  full barrier, in rto_others()  P2  full barrier, in push_rt_task()
+ *   F3  look for overloaded queues     P3  search for CPUs of lower level
  *
  * F3 sees P1 or P3 sees F1. Each planted case leaves out one barrier.
+ *
+ * A task of higher level leaves the state of an overloaded queue alone, so no barrier can come
+ * with a change of state. Linux has none of its own there. On x86 the reference that push_rt_task()
+ * takes of the task is one.
  */
 #include "port.h"
 
@@ -29,6 +33,9 @@ extern const struct rd_ops rd_case_shard;
 
 static struct rd *rd;
 static const unsigned long everyone = 0xf;
+
+/* CPU 2's queue: the highest level that waits, and references of the task that has it. */
+static u32 *highest_next, *usage;
 
 /* Two shards of two CPUs. CPU 0 at level 2, the others at 4. */
 static void setup(uint32_t nr_cpus)
@@ -67,6 +74,21 @@ static void setup_busy(uint32_t nr_cpus)
 {
 	setup(nr_cpus);
 	set_level(rd, 0, 60);
+}
+
+/* A task of level 10 waits on CPU 2, and may leave its shard. */
+static void setup_further(uint32_t nr_cpus)
+{
+	setup_busy(nr_cpus);
+	overload_set_cpu(rd, 2, true);
+	highest_next = port_alloc(sizeof(*highest_next), 0);
+	usage = port_alloc(sizeof(*usage), 0);
+	if (!highest_next || !usage)
+		abort();
+	*highest_next = 10;
+	*usage = 1;
+	explore_name(highest_next, sizeof(*highest_next), "highest_prio.next");
+	explore_name(usage, sizeof(*usage), "usage");
 }
 
 /* CPU 0 rises; a search finds it at 2, or the others at 4. */
@@ -142,6 +164,35 @@ static void no_push_barrier(uint32_t cpu)
 	cpu ? push(false) : fall(true);
 }
 
+/* CPU 0 falls to 20 and skips queues without a higher task, as pull_rt_task() does. */
+static void fall_a_little(void)
+{
+	set_level(rd, 0, 20);
+	explore_result(0, rto_others(&rd->root->rto, 0) && READ_ONCE(*highest_next) > 20);
+}
+
+/* CPU 2 gets a task of level 50, and takes a reference of it to push it. */
+static port_always_inline void push_further(bool barrier)
+{
+	const unsigned long allowed = 1;
+
+	WRITE_ONCE(*highest_next, 50);
+	atomic_inc32(usage);
+	if (barrier)
+		smp_mb__after_atomic();
+	explore_result(2, find(rd, 50, 2, &allowed, NULL, NULL, NULL) > 0);
+}
+
+static void further(uint32_t cpu)
+{
+	cpu ? push_further(true) : fall_a_little();
+}
+
+static void further_linux(uint32_t cpu)
+{
+	cpu ? push_further(false) : fall_a_little();
+}
+
 static void check_served(uint32_t nr_cpus)
 {
 	(void)nr_cpus;
@@ -150,10 +201,10 @@ static void check_served(uint32_t nr_cpus)
 		"CPU 0 is free and saw no task to pull, CPU 2 saw CPU 0 busy: its task waits");
 }
 
-#define CASE(name_, title_, kind_, max, setup_, body_, check_)                                 \
+#define CASE(name_, title_, kind_, max, setup_, body_, check_, ...)                            \
 	{                                                                                      \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
-		.setup = setup_, .body = body_, .check = check_                                \
+		.setup = setup_, .body = body_, .check = check_, ##__VA_ARGS__                 \
 	}
 
 const struct explore_case explore_levels_cases[] = {
@@ -165,11 +216,17 @@ const struct explore_case explore_levels_cases[] = {
 	CASE("levels-leaving",
 	     "a CPU falls, an overloaded one gets a task that may leave its shard", "core", 2,
 	     setup_overloaded, pull_or_push, check_served),
+	CASE("levels-further", "a CPU falls, an overloaded one gets a task of higher level", "core",
+	     2, setup_further, further, check_served),
+	CASE("levels-further-linux", "the same without a barrier of its own, as in Linux: on x86",
+	     "core", 2, setup_further, further_linux, check_served),
 	CASE("planted-levels-fall", "planted: no barrier between falling and looking for queues",
 	     "planted", 2, setup_busy, no_fall_barrier, check_served),
 	CASE("planted-levels-push", "planted: no barrier between being overloaded and searching",
 	     "planted", 2, setup_busy, no_push_barrier, check_served),
 	CASE("planted-levels-leaving", "planted: the same without a barrier before the search",
 	     "planted", 2, setup_overloaded, no_push_barrier, check_served),
+	CASE("planted-levels-further", "planted: the same where an atomic increment orders nothing",
+	     "planted", 2, setup_further, further_linux, check_served, .posted = true),
 	{ 0 },
 };
