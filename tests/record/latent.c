@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-latent WHAT: two threads add to an element each, and no line has two threads.
+ * record-latent WHAT: two threads add to an element each, and no line has two threads; or,
+ * "limits", both read a line that nobody writes, and one writes the next one, of the same object.
  *
  * WHAT: "moves", elements of a line each that malloc() happens to align; "pairs", the same, which
  * the program aligns; "fixed", a variable of an aligned type; "alone", "pairs" without another
@@ -26,6 +27,9 @@ static struct {
 	struct element element[THREADS];
 } fixed __attribute__((aligned(2 * LINE)));
 
+static struct limits {
+	long limit, burst, tokens, unused[2];
+} * limits;
 static struct element *elements;
 static unsigned int step = 1;
 static unsigned int there;
@@ -43,6 +47,32 @@ static void *work(void *arg)
 		__atomic_fetch_add(&mine->last, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
+}
+
+static void *look(void *arg)
+{
+	long sum = 0;
+
+	__atomic_fetch_add(&there, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&there, __ATOMIC_SEQ_CST) < THREADS)
+		;
+	for (unsigned int i = 0; i < TIMES; i++) {
+		sum += __atomic_load_n(&limits->limit, __ATOMIC_RELAXED);
+		if (!arg)
+			__atomic_fetch_add(&limits->tokens, 1, __ATOMIC_RELAXED);
+	}
+	return sum == TIMES ? NULL : limits;
+}
+
+/* As by_luck(): the limits end a line, the tokens begin the next one. */
+__attribute__((noinline)) static struct limits *cut(void)
+{
+	for (;;) {
+		struct limits *l = malloc(sizeof(*l));
+
+		if (!l || (uintptr_t)&l->tokens % LINE == 0)
+			return l;
+	}
 }
 
 /* Chunks of a new heap are one behind the other, and this size is not a multiple of a line. */
@@ -71,6 +101,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
+	limits = !strcmp(argv[1], "limits") ? cut() : NULL;
 	elements = !strcmp(argv[1], "fixed")   ? fixed.element
 		   : !strcmp(argv[1], "moves") ? by_luck()
 					       : aligned();
@@ -80,11 +111,13 @@ int main(int argc, char **argv)
 	alone = !strcmp(argv[1], "alone");
 	if (!alone)
 		memset(elements, 0, step * THREADS * sizeof(*elements));
+	if (limits)
+		limits->limit = 1;
 	for (uintptr_t i = 0; i < THREADS; i++)
-		pthread_create(&thread[i], NULL, work, (void *)i);
+		pthread_create(&thread[i], NULL, limits ? look : work, (void *)i);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	if (alone)
+	if (alone || limits)
 		return 0;
 	for (unsigned int i = 0; i < THREADS; i++)
 		sum += elements[step * i].first + elements[step * i].last;

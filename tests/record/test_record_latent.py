@@ -51,6 +51,11 @@ def test_an_aligned_object_in_pairs_of_lines(how: str) -> None:
     assert recorded(how) == [(name, 128)]
 
 
+def test_what_all_read_beside_what_one_writes() -> None:
+    """The line of both has no more CPUs than the one that all read, so that it was left out."""
+    assert ("heap: cut", 64) in recorded("limits")
+
+
 def test_what_is_well_apart_is_not_found() -> None:
     assert latent(reported("record", "--", str(PROGRAM), "apart")) == []
 

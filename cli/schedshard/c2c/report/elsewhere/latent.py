@@ -12,6 +12,7 @@ from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.report.replaying import Job, Source, work_cycles
+from schedshard.c2c.report.sharing import waited
 
 LINE = 64
 _PAIR = 2 * LINE
@@ -66,6 +67,12 @@ class Beside:
         self._machine, self._cut = job.machine.name, cut
         self._before, self._after = whole[0], dict(zip(_LAYOUTS, whole[1:], strict=True))
         self._lines = {int(line["address"], 16): line for line in self._before["lines"]}
+        # By byte: what the accesses that begin there took.
+        self._waited: dict[int, float] = {}
+        for at, line in self._lines.items():
+            for access in line["accesses"]:
+                byte = at + int(access["offset"])
+                self._waited[byte] = self._waited.get(byte, 0.0) + waited(access)
 
     def _byte(self, line: Line, size: int) -> tuple[int, Line]:
         """The byte that makes a line hot, and the line that has it as the program is now."""
@@ -81,7 +88,18 @@ class Beside:
         low = int(line["address"], 16)
         covered = range(low // LINE * LINE, low + size, LINE)
         parts = [_cpus(self._lines[at]) for at in covered if at in self._lines]
-        return len(parts) > 1 and all(_cpus(line) != each for each in parts)
+        return len(parts) > 1 and any(_cpus(line) != each for each in parts)
+
+    def _slower(self, line: Line, size: int) -> float:
+        """Cycles that a line of a layout takes more than its bytes do as the program is now."""
+        low = int(line["address"], 16)
+        if size == _PAIR:
+            halves = [self._lines[at] for at in (low, low + LINE) if at in self._lines]
+            return waited(line) - sum(map(waited, halves))
+        return waited(line) - sum(
+            self._waited.get(low + int(offset), 0.0)
+            for offset in {access["offset"] for access in line["accesses"]}
+        )
 
     def _joined(self) -> Iterator[tuple[tuple[int, int], Line, int, Line]]:
         """Each such line: its layout, itself, its hottest byte, and the line that has it now."""
@@ -100,25 +118,27 @@ class Beside:
         return {byte: frozenset(sizes) for byte, sizes in found.items()}
 
     def _rises(self, at: Callable[[int], Thing | None]) -> list[_Rise]:
-        """What a layout costs more, by the accesses of each object's lines that join CPUs.
+        """What a layout costs more, by what each object's lines that join CPUs take more.
 
         Transfers would be no measure: a store waits for its line without being one.
         """
         cycles = work_cycles(self._before)
-        found: dict[tuple[int, int], dict[tuple[str, str], tuple[Thing, int]]] = {}
-        total: dict[tuple[int, int], int] = {}
+        found: dict[tuple[int, int], dict[tuple[str, str], tuple[Thing, float]]] = {}
+        total: dict[tuple[int, int], float] = {}
         for layout, line, byte, _ in self._joined():
-            total[layout] = total.get(layout, 0) + int(line["records"])
+            slower = self._slower(line, layout[1])
+            if slower <= 0:
+                continue
+            total[layout] = total.get(layout, 0.0) + slower
             thing = at(byte)
             if thing is not None:
-                known = found.setdefault(layout, {}).get((thing.kind, thing.name), (thing, 0))
-                count = known[1] + int(line["records"])
-                found[layout][thing.kind, thing.name] = (known[0], count)
+                known = found.setdefault(layout, {}).get((thing.kind, thing.name), (thing, 0.0))
+                found[layout][thing.kind, thing.name] = (known[0], known[1] + slower)
         return [
-            _Rise(thing, *layout, slower * count / total[layout])
+            _Rise(thing, *layout, min(part / cycles, more * part / total[layout]))
             for layout, things in found.items()
-            if (slower := work_cycles(self._after[layout]) / cycles - 1 if cycles else 0.0) > 0
-            for thing, count in things.values()
+            if (more := work_cycles(self._after[layout]) / cycles - 1 if cycles else 0.0) > 0
+            for thing, part in things.values()
             if _may_lie_so(thing, layout[0])
         ]
 
