@@ -182,13 +182,14 @@ void step_rouse(uint32_t cpu)
 /* Would a sleeping model have something to do? */
 static bool can_go_on(uint32_t behind, uint64_t until)
 {
-	const struct vcpu *v = &plugin.vcpu[behind];
-
 	if (__atomic_load_n(&plugin.state->closed, __ATOMIC_RELAXED))
 		return true;
-	if (behind != ITEM_NO_CPU)
+	if (behind != ITEM_NO_CPU) {
+		const struct vcpu *v = &plugin.vcpu[behind];
+
 		return __atomic_load_n(&v->instr, __ATOMIC_RELAXED) - v->base >= until ||
 		       !stream_empty(&v->stream) || __atomic_load_n(&v->idle, __ATOMIC_RELAXED);
+	}
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++)
 		if (!stream_empty(&plugin.vcpu[i].stream))
 			return true;
