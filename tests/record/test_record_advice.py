@@ -257,3 +257,25 @@ def test_words_fit_who_uses_what(users: dict[int, int], words: str) -> None:
     }  # fmt: skip
     (move,) = moves([(line, thing("p"))], lambda _: thing("p"))
     assert move.words == words
+
+
+def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
+    """It named a barrier's count beside the two words that cost everything."""
+
+    def line(address: int, often: int, offsets: tuple[int, ...]) -> dict[str, object]:
+        accesses = [
+            {
+                "offset": offset, "size": 8, "by": [cpu], "stores": often, "loads": often,
+                "records": often, "hitm_remote": often, "hitm_local": 0,
+            }
+            for cpu, offset in enumerate(offsets)
+        ]  # fmt: skip
+        return {
+            "address": hex(address), "accesses": accesses, "avg_load_cycles": 9.0,
+            "loads": often, "hitm_remote": len(offsets) * often, "hitm_local": 0,
+        }  # fmt: skip
+
+    hot, cold = line(0x1000, 9000, (0, 8)), line(0x1040, 9, (8, 16, 24))
+    (move,) = moves([(hot, thing("p")), (cold, thing("p"))], lambda _: thing("p"))
+    assert move.words == "give `struct p.first` and `struct p.all[0].a` a line each"
+    assert move.ranges == ((0x1008, 0x1010),)

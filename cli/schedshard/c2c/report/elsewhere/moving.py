@@ -14,7 +14,7 @@ from typing import Any
 
 from schedshard.c2c.naming.memory import member_of
 from schedshard.c2c.naming.objects import Thing
-from schedshard.c2c.report.sharing import hitm, stored, waited
+from schedshard.c2c.report.sharing import heat, hitm, stored, waited
 
 LINE = 64
 # Candidates that are replayed, by the cycles that their lines cost.
@@ -248,7 +248,11 @@ def moves(
         meant: list[_Piece] = []
         every: list[_Piece] = []  # that is moved
         several, within = True, False
+        # A cold line is no reason either: objects of one place have many.
+        least = _COLD * sum(heat(line) for line, _ in group)
         for line, _ in group:
+            if heat(line) < least:
+                continue
             pieces = _named_only(_pieces(line, at))
             away = _moved(pieces) if len(pieces) > 1 else []
             several = several and (not away or _several(pieces))
