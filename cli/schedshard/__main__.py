@@ -17,9 +17,9 @@ def start() -> int:
     """Load and run the command line; returns the exit status."""
     # While the libraries load, Ctrl-C ends this process as it ends a C program: quietly.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from schedshard.entry import run, terminated
+    from schedshard.entry import run, unwind_at_signals
 
-    signal.signal(signal.SIGTERM, terminated)
+    unwind_at_signals()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return run()
 

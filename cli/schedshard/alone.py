@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 import click
@@ -11,12 +10,12 @@ import click
 from schedshard import __version__
 from schedshard.commands.doctor import doctor
 from schedshard.common.paths import PROGRAM
-from schedshard.entry import run, terminated
+from schedshard.entry import run, unwind_at_signals
 
 
 def start() -> None:
     """Run the command line, and end with its status."""
-    signal.signal(signal.SIGTERM, terminated)
+    unwind_at_signals()
     doctor.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     version = click.version_option(__version__, message=f"{PROGRAM} %(version)s")
     sys.exit(run(verbs=version(doctor)))

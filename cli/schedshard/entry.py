@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from schedshard.common.paths import ALONE, PROGRAM, typed
 
 # Variables that Click's completion scripts set.
 COMPLETE = "_SCHEDSHARD_COMPLETE"
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
 _INTERRUPTED = 130
-_TERMINATED = 143
 _PIPE_CLOSED = 141
 
 
@@ -37,7 +38,11 @@ _NO_VERB: type[click.UsageError] = getattr(click.exceptions, "NoArgsIsHelpError"
 
 
 class Terminated(BaseException):
-    """SIGTERM: unwinds like Ctrl-C, so that children end and temporary files go."""
+    """SIGTERM, SIGHUP: unwinds like Ctrl-C, so that children end and temporary files go."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status = 128 + number  # as the shell has it
 
 
 def _one_line(text: str) -> str:
@@ -66,9 +71,17 @@ def _have_streams() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
-def terminated(number: int, frame: object) -> None:
-    """Handle SIGTERM."""
-    raise Terminated
+def _terminated(number: int, frame: object) -> None:
+    for each in _ENDS:  # the first one may come again, to a group of processes as well
+        signal.signal(each, signal.SIG_IGN)
+    raise Terminated(number)
+
+
+def unwind_at_signals() -> None:
+    """From now on. What the caller has ignored (nohup) stays so."""
+    for each in _ENDS:
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, _terminated)
 
 
 def _said(error: click.UsageError) -> str:
@@ -127,8 +140,8 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         return 2
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
-    except Terminated:
-        return _TERMINATED
+    except Terminated as signalled:
+        return signalled.status
     except BrokenPipeError:
         _drop_stdout()
         return _PIPE_CLOSED

@@ -346,6 +346,45 @@ static void child_takes(void)
 	printf("%d ", WEXITSTATUS(sum));
 }
 
+static void *is_named(void *arg)
+{
+	char path[64], name[16] = "", file[16] = "";
+	FILE *comm;
+
+	need(!pthread_setname_np(pthread_self(), "given"));
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", gettid());
+	need((comm = fopen(path, "re")) && fscanf(comm, "%15s", file) == 1);
+	fclose(comm);
+	sem_post(&begun);
+	sem_wait(&more);
+	need(!pthread_getname_np(pthread_self(), name, sizeof(name)));
+	printf("%s %s ", file, name);
+	return arg;
+}
+
+/* Each of both threads names itself before the other one looks. */
+static void names(void)
+{
+	pthread_t other = start(is_named, NULL);
+	char name[16];
+
+	sem_wait(&begun);
+	need(!pthread_setname_np(pthread_self(), "first"));
+	sem_post(&more);
+	pthread_join(other, NULL);
+	need(!pthread_getname_np(pthread_self(), name, sizeof(name)));
+	printf("%s ", name);
+}
+
+/* Until a signal ends it. */
+static void runs(void)
+{
+	puts("runs");
+	fflush(stdout);
+	for (;;)
+		adds(where);
+}
+
 static void last_words(void)
 {
 	puts("quick");
@@ -357,12 +396,13 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} kind[] = { { "binds", binds },      { "stacks", stacks },
-		     { "signals", signals },  { "locks", locks },
-		     { "c11", c11 },	      { "mails", mails },
-		     { "asks", asks },	      { "times", times_of_cpus },
-		     { "shares", shares },    { "called", is_called },
-		     { "child", child_takes } };
+	} kind[] = { { "binds", binds },       { "stacks", stacks },
+		     { "signals", signals },   { "locks", locks },
+		     { "c11", c11 },	       { "mails", mails },
+		     { "asks", asks },	       { "times", times_of_cpus },
+		     { "shares", shares },     { "called", is_called },
+		     { "child", child_takes }, { "names", names },
+		     { "runs", runs } };
 
 	if (argc < 2)
 		return 2;

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, NEEDED, compiled, each_compiler, runs
+from running import COMPILERS, HERE, MACHINE, NEEDED, compiled, each_compiler, runs
+
+from schedshard.common.paths import ROOT
 
 pytestmark = NEEDED
 
@@ -61,3 +67,33 @@ def test_what_is_done_once_may_throw(
     )
     done = runs(program, tmp_path)
     assert (done.status, capfd.readouterr().out) == (0, "3 1 2\n")
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_command_ends_all(
+    given: Path, which: signal.Signals, tmp_path: Path
+) -> None:
+    """The program as well, and its files go."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    words = ("c2c", "record", "--exact", "--machine", MACHINE, "--", str(given), "runs")
+    # pytest's own parent may ignore SIGHUP, and children inherit that.
+    before = signal.signal(which, signal.SIG_DFL)
+    try:
+        command = subprocess.Popen(
+            [sys.executable, "-m", "schedshard", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "cli"), "TMPDIR": str(scratch)},
+        )
+    finally:
+        signal.signal(which, before)
+    with command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == "runs\n"
+        command.send_signal(which)
+        # The program has the pipe as well, so this ends when both have ended.
+        assert command.stdout.read() == ""
+    assert command.returncode == 128 + which
+    assert list(scratch.iterdir()) == []

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,6 +180,7 @@ class Runs:
     count: int = 0
     viewed: dict[tuple[Path, tuple[int, ...]], Path] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    running: set[subprocess.Popen[bytes]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Look into the program, and keep its input: each run reads it from the beginning."""
@@ -229,7 +230,25 @@ class Runs:
     def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
         """Each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            return list(pool.map(self._one, jobs))
+            try:
+                return list(pool.map(self._one, jobs))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for child in tuple(self.running):
+                    child.kill()
+                raise
+
+    @contextlib.contextmanager
+    def _ends(self, child: subprocess.Popen[bytes]) -> Iterator[None]:
+        """However the block is left, the program has ended: it writes into a folder that goes."""
+        self.running.add(child)
+        try:
+            yield
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+            self.running.discard(child)
 
     def _one(self, job: Job) -> dict[str, Any]:
         if self.first is not None and self.first[0] == job:
@@ -297,7 +316,8 @@ class Runs:
                 stderr=None if shown else subprocess.DEVNULL,
                 preexec_fn=_prepare,
             )
-        code = _end_of(child)
+        with self._ends(child):
+            code = _end_of(child)
         name = signal.Signals(-code).name if code < 0 else None
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"
