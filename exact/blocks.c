@@ -136,6 +136,7 @@ API void __sanitizer_cov_trace_pc(void)
  * "module PATH" begins one. A line per block or access follows: its offset and instructions. Some
  * blocks also have their pauses, calls that leave, the number of that set of callees, and flags. 1:
  * it may have a lock that nobody sees; 2: the calls are by pointer; 4: a function begins with it.
+ * "tsc OFFSET BYTES" is an instruction that reads the time-stamp counter.
  */
 
 struct wanted {
@@ -157,12 +158,16 @@ static int is_it(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static int read_line(const char *line, uint64_t base)
+static int read_line(const char *line, uint64_t base, blocks_stamp *stamp)
 {
 	struct block b = { .pc = 0 };
 	unsigned long flags;
 	char *end;
 
+	if (!strncmp(line, "tsc ", 4)) {
+		b.pc = base + strtoull(line + 4, &end, 16);
+		return stamp(b.pc, (uint32_t)strtoul(end, NULL, 10));
+	}
 	b.pc = base + strtoull(line, &end, 16);
 	b.instructions = (uint32_t)strtoul(end, &end, 10);
 	if (*end) {
@@ -180,7 +185,7 @@ static int read_line(const char *line, uint64_t base)
 	return 0;
 }
 
-int blocks_read(const char *path)
+int blocks_read(const char *path, blocks_stamp *stamp)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
 	struct wanted module = { .found = false };
@@ -199,7 +204,7 @@ int blocks_read(const char *path)
 			if (module.found)
 				unseen_except(module.base);
 		} else if (module.found) {
-			failed = read_line(line, module.base);
+			failed = read_line(line, module.base, stamp);
 		}
 	}
 	fclose(file);

@@ -5,8 +5,16 @@
 
 #include "exact.h"
 
-/** blocks_read - Return: 0, or -1: no file @path, or no memory; NULL: no block is known. */
-int blocks_read(const char *path);
+/* The instruction of @length bytes at @pc reads the time-stamp counter. Return: 0 or -1. */
+typedef int blocks_stamp(uint64_t pc, uint32_t length);
+
+/**
+ * blocks_read - read the file @path; NULL: no block is known
+ * @stamp: for each read of the counter
+ *
+ * Return: 0, or -1: no such file, or no memory.
+ */
+int blocks_read(const char *path, blocks_stamp *stamp);
 
 /** blocks_after - how many instructions follow the access that @pc returns to, in its block. */
 uint32_t blocks_after(const void *pc);

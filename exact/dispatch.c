@@ -53,6 +53,7 @@
 #define USER_DISPATCH 2
 #define RESTORER      0x04000000
 
+#define OWN	      (SA_SIGINFO | SA_NODEFER | SA_RESTART)
 /* Of <linux/close_range.h>: at the next program; and more files than there are of ours. */
 #define CLOSE_LATER 4
 #define MOST_FILES  65536
@@ -529,13 +530,13 @@ static void called(int which, siginfo_t *info, void *context)
 
 /* ---- the beginning ---- */
 
-int dispatch_handle(int which, void (*handler)(int which, siginfo_t *info, void *context))
+int dispatch_handle(int which, int flags,
+		    void (*handler)(int which, siginfo_t *info, void *context))
 {
 	struct masks_action own = { .handler = handler,
-				    .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | RESTORER,
+				    .flags = (unsigned long)(flags | OWN) | RESTORER,
 				    .restorer = &place[0] };
-	struct sigaction plain = { .sa_sigaction = handler,
-				   .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
+	struct sigaction plain = { .sa_sigaction = handler, .sa_flags = flags | OWN };
 
 	if (!place)
 		return sigaction(which, &plain, NULL);
@@ -552,7 +553,7 @@ void dispatch_begin(void)
 	}
 	memcpy(&place[0], code_return, sizeof(code_return));
 	if (prctl(SET_DISPATCH, DISPATCH_ON, place, ROOM, &pass_selector) ||
-	    dispatch_handle(SIGSYS, called)) {
+	    dispatch_handle(SIGSYS, 0, called)) {
 		munmap(place, ROOM);
 		place = NULL;
 		return;

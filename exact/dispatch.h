@@ -11,7 +11,11 @@
 /** dispatch_begin - from now on, where the kernel can do it. In the thread that simulates. */
 void dispatch_begin(void);
 
-/** dispatch_handle - a signal of this library's own: its end is no system call of the program. */
-int dispatch_handle(int which, void (*handler)(int which, siginfo_t *info, void *context));
+/**
+ * dispatch_handle - a signal of this library's own: its end is no system call of the program.
+ * @flags: SA_ONSTACK: aside of the thread's stack, for a handler that switches no fiber; or 0
+ */
+int dispatch_handle(int which, int flags,
+		    void (*handler)(int which, siginfo_t *info, void *context));
 
 #endif

@@ -41,7 +41,7 @@
 #define PATIENCE 60 /* seconds of the host */
 #define NAP_NS	 1000000
 #define NEVER	 (masks_bit(SIGKILL) | masks_bit(SIGSTOP))
-#define OURS	 (masks_bit(SIGSYS) | masks_bit(TURNS_SIGNAL))
+#define OURS	 (masks_bit(SIGSYS) | masks_bit(TURNS_SIGNAL) | masks.own)
 #define LIBRARY	 (masks_bit(32) | masks_bit(33)) /* the C library's own */
 #define FAULTS                                                                            \
 	(masks_bit(SIGSEGV) | masks_bit(SIGBUS) | masks_bit(SIGFPE) | masks_bit(SIGILL) | \
@@ -57,6 +57,7 @@ static struct {
 	bool on;
 	void *restorer;
 	uint64_t host, kept; /* the kernel's mask, and what it always has */
+	uint64_t own;	     /* signals with a handler of this library */
 	siginfo_t standard[STANDARD], ring[RING];
 	uint64_t noted; /* a bit for each of the standard ones */
 	uint32_t came, taken;
@@ -358,6 +359,20 @@ static void came(int which, siginfo_t *info, void *context)
 	}
 	note(which, info);
 	exact.sent = 1;
+}
+
+void masks_fault(int which, siginfo_t *info, void *context)
+{
+	if (calls_program(&action[which]))
+		came(which, info, context);
+	else if (info->si_code > 0 || !does_nothing(which))
+		((void (*)(int))exact.last_resort)(which);
+}
+
+void masks_keep(int which)
+{
+	masks.own |= masks_bit(which);
+	update();
 }
 
 static void tell_kernel(int which)

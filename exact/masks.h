@@ -99,6 +99,12 @@ bool masks_await(bool (*look)(void));
 /** masks_frame - a handler of this library returns with the mask that is right by then. */
 void masks_frame(void *context);
 
+/** masks_keep - a signal whose handler is this library's: it calls masks_fault() for the others. */
+void masks_keep(int which);
+
+/** masks_fault - what the kernel would do with a signal of masks_keep(). */
+void masks_fault(int which, siginfo_t *info, void *context);
+
 /** masks_hold - around fork(): the kernel keeps what comes, or delivers it again. */
 void masks_hold(bool hold);
 

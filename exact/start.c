@@ -28,6 +28,7 @@
 #include "real.h"
 #include "sim.h"
 #include "sim_threads.h"
+#include "stamps.h"
 #include "start.h"
 #include "timers.h"
 #include "turns.h"
@@ -87,7 +88,7 @@ static void prepare(const char *settings)
 	exact.pid = getpid();
 	read_machine();
 	away_start();
-	if (blocks_read(blocks))
+	if (blocks_read(blocks, stamps_place))
 		refuse("cannot read the file of blocks");
 	if (!strcmp(stacks, "stacks") && ways_begin())
 		refuse("no memory for stacks");
@@ -121,7 +122,8 @@ static void begin(const char *settings)
 	exact.ends_now = ends_now;
 	exact.endless = fatal_endless;
 	dispatch_begin();
-	if (!dispatch_handle(TURNS_SIGNAL, turns_tick))
+	stamps_begin();
+	if (!dispatch_handle(TURNS_SIGNAL, 0, turns_tick))
 		turns_begin();
 	exact.recording = true;
 	ways_thread(exact.threads[0]);
@@ -175,6 +177,7 @@ API pid_t fork(void)
 		exact.recording = false;
 		lines_mine = 0;
 		masks_child();
+		stamps_end();
 		return 0;
 	}
 	masks_hold(false);

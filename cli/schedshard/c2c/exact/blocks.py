@@ -57,6 +57,7 @@ class Block:
     unseen: bool = False  # it may have a lock that nobody sees (exact/unseen.h)
     pointers: int = 0  # calls whose callee only the run knows
     entry: bool = False  # a function begins with it
+    stamps: dict[int, int] = field(default_factory=dict)  # reads of the time-stamp counter: bytes
     after: dict[int, int] = field(default_factory=dict)  # by an access: instructions from there on
     _sets: set[str] = field(default_factory=set)  # registers of arguments set since the last call
     _result: bool = False  # the last instruction was a hook that returns a value
@@ -143,6 +144,8 @@ def parse(
                 block = None
         elif block is not None:
             block.instruction(text.partition("#")[0].rstrip())
+            if text.startswith("rdtsc"):
+                block.stamps[int(at, 16)] = 3 if text.startswith("rdtscp") else 2
     if block is not None:
         yield block.ended()
 
@@ -194,4 +197,5 @@ def write_blocks(
                     more = f" {block.pauses} {calls} {number} {flags}"
                 file.write(f"{block.begin:x} {block.count}{more}\n")
                 file.writelines(f"{at:x} {n}\n" for at, n in block.after.items() if n)
+                file.writelines(f"tsc {at:x} {size}\n" for at, size in block.stamps.items())
     return list(sets)

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A program may read the processor's time-stamp counter instead of a clock. No function is called
+ * there, so the file of blocks says where these instructions are. Each becomes one that the
+ * processor does not have, and the handler of that signal gives the machine's cycles.
+ *
+ * Why the program is still the same: both instructions have at least the two bytes of ud2. They
+ * change no flags, and no register but their results.
+ *
+ * Linux can let the instruction itself fail (PR_SET_TSC). That is not used: the kernel's clocks of
+ * user space and away.c read the counter too, far more often than the program does.
+ */
+#include "stamps.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "dispatch.h"
+#include "exact.h"
+#include "masks.h"
+#include "pass.h"
+#include "spin.h"
+
+#define CYCLES 25u /* of one read: an estimate, 18 to 45 */
+#define NODE   12  /* rdtscp also tells the CPU, and above these bits its node */
+
+static const uint8_t fault[] = { 0x0f, 0x0b };		 /* ud2 */
+static const uint8_t reads[] = { 0x0f, 0x31 };		 /* rdtsc */
+static const uint8_t reads_cpu[] = { 0x0f, 0x01, 0xf9 }; /* rdtscp */
+
+/* By address. */
+static struct stamp {
+	uint64_t pc;
+	uint32_t length;
+} * stamps;
+static uint32_t nr_stamps;
+
+int stamps_place(uint64_t pc, uint32_t length)
+{
+	struct stamp *more = realloc(stamps, (nr_stamps + 1ul) * sizeof(*stamps));
+
+	if (!more)
+		return -1;
+	stamps = more;
+	stamps[nr_stamps++] = (struct stamp){ pc, length };
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct stamp *x = a, *y = b;
+
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+static const uint8_t *code_of(const struct stamp *s)
+{
+	return s->length == sizeof(reads) ? reads : reads_cpu;
+}
+
+/* Where it is not what the file says, or no page may be changed, the counter stays the host's. */
+static void replace(const struct stamp *s, const uint8_t *from, const uint8_t *to, size_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = s->pc & ~(page - 1);
+	uint64_t end = (s->pc + size + page - 1) & ~(page - 1);
+	void *at = (void *)(uintptr_t)s->pc, *pages = (void *)(uintptr_t)begin;
+
+	if (memcmp(at, from, size) != 0 ||
+	    PASS(mprotect(pages, end - begin, PROT_READ | PROT_WRITE | PROT_EXEC)))
+		return;
+	memcpy(at, to, size);
+	PASS(mprotect(pages, end - begin, PROT_READ | PROT_EXEC));
+}
+
+/* Aside of the thread's stack: masks_fault() goes on there. */
+static void illegal(int which, siginfo_t *info, void *context)
+{
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	struct stamp key = { .pc = (uint64_t)r[REG_RIP] };
+	const struct stamp *s = bsearch(&key, stamps, nr_stamps, sizeof(*stamps), by_address);
+	uint64_t cycles;
+	uint32_t cpu = 0, node = 0;
+
+	if (!s) {
+		masks_fault(which, info, context);
+		return;
+	}
+	if (exact_on()) {
+		spin_else();
+		sched_cycles(CYCLES);
+		cycles = sched_time() / exact.ps;
+		getcpu(&cpu, &node);
+		cpu |= node << NODE;
+	} else {
+		cycles = __builtin_ia32_rdtscp(&cpu);
+	}
+	r[REG_RAX] = (greg_t)(uint32_t)cycles;
+	r[REG_RDX] = (greg_t)(cycles >> 32);
+	if (s->length == sizeof(reads_cpu))
+		r[REG_RCX] = (greg_t)cpu;
+	r[REG_RIP] += s->length;
+}
+
+void stamps_begin(void)
+{
+	qsort(stamps, nr_stamps, sizeof(*stamps), by_address);
+	if (!nr_stamps || !masks_on() || dispatch_handle(SIGILL, SA_ONSTACK, illegal))
+		return;
+	masks_keep(SIGILL);
+	for (uint32_t i = 0; i < nr_stamps; i++)
+		replace(&stamps[i], code_of(&stamps[i]), fault, sizeof(fault));
+}
+
+void stamps_end(void)
+{
+	for (uint32_t i = 0; i < nr_stamps; i++)
+		replace(&stamps[i], fault, code_of(&stamps[i]), sizeof(fault));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* stamps.h - the time-stamp counter that the program reads is the simulated machine's. */
+#ifndef EXACT_STAMPS_H
+#define EXACT_STAMPS_H
+
+#include <stdint.h>
+
+/**
+ * stamps_place - an instruction of the program that reads the counter
+ * @pc: its address
+ * @length: its bytes: 2: rdtsc, 3: rdtscp
+ *
+ * Return: 0, or -1: no memory.
+ */
+int stamps_place(uint64_t pc, uint32_t length);
+
+/** stamps_begin - from now on. After dispatch_begin(): it needs masks of threads. */
+void stamps_begin(void);
+
+/** stamps_end - in a child of fork(): the host's counter again. */
+void stamps_end(void);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* stamps KIND: the time-stamp counter is the machine's, and SIGILL stays the program's. */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include "helping.h"
+
+#define CYCLES 20000
+
+static sigjmp_buf back;
+static long sum;
+
+static uint64_t nanoseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The time of CYCLES, waited for in a loop as programs do it. */
+static void *waits(void *arg)
+{
+	unsigned int cpu;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t begun = __rdtscp(&cpu), at = nanoseconds();
+
+		need((int)(cpu & 0xfff) == sched_getcpu());
+		while (__rdtsc() - begun < CYCLES)
+			_mm_pause();
+		__atomic_fetch_add(&sum, nanoseconds() - at, __ATOMIC_RELAXED);
+	}
+	return arg;
+}
+
+static void rate(void)
+{
+	pthread_t other[4];
+
+	for (int i = 0; i < 4; i++)
+		other[i] = start(waits, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(other[i], NULL);
+	printf("%.1f\n", (double)sum / 80);
+}
+
+static void ill(int which)
+{
+	siglongjmp(back, which);
+}
+
+/* An instruction that no processor has, a handler for it, all signals blocked, and a child. */
+static void illegal(void)
+{
+	uint64_t first = __rdtsc();
+	sigset_t all;
+	int status, which;
+
+	signal(SIGILL, ill);
+	which = sigsetjmp(back, 1);
+	if (!which)
+		__builtin_trap();
+	sigfillset(&all);
+	need(!pthread_sigmask(SIG_BLOCK, &all, NULL));
+	need(__rdtsc() > first);
+	if (!fork()) {
+		first = __rdtsc();
+		_exit(__rdtsc() > first ? 7 : 8);
+	}
+	need(wait(&status) > 0);
+	printf("%d %d\n", which == SIGILL, WEXITSTATUS(status));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return 2;
+	if (!strcmp(argv[1], "rate"))
+		rate();
+	else if (!strcmp(argv[1], "illegal"))
+		illegal();
+	else if (!strcmp(argv[1], "trap") && __rdtsc())
+		__builtin_trap();
+	return 0;
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: the processor's time-stamp counter counts the machine's cycles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import MACHINE, NEEDED, each_compiler, runs
+
+from schedshard.machines.presets import load_machine
+
+pytestmark = NEEDED
+
+stamps = each_compiler("stamps.c")
+CYCLES = 20000
+
+
+def test_the_counter_is_the_machines(
+    stamps: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = set()
+    for name in ("first", "again"):
+        (tmp_path / name).mkdir()
+        assert runs(stamps, tmp_path / name, "rate").status == 0
+        said.add(capfd.readouterr().out)
+    assert len(said) == 1  # the host's counter never says the same
+    # The loop ends within one round, of a pause and a read.
+    expected = CYCLES / load_machine(MACHINE).clock_ghz
+    assert expected <= float(said.pop()) <= expected * 1.1
+
+
+def test_an_illegal_instruction_stays_the_programs(
+    stamps: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = runs(stamps, tmp_path, "illegal")
+    assert (done.status, capfd.readouterr().out) == (0, "1 7\n")
+
+
+def test_a_trap_ends_the_program(stamps: Path, tmp_path: Path) -> None:
+    done = runs(stamps, tmp_path, "trap")
+    assert (done.status, done.signal) == (132, "SIGILL")
