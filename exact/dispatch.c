@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -52,11 +53,13 @@
 #define DISPATCH_ON   1
 #define USER_DISPATCH 2
 #define RESTORER      0x04000000
-
 #define OWN	      (SA_SIGINFO | SA_NODEFER | SA_RESTART)
+
 /* Of <linux/close_range.h>: at the next program; and more files than there are of ours. */
 #define CLOSE_LATER 4
 #define MOST_FILES  65536
+
+#define NAME 16 /* bytes of a thread's name, with the last 0 */
 
 #define ROOM   65536u
 #define PLACES (ROOM / sizeof(struct place))
@@ -322,6 +325,30 @@ static bool copies(greg_t *r, long number)
 	return error_of(r, made);
 }
 
+/* The kernel would take the name of the host's thread that executes all of them. */
+static bool names(greg_t *r, long what, char *name)
+{
+	bool sets = what == PR_SET_NAME;
+	char path[64];
+	ssize_t size;
+	int file;
+
+	if ((!sets && what != PR_GET_NAME) || exact_self->tid == exact.pid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", exact_self->tid);
+	file = PASS(open(path, sets ? O_WRONLY | O_CLOEXEC : O_RDONLY | O_CLOEXEC));
+	if (file < 0)
+		return false;
+	size = sets ? PASS(write(file, name, strnlen(name, NAME - 1)))
+		    : PASS(read(file, name, NAME - 1));
+	PASS(close(file));
+	if (size < 0)
+		return error_of(r, -1);
+	if (!sets)
+		name[size && name[size - 1] == '\n' ? size - 1 : size] = '\0';
+	return give(r, 0);
+}
+
 /* Return: true, the result is there; false, the call happens now. */
 static bool waited(long number, greg_t *r)
 {
@@ -433,6 +460,8 @@ static bool waited(long number, greg_t *r)
 	case SYS_sigaltstack:
 		return error_or(
 			r, stacks_set((const void *)arg[0], (void *)arg[1], (uintptr_t)r[REG_RSP]));
+	case SYS_prctl:
+		return names(r, arg[0], (char *)arg[1]);
 	case SYS_gettid:
 		return give(r, exact_self->tid);
 	case SYS_tkill:

@@ -33,6 +33,7 @@ given = each_compiler("given.c")
         ("times", "1 1 1 "),
         ("called", "6 "),
         ("child", "7 "),
+        ("names", "given given first "),
     ],
 )
 def test_threads_have_what_they_are_given(
