@@ -343,6 +343,35 @@ int main(void)
 """
 
 
+ASSEMBLY = """
+static int word;
+
+__attribute__((noinline)) static void adds(void)
+{
+	for (int i = 0; i < 30; i++)
+		__asm__ volatile("lock; addl $1, %0" : "+m"(word));
+	__asm__ volatile("lock; addl $0, (%%rsp)" : : : "memory");
+}
+
+int main(void)
+{
+	adds();
+	return word != 30;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_note_tells_of_locked_assembly(compiler: str, tmp_path: Path) -> None:
+    """Nothing knows which lines it shares; on the stack it is a fence."""
+    source = tmp_path / "assembly.c"
+    source.write_text(ASSEMBLY)
+    report = json.loads(record(compiled(tmp_path / "assembly", compiler, str(source))).stdout)
+    said = next(note for note in report["notes"] if "inline assembly" in note)
+    assert said.startswith("30 locked instructions of inline assembly ran outside of the model")
+    assert "adds 30" in said
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_calls_of_other_code_are_told(compiler: str, tmp_path: Path) -> None:
     source = tmp_path / "outside.c"

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from schedshard.c2c.exact.blocks import ASSEMBLY
 from schedshard.c2c.naming.readable import readable
 
 _MOST = 3  # functions that a sentence names
@@ -14,8 +15,17 @@ Sets = Sequence[tuple[str, ...]]  # of callees of a block, by number
 
 def in_source_form(sets: Sets) -> Sets:
     """The same with the names of the source."""
-    plain = readable(name for names in sets for name in names)
-    return [tuple(plain.get(name, name) for name in names) for names in sets]
+    plain = readable(name.removeprefix(ASSEMBLY) for names in sets for name in names)
+
+    def shown(name: str) -> str:
+        bare = name.removeprefix(ASSEMBLY)
+        return name[: len(name) - len(bare)] + plain.get(bare, bare)
+
+    return [tuple(map(shown, names)) for names in sets]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _names(counts: Counter[str], unit: float, form: str) -> str:
@@ -37,15 +47,26 @@ def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> dict[str, Any]:
     }
 
 
-def note(found: Mapping[str, Any]) -> str | None:
-    """The sentence of the report; None: there was no such call."""
-    if not found["calls"]:
-        return None
+def sentences(found: Mapping[str, Any]) -> list[str]:
+    """Those of the report, what is missing first."""
     calls = Counter(dict(found["functions"]))
-    return (
-        f"{found['calls']:,} calls of code without instrumentation took 100 cycles each, "
-        f"an estimate, and {found['share']:.1%} of the time: {_names(calls, 1, ',.0f')}"
+    locked = Counter(
+        {name.removeprefix(ASSEMBLY): n for name, n in calls.items() if name.startswith(ASSEMBLY)}
     )
+    said = []
+    if locked:
+        said.append(
+            f"{_counted(locked.total(), 'locked instruction')} of inline assembly ran outside of "
+            f"the model, so lines that they share are missing here: {_names(locked, 1, ',.0f')}; "
+            "build with the compiler's atomic operations"
+        )
+    if found["calls"]:
+        took = "took 100 cycles" + (" each" if found["calls"] > 1 else "")
+        said.append(
+            f"{_counted(found['calls'], 'call')} of code without instrumentation {took}, "
+            f"an estimate, and {found['share']:.1%} of the time: {_names(calls, 1, ',.0f')}"
+        )
+    return said
 
 
 def measured(sets: Sets, meta: Mapping[str, Any], found: Mapping[str, Any], busy_ns: float) -> str:

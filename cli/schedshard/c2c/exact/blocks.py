@@ -22,6 +22,9 @@ from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.common.errors import UserError, telling
 
 HOOK = "__sanitizer_cov_trace_pc"
+# Of a set of callees: locked instructions that no hook stands before, by the function they are in.
+ASSEMBLY = "assembly in "
+_LOCKED = re.compile(r"(?:lock |xchg).*\((?!%rsp)")
 _FREE = ("nop", "endbr64", "data16", "cs", "xchg   %ax,%ax", "pop", "leave")
 _SETS = re.compile(r"%[er]?(di|si|dx|cx|8)d?$")
 _SPILL = re.compile(
@@ -109,10 +112,12 @@ def parse(
     block: Block | None = None
     begins: str | None = None  # a hook was called: a block's, or an access's
     entry = False  # no hook of a block since a function's name
+    function = ""
     for line in lines:
         at, colon, text = line.partition(":\t")
         if not colon:
-            entry |= line.endswith((">:", ">:\n"))
+            if line.endswith((">:", ">:\n")):
+                entry, function = True, line.partition("<")[2].rpartition(">")[0]
             continue
         if begins is not None:
             follows = int(at, 16)
@@ -144,6 +149,8 @@ def parse(
                 block = None
         elif block is not None:
             block.instruction(text.partition("#")[0].rstrip())
+            if _LOCKED.match(text):
+                block.outside.append(ASSEMBLY + function)
             if text.startswith("rdtsc"):
                 block.stamps[int(at, 16)] = 3 if text.startswith("rdtscp") else 2
     if block is not None:

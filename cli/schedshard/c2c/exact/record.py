@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.counts import by_counts
-from schedshard.c2c.exact.away import away, in_source_form, measured, note
+from schedshard.c2c.exact.away import away, in_source_form, measured, sentences
 from schedshard.c2c.exact.ends import turns
 from schedshard.c2c.exact.races import ALL, SHARED, notes, races
 from schedshard.c2c.exact.run import INTERRUPTS, AnotherEndError, Runs, check_exact
@@ -139,11 +139,9 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
     callees = in_source_form(runs.callees)
     outside = away(callees, ran.meta, busy_ns)
     report["recording"]["outside"] = outside
-    said = note(outside)
-    if said is not None:
-        report["notes"].append(said)
-        if not request.output_to_stderr:
-            print(measured(callees, ran.meta, outside, busy_ns), file=sys.stderr)
+    report["notes"] += sentences(outside)
+    if outside["calls"] and not request.output_to_stderr:
+        print(measured(callees, ran.meta, outside, busy_ns), file=sys.stderr)
     forced = turns(ran.meta)
     if forced is not None:
         report["notes"].append(forced)
