@@ -214,7 +214,8 @@ def test_false_sharing_is_found_and_named(known: Path) -> None:
     line = report["variants"][0]["lines"][0]
     assert line["object"].startswith("heap: main (")
     assert line["sharing"] == "false"
-    advice = [each for each in report["advice"] if "each element (16 bytes" in each["words"]]
+    assert {access["field"][-7:] for access in line["accesses"]} == {"].count"}
+    advice = [each for each in report["advice"] if "pad `struct worker` (16 b" in each["words"]]
     assert advice[0]["machines"][MACHINE]["fewer"] > 0.01
 
 

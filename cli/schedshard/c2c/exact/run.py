@@ -326,7 +326,9 @@ class Runs:
                 raise AnotherEndError(f"{self._which(job)}, the program {said}")
             raise UserError(f"{self.program.path.name} {said}", status=1 if code else 2)
         told = dict(read_json(meta, "what the recorder wrote"))
-        told["processes"] = [read_json(at / "meta.json.0", "what the recorder wrote")]
+        process = dict(read_json(at / "meta.json.0", "what the recorder wrote"))
+        process["hooked"] = True  # its accesses have the places of calls of hooks
+        told["processes"] = [process]
         if "turns" not in told:
             how = typed("cc")
             raise UserError(

@@ -115,6 +115,7 @@ class Objects:
         self._allocated: dict[int, Typed | None] = {}
         self._made: dict[int, Typed | None] = {}  # the same, as sure as the allocating function is
         self._uses: dict[str, Uses] = {}
+        self._hooked = bool(meta.get("hooked"))  # accesses have the places of calls of hooks
         self._used: list[tuple[int, Use]] = []  # objects in memory that a runtime divides
 
     @property
@@ -218,7 +219,7 @@ class Objects:
         path = str(info.path)
         if path not in self._uses:
             self._uses[path] = Uses(module, info, self._locals_of(info))
-        return self._uses[path].at(pc - module.bias)
+        return self._uses[path].at(pc - module.bias, hooked=self._hooked)
 
     def _locals_of(self, info: DebugInfo) -> Locals:
         path = str(info.path)

@@ -114,18 +114,25 @@ class Uses:
         self._cold = {each.name: each for each in module.functions if ".cold" in each.name}
         self._live: dict[int, list[Live]] = {}
 
-    def at(self, pc: int) -> Use | None:
-        """What an instruction accesses, by its address in the file; None if that is not known."""
+    def at(self, pc: int, *, hooked: bool = False) -> Use | None:
+        """What an instruction accesses, by its address in the file; None if that is not known.
+
+        ``hooked``: the last byte of a call of a hook, whose argument is the address.
+        """
+        pc += hooked
         try:
             function = self._function(pc)
         except (*FAULTS, CsError):
             return None
         index = function.index(pc) if function is not None else None
-        place = function.all[index].place if function is not None and index is not None else None
-        if function is None or index is None or place is None:
+        if function is None or index is None:
             return None
+        place = function.all[index].place
         try:
-            return self._use(self._at_place(function, index, place, _DEPTH))
+            if hooked:
+                return self._use(self._value(function, index - 1, "rdi", _DEPTH)) if index else None
+            if place is not None:
+                return self._use(self._at_place(function, index, place, _DEPTH))
         except FAULTS:
             self._info.damaged = True
         return None

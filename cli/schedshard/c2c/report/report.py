@@ -328,8 +328,7 @@ def make_report(
         beside = beside_of(source, jobs[worst], hot[worst], recorded.stepping)
     try:
         sizes = {**_uses(hot, lines), **(beside.uses() if beside is not None else {})}
-        # An exact run tells where a call of a hook returns to, not what the program executes.
-        objects.learn(sizes, _accesses(hot, sizes) if recorder == "emulator" else ())
+        objects.learn(sizes, _accesses(hot, sizes))
         things = [
             [used_by(objects.at(_hottest(line)), line, frames) for line in found] for found in hot
         ]
