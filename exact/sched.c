@@ -21,6 +21,7 @@
 #include "cancel.h"
 #include "exact.h"
 #include "lines.h"
+#include "rseq.h"
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
@@ -260,6 +261,7 @@ void sched_settle(void)
 			change(from, take(from));
 		}
 		lines_thread(self->cpu);
+		rseq_thread();
 	}
 }
 

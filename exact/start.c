@@ -26,6 +26,7 @@
 #include "private.h"
 #include "races.h"
 #include "real.h"
+#include "rseq.h"
 #include "sim.h"
 #include "sim_threads.h"
 #include "stamps.h"
@@ -123,6 +124,8 @@ static void begin(const char *settings)
 	exact.endless = fatal_endless;
 	dispatch_begin();
 	stamps_begin();
+	PASS((rseq_leave(), 0));
+	rseq_thread();
 	if (!dispatch_handle(TURNS_SIGNAL, 0, turns_tick))
 		turns_begin();
 	exact.recording = true;
@@ -178,6 +181,7 @@ API pid_t fork(void)
 		lines_mine = 0;
 		masks_child();
 		stamps_end();
+		rseq_end();
 		return 0;
 	}
 	masks_hold(false);

@@ -27,6 +27,7 @@
 #include "masks.h"
 #include "preload.h"
 #include "races.h"
+#include "rseq.h"
 #include "spin.h"
 #include "stacks.h"
 #include "sync.h"
@@ -124,6 +125,7 @@ static void *thread_main(void *arg)
 	sigfillset(&all);
 	REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &all, NULL);
 	t->tid = (pid_t)syscall(SYS_gettid);
+	rseq_leave();
 	exact_self = t;
 	t->fiber.local = thread_pointer();
 	t->parking.stack_top = (char *)t->parking_stack + PARKING_STACK;
@@ -132,6 +134,7 @@ static void *thread_main(void *arg)
 	fiber_switch(&t->fiber, &t->parking);
 	/* From here on in the thread that simulates. */
 	lines_thread(t->cpu);
+	rseq_thread();
 	ways_thread(t);
 	sched_settle();
 	/* Another thread may have had this stack, and its local memory above. */

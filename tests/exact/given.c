@@ -10,9 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
+
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#endif
 
 #include "helping.h"
 
@@ -376,6 +381,47 @@ static void names(void)
 	printf("%s ", name);
 }
 
+static int told_by_memory(int otherwise)
+{
+#if __has_include(<sys/rseq.h>)
+	if (__rseq_size)
+		return (int)((struct rseq *)((char *)pthread_self() + __rseq_offset))->cpu_id;
+#endif
+	return otherwise;
+}
+
+/* By system calls, and by the word that the kernel writes for each thread. */
+static void *asks_the_kernel(void *arg)
+{
+	unsigned int cpu = 0;
+	struct timespec now;
+	cpu_set_t set;
+
+	CPU_ZERO(&set); /* the kernel writes only what it has */
+	need(!syscall(SYS_getcpu, &cpu, NULL, NULL));
+	need(syscall(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0);
+	need(!syscall(SYS_clock_gettime, CLOCK_REALTIME, &now));
+	printf("%u %d %d ", cpu, CPU_COUNT(&set), told_by_memory((int)cpu));
+	printf("%d ", now.tv_sec == time(NULL));
+	return arg;
+}
+
+static void raw(void)
+{
+	pthread_t other = start(waits, NULL);
+	pthread_attr_t attr;
+	cpu_set_t five = only(5), six = only(6);
+
+	sem_wait(&begun);
+	pthread_attr_init(&attr);
+	need(!pthread_attr_setaffinity_np(&attr, sizeof(five), &five));
+	pthread_join(start_with(&attr, asks_the_kernel, 0), NULL);
+	need(!syscall(SYS_sched_setaffinity, 0, sizeof(six), &six));
+	asks_the_kernel(NULL);
+	sem_post(&more);
+	pthread_join(other, NULL);
+}
+
 /* Until a signal ends it. */
 static void runs(void)
 {
@@ -402,7 +448,7 @@ int main(int argc, char **argv)
 		     { "asks", asks },	       { "times", times_of_cpus },
 		     { "shares", shares },     { "called", is_called },
 		     { "child", child_takes }, { "names", names },
-		     { "runs", runs } };
+		     { "runs", runs },	       { "raw", raw } };
 
 	if (argc < 2)
 		return 2;

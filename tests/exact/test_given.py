@@ -34,6 +34,7 @@ given = each_compiler("given.c")
         ("called", "6 "),
         ("child", "7 "),
         ("names", "given given first "),
+        ("raw", "5 1 5 1 6 1 6 1 "),
     ],
 )
 def test_threads_have_what_they_are_given(
