@@ -565,12 +565,15 @@ static bool waited(long number, greg_t *r)
 	case SYS_kill:
 	case SYS_rt_sigqueueinfo:
 		return kills(r, number);
-	case SYS_vfork:
 	case SYS_fork:
+		return error_of(r, fork());
+	case SYS_vfork:
 		exact.strangers = true;
 		exact.children++;
 		return false;
 	case SYS_clone:
+		if (arg[0] == SIGCHLD && !arg[1])
+			return error_of(r, fork());
 		return clones((uint64_t)arg[0]);
 	case SYS_clone3:
 		return clones(*(const uint64_t *)arg[0]);
@@ -636,6 +639,8 @@ static void called(int which, siginfo_t *info, void *context)
 		there = waited(info->si_syscall, r);
 		exact_self->dispatched = false;
 		masks_frame(context);
+		if (!exact.recording) /* a child */
+			memcpy(&uc->uc_sigmask, &exact_self->mask, sizeof(exact_self->mask));
 		if (there) {
 			errno = before;
 			return;

@@ -248,6 +248,8 @@ static void fall(int which)
 {
 	uint64_t one = masks_bit(which);
 
+	if (one & OURS)
+		((void (*)(int))exact.last_resort)(which);
 	KERNEL(SYS_rt_sigprocmask, SIG_UNBLOCK, &one, NULL, sizeof(one));
 	KERNEL(SYS_tgkill, getpid(), exact.threads[0]->tid, which);
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(one));
@@ -363,9 +365,9 @@ static void came(int which, siginfo_t *info, void *context)
 
 void masks_fault(int which, siginfo_t *info, void *context)
 {
-	if (calls_program(&action[which]))
+	if (info->si_code <= 0 || calls_program(&action[which]))
 		came(which, info, context);
-	else if (info->si_code > 0 || !does_nothing(which))
+	else
 		((void (*)(int))exact.last_resort)(which);
 }
 
@@ -375,10 +377,13 @@ void masks_keep(int which)
 	update();
 }
 
+/* Signals of this library's own keep its handlers. */
 static void tell_kernel(int which)
 {
 	struct masks_action own = action[which];
 
+	if (masks_bit(which) & OURS)
+		return;
 	own.restorer = masks.restorer;
 	own.flags |= RESTORER;
 	if (calls_program(&own)) {
@@ -404,8 +409,7 @@ int masks_action(int which, const struct masks_action *asked, struct masks_actio
 		return 0;
 	action[which] = *asked;
 	action[which].mask &= ~NEVER;
-	if (!(masks_bit(which) & OURS))
-		tell_kernel(which);
+	tell_kernel(which);
 	return 0;
 }
 
@@ -577,7 +581,7 @@ void masks_hold(bool hold)
 		       sizeof(all));
 }
 
-void masks_child(void)
+void masks_end(void)
 {
 	uint64_t mask = exact_self ? exact_self->mask : 0;
 
@@ -587,7 +591,7 @@ void masks_child(void)
 	for (int which = 1; which < MASKS_SIGNALS; which++) {
 		struct masks_action own = action[which];
 
-		if (calls_program(&own))
+		if (calls_program(&own) || masks_bit(which) & masks.own)
 			KERNEL(SYS_rt_sigaction, which, &own, NULL, sizeof(own.mask));
 	}
 	KERNEL(SYS_sigaltstack, &exact_self->stack, NULL);

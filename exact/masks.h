@@ -108,7 +108,7 @@ void masks_fault(int which, siginfo_t *info, void *context);
 /** masks_hold - around fork(): the kernel keeps what comes, or delivers it again. */
 void masks_hold(bool hold);
 
-/** masks_child - in a child, which holds them: signals are the kernel's alone. */
-void masks_child(void);
+/** masks_end - in a child, or at the end: signals are the kernel's alone, as the program asked. */
+void masks_end(void);
 
 #endif

@@ -17,7 +17,7 @@ int stamps_place(uint64_t pc, uint32_t length);
 /** stamps_begin - from now on. After dispatch_begin(): it needs masks of threads. */
 void stamps_begin(void);
 
-/** stamps_end - in a child of fork(): the host's counter again. */
+/** stamps_end - the host's counter again. */
 void stamps_end(void);
 
 #endif

@@ -63,9 +63,18 @@ static void read_machine(void)
 	exact.ps = model_cycles(&exact_model, 1);
 }
 
+/* The program goes on without a recording. */
+static void leave(void)
+{
+	masks_end();
+	stamps_end();
+	rseq_end();
+}
+
 static void at_exit(void)
 {
 	result_write(NULL);
+	leave();
 }
 
 /* What needs no thread of the program. */
@@ -179,9 +188,7 @@ API pid_t fork(void)
 	if (!child) {
 		exact.recording = false;
 		lines_mine = 0;
-		masks_child();
-		stamps_end();
-		rseq_end();
+		leave();
 		return 0;
 	}
 	masks_hold(false);

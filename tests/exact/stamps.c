@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <x86intrin.h>
@@ -78,6 +79,51 @@ static void illegal(void)
 	printf("%d %d\n", which == SIGILL, WEXITSTATUS(status));
 }
 
+static int after;
+
+/* The recording has ended by then. */
+__attribute__((destructor)) static void at_the_end(void)
+{
+	uint64_t first = __rdtsc();
+	sigset_t all;
+
+	if (!after)
+		return;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	printf("%d\n", __rdtsc() > first);
+}
+
+static void noted(int which)
+{
+	printf("%d ", which == SIGILL);
+}
+
+/* A handler for one time, a child by a system call, and a signal that all threads block. */
+static void others(void)
+{
+	struct sigaction once = { .sa_handler = noted, .sa_flags = (int)SA_RESETHAND };
+	uint64_t first;
+	int status, which;
+	sigset_t ill;
+
+	need(!sigaction(SIGILL, &once, NULL) && !raise(SIGILL));
+	first = __rdtsc();
+	printf("%d ", __rdtsc() - first < 60);
+	fflush(stdout);
+	change(SIG_BLOCK, SIGILL);
+	if (!syscall(SYS_fork)) {
+		first = __rdtsc();
+		_exit(__rdtsc() > first ? 7 : 8);
+	}
+	need(wait(&status) > 0);
+	sigemptyset(&ill);
+	sigaddset(&ill, SIGILL);
+	need(!kill(getpid(), SIGILL) && !sigwait(&ill, &which));
+	printf("%d %d ", WEXITSTATUS(status), which == SIGILL);
+	after = 1;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
@@ -86,6 +132,8 @@ int main(int argc, char **argv)
 		rate();
 	else if (!strcmp(argv[1], "illegal"))
 		illegal();
+	else if (!strcmp(argv[1], "others"))
+		others();
 	else if (!strcmp(argv[1], "trap") && __rdtsc())
 		__builtin_trap();
 	return 0;

@@ -30,11 +30,13 @@ def test_the_counter_is_the_machines(
     assert expected <= float(said.pop()) <= expected * 1.1
 
 
-def test_an_illegal_instruction_stays_the_programs(
-    stamps: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("kind", "said"), [("illegal", "1 7\n"), ("others", "1 1 7 1 1\n")])
+def test_the_signal_stays_the_programs(
+    stamps: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    done = runs(stamps, tmp_path, "illegal")
-    assert (done.status, capfd.readouterr().out) == (0, "1 7\n")
+    """An illegal instruction of its own, handlers, masks, children, and what comes at the end."""
+    done = runs(stamps, tmp_path, kind)
+    assert (done.status, capfd.readouterr().out) == (0, said)
 
 
 def test_a_trap_ends_the_program(stamps: Path, tmp_path: Path) -> None:
