@@ -181,6 +181,7 @@ class Runs:
     viewed: dict[tuple[Path, tuple[int, ...]], Path] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    stopped: bool = False
 
     def __post_init__(self) -> None:
         """Look into the program, and keep its input: each run reads it from the beginning."""
@@ -233,22 +234,33 @@ class Runs:
             try:
                 return list(pool.map(self._one, jobs))
             except BaseException:
+                with self.lock:
+                    self.stopped = True
+                    for child in self.running:
+                        child.kill()
                 pool.shutdown(wait=False, cancel_futures=True)
-                for child in tuple(self.running):
-                    child.kill()
                 raise
+
+    def _start(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """A program, unless all were stopped: then nobody sees what this says."""
+        with self.lock:
+            if self.stopped:
+                raise AnotherEndError("stopped")
+            child = subprocess.Popen(argv, **options)
+            self.running.add(child)
+            return child
 
     @contextlib.contextmanager
     def _ends(self, child: subprocess.Popen[bytes]) -> Iterator[None]:
         """However the block is left, the program has ended: it writes into a folder that goes."""
-        self.running.add(child)
         try:
             yield
         finally:
             if child.poll() is None:
                 child.kill()
                 child.wait()
-            self.running.discard(child)
+            with self.lock:
+                self.running.discard(child)
 
     def _one(self, job: Job) -> dict[str, Any]:
         if self.first is not None and self.first[0] == job:
@@ -307,7 +319,7 @@ class Runs:
         out = (sys.stderr if self.output_to_stderr else None) if shown else subprocess.DEVNULL
         given = self._input()
         with telling(f"cannot run {self.program.path}"):
-            child = subprocess.Popen(
+            child = self._start(
                 [self.program.argv[0], *self.program.argv[1:]],
                 executable=executable,
                 env=env,

@@ -24,6 +24,7 @@ from schedshard.machines.presets import Machine
 META = "schedshard/record-meta/2"
 _DIVIDES = re.compile(r"[\s:,]")
 _PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
+_GRACE = 5.0  # seconds for a program that is told to end
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,9 @@ def emulate(
                 code = child.wait()
             except BaseException:
                 child.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_GRACE)
+                child.kill()
                 child.wait()
                 raise
         _wait_for_the_others(model, follow)
