@@ -12,6 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 _ENTRY = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
 _OBJECT, _FUNCTION, _INDIRECT = 1, 2, 10
 
 
@@ -48,3 +49,17 @@ def elf_symbols(elf: ELFFile, table: str) -> Iterator[Symbol]:
         end = names.find(b"\0", at)
         name = names[at : end if end >= 0 else len(names)].decode("utf-8", "replace")
         yield Symbol(name, info & 15, section_index != 0, address, size)
+
+
+def elf_imports(elf: ELFFile) -> dict[int, str]:
+    """What the loader writes into words of the file, by their addresses: symbols of other files."""
+    names = [symbol.name for symbol in elf_symbols(elf, ".dynsym")]
+    found = {}
+    for table in (".rela.plt", ".rela.dyn"):
+        section = elf.get_section_by_name(table)
+        data = section.data() if section is not None else b""
+        whole = memoryview(data)[: len(data) // _RELOCATION.size * _RELOCATION.size]
+        for at, info, _ in _RELOCATION.iter_unpack(whole):
+            if 0 < info >> 32 < len(names):
+                found[at] = names[info >> 32]
+    return found

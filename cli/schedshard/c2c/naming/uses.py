@@ -6,6 +6,7 @@ place of memory that it was loaded from: the variable's type says what is there.
 types that no allocation declares: those of C++ containers, of Rust's Arc, of Go's heap.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from math import gcd
 
 from capstone import CsError
 from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
 
+from schedshard.c2c.naming.elf_symbols import elf_imports
 from schedshard.c2c.naming.locals import Live, Locals, signed
 from schedshard.c2c.naming.modules import Module
 from schedshard.c2c.naming.variables import (
@@ -26,10 +29,13 @@ from schedshard.c2c.naming.variables import (
     type_name,
 )  # fmt: skip
 from schedshard.lines.dwarf import contains, die_size, steps
-from schedshard.lines.instructions import REGISTERS, Code, Function, Place
+from schedshard.lines.instructions import REGISTERS, Code, Function, Instruction, Place
 from schedshard.lines.units import FAULTS
 
 _LONGEST_FUNCTION = 1 << 16
+# Hooks whose first argument is the address of one access. That of a copy is its target alone.
+_HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_)*(?:read|write|atomic|vptr)(?!.*range)")
+_STUB = 16  # bytes with which the linker jumps to another file
 _MOST_VARIABLES = 8  # each is looked for in all of the debug information
 _DEPTH = 8  # registers and loads between a variable and an access
 _FBREG, _CFA, _REG0, _BREG0, _PIECE = 0x91, 0x9C, 0x50, 0x70, 0x93
@@ -113,6 +119,7 @@ class Uses:
         self._code: Code | None = None
         self._cold = {each.name: each for each in module.functions if ".cold" in each.name}
         self._live: dict[int, list[Live]] = {}
+        self._imports: dict[int, str] | None = None
 
     def at(self, pc: int, *, hooked: bool = False) -> Use | None:
         """What an instruction accesses, by its address in the file; None if that is not known.
@@ -130,7 +137,8 @@ class Uses:
         place = function.all[index].place
         try:
             if hooked:
-                return self._use(self._value(function, index - 1, "rdi", _DEPTH)) if index else None
+                told = index and _HOOK.match(self._callee(function.all[index - 1]))
+                return self._use(self._value(function, index - 1, "rdi", _DEPTH)) if told else None
             if place is not None:
                 return self._use(self._at_place(function, index, place, _DEPTH))
         except FAULTS:
@@ -145,6 +153,22 @@ class Uses:
             return None
         name = type_name(found.die, die_language(found.die.cu.get_top_DIE()))
         return Use(Typed(found.die, name), size, found.offset, found.step > 0)
+
+    def _callee(self, call: Instruction) -> str:
+        """The function of another file that a call goes to, by way of the linker or without."""
+        if self._code is None or not call.operands:
+            return ""
+        stub = call.operands[0]
+        if isinstance(stub, int):
+            jumps = [each for each in self._code.function(stub, _STUB).all if each.name == "jmp"]
+            call = jumps[0] if jumps else call
+        place = call.place
+        if place is None or place.base != "rip":
+            return ""
+        if self._imports is None:
+            with self._module.path.open("rb") as file:
+                self._imports = elf_imports(ELFFile(file))
+        return self._imports.get(call.address + call.size + place.add, "")
 
     def _function(self, pc: int) -> Function | None:
         symbol = self._module.code(pc)
