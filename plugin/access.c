@@ -187,12 +187,12 @@ static uint16_t *lines_of(uint64_t page, uint32_t cpu)
 
 	for (uint32_t i = 0; i < PROBES; i++) {
 		uint64_t n = (at + i) & ((1u << tables.bits) - 1), *slot = &tables.pages[n];
-		uint64_t seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
+		uint64_t seen = __atomic_load_n(slot, __ATOMIC_SEQ_CST);
 
 		if (!seen && cpu == ITEM_NO_CPU)
 			return NULL;
 		if (!seen && __atomic_compare_exchange_n(slot, &seen, page + 1, false,
-							 __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+							 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 			seen = page + 1;
 			if (tables.homes)
 				tell_home(page << PAGE_SHIFT, cpu);
@@ -217,7 +217,7 @@ static uint16_t *state_of(uint64_t line)
 
 /*
  * Would the two lines be contended if they were one? After a change of one state, so that of two
- * CPUs that change both at once one sees the other's.
+ * CPUs that change both at once one sees the other's, and the page that it has made.
  */
 static void look_beside(uint16_t *state, uint64_t line)
 {
