@@ -57,14 +57,17 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
     if locked:
         said.append(
             f"{_counted(locked.total(), 'locked instruction')} of inline assembly ran outside of "
-            f"the model, so lines that they share are missing here: {_names(locked, 1, ',.0f')}; "
-            "build with the compiler's atomic operations"
+            "the model for 100 cycles each, an estimate, and lines that they share are missing "
+            f"here: {_names(locked, 1, ',.0f')}; build with the compiler's atomic operations"
         )
-    if found["calls"]:
-        took = "took 100 cycles" + (" each" if found["calls"] > 1 else "")
+    rest = Counter({name: n for name, n in calls.items() if not name.startswith(ASSEMBLY)})
+    count = found["calls"] - locked.total()
+    if count:
+        took = "took 100 cycles" + (" each" if count > 1 else "")
+        share = found["share"] * count / found["calls"]
         said.append(
-            f"{_counted(found['calls'], 'call')} of code without instrumentation {took}, "
-            f"an estimate, and {found['share']:.1%} of the time: {_names(calls, 1, ',.0f')}"
+            f"{_counted(count, 'call')} of code without instrumentation {took}, "
+            f"an estimate, and {share:.1%} of the time: {_names(rest, 1, ',.0f')}"
         )
     return said
 
