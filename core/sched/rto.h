@@ -16,8 +16,8 @@
  * the line of its own shard, and the others only while a task there may come.
  *
  * The lock of the queue serialises stores of its byte. rto_set() orders nothing:
- * a push passes a full barrier before it searches, and a pull begins with one.
- * They are P2 and F2 of cpupri.c.
+ * a push has a full barrier before it searches a CPU for next_task, and a pull
+ * begins with one. They are P2 and F2 of cpupri.c.
  */
 struct rto {
 	u8 *state ____cacheline_aligned;

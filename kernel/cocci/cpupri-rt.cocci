@@ -18,5 +18,5 @@ expression count;
 identifier next_task = next_task;
 @@
  get_task_struct(next_task);
-+/* P2 in cpupri.c. get_task_struct() does an atomic_inc(). */
++/* P2 in cpupri.c, after the increment of a reference. */
 +smp_mb__after_atomic();
