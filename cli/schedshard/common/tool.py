@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,21 +27,22 @@ class Running:
     children: set[subprocess.Popen[bytes]] = field(default_factory=set)
     stopped: bool = False
 
-    def start(self, argv: Sequence[str]) -> subprocess.Popen[bytes] | None:
-        """Start a child; None once they were all stopped."""
+    @contextlib.contextmanager
+    def start(self, argv: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+        """A child, which has ended however the block is left; as Ctrl-C once all were stopped."""
         with self.lock:
             if self.stopped:
-                return None
-            child = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
+                raise KeyboardInterrupt
+            child = subprocess.Popen(argv, **options)
             self.children.add(child)
-            return child
-
-    def end(self, child: subprocess.Popen[bytes]) -> None:
-        """Forget a child that has ended."""
-        with self.lock:
-            self.children.discard(child)
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+            with self.lock:
+                self.children.discard(child)
 
     def stop(self) -> None:
         """End them all, and start no more."""
@@ -79,18 +81,13 @@ def run_tool(argv: Sequence[str], running: Running) -> Any:
     """Run one tool among others and return the JSON it printed."""
     binary = Path(argv[0])
     _require(binary)
-    with telling(f"cannot run {binary}", status=1):
-        child = running.start(argv)
-    if child is None:
-        raise KeyboardInterrupt
-    try:
+    with (
+        telling(f"cannot run {binary}", status=1),
+        running.start(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as child,
+    ):
         stdout, stderr = child.communicate()
-    except BaseException:
-        child.kill()
-        child.wait()
-        raise
-    finally:
-        running.end(child)
     if child.returncode != 0:
         raise _failure(binary, child.returncode, stderr)
     try:

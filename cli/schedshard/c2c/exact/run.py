@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ from schedshard.c2c.report.replaying import Job, watch_lines
 from schedshard.common.errors import UserError, telling
 from schedshard.common.output import read_json
 from schedshard.common.paths import typed
+from schedshard.common.tool import Running
 from schedshard.kernel.guest.initramfs import libraries
 
 LIMITS = (
@@ -180,8 +181,7 @@ class Runs:
     count: int = 0
     viewed: dict[tuple[Path, tuple[int, ...]], Path] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    running: set[subprocess.Popen[bytes]] = field(default_factory=set)
-    stopped: bool = False
+    running: Running = field(default_factory=Running)
 
     def __post_init__(self) -> None:
         """Look into the program, and keep its input: each run reads it from the beginning."""
@@ -234,33 +234,9 @@ class Runs:
             try:
                 return list(pool.map(self._one, jobs))
             except BaseException:
-                with self.lock:
-                    self.stopped = True
-                    for child in self.running:
-                        child.kill()
+                self.running.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-
-    def _start(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """A program, unless all were stopped: then nobody sees what this says."""
-        with self.lock:
-            if self.stopped:
-                raise AnotherEndError("stopped")
-            child = subprocess.Popen(argv, **options)
-            self.running.add(child)
-            return child
-
-    @contextlib.contextmanager
-    def _ends(self, child: subprocess.Popen[bytes]) -> Iterator[None]:
-        """However the block is left, the program has ended: it writes into a folder that goes."""
-        try:
-            yield
-        finally:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
-            with self.lock:
-                self.running.discard(child)
 
     def _one(self, job: Job) -> dict[str, Any]:
         if self.first is not None and self.first[0] == job:
@@ -318,17 +294,18 @@ class Runs:
         env[_SETTINGS] = padded(settings, self.program.argv, executable, env)
         out = (sys.stderr if self.output_to_stderr else None) if shown else subprocess.DEVNULL
         given = self._input()
-        with telling(f"cannot run {self.program.path}"):
-            child = self._start(
-                [self.program.argv[0], *self.program.argv[1:]],
+        with (
+            telling(f"cannot run {self.program.path}"),
+            self.running.start(
+                self.program.argv,
                 executable=executable,
                 env=env,
                 stdin=given,
                 stdout=out,
                 stderr=None if shown else subprocess.DEVNULL,
                 preexec_fn=_prepare,
-            )
-        with self._ends(child):
+            ) as child,
+        ):
             code = _end_of(child)
         name = signal.Signals(-code).name if code < 0 else None
         if not result.is_file():
