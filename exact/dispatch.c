@@ -19,7 +19,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -36,6 +35,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "asks.h"
 #include "files.h"
 #include "masks.h"
 #include "order.h"
@@ -58,8 +58,6 @@
 /* Of <linux/close_range.h>: at the next program; and more files than there are of ours. */
 #define CLOSE_LATER 4
 #define MOST_FILES  65536
-
-#define NAME 16 /* bytes of a thread's name, with the last 0 */
 
 #define ROOM   65536u
 #define PLACES (ROOM / sizeof(struct place))
@@ -325,114 +323,6 @@ static bool copies(greg_t *r, long number)
 	return error_of(r, made);
 }
 
-/* ---- what the machine says ---- */
-
-/* A wrong address is an error, as the kernel's. */
-static long copied(bool in, void *own, void *theirs, size_t size)
-{
-	struct iovec here = { own, size }, there = { theirs, size };
-	long moved;
-
-	moved = in ? PASS(process_vm_readv(exact.pid, &here, 1, &there, 1, 0))
-		   : PASS(process_vm_writev(exact.pid, &here, 1, &there, 1, 0));
-	if (moved == (long)size)
-		return 0;
-	errno = EFAULT;
-	return -1;
-}
-
-static bool gives(greg_t *r, void *to, void *own, size_t size, long result)
-{
-	return error_of(r, copied(false, own, to, size) ? -1 : result);
-}
-
-static bool tells_time(greg_t *r, clockid_t clock, void *to)
-{
-	struct timespec now;
-
-	if (KERNEL(SYS_clock_getres, clock, NULL) || clock_gettime(clock, &now))
-		return error_of(r, -1);
-	return gives(r, to, &now, sizeof(now), 0);
-}
-
-static bool tells_cpu(greg_t *r, void *to_cpu, void *to_node)
-{
-	unsigned int cpu, node;
-
-	getcpu(&cpu, &node);
-	if (to_cpu && copied(false, &cpu, to_cpu, sizeof(cpu)))
-		return error_of(r, -1);
-	return to_node ? gives(r, to_node, &node, sizeof(node), 0) : give(r, 0);
-}
-
-static bool binds(greg_t *r, pid_t thread, size_t size, void *set)
-{
-	uint64_t cpus[THREAD_MASK] = { 0 };
-
-	if (size > sizeof(cpus))
-		size = sizeof(cpus);
-	if (copied(true, cpus, set, size))
-		return error_of(r, -1);
-	if (!sched_setaffinity(thread, sizeof(cpus), (void *)cpus))
-		return give(r, 0);
-	return errno != ESRCH && error_of(r, -1); /* another process's is the kernel's */
-}
-
-/* The kernel also says how many bytes it wrote. */
-static bool tells_affinity(greg_t *r, pid_t thread, size_t size, void *set)
-{
-	uint32_t nr = exact.watch.setup.machine->topo.nr_cpus;
-	size_t most = (nr + 63ul) / 64 * sizeof(uint64_t);
-	uint64_t cpus[THREAD_MASK];
-
-	if (size % sizeof(uint64_t) || size < nr / 8)
-		return error_or(r, EINVAL);
-	if (sched_getaffinity(thread, sizeof(cpus), (void *)cpus))
-		return errno != ESRCH && error_of(r, -1);
-	if (most > sizeof(cpus))
-		most = sizeof(cpus);
-	if (size > most)
-		size = most;
-	return gives(r, set, cpus, size, (long)size);
-}
-
-/*
- * The kernel would take the name of the host's thread that executes all of them. So that has the
- * name for a moment, and the file of the thread's own gets it: the kernel looks at the address.
- */
-static bool names(greg_t *r, long what, char *name)
-{
-	char path[64], first[NAME] = "", own[NAME + 1] = "";
-	bool sets = what == PR_SET_NAME;
-	long result = 0;
-	int file;
-
-	if ((!sets && what != PR_GET_NAME) || exact_self->tid == exact.pid)
-		return false;
-	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", exact_self->tid);
-	file = PASS(open(path, sets ? O_WRONLY | O_CLOEXEC : O_RDONLY | O_CLOEXEC));
-	if (file < 0)
-		return false;
-	KERNEL(SYS_prctl, PR_GET_NAME, first);
-	if (sets) {
-		result = KERNEL(SYS_prctl, PR_SET_NAME, name);
-		KERNEL(SYS_prctl, PR_GET_NAME, own);
-		if (!result)
-			PASS(write(file, own, strlen(own)));
-	} else {
-		ssize_t size = PASS(read(file, own, NAME));
-
-		if (size > 0)
-			own[size - 1] = '\0'; /* a line feed */
-		KERNEL(SYS_prctl, PR_SET_NAME, own);
-		result = KERNEL(SYS_prctl, PR_GET_NAME, name);
-	}
-	error_of(r, result);
-	KERNEL(SYS_prctl, PR_SET_NAME, first);
-	PASS(close(file));
-	return true;
-}
-
 /* Return: true, the result is there; false, the call happens now. */
 static bool waited(long number, greg_t *r)
 {
@@ -544,16 +434,6 @@ static bool waited(long number, greg_t *r)
 	case SYS_sigaltstack:
 		return error_or(
 			r, stacks_set((const void *)arg[0], (void *)arg[1], (uintptr_t)r[REG_RSP]));
-	case SYS_clock_gettime:
-		return tells_time(r, (clockid_t)arg[0], (void *)arg[1]);
-	case SYS_getcpu:
-		return tells_cpu(r, (void *)arg[0], (void *)arg[1]);
-	case SYS_sched_setaffinity:
-		return binds(r, file, (size_t)arg[1], (void *)arg[2]);
-	case SYS_sched_getaffinity:
-		return tells_affinity(r, file, (size_t)arg[1], (void *)arg[2]);
-	case SYS_prctl:
-		return names(r, arg[0], (char *)arg[1]);
 	case SYS_gettid:
 		return give(r, exact_self->tid);
 	case SYS_tkill:
@@ -589,7 +469,8 @@ static bool waited(long number, greg_t *r)
 	case SYS_dup3:
 		return copies(r, number);
 	default:
-		return timers_call(number, arg, &result) && give(r, result);
+		return (asks_call(number, arg, &result) || timers_call(number, arg, &result)) &&
+		       give(r, result);
 	}
 }
 
