@@ -197,6 +197,26 @@ extern _Thread_local uint32_t exact_free HIDDEN __attribute__((tls_model("initia
 /* How many more are near an access of the model. */
 extern _Thread_local uint32_t exact_near HIDDEN __attribute__((tls_model("initial-exec")));
 
+/* The thread-local memory of whoever calls: a fiber has that of its own thread. */
+static inline void *exact_local(void)
+{
+	void *local;
+
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(local));
+	return local;
+}
+
+/* The machine's number of a CPU of the recording, and its node. */
+static inline uint32_t exact_cpu(uint32_t cpu)
+{
+	return exact.watch.setup.cpu[cpu];
+}
+
+static inline uint32_t exact_node(uint32_t cpu)
+{
+	return (uint32_t)exact.watch.setup.machine->topo.cpu[exact_cpu(cpu)].node;
+}
+
 /* Is the caller a thread of a recorded program? Otherwise everything is the C library's. */
 static inline bool exact_on(void)
 {

@@ -123,10 +123,7 @@ static uint32_t modelled(uint64_t at)
 	uint32_t number;
 
 	if (cpu)
-		feed_lines_home(&lines, line,
-				(uint32_t)exact.watch.setup.machine->topo
-					.cpu[exact.watch.setup.cpu[cpu - 1]]
-					.node);
+		feed_lines_home(&lines, line, exact_node(cpu - 1));
 	number = arena_line(simulated(line));
 	/* Where lines begin elsewhere, two have parts of this one. */
 	lines_word[at >> LINE_SHIFT] =

@@ -108,7 +108,7 @@ static void *keep(void *arg)
 	struct work *w = arg;
 
 	w->prepare(w->settings);
-	__asm__("movq %%fs:0, %0" : "=r"(w->local));
+	w->local = exact_local();
 	__atomic_store_n(&w->done, 1, __ATOMIC_RELEASE);
 	for (;;)
 		pause();

@@ -115,8 +115,7 @@ static json_t *cpu_times(uint64_t *busy, uint64_t *latest, uint64_t *instruction
 		*instructions += executed;
 		if (clock > *latest)
 			*latest = clock;
-		json_array_append_new(all, json_pack("[I, I, I, I]",
-						     (json_int_t)exact.watch.setup.cpu[n],
+		json_array_append_new(all, json_pack("[I, I, I, I]", (json_int_t)exact_cpu(n),
 						     (json_int_t)executed,
 						     (json_int_t)(clock - idle), (json_int_t)idle));
 	}

@@ -30,12 +30,9 @@ struct area {
 
 static struct area *own(void)
 {
-	char *self;
-
 	if (!&__rseq_size || !__rseq_size)
 		return NULL;
-	__asm__("movq %%fs:0, %0" : "=r"(self));
-	return (struct area *)(void *)(self + __rseq_offset);
+	return (struct area *)(void *)((char *)exact_local() + __rseq_offset);
 }
 
 void rseq_leave(void)
@@ -50,14 +47,13 @@ void rseq_leave(void)
 
 void rseq_thread(void)
 {
-	uint32_t cpu = exact.watch.setup.cpu[exact_self->cpu];
 	struct area *area = own();
 
 	if (!area)
 		return;
-	area->cpu_start = area->cpu = cpu;
+	area->cpu_start = area->cpu = exact_cpu(exact_self->cpu);
 	if (__rseq_size >= offsetof(struct area, node) + sizeof(area->node))
-		area->node = (uint32_t)exact.watch.setup.machine->topo.cpu[cpu].node;
+		area->node = exact_node(exact_self->cpu);
 }
 
 void rseq_end(void)

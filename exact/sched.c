@@ -71,7 +71,7 @@ void sched_start(struct thread *t)
 
 static bool allowed(const uint64_t *mask, uint32_t words, uint32_t n)
 {
-	uint32_t number = exact.watch.setup.cpu[n];
+	uint32_t number = exact_cpu(n);
 
 	return !mask || (number / 64 < words && mask[number / 64] >> number % 64 & 1);
 }

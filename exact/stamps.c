@@ -94,8 +94,7 @@ static void illegal(int which, siginfo_t *info, void *context)
 		spin_else();
 		sched_cycles(CYCLES);
 		cycles = sched_time() / exact.ps;
-		cpu = exact.watch.setup.cpu[exact_self->cpu];
-		cpu |= (uint32_t)exact.watch.setup.machine->topo.cpu[cpu].node << NODE;
+		cpu = exact_cpu(exact_self->cpu) | exact_node(exact_self->cpu) << NODE;
 	} else {
 		cycles = __builtin_ia32_rdtscp(&cpu);
 	}

@@ -77,14 +77,6 @@ static void park(void *arg)
 	wait_while(t, PARKED);
 }
 
-static void *thread_pointer(void)
-{
-	void *self;
-
-	__asm__("movq %%fs:0, %0" : "=r"(self));
-	return self;
-}
-
 static void finish(struct thread *t)
 {
 	keys_end(t);
@@ -127,7 +119,7 @@ static void *thread_main(void *arg)
 	t->tid = (pid_t)syscall(SYS_gettid);
 	rseq_leave();
 	exact_self = t;
-	t->fiber.local = thread_pointer();
+	t->fiber.local = exact_local();
 	t->parking.stack_top = (char *)t->parking_stack + PARKING_STACK;
 	t->parking.stack_size = PARKING_STACK;
 	fiber_start(&t->parking, park, t, &t->fiber);
@@ -198,7 +190,7 @@ int threads_begin(void)
 
 	if (!t)
 		return -1;
-	t->fiber.local = thread_pointer();
+	t->fiber.local = exact_local();
 	t->tid = (pid_t)syscall(SYS_gettid);
 	t->real = pthread_self();
 	t->top = environ;

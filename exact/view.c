@@ -18,22 +18,12 @@
 #include "lines.h"
 #include "sync.h"
 
-static uint32_t number_of(uint32_t cpu)
-{
-	return exact.watch.setup.cpu[cpu];
-}
-
-static int node_of(uint32_t cpu)
-{
-	return exact.watch.setup.machine->topo.cpu[number_of(cpu)].node;
-}
-
 API int sched_getcpu(void)
 {
 	if (!exact_on())
 		return REAL(int, sched_getcpu, (void))();
 	sched_work(20);
-	return (int)number_of(exact_self->cpu);
+	return (int)exact_cpu(exact_self->cpu);
 }
 
 API int getcpu(unsigned int *cpu, unsigned int *node)
@@ -42,9 +32,9 @@ API int getcpu(unsigned int *cpu, unsigned int *node)
 		return REAL(int, getcpu, (unsigned int *, unsigned int *))(cpu, node);
 	sched_work(20);
 	if (cpu)
-		*cpu = number_of(exact_self->cpu);
+		*cpu = exact_cpu(exact_self->cpu);
 	if (node)
-		*node = (unsigned int)node_of(exact_self->cpu);
+		*node = exact_node(exact_self->cpu);
 	return 0;
 }
 
@@ -72,7 +62,7 @@ static void all_cpus(size_t size, cpu_set_t *set)
 {
 	CPU_ZERO_S(size, set);
 	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++)
-		CPU_SET_S(number_of(n), size, set);
+		CPU_SET_S(exact_cpu(n), size, set);
 }
 
 static struct thread *by_tid(pid_t tid)
