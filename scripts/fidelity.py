@@ -177,7 +177,7 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
     made = [
         "# SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
         "# Made by scripts/fidelity.py from curves.toml. points: threads, measured, predicted, and",
-        "# the 90% interval of what the machine's unknown inputs do; nanoseconds an operation.",
+        "# the 90% interval of what the machine's unknown inputs do; nanoseconds per operation.",
     ]
     for curve in curves:
         mine = [one for one in known if one.curve == curve["name"]]
@@ -194,13 +194,14 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
 
 
 def draw(known: Sequence[Residual]) -> None:
-    """Draw measured against predicted, a dot a point."""
+    """Draw measured against predicted, one dot per point; text stays text."""
     import matplotlib as mpl
 
     mpl.use("svg")
     from matplotlib import pyplot
 
     mpl.rcParams["svg.hashsalt"] = "schedshard"
+    mpl.rcParams["svg.fonttype"] = "none"
     figure, axes = pyplot.subplots(figsize=(6.4, 6.0))
     for kind in sorted({one.kind for one in known}):
         mine = [one for one in known if one.kind == kind]
@@ -212,8 +213,11 @@ def draw(known: Sequence[Residual]) -> None:
     axes.plot(ends, ends, "k-", linewidth=0.7)
     for factor in (0.5, 2.0):
         axes.plot(ends, [end * factor for end in ends], "k:", linewidth=0.7)
-    axes.set_xlabel("predicted, ns an operation")
-    axes.set_ylabel("measured, ns an operation")
+    axes.set_xlabel("predicted, ns per operation")
+    axes.set_ylabel("measured, ns per operation")
+    axes.minorticks_off()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:,g}")
     axes.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(PLOT, metadata={"Date": None, "Creator": "schedshard"})
