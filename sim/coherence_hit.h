@@ -125,6 +125,25 @@ static inline uint64_t line_safe_until(const struct coherence *c, const struct l
 	return (l->free_at > known ? l->free_at : known) + c->model->nearest;
 }
 
+/* The owner's thread uses the line; false: its sibling wrote it last, and nothing has happened. */
+static inline bool line_use(struct line *l, uint32_t line, uint32_t cpu, bool write)
+{
+	if (__builtin_expect(l->writer != cpu, false)) {
+		if (l->writer != NO_CPU)
+			return false;
+		if (write) {
+			if (l->constant)
+				coherence_not_constant(line);
+			l->writer = cpu;
+		}
+	}
+	if (write) {
+		l->dirty = true;
+		l->seen = 0;
+	}
+	return true;
+}
+
 /**
  * coherence_hit - can this CPU access the line without leaving its core?
  * @cpu: the CPU
@@ -150,24 +169,10 @@ static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t cor
 	} else {
 		coherence_settle(c, l, line, now);
 	}
-	if (l->owner == core) {
-		if (now < l->have_at || now + op > l->lose_at)
-			return false;
-		if (__builtin_expect(l->writer != cpu, false)) {
-			if (l->writer != NO_CPU)
-				return coherence_sibling_hit(c, l, cpu, write, extra);
-			if (write) {
-				if (l->constant)
-					coherence_not_constant(line);
-				l->writer = cpu;
-			}
-		}
-		if (write) {
-			l->dirty = true;
-			l->seen = 0;
-		}
-		return true;
-	}
+	if (l->owner == core)
+		return now >= l->have_at && now + op <= l->lose_at &&
+		       (line_use(l, line, cpu, write) ||
+			coherence_sibling_hit(c, l, cpu, write, extra));
 	return !write && l->shared && has_copy(c, l, core, line);
 }
 
@@ -183,24 +188,8 @@ static inline bool coherence_hit_alone(const struct coherence *c, struct line *l
 		return has_copy(c, l, core, line);
 	if (l->current != NO_REQ || l->pending || l->siblings || now + op > known + c->reach)
 		return false;
-	if (l->owner == core) {
-		if (now < l->have_at)
-			return false;
-		if (l->writer != cpu) {
-			if (l->writer != NO_CPU)
-				return false;
-			if (write) {
-				if (l->constant)
-					coherence_not_constant(line);
-				l->writer = cpu;
-			}
-		}
-		if (write) {
-			l->dirty = true;
-			l->seen = 0;
-		}
-		return true;
-	}
+	if (l->owner == core)
+		return now >= l->have_at && line_use(l, line, cpu, write);
 	return !write && l->shared && has_copy(c, l, core, line);
 }
 
