@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the tests of sweeps ask for: small requests, and rows as they would come."""
+"""Small requests for sweeps, and rows like those that a sweep adds."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def host(tmp_path: Path) -> Path:
 
 
 def fake(host: Path, name: str, body: str = "") -> None:
-    """A program that notes its call, then does this."""
+    """Add a program that records each call and then runs ``body``."""
     path = host / name
     path.write_text(f'#!/bin/sh\necho "{name} $*" >>"{host}/calls"\n{body}\n', encoding="ascii")
     path.chmod(0o755)
@@ -62,10 +62,10 @@ def bootstrap(host: Path, *groups: str) -> subprocess.CompletedProcess[str]:
 
 
 def debian(host: Path, *, user: int, candidates: str) -> None:
-    """Nothing is installed; the archive has these packages."""
+    """Make a Debian host with nothing installed, whose archive contains ``candidates``."""
     fake(host, "dpkg-query")
     fake(host, "apt-get")
-    # The names end in a comma, so that one does not begin another.
+    # Commas enclose each name, so that the prefix of a name does not match it.
     fake(
         host,
         "apt-cache",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results pages begin with findings and a chart, and charts are those of the pages' tables."""
+"""Results pages begin with findings and a chart, and each chart shows its page's table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedshard.common.paths import ROOT
 
 
 def test_charts_are_those_of_their_tables() -> None:
-    """After `make results`: python3 scripts/site/charts.py."""
+    """If this fails after `make results`, run python3 scripts/site/charts.py."""
     for path, text in charts.charts().items():
         assert path.read_text(encoding="utf-8") == text, path.name
 
@@ -33,7 +33,7 @@ def test_a_chart_shows_rows_or_columns_of_a_table() -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/results").glob("*.md")), ids=lambda p: p.stem)
 def test_a_results_page_begins_with_its_findings_and_a_plot(page: Path) -> None:
-    """A title, three sentences or so, and the picture; folded sections are whole."""
+    """A page begins with a title, about three sentences and a picture; each folded part ends."""
     text = page.read_text(encoding="utf-8")
     _, title, findings, plot, *_ = text.replace("-->\n", "-->\n\n", 1).split("\n\n")
     assert title.startswith("# ")

@@ -15,7 +15,7 @@ from schedshard.common.paths import ROOT
 
 SIGNED = "Signed-off-by: A Name <a@example.org>"
 GOOD = f"core: walk: less work\n\nA sparse set took 115 instructions; now 102.\n\n{SIGNED}"
-# No settings of the one who runs this, and no repository above the folder.
+# Git reads neither the user's settings nor variables that name another repository.
 ENV = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -24,13 +24,13 @@ ENV = {
 
 
 def git(root: Path, *arguments: str) -> None:
-    """Run git there as somebody."""
+    """Run git in a folder, with a made-up author."""
     who = ["-c", "user.name=A Name", "-c", "user.email=a@example.org"]
     subprocess.run(["git", *who, *arguments], cwd=root, check=True, capture_output=True, env=ENV)
 
 
 def repository(root: Path, *messages: str) -> Path:
-    """Make a branch with these messages on a main whose one commit is as bad as can be."""
+    """Make a branch with these messages, on a branch main whose one commit breaks the rules."""
     git(root, "init", "-q", "-b", "main")
     git(root, "commit", "-q", "--allow-empty", "-m", "old and wrong; twice")
     git(root, "checkout", "-q", "-b", "work")

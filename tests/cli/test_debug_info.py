@@ -67,7 +67,7 @@ def test_each_compilers_variables_have_types(
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="no clang here")
 def test_a_variable_of_fewer_bytes_than_declared_has_its_type(tmp_path: Path) -> None:
-    """One that is 0 or 1 only: clang keeps a byte, and computes the value from that."""
+    """Clang stores one byte for a variable that is only 0 or 1, and computes its value."""
     source = tmp_path / "program.c"
     source.write_text(
         "static int ended;\n"
@@ -144,7 +144,7 @@ def test_accesses_contradict_a_type_that_is_not_theirs(tmp_path: Path) -> None:
 def test_only_units_that_have_the_variable_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of gcc and clang in one program, and of both versions; in any order."""
+    """The program mixes units of gcc and clang and of DWARF 4 and 5, in any order."""
     objects = []
     for number, words in enumerate(
         (("gcc", "-gdwarf-4"), ("gcc", "-gdwarf-5"), ("clang", "-gdwarf-4"), ("gcc", "-gdwarf-5"))

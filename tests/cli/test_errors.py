@@ -69,7 +69,7 @@ def test_a_group_without_a_command_prints_its_commands(cli: Cli) -> None:
         ("cpumask", ["cpumask-read", "cpumask-yield", "pi"], ["cpumask-read", "cpumask-yield"]),
         ("c", [f"c{letter}xyz" for letter in "abcdef"], []),  # a list rather than a suggestion
         ("apple", ["maple", "ample"], ["ample"]),
-        ("xy", ["ab", "pi"], []),  # two letters of two are another word
+        ("xy", ["ab", "pi"], []),  # both letters differ
         ("frequency", ["frequent", "sequence"], ["frequent"]),
         ("mutex", ["cyclic", "primitives"], []),
         ("", ["run"], []),

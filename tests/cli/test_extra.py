@@ -18,7 +18,7 @@ from schedshard.common import extra
 from schedshard.common.paths import ROOT
 from schedshard.experiments.uncertain.draws import latin_hypercube
 
-# What imports the extra when it is imported: only what need_sweep() stands before.
+# Modules that import the extra's packages: need_sweep() runs before each of them is imported.
 BEHIND = {
     "experiments.sweep.compare",
     "experiments.sweep.file",

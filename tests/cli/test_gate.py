@@ -171,7 +171,7 @@ def test_sarif_is_valid_and_points_at_the_source_line() -> None:
     where = first["locations"][0]["physicalLocation"]
     assert where["region"] == {"startLine": 7}
     assert where["artifactLocation"]["uriBaseId"] == "SRCROOT"
-    # A URI: nothing but what RFC 3986 has.
+    # A URI contains only characters that RFC 3986 allows.
     assert set(where["artifactLocation"]["uri"]) <= set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/%"
     )
@@ -266,7 +266,7 @@ def test_fingerprints_stay_when_lines_of_the_source_move() -> None:
     assert fingerprints(3) != []
 
 
-# ---- by what a line is known ----
+# ---- the key of a line ----
 
 
 def line(kind: str, **more: Any) -> dict[str, Any]:
@@ -409,7 +409,7 @@ def test_a_baseline_that_does_not_compare_is_refused_in_a_line(
     assert said in done.err
     assert len(done.err.splitlines()) == 1
     if change in ("recorder", "machine", "file", "placement", "threads"):
-        # It could be read: a verdict of an earlier run does not stay.
+        # Both reports could be read: the files say that the comparison failed.
         found = json.loads((tmp_path / "s").read_text())["runs"][0]
         assert found["results"] == []
         assert found["invocations"] == [{"executionSuccessful": False, "exitCode": 2}]

@@ -33,7 +33,7 @@ def test_leaves_of_a_structure(layouts: Layouts) -> None:
         ("inner[0].b", 12, 6),
         ("inner[1].a", 20, 4),
         ("inner[1].b", 24, 6),
-        ("number", 32, 8),  # of the union the largest member
+        ("number", 32, 8),  # the union's largest member
         ("grid", 40, 6),
     ]
     assert layouts.size("named") == 48
@@ -80,7 +80,7 @@ def test_fields_of_a_line_are_named_and_added_up(layouts: Layouts) -> None:
 def test_a_second_line_of_an_array_of_structures(layouts: Layouts) -> None:
     raw = {"object": "n", "type": "named", "line": 1, "accesses": [access(16, 10.0)]}
     (seen,) = numbered([raw], layouts)
-    assert seen["fields"][0]["field"] == "[1].letter"  # 80 bytes from the start, 48 an element
+    assert seen["fields"][0]["field"] == "[1].letter"  # byte 80; an element takes 48
     (unknown,) = numbered([{**raw, "type": None}], layouts)
     assert unknown["fields"][0]["field"] == "0x10"
 

@@ -74,13 +74,13 @@ def set_ns(entry: dict[str, Any], ns: float) -> None:
 
 @pytest.fixture(scope="session")
 def _perfect() -> dict[str, Any]:
-    """Kept for the session: the predictions take a second."""
+    """Keep the file of `perfect` for the session: its predictions take a second."""
     return {}
 
 
 @pytest.fixture
 def perfect(real: Path, _perfect: dict[str, Any]) -> dict[str, Any]:
-    """A file that was 'measured' on the very model: every time is the predicted one."""
+    """A file whose measured times are all the model's predictions."""
     if not _perfect:
         made = unmeasured()
         rows = predict(make_bundle(made, "made up"))
@@ -278,7 +278,7 @@ def test_no_damage_is_more_than_one_line() -> None:
 def test_the_file_names_nobody(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The whole verb on this host, whose times may be anything, and then what it wrote."""
+    """Run the whole verb on this host and read its file; the times may be anything."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "ann-home"))
     monkeypatch.setattr("platform.release", lambda: "6.1.0-built-by-ann")
     monkeypatch.setattr(

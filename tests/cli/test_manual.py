@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Manual pages and completion: every verb, every option, and nothing that troff complains of."""
+"""Manual pages and completion: every verb, every option, and no warning of troff."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""By how much the model errs: estimated from residuals, printed with each prediction."""
+"""The model's error: estimated from residuals, printed with each prediction."""
 
 import math
 import tomllib
@@ -32,12 +32,12 @@ CURVES = tomllib.loads(fidelity.CURVES.read_text(encoding="utf-8"))["curve"]
 
 
 def residual(machine: str, kind: str, error: float, threads: int = 2) -> Residual:
-    """A point that was measured ``error`` times the prediction, on a machine that is known."""
+    """A point whose measured value is ``error`` times the prediction; inputs are known."""
     return Residual(machine, "Intel", kind, machine, threads, 100 * error, 100, 100, 100)
 
 
 def made(machines: int, points: int, spread: float, rng: np.random.Generator) -> list[Residual]:
-    """Machines of several kinds whose errors have this spread, points of one machine together."""
+    """Machines of several kinds; log errors have this spread, alike for a machine's points."""
     return [
         residual(f"m{m}", f"kind {m % 4}", float(np.exp(error)))
         for m, error in enumerate(rng.normal(0, spread, machines))
@@ -103,7 +103,7 @@ def test_every_kind_of_an_operation_has_words() -> None:
 
 
 def test_residuals_are_those_of_the_published_curves() -> None:
-    """A point that is added or changed needs `make fidelity`."""
+    """After a point is added or changed, run `make fidelity`."""
     want = [(c["name"], c["kind"], float(ns)) for c in CURVES
             for _, ns in c.get("points") or c["pairs"]]  # fmt: skip
     known = [(one.curve, one.kind, one.measured) for one in known_residuals()]
@@ -137,7 +137,7 @@ def test_the_note_under_an_interval_says_whether_the_models_error_is_in_it(cli: 
 
 
 def test_doctor_says_what_a_run_says() -> None:
-    """The table that comes with doctor, which has no residuals, keeps the sentence."""
+    """Doctor's table contains the sentence, because doctor comes without the residuals."""
     assert surface_validation() == doctor_predictions.validation()
 
 
@@ -200,7 +200,7 @@ def test_a_cost_that_differs_is_found_and_mended() -> None:
 def test_stores_leave_the_buffer_one_by_one(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """64 threads that store: the time of a store counts, since 64 of them leave in a row."""
+    """The stores of 64 threads leave one after the other: the time of one counts 64 times."""
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
     text = (MACHINES / "epyc-zen4-vm-83.toml").read_text(encoding="utf-8")
     ns = []

@@ -63,7 +63,7 @@ def test_interruption_ends_the_simulators_and_says_nothing(
 
 
 def said_beside_progress(stderr: bytes) -> list[bytes]:
-    """What was said but for a busy host's lines of progress, one in five seconds."""
+    """Return the lines except for progress, of which a slow run prints one in five seconds."""
     progress = re.compile(rb": \d+/\d+, \d+ s, about \d+ s left$")
     return [line for line in stderr.splitlines() if not progress.search(line)]
 
@@ -151,7 +151,7 @@ def test_heaviest_jobs_start_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_first_failure_ends_the_others(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     slow = script(tmp_path / "slow", f"echo $$ >>{pids}; exec sleep 600")
-    # Until the first slow one has begun there is nothing to end.
+    # The failing script waits for a slow one, so that there is one to end.
     bad = script(
         tmp_path / "bad",
         f"until [ -s {pids} ]; do sleep 0.1; done; echo 'bad: the reason' >&2; exit 2",

@@ -57,7 +57,7 @@ def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[s
 
 
 def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str]) -> None:
-    """A locked instruction is modelled whether anybody else uses its line or not."""
+    """The model charges a locked instruction even if no other thread uses its line."""
     alone = {**line(0.21), "threads": [0], "hitm_remote": 0}
     text = shown(capsys, alone)
     assert text.startswith("shared lines take 0% of all cycles on m: nothing to gain")
@@ -111,7 +111,7 @@ def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing to gain: no shared line takes 0.5% of all cycles" in text
     assert "object" not in text.replace("objects", "")
     assert len(text.splitlines()) < 15
-    # That of the C library alone is not a reason to speak of false sharing.
+    # The only falsely shared line takes too little to be named.
     assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]
 
 
@@ -129,7 +129,7 @@ INLINED = [
 def test_a_table_has_one_function_of_those_inlined_into_each_other(
     capsys: pytest.CaptureFixture[str], own: int | None, function: str, source: str
 ) -> None:
-    """The program's own, or the one that was compiled."""
+    """The table names the program's own function, else the one that contains all others."""
     hot = line(0.5)
     hot["accesses"][0] |= {"frames": INLINED, "own": own, "symbol": "a < b < c"}
     hot["allocated"] = [{**frame, "own": frame is INLINED[1]} for frame in INLINED]

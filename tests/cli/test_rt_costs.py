@@ -64,8 +64,8 @@ def costs(
     scale = 2.0 if experiment == "ffmpeg-rt" else 1.0
     params = tuple((name, scale * value) for name, value in SHORT.items())
     if experiment == "ffmpeg-rt":
-        # The searches of the RT class alone. An added search nearly always finds no CPU; on one LLC
-        # of 16 CPUs it then costs 1.08 times stock's.
+        # Only the RT class searches here. An added search nearly always finds no CPU. On one LLC of
+        # 16 CPUs it costs 1.08 times as much as with stock.
         params += (("extra_finds", 0.0),)
     request = RunRequest(
         load_experiment(experiment), place, cpu_count(place), cpus, variants=variants, params=params
@@ -89,8 +89,8 @@ def test_sixteen_cpus_pay_nothing_for_sharding(
     found = costs(experiment, machine, 16, ("stock", "shard"))
     stock, shard = found["stock"], found["shard"]
     assert stock["cycles_per_set"] > 0
-    # A mutex that is dear makes its waiters sleep: with ours hardly any do, and sets, which the
-    # experiment is about, are then counted by very few wake-ups.
+    # Waiters sleep on an expensive mutex. With sharding hardly any do, so that cycles per wake-up
+    # would divide by very few wake-ups.
     figures = ["cycles_per_set", "cycles_per_find"]
     figures += ["cycles_per_wakeup"] if experiment != "mutex" else []
     for name in figures:

@@ -75,7 +75,7 @@ def test_a_stage_runs_again_when_what_it_reads_changed_or_it_failed(
     key, ran = "first", tmp_path / "ran"
 
     def again(script: str) -> tuple[int, int, bool]:
-        """Run it once more: its status, how often it ran, whether it said that it did not."""
+        """Run the stage again: its status, how often it ran in all, and whether it was skipped."""
         one = stage("one", f"echo >>{ran}; {script}", tmp_path / "one.xml")
         status = run_stages([replace(one, inputs=lambda: key)], tmp_path)
         return status, len(ran.read_text().splitlines()), "not run:" in capsys.readouterr().out

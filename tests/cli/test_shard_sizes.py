@@ -37,7 +37,7 @@ def test_every_size_has_its_costs(cli: Cli) -> None:
         assert all(found[name]["low"] <= found[name]["median"] <= found[name]["high"]
                    for name in known)  # fmt: skip
         assert found["lock_ns"]["low"] < found["lock_ns"]["high"]
-        # Cycles a use are those of a set and a part of a search in each sample alike.
+        # In each sample, cycles per use are those of a set and of a part of a search.
         if "cycles_per_use" in known:
             assert found["cycles_per_use"]["low"] > found["set_cycles"]["low"]
     assert 0 < data["samples_with_shard_cpus"] <= 20

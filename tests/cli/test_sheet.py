@@ -57,7 +57,7 @@ def test_optional_columns_give_way_to_what_others_need() -> None:
     made.add_row("1", "function", "a-path-of-thirty-characters.c:1" * 3)
     assert "function" in drawn(made, 140)
     assert "a-path" in drawn(made, 140)
-    # It fits no more beside the least that the others need.
+    # At this width the optional column still fits, then a longer name takes its place.
     squeezed = drawn(made, 116)
     assert "function" in squeezed
     assert "a-path" in squeezed

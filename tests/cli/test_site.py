@@ -33,7 +33,7 @@ TABLES = tomllib.loads(results.TABLES.read_text(encoding="utf-8"))["table"]
 
 
 def test_the_site_is_whole_and_needs_no_network(tmp_path: Path) -> None:
-    """With --strict a link that leads nowhere, and a page outside of the menu, end the build."""
+    """With --strict a broken link or a page missing from the menu fails the build."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
@@ -48,7 +48,7 @@ def test_the_site_is_whole_and_needs_no_network(tmp_path: Path) -> None:
         for tag in re.findall(r"<(?:script|link|img)\b[^>]*>", text):
             assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", tag), (page.name, tag)
         for target in re.findall(r"""<(?:script|img)\b[^>]*\bsrc=["']?([^"' >]+)""", text):
-            # A server sends the page for missing paths from any folder.
+            # A server sends 404.html for missing paths in any folder: its links are not relative.
             assert page.name == "404.html" or (page.parent / target).is_file(), (page.name, target)
     assert (tmp_path / "search/search_index.js").read_text().startswith("var __index =")
     commands = (tmp_path / "reference/commands.html").read_text(encoding="utf-8")
@@ -129,7 +129,7 @@ def test_pages_have_the_rows_of_each_table(table: results.Spec) -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=[table["name"] for table in TABLES])
 def test_tables_name_what_there_is(table: results.Spec) -> None:
-    """Machines, variants and figures: a mistake would show after minutes of simulation only."""
+    """Check machines, variants and figures; else a mistake shows after minutes of simulation."""
     bodies = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("experiments/*.c"))
 
     def names(of: results.Spec, what: str) -> set[str]:
@@ -155,7 +155,7 @@ def test_tables_name_what_there_is(table: results.Spec) -> None:
 def test_a_table_is_what_the_simulator_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table that takes a second. Compilers differ by some accesses: 37.3% may be 37.4%."""
+    """Make the table that takes a second. Compilers differ by a few accesses, so by 0.1%."""
     monkeypatch.setattr(results, "KEPT", tmp_path)
     table = next(table for table in TABLES if table["name"] == "yield")
     found = results.place("yield").search((ROOT / "docs/results.md").read_text(encoding="utf-8"))

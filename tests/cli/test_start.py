@@ -91,7 +91,7 @@ def test_another_user_runs_what_is_built(checkout: Path) -> None:
     assert status == 2
     assert said.count("\n") == 1
     assert "is older than its sources, and this user cannot write there: run 'make build'" in said
-    # Who may write brings it up to date.
+    # A user who may write there brings the build up to date.
     assert call(program, "machines", cwd=Path("/"))[1].endswith("\nmachines\n")
     assert (checkout / "build" / "release" / "made").read_text() == "2"
 

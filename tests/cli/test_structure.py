@@ -81,7 +81,7 @@ def test_circle_of_calls(tmp_path: Path) -> None:
 
 
 def test_circle_of_data(tmp_path: Path) -> None:
-    """A registry of objects that has functions for them, too."""
+    """A list of objects makes a cycle if its file also has a function that the objects use."""
     files = {
         "sim__thing_h": "extern const struct thing *const all[];\nint help(int n);\n",
         "sim__list_c": "extern const struct thing a, b;\n\n"
@@ -126,7 +126,7 @@ def test_full_room(tmp_path: Path) -> None:
     ],
 )
 def test_imports(tmp_path: Path, file: str, text: str, said: str) -> None:
-    """An import up, a circle of two packages, a room that the table does not have; and nothing."""
+    """An upward import, a cycle of two packages, a room missing from the table, and no fault."""
     package = tmp_path / "schedshard"
     shutil.copytree(
         ROOT / "cli" / "schedshard", package, ignore=shutil.ignore_patterns("__pycache__")

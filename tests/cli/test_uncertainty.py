@@ -36,7 +36,7 @@ def _inputs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def naive(values: list[float], percent: float) -> float:
-    """A percentile by hand: the nth lowest of N is that of n / (N + 1), with lines between."""
+    """Return a percentile: the nth lowest of N is at n / (N + 1), linear in between."""
     ordered = sorted(values)
     place = percent / 100 * (len(ordered) + 1) - 1
     left = math.floor(place)
@@ -144,7 +144,7 @@ def test_several_figures_have_intervals_by_name(cli: Cli, figures: Path) -> None
     assert set(pad["interval"]) == {"fps_relative", "kernel_share", "map_bytes", "cycles_per_set"}
     assert set(pad["published_inside"]) == {"fps_relative", "kernel_share", "cycles_per_set"}
     assert pad["published_inside"]["cycles_per_set"] is False  # 300 always, 400 published
-    # A figure that is 1 by definition, or chosen on, says nothing.
+    # A figure that is 1 by definition or was calibrated gets no verdict.
     assert "published_inside" not in stock
     assert "published_inside" not in shard
     (line,) = data["published"]["lines"]
@@ -161,7 +161,7 @@ def test_a_calibrated_input_is_chosen_again_in_each_sample(cli: Cli, figures: Pa
     assert "param.wake_ns" in names
     found = data["variants"][0]["interval"]["kernel_share"]
     assert 0.195 < found["low"] <= found["high"] < 0.205
-    # wake_ns of 50 to 200 makes it follow: the stand-in's share is 0.21 at 150 us and 100 ns.
+    # row_us follows wake_ns, which is 50 to 200: the stand-in's share is 0.21 at 150 us and 100 ns.
     assert made["interval"]["low"] < 100 < 200 < made["interval"]["high"]
     text = " ".join(cli("run", "figures", "--uncertainty", "30").out.split())
     assert "such that kernel share of 'stock' is 20.0% in every sample" in text
@@ -177,7 +177,7 @@ def test_a_figure_that_cannot_be_reached_is_told(cli: Cli, figures: Path) -> Non
     figures.write_text(figures.read_text().replace("high = 1000.0", "high = 160.0"))
     data = cli("run", "figures", "--uncertainty", "20", "--json").json
     missed = data["uncertainty"]["calibrated"]["missed"]
-    assert 5 <= missed < 20  # those with a wake_ns above the value
+    assert 5 <= missed < 20  # samples whose wake_ns would need more than 160 us
     text = " ".join(cli("run", "figures", "--uncertainty", "20").out.split())
     assert f"{missed} samples did not come within 2%" in text
 
@@ -239,7 +239,7 @@ def test_noise_is_the_error_of_an_input_without_influence(samples: int) -> None:
         indices = influence.first_order(["x"], rng.random((samples, 1)), rng.random(samples))
         assert indices is not None
         found.append(indices["x"])
-    # Negative ones are set to 0: half of a distribution around 0.
+    # Negative indices are set to 0, so that found is half of a distribution around 0.
     rms = math.sqrt(2 * float(np.mean(np.square(found))))
     assert rms == pytest.approx(influence.noise(samples), rel=0.35)
 

@@ -17,7 +17,7 @@ CODE = re.compile(r"\.(c|h|cc|hh|inc|py|cocci)$|^kernel/changelog/")
 SPAN = re.compile(r"`([^`]+)`")
 CALL = re.compile(r"(\w+)\(\)")
 FILE = re.compile(r"[\w.-]+\.(?:c|h|cc|hh|py|toml|md)")
-# Stand for others: NAME, STEP.
+# Placeholders in paths, such as NAME and STEP.
 PATTERN = re.compile(r"\b[A-Z]{2,}\b")
 
 
@@ -63,7 +63,7 @@ def test_the_walk_has_rows_with_paths() -> None:
 def test_an_answer_of_the_walk_is_true(
     question: str, paths: list[str], functions: list[str]
 ) -> None:
-    """Each path is there; a function of ours is in one of the files of its row."""
+    """Each path exists, and a file of the row defines or declares each function."""
     known = pages.tracked()
     for path in paths:
         if PATTERN.search(path):

@@ -87,7 +87,7 @@ import host_kernel
 " '{Path(__file__).parent}' "$FAKE" "$@"
 """,
 }
-# What the stand-ins keep for themselves.
+# Files of the stand-ins, which no kernel has.
 _OURS = ("systemctl.log", "chosen", "first", "free", "harm", "die", "forgets")
 
 
@@ -120,7 +120,7 @@ class FakeCgroups:
         file.write_text(f"{name}\n")
 
     def thread(self, number: int, name: str, cpus: str, cgroup: str = "/", **more: int) -> None:
-        """Let a thread run, or give it other CPUs.
+        """Add a thread, or replace the one with that number.
 
         ``start``, ``flags`` and ``policy`` are those of stat; ``process`` is its process.
         """
@@ -140,7 +140,7 @@ class FakeCgroups:
 
     @property
     def harm(self) -> str:
-        """Return what a step did that none may do."""
+        """Return what steps did that no step may do, a line for each; empty if there was none."""
         log = self.root / "harm"
         return log.read_text() if log.is_file() else ""
 

@@ -81,7 +81,7 @@ def _restart(root: Path, service: str) -> None:
     for file in (root / "proc").glob("[0-9]*/task/[0-9]*/cgroup"):
         if file.read_text().strip().endswith(f"/{service}"):
             file.write_text(f"0::/{slice_ or 'system.slice'}/{service}\n")
-            # It chooses its CPUs anew.
+            # The restarted service chooses its CPUs again.
             if (first := file.with_name("first")).is_file():
                 file.with_name("chosen").write_text(first.read_text())
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A host with cpusets of cgroup v2 and threads, as the kernel treats them, in its simplest form.
 
-The kernel accepts a partition whose CPUs no sibling has, whose parent is one, and that leaves its
-parent a CPU. It takes the CPUs of partitions from all others. A thread runs on those of its own
-CPUs that its cgroup has, or on all of the cgroup's.
+The kernel accepts a partition if no sibling has its CPUs, its parent is a partition, and the parent
+keeps a CPU. It takes the CPUs of partitions from all other cgroups. A thread runs on the CPUs that
+it chose and its cgroup has. If there are none, it runs on all CPUs of the cgroup.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Task:
 
 @dataclass
 class Host:
-    """All of it. ``settle`` is the kernel's part after each change."""
+    """The host's cgroups and threads. ``settle`` does the kernel's part after each change."""
 
     online: Cpus
     cgroups: dict[str, Cgroup] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Host:
 def harm(
     host: Host, groups: dict[int, Cpus], free: Cpus, waiting: frozenset[int] = frozenset()
 ) -> list[str]:
-    """Return what no step of a plan may do: CPUs that a thread lost, and real-time intruders.
+    """Return the harm that was done: CPUs that a thread lost, and real-time intruders.
 
     ``groups`` has the CPUs that each real-time thread of a group could use at first, ``free`` those
     that the plan promises to all others. ``waiting`` threads are about to be started.

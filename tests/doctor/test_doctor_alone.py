@@ -18,7 +18,7 @@ from test_doctor_predict import big
 from test_doctor_verdict import DATA, groups, partitions, tar
 
 NUMBERS = "import sys; print(*sys.version_info[:2], sys.executable)"
-# Of the lock; everything else comes with Python.
+# Packages of the lock file; everything else comes with Python.
 THIRD_PARTY = {"click", "jinja2", "rich", "tomli"}
 
 

@@ -82,7 +82,7 @@ def test_layouts_of_perf(text: str) -> None:
     assert cycles == ([6375, 7180] if arm else [27161, 26671])
     records = [each.records for each in line.accesses]
     if "Pid" in text or "14604" in text:
-        # Perf counted none: hits and stores of the line by the function's share stand for them.
+        # Perf printed no count: the line's hits and stores times the function's shares replace it.
         assert records[0] == round(0.6 * 9000 + 0.55 * 2000 + 0.75 * 109504)
     else:
         assert records == [500, 400]

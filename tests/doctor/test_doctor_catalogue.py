@@ -46,7 +46,7 @@ def test_an_entry_that_is_not_verified_says_why() -> None:
 
 
 def test_the_fix_of_push_interrupts_is_in_stable_releases() -> None:
-    """As the kernel's record of CVE-2026-45919 has it."""
+    """The releases are those in the kernel's record of CVE-2026-45919."""
     entry = load_catalogue().entries["rt-push-ipi"]
     first = [(5, 10, 252), (5, 15, 202), (6, 1, 165), (6, 6, 128), (6, 12, 75), (6, 18, 14)]
     for series, minor, patch in [*first, (6, 19, 4), (7, 0, 0)]:

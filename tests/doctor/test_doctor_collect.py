@@ -194,7 +194,7 @@ def test_overwrites_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["mine", "nothing"])
 def test_writes_through_no_link(tmp_path: Path, target: str) -> None:
-    """Neither to a file nor to a place where there is none yet."""
+    """The link may lead to a file or to a path that does not exist."""
     tree = build(tmp_path / "root", Machine(cpus=8))
     (tmp_path / "mine").write_text("mine")
     here = tmp_path / "here"

@@ -49,7 +49,7 @@ def test_a_curve_goes_through_its_points_and_rises() -> None:
     for rate, cost, late in POINTS:
         assert (curve.at(rate).kernel_ns, curve.at(rate).late_ns) == pytest.approx((cost, late))
     costs = [curve.at(10 ** (number / 20)).kernel_ns for number in range(60, 140)]
-    # It never falls until all of the time is gone.
+    # The cost never falls until it takes all of the time.
     most = costs.index(max(costs))
     assert costs[: most + 1] == sorted(costs[: most + 1])
     assert curve.at(1e9).kernel_ns == 16.0
@@ -61,7 +61,7 @@ def test_between_two_numbers_of_cpus() -> None:
     assert made.at(asked(4, 1e5)).kernel_ns == pytest.approx(4000)
     assert made.at(asked(16, 1e5)).kernel_ns == pytest.approx(16000)
     assert made.at(asked(64, 1e5)).kernel_ns == pytest.approx(64000)
-    # One CPU shares nothing, and more CPUs than the machine has share what all of its share.
+    # One CPU shares nothing. More CPUs than the machine has cost as much as all of its CPUs.
     assert made.at(asked(1, 1e5)).kernel_ns == 0
     assert made.at(asked(128, 1e5)).kernel_ns == pytest.approx(64000)
 
@@ -214,15 +214,15 @@ def test_distance_is_in_doublings_of_what_the_load_is_in() -> None:
 
 
 def test_topology_comes_before_names() -> None:
-    """A guest has its processor's name and other caches: the name must not decide."""
+    """A guest has its processor's name but other caches: the name must not decide."""
     named = row("xeon-6980p-2s", 512, 2, 2)
     other = row("xeon-480-snc", 480, 6, 2)
     fit = Fit(480, 80.0, 2, 480, "intel", "INTEL(R) XEON(R) 6980P")
     assert nearest(fit, [named, other]).name == "xeon-480-snc"
-    # Between equals it does.
+    # Between machines of equal topology it does.
     twin = row("xeon-twin", 512, 2, 2)
     assert nearest(replace(fit, cpus=256, per_cache=256.0), [twin, named]).name == "xeon-6980p-2s"
-    # What is preferred is never refused for its distance while another would do.
+    # A machine that is near enough is chosen, though the one with the same name is too far.
     small = Fit(64, 4.0, 1, 64, "intel", "XEON 6980P")
     near = row("small", 64, 16, 1)
     assert nearest(small, [named, near]).name == "small"

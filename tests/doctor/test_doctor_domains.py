@@ -115,7 +115,7 @@ TOP = Cpuset("/", effective=cpu_list("0-15"))
             facts(1, top=v1("/", "0-15", False), a=v1("/a", "0-7", True), b=v1("/b", "6-11", True)),
             {("0-11", False), ("12-15", True)},
         ),
-        # One that does not balance is looked into; below one that does, nothing counts.
+        # Children of a cpuset that does not balance count; those of one that balances do not.
         (
             facts(
                 1,

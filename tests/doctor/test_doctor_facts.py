@@ -270,7 +270,7 @@ def test_how_busy_the_machine_is(tmp_path: Path) -> None:
 
 
 def test_thousands_of_cpusets_that_collide() -> None:
-    """All shared CPUs are told, and of the siblings as many as can be read."""
+    """All shared CPUs are listed, and as many of the siblings as a reader can take in."""
     files = [
         f"sys/fs/cgroup/p{n}/cpuset.{name}"
         for n in range(3000)

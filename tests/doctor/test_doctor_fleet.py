@@ -91,7 +91,7 @@ def test_a_page_and_a_table(capsys: Capture, hosts: Path, tmp_path: Path) -> Non
     for words in ("rd-shared", "costly.tar", "broken.tar.gz", "6.12"):
         assert words in text
     parquet = pytest.importorskip("pyarrow.parquet")
-    # Others may read what they may read of the page.
+    # The table has the permissions of the page.
     assert table.stat().st_mode == page.stat().st_mode
     rows = parquet.read_table(table).to_pylist()
     assert [Path(row["file"]).name for row in rows] == ["costly.tar", "twin.tar", "cheap.tar"]
@@ -102,7 +102,7 @@ def test_a_page_and_a_table(capsys: Capture, hosts: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow(reason="a thousand archives")
 def test_a_thousand_archives(hosts: Path, tmp_path: Path) -> None:
-    """Side by side, in bounded memory, with progress; all of them are in JSON."""
+    """Archives are judged in parallel, in bounded memory, with progress; JSON has all of them."""
     for number in range(997):
         (hosts / f"{number}.tar").symlink_to(hosts / "more" / "cheap.tar")
     cli = Path(__file__).resolve().parents[2] / "cli"
@@ -154,7 +154,7 @@ def test_before_and_after_partitions(capsys: Capture, tmp_path: Path) -> None:
     assert "it came" in data["sentence"]
     # 16 CPUs, 80% busy at 2 million wake-ups per second, and then 65%.
     assert "went from 6.4 to 5.2 us" in data["sentence"]
-    # A cost below the prediction is not a gain that did not come.
+    # A cost below the prediction does not count as a missing gain.
     rare = archive(
         tmp_path / "rare", Machine(tasks=groups(20_000), cgroups=partitions("root")), 130
     )

@@ -16,7 +16,7 @@ from test_doctor_verdict import ids, judged
 
 Capture = pytest.CaptureFixture[str]
 GUESTS = Path(__file__).resolve().parent / "data/guests"
-# CPUs, and what such guests were.
+# The hosts that were made in guests of each number of CPUs.
 STORED = {
     16: (
         "container", "container-threads", "false-caches", "idle", "isolated", "isolcpus", "pinned",
@@ -32,12 +32,12 @@ TARS = [
 
 
 def sizes(case: str) -> list[int]:
-    """The numbers of CPUs that a host was made with."""
+    """The numbers of CPUs of the guests in which a host was made."""
     return [cpus for cpus, cases in STORED.items() if case in cases]
 
 
 def verdict(capsys: Capture, cpus: int, case: str) -> Outcome:
-    """Doctor's verdict; the collector saw the guest as it is."""
+    """Doctor's verdict; the archive has the guest's number of CPUs and its hypervisor."""
     outcome = judged(capsys, GUESTS / str(cpus) / f"{case}.tar.gz")
     assert outcome.json["machine"]["cpus"] == cpus
     assert outcome.json["machine"]["hypervisor"] is not None
@@ -59,7 +59,7 @@ def domains(outcome: Outcome) -> dict[str, dict[str, Any]]:
 
 
 def found(outcome: Outcome, cpus: int) -> list[str]:
-    """The findings. 64 CPUs take turns, and wake up so rarely that it costs too little for one."""
+    """The findings. The host runs 64 CPUs in turn: few wake-ups cost too little to report."""
     names = [name for name, _ in ids(outcome)]
     if cpus == 64:
         assert 0 < outcome.json["cost"]["value"] < 0.005
@@ -165,7 +165,7 @@ def test_no_other_file_is_stored() -> None:
 
 @pytest.mark.parametrize("path", TARS, ids=[f"{path.parent.name}-{path.stem}" for path in TARS])
 def test_nothing_of_the_machine_that_made_them(path: Path) -> None:
-    """Neither a name of the host nor a path of it, and small."""
+    """An archive is small, and contains neither a name nor a path of the host that made it."""
     assert path.stat().st_size < 40_000
     with gzip.open(path) as file, tarfile.open(fileobj=file) as tar:
         members = tar.getmembers()

@@ -83,7 +83,7 @@ def refused(tmp_path: Path, data: bytes, *words: str) -> None:
 
 
 def sparse(kind: str, directory: Path, lists: dict[str, bytes]) -> bytes:
-    """A tar file with a member of 1 TB that has nothing but a hole."""
+    """A tar file with a member of 1 TB that is one hole."""
     inside = directory / "schedshard-doctor"
     inside.mkdir()
     for name, data in lists.items():

@@ -150,7 +150,7 @@ def test_what_a_kernel_shows_counts_more_than_its_version(tmp_path: Path) -> Non
     (tmp_path / "b").mkdir()
     bare = host(tmp_path / "b", "6.12.43", sys__kernel__btf__vmlinux=TYPES)
     assert state_of(ENTRIES["tg-load-avg"], bare).fixed is False
-    # Symbols of modules, and parts of names, are others' names.
+    # A module's symbol does not count, nor does a name that only contains the one looked for.
     (tmp_path / "c").mkdir()
     near = host(
         tmp_path / "c", "5.14.0-570.el9_6.x86_64",

@@ -31,7 +31,7 @@ class Tags(HTMLParser):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """An end belongs to the last tag that is open."""
+        """Check that an end tag closes the last open tag."""
         assert self.open.pop() == tag
 
 

@@ -110,7 +110,7 @@ def test_without_systemd(capsys: Capture, tmp_path: Path, shell: str) -> None:
         "/schedshard0": "4-7", "/schedshard1": "8-11", "/schedshard2": "12-15"
     }  # fmt: skip
     assert not (plan / "units").exists()
-    # The stand-ins of mkdir and rmdir are not those that busybox has inside.
+    # Busybox would run its own mkdir and rmdir instead of the stand-ins.
     other = shell if shell != "busybox sh" else "sh"
     fake, before = applied(tmp_path, machine, plan, shell=other)
     assert fake.read("schedshard1/cpuset.cpus") == "8-11"
@@ -141,7 +141,7 @@ def test_undo_waits_for_what_still_runs(capsys: Capture, tmp_path: Path) -> None
     done = fake.run(plan / "undo.sh")
     assert done.returncode == 1
     assert "processes still run in /schedshard1" in done.stderr
-    # A restart may request its CPUs, which no partition has any more.
+    # The cgroup is a member with its CPUs: a process that restarts in it can use them.
     assert fake.read("schedshard1/cpuset.cpus.partition") == "member"
     assert fake.read("schedshard1/cpuset.cpus") == "8-11"
     shutil.rmtree(fake.root / "proc/900")
@@ -337,7 +337,7 @@ def test_verify_tells_what_the_kernel_refused(capsys: Capture, tmp_path: Path) -
     done = fake.run(plan / "apply.sh")
     assert done.returncode == 1
     assert "is no good partition, and is one no longer: it reads 'root invalid (Cpu" in done.stderr
-    # That one is a member again, the first one stays, and the third one was not begun.
+    # The second partition is a member again, the first one stays, and the third was not made.
     assert fake.read("schedshard0/cpuset.cpus.partition") == "root"
     assert fake.read("schedshard1/cpuset.cpus.partition") == "member"
     assert not (fake.cgroups / "schedshard2").exists()

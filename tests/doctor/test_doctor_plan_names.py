@@ -164,7 +164,7 @@ def test_other_names(tmp_path: Path) -> None:
             files |= {f"{number}-{kind}-{name}": body for name, body in made.items()}
     run_every_line(tmp_path, files)
     assert not mark.exists()
-    # The test's own teeth: the same text, unquoted, leaves a mark.
+    # Check of the test itself: the same text leaves a mark if it is not quoted.
     (tmp_path / "teeth").mkdir()
     run_every_line(tmp_path / "teeth", {"x": f"echo {with_mark(HOSTILE[2], mark)}"})
     assert mark.exists()
@@ -182,7 +182,7 @@ def test_shown_names_are_plain(name: str) -> None:
 
 
 def test_scripts_run_with_a_hostile_thread_beside_them(tmp_path: Path) -> None:
-    """verify.sh and --dry-run speak of names, and run none."""
+    """verify.sh and --dry-run print names, and run none."""
     mark = tmp_path / "mark"
     for number, raw in enumerate(HOSTILE):
         made = files_of(host_of(threads("/system.slice/a.service", with_mark(raw, mark)), {}, ""))

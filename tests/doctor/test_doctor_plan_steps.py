@@ -127,7 +127,7 @@ class Runner:
                 task.cgroup = f"{path}/moved"
 
     def step(self, step: Step) -> None:
-        """Carry out one step; an assertion fails where apply.sh would speak of a surprise."""
+        """Carry out one step; an assertion fails where apply.sh would stop with an error."""
         if step.kind == "group":
             self.skip = -2
         if step.group == self.skip:
@@ -203,7 +203,7 @@ def test_no_step_hurts(facts: Facts, by_hand: bool) -> None:
         if not thread.kernel and thread.allowed is not None and thread.comm == "rt"
     }
     if not plan.partitions:
-        return  # it is a text: there is nothing to run
+        return  # the plan is advice only: there is nothing to run
     assert len(plan.free) >= plan.need
     assert harm(host, busy, plan.free) == []
     for step in steps_of(plan):
@@ -229,7 +229,7 @@ def groups_of(
 
 
 def test_throttling_off_and_a_group_that_stays() -> None:
-    """With throttling such a group is named; without, nothing else would run beside it."""
+    """A plan names a group that stays; without throttling a busy one makes a plan impossible."""
     threads = groups_of("/system.slice/a{}.service", ["4-7", "8-11"])
     threads += [replace(each, tid=each.tid + 500, tgid=600, cgroup="/system.slice/roam.service",
                         allowed=ALL) for each in threads[:1]]  # fmt: skip

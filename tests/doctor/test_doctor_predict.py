@@ -132,7 +132,7 @@ def test_shapes_at_random_are_answered() -> None:
             assert partition.share.value <= 1.05 * found.now.share.value + 1e-6, shape.words
 
 
-# Of the 200: of machines whose curves have all sizes; three have groups of one core.
+# Ten of the 200 shapes. Their machines' curves have all sizes; three have groups of one core.
 AGREED = (0, 5, 6, 10, 14, 25, 33, 53, 58, 101)
 
 

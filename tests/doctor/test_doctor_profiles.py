@@ -331,11 +331,11 @@ def test_packed_profiles(tmp_path: Path, magic: bytes) -> None:
 
 
 def test_intervals() -> None:
-    """Wilson's interval, against figures of a textbook formula solved for the bounds."""
+    """Wilson's interval, checked against its definition."""
     for share, samples in ((0.02, 500), (0.3, 28), (0.0, 1000), (1.0, 50)):
         low, high = interval(share, samples)
         for bound in (low, high):
-            # Each bound is as far from the share as 1.96 of its own standard deviations.
+            # Each bound is 1.96 standard deviations from the share, computed for the bound.
             gap = abs(share - bound)
             assert gap == pytest.approx(1.96 * (bound * (1 - bound) / samples) ** 0.5, abs=1e-9)
         assert low <= share <= high

@@ -94,7 +94,7 @@ LINKS = "nodes by link"
 
 
 def theirs_of(done: str, ours: Facts) -> set[frozenset[int]]:
-    """The caches of CPUs that doctor knows, as the library's reader has them."""
+    """The caches that the library's reader found, limited to CPUs that doctor knows."""
     theirs: dict[int, set[int]] = {}
     for cpu in json.loads(done)["cpus"]:
         if cpu.get("possible", True):

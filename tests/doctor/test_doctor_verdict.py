@@ -177,7 +177,7 @@ def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: P
 
 
 def test_a_partition_of_one_service_is_done(capsys: Capture, tmp_path: Path) -> None:
-    """One thread per CPU in a partition of three caches; of three services it could be cut."""
+    """One service has a partition of three caches. If it were three services, it could be cut."""
     root = {"cpuset.cpus": "4-15", "cpuset.cpus.partition": "root"}
     cgroups = {ROOT: {"cpuset.cpus.effective": "0-3"}, f"{ROOT}/rt.slice": root}
     for name, status in (("a.service", 0), ("{}.service", 4)):

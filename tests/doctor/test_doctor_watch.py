@@ -150,14 +150,14 @@ def test_a_unit(capsys: Capture, tmp_path: Path) -> None:
     text = unit_text(program, Path("/var/lib/metrics/s.prom"))
     assert "ExecStart=/usr/bin/python3 /opt/schedshard-doctor.pyz --watch " in text
     assert "ReadWritePaths=/var/lib/metrics\n" in text
-    # Of ProtectSystem=strict /tmp would be read-only, and each look needs a place for its lists.
+    # ProtectSystem=strict makes /tmp read-only, but each round writes its lists there.
     assert "ProtectSystem=strict\n" in text
     assert "PrivateTmp=yes\n" in text
-    # Else it would count as failed after systemctl stop.
+    # Else the unit would count as failed after systemctl stop.
     assert "SuccessExitStatus=143\n" in text
     ours = call(capsys, "doctor", "unit", "--out", "/run/x.prom").out
     [command] = [line for line in ours.splitlines() if line.startswith("ExecStart=")]
-    # What systemd starts is a program, and shows that it watches.
+    # ExecStart names an executable, whose message shows that --watch is on.
     words = command.partition("=")[2].partition(" --every")[0].split()
     assert os.access(words[0], os.X_OK)
     said = subprocess.run([*words, "--html", "x"], capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A project and a kernel of a few files, so that the stages can be tested without the real one."""
+"""A project and a kernel of a few files, which test the stages without a real kernel."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ void online(struct rq *rq)
 }
 """
 
-# The part of a kernel's make that the stages call. Like the real one it drops unknown options, and
-# prints in short lines what it makes.
+# The targets of a kernel's Makefile that the stages use. As in the real one, unknown options are
+# dropped, and a short line names each file that is made.
 MAKEFILE = """\
 VERSION = 1
 PATCHLEVEL = 0
@@ -135,7 +135,7 @@ def fake_program(folder: Path, name: str, script: str) -> None:
 
 
 def say_version(bin_folder: Path, status: str = "installed", version: str = VERSION) -> None:
-    """Make dpkg-query say this about the source package."""
+    """Add a dpkg-query that prints this state and version of the source package."""
     fake_program(bin_folder, "dpkg-query", f"echo {status} {version}")
 
 
@@ -166,7 +166,7 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
             fake_program(programs, name, "exit 1")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setattr(base_module, "INSTALLED", folder)
-    # The fake one does not need a real kernel's space: a full disk must not matter.
+    # A fake kernel does not need the space of a real one: a full disk must not matter.
     monkeypatch.setattr(base_module, "free_mb", lambda path: 1 << 20)
     return layout
 

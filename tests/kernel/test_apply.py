@@ -115,7 +115,7 @@ def test_remove_and_bring_back(layout: Layout) -> None:
     write_series(layout)
     apply(layout, "shard")
     assert (layout.source("shard") / "kernel/sched/cpupri.c").read_bytes() == b"int cpupri;\n"
-    # A copy: its new time is its own and not the base's.
+    # The tree has a copy, not a hard link: a new time of it does not change the base's.
     assert (layout.base / "kernel/sched/cpupri.c").stat().st_nlink == 1
 
 
@@ -343,12 +343,12 @@ def test_nothing_is_left_of_what_a_rule_removes(layout: Layout) -> None:
     write_series(layout, step + edit(2, "odd.cocci", "kernel/sched/odd.h"))
     apply(layout, "shard")
     after = (layout.source("shard") / "kernel/sched/odd.h").read_text(encoding="utf-8")
-    # What the file had before is not a leaving of the rule.
+    # An empty #ifdef that the file had before stays.
     assert after.startswith("#ifdef CONFIG_NONE\n\n#endif\n")
     assert after.count("#") == 2
     assert "int;" not in after
     assert "static void stays(void)\n{\n}\n" in after
-    # Nor of what a cache of another version has.
+    # Leftovers in a cache entry that another version wrote do not reach the tree.
     (cached,) = (layout.work / "cache/spatch").iterdir()
     cached.write_bytes(after.encode() + b"int;\n")
     apply(layout, "shard")

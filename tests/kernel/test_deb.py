@@ -99,7 +99,7 @@ def test_mirror_of_this_host() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_what_debootstrap_mounts_ends_with_it(layout: Layout, tmp_path: Path) -> None:
-    """Also when it is killed: a folder that is removed later must not hold the host's /proc."""
+    """A killed debootstrap leaves no mount: removing its folder must not reach the host's /proc."""
     root = layout.work / "root"
     (root / "proc").mkdir(parents=True)
     script = 'mount -t proc proc "$3/proc" && cp "$3/proc/self/stat" "$3/seen"; kill -9 $$'

@@ -52,7 +52,7 @@ def test_no_tar_file(said: list[str], reason: str) -> None:
 
 @pytest.mark.parametrize("wraps", [False, True])
 def test_root_domains_from_memory(tmp_path: Path, wraps: bool) -> None:
-    """Per-CPU variables are numbered from 0, or have addresses of the image."""
+    """Addresses of per-CPU variables begin at 0, or, with ``wraps``, in the image."""
     size, table, default, rd = 1 << 16, 0x1000, KERNEL_IMAGE + 0x9000, 24
     runqueues = KERNEL_IMAGE + 0x2000 if wraps else 0x100
     first = [0x4000, 0x5000, 0x6000, 0x7000]

@@ -164,7 +164,7 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
             "root_domain", "root_domain", "cpupri.pri_to_cpu[1].count",
         )  # fmt: skip
         assert named(heap + 0x1008)[0] == "root_domain.rto_mask"
-        # A mask is as long as there are CPUs, and the next one begins after it.
+        # The number of CPUs determines the size of a mask, and so where the next one begins.
         assert named(heap + 0x1020)[:2] == (
             "root_domain.cpupri.pri_to_cpu[1].mask", "root_domain.cpupri.pri_to_cpu.mask",
         )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A command says what it does, twice. The one that WAIT names ends only when the one that UNTIL
+# A command prints its name, twice. The one that WAIT names ends only when the one that UNTIL
 # names has begun. The one that FAIL names fails, and the one that HANG names never ends.
 FAKE = r"""#!/bin/bash
 said="$(basename "$0") $* of ${SCHEDSHARD_LINUX:-any}"

@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_plan(
 def test_a_root_domain_that_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel keeps one whose CPUs stay the same; one that another overlaps is gone."""
+    """The kernel keeps a domain whose CPUs stay the same, and drops one that another overlaps."""
     before = ["trial: kernel: root domain span: 0-7", "trial: kernel: root domain span: 0-3"]
     said = before + [line for line in SAID if "span: 0-3" not in line]
     assert judged(tmp_path, monkeypatch, said, ["0-3", "4-7"]).wrong == []

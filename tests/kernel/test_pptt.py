@@ -23,7 +23,7 @@ REQUEST = BootRequest(Path("Image"), "x", LLCS)
 
 @dataclass(frozen=True)
 class Node:
-    """A processor of the table, or what contains some."""
+    """A processor of the table, or a node that contains processors."""
 
     flags: int
     parent: int
@@ -79,7 +79,7 @@ def test_header() -> None:
     table = cache_table(LLCS)
     assert sum(table) % 256 == 0
     assert (table[:4], int.from_bytes(table[4:8], "little")) == (b"PPTT", len(table))
-    # Else Linux would not take it for the emulator's.
+    # Linux recognises the emulator's tables by these names.
     assert (table[10:16], table[16:24]) == (b"BOCHS ", b"BXPC    ")
     assert int.from_bytes(table[24:28], "little") > 1
 

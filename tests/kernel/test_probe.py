@@ -84,14 +84,14 @@ def test_an_idle_guest_is_booted_again(
     with pytest.raises(UserError, match=r"\(31 switches in 20 ms\), 5 times") as caught:
         start(*[(IDLE, True)] * 5)
     assert caught.value.status == 1
-    # Its measurement does not count.
+    # The measurement of an idle guest is deleted.
     assert not (tmp_path / "raw.json").exists()
 
 
 def test_other_deaths_count(start: Callable[..., Any]) -> None:
     with pytest.raises(UserError, match="the guest never opened its window"):
         start(("Kernel panic - not syncing", False))
-    # Nor is a window thrown away that was opened before.
+    # A guest that died after its window opened is not booted again either.
     guest, _ = start((STALE, True))
     assert len(guest.requests) == 1
 

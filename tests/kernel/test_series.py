@@ -71,7 +71,7 @@ def test_same_bytes_in_another_work_folder(
 def test_git_am_gives_the_built_tree(layout: Layout) -> None:
     made = write_patches(layout)
     apply(layout, "shard")
-    # Two files of core, one of the overlay, one that went.
+    # Two files of core and one of the overlay were added; one was removed.
     assert check_am(layout, made) == len(BASE_FILES) + 3 - 1
     assert not layout.source("am").exists()
 

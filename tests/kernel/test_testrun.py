@@ -404,7 +404,7 @@ def test_the_plan_of_tests_of_others() -> None:
     assert [step.name for step in plan.steps] == ["ng-yield", "self-hotplug"]
     assert plan.steps[0].argv[-2:] == ("-t", "2")
     assert plan.parts == ("selftests", "stress-ng")
-    # As many as kernel/guest/init.c takes.
+    # kernel/guest/init.c accepts 128 steps.
     whole = foreign_plan(Shape(cores=8), [], lambda option: True)
     assert len(whole.steps) == len(FOREIGN) <= 128
     with pytest.raises(UserError, match=r"unknown test 'ng-yeld': did you mean 'ng-yield'\?"):

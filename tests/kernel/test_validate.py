@@ -40,10 +40,10 @@ def test_within_a_fifth() -> None:
     assert near(1.0, 1.19)
     assert not near(1.0, 0.79)
     assert not near(1.0, 1.21)
-    # Where nothing is expected, nothing may be found.
+    # Where nothing is expected, next to nothing may be found.
     assert near(0.0, 0.009)
     assert not near(0.0, 0.02)
-    # Nor is a program that did nothing good.
+    # A program that did nothing does not pass.
     assert not near(0.0, each({"hitm_total": 0, "operations": 0}))
 
 
@@ -70,7 +70,7 @@ def test_a_machine_as_small_as_the_guest(tmp_path: Path) -> None:
     assert 0.8 < found["yield-global"] <= 1.0
     assert found["yield-half"] < found["yield-global"]
     assert found["yield-byte"] == 0.0
-    # Nearly each operation finds the line elsewhere; sometimes an owner does two per visit.
+    # Nearly each operation finds the line elsewhere; sometimes a CPU does two before it loses it.
     assert 0.8 < found["share-true"] <= 1.0
     assert 0.8 < found["share-false"] <= 1.0
     odd = tmp_path / "odd.toml"

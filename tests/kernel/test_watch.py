@@ -61,7 +61,7 @@ def test_a_machine_that_is_too_small(shape: Shape, lacking: str) -> None:
 
 def test_the_guest_that_stands_for_a_machine() -> None:
     assert shape_for(machine(), "m", 64) == usual_shape(64)
-    # A cache a socket: nothing is cut in four.
+    # With one cache per socket no cache is divided.
     large = shape_for(machine(llcs=1, cores=120), "m", 64)
     assert (large.packages, large.llcs, large.split_llc) == (2, 1, 0)
     assert len(map_cpus(large, machine(llcs=1, cores=120), "m")) == 64

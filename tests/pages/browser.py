@@ -25,8 +25,8 @@ A4 = int((210 - 2 * 12) / 25.4 * 96)
 # A busy host may take long for a command.
 PATIENCE = 300
 
-# Text without contrast enough, with its own and the colour behind it. Of HTML, what is behind is
-# the nearest background; of a plot, the topmost shape under the middle of the text.
+# Text with too little contrast, with its colour and the colour behind it. Behind text in HTML is
+# the nearest background; behind text in a plot, the topmost shape under the text's middle.
 CONTRAST = """
 const parts = (c) => { const m = c.match(/[\\d.]+/g) || []; return m.map(Number); };
 const clear = (c) => c === 'none' || (parts(c).length === 4 && parts(c)[3] === 0);
@@ -82,7 +82,7 @@ for (const svg of document.querySelectorAll('svg')) {
 }
 return {bad: bad, texts: texts, letters: letters};
 """
-# Elements that reach out of the page on the right, unless a box around them scrolls.
+# Elements that extend beyond the right edge of the page, unless a box around them scrolls.
 TOO_WIDE = """
 const edge = document.documentElement.clientWidth + 1;
 const scrolls = (e) => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
@@ -111,7 +111,7 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def look(self, width: int, *, dark: bool = False, paper: bool = False) -> None:
-        """Become a phone or a desk of that width, in light or dark, or a sheet of paper."""
+        """Emulate a phone or a desktop of that width, light or dark, or a sheet of paper."""
         phone = width < 600
         self.cdp(
             "Emulation.setDeviceMetricsOverride",
@@ -121,7 +121,7 @@ class Browser:
         self.cdp("Emulation.setEmulatedMedia", media="print" if paper else "", features=[scheme])
 
     def open(self, page: Path, *, folds: bool = False) -> None:
-        """Open a file, and all its folds."""
+        """Open a file, and with ``folds`` all its folded parts."""
         self.logs()
         self.driver.get(page.as_uri())
         if folds:
@@ -181,7 +181,7 @@ def browsing(folder: Path) -> Iterator[Browser]:
     try:
         driver = Chrome(options=options, service=Service(str(DRIVER)))
     except SessionNotCreatedException as error:
-        # It says only that the browser exited; the browser says why.
+        # The driver says only that the browser exited; the browser says why.
         words = [str(CHROMIUM), "--headless", "--no-sandbox", "--dump-dom", "about:blank"]
         said = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
         raise AssertionError(f"{CHROMIUM} does not start: {said.stderr[-300:].strip()}") from error

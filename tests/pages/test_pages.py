@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Every kind of page in a real browser: a phone, a desk, dark and light, a keyboard, paper.
+"""Every kind of page in a real browser: phone, desktop, dark, light, keyboard and paper.
 
-Most results are those of the stand-ins for the tools. In data/ are rt.json (of ffmpeg-rt with 16
-CPUs; eight lines per variant) and record.json (of tests/record/known.c), which the real tools
-wrote, validate.json, whose host is made up, and kernel.json, a replayed trace with made-up
-wake-ups.
+Most pages show results of the stand-ins for the tools. data/README.md describes the stored ones.
 """
 
 from __future__ import annotations
@@ -117,7 +114,7 @@ def drawn() -> dict[str, list[plots.Plot]]:
 def made(
     tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, list[plots.Plot]]
 ) -> Iterator[dict[str, Path]]:
-    """A page of each kind; keeps what was drawn on them."""
+    """Make a page of each kind, and keep the plots that were drawn in ``drawn``."""
     folder = tmp_path_factory.mktemp("pages")
     draw, show = plots.figure_svg, shown_svg
     figures: list[Figure] = []
@@ -219,7 +216,7 @@ def test_text_stands_out(browser: Browser, page: Path, dark: bool) -> None:
     assert found["texts"] > 10
     paper = browser.ask("return getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 3 * 64) == dark
-    # Each colour has a value for light and one for dark paper: a fixed one would be an oversight.
+    # Each colour has a light and a dark value: a fixed colour would be an oversight.
     fixed = browser.ask(
         "return [...document.querySelectorAll('figure svg [style]')].filter("
         "(e) => /#[0-9a-f]{3}/.test(e.getAttribute('style').replace(/url\\([^)]*\\)/g, '')))"
@@ -266,15 +263,15 @@ def test_every_plot_has_words_and_its_numbers(browser: Browser, page: Path) -> N
 
 
 def _has_names(axis: Axis) -> bool:
-    """Whether set_yticks() gave places labels: matplotlib keeps those in a partial function."""
+    """Whether set_yticks() labelled the ticks: matplotlib then formats with a partial function."""
     formatter = axis.get_major_formatter()
     return isinstance(formatter, FuncFormatter) and isinstance(formatter.func, partial)
 
 
 def _plotted(plot: plots.Plot) -> Iterator[float]:
-    """Every number that a plot shows: places of points, ends of bars and of ranges.
+    """Every number that a plot shows: coordinates of points, ends of bars and of ranges.
 
-    Names have an axis of their own, whose places are not numbers; so have guides across a plot.
+    Positions on an axis of names are not numbers of the result, nor are those of guide lines.
     """
     for axes in plot.figure.axes:
         if not axes.axison:
@@ -361,10 +358,12 @@ def test_a4_has_all_of_it(browser: Browser, page: Path) -> None:
     for wide, tall in sizes:
         assert float(wide) == pytest.approx(210 / 25.4 * 72, abs=1)
         assert float(tall) == pytest.approx(297 / 25.4 * 72, abs=1)
-    # Folds that stayed shut would leave most of the paper out.
+    # There would be fewer sheets if folded parts stayed shut.
     assert len(sizes) >= height / ((297 - 28) / 25.4 * 96)
 
 
-def test_the_stored_results_have_no_paths_of_a_workplace() -> None:
+def test_the_stored_results_name_their_format_and_no_absolute_path() -> None:
     for path in DATA.glob("*.json"):
-        assert json.loads(path.read_text(encoding="utf-8"))["format"].startswith("schedshard/")
+        text = path.read_text(encoding="utf-8")
+        assert json.loads(text)["format"].startswith("schedshard/")
+        assert re.findall(r"(?<![\w.>)\]])/\w[^\"]*", text) == [], path.name
