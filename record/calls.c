@@ -325,6 +325,7 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 		break;
 	case SYS_munmap:
 		notes_unmaps(arg[0], arg[1]);
+		pages_unmapped(arg[0], arg[1]);
 		return;
 	case SYS_exit_group:
 		user_finish(NULL);
@@ -364,6 +365,7 @@ static void look_at_memory(int64_t number, const uint64_t *arg, uint64_t result)
 {
 	switch (number) {
 	case SYS_mmap:
+		pages_mapped(result, arg[1], arg[3] & MAP_FLAG_ANON ? -1 : (int)arg[4], arg[5]);
 		pages_changed(result, arg[1], arg[3] & MAP_FLAG_SHARED);
 		break;
 	case SYS_munmap:

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "pages.h"
 #include "protocol.h"
 #include "user.h"
 
@@ -20,15 +21,19 @@
 #define LINES_FREED 65536u
 #define LINES_LIVE  (1u << 22)
 #define LINE	    64u
+/* The first number that is no place's of the library inside the program. */
+#define AGAIN	   65536u
+#define MOST_AGAIN 65536u
 
 struct object {
-	uint64_t at, size; /* at 0: a free place */
-	uint32_t site, element, alignment;
+	uint64_t at, size;			   /* at 0: a free place */
+	uint32_t site, element, alignment, tenant; /* the latter of its memory (tenants.h) */
 };
 
+/* Its calls by their names (pages.h). @tenants, @now: with so many changes it is that one. */
 struct site {
 	uint64_t frame[PROTOCOL_FRAMES];
-	uint32_t n;
+	uint32_t n, tenants, now;
 	uint64_t objects, bytes;
 };
 
@@ -38,8 +43,8 @@ static uint64_t mask, nr_live;
 static struct object *kept;
 static uint32_t nr_kept;
 static uint64_t dropped;
-static struct site *sites;
-static uint32_t nr_sites;
+static struct site *sites, *again; /* those that the same return addresses mean by now */
+static uint32_t nr_sites, nr_again;
 
 static uint64_t hash(uint64_t at)
 {
@@ -120,7 +125,7 @@ void heap_site(uint64_t number, const uint64_t *frame, uint32_t n)
 	struct site *s;
 
 	pthread_mutex_lock(&lock);
-	if (number < 1u << 20 && number >= nr_sites) {
+	if (number < AGAIN && number >= nr_sites) {
 		uint32_t grown = (uint32_t)number + 64;
 
 		s = realloc(sites, grown * sizeof(*sites));
@@ -135,9 +140,47 @@ void heap_site(uint64_t number, const uint64_t *frame, uint32_t n)
 	if (number < nr_sites) {
 		s = &sites[number];
 		s->n = n < PROTOCOL_FRAMES ? n : PROTOCOL_FRAMES;
-		memcpy(s->frame, frame, s->n * sizeof(*frame));
+		s->tenants = pages_tenants();
+		s->now = (uint32_t)number;
+		for (uint32_t i = 0; i < s->n; i++)
+			s->frame[i] = pages_name(frame[i]);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+/* A place again, if other code has its return addresses. Return: its number, or @number. */
+static uint32_t renamed(uint32_t number, const struct site *old)
+{
+	struct site now = { .n = old->n };
+	struct site *grown;
+
+	for (uint32_t i = 0; i < now.n; i++)
+		now.frame[i] = pages_name(PAGES_ADDRESS(old->frame[i]));
+	if (!memcmp(now.frame, old->frame, sizeof(now.frame)) || nr_again == MOST_AGAIN)
+		return number;
+	grown = realloc(again, (nr_again + 1) * sizeof(*again));
+	if (!grown)
+		return number;
+	again = grown;
+	again[nr_again] = now;
+	return AGAIN + nr_again++;
+}
+
+static struct site *site_of(uint32_t number)
+{
+	return number < AGAIN ? &sites[number] : &again[number - AGAIN];
+}
+
+/* The number of the place that the library's number means now. */
+static uint32_t site_now(uint32_t number)
+{
+	struct site *s = &sites[number];
+
+	if (s->tenants != pages_tenants()) {
+		s->tenants = pages_tenants();
+		s->now = renamed(s->now, site_of(s->now));
+	}
+	return s->now;
 }
 
 void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element, uint64_t alignment)
@@ -149,12 +192,17 @@ void heap_alloc(uint64_t at, uint64_t size, uint64_t site, uint64_t element, uin
 		i = find(at);
 		if (!live[i].at)
 			nr_live++;
-		live[i] = (struct object){ at, size, (uint32_t)site, (uint32_t)element,
-					   (uint32_t)alignment };
 		if (site < nr_sites) {
-			sites[site].objects++;
-			sites[site].bytes += size;
+			site = site_now((uint32_t)site);
+			site_of((uint32_t)site)->objects++;
+			site_of((uint32_t)site)->bytes += size;
 		}
+		live[i] = (struct object){ at,
+					   size,
+					   (uint32_t)site,
+					   (uint32_t)element,
+					   (uint32_t)alignment,
+					   PAGES_TENANT(pages_name(at)) };
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -175,7 +223,9 @@ void heap_free(uint64_t at)
 
 static json_t *object_json(const struct object *o, bool freed)
 {
-	return json_pack("[I, I, I, I, b, I]", (json_int_t)o->at, (json_int_t)o->size,
+	uint64_t at = PAGES_NAME(o->at, o->tenant);
+
+	return json_pack("[I, I, I, I, b, I]", (json_int_t)at, (json_int_t)o->size,
 			 (json_int_t)o->site, (json_int_t)o->element, (int)freed,
 			 (json_int_t)o->alignment);
 }
@@ -190,6 +240,19 @@ void heap_after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static void add_site(json_t *places, uint32_t number, const struct site *s)
+{
+	json_t *frames = s->n ? json_array() : NULL;
+
+	if (!frames)
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		json_array_append_new(frames, json_integer((json_int_t)s->frame[i]));
+	json_array_append_new(places, json_pack("{s:i, s:o, s:I, s:I}", "site", (int)number,
+						"frames", frames, "objects", (json_int_t)s->objects,
+						"bytes", (json_int_t)s->bytes));
+}
+
 void heap_json(json_t *into)
 {
 	json_t *objects = json_array(), *places = json_array();
@@ -200,19 +263,10 @@ void heap_json(json_t *into)
 	for (uint64_t i = 0; live && i <= mask; i++)
 		if (live[i].at && is_contended(&live[i], LINES_LIVE))
 			json_array_append_new(objects, object_json(&live[i], false));
-	for (uint32_t i = 0; i < nr_sites; i++) {
-		json_t *frames;
-
-		if (!sites[i].n)
-			continue;
-		frames = json_array();
-		for (uint32_t k = 0; k < sites[i].n; k++)
-			json_array_append_new(frames, json_integer((json_int_t)sites[i].frame[k]));
-		json_array_append_new(places,
-				      json_pack("{s:i, s:o, s:I, s:I}", "site", (int)i, "frames",
-						frames, "objects", (json_int_t)sites[i].objects,
-						"bytes", (json_int_t)sites[i].bytes));
-	}
+	for (uint32_t i = 0; i < nr_sites; i++)
+		add_site(places, i, &sites[i]);
+	for (uint32_t i = 0; i < nr_again; i++)
+		add_site(places, AGAIN + i, &again[i]);
 	json_object_set_new(into, "objects", objects);
 	json_object_set_new(into, "objects_dropped", json_integer((json_int_t)dropped));
 	json_object_set_new(into, "sites", places);

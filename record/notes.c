@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "maps.h"
+#include "pages.h"
 #include "user.h"
 
 #define REGIONS 16384u
@@ -68,7 +69,7 @@ void notes_thread(const struct user_thread *t)
 void notes_region(uint64_t at, uint64_t size, bool shared)
 {
 	pthread_mutex_lock(&lock);
-	region[nr_regions++ % REGIONS] = (struct region){ at, size, shared };
+	region[nr_regions++ % REGIONS] = (struct region){ pages_name(at), size, shared };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -86,7 +87,7 @@ void notes_stack(pid_t tid, uint64_t pointer)
 {
 	pthread_mutex_lock(&lock);
 	if (nr_stacks < STACKS)
-		stack[nr_stacks++] = (struct stack){ pointer, tid };
+		stack[nr_stacks++] = (struct stack){ pages_name(pointer), tid };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -103,7 +104,8 @@ static void note_gone(uint64_t low, uint64_t high, uint64_t offset, const char *
 	const struct region *r = arg;
 
 	if (nr_gone < FILES && low < r->at + r->size && r->at < high)
-		gone[nr_gone++] = (struct gone){ low, high, offset, strdup(path), nr_calls };
+		gone[nr_gone++] = (struct gone){ pages_name(low), pages_name(low) + high - low,
+						 offset, strdup(path), nr_calls };
 }
 
 void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path)
@@ -149,8 +151,9 @@ void notes_frames(const struct protocol_frame *caller, uint32_t n)
 {
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i + 1 < n; i++)
-		note_frame(&(struct frame){ caller[i].pc, caller[i].sp, caller[i].bp,
-					    caller[i + 1].sp });
+		note_frame(&(struct frame){ pages_name(caller[i].pc), pages_name(caller[i].sp),
+					    pages_name(caller[i].bp),
+					    pages_name(caller[i + 1].sp) });
 	pthread_mutex_unlock(&lock);
 }
 

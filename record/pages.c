@@ -12,6 +12,9 @@
  * The kernel says what is shared: the device, the inode and the offset of each shared mapping in
  * /proc/self/maps. Anonymous memory, memfd and System V segments have these too. The file is read
  * again after each system call that changes it.
+ *
+ * Where a file was and something else is now, memory and code are others' (tenants.c). They have
+ * pages of their own too: the tenant's number stands above that of the image or program.
  */
 #include "pages.h"
 
@@ -19,11 +22,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "access.h"
 #include "memory.h"
 #include "shared.h"
+#include "tenants.h"
 
 #define PAGE_SHIFT 12
 #define PAGE_MASK  ((1ull << PAGE_SHIFT) - 1)
@@ -36,8 +41,9 @@
 /* With more pages, only those with contended lines are named. */
 #define NAMED 65536u
 /* An entry: its kind, the image, program or object, the page. */
-#define KIND_SHIFT 60
-#define ID_SHIFT   36
+#define KIND_SHIFT   60
+#define ID_SHIFT     36
+#define TENANT_SHIFT 14 /* in the image or program */
 
 enum kind { PRIVATE = 1, SHARED, CODE };
 
@@ -54,6 +60,7 @@ static uint32_t nr_regions;
 static bool stale;
 static uint32_t image, program;
 static bool follows;
+static uint32_t tenants; /* changes; any */
 
 int pages_init(void)
 {
@@ -126,22 +133,36 @@ static const struct region *region_of(uint64_t address)
 	return NULL;
 }
 
+/* Under the lock. */
+static uint64_t private_page(uint64_t address, bool make)
+{
+	uint32_t tenant = tenants_at(address);
+
+	if (!image && !tenant)
+		return address & ~PAGE_MASK;
+	return number_of(PRIVATE, image | tenant << TENANT_SHIFT, address >> PAGE_SHIFT, make);
+}
+
 static uint64_t look_up(uint64_t address, bool make)
 {
 	const struct region *r;
 	uint64_t at;
 
 	pthread_mutex_lock(&lock);
-	r = region_of(address);
+	r = follows ? region_of(address) : NULL;
 	if (r)
 		at = number_of(SHARED, r->object, r->first + ((address - r->low) >> PAGE_SHIFT),
 			       make);
-	else if (!image)
-		at = address & ~PAGE_MASK;
 	else
-		at = number_of(PRIVATE, image, address >> PAGE_SHIFT, make);
+		at = private_page(address, make);
 	pthread_mutex_unlock(&lock);
 	return at;
+}
+
+/* Whether an address is its own number. */
+static bool is_plain(void)
+{
+	return !follows && !pages_tenants();
 }
 
 const struct pages_entry *pages_enter(struct pages_tlb *tlb, uint64_t address, uint32_t cpu)
@@ -154,7 +175,7 @@ const struct pages_entry *pages_enter(struct pages_tlb *tlb, uint64_t address, u
 		memset(tlb, 0, sizeof(*tlb));
 		tlb->generation = now;
 	}
-	if (follows)
+	if (!is_plain())
 		at = look_up(address, true);
 	if (!at) {
 		__atomic_fetch_add(&shared->lost, 1, __ATOMIC_RELAXED);
@@ -168,7 +189,7 @@ const struct pages_entry *pages_enter(struct pages_tlb *tlb, uint64_t address, u
 
 uint64_t pages_find(uint64_t address)
 {
-	uint64_t at = follows ? look_up(address, false) : address & ~PAGE_MASK;
+	uint64_t at = is_plain() ? address & ~PAGE_MASK : look_up(address, false);
 
 	return at ? at + (address & PAGE_MASK) : 0;
 }
@@ -176,11 +197,32 @@ uint64_t pages_find(uint64_t address)
 uint64_t pages_code(uint64_t pc)
 {
 	uint64_t at;
+	uint32_t id;
 
-	if (!follows || !program)
+	if (is_plain())
 		return pc;
-	at = number_of(CODE, program, pc >> PAGE_SHIFT, true);
+	pthread_mutex_lock(&lock);
+	id = (follows ? program : 0) | tenants_at(pc) << TENANT_SHIFT;
+	at = id ? number_of(CODE, id, pc >> PAGE_SHIFT, true) : 0;
+	pthread_mutex_unlock(&lock);
 	return at ? at + (pc & PAGE_MASK) : pc;
+}
+
+uint32_t pages_tenants(void)
+{
+	return __atomic_load_n(&tenants, __ATOMIC_RELAXED);
+}
+
+uint64_t pages_name(uint64_t address)
+{
+	uint32_t tenant;
+
+	if (!pages_tenants())
+		return address;
+	pthread_mutex_lock(&lock);
+	tenant = tenants_at(address);
+	pthread_mutex_unlock(&lock);
+	return PAGES_NAME(address, tenant);
 }
 
 /* ---- changes ---- */
@@ -208,6 +250,32 @@ void pages_changed(uint64_t at, uint64_t size, bool is_shared)
 	pthread_mutex_unlock(&lock);
 }
 
+void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset)
+{
+	struct tenants_who who = { .offset = offset };
+	struct stat st;
+
+	if (file >= 0) {
+		if (fstat(file, &st))
+			return;
+		who.device = st.st_dev;
+		who.inode = st.st_ino;
+	}
+	pthread_mutex_lock(&lock);
+	if (tenants_mapped(at, size, &who)) {
+		__atomic_fetch_add(&tenants, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&pages_generation, 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void pages_unmapped(uint64_t at, uint64_t size)
+{
+	pthread_mutex_lock(&lock);
+	tenants_unmapped(at, size);
+	pthread_mutex_unlock(&lock);
+}
+
 void pages_before_fork(void)
 {
 	pthread_mutex_lock(&lock);
@@ -227,11 +295,14 @@ void pages_regions(json_t *into)
 	pthread_mutex_lock(&lock);
 	if (follows && stale)
 		read_maps();
-	for (uint32_t i = 0; i < nr_regions; i++)
-		json_array_append_new(all, json_pack("[I, I, I, i]", (json_int_t)region[i].low,
-						     (json_int_t)region[i].high,
-						     (json_int_t)region[i].first,
-						     (int)region[i].object));
+	for (uint32_t i = 0; i < nr_regions; i++) {
+		const struct region *r = &region[i];
+		uint64_t low = PAGES_NAME(r->low, tenants_at(r->low));
+
+		json_array_append_new(all, json_pack("[I, I, I, i]", (json_int_t)low,
+						     (json_int_t)(low + r->high - r->low),
+						     (json_int_t)r->first, (int)r->object));
+	}
 	pthread_mutex_unlock(&lock);
 	json_object_set_new(into, "shared", all);
 }

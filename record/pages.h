@@ -17,6 +17,15 @@
 #define PAGES_TLB  64u
 #define PAGES_SIZE 4096u
 
+/*
+ * The name of an address: its tenant (tenants.h) above its bits. Names in the file at the end are
+ * such (cli/schedshard/c2c/naming/memory.py).
+ */
+#define PAGES_NAME_SHIFT       48
+#define PAGES_NAME(at, tenant) ((at) | (uint64_t)(tenant) << PAGES_NAME_SHIFT)
+#define PAGES_ADDRESS(name)    ((name) & ((1ull << PAGES_NAME_SHIFT) - 1))
+#define PAGES_TENANT(name)     ((uint32_t)((name) >> PAGES_NAME_SHIFT))
+
 /**
  * struct pages_entry - one of a thread's last pages
  * @page: its number in the process + 1
@@ -78,6 +87,21 @@ void pages_follow(uint32_t image, uint32_t program);
  * pages_changed - a mapping has changed; @shared: several processes share it.
  */
 void pages_changed(uint64_t at, uint64_t size, bool shared);
+
+/**
+ * pages_mapped, pages_unmapped - the process has mapped memory, or will unmap it. What comes where
+ * a file was is other memory (tenants.h). @file: -1: none
+ */
+void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset);
+void pages_unmapped(uint64_t at, uint64_t size);
+
+/**
+ * pages_tenants - how often an address has got another tenant.
+ */
+uint32_t pages_tenants(void);
+
+/** pages_name - the name of an address, now. */
+uint64_t pages_name(uint64_t address);
 
 /* Around a fork. */
 void pages_before_fork(void);

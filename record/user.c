@@ -96,9 +96,9 @@ static json_t *path_json(const char *path)
 static void add_map(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *maps)
 {
 	if (!is_own(low, high))
-		json_array_append_new(maps,
-				      json_pack("[I, I, I, o]", (json_int_t)low, (json_int_t)high,
-						(json_int_t)offset, path_json(path)));
+		json_array_append_new(maps, json_pack("[I, I, I, o]", (json_int_t)pages_name(low),
+						      (json_int_t)(pages_name(low) + high - low),
+						      (json_int_t)offset, path_json(path)));
 }
 
 /* The program's mapped files. */

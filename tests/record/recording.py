@@ -54,10 +54,12 @@ def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:
     return report
 
 
-def record_to(out: Path, program: Path, *words: str) -> tuple[str, Report]:
+def record_to(
+    out: Path, program: Path, *words: str, options: tuple[str, ...] = ()
+) -> tuple[str, Report]:
     """What a program prints that ends well, and the report of all of it."""
     before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
-    done = run("record", *before, "--", str(program), *words)
+    done = run("record", *before, *options, "--", str(program), *words)
     assert done.returncode == 0, done.stderr
     report: Report = json.loads(out.read_text(encoding="utf-8"))
     return done.stdout, report

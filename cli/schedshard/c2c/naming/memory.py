@@ -2,7 +2,8 @@
 """The meaning of numbers of bytes and of instructions: process, address, object.
 
 Addresses of the first program are their own numbers. Other memory and code has separate pages
-(record/pages.c); the recording lists their owners.
+(record/pages.c); the recording lists their owners. Where a file was and something else came, an
+address has a tenant above its bits, in all that the recording says.
 """
 
 import re
@@ -10,15 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schedshard.c2c.naming.modules import Module, Modules
+from schedshard.c2c.naming.modules import TENANT, Module, Modules
 from schedshard.c2c.naming.objects import Objects, Thing
 from schedshard.lines.symbols import Frame
 
 _PAGE = 4096
 _PRIVATE, _SHARED, _CODE = 1, 2, 3
 _ANONYMOUS = "/dev/zero"
+# A page's owner is its image or program, with the tenant above (record/pages.c).
+_TENANT = 1 << 14
 # Pages that are not their own numbers (record/pages.c); the first program may have others above.
 _TABLE = range(0x610000000000, 0x610000000000 + (_PAGE << 22))
+
+
+def _owner(of: int, page: int, byte: int) -> tuple[int, int]:
+    """The image or program of a page, and the address of its byte there."""
+    tenant, owner = divmod(of, _TENANT)
+    return owner, tenant * TENANT + page * _PAGE + byte % _PAGE
 
 
 @dataclass(frozen=True)
@@ -106,7 +115,7 @@ class Memory:
         page = self._pages.get(pc // _PAGE * _PAGE)
         if page is None or page[0] != _CODE:
             return 0, pc
-        return page[1], page[2] * _PAGE + pc % _PAGE
+        return _owner(page[1], page[2], pc)
 
     def modules(self, program: int) -> Modules:
         """The files of a program."""
@@ -160,7 +169,7 @@ class Memory:
             return [Where(self._witness(0), place, 0, False)] if known else []
         kind, of, number = page
         if kind == _PRIVATE:
-            return [Where(of, number * _PAGE + place % _PAGE, 0, False)]
+            return [Where(*_owner(of, number, place), 0, False)]
         return [
             Where(image, low + (number - first) * _PAGE + place % _PAGE, low, True)
             for image, told in sorted(self._told.items())

@@ -27,6 +27,8 @@ from schedshard.lines.symbols import Frame, resolve
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PAGE = 4096
+# An address is that of its tenant: of what is there, if something else was (record/tenants.h).
+TENANT = 1 << 48
 _OTHER = "llvm-addr2line"
 _NODE = {"node", "nodejs"}
 
@@ -196,19 +198,19 @@ class Modules:
                 self.modules.append(module)
         self.modules.sort(key=lambda module: module.low)
         # What was there last counts.
-        for (_, path), (low, offset) in reversed(self._gone(gone).items()):
-            module = _load(Path(path), low, offset)
+        for name, low, offset in dict.fromkeys(reversed(self._gone(gone))):
+            module = _load(Path(name), low, offset)
             if module is not None:
                 self.modules.append(module)
 
-    def _gone(self, gone: Iterable[Sequence[Any]]) -> dict[tuple[int, str], tuple[int, int]]:
-        """The first address, and what is there, of each file that a call unmapped."""
+    def _gone(self, gone: Iterable[Sequence[Any]]) -> list[tuple[str, int, int]]:
+        """Each file that a call unmapped, its first address, and what is there."""
         first: dict[tuple[int, str], tuple[int, int]] = {}
         for call, low, _, offset, path in gone:
             key = int(call), _file_name(path)
             if key not in first or int(low) < first[key][0]:
                 first[key] = (int(low), int(offset))
-        return first
+        return [(path, low, offset) for (_, path), (low, offset) in first.items()]
 
     def at(self, address: int) -> Module | None:
         """The file that an address belongs to."""
@@ -229,7 +231,7 @@ class Modules:
 
     def made(self, address: int) -> str | None:
         """The function that a runtime has compiled to this place."""
-        found = _around(self._made, address)
+        found = _around(self._made, address % TENANT)
         return found.name if found is not None else None
 
     def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
@@ -239,7 +241,7 @@ class Modules:
         for address in set(addresses):
             module = self.at(address)
             if module is None:
-                found[address] = (Frame(self.made(address) or f"{address:#x}", "?"),)
+                found[address] = (Frame(self.made(address) or f"{address % TENANT:#x}", "?"),)
             else:
                 by_module.setdefault(self.modules.index(module), set()).add(address)
         for index, wanted in by_module.items():

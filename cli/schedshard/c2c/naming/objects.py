@@ -15,7 +15,7 @@ from typing import Any
 from schedshard.c2c.naming.allocators import Line, Pointers, content, may_say
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
-from schedshard.c2c.naming.modules import Module, Modules
+from schedshard.c2c.naming.modules import TENANT, Module, Modules
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
 from schedshard.c2c.naming.variables import DebugInfo, Typed, die_language, type_name
 from schedshard.lines.symbols import Frame
@@ -190,7 +190,7 @@ class Objects:
             if use is None:
                 continue
             begin = address - use.offset
-            found = [each for each in self._covering(address) if not self._is_stack(each)]
+            found = self._small(address)
             # Where several objects were, one after the other, nobody knows whose access it is.
             for each in found if len({each.site for each in found}) == 1 else ():
                 # What reaches out of an object is the allocator's, beside it.
@@ -309,8 +309,7 @@ class Objects:
 
     def at(self, address: int) -> Thing | None:
         """The object that has this byte."""
-        covering = self._covering(address)
-        small = [each for each in covering if not self._is_stack(each)]
+        small = self._small(address)
         if small:
             return self._heap_thing(small)
         return (
@@ -320,8 +319,12 @@ class Objects:
             or self._mapped(address)
         )
 
-    def _is_stack(self, each: _Object) -> bool:
-        return self._holds_a_stack(each.at, each.size)
+    def _small(self, address: int) -> list[_Object]:
+        """Those that are no stack; the loader's and the libraries' own if there are no others."""
+        found = [
+            each for each in self._covering(address) if not self._holds_a_stack(each.at, each.size)
+        ]
+        return [each for each in found if not self._of_system(each.site)] or found
 
     def _holds_a_stack(self, at: int, size: int) -> bool:
         """Whether it is one thread's stack. A runtime's memory, Go's, has those of many."""
@@ -358,6 +361,15 @@ class Objects:
             alignment=max(chosen.alignment, _MALLOC),
         )  # fmt: skip
 
+    def _of_system(self, site: int) -> bool:
+        """Whether code of the system's libraries allocates there, for itself."""
+        for pc in self._sites.get(site, ()):
+            frames = self._frames.get(pc - 1, ())
+            if not all(_ALLOCATORS.match(frame.function) for frame in frames):
+                module = self._modules.at(pc - 1)
+                return module is not None and module.of_system
+        return False
+
     def site_frames(self, site: int) -> tuple[Frame, ...]:
         """The program's own functions that led to an allocation, the innermost first."""
         frames = self._all_frames(site)
@@ -392,7 +404,7 @@ class Objects:
     def _function(self, frame: Caller) -> str:
         if frame.pc not in self._functions:
             found = self._modules.frames([frame.pc - 1]).get(frame.pc - 1, ())
-            self._functions[frame.pc] = found[-1].function if found else f"{frame.pc:#x}"
+            self._functions[frame.pc] = found[-1].function if found else f"{frame.pc % TENANT:#x}"
         return self._functions[frame.pc]
 
     def _stack(self, address: int) -> Thing | None:
@@ -446,7 +458,7 @@ class Objects:
                     )
                 kind = "shared memory" if shared else "mapped memory"
                 return self._used_at(kind, address) or Thing(
-                    f"{kind} at {at:#x}", "mapped", at, size
+                    f"{kind} at {at % TENANT:#x}", "mapped", at, size
                 )
         at, size = self._break
         if at <= address < at + size:

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Parts of memory that files have, or had, and what came after them. They do not overlap. A part
+ * stays when it is unmapped, so that the next one there is known to be another one.
+ *
+ * The loader maps a whole library first, and then parts of it over that: who maps a file's parts
+ * over it is that file. Memory without a file is a new tenant where a file was, and not over one
+ * that is still there, whose data it extends. A file that returns to its place is its old tenant.
+ *
+ * A program may map files for ever. Where there are too many parts or tenants, the next ones are
+ * the last one's.
+ */
+#include "tenants.h"
+
+#include <stddef.h>
+
+#define PARTS	 1024u
+#define PAGE	 4096u
+#define NAMELESS 64u /* tenants without a file: memory of any size, mapped for as long as it runs */
+
+struct part {
+	uint64_t low, high;
+	uint64_t device, inode, begin; /* where the file's first byte would be */
+	uint32_t tenant;
+	bool gone;
+};
+
+static struct part part[PARTS];
+static uint32_t nr_parts;
+/* Files with a place of their own, whatever lies there now. */
+static struct part known[PARTS];
+static uint32_t nr_known;
+static uint32_t last, nr_nameless;
+static uint64_t lowest = UINT64_MAX, highest; /* of parts that are not the first tenant's */
+
+/* Where a mapping ends: the kernel maps whole pages. */
+static uint64_t end_of(uint64_t at, uint64_t size)
+{
+	return (at + size + PAGE - 1) / PAGE * PAGE;
+}
+
+static bool meets(const struct part *p, uint64_t low, uint64_t high)
+{
+	return p->low < high && low < p->high;
+}
+
+static void add(uint64_t low, uint64_t high, const struct part *like)
+{
+	if (low >= high || nr_parts == PARTS)
+		return;
+	part[nr_parts] = *like;
+	part[nr_parts].low = low;
+	part[nr_parts++].high = high;
+}
+
+/* What is left of each part outside of a range; inside of it, if it @stays, it is gone. */
+static void cut(uint64_t low, uint64_t high, bool stays)
+{
+	uint32_t n = nr_parts;
+
+	for (uint32_t i = 0; i < n;) {
+		struct part p = part[i];
+
+		if (!meets(&p, low, high)) {
+			i++;
+			continue;
+		}
+		part[i] = part[--n];
+		part[n] = part[--nr_parts];
+		add(p.low, low < p.low ? p.low : low, &p);
+		add(high > p.high ? p.high : high, p.high, &p);
+		if (!stays)
+			continue;
+		p.gone = true;
+		add(p.low > low ? p.low : low, p.high < high ? p.high : high, &p);
+	}
+}
+
+static bool is_file(const struct part *p, const struct part *file)
+{
+	return p->device == file->device && p->inode == file->inode &&
+	       (!p->gone || p->begin == file->begin);
+}
+
+/* The part that has a range as a file's, or as memory that follows one. */
+static const struct part *owner(const struct part *new)
+{
+	for (uint32_t i = 0; i < nr_parts; i++)
+		if (part[i].low <= new->low &&new->high <= part[i].high)
+			return is_file(&part[i], new) ? &part[i] : NULL;
+	return NULL;
+}
+
+static const struct part *remembered(const struct part *new)
+{
+	for (uint32_t i = 0; i < nr_known; i++)
+		if (known[i].begin == new->begin && is_file(&known[i], new))
+			return &known[i];
+	return NULL;
+}
+
+/* The parts that are there, in a range: any; one that is still mapped; the tenant of one. */
+struct found {
+	bool any, live;
+	uint32_t tenant;
+};
+
+static struct found look(uint64_t low, uint64_t high)
+{
+	struct found f = { 0 };
+
+	for (uint32_t i = 0; i < nr_parts; i++) {
+		if (!meets(&part[i], low, high))
+			continue;
+		f.any = true;
+		f.live |= !part[i].gone;
+		f.tenant = part[i].tenant;
+	}
+	return f;
+}
+
+/* A tenant that nobody was; if there are too many, the one before. */
+static uint32_t new_tenant(bool is_nameless, uint32_t before)
+{
+	if (last == TENANTS || (is_nameless && nr_nameless == NAMELESS))
+		return before;
+	nr_nameless += is_nameless;
+	return ++last;
+}
+
+bool tenants_mapped(uint64_t at, uint64_t size, const struct tenants_who *who)
+{
+	struct part new = { .low = at, .high = end_of(at, size) };
+	struct found there = look(new.low, new.high);
+	const struct part *old, *before;
+
+	if (!who->inode && (!there.any || there.live))
+		return false;
+	new.device = who->device;
+	new.inode = who->inode;
+	new.begin = who->inode ? at - who->offset : 0;
+	old = owner(&new);
+	before = old || !who->inode ? NULL : remembered(&new);
+	if (old) {
+		new.begin = old->begin;
+		new.tenant = old->tenant;
+	} else if (before) {
+		new.tenant = before->tenant;
+	} else {
+		if (there.any)
+			new.tenant = new_tenant(!who->inode, there.tenant);
+		if (who->inode && nr_known < PARTS)
+			known[nr_known++] = new;
+	}
+	cut(new.low, new.high, false);
+	add(new.low, new.high, &new);
+	if (new.tenant) {
+		lowest = new.low < lowest ? new.low : lowest;
+		highest = new.high > highest ? new.high : highest;
+	}
+	return there.any && !old;
+}
+
+void tenants_unmapped(uint64_t at, uint64_t size)
+{
+	cut(at, end_of(at, size), true);
+}
+
+uint32_t tenants_at(uint64_t address)
+{
+	if (address < lowest || address >= highest)
+		return 0;
+	for (uint32_t i = 0; i < nr_parts; i++)
+		if (part[i].low <= address && address < part[i].high)
+			return part[i].tenant;
+	return 0;
+}
