@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The C library knows the program's name, so that both programs have the same function. */
 #include "complain.h"
 
 #include <err.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* How schedshard-live and schedshard-measure refuse: one line on stderr, begun by their names. */
+/* How schedshard-live refuses: one line on stderr, begun by its name. */
 #ifndef BENCH_COMPLAIN_H
 #define BENCH_COMPLAIN_H
 

@@ -2,12 +2,11 @@
 /* argp parses; this file checks what argp cannot know. */
 #include "live_options.h"
 
-#include <argp.h>
-#include <errno.h>
+#include <err.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "complain.h"
+#include "command_line.h"
 #include "live.h"
 #include "ping_pong.h"
 #include "primitive.h"
@@ -48,28 +47,12 @@ static const struct argp_option option[] = {
 	{ 0 },
 };
 
-/* A macro: the compiler knows that it does not return. */
-#define fail(...) exit(complain(2, __VA_ARGS__))
-
-static u32 number(const char *text, const char *what, u32 least, u32 most)
-{
-	char *end;
-	unsigned long v;
-
-	errno = 0;
-	v = strtoul(text, &end, 10);
-	if (errno || *end || strspn(text, "0123456789") != strlen(text) || !*text || v < least ||
-	    v > most)
-		fail("%s is '%.40s': give a whole number from %u to %u", what, text, least, most);
-	return (u32)v;
-}
-
 void live_list_add(struct live_list *list, u32 value)
 {
 	u32 *grown = realloc(list->value, (list->nr + 1) * sizeof(*grown));
 
 	if (!grown)
-		exit(complain(1, "out of memory"));
+		errx(1, "out of memory");
 	list->value = grown;
 	list->value[list->nr++] = value;
 }
@@ -79,7 +62,7 @@ static void add_numbers(struct live_list *list, char *text, const char *what, u3
 	char *rest = text, *part;
 
 	while ((part = strsep(&rest, ",")))
-		live_list_add(list, number(part, what, least, most));
+		live_list_add(list, (u32)whole_number(what, part, least, most));
 }
 
 static void add_pairs(struct live_list *list, char *text)
@@ -91,12 +74,13 @@ static void add_pairs(struct live_list *list, char *text)
 		u32 a, b;
 
 		if (!second)
-			fail("--pairs names '%.40s': give two CPUs as A:B", part);
+			errx(2, "--pairs names '%.40s': give two CPUs as A:B", part);
 		*second++ = '\0';
-		a = number(part, "a CPU of --pairs", 0, SHARD_MAX_CPUS - 1);
-		b = number(second, "a CPU of --pairs", 0, SHARD_MAX_CPUS - 1);
+		a = (u32)whole_number("a CPU of --pairs", part, 0, SHARD_MAX_CPUS - 1);
+		b = (u32)whole_number("a CPU of --pairs", second, 0, SHARD_MAX_CPUS - 1);
 		if (a == b)
-			fail("--pairs names CPU %u twice in one pair: give two different ones", a);
+			errx(2, "--pairs names CPU %u twice in one pair: give two different ones",
+			     a);
 		live_list_add(list, a);
 		live_list_add(list, b);
 	}
@@ -120,23 +104,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->ops = arg;
 		return 0;
 	case KEY_HOLD:
-		o->hold = number(arg, "--hold", 0, MAX_HOLD_NS);
+		o->hold = (u32)whole_number("--hold", arg, 0, MAX_HOLD_NS);
 		return 0;
 	case KEY_WORK:
-		o->work = number(arg, "--work", 0, MAX_HOLD_NS);
+		o->work = (u32)whole_number("--work", arg, 0, MAX_HOLD_NS);
 		return 0;
 	case KEY_LINES:
-		o->lines = number(arg, "--lines", 1, LIVE_MAX_LINES);
+		o->lines = (u32)whole_number("--lines", arg, 1, LIVE_MAX_LINES);
 		return 0;
 	case KEY_HOME:
-		o->home = number(arg, "--home", 0, SHARD_MAX_CPUS - 1);
+		o->home = (u32)whole_number("--home", arg, 0, SHARD_MAX_CPUS - 1);
 		o->has_home = true;
 		return 0;
 	case KEY_REPEATS:
-		o->repeats = number(arg, "--repeats", 1, MAX_REPEATS);
+		o->repeats = (u32)whole_number("--repeats", arg, 1, MAX_REPEATS);
 		return 0;
 	case KEY_LIMIT:
-		o->limit = number(arg, "--limit", 1, MAX_LIMIT);
+		o->limit = (u32)whole_number("--limit", arg, 1, MAX_LIMIT);
 		return 0;
 	case KEY_PROGRESS:
 		o->progress = true;
@@ -146,7 +130,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->what)
-			fail("'%.40s' is one argument too many", arg);
+			errx(2, "'%.40s' is one argument too many", arg);
 		o->what = arg;
 		return 0;
 	default:
@@ -182,43 +166,42 @@ static void check_ops(const struct live_options *o)
 
 	while (rest && (name = strsep(&rest, ",")))
 		if (!known(o, name))
-			fail("there is no operation '%.40s' of %s: --list names them", name,
+			errx(2, "there is no operation '%.40s' of %s: --list names them", name,
 			     o->what);
 	free(copy);
 	for (const struct primitive *const *p = primitives; !o->ping_pong && *p; p++)
 		if (o->hold && !(*p)->holds && o->ops && live_chosen(o->ops, (*p)->name))
-			fail("%s has no hold time: leave --hold out", (*p)->name);
+			errx(2, "%s has no hold time: leave --hold out", (*p)->name);
 }
 
 static void check(struct live_options *o)
 {
 	if (!o->what || (strcmp(o->what, "primitives") && strcmp(o->what, "ping-pong")))
-		fail("give 'primitives' or 'ping-pong' (see --help)");
+		errx(2, "give 'primitives' or 'ping-pong' (see --help)");
 	o->ping_pong = !strcmp(o->what, "ping-pong");
 	if (o->ping_pong &&
 	    (!o->pairs.nr || o->cpus.nr || o->threads.nr || o->hold || o->work || o->lines != 1))
-		fail("ping-pong takes --pairs, and no --cpus, --threads, --hold, --work or "
-		     "--lines");
+		errx(2, "ping-pong takes --pairs, and no --cpus, --threads, --hold, --work or "
+			"--lines");
 	if (!o->ping_pong && (!o->cpus.nr || o->pairs.nr || o->has_home))
-		fail("primitives takes --cpus, and no --pairs or --home");
+		errx(2, "primitives takes --cpus, and no --pairs or --home");
 	if (!o->threads.nr)
 		live_list_add(&o->threads, 1);
 	for (u32 i = 0; i < o->threads.nr; i++)
 		if (!o->ping_pong && o->threads.value[i] > o->cpus.nr)
-			fail("--threads is %u, but --cpus names %u CPUs: one thread a CPU",
+			errx(2, "--threads is %u, but --cpus names %u CPUs: one thread a CPU",
 			     o->threads.value[i], o->cpus.nr);
 	for (u32 i = 0; i < o->cpus.nr; i++)
 		for (u32 k = 0; k < i; k++)
 			if (o->cpus.value[i] == o->cpus.value[k])
-				fail("--cpus names CPU %u twice", o->cpus.value[i]);
+				errx(2, "--cpus names CPU %u twice", o->cpus.value[i]);
 	check_ops(o);
 }
 
 void live_options_parse(struct live_options *o, int argc, char **argv)
 {
 	*o = (struct live_options){ .lines = 1, .repeats = 15, .limit = 50 };
-	if (argp_parse(&argp, argc, argv, 0, NULL, o))
-		exit(2);
+	command_line(&argp, argc, argv, o);
 	if (!o->list)
 		check(o);
 }

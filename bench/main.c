@@ -7,25 +7,24 @@
  */
 #include "bench.h"
 
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] =
-	"usage: schedshard-bench [--short] [--instructions | --machine FILE]\n"
-	"\n"
-	"Measures sets, byte maps and counters on this host's CPUs and prints JSON: nanoseconds "
-	"an\n"
-	"operation, the ratio to the reference of the same group (median, 10th and 90th percentile "
-	"of\n"
-	"interleaved rounds), and instructions an operation, counted by valgrind.\n"
-	"\n"
-	"  --short          fewer and shorter rounds: a few seconds in all\n"
-	"  --machine FILE   with the CPUs of a machine file: make and free, set and clear, walk; "
-	"no\n"
-	"                   instructions\n"
-	"  --instructions   only count instructions (nothing is timed); an error without "
-	"valgrind\n";
+#include "command_line.h"
+
+enum { SHORT = 256, MACHINE, INSTRUCTIONS };
+
+static const struct argp_option option[] = {
+	{ "short", SHORT, NULL, 0, "fewer and shorter rounds: a few seconds in all", 0 },
+	{ "machine", MACHINE, "FILE", 0,
+	  "with the CPUs of a machine file: make and free, set and clear, walk; no instructions",
+	  0 },
+	{ "instructions", INSTRUCTIONS, NULL, 0,
+	  "only count instructions (nothing is timed); an error without valgrind", 0 },
+	{ 0 },
+};
 
 struct options {
 	bool only_count;
@@ -92,6 +91,40 @@ static int bench(const struct options *options)
 	return err ? 1 : 0;
 }
 
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case SHORT:
+		o->effort = (struct bench_effort){ .rounds = 31, .turn_ns = 100e3 };
+		return 0;
+	case MACHINE:
+		o->machine = arg;
+		return 0;
+	case INSTRUCTIONS:
+		o->only_count = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		errx(2, "'%.40s' is not an option (see --help)", arg);
+	case ARGP_KEY_END:
+		if (o->machine && o->only_count)
+			errx(2, "give --machine or --instructions, not both");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = option,
+	.parser = parse,
+	.doc = "Measure sets, byte maps and counters on this host's CPUs and print JSON: "
+	       "nanoseconds per operation, the ratio to the reference of the same group (median, "
+	       "10th and 90th percentile of interleaved rounds), and instructions per operation, "
+	       "counted by valgrind.",
+};
+
 int main(int argc, char **argv)
 {
 	struct options options = { .effort = { .rounds = 101, .turn_ns = 400e3 } };
@@ -103,30 +136,7 @@ int main(int argc, char **argv)
 		bench_plans_put();
 		return result;
 	}
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--short")) {
-			options.effort = (struct bench_effort){ .rounds = 31, .turn_ns = 100e3 };
-		} else if (!strcmp(argv[i], "--instructions")) {
-			options.only_count = true;
-		} else if (!strcmp(argv[i], "--machine")) {
-			options.machine = argv[++i];
-			if (!options.machine) {
-				fputs("schedshard-bench: --machine needs a file\n", stderr);
-				return 2;
-			}
-		} else if (!strcmp(argv[i], "--help")) {
-			fputs(usage, stdout);
-			return 0;
-		} else {
-			fprintf(stderr, "schedshard-bench: unknown option '%s' (see --help)\n",
-				argv[i]);
-			return 2;
-		}
-	}
-	if (options.machine && options.only_count) {
-		fputs("schedshard-bench: give --machine or --instructions, not both\n", stderr);
-		return 2;
-	}
+	command_line(&argp, argc, argv, &options);
 	result = options.machine ? bench_plans_of_machine(options.machine) : 0;
 	result = result ? result : bench(&options);
 	bench_plans_put();

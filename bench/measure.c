@@ -6,12 +6,12 @@
  * The program writes it at the end, in one piece: after an error there is none. Errors are one line
  * on stderr and exit status 2 (wrong request) or 1.
  */
+#include <err.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "complain.h"
+#include "command_line.h"
 #include "cpulist.h"
 #include "measure.h"
 
@@ -55,51 +55,53 @@ static void step(void)
 	fflush(stderr);
 }
 
-static int add_job(struct jobs *jobs, u32 a, u32 b, u32 home)
+static void add_job(struct jobs *jobs, u32 a, u32 b, u32 home)
 {
 	if (jobs->nr == jobs->room) {
 		u32 room = jobs->room ? jobs->room * 2 : 256;
 		struct job *job = realloc(jobs->job, room * sizeof(*job));
 
 		if (!job)
-			return ENOMEM;
+			errx(1, "out of memory");
 		jobs->job = job;
 		jobs->room = room;
 	}
 	jobs->job[jobs->nr++] = (struct job){ .a = a, .b = b, .home = home };
-	return 0;
 }
 
-static const char usage[] =
-	"usage: schedshard-measure --cpus LIST [--pairs A:B,...] [--samples N] [--home A:B@H]...\n"
-	"                          [--limit SECONDS] [--progress]\n"
-	"  --cpus LIST      measure between all of these CPUs, operations on the first one\n"
-	"  --pairs A:B,...  measure these pairs only, in this order\n"
-	"  --limit SECONDS  operations get a third of it; then pairs, as many as there is time "
-	"for\n"
-	"  --samples N      runs of each measurement, of which the lower quartile counts (default "
-	"50)\n"
-	"  --home A:B@H     measure A and B once more, with the line's home on the node of CPU H\n"
-	"  --progress       lines 'progress DONE TOTAL' on stderr\n";
+enum { CPUS = 256, PAIRS, LIMIT, SAMPLES, HOME, PROGRESS };
 
-static int parse_home(const char *text, struct jobs *jobs)
+static const struct argp_option option[] = {
+	{ "cpus", CPUS, "LIST", 0, "measure between all of these CPUs, operations on the first one",
+	  0 },
+	{ "pairs", PAIRS, "A:B,...", 0, "measure these pairs only, in this order", 0 },
+	{ "limit", LIMIT, "SECONDS", 0,
+	  "operations get a third of it; then pairs, as many as there is time for", 0 },
+	{ "samples", SAMPLES, "N", 0,
+	  "runs of each measurement, of which the lower quartile counts (default: 50)", 0 },
+	{ "home", HOME, "A:B@H", 0,
+	  "measure A and B once more, with the line's home on the node of CPU H", 0 },
+	{ "progress", PROGRESS, NULL, 0, "lines 'progress DONE TOTAL' on stderr", 0 },
+	{ 0 },
+};
+
+static void add_home(const char *text, struct jobs *jobs)
 {
 	unsigned int a, b, home;
 	int end = 0;
 
 	if (strspn(text, "0123456789:@") != strlen(text) ||
 	    sscanf(text, "%6u:%6u@%6u%n", &a, &b, &home, &end) != 3 || text[end])
-		return complain(2, "--home %.40s: CPU numbers as A:B@H are needed", text);
+		errx(2, "--home %.40s: CPU numbers as A:B@H are needed", text);
 	if (a == b)
-		return complain(2, "--home %.40s: two different CPUs are needed", text);
+		errx(2, "--home %.40s: two different CPUs are needed", text);
 	if (a >= SHARD_LIB_MAX_CPUS || b >= SHARD_LIB_MAX_CPUS || home >= SHARD_LIB_MAX_CPUS)
-		return complain(2, "--home %.40s: CPU numbers end at %d", text,
-				SHARD_LIB_MAX_CPUS - 1);
-	return add_job(jobs, a, b, home) ? complain(1, "out of memory") : 0;
+		errx(2, "--home %.40s: CPU numbers end at %d", text, SHARD_LIB_MAX_CPUS - 1);
+	add_job(jobs, a, b, home);
 }
 
 /* Pairs of two different CPUs, separated by commas. */
-static int parse_pairs(const char *text, struct jobs *jobs)
+static void add_pairs(const char *text, struct jobs *jobs)
 {
 	while (*text) {
 		unsigned int a, b;
@@ -108,16 +110,15 @@ static int parse_pairs(const char *text, struct jobs *jobs)
 		if (strspn(text, "0123456789:") < 3 ||
 		    sscanf(text, "%6u:%6u%n", &a, &b, &end) != 2 ||
 		    (text[end] && (text[end] != ',' || !text[end + 1])))
-			return complain(2, "--pairs: \"%.40s\": CPU numbers as A:B,A:B are needed",
-					text);
+			errx(2, "--pairs: \"%.40s\": CPU numbers as A:B,A:B are needed", text);
 		if (a == b || a >= SHARD_LIB_MAX_CPUS || b >= SHARD_LIB_MAX_CPUS)
-			return complain(2, "--pairs: %u:%u: two different CPUs below %d are needed",
-					a, b, SHARD_LIB_MAX_CPUS);
-		if (add_job(jobs, a, b, a))
-			return complain(1, "out of memory");
+			errx(2, "--pairs: %u:%u: two different CPUs below %d are needed", a, b,
+			     SHARD_LIB_MAX_CPUS);
+		add_job(jobs, a, b, a);
 		text += end + (text[end] == ',');
 	}
-	return jobs->nr ? 0 : complain(2, "--pairs: it is empty, it must name at least one pair");
+	if (!jobs->nr)
+		errx(2, "--pairs is empty: name at least one pair");
 }
 
 static void print_jobs(const char *name, const struct job *job, u32 nr, bool home)
@@ -132,8 +133,8 @@ static void print_jobs(const char *name, const struct job *job, u32 nr, bool hom
 	putchar(']');
 }
 
-static int print_all(const struct jobs *pairs, const struct jobs *homes,
-		     const struct measure_ops *ops, u32 cpu, u32 samples, u32 left_out)
+static void print_all(const struct jobs *pairs, const struct jobs *homes,
+		      const struct measure_ops *ops, u32 cpu, u32 samples, u32 left_out)
 {
 	printf("{\"cpu\":%u,\"samples\":%u,\"left_out\":%u,\"ops_ns\":{\"cycle\":%.5f,\"load_hit\":"
 	       "%.4f,"
@@ -145,8 +146,7 @@ static int print_all(const struct jobs *pairs, const struct jobs *homes,
 	print_jobs("homes", homes->job, homes->nr, true);
 	puts("}");
 	if (fflush(stdout) || ferror(stdout))
-		return complain(1, "cannot write to stdout: %s", strerror(errno));
-	return 0;
+		err(1, "cannot write to stdout");
 }
 
 /* EINVAL: the CPU on which to place the thread does not exist. */
@@ -156,7 +156,7 @@ static const char *reason(int error)
 }
 
 /* Measures one after the other; when the time is up it drops the rest. */
-static int run_jobs(struct jobs *jobs, u32 samples, double deadline)
+static void run_jobs(struct jobs *jobs, u32 samples, double deadline)
 {
 	for (u32 i = 0; i < jobs->nr; i++) {
 		struct job *job = &jobs->job[i];
@@ -168,14 +168,13 @@ static int run_jobs(struct jobs *jobs, u32 samples, double deadline)
 		}
 		ret = measure_pair(job->a, job->b, job->home, samples, deadline, &job->ns);
 		if (ret)
-			return complain(ret == EINVAL ? 2 : 1, "CPUs %u, %u (home %u): %s", job->a,
-					job->b, job->home, reason(ret));
+			errx(ret == EINVAL ? 2 : 1, "CPUs %u, %u (home %u): %s", job->a, job->b,
+			     job->home, reason(ret));
 		step();
 	}
-	return 0;
 }
 
-static int all_pairs(const struct cpulist *cpus, struct jobs *pairs)
+static void all_pairs(const struct cpulist *cpus, struct jobs *pairs)
 {
 	u32 a, b;
 
@@ -183,15 +182,13 @@ static int all_pairs(const struct cpulist *cpus, struct jobs *pairs)
 	{
 		for (b = shard_cpulist_next(cpus, a + 1); b < SHARD_LIB_MAX_CPUS;
 		     b = shard_cpulist_next(cpus, b + 1)) {
-			if (add_job(pairs, a, b, a))
-				return complain(1, "out of memory");
+			add_job(pairs, a, b, a);
 		}
 	}
-	return 0;
 }
 
 /* Operations first, then pairs with a far home, which are few, then the others. */
-static int measure(u32 cpu, struct request *request)
+static void measure(u32 cpu, struct request *request)
 {
 	struct jobs *pairs = &request->pairs, *homes = &request->homes;
 	double limit = (double)request->limit * 1e9;
@@ -203,92 +200,64 @@ static int measure(u32 cpu, struct request *request)
 	progress.total = asked + MEASURE_OPS;
 	ret = measure_ops(cpu, samples, limit / 3, &ops, step);
 	if (ret)
-		return complain(ret == EINVAL ? 2 : 1, "CPU %u: %s", cpu, reason(ret));
-	ret = run_jobs(homes, samples, deadline);
-	if (!ret)
-		ret = run_jobs(pairs, samples, deadline);
-	if (!ret)
-		ret = print_all(pairs, homes, &ops, cpu, samples, asked - pairs->nr - homes->nr);
-	return ret;
+		errx(ret == EINVAL ? 2 : 1, "CPU %u: %s", cpu, reason(ret));
+	run_jobs(homes, samples, deadline);
+	run_jobs(pairs, samples, deadline);
+	print_all(pairs, homes, &ops, cpu, samples, asked - pairs->nr - homes->nr);
 }
 
-static int parse_number(const char *option, const char *text, const char *what, long most,
-			long *number)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	char *end;
-	long parsed = strtol(text, &end, 10);
+	struct request *request = state->input;
+	const char *why;
 
-	if (*end || end == text || parsed < 1 || parsed > most)
-		return complain(2, "%s %.40s: give %s from 1 to %ld", option, text, what, most);
-	*number = parsed;
-	return 0;
-}
-
-static int parse_cpus(const char *text, struct cpulist *cpus)
-{
-	const char *why = shard_cpulist_parse(cpus, text, strlen(text));
-
-	return why ? complain(2, "--cpus: \"%.60s\" %s", text, why) : 0;
-}
-
-static int parse(int argc, char **argv, struct request *request)
-{
-	static const struct option options[] = {
-		{ "cpus", required_argument, NULL, 'c' },
-		{ "samples", required_argument, NULL, 's' },
-		{ "home", required_argument, NULL, 'h' },
-		{ "pairs", required_argument, NULL, 'a' },
-		{ "limit", required_argument, NULL, 'l' },
-		{ "progress", no_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, '?' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option, ret = 0;
-
-	while (!ret && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'c':
-			ret = parse_cpus(optarg, &request->cpus);
-			break;
-		case 's':
-			ret = parse_number("--samples", optarg, "a number", MAX_SAMPLES,
-					   &request->samples);
-			break;
-		case 'h':
-			ret = parse_home(optarg, &request->homes);
-			break;
-		case 'a':
-			ret = parse_pairs(optarg, &request->pairs);
-			break;
-		case 'l':
-			ret = parse_number("--limit", optarg, "seconds", MAX_LIMIT,
-					   &request->limit);
-			break;
-		case 'p':
-			progress.shown = true;
-			break;
-		default:
-			fputs(usage, stderr);
-			ret = 2;
-		}
+	switch (key) {
+	case CPUS:
+		why = shard_cpulist_parse(&request->cpus, arg, strlen(arg));
+		if (why)
+			errx(2, "--cpus: \"%.60s\" %s", arg, why);
+		return 0;
+	case SAMPLES:
+		request->samples = (long)whole_number("--samples", arg, 1, MAX_SAMPLES);
+		return 0;
+	case HOME:
+		add_home(arg, &request->homes);
+		return 0;
+	case PAIRS:
+		add_pairs(arg, &request->pairs);
+		return 0;
+	case LIMIT:
+		request->limit = (long)whole_number("--limit", arg, 1, MAX_LIMIT);
+		return 0;
+	case PROGRESS:
+		progress.shown = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		errx(2, "'%.40s' is not an option (see --help)", arg);
+	case ARGP_KEY_END:
+		if (!shard_cpulist_weight(&request->cpus))
+			errx(2, "give the CPUs to measure: --cpus LIST");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	if (!ret && (optind < argc || !shard_cpulist_weight(&request->cpus))) {
-		ret = complain(2, "--cpus LIST is needed, nothing else without --");
-		fputs(usage, stderr);
-	}
-	return ret;
 }
+
+static const struct argp argp = {
+	.options = option,
+	.parser = parse,
+	.doc = "Measure latencies between CPUs and operation costs of this host; print JSON.",
+};
 
 int main(int argc, char **argv)
 {
 	struct request request = { .samples = 50 };
-	int ret = parse(argc, argv, &request);
 
-	if (!ret && !request.pairs.nr)
-		ret = all_pairs(&request.cpus, &request.pairs);
-	if (!ret)
-		ret = measure(shard_cpulist_next(&request.cpus, 0), &request);
+	command_line(&argp, argc, argv, &request);
+	if (!request.pairs.nr)
+		all_pairs(&request.cpus, &request.pairs);
+	measure(shard_cpulist_next(&request.cpus, 0), &request);
 	free(request.homes.job);
 	free(request.pairs.job);
-	return ret;
+	return 0;
 }

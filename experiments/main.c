@@ -3,6 +3,7 @@
  * schedshard-sim: one process runs one variant of one experiment on one machine once. A sweep is
  * many processes. Two runs share nothing, so that each repeats alone.
  */
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,14 @@ static void print(json_t *json)
 {
 	if (!json || json_dumpf(json, stdout, JSON_INDENT(1)) || putchar('\n') == EOF ||
 	    fflush(stdout))
-		fail("cannot write the result to standard output");
+		errx(2, "cannot write the result to standard output");
 	json_decref(json);
 }
 
 static void check_cpu(const struct machine *machine, uint32_t cpu, const char *option)
 {
 	if (!pairs_has_cpu(machine, cpu))
-		fail("%s names CPU %u: machine %s has %u CPUs, and none of that number", option,
+		errx(2, "%s names CPU %u: machine %s has %u CPUs, and none of that number", option,
 		     cpu, machine->name, machine->nr_cpus);
 }
 
@@ -53,7 +54,8 @@ static uint32_t *chosen_cpus(const struct options *o, const struct machine *mach
 
 	*n = o->cpus ? o->cpus : machine->nr_cpus;
 	if (*n > machine->nr_cpus)
-		fail("--cpus is %u: machine %s has %u CPUs", *n, machine->name, machine->nr_cpus);
+		errx(2, "--cpus is %u: machine %s has %u CPUs", *n, machine->name,
+		     machine->nr_cpus);
 	if (!o->on || !cpus)
 		return cpus;
 	for (*n = 0; *n < o->nr_on; ++*n) {
@@ -79,14 +81,15 @@ static void run(const struct options *o, const struct machine *machine)
 
 	memcpy(r.param, o->param, sizeof(r.param));
 	if (!cpus || model_build(&model, machine, cpus, n))
-		fail("machine %s does not fit the simulator: out of memory or more than %d threads "
+		errx(2,
+		     "machine %s does not fit the simulator: out of memory or more than %d threads "
 		     "a core",
 		     machine->name, MODEL_MAX_THREADS);
 	if (sim_init(&model, o->seed))
-		fail("out of memory for %u simulated CPUs", n);
+		errx(2, "out of memory for %u simulated CPUs", n);
 	started = seconds();
 	if (o->experiment->execute(&r))
-		fail("%s %s: %s", o->experiment->name, o->variant, r.failure);
+		errx(2, "%s %s: %s", o->experiment->name, o->variant, r.failure);
 	print(result_json(&r, o->seed,
 			  o->is_pair ? "pair"
 			  : o->on    ? "given"
@@ -109,7 +112,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (machine_load(&machine, o.machine, &err))
-		fail("%s", err.text);
+		errx(2, "%s", err.text);
 	if (o.pairs)
 		print(pairs(&o, machine));
 	else

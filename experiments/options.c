@@ -2,14 +2,12 @@
 /* argp parses; this file checks what argp cannot know. */
 #include "options.h"
 
-#include <argp.h>
-#include <errno.h>
+#include <err.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "shard_plan.h"
 
 #define MAX_CPU (1u << 20)
@@ -45,37 +43,12 @@ static const struct argp_option option[] = {
 	{ 0 },
 };
 
-void fail(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	fputs("schedshard-sim: ", stderr);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(2);
-}
-
-static uint64_t whole_number(const char *text, const char *what, uint64_t max)
-{
-	char *end;
-	unsigned long long v;
-
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (errno || *end || end == text || *text == '-' || v > max)
-		fail("%s is '%s': give a whole number from 0 to %llu", what, text,
-		     (unsigned long long)max);
-	return v;
-}
-
 static const struct experiment *find_experiment(const char *name)
 {
 	for (const struct experiment *const *e = experiments; *e; e++)
 		if (!strcmp((*e)->name, name))
 			return *e;
-	fail("there is no experiment '%s': --list names them", name);
+	errx(2, "there is no experiment '%s': --list names them", name);
 }
 
 static void add_param(struct options *o, char *text)
@@ -84,15 +57,15 @@ static void add_param(struct options *o, char *text)
 	struct run_value *p;
 
 	if (!value || value == text)
-		fail("--param is '%s': give NAME=NUMBER", text);
+		errx(2, "--param is '%s': give NAME=NUMBER", text);
 	if (o->nr_params == RUN_MAX_METRICS)
-		fail("too many --param: at most %d", RUN_MAX_METRICS);
+		errx(2, "too many --param: at most %d", RUN_MAX_METRICS);
 	*value++ = '\0';
 	p = &o->param[o->nr_params++];
 	p->name = text;
 	p->value = strtod(value, &end);
 	if (end == value || *end || !isfinite(p->value) || p->value < 0)
-		fail("--param %s is '%s': give a number of at least 0", text, value);
+		errx(2, "--param %s is '%s': give a number of at least 0", text, value);
 }
 
 static void set_on(struct options *o, char *text, const char *name)
@@ -102,13 +75,13 @@ static void set_on(struct options *o, char *text, const char *name)
 	free(o->on);
 	o->on = calloc(strlen(text) + 1, sizeof(*o->on)); /* more than the text can have numbers */
 	if (!o->on)
-		fail("out of memory");
+		errx(2, "out of memory");
 	for (o->nr_on = 0; (part = strsep(&rest, ",")); o->nr_on++) {
-		uint32_t cpu = (uint32_t)whole_number(part, name, MAX_CPU);
+		uint32_t cpu = (uint32_t)whole_number(name, part, 0, MAX_CPU);
 
 		for (uint32_t i = 0; i < o->nr_on; i++)
 			if (o->on[i] == cpu)
-				fail("%s names CPU %u twice: give different ones", name, cpu);
+				errx(2, "%s names CPU %u twice: give different ones", name, cpu);
 		o->on[o->nr_on] = cpu;
 	}
 }
@@ -117,7 +90,7 @@ static void set_pair(struct options *o, char *text)
 {
 	set_on(o, text, "--pair");
 	if (o->nr_on != 2)
-		fail("--pair names %u CPUs: give two, FROM,TO", o->nr_on);
+		errx(2, "--pair names %u CPUs: give two, FROM,TO", o->nr_on);
 	o->is_pair = true;
 }
 
@@ -129,7 +102,7 @@ static enum placement placement(const char *text)
 		return PLACEMENT_COMPACT;
 	if (!strcmp(text, "scatter"))
 		return PLACEMENT_SCATTER;
-	fail("--placement is '%s': give os, compact or scatter", text);
+	errx(2, "--placement is '%s': give os, compact or scatter", text);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -144,17 +117,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->variant = arg;
 		return 0;
 	case KEY_CPUS:
-		o->cpus = (uint32_t)whole_number(arg, "--cpus", MAX_CPU);
-		if (!o->cpus)
-			fail("--cpus is 0: give at least 1");
+		o->cpus = (uint32_t)whole_number("--cpus", arg, 1, MAX_CPU);
 		return 0;
 	case KEY_CAP:
-		o->cap = (uint32_t)whole_number(arg, "--cap", SHARD_MAX_CAP);
-		if (!o->cap)
-			fail("--cap is 0: give 1 to %u", SHARD_MAX_CAP);
+		o->cap = (uint32_t)whole_number("--cap", arg, 1, SHARD_MAX_CAP);
 		return 0;
 	case KEY_SEED:
-		o->seed = whole_number(arg, "--seed", UINT64_MAX);
+		o->seed = whole_number("--seed", arg, 0, UINT64_MAX);
 		return 0;
 	case KEY_PLACEMENT:
 		o->placement = placement(arg);
@@ -175,12 +144,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->pairs = true;
 		return 0;
 	case KEY_FROM:
-		o->from = (uint32_t)whole_number(arg, "--from", MAX_CPU);
+		o->from = (uint32_t)whole_number("--from", arg, 0, MAX_CPU);
 		o->has_from = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->experiment)
-			fail("'%s' is one argument too many: give one experiment", arg);
+			errx(2, "'%s' is one argument too many: give one experiment", arg);
 		o->experiment = find_experiment(arg);
 		return 0;
 	default:
@@ -201,22 +170,22 @@ static void check(struct options *o)
 	const struct experiment *e = o->experiment;
 
 	if (!o->machine)
-		fail("no machine given: --machine FILE");
+		errx(2, "no machine given: --machine FILE");
 	if (o->has_from && !o->pairs)
-		fail("--from is for --pairs: an experiment takes --pair FROM,TO");
+		errx(2, "--from is for --pairs: an experiment takes --pair FROM,TO");
 	if (o->pairs)
 		return;
 	if (!e)
-		fail("no experiment given: --list names them");
+		errx(2, "no experiment given: --list names them");
 	if (o->on && o->cpus)
-		fail("%s and --cpus exclude each other", o->is_pair ? "--pair" : "--on");
+		errx(2, "%s and --cpus exclude each other", o->is_pair ? "--pair" : "--on");
 	if (!o->variant)
-		fail("no variant of %s given: --variant NAME, --list names them", e->name);
+		errx(2, "no variant of %s given: --variant NAME, --list names them", e->name);
 	if (!listed(e->variants, o->variant))
-		fail("%s has no variant '%s': --list names them", e->name, o->variant);
+		errx(2, "%s has no variant '%s': --list names them", e->name, o->variant);
 	for (uint32_t i = 0; i < o->nr_params; i++)
 		if (!listed(e->params, o->param[i].name))
-			fail("%s has no parameter '%s': --list names them", e->name,
+			errx(2, "%s has no parameter '%s': --list names them", e->name,
 			     o->param[i].name);
 	for (const char *const *p = e->params; *p; p++) {
 		bool given = false;
@@ -224,28 +193,24 @@ static void check(struct options *o)
 		for (uint32_t i = 0; i < o->nr_params; i++)
 			given |= !strcmp(o->param[i].name, *p);
 		if (!given)
-			fail("%s needs --param %s=NUMBER: its usual value is in "
+			errx(2,
+			     "%s needs --param %s=NUMBER: its usual value is in "
 			     "experiments/%s.toml",
 			     e->name, *p, e->name);
 	}
 }
 
+static const struct argp argp = {
+	.options = option,
+	.parser = parse,
+	.args_doc = "EXPERIMENT",
+	.doc = "Run one experiment on a simulated machine and print the result as JSON.",
+};
+
 void options_parse(struct options *o, int argc, char **argv)
 {
-	static const struct argp argp = {
-		option,
-		parse,
-		"EXPERIMENT",
-		"Run one experiment on a simulated machine and print the result as JSON.",
-		NULL,
-		NULL,
-		NULL
-	};
-
 	*o = (struct options){ .seed = 1 };
-	argp_err_exit_status = 2;
-	if (argp_parse(&argp, argc, argv, 0, NULL, o))
-		exit(2);
+	command_line(&argp, argc, argv, o);
 	if (!o->list)
 		check(o);
 }

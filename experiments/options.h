@@ -29,7 +29,4 @@ struct options {
  */
 void options_parse(struct options *o, int argc, char **argv);
 
-/** fail - print "schedshard-sim: ..." and exit with 2. */
-_Noreturn __attribute__((format(printf, 1, 2))) void fail(const char *fmt, ...);
-
 #endif

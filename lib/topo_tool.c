@@ -5,28 +5,27 @@
  * The tool prints only after everything has succeeded, so that a reader gets all output or none.
  * Wrong input: one line on standard error, exit status 2.
  */
+#include <err.h>
 #include <errno.h>
-#include <getopt.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "command_line.h"
 #include "topo_json.h"
 
-static const char usage[] = "usage: schedshard-topo SOURCE [--cap N] [--split-llc N]\n"
-			    "\n"
-			    "Prints a topology and its shard plan as JSON.\n"
-			    "\n"
-			    "source, one of\n"
-			    "  --machine FILE    a machine file, as in machines/\n"
-			    "  --sysfs ROOT      the tree below ROOT/sys; / is this machine\n"
-			    "  --hwloc-xml FILE  a topology that lstopo wrote\n"
-			    "  --live            this machine, as hwloc sees it\n"
-			    "\n"
-			    "  --cap N           most CPUs in a shard, 1 to 64 (default 64)\n"
-			    "  --split-llc N     pretend that every LLC is N, 1 to 8192\n";
+enum { MACHINE = 256, SYSFS, HWLOC_XML, LIVE, CAP, SPLIT_LLC };
+
+static const struct argp_option option[] = {
+	{ "machine", MACHINE, "FILE", 0, "a machine file, as in machines/", 1 },
+	{ "sysfs", SYSFS, "ROOT", 0, "the tree below ROOT/sys; / is this machine", 1 },
+	{ "hwloc-xml", HWLOC_XML, "FILE", 0, "a topology that lstopo wrote", 1 },
+	{ "live", LIVE, NULL, 0, "this machine, as hwloc sees it", 1 },
+	{ "cap", CAP, "N", 0, "most CPUs in a shard, 1 to 64 (default 64)", 2 },
+	{ "split-llc", SPLIT_LLC, "N", 0, "pretend that every LLC is N, 1 to 8192", 2 },
+	{ 0 },
+};
 
 struct request {
 	const char *source; /* "machine", ...; NULL: not given yet */
@@ -34,85 +33,45 @@ struct request {
 	struct shard_plan_opts opts;
 };
 
-__attribute__((noreturn, format(printf, 2, 3))) static void fail(int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("schedshard-topo: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	exit(status);
-}
-
-static u32 parse_number(const char *option, const char *text, u32 max)
-{
-	char *end;
-	long number;
-
-	errno = 0;
-	number = strtol(text, &end, 10);
-	if (end == text || *end || errno || number < 1 || number > (long)max)
-		fail(2, "--%s: '%s' must be a number from 1 to %u", option, text, max);
-	return (u32)number;
-}
-
 static void set_source(struct request *request, const char *source, const char *path)
 {
 	if (request->source)
-		fail(2, "--%s and --%s exclude each other: give one source", request->source,
+		errx(2, "--%s and --%s exclude each other: give one source", request->source,
 		     source);
 	request->source = source;
 	request->path = path;
 }
 
-static struct request parse_arguments(int argc, char **argv)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	enum { MACHINE, SYSFS, HWLOC_XML, LIVE, CAP, SPLIT_LLC, HELP };
-	static const struct option longs[] = {
-		{ "machine", required_argument, NULL, MACHINE },
-		{ "sysfs", required_argument, NULL, SYSFS },
-		{ "hwloc-xml", required_argument, NULL, HWLOC_XML },
-		{ "live", no_argument, NULL, LIVE },
-		{ "cap", required_argument, NULL, CAP },
-		{ "split-llc", required_argument, NULL, SPLIT_LLC },
-		{ "help", no_argument, NULL, HELP },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct request request = { 0 };
-	int opt;
+	struct request *request = state->input;
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-		switch (opt) {
-		case MACHINE:
-		case SYSFS:
-		case HWLOC_XML:
-		case LIVE:
-			set_source(&request, longs[opt].name, optarg);
-			break;
-		case CAP:
-			request.opts.cap = parse_number("cap", optarg, SHARD_MAX_CAP);
-			break;
-		case SPLIT_LLC:
-			request.opts.split_llc = parse_number("split-llc", optarg, 8192);
-			break;
-		case HELP:
-			fputs(usage, stdout);
-			exit(0);
-		case ':':
-			fail(2, "%s needs a value (--help shows the usage)", argv[optind - 1]);
-		default:
-			fail(2, "unknown option '%s' (--help shows the usage)", argv[optind - 1]);
-		}
+	switch (key) {
+	case MACHINE:
+	case SYSFS:
+	case HWLOC_XML:
+	case LIVE:
+		set_source(request, option[key - MACHINE].name, arg);
+		return 0;
+	case CAP:
+		request->opts.cap = (u32)whole_number("--cap", arg, 1, SHARD_MAX_CAP);
+		return 0;
+	case SPLIT_LLC:
+		request->opts.split_llc = (u32)whole_number("--split-llc", arg, 1, 8192);
+		return 0;
+	case ARGP_KEY_ARG:
+		errx(2, "'%.40s' is not an option (see --help)", arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	if (optind < argc)
-		fail(2, "'%s' is not an option (--help shows the usage)", argv[optind]);
-	if (!request.source)
-		fail(2, "give a source: --machine FILE, --sysfs ROOT, --hwloc-xml FILE or --live");
-	return request;
 }
+
+static const struct argp argp = {
+	.options = option,
+	.parser = parse,
+	.args_doc = "--machine FILE|--sysfs ROOT|--hwloc-xml FILE|--live",
+	.doc = "Print the topology of one source and its shard plan as JSON.",
+};
 
 /*
  * hwloc trusts XML: version 2.9 crashes on an object that has a cpuset but no complete_cpuset, for
@@ -132,9 +91,9 @@ static void try_hwloc_xml(const char *path)
 		_exit(0);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0)
-		fail(1, "no child process could be started: %s", strerror(errno));
+		errx(1, "no child process could be started: %s", strerror(errno));
 	if (WIFSIGNALED(status))
-		fail(2, "%s: hwloc fails on it (%s): it must be XML as lstopo writes it", path,
+		errx(2, "%s: hwloc fails on it (%s): it must be XML as lstopo writes it", path,
 		     strsignal(WTERMSIG(status)));
 }
 
@@ -155,12 +114,12 @@ static void load(const struct request *request, struct machine **machine, struct
 		ret = shard_topo_from_hwloc(topo, &err);
 	}
 	if (ret)
-		fail(2, "%s", err.text);
+		errx(2, "%s", err.text);
 }
 
 int main(int argc, char **argv)
 {
-	struct request request = parse_arguments(argc, argv);
+	struct request request = { 0 };
 	struct shard_topo *topo = NULL;
 	struct machine *machine = NULL;
 	const struct shard_topo *records;
@@ -168,6 +127,9 @@ int main(int argc, char **argv)
 	struct shard_plan *plan;
 	u32 bad_cpu = UINT32_MAX;
 
+	command_line(&argp, argc, argv, &request);
+	if (!request.source)
+		errx(2, "give a source: --machine FILE, --sysfs ROOT, --hwloc-xml FILE or --live");
 	/* hwloc explains broken input in boxes of stars; only our line may appear */
 	setenv("HWLOC_HIDE_ERRORS", "2", 1);
 	load(&request, &machine, &topo);
@@ -175,14 +137,14 @@ int main(int argc, char **argv)
 	request.opts.bad_cpu = &bad_cpu;
 	plan_err = shard_plan_build(&plan, records, &request.opts);
 	if (plan_err && bad_cpu != UINT32_MAX)
-		fail(2, "%s: no shard plan: %s (CPU %u)",
+		errx(2, "%s: no shard plan: %s (CPU %u)",
 		     request.path ? request.path : "this machine", shard_plan_strerror(plan_err),
 		     bad_cpu);
 	if (plan_err)
-		fail(2, "%s: no shard plan: %s", request.path ? request.path : "this machine",
+		errx(2, "%s: no shard plan: %s", request.path ? request.path : "this machine",
 		     shard_plan_strerror(plan_err));
 	if (!topo_write_json(stdout, request.source, records, plan, machine))
-		fail(1, "the output could not be written");
+		errx(1, "the output could not be written");
 	shard_plan_free(plan);
 	machine_free(machine);
 	shard_topo_free(topo);

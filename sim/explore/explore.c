@@ -24,55 +24,48 @@
  *
  * Exit status: 0 no violation, 1 violation, 2 bad usage.
  */
-#include <errno.h>
-#include <getopt.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "command_line.h"
 #include "explore_report.h"
 #include "explore_search.h"
 
 /* Most executions for the search of a shorter failing schedule. */
 #define SHORTEN_EXECUTIONS 200000
 
-static void usage(FILE *to)
-{
-	fprintf(to,
-		"usage: schedshard-explore CASE [--cpus N] [--model tso|sc|posted|weak]\n"
-		"                               [--search dpor|states|brute]\n"
-		"                               [--preemptions N] [--executions N] [--text]\n"
-		"       schedshard-explore --list\n"
-		"\n"
-		"Runs CASE in every interleaving of its CPUs' memory accesses. JSON on stdout.\n"
-		"\n"
-		"  --cpus N         simulated CPUs (default: the least the case is made for)\n"
-		"  --model M        tso: x86, each CPU with a store buffer; sc: without; posted: "
-		"tso, and\n"
-		"                   atomic operations without a result wait in the buffer too;\n"
-		"                   weak: loads pass loads and stores, stores pass stores\n"
-		"                   (default: the case's own, else tso)\n"
-		"  --search S       dpor: one execution of each equivalence class (default, not "
-		"for "
-		"weak);\n"
-		"                   states: each state once; brute: every execution\n"
-		"  --preemptions N  only executions with at most N preemptions (search states or "
-		"brute);\n"
-		"                   a load of an old value counts as one\n"
-		"  --executions N   stop after N executions\n"
-		"  --text           text instead of JSON\n"
-		"  --list           JSON list of all cases\n"
-		"\n"
-		"Exit status: 0 no violation, 1 violation found, 2 bad usage.\n");
-}
+enum { CPUS = 256, MODEL, SEARCH, PREEMPTIONS, EXECUTIONS, TEXT, LIST };
 
-#define BAD(...)                                             \
-	do {                                                 \
-		fprintf(stderr, "schedshard: " __VA_ARGS__); \
-		fputc('\n', stderr);                         \
-		exit(2);                                     \
-	} while (0)
+static const struct argp_option option[] = {
+	{ "cpus", CPUS, "N", 0, "simulated CPUs (default: the least the case is made for)", 0 },
+	{ "model", MODEL, "M", 0,
+	  "tso: x86, each CPU with a store buffer; sc: without; posted: tso, and atomic operations "
+	  "without a result wait in the buffer too; weak: loads pass loads and stores, stores pass "
+	  "stores (default: the case's own, else tso)",
+	  0 },
+	{ "search", SEARCH, "S", 0,
+	  "dpor: one execution of each equivalence class (default, not for weak); states: each "
+	  "state once; brute: every execution",
+	  0 },
+	{ "preemptions", PREEMPTIONS, "N", 0,
+	  "only executions with at most N preemptions (search states or brute); a load of an old "
+	  "value counts as one",
+	  0 },
+	{ "executions", EXECUTIONS, "N", 0, "stop after N executions", 0 },
+	{ "text", TEXT, NULL, 0, "text instead of JSON", 0 },
+	{ "list", LIST, NULL, 0, "JSON list of all cases", 0 },
+	{ 0 },
+};
+
+/* The command line. */
+struct request {
+	struct x_run run;
+	const char *name;
+	bool search_given, model_given, text;
+};
 
 #define for_each_case(c)                                                                \
 	for (const struct explore_case *const *list = explore_all_cases; *list; list++) \
@@ -121,7 +114,8 @@ static const struct explore_case *find_case(const char *name)
 			nearest = c->name;
 		}
 	}
-	BAD("no case is called '%s'; the nearest name is '%s' (--list shows all)", name, nearest);
+	errx(2, "no case is called '%s'; the nearest name is '%s' (--list shows all)", name,
+	     nearest);
 }
 
 static enum x_model own_model(const struct explore_case *c)
@@ -149,19 +143,6 @@ static int list_cases(void)
 	putchar('\n');
 	json_decref(all);
 	return 0;
-}
-
-static uint64_t parse_number(const char *option, const char *text, uint64_t min, uint64_t max)
-{
-	char *end;
-	unsigned long long n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || n < min || n > max)
-		BAD("%s: '%s' is not a number from %llu to %llu", option, text,
-		    (unsigned long long)min, (unsigned long long)max);
-	return n;
 }
 
 static void search(const struct x_run *run, const struct x_options *o, struct x_stats *s)
@@ -215,7 +196,7 @@ static enum x_model parse_model(const char *text)
 
 	for (; strcmp(text, x_model_name(model)); model++) {
 		if (model == X_WEAK)
-			BAD("--model: '%s' is none of 'tso', 'sc', 'posted', 'weak'", text);
+			errx(2, "--model: '%s' is none of 'tso', 'sc', 'posted', 'weak'", text);
 	}
 	return model;
 }
@@ -226,111 +207,106 @@ static enum x_search parse_search(const char *text)
 
 	for (; strcmp(text, x_search_name(search)); search++) {
 		if (search == X_SEARCH_BRUTE)
-			BAD("--search: '%s' is none of 'dpor', 'states', 'brute'", text);
+			errx(2, "--search: '%s' is none of 'dpor', 'states', 'brute'", text);
 	}
 	return search;
 }
 
 /* What was not given, for the case that was; refuses what does not go together. */
-static void complete(struct x_run *run, const char *name, bool search_given, bool model_given)
+static void complete(struct request *r)
 {
+	struct x_run *run = &r->run;
 	struct x_options *o = &run->options;
 
 	if (o->preemptions != X_NO_BOUND) {
-		if (search_given && o->search == X_SEARCH_DPOR)
-			BAD("--preemptions does not go with --search dpor, only with states or "
-			    "brute");
-		if (!search_given)
+		if (r->search_given && o->search == X_SEARCH_DPOR)
+			errx(2, "--preemptions does not go with --search dpor, only with states or "
+				"brute");
+		if (!r->search_given)
 			o->search = X_SEARCH_STATES;
 	}
-	run->c = find_case(name);
-	if (!model_given)
+	run->c = find_case(r->name);
+	if (!r->model_given)
 		run->model = own_model(run->c);
-	if (run->model == X_WEAK && search_given && o->search == X_SEARCH_DPOR)
-		BAD("--model weak does not go with --search dpor, only with states or brute");
-	if (run->model == X_WEAK && !search_given)
+	if (run->model == X_WEAK && r->search_given && o->search == X_SEARCH_DPOR)
+		errx(2, "--model weak does not go with --search dpor, only with states or brute");
+	if (run->model == X_WEAK && !r->search_given)
 		o->search = X_SEARCH_STATES;
 	if (!run->nr_cpus)
 		run->nr_cpus = run->c->min_cpus;
 	if (run->nr_cpus < run->c->min_cpus || run->nr_cpus > run->c->max_cpus)
-		BAD("--cpus %u: case '%s' is for %u to %u CPUs", run->nr_cpus, run->c->name,
-		    run->c->min_cpus, run->c->max_cpus);
+		errx(2, "--cpus %u: case '%s' is for %u to %u CPUs", run->nr_cpus, run->c->name,
+		     run->c->min_cpus, run->c->max_cpus);
 }
 
-static void parse(int argc, char **argv, struct x_run *run, bool *text)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	static const struct option longs[] = {
-		{ "cpus", required_argument, NULL, 'c' },
-		{ "model", required_argument, NULL, 'm' },
-		{ "search", required_argument, NULL, 's' },
-		{ "preemptions", required_argument, NULL, 'p' },
-		{ "executions", required_argument, NULL, 'e' },
-		{ "text", no_argument, NULL, 't' },
-		{ "list", no_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct x_options *o = &run->options;
-	bool search_given = false, model_given = false;
-	int opt;
+	struct request *r = state->input;
+	struct x_options *o = &r->run.options;
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			run->nr_cpus = (uint32_t)parse_number("--cpus", optarg, 1, 4096);
-			break;
-		case 'm':
-			model_given = true;
-			run->model = parse_model(optarg);
-			break;
-		case 's':
-			search_given = true;
-			o->search = parse_search(optarg);
-			break;
-		case 'p':
-			o->preemptions = (uint32_t)parse_number("--preemptions", optarg, 0, 1000);
-			break;
-		case 'e':
-			o->max_executions = parse_number("--executions", optarg, 1, UINT64_MAX);
-			break;
-		case 't':
-			*text = true;
-			break;
-		case 'l':
-			exit(list_cases());
-		case 'h':
-			usage(stdout);
-			exit(0);
-		case ':':
-			BAD("%s needs a value (--help shows the usage)", argv[optind - 1]);
-		default:
-			BAD("unknown option '%s' (--help shows the usage)", argv[optind - 1]);
-		}
+	switch (key) {
+	case CPUS:
+		r->run.nr_cpus = (uint32_t)whole_number("--cpus", arg, 1, 4096);
+		return 0;
+	case MODEL:
+		r->model_given = true;
+		r->run.model = parse_model(arg);
+		return 0;
+	case SEARCH:
+		r->search_given = true;
+		o->search = parse_search(arg);
+		return 0;
+	case PREEMPTIONS:
+		o->preemptions = (uint32_t)whole_number("--preemptions", arg, 0, 1000);
+		return 0;
+	case EXECUTIONS:
+		o->max_executions = whole_number("--executions", arg, 1, UINT64_MAX);
+		return 0;
+	case TEXT:
+		r->text = true;
+		return 0;
+	case LIST:
+		exit(list_cases());
+	case ARGP_KEY_ARG:
+		if (r->name)
+			errx(2, "only one case at a time (see --help)");
+		r->name = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!r->name)
+			errx(2, "which case? (--list shows all)");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	if (optind + 1 != argc)
-		BAD("%s (--help shows the usage)",
-		    optind == argc ? "which case? (--list shows all)" : "only one case at a time");
-	complete(run, argv[optind], search_given, model_given);
 }
+
+static const struct argp argp = {
+	.options = option,
+	.parser = parse,
+	.args_doc = "CASE",
+	.doc = "Run CASE in every interleaving of its CPUs' memory accesses. JSON on stdout.\v"
+	       "Exit status: 0 no violation, 1 violation found, 2 bad usage.",
+};
 
 int main(int argc, char **argv)
 {
-	struct x_run run = { .options.preemptions = X_NO_BOUND };
+	struct request request = { .run.options.preemptions = X_NO_BOUND };
+	struct x_run *run = &request.run;
 	struct x_stats stats;
-	bool text = false;
 	json_t *report;
 	double start;
 	int status;
 
-	parse(argc, argv, &run, &text);
+	command_line(&argp, argc, argv, &request);
+	complete(&request);
 	start = now();
-	search(&run, &run.options, &stats);
-	run.seconds = now() - start;
+	search(run, &run->options, &stats);
+	run->seconds = now() - start;
 	if (stats.shortest)
-		shorten(&run, &stats);
-	report = x_report(&run, &stats);
-	if (text) {
+		shorten(run, &stats);
+	report = x_report(run, &stats);
+	if (request.text) {
 		x_report_text(report);
 	} else {
 		json_dumpf(report, stdout, JSON_INDENT(2));

@@ -95,7 +95,7 @@ class Usage(unittest.TestCase):
         """One line and status 2."""
         run = self.run_bench("--machine")
         assert (run.returncode, run.stdout) == (2, "")
-        assert run.stderr == "schedshard-bench: --machine needs a file\n"
+        assert run.stderr == "schedshard-bench: --machine needs a value (see --help)\n"
         run = self.run_bench("--machine", "nowhere.toml")
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.startswith("schedshard-bench: nowhere.toml: ")

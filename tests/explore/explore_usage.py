@@ -17,15 +17,15 @@ BAD = [
     ([], "which case?"),
     (["litmus-sb", "litmus-mp"], "only one case"),
     (["litmus-sb", "--cpus", "3"], "case 'litmus-sb' is for 2 to 2 CPUs"),
-    (["summary-set-search", "--cpus", "0"], "'0' is not a number from 1"),
-    (["summary-set-search", "--cpus", "two"], "'two' is not a number"),
+    (["summary-set-search", "--cpus", "0"], "'0': give a whole number from 1"),
+    (["summary-set-search", "--cpus", "two"], "'two': give a whole number"),
     (["summary-set-search", "--cpus"], "--cpus needs a value"),
     (["litmus-sb", "--model", "arm"], "'arm' is none of 'tso', 'sc', 'posted', 'weak'"),
     (["litmus-sb", "--model", "weak", "--search", "dpor"], "weak does not go with --search dpor"),
     (["litmus-sb", "--search", "random"], "'random' is none of 'dpor', 'states', 'brute'"),
-    (["litmus-sb", "--preemptions", "-1"], "'-1' is not a number"),
+    (["litmus-sb", "--preemptions", "-1"], "'-1': give a whole number"),
     (["litmus-sb", "--search", "dpor", "--preemptions", "1"], "does not go with --search dpor"),
-    (["litmus-sb", "--executions", "0"], "'0' is not a number from 1"),
+    (["litmus-sb", "--executions", "0"], "'0': give a whole number from 1"),
     (["litmus-sb", "--verbose"], "unknown option '--verbose'"),
 ]
 
@@ -43,7 +43,7 @@ def check_bad(explorer: str) -> None:
         assert done.stdout == "", args
         assert done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.endswith("\n"), done.stderr
-        assert done.stderr.startswith("schedshard: "), done.stderr
+        assert done.stderr.startswith("schedshard-explore: "), done.stderr
         assert message in done.stderr, f"{args}: {done.stderr}"
 
 

@@ -75,7 +75,7 @@ class Output(unittest.TestCase):
         """The usage is not an error."""
         done = run("--help")
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith("usage: schedshard-topo")
+        assert done.stdout.startswith("Usage: schedshard-topo")
 
 
 class Refusal(unittest.TestCase):
@@ -98,8 +98,8 @@ class Refusal(unittest.TestCase):
         self.refused("'extra' is not an option", "--live", "extra")
         self.refused("exclude each other", "--live", "--sysfs", "/")
         for value in ("0", "65", "-1", "x", "4x", ""):
-            self.refused("--cap: ", "--live", "--cap", value)
-        self.refused("--split-llc: ", "--live", "--split-llc", "99999")
+            self.refused("--cap is ", "--live", "--cap", value)
+        self.refused("--split-llc is ", "--live", "--split-llc", "99999")
 
     def test_files(self) -> None:
         """Files that are missing or something else."""

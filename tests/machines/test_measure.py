@@ -288,17 +288,17 @@ def test_bad_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "--cpus LIST is needed"),
+        ([], "give the CPUs to measure: --cpus LIST"),
         (["--cpus", "0-"], '--cpus: "0-"'),
-        (["--cpus", "0", "--samples", "0"], "give a number from 1 to 10000"),
-        (["--cpus", "0", "--samples", "5x"], "give a number from 1 to 10000"),
+        (["--cpus", "0", "--samples", "0"], "give a whole number from 1 to 10000"),
+        (["--cpus", "0", "--samples", "5x"], "give a whole number from 1 to 10000"),
         (["--cpus", "0", "--home", "1:2"], "CPU numbers as A:B@H are needed"),
         (["--cpus", "0", "--home", "1:1@0"], "two different CPUs are needed"),
         (["--cpus", "0", "--home", "1:9999@0"], "CPU numbers end at"),
         (["--cpus", "0", "--pairs", "0:1,"], "CPU numbers as A:B,A:B are needed"),
         (["--cpus", "0", "--pairs", "3:3"], "two different CPUs below 8192 are needed"),
-        (["--cpus", "0", "--pairs", ""], "it must name at least one pair"),
-        (["--cpus", "0", "--limit", "0"], "give seconds from 1 to 86400"),
+        (["--cpus", "0", "--pairs", ""], "name at least one pair"),
+        (["--cpus", "0", "--limit", "0"], "give a whole number from 1 to 86400"),
         (["--cpus", "8000-8001"], "no such CPU, or this process may not use it"),
     ],
 )

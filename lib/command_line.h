@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* command_line.h - options of this build's own programs: argp parses, a mistake is one line. */
+#ifndef SCHEDSHARD_COMMAND_LINE_H
+#define SCHEDSHARD_COMMAND_LINE_H
+
+#include <argp.h>
+#include <stdint.h>
+
+/**
+ * command_line - parse all arguments
+ * @argp: options, parser and words of help; without children
+ * @input: argp_state.input of its parser
+ *
+ * A mistake ends the program with status 2, and --help with 0.
+ */
+void command_line(const struct argp *argp, int argc, char **argv, void *input);
+
+/**
+ * whole_number - the value of an option
+ * @what: the option, for the message
+ *
+ * Return: the number in @text; anything else than a number from @least to @most ends the program
+ * with status 2.
+ */
+uint64_t whole_number(const char *what, const char *text, uint64_t least, uint64_t most);
+
+#endif
