@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Allocation of byte maps. Positions are below 64, and a line has 64 bytes or more. Bytes of holes
- * keep the first value; searches mask them out.
+ * Allocation of byte maps. A position is below 64, and a cache line has at least 64 bytes. The
+ * bytes of holes keep the initial value; searches mask them out.
  */
 #include "bytemap.h"
 #include "shard_lines.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Searches of a byte map, eight CPUs a load; bytemap_match.h has the compare.
+ * Searches of a byte map, eight CPUs per load. The comparison is in bytemap_match.h.
  *
- * A search loads each word of a line once, and takes everything about its CPUs from that load. So
- * it judges a CPU whose value changes by its old or its new value. bytemap_find_min() looks for the
- * lowest value and for the CPUs at it in one pass. On a word with a value below the best so far it
- * drops the CPUs found before. It read those at a higher value. It continues with the same loaded
- * word. A second pass for the CPUs would find none if the value rose in between. It would also lose
- * a CPU that is at neither value when read.
+ * A search loads each word of a line once, and takes everything about its CPUs from that load. So a
+ * CPU whose value changes counts with its old or its new value. bytemap_find_min() looks for the
+ * lowest value and for the CPUs at it in one pass. When a word contains a value below the best so
+ * far, it drops the CPUs found before, which had a higher value, and continues with the same loaded
+ * word. A second pass to collect the CPUs would find none if their values had risen in between. It
+ * would also miss a CPU that has neither value at the moment of the read.
  */
 #include "bytemap_find.h"
 #include "bytemap_match.h"
@@ -79,8 +79,9 @@ u32 bytemap_find_below(const struct bytemap *m, u8 limit, const unsigned long *a
 }
 
 /*
- * Positions among @allowed at the lowest value below *@limit. *@limit becomes that value and
- * *@lower true. If there is none, those at *@best. One load per word.
+ * Return the positions among @allowed at the lowest value below *@limit; *@limit becomes that
+ * value, and *@lower true. If no value is below *@limit, return the positions at *@best. One load
+ * per word.
  */
 static u64 lowest_of_line(const u64 *line, u64 allowed, u32 *limit, s64 *best, bool *lower)
 {

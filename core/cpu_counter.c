@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A line has one writer at a time, so that its count is the sum of its adds. Nobody resets a line:
- * a store of 0 beside an add would lose it. cpu_counter_take() moves @base instead. What it returns
- * is the difference of two sums, and each add is in all sums from some sum on. So each add is in
- * one difference.
+ * A line has one writer at a time, so its count is the sum of its adds. Nothing resets a line: a
+ * store of 0 that races with an add would lose the add. cpu_counter_take() moves @base instead, and
+ * returns the difference of two sums. Once a sum contains an add, all later sums contain it. So
+ * each add is in exactly one difference.
  *
- * A sum reads only lines of CPUs that are noted. A CPU's note is set before its first add, and
- * stays. An add that is visible to a sum is in it, because its note is visible as well:
+ * A sum reads only the lines of CPUs whose bit in @noted is set (the CPU's note). The note is set
+ * before the CPU's first add, and stays set. A sum contains each add that is visible to it, because
+ * the note is visible as well:
  *
- *   - The thread that adds set the note itself. Then the note comes first in its own order.
+ *   - The adding thread set the note itself. Then the note comes first in its program order.
  *   - Another thread set it, and cpu_counter_add_any() read the flag with acquire, which is the
- *     lowest bit of the CPU's count. The flag was set with release after the note. So whoever sees
- *     the add sees the note as well. On real machines the release alone does it: whatever makes the
- *     add visible comes after the load of the flag. C11 has such an order only with the acquire.
+ *     lowest bit of the CPU's count. The flag was set with release after the note. So a thread that
+ *     sees the add sees the note as well. On real machines the release is enough: whatever makes
+ *     the add visible comes after the load of the flag. C11 guarantees this order only with the
+ *     acquire.
  *   - Another thread set it, and cpu_counter_add() read the flag. Adds of that kind exclude each
  *     other and those of the other kind. So the caller has ordered the two threads.
  *
- * A sum may see an add's note and not its count, and a later sum never misses what an earlier one
- * has: a bit is never cleared. The flag is a part of the count, so that an add reads no more than
- * without it. So is whether there is an estimate: an add without one reads the CPU's pointer and
- * its line alone. A count that is not 0 would not do: one that comes back to 0 would be noted
- * again.
+ * A sum may see an add's note without its count. A later sum never misses what an earlier one
+ * contains, because no bit of @noted is ever cleared. The flag is part of the count, so that an add
+ * needs no extra load for it. The flag that says whether there is an estimate is there too: an add
+ * without an estimate reads only the CPU's pointer and its line. "The count is not 0" could not
+ * replace the first flag: a CPU whose count returns to 0 would be noted again.
  *
- * The estimate: @about has what each CPU @told. After each add of a CPU that is less than @batch
- * away from its count. An add reads @told and seldom writes it.
+ * The estimate: @about is the sum of the @told of all CPUs. After each add of a CPU, its @told
+ * differs from its count by less than @batch. An add reads @told and seldom writes it.
  */
 #include "cpu_counter.h"
 
@@ -100,7 +102,7 @@ void cpu_counter_note(struct cpu_counter *c, u32 cpu)
 	u32 idx = c->plan->slot[cpu].idx;
 
 	port_or64(&c->noted[idx / 64], 1ull << idx % 64);
-	/* Pairs with cpu_counter_add_any(): who sees the flag need not set the bit. */
+	/* Pairs with cpu_counter_add_any(): a thread that sees the flag need not set the bit. */
 	port_or64_release(&c->line[cpu]->count, CPU_COUNTER_NOTED);
 }
 
@@ -109,7 +111,7 @@ static u64 sum_all(const struct cpu_counter *c)
 	const u32 *cpu = c->plan->idx_to_cpu;
 	u64 sum = 0;
 
-	/* By index: neighbours come one after the other, so that few lines travel far. */
+	/* By index: CPUs that share a cache come one after the other. */
 	for (u32 i = 0; i < noted_words(c->plan); i++, cpu += 64)
 		for (u64 word = READ_ONCE(c->noted[i]); word; word &= word - 1)
 			sum += (u64)((s64)READ_ONCE(c->line[cpu[port_ctz64(word)]]->count) >> 2);
@@ -118,7 +120,7 @@ static u64 sum_all(const struct cpu_counter *c)
 
 s64 cpu_counter_sum(const struct cpu_counter *c)
 {
-	/* Pairs with cpu_counter_take(): the sum has at least what was taken. */
+	/* Pairs with cpu_counter_take(): the sum contains at least what was taken. */
 	u64 base = smp_load_acquire(&c->base);
 
 	return (s64)(sum_all(c) - base);
@@ -128,7 +130,9 @@ s64 cpu_counter_take(struct cpu_counter *c)
 {
 	u64 sum = sum_all(c), base = READ_ONCE(c->base);
 
-	/* Pairs with cpu_counter_sum(): who sees it sees the counts that it was made of. */
+	/*
+	 * Pairs with cpu_counter_sum(): a CPU that sees this base sees the counts that are in it.
+	 */
 	smp_store_release(&c->base, sum);
 	return (s64)(sum - base);
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The counter of a line for each CPU, written with plain stores: for statistics, which are counted
- * often and read seldom. An add takes no lock and waits for no line, but for the first one of each
- * CPU. A read sums the lines of the CPUs that ever added. shard_counter.h is for counts of which
- * somebody asks often whether there are any.
+ * A counter with one cache line per CPU, written with plain stores. It is for statistics, which
+ * change often and are read seldom. An add takes no lock and waits for no line, except the first
+ * add of each CPU. A read sums the lines of the CPUs that ever added. shard_counter.h is for counts
+ * that are often compared with 0.
  *
- * Concurrency: cpu_counter_alloc() and cpu_counter_free() exclude everything else. Adds for one CPU
- * exclude each other: a plain store undoes what another thread stored since the load. So an add is
- * for threads that are bound to a CPU of their own, or that have a CPU number of their own
- * (create.h). It is not for signal handlers. Other threads call cpu_counter_add_any(), which takes
- * a locked instruction. No CPU number has adds of both kinds at once. One cpu_counter_take() at a
- * time. All other calls may overlap. What was added for one CPU in all stays nearer to 0 than 2^61.
+ * Concurrency: cpu_counter_alloc() and cpu_counter_free() exclude everything else. The caller
+ * serialises cpu_counter_add() for one CPU number: a plain store undoes what another thread stored
+ * since the load. So it is for threads that each have a CPU, or a CPU number, for themselves
+ * (create.h). It is not for signal handlers. Other threads call cpu_counter_add_any(), which uses a
+ * locked instruction. Adds of both kinds for one CPU number exclude each other. One
+ * cpu_counter_take() at a time. All other calls may overlap. The sum of all adds for one CPU stays
+ * nearer to 0 than 2^61.
  *
- * A sum reads the lines one after the other. It holds all adds that are visible when it begins, and
- * some of those beside it. Beside cpu_counter_take() it has what that has taken. The caller makes
- * an add visible: it returns before other CPUs see it.
+ * A sum reads the lines one after the other. It contains all adds that are visible when it begins,
+ * and some of the concurrent ones. A sum that runs beside cpu_counter_take() contains at least what
+ * was taken. The caller makes an add visible: the function returns before other CPUs see the add.
  *
  * Ordering: none. Context: any; alloc and free may sleep. CPU numbers are of possible CPUs of the
  * plan; no function checks them.
@@ -25,20 +26,20 @@
 #include "port.h"
 #include "shard_plan.h"
 
-/* A CPU's line. */
+/* The line of one CPU. */
 struct cpu_counter_line {
-	u64 count; /* all its adds, two's complement, times 4; plus CPU_COUNTER_... */
-	u64 told;  /* @count without CPU_COUNTER_NOTED, of when the estimate had it; 0 before */
-	u64 batch; /* how far the adds may go from those @told */
+	u64 count; /* the sum of its adds, two's complement, times 4; plus CPU_COUNTER_... */
+	u64 told;  /* @count at its last flush to the estimate, without CPU_COUNTER_NOTED */
+	u64 batch; /* how far @count may differ from @told, in the same unit */
 } port_cacheline_aligned;
 
 /**
  * struct cpu_counter - a counter
- * @plan: the plan that it follows
+ * @plan: the plan that the counter follows
  * @bytes: memory of this header with its table
  * @base: the sum at the last cpu_counter_take()
- * @noted: a bit for each CPU that ever added, by index; on lines of its own
- * @about: the estimate; on a line of its own, which an add writes once in @batch
+ * @noted: one bit per CPU that ever added, by index; on separate lines
+ * @about: the estimate; on a separate line, which a CPU writes once per @batch that it adds
  * @line: by CPU number; NULL: a hole
  */
 struct cpu_counter {
@@ -51,27 +52,28 @@ struct cpu_counter {
 };
 
 /*
- * A counter at 0. @batch: an estimate is wanted that misses less than @batch for each CPU; 0: none.
- * The plan outlives it. NULL: no memory. May sleep.
+ * Make a counter at 0. @batch: the error of the estimate stays below this for each CPU; 0: no
+ * estimate. The plan must outlive the counter. NULL: no memory. May sleep.
  */
 struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch);
 
 /* Free a counter, or NULL. May sleep. */
 void cpu_counter_free(struct cpu_counter *c);
 
-/* Brings what a CPU added into the estimate. Private to cpu_counter_add(). */
+/* Add a CPU's recent adds to the estimate. Private to cpu_counter_add(). */
 void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line);
 
-/* In a line's count. */
-#define CPU_COUNTER_NOTED 1ull /* sums know of the CPU */
+/* Flags in a line's count. */
+#define CPU_COUNTER_NOTED 1ull /* the CPU's bit in @noted is set */
 #define CPU_COUNTER_ABOUT 2ull /* there is an estimate */
 
-/* Tells sums of a CPU that adds for the first time. Private to the two adds. */
+/* Set the bit in @noted of a CPU that adds for the first time. Private to the two adds. */
 void cpu_counter_note(struct cpu_counter *c, u32 cpu);
 
 /*
  * Add @n, which may be negative, for the caller's own CPU number. Lines touched: the CPU's,
- * written; the estimate's once in @batch; at the CPU's first add that of the notes, written.
+ * written; the estimate's, written once per @batch; at the CPU's first add the line of @noted,
+ * written.
  */
 static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s64 n)
 {
@@ -92,32 +94,36 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 	}
 }
 
-/* The same for a CPU number that several threads add for. The counter has no estimate. */
+/* The same for a CPU number that several threads use. The counter must have no estimate. */
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
 	struct cpu_counter_line *line = c->line[cpu];
 
-	/* Pairs with the release in cpu_counter_note(): else sums may not know of the CPU yet. */
+	/*
+	 * Pairs with the release in cpu_counter_note(): else a sum may see the add and not the
+	 * note.
+	 */
 	if (unlikely(!(smp_load_acquire(&line->count) & CPU_COUNTER_NOTED)))
 		cpu_counter_note(c, cpu);
 	port_add64(&line->count, 4 * (u64)n);
 }
 
 /*
- * The count since the last cpu_counter_take(). Lines touched: that of the notes (one for each 512
- * CPUs), and those of CPUs that ever added, read.
+ * The count since the last cpu_counter_take(). Lines touched: those of @noted (one per 512 CPUs)
+ * and those of CPUs that ever added, all read.
  */
 s64 cpu_counter_sum(const struct cpu_counter *c);
 
 /*
- * The count since the last call, and count from 0 again. No add is lost or counted twice: one
- * beside the call is in this result or in the next. Lines touched: as cpu_counter_sum().
+ * Return the count since the last call, and start again from 0. No add is lost or counted twice: a
+ * concurrent add is in this result or in the next. Lines touched: as cpu_counter_sum(), and the
+ * header's, written.
  */
 s64 cpu_counter_take(struct cpu_counter *c);
 
 /*
- * An estimate of all adds ever; the counter has a @batch. It misses the sum of the adds that are
- * visible by less than @batch for each possible CPU. Line touched: the estimate's, read.
+ * An estimate of the sum of all adds ever, for a counter with a @batch. It differs from the sum of
+ * the visible adds by less than @batch per possible CPU. Line touched: the estimate's, read.
  */
 static inline s64 cpu_counter_about(const struct cpu_counter *c)
 {

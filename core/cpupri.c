@@ -36,9 +36,10 @@
 #include "shard_mask.h"
 
 /*
- * Most CPUs to look up one by one, and at most 2 per shard. Where none is lower, a CPU takes 14
- * instructions and a shard 40 to 60 (callgrind). More CPUs would pay there. Where a CPU is idle
- * they would not: a near search by shard ends at the nearest one.
+ * Maximum number of CPUs to look up one by one; the limit is also 2 per shard. Where no CPU runs at
+ * a lower level, a CPU takes 14 instructions and a shard 40 to 60 (callgrind). A larger maximum
+ * would be faster there, but slower where a CPU is idle: a near search by shard ends at the nearest
+ * idle CPU.
  */
 #define SPARSE 20u
 
@@ -58,7 +59,10 @@ void cpupri_cleanup(struct cpupri *cp)
 	cp->map = NULL;
 }
 
-/* A search. @best: the highest level that counts: first below the task's, then of those found. */
+/*
+ * A search. @best is the highest level that counts: first the one below the task's, then that of
+ * the CPUs found.
+ */
 struct search {
 	const struct cpupri *cp;
 	const unsigned long *allowed;
@@ -72,7 +76,7 @@ struct search {
 	bool any;
 };
 
-/* Of the positions @allowed, those whose CPUs fit. */
+/* The positions among @allowed whose CPUs fit. */
 static u64 fitting(const struct search *s, const u32 *cpus, u64 allowed)
 {
 	u64 fit = 0;
@@ -139,7 +143,7 @@ static port_always_inline void zero_words(unsigned long *mask, u32 words)
 	} while (++i < words);
 }
 
-/* Look up few CPUs one by one; false: too many. @found has the hits of earlier words. */
+/* Look up few CPUs one by one; false: too many. @found contains the hits of earlier words. */
 static bool search_sparse(struct search *s)
 {
 	const unsigned long *allowed = s->allowed, *active = s->active;

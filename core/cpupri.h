@@ -26,7 +26,7 @@
 #define CPUPRI_NORMAL  0
 #define CPUPRI_HIGHER  100
 
-/* The map; read-only once made, except for the lines of @map. */
+/* The map; read-only after cpupri_init(), except for the lines of @map. */
 struct cpupri {
 	struct bytemap *map;	       /* levels; BYTEMAP_MAX for CPUPRI_INVALID, never found */
 	const struct shard_plan *plan; /* as in @map */
@@ -75,14 +75,15 @@ static inline int cpupri_get(const struct cpupri *cp, u32 cpu)
  * @active: cpumask that CPUs must be in as well
  * @lowest_mask: the caller's own cpumask, for all CPUs at the lowest level that has any; undefined
  *	when there are none. NULL: the search ends with the first CPU
- * @fits: does the CPU fit the task? NULL: all do. Called with @lowest_mask only, at most twice for
- *	each allowed CPU
+ * @fits: does the CPU fit the task? NULL: all do. Called only if @lowest_mask is not NULL, at most
+ *	twice for each allowed CPU
  * @arg: argument of @fits
  *
  * If no CPU fits at any level, the search runs again without @fits.
  *
- * Return: 0: none; else the level of the CPUs found plus 1; without @lowest_mask that of some CPU,
- * not always the lowest. Lines touched: those of shards that have an allowed CPU.
+ * Return: 0: none; else the level of the CPUs found, plus 1. Without @lowest_mask it is the level
+ * of some CPU that is low enough, not always of the lowest, plus 1. Lines touched: those of shards
+ * that have an allowed CPU.
  */
 int cpupri_find_fitness(const struct cpupri *cp, int level, u32 from_cpu,
 			const unsigned long *allowed, const unsigned long *active,

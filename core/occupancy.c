@@ -20,7 +20,7 @@
 
 u64 occupancy_add(u64 word, u32 now, u64 ns)
 {
-	/* A word ahead of its own CPU's epoch: it is so old that the count has wrapped. */
+	/* A word ahead of its own CPU's epoch is so old that the epoch counter has wrapped. */
 	u64 sum = occupancy_age(word, now) < 0 ? 0 : occupancy_decayed(word, now);
 
 	sum = ns < ~0ull - sum ? sum + ns : ~0ull;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Occupancy: how much a process runs on a CPU. It computes runtimes that decay, and a CPU's share.
- * Pure: numbers in, numbers out, no state. occupancy_llc.h adds shares up.
+ * Occupancy: how much a process runs on a CPU. These functions compute runtimes that decay, and a
+ * process's share of a CPU. They are pure: they keep no state. occupancy_llc.h adds the shares up.
  *
  * Concurrency: any function with any other, on the caller's own objects. The caller reads and
  * writes shared words (a process's runtime on a CPU, a run queue's runtime), each as one access of
  * 64 bits. Ordering: none. Context: any. Lines touched: none but the caller's.
  *
- * A runtime is nanoseconds, halved at every epoch (of about 10 ms): steady use of a CPU gives twice
- * what runs in an epoch. One word holds it and the epoch to which it is decayed, for a single load
- * of both. Epochs have 32 bits and compare signed. CPUs advance theirs at their own ticks, so a
- * record may be an epoch ahead of its reader. The count wraps (10 ms: 497 days).
+ * A runtime is in nanoseconds, halved at every epoch (of about 10 ms). Steady use of a CPU gives
+ * twice the time that the process runs in an epoch. One word contains the runtime and the epoch to
+ * which it is decayed, so that one load reads both. Epochs have 32 bits and compare signed. CPUs
+ * advance theirs at their own ticks, so a record may be an epoch ahead of its reader. The count
+ * wraps (10 ms: 497 days).
  *
  * Arguments: @word: a runtime. @now: the reader's epoch.
  */
@@ -23,13 +24,13 @@
 #define OCCUPANCY_SCALE (1u << 20)
 
 /*
- * How far a record may be ahead of its reader; a record further ahead is ancient. A scanner that
- * read its epoch and then did not run for longer takes live CPUs for dead ones. That takes hours;
- * RT tasks may delay a scanner a few hundred milliseconds.
+ * How many epochs a record may be ahead of its reader; a record further ahead is ancient. A scanner
+ * that reads its epoch and then does not run for longer than that mistakes live CPUs for dead ones.
+ * That takes hours, and RT tasks delay a scanner by a few hundred milliseconds at most.
  */
 #define OCCUPANCY_AHEAD (1 << 20)
 
-/* A runtime in nanoseconds and its epoch in one word; 0 is a runtime of nothing at epoch 0. */
+/* Pack a runtime in nanoseconds and its epoch into one word; 0 is a runtime of 0 at epoch 0. */
 static port_always_inline u64 occupancy_pack(u32 epoch, u32 ns)
 {
 	return (u64)epoch << 32 | ns;
@@ -60,8 +61,8 @@ static port_always_inline bool occupancy_is_old(u64 word, u32 now, s32 timeout)
 }
 
 /*
- * What is left of a runtime, halved for each epoch passed, rounded down each time. All of it is
- * left when the word is ahead, nothing when it is ancient.
+ * Return a runtime in nanoseconds decayed to @now: halved for each epoch passed, rounded down each
+ * time. A word that is ahead counts undecayed, an ancient one as 0.
  */
 static inline u32 occupancy_decayed(u64 word, u32 now)
 {
@@ -74,13 +75,13 @@ static inline u32 occupancy_decayed(u64 word, u32 now)
 
 /*
  * Decay a runtime to the epoch of its CPU, which only goes back by a wrap, and add @ns nanoseconds.
- * Return: the new word; stays at 2^32 - 1 ns when there is more (a CPU without ticks).
+ * Return: the new word. The runtime saturates at 2^32 - 1 ns (a CPU without ticks).
  */
 u64 occupancy_add(u64 word, u32 now, u64 ns);
 
 /*
- * A process's share of a CPU, 0..OCCUPANCY_SCALE. @queue: all of the run queue's runtime, to which
- * the CPU adds first, and which the reader loads after @word. The function decays both to the same
+ * A process's share of a CPU, 0..OCCUPANCY_SCALE. @queue: the runtime of the whole run queue. The
+ * CPU adds to it first, and the reader loads it after @word. The function decays both to the same
  * epoch, that of @queue when it is ahead of @now.
  */
 u64 occupancy_share(u64 word, u64 queue, u32 now);

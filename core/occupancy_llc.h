@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The last-level cache (LLC) that a process should keep to: shares of CPUs (occupancy.h), added up.
+ * Finds the last-level cache (LLC) that a process should prefer: adds up its shares of CPUs
+ * (occupancy.h) per LLC.
  *
- * Concurrency: any function with any other, on other searches. Ordering: none. Context: any. Lines
- * touched: those of the search, which is its caller's.
+ * Concurrency: a search belongs to its caller. Ordering: none. Context: any. Lines touched: those
+ * of the search.
  */
 #ifndef SCHEDSHARD_OCCUPANCY_LLC_H
 #define SCHEDSHARD_OCCUPANCY_LLC_H

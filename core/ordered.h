@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Operations that release and acquire, for user space: they hand over what a bit, a byte or a count
- * stands for. What a thread did before it released is visible to the thread that acquires the
- * result. ThreadSanitizer knows them; it does not know barriers beside the others.
+ * Operations with release and acquire, for user space: they hand over what a bit, a byte or a count
+ * stands for. What a thread did before the release is visible to the thread that acquires its
+ * result. ThreadSanitizer knows these operations, but not separate barriers.
  *
  *	releases				acquires; pairs with it
  *
@@ -12,12 +12,13 @@
  *	bytemap_set_release()			bytemap_get_acquire()
  *	shard_counter_dec_release()		shard_counter_sum_acquire()
  *
- * All others are relaxed, or full barriers, as they say. A search or a walk acquires nothing. Who
- * reads the data of a CPU that it found calls sbm_test_acquire() or bytemap_get_acquire() for that
- * CPU first; the line is in its cache.
+ * All other operations are relaxed, or full barriers, as their comments say. A search or a walk
+ * acquires nothing. Before a thread reads the data of a CPU that it found, it calls
+ * sbm_test_acquire() or bytemap_get_acquire() for that CPU. The line is already in its cache.
  *
- * "I publish, then look whether somebody sleeps" needs a full barrier and not these: a release may
- * pass a later load. sbm_test_and_set() is one, and so is smp_mb() after any of the stores.
+ * "Publish, then look whether a thread sleeps" needs a full barrier: a release is not enough,
+ * because a later load may pass it. sbm_test_and_set() is a full barrier, and so is smp_mb() after
+ * any of the stores.
  *
  * Concurrency, context, lines touched: as the operations without order.
  */
@@ -28,7 +29,7 @@
 #include "sbm.h"
 #include "shard_counter.h"
 
-/* sbm_clear() that releases: such as "I no longer use what others may free now". */
+/* sbm_clear() that releases, for example "I no longer use what others may free now". */
 static port_always_inline void sbm_clear_release(struct sbm *b, u32 cpu)
 {
 	uintptr_t at = b->at[cpu];
@@ -57,8 +58,8 @@ static port_always_inline u8 bytemap_get_acquire(const struct bytemap *m, u32 cp
 }
 
 /*
- * shard_counter_dec() that releases: the caller has done with what it counted. It also makes the
- * inc of before come first, which paired use asks for.
+ * shard_counter_dec() that releases: the caller no longer uses what it counted. The release also
+ * orders the earlier inc before this dec, as paired use requires.
  */
 static inline void shard_counter_dec_release(struct shard_counter *c, u32 cpu)
 {
@@ -70,8 +71,8 @@ static inline void shard_counter_dec_release(struct shard_counter *c, u32 cpu)
 
 /*
  * shard_counter_sum() that acquires, for ThreadSanitizer too. In paired use, if it returns 0 and no
- * item was counted since, the caller sees all that was done before the items were taken off: it may
- * free what they used.
+ * item was counted since, the caller sees everything that was done before the decs. It may then
+ * free what the items used.
  */
 s64 shard_counter_sum_acquire(const struct shard_counter *c);
 

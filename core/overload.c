@@ -26,7 +26,7 @@
 #include "overload.h"
 #include "bytemap_match.h"
 
-/* In a loaded word: the bit that only wide CPUs have. */
+/* In a loaded word: the bit that only wide CPUs set. */
 #define WIDE_BITS BYTES_ALL((u64)(OVERLOAD_BYTE_WIDE & ~OVERLOAD_BYTE))
 #define ANY_BITS  BYTES_ALL((u64)OVERLOAD_BYTE)
 
@@ -45,7 +45,7 @@ static size_t tidied_bytes(const struct shard_plan *plan)
 	return plan->nr_shards * sizeof(u64);
 }
 
-/* @o may lack any part, the map as well. */
+/* Any part of @o may be missing, even the map. */
 static void free_parts(struct overload *o, const struct shard_plan *plan)
 {
 	shard_summary_free(o->summary);
@@ -101,18 +101,18 @@ static bool line_has_other(const u64 *line, u32 words, u32 but)
 	return false;
 }
 
-/* The shard is named, but none of its CPUs is wide: take it out, once per period. */
+/* The summary names the shard, but none of its CPUs is wide: remove it, once per period. */
 static void tidy_in_period(struct overload *o, u32 shard, u64 period)
 {
 	u64 last = READ_ONCE(o->tidied[shard]);
 
-	/* Needs no order: it only picks the query that tidies. */
+	/* Needs no ordering: it only chooses the query that tidies. */
 	if (last != period && port_cmpxchg64(&o->tidied[shard], last, period) == last)
 		shard_summary_clean_words(o->summary, shard, o->map->line[shard], o->words,
 					  WIDE_BITS);
 }
 
-/* Is a CPU of another shard wide? Not inlined, so that a query seldom saves registers. */
+/* Is a CPU of another shard wide? Not inlined, so that most queries save no registers. */
 static port_noinline bool other_shard_has_wide(struct overload *o, u32 this_cpu, u64 period)
 {
 	const struct shard_plan *plan = o->map->plan;

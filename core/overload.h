@@ -96,8 +96,8 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  * overload_query() - does any CPU have tasks to pull?
  * @o: the set
  * @this_cpu: CPU number of the caller
- * @period: number of the current period, by a clock of the caller's. Clocks that differ cost more
- *	tidying. A constant is right too, but leaves shards named
+ * @period: number of the current period, by the caller's clock. Clocks that differ between CPUs
+ *	cause more tidying. A constant is correct too, but then the summary names shards for longer
  *
  * The first query in a period that finds no wide CPU in a named shard tidies it.
  *

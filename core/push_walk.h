@@ -17,11 +17,11 @@
 
 #include "port.h"
 
-/* The order ensures that a request only ever raises the state. */
+/* In ascending order: a request only ever raises the state. */
 enum push_walk_state {
 	PUSH_WALK_IDLE,	 /* no CPU walks */
-	PUSH_WALK_ROUND, /* a CPU makes a round */
-	PUSH_WALK_AGAIN, /* and another one follows it */
+	PUSH_WALK_ROUND, /* a round is under way */
+	PUSH_WALK_AGAIN, /* a round is under way, and another one follows it */
 };
 
 /* A walk: its enum push_walk_state. Every CPU that becomes free reads it. */
@@ -40,8 +40,8 @@ static inline void push_walk_init(struct push_walk *w)
 /*
  * Let every overloaded CPU push once more. Return: true: the caller carries the walk now and begins
  * a round; false: a round is certain to begin after this call. Ordering: a full barrier first: that
- * round sees the caller's earlier stores, its lower level among them. All CPUs together write the
- * line at most twice per round here.
+ * round sees the caller's earlier stores, its lower level among them. All requests together write
+ * the line at most twice per round.
  */
 bool push_walk_request(struct push_walk *w);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The walks of the sharded bitmap. A walk skips no shard and ends: sbm_chunk() increments @step in
- * every turn, whatever the shard's word is. It returns only with bits left or at the last step.
+ * every turn, whatever the shard's word is. It returns only with bits to visit or at the last step.
  *
  * A walk visits each CPU once. It takes nr_shards + 1 steps if it starts at a position other than
  * 0. Its first and last step see the start's shard through complementary masks, and each step
@@ -51,7 +51,7 @@ void sbm_free(struct sbm *b)
 	port_free(b, b->bytes);
 }
 
-/* Checks @mask before it reads a line: it reads no line without allowed CPUs. */
+/* Checks @mask first, and so reads no line of a shard without allowed CPUs. */
 struct sbm_chunk sbm_chunk(const struct sbm *b, const unsigned long *mask, u32 step, u32 start,
 			   u32 start_pos)
 {

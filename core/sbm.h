@@ -6,15 +6,16 @@
  * Concurrency: sbm_alloc() and sbm_free() exclude everything else. All other calls may overlap.
  *
  * A search reads each shard's word once, as one snapshot of up to 64 CPUs (of 32 on a 32-bit
- * machine). It finds a bit that is set all through the call, and none that is clear all through. It
- * may miss both bits of a pair, if one moves to a word already read.
+ * machine). It finds a bit that is set throughout the call, and none that is clear throughout. If a
+ * CPU clears one bit and sets another, in a word already read, the search may miss both.
  *
  * With a summary a search that starts after sbm_set() returned finds the bit, unless a CPU cleared
  * it meanwhile (shard_summary.c). While sbm_set() runs, searches may find or miss it.
  *
- * Context of all functions: any, unless said. Ordering: none, unless said. CPU numbers ("cpu")
- * are of possible CPUs; no function checks them. Lines that a search touches: those it names, or of
- * them those that the summary calls occupied. Header, tables and plan are read-only.
+ * Context of all functions: any, unless said. Ordering: none, unless said. CPU numbers ("cpu") are
+ * of possible CPUs; no function checks them. A search touches the lines that its comment names;
+ * with a summary, only those of them that the summary calls occupied. Header, tables and plan are
+ * read-only.
  */
 #ifndef SBM_H
 #define SBM_H
@@ -34,25 +35,25 @@ struct sbm {
 	const struct shard_plan *plan; /* the plan that the bitmap follows */
 	u32 nr_shards;		       /* as in the plan */
 	size_t bytes;		       /* memory of this header with its tables */
-	uintptr_t at[]; /* by CPU number: its word's address, plus its position; 0: a hole */
+	uintptr_t at[]; /* by CPU number: address of its word, plus its position; 0: a hole */
 };
 
-/* A line's address ends in zeros, where a position fits: one load tells both. */
+/* A line's address ends in zero bits, where a position fits: one load gives both. */
 static_assert(PORT_CACHELINE >= SHARD_MAX_CAP, "a position fits below a line's address");
 
-/* The position of a CPU's bit, of its entry in @at. */
+/* The bit's position, from a CPU's entry in @at. */
 static port_always_inline u32 sbm_pos(uintptr_t at)
 {
 	return (u32)(at & (SHARD_MAX_CAP - 1));
 }
 
-/* Its word. */
+/* The word of the bit, from such an entry. */
 static port_always_inline u64 *sbm_word(uintptr_t at)
 {
 	return (u64 *)(at & ~(uintptr_t)(SHARD_MAX_CAP - 1));
 }
 
-/* Its bit there. */
+/* The bit's mask in that word, from such an entry. */
 static port_always_inline u64 sbm_bit(uintptr_t at)
 {
 	return 1ull << sbm_pos(at);
@@ -112,7 +113,7 @@ static port_always_inline void sbm_set_at(const struct sbm_place *at)
 	shard_summary_note_bit(at->summary, at->occupied);
 }
 
-/* sbm_clear() for such a caller. */
+/* sbm_clear() for a caller that knows the place. */
 static port_always_inline void sbm_clear_at(const struct sbm_place *at)
 {
 	port_and64(at->word, ~at->bit);
@@ -130,10 +131,10 @@ static port_always_inline bool sbm_test(const struct sbm *b, u32 cpu)
 bool sbm_empty(const struct sbm *b);
 
 /*
- * Does the summary, which the bitmap has, call every shard empty? For frequent callers that lose
- * little by a wrong "no". Return: true: each shard was empty at some moment of this call. False: a
- * bit may be set, or was set and no search has read its line since. Lines touched: the summary's,
- * read.
+ * Does the summary call every shard empty? The bitmap must have a summary. For frequent callers to
+ * whom a wrong "no" costs little. Return: true: each shard was empty at some moment of this call.
+ * False: a bit may be set, or was set and no search has read its line since. Lines touched: the
+ * summary's, read.
  */
 bool sbm_seems_empty(const struct sbm *b);
 
@@ -171,7 +172,7 @@ struct sbm_chunk {
 	u64 step;
 };
 
-/* A shard's word; if empty, correct the summary. */
+/* Read a shard's word; if it is 0, correct the summary. */
 static inline u64 sbm_read_shard(const struct sbm *b, u32 shard)
 {
 	u64 word = READ_ONCE(*b->line[shard]);
@@ -184,7 +185,7 @@ static inline u64 sbm_read_shard(const struct sbm *b, u32 shard)
 struct sbm_chunk sbm_chunk(const struct sbm *b, const unsigned long *mask, u32 step, u32 start,
 			   u32 start_pos);
 
-/* Go on with the bits of @c; false at the end. */
+/* Continue the walk with the bits of @c; false at the end. */
 static port_always_inline bool sbm_iter_load(struct sbm_iter *it, struct sbm_chunk c)
 {
 	u32 shard = it->start + (u32)c.step - 1;
@@ -199,7 +200,7 @@ static port_always_inline bool sbm_iter_load(struct sbm_iter *it, struct sbm_chu
 	return true;
 }
 
-/* The lowest bit left. */
+/* Take the lowest bit left. Return: its CPU number. */
 static port_always_inline u32 sbm_iter_take(struct sbm_iter *it)
 {
 	u32 cpu = it->cpu[port_ctz64(it->word)];
@@ -218,7 +219,7 @@ static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
 }
 
 /**
- * sbm_for_each_cpu_wrap() - all set CPUs, from one on, around the machine, in index order
+ * sbm_for_each_cpu_wrap() - all set CPUs in index order, from one CPU on, with wrap-around
  * @cpu: u32 variable for each CPU number
  * @it: a name for the walk's state, declared here
  * @b: the bitmap

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * No bit is claimed twice: the only way to a bit is an atomic operation that clears it and tells
- * whether it was set. Of all that clear it between two puts one sees it set.
+ * No bit is claimed twice: a claim is an atomic operation that clears the bit and returns whether
+ * it was set. Of all CPUs that clear it between two puts, one sees it set.
  *
  * A search ends: @left loses a bit in each turn of take_one() and take_some(), and a walk visits
- * each shard once. A bit that is set all through is found. It leaves @left only after an attempt to
- * clear it, which finds it set. The summary, where there is one, names its shard.
+ * each shard once. A search finds a bit that is set throughout the call. The bit leaves @left only
+ * after an attempt to clear it, which finds it set. The summary, if there is one, names its shard.
  *
- * The own bit is cleared without a look. In a pool each CPU mostly puts and claims its own bit. A
- * look would fetch the line, and the clear fetch it again as its owner: claim-two-steps in
- * docs/results/pools.md.
+ * A claim clears the own bit without a load before it. In a pool each CPU mostly puts and claims
+ * its own bit. The load would fetch the line shared, and the clear would fetch it again exclusive:
+ * see claim-two-steps in docs/results/pools.md.
  */
 #include "sbm_claim.h"
 #include "shard_mask.h"
 #include "shard_walk.h"
 
-/* The lowest bit of @word at or after @pos, around. */
+/* The first bit of @word at or after @pos, with wrap-around. */
 static u64 next_bit(u64 word, u32 pos)
 {
 	u64 after = word & ~0ull << pos;
@@ -37,7 +37,7 @@ static u64 nearest_bit(const struct shard_plan *plan, u32 cpu, u64 word)
 	return next_bit(word, plan->slot[cpu].pos);
 }
 
-/* Which bit of a shard's @word, not 0, a caller begins with. */
+/* The bit of a shard's @word, not 0, that a caller tries first. */
 static u64 choose(const struct shard_plan *plan, u32 cpu, u32 shard, u64 word)
 {
 	const struct shard_slot *slot = &plan->slot[cpu];
@@ -69,7 +69,10 @@ static s64 take_one(struct sbm *b, u32 cpu, u32 shard, u64 left)
 	return -1;
 }
 
-/* The own bit, without a look at it. The plan's table of slots is read for a summary only. */
+/*
+ * Claim the own bit without a load before it. Reads the plan's table of slots only if there is a
+ * summary.
+ */
 static port_always_inline bool take_own(struct sbm *b, u32 cpu)
 {
 	uintptr_t at = b->at[cpu];
@@ -79,7 +82,7 @@ static port_always_inline bool take_own(struct sbm *b, u32 cpu)
 	return port_test_and_clear64(sbm_word(at), sbm_pos(at));
 }
 
-/* Any other one. */
+/* Claim the nearest set bit, by a walk over the shards. */
 static port_noinline s64 search(struct sbm *b, const unsigned long *allowed, u32 from_cpu)
 {
 	struct shard_walk w;

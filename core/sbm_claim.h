@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Claims of the sharded bitmap, for user space: a claim finds a set bit and clears it in one pass.
- * They are for pools. A bit says that something is free: a worker, a buffer, a tag. Who cleared the
- * bit owns what it stands for, until sbm_put() sets it again.
+ * They are for pools. A set bit says that something is free: a worker, a buffer, a tag. The thread
+ * that cleared the bit owns what it stands for, until sbm_put() sets the bit again.
  *
  * Concurrency: claims and puts may overlap with each other, and with all that may overlap in sbm.h.
- * No two claims get one bit. A claim finds a bit that is set all through the call, and gets no bit
- * that is clear all through. It may miss a bit that others put into a shard that it has left.
+ * No two claims get the same bit. A claim finds a bit that is set throughout the call, and gets
+ * none that is clear throughout. It may miss a bit that others put into a shard already searched.
  *
  * Order of a search: the own CPU's bit, its core, its L2, the own shard from the own position on;
- * then the other shards, nearest first. There each caller begins at another position. So callers
- * that find full shards do not fight for one bit.
+ * then the other shards, nearest first. In each of these, callers begin at different positions. So
+ * callers that search a full shard do not contend for one bit.
  *
- * A claim clears the own CPU's bit without a look at it: that takes the line once, not twice.
- * So a claim writes the own shard's line also when it finds nothing there. For a set that is empty
- * most of the time take SBM_SUMMARY: then a claim writes only lines that the summary names.
+ * A claim clears the own CPU's bit without a load before it: this fetches the line once, not twice.
+ * So a claim writes the own shard's line even if it finds nothing there. For a set that is mostly
+ * empty use SBM_SUMMARY: then a claim writes only lines that the summary names.
  *
  * Context: any. Ordering: a full barrier where a bit is claimed, else none. It pairs with
- * sbm_put(): what its caller did before is visible to the claimer. CPU numbers: as in sbm.h.
+ * sbm_put(): what the caller of sbm_put() did before is visible to the claimer. CPU numbers: as in
+ * sbm.h.
  */
 #ifndef SBM_CLAIM_H
 #define SBM_CLAIM_H
@@ -37,20 +38,21 @@ s64 sbm_claim_near(struct sbm *b, u32 from_cpu);
 s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 
 /**
- * sbm_claim_n() - claim several, nearest first
+ * sbm_claim_n() - claim several CPUs, nearest first
  * @b: the bitmap
  * @from_cpu: CPU number to start from
  * @n: how many
  * @cpus: receives their numbers
  *
- * Takes all that it needs of a shard in one atomic operation. Return: how many it claimed; fewer
+ * Claims all that it needs from a shard in one atomic operation. Return: how many it claimed; fewer
  * than @n when it found no more.
  */
 u32 sbm_claim_n(struct sbm *b, u32 from_cpu, u32 n, u32 *cpus);
 
 /*
- * Give back what a claim got, or put a first time: sbm_set() that releases. Ordering: all earlier
- * accesses come before it. ThreadSanitizer knows it as a release. Lines touched: as sbm_set().
+ * Return what a claim got, or make it available for the first time: sbm_set() that releases.
+ * Ordering: all earlier accesses come before it. ThreadSanitizer knows it as a release. Lines
+ * touched: as sbm_set().
  */
 static port_always_inline void sbm_put(struct sbm *b, u32 cpu)
 {

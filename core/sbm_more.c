@@ -7,7 +7,7 @@
  * Plain stores and the summary. shard_summary_note() has a barrier (S2) after an atomic operation
  * only. After the plain store of __sbm_set() and sbm_from_mask() it may read the summary while the
  * new bit is still in the store buffer. A cleaner would then clear the summary bit and miss the new
- * one. So sbm_more.h keeps searches away, and only a search cleans.
+ * one. So sbm_more.h excludes searches: only a search cleans.
  */
 #include "sbm_more.h"
 #include "shard_mask.h"
@@ -32,7 +32,7 @@ static port_noinline struct sbm_chunk chunk_next_summary(const struct sbm *b, u3
 	return c;
 }
 
-/* A loop of its own without a summary: an empty shard then costs 7 instructions on x86, not 18. */
+/* Without a summary a separate loop: an empty shard then costs 7 instructions on x86, not 18. */
 struct sbm_chunk sbm_chunk_next(const struct sbm *b, u32 step)
 {
 	u64 *const *line = b->line;

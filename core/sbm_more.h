@@ -2,13 +2,14 @@
 /*
  * More operations of the sharded bitmap, for user space: no user in a kernel needs them.
  *
- * Concurrency: as in sbm.h, but for plain updates: __sbm_set(), __sbm_clear(), and sbm_from_mask(),
- * which updates every shard. They exclude all other updates of the same shard, as they would undo
- * them. With a summary they also exclude searches, which may clean it: nothing orders a plain store
- * before the summary is read (sbm_more.c). sbm_test() and sbm_to_mask() are not searches.
+ * Concurrency: as in sbm.h, except for plain updates: __sbm_set(), __sbm_clear(), and
+ * sbm_from_mask(), which updates every shard. They exclude all other updates of the same shard,
+ * which they would undo. With a summary they also exclude searches, which may clean the summary:
+ * nothing orders a plain store before the load of the summary (sbm_more.c). sbm_test() and
+ * sbm_to_mask() are not searches.
  *
- * Guarantees of a search, context, ordering and lines touched: as in sbm.h. A weight is a search,
- * too. All but walks and copies take a constant number of steps. A CPU number of -1 says: none.
+ * Guarantees of a search, context, ordering and lines touched: as in sbm.h. sbm_weight() is a
+ * search too. A CPU number of -1 means none.
  */
 #ifndef SBM_MORE_H
 #define SBM_MORE_H
@@ -77,12 +78,12 @@ s64 sbm_first_cpu(const struct sbm *b);
 s64 sbm_next_cpu(const struct sbm *b, u32 cpu);
 
 /*
- * As sbm_next_cpu(), once around the machine; @start is where the walk began. The walk calls
+ * As sbm_next_cpu(), with wrap-around; @start is where the walk began. The walk calls
  * sbm_first_cpu_wrap(b, start), then this until -1, and visits each set CPU once.
  */
 s64 sbm_next_cpu_wrap(const struct sbm *b, u32 cpu, u32 start);
 
-/* The first set CPU at or after one, around the machine. */
+/* The first set CPU at or after @start in index order, with wrap-around. */
 s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
 
 /**
@@ -96,12 +97,15 @@ s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
  */
 s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 
-/* Overwrite the caller's own cpumask, of plan->nr_cpus bits. Lines touched: all, but no summary. */
+/*
+ * Copy the bitmap to the caller's own cpumask, of plan->nr_cpus bits. Lines touched: all, but not
+ * the summary's.
+ */
 void sbm_to_mask(const struct sbm *b, unsigned long *mask);
 
 /*
- * Make the bitmap equal to a cpumask, without bits of holes, by a plain store per shard. Lines
- * touched: all.
+ * Make the bitmap equal to a cpumask, except for the bits of holes, by a plain store per shard.
+ * Lines touched: all.
  */
 void sbm_from_mask(struct sbm *b, const unsigned long *mask);
 
@@ -144,7 +148,8 @@ static port_always_inline bool sbm_iter_next_all(struct sbm_iter *it, u32 *cpu)
 	for (struct sbm_iter it = sbm_iter_begin(b, NULL); sbm_iter_next_all(&(it), &(cpu));)
 
 /*
- * sbm_for_each_cpu_and(), from @start_cpu on, around the machine; it need not be set nor in @mask.
+ * sbm_for_each_cpu_and() from @start_cpu on, with wrap-around. @start_cpu need not be set or in
+ * @mask.
  */
 #define sbm_for_each_cpu_and_wrap(cpu, it, b, mask, start_cpu)             \
 	for (struct sbm_iter it = sbm_iter_begin_wrap(b, mask, start_cpu); \

@@ -3,9 +3,9 @@
  * Why the sums are what the header promises.
  *
  * Every add goes to one place: its shard's line, or, if it began before the attach, the early
- * place. Nothing moves from place to place, so a sum meets no add twice and misses none. An attach
- * changes only where later adds go. So the early place stays part of every sum. Its line is the
- * pointer's, which a sum reads too.
+ * place. Nothing moves from place to place, so a sum counts no add twice and misses none. An attach
+ * changes only where later adds go. So the early place stays part of every sum. It shares a line
+ * with the pointer, which a sum reads too.
  *
  * A sum that finds no lines reads the early place only. That is enough. An add to a line, complete
  * before the sum began, had seen the pointer: by its acquire it loads that before it adds. The sum
@@ -96,7 +96,9 @@ bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu)
 			if (sum > n)
 				return true;
 		} while (shard_near_next(&near, &shard));
-		/* Pairs as the one in shard_counter_sum(): without it an inc may be missing. */
+		/*
+		 * Pairs like the barrier in shard_counter_sum(): without it an inc may be missing.
+		 */
 		smp_rmb();
 	}
 	return sum + (s64)READ_ONCE(c->early) > n;

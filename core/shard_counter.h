@@ -11,30 +11,31 @@
  * sum reads the places one after the other, so:
  *
  *   1. With no concurrent add the sum is exact, before, during and after an attach.
- *   2. With concurrent adds it holds every add complete when it began, and a subset of the others.
+ *   2. With concurrent adds it contains every add that was complete when it began, and a subset of
+ *      the others.
  *
- * Guarantee 2 is weak. The sum may count an item that moves (dec for one CPU, inc for another, in
- * any order) at both, at either, or at neither. A sum of 0 does not mean that there was a moment
- * with none. What holds:
+ * Guarantee 2 is weak. An item may move (dec for one CPU, inc for another, in any order): the sum
+ * may count it at both CPUs, at one, or at neither. A sum of 0 does not mean that there was a
+ * moment with none. What holds:
  *
  *   3. Paired use: each dec names a CPU of the same shard as its inc did. For example, an item
  *      belongs to a CPU, and every caller names that CPU. Then every place counts its own items.
- *      The sum is at least the number of items counted all through the call. It is at most the
- *      number of items counted at any moment of it. So shard_counter_is_zero() is never true while
- *      an item stays counted from before the call to its end. shard_counter_more_than(n) is never
- *      false while n + 1 items do.
- *   4. Unpaired use (an inc on one CPU, its dec wherever the thread then runs): places may be
- *      negative. Use shard_counter_sum() only, for guarantee 1 only; is_zero and more_than stop
+ *      The sum is at least the number of items that stay counted throughout the call. It is at most
+ *      the number of items counted at any moment of the call. So shard_counter_is_zero() is never
+ *      true while an item stays counted from before the call to its end. shard_counter_more_than(n)
+ *      is never false while n + 1 items do.
+ *   4. Unpaired use (an inc on one CPU, its dec on whichever CPU the thread runs then): places may
+ *      be negative. Use shard_counter_sum() only, for guarantee 1 only; is_zero and more_than stop
  *      early and would be wrong.
  *
- * A caller may take early items off after the attach, at any CPU, in both uses: is_zero and
+ * In both uses the dec of an early item may come after the attach, for any CPU: is_zero and
  * more_than allow for it.
  *
- * "Complete" and "counted" mean: visible to the CPU that sums. A CPU may perform an atomic
- * operation without a result late (not on x86): an add that has returned is not complete by itself.
- * The caller orders an inc before its dec, and before any message about it to another CPU. For that
- * it uses smp_mb__after_atomic(), a release, or the handover of a lock. This order pairs with
- * smp_rmb() in shard_counter_sum() and shard_counter_more_than().
+ * "Complete" and "counted" mean: visible to the CPU that sums. An atomic operation without a result
+ * may take effect after the function returns (not on x86): an add that has returned is not
+ * necessarily complete. The caller orders an inc before its dec, and before any message about it to
+ * another CPU. For that it uses smp_mb__after_atomic(), a release, or the handover of a lock. This
+ * order pairs with smp_rmb() in shard_counter_sum() and shard_counter_more_than().
  *
  * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere, interrupts
  * included, and never waits. CPU numbers are of possible CPUs of the plan; no function checks them.
@@ -84,7 +85,10 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 
-/* The opposite; frees what attach allocated. The counter, attached or not, keeps its count. */
+/*
+ * Undo shard_counter_attach(), and free what it allocated. The counter, attached or not, keeps its
+ * count.
+ */
 void shard_counter_detach(struct shard_counter *c);
 
 /*

@@ -9,13 +9,16 @@
 #include "port.h"
 #include "shard_plan.h"
 
-/* A zeroed line for every shard: in @line its first word. False: no memory, and all are NULL. */
+/*
+ * Allocate a zeroed line for every shard; @line gets pointers to the first words. False: no memory;
+ * all pointers are NULL.
+ */
 bool shard_lines_alloc(const struct shard_plan *plan, u64 **line);
 
-/* First shard after @s that is on another node: an allocation for each such run. */
+/* The first shard after @s that is on another node. Each such run is one allocation. */
 u32 shard_node_end(const struct shard_plan *plan, u32 s);
 
-/* Free them. */
+/* Free the lines of shard_lines_alloc(). */
 void shard_lines_free(const struct shard_plan *plan, u64 *const *line);
 
 #endif /* SHARD_LINES_H */

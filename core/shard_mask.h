@@ -3,8 +3,9 @@
  * Cpumasks: arrays of unsigned long, one bit per CPU number. Private to core/. Context: any.
  * Ordering: none. A mask may change during a read, word by word; the caller owns a result.
  *
- * Words of 32 bits are in the low half of a u64. A run (struct shard_run) is of one word: a
- * rotation of the u64 brings its bits to their positions, and back into the low half.
+ * On a 32-bit machine a mask's word is in the low half of a u64. A run (struct shard_run) lies in
+ * one word: a rotation of the u64 moves its bits to their positions, and the opposite one moves
+ * them back into the low half.
  */
 #ifndef SHARD_MASK_H
 #define SHARD_MASK_H
@@ -59,7 +60,7 @@ static inline u64 shard_run_positions(const struct shard_run *run, u64 word)
 	return shard_turn_right(word, run->turn) & run->positions;
 }
 
-/* Those positions of @word that lie in the run, as bits of the run's word of a mask. */
+/* The positions of @word that lie in the run, as bits of the run's word of a mask. */
 static inline u64 shard_run_bits(const struct shard_run *run, u64 word)
 {
 	return shard_turn_left(word & run->positions, run->turn);

@@ -3,16 +3,17 @@
  * The shard plan: which CPUs share a cache line of every sharded structure.
  *
  * A shard is at most 64 CPUs of one last-level cache (LLC). A plan maps a CPU number to (shard,
- * position in it) and to an index, and back. Once made (shard_plan_make.h) it never changes, so
- * that readers need no lock. The caller that frees it ensures that no structure that uses it is
- * left, and that none of its functions runs.
+ * position in it) and to an index, and back. A plan never changes after shard_plan_make(), so
+ * readers need no lock. The caller that frees a plan first frees all structures that use it, and
+ * ensures that no function uses it.
  *
- * Ordering: none. Context: any; free may sleep. Lines touched: plan tables, which every CPU has.
+ * Ordering: none. Context: any; free may sleep. Lines touched: the plan's tables, which are
+ * read-only.
  *
- * Indices number the possible CPUs shard after shard. Shards stand in topology order (package, NUMA
- * node, LLC, part of an LLC). CPUs of a shard stand in order of their numbers, in few runs of
- * consecutive ones. Most x86 machines have two runs per shard, those with neighbouring siblings
- * one.
+ * Indices number the possible CPUs shard after shard. Shards are in topology order (package, NUMA
+ * node, LLC, part of an LLC). The CPUs of a shard are in order of their numbers, in a few runs of
+ * consecutive numbers. Most x86 machines have two runs per shard, those with adjacent sibling
+ * numbers one.
  */
 #ifndef SHARD_PLAN_H
 #define SHARD_PLAN_H
@@ -22,7 +23,7 @@
 #define SHARD_MAX_CAP	 64u	/* CPUs per shard: bits in a word, bytes in a line */
 #define SHARD_MAX_SHARDS 65535u /* a shard number fits a u16 */
 
-/* Where a CPU lives: its index, its shard, its position there; a hole is all 0. */
+/* A CPU's index, its shard and its position in the shard; all 0 for a hole. */
 struct shard_slot {
 	u32 idx;
 	u16 shard;
@@ -36,10 +37,10 @@ static_assert(sizeof(struct shard_slot) == 8, "one scaled load finds a slot");
 struct shard_run {
 	u64 positions; /* one bit for every position */
 	u32 word;      /* which word of a cpumask */
-	u8 turn;       /* rotating a word right by this many bits brings them to their positions */
+	u8 turn;       /* rotate a word right by this many bits to move them to their positions */
 };
 
-/* The positions of a CPU's shard that are close to it, its own among them. */
+/* The positions in a CPU's shard that are close to the CPU, its own included. */
 struct shard_close {
 	u64 core; /* of its core */
 	u64 l2;	  /* of its L2; where that is unknown, of its core */
@@ -64,7 +65,7 @@ struct shard {
 	s32 package;			 /* -1: unknown */
 	u32 llc; /* 0..nr_llcs-1 in topology order; also a part that a node or split_llc cuts off */
 	u32 nr_near; /* entries of @near in use */
-	/* LLC, node in package, package, machine; without those that add no shard. */
+	/* LLC, node in package, package, machine; without levels that add no shard. */
 	struct shard_span near[SHARD_NEAR_LEVELS];
 };
 
@@ -85,7 +86,7 @@ struct shard_plan {
 	u32 split_llc;		      /* as requested, 0: no */
 	u32 level;		      /* enum shard_plan_level */
 	size_t bytes;		      /* memory of the plan */
-	const struct shard_close *close; /* by CPU number: what is close in its shard */
+	const struct shard_close *close; /* by CPU number: the close positions in its shard */
 };
 
 /*

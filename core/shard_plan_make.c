@@ -7,7 +7,7 @@
  * of a unit it extends to the unit's end if that fits, else it ends where the unit begins. So sizes
  * differ by about one unit.
  *
- * A second sort orders each shard's records by CPU number. Consecutive numbers are a run, so no
+ * A second sort orders each shard's records by CPU number. Consecutive numbers form a run, so no
  * other order has fewer runs. A record's index is its place in the array. Its position is the
  * distance from the shard's first record.
  *
@@ -66,7 +66,7 @@ static u32 cut(struct shard_rec *rec, u32 begin, u32 end, u32 cap, u32 shard)
 	return shard;
 }
 
-/* Are both of one LLC, and with @core of one known core? */
+/* Are both in one LLC, or with @core in one known core? */
 static bool together(const struct shard_rec *a, const struct shard_rec *b, bool core)
 {
 	if (!core)
@@ -108,7 +108,7 @@ static void add_near(struct shard *shard, struct shard_span span)
 		shard->near[shard->nr_near++] = span;
 }
 
-/* Give all shards that agree with each other in @levels levels their common range. */
+/* For all shards that agree in the first @levels levels, add their common range to @near. */
 static void fill_near(struct shard *shard, u32 nr, const struct shard_rec *rec, u32 levels)
 {
 	u32 begin, end;
@@ -134,7 +134,7 @@ struct tables {
 	struct shard_run *run;
 };
 
-/* Note of the CPU of @rec, and of all before it in its shard, that they are close to each other. */
+/* Record which CPUs before @rec in its shard are close to its CPU, in both directions. */
 static void fill_close(struct shard_close *close, const struct shard_rec *rec, u32 pos)
 {
 	struct shard_close *own = &close[rec->cpu];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Makes a shard plan: cuts the CPUs into shards, then fills the plan's tables. Any records give a
- * plan. An id counts within the level above it: one id in two groups of that level means two
- * groups. shard_plan_build() (shard_topo.h) reports such contradictions.
+ * plan. An id counts only within its group of the level above: the same id in two such groups means
+ * two groups. shard_plan_build() (shard_topo.h) reports such contradictions.
  *
  * Concurrency: records belong to one caller. Ordering: none. Context: may sleep.
  */
@@ -12,7 +12,7 @@
 #include "port.h"
 #include "shard_plan.h"
 
-/* Places of a CPU, from the largest to the smallest. */
+/* Levels of the topology, from the largest to the smallest. */
 enum shard_at {
 	SHARD_AT_PACKAGE,
 	SHARD_AT_NODE,
@@ -47,7 +47,7 @@ static inline bool shard_rec_agree(const struct shard_rec *a, const struct shard
 	return true;
 }
 
-/* Are both of one known @level? */
+/* Do both have the same known id at @level? */
 static inline bool shard_rec_share(const struct shard_rec *a, const struct shard_rec *b, u32 level)
 {
 	return a->at[level] >= 0 && a->at[level] == b->at[level];
@@ -56,15 +56,15 @@ static inline bool shard_rec_share(const struct shard_rec *a, const struct shard
 /* Sorts records; @order as for qsort(). The user of core/ provides it: shard_rec_sort.c does. */
 void shard_rec_sort(struct shard_rec *rec, u32 n, int (*order)(const void *, const void *));
 
-/* The order that shard_plan_cut() cuts in. */
+/* The order in which shard_plan_cut() cuts. */
 int shard_rec_by_topology(const void *a, const void *b);
 
 /*
  * Cut @n records, 1 or more and in any order, into shards of at most @cap CPUs, 1..64, and order
- * them as the plan does. Cuts a larger LLC into about equal shards, along L2 clusters that fit,
- * else along cores. Separates siblings only if a core has more than @cap. First cuts an LLC that
- * spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one home node. @cores: a
- * shard has CPUs of one core only. Return: the number of shards.
+ * them as the plan does. Cuts a larger LLC into shards of about equal size, between L2 clusters
+ * that fit, else between cores. Separates siblings only if a core has more than @cap. First cuts an
+ * LLC that spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one home node.
+ * @cores: each shard contains CPUs of one core only. Return: the number of shards.
  */
 u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap, bool cores);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Heap sort: no recursion and no memory. Equal records may change places. */
+/* Heap sort: no recursion and no extra memory. It is not stable. */
 #include "shard_plan_make.h"
 
 static void sift_down(struct shard_rec *rec, u32 root, u32 n,

@@ -25,7 +25,8 @@
  * C4 and C5 need no barrier, though the CPU may perform C5 before C4 loads. If C4 finds a bit, its
  * change of the word comes before C5, as one CPU makes both on one word. That change follows C4's
  * load by a control dependency, and so does C5. If C4 finds 0 after C5 and C2, no setter relies on
- * this cleaner: one with a later S1 sees C2's value, as above. So it is for all words of a line.
+ * this cleaner: one with a later S1 sees C2's value, as above. The same holds for all words of a
+ * line.
  *
  * S5 is for what a setter reads afterwards, such as the levels of CPUs that could take its task. A
  * searcher does something, has a full barrier, and then loads the summary as 0. So its load comes

@@ -2,7 +2,8 @@
 /*
  * From a machine's description to its plan. shard_topo_check() ensures that a sort by (package,
  * node, LLC, L2, core) splits no group. split_llcs() cuts LLCs between cores. shard_plan_make.c
- * does the rest. shard_near_rank() counts the order of the walk of shard_plan.c without a walk.
+ * does the rest. shard_near_rank() computes a shard's place in the walk of shard_plan.c without a
+ * walk.
  */
 #include "shard_topo.h"
 #include "shard_mask.h"
@@ -167,7 +168,7 @@ u64 shard_near_rank(const struct shard_plan *plan, u32 own, u32 shard)
 
 	if (shard == own)
 		return 0;
-	for (; shard < near->first || shard > near->last; near++) /* the last one has all */
+	for (; shard < near->first || shard > near->last; near++) /* the last contains all */
 		level++;
 	/* Above first, then below, both rising. */
 	return level << 32 | (shard > own ? shard - own : shard + plan->nr_shards);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * From the description of a machine to a shard plan, for programs. A description may be wrong:
- * shard_plan_build() reports how. A kernel, which must use whatever its firmware says, calls
- * shard_plan_make.h itself.
+ * shard_plan_build() reports how. A kernel must use whatever its firmware reports, and calls
+ * shard_plan_make() itself.
  *
- * Concurrency: builds of different plans may run together. The pointer to a new plan reaches other
- * threads by a release store, a lock, or the start of the thread. Ordering: none. Context: a build
- * may sleep, the rest runs anywhere.
+ * Concurrency: builds of different plans may overlap. The caller publishes the pointer to a new
+ * plan by a release store, under a lock, or before it starts the threads. Ordering: none. Context:
+ * a build may sleep, the rest runs anywhere.
  */
 #ifndef SHARD_TOPO_H
 #define SHARD_TOPO_H
@@ -20,7 +20,7 @@
  * struct shard_cpu - where one CPU is; the input of a plan
  * @package: socket
  * @node: NUMA node, also passed to port_alloc()
- * @llc: last-level cache, from cache information, not from die or tile levels
+ * @llc: last-level cache, as the cache information says, not a die or tile
  * @l2: level-2 cache
  * @core: core
  * @thread: which SMT sibling in its core; only its order counts
@@ -53,11 +53,12 @@ struct shard_topo {
 
 /**
  * struct shard_plan_opts - how to cut
- * @cap: most CPUs in a shard, 1..64; 0: 64. Cuts a larger LLC into about equal shards, along L2
- *	clusters that fit, else along cores; separates siblings only if a core has more than @cap
- * @split_llc: treat every LLC as this many, cut by core number; 0 and 1: no. Numbers above an LLC's
- *	number of cores count as that number
- * @cores: no shard has CPUs of two cores
+ * @cap: most CPUs in a shard, 1..64; 0: 64. Cuts a larger LLC into shards of about equal size,
+ *	between L2 clusters that fit, else between cores; separates siblings only if a core has more
+ *	than @cap
+ * @split_llc: treat every LLC as this many LLCs, cut by core number; 0 and 1: do not. A number
+ *	above an LLC's number of cores counts as that number
+ * @cores: no shard contains CPUs of two cores
  * @bad_cpu: NULL, or where to store the CPU number of an error (unchanged for errors of no CPU)
  */
 struct shard_plan_opts {
@@ -105,10 +106,10 @@ enum shard_plan_level {
 enum shard_plan_err shard_plan_build(struct shard_plan **plan, const struct shard_topo *topo,
 				     const struct shard_plan_opts *opts);
 
-/* Free a plan, or NULL; no structure that uses it is left. */
+/* Free a plan, or NULL. All structures that use it must have been freed. */
 void shard_plan_free(struct shard_plan *plan);
 
-/* What is wrong, in words: a constant string without a full stop, never NULL. */
+/* A description of the error: a constant string without a full stop, never NULL. */
 const char *shard_plan_strerror(enum shard_plan_err err);
 
 /*
@@ -120,7 +121,7 @@ static inline bool shard_plan_has_cpu(const struct shard_plan *plan, u32 cpu)
 	return cpu < plan->nr_cpus && plan->slot[cpu].possible;
 }
 
-/* CPU numbers are below this one. For languages that do not see the structure. */
+/* One more than the highest CPU number. For languages without access to the structure. */
 static inline u32 shard_plan_nr_cpus(const struct shard_plan *plan)
 {
 	return plan->nr_cpus;
@@ -133,8 +134,8 @@ static inline u32 shard_plan_nr_cpus(const struct shard_plan *plan)
 void shard_scatter(const struct shard_plan *plan, u32 shard, u64 word, unsigned long *mask);
 
 /*
- * When does a walk that starts at shard @own visit a shard? Return: a number, lower for a shard
- * that the walk visits earlier; 0 for @own.
+ * Return the rank of @shard in a walk that starts at shard @own: a number that is lower for a shard
+ * that the walk visits earlier, and 0 for @own.
  */
 u64 shard_near_rank(const struct shard_plan *plan, u32 own, u32 shard);
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Is this a topology with an order?
+ * Checks that the levels of a topology are nested.
  *
- * shard_plan_cut() sorts by (package, node, LLC, L2, core) and takes equal neighbours for one
- * group. That is right if each group lies within one group of the level above. So the check goes
- * level by level. It sorts by the level's id; all records of one id must agree about the levels
- * above. The sort makes the records of one id neighbours. To compare neighbours is enough, as
- * agreement is transitive.
+ * shard_plan_cut() sorts by (package, node, LLC, L2, core) and treats equal neighbours as one
+ * group. That is correct if each group lies within one group of the level above. So the check goes
+ * level by level. It sorts by the level's id; all records with one id must agree in the levels
+ * above. The sort places them side by side. It is enough to compare neighbours, because agreement
+ * is transitive.
  *
  * Real machines have two exceptions. A node may hold several packages (NUMA off), or a package
- * several nodes. But if a node that spans two packages meets a package that spans two nodes,
- * neither order is right. And an LLC may span several nodes (sub-NUMA clustering): the cut takes
- * (package, node, LLC) for one LLC, and so cuts it at the nodes.
+ * several nodes. But if a node spans two packages, one of which spans two nodes, neither order is
+ * right. And an LLC may span several nodes (sub-NUMA clustering): the cut treats each (package,
+ * node, LLC) as one LLC, and so cuts the LLC between nodes.
  */
 #include "shard_topo_check.h"
 
@@ -25,7 +25,7 @@ static int by_key(const void *a, const void *b)
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-/* @llc_nr is not in use yet: here it is the sort's key. Any order of ids will do. */
+/* @llc_nr is not in use yet, and serves as the sort key here. Any order of ids will do. */
 static void sort_by(struct shard_rec *rec, u32 n, enum shard_at level)
 {
 	for (u32 i = 0; i < n; i++)
@@ -45,7 +45,7 @@ static enum shard_plan_err fail(enum shard_plan_err err, const struct shard_rec 
 	return err;
 }
 
-/* Do CPUs of one known @level agree in the first @above levels? Else @err. */
+/* Return @err unless CPUs with the same known id at @level agree in the first @above levels. */
 static enum shard_plan_err check_level(struct shard_rec *rec, u32 n, enum shard_at level, u32 above,
 				       enum shard_plan_err err, u32 *bad_cpu)
 {
@@ -90,7 +90,7 @@ static enum shard_plan_err check_nodes(struct shard_rec *rec, u32 n, struct shar
 	return SHARD_PLAN_OK;
 }
 
-/* All or nothing for each id, then the lowest level that is known for every CPU. */
+/* Make each id known for all CPUs or for none, then return the lowest level that is known. */
 static enum shard_plan_level choose_level(struct shard_rec *rec, u32 n)
 {
 	bool known[SHARD_AT_CORE];
@@ -117,7 +117,7 @@ enum shard_plan_err shard_topo_check(struct shard_rec *rec, u32 n, struct shard_
 
 	head->level = choose_level(rec, n);
 	err = check_nodes(rec, n, head, bad_cpu);
-	/* An LLC that is really a node or the machine may hold several packages. */
+	/* If a node or the machine serves as LLC, it may contain several packages. */
 	if (!err && head->level == SHARD_LEVEL_LLC)
 		err = check_level(rec, n, SHARD_AT_LLC, SHARD_AT_PACKAGE + 1,
 				  SHARD_PLAN_LLC_SPANS_PACKAGES, bad_cpu);

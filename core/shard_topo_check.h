@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Drops half-known levels, chooses the LLC's level, finds contradictions. Private to core/. */
+/*
+ * Drops levels that are not known for all CPUs, chooses the level of the LLC, finds contradictions.
+ * Private to core/.
+ */
 #ifndef SHARD_TOPO_CHECK_H
 #define SHARD_TOPO_CHECK_H
 
@@ -8,9 +11,9 @@
 #include "shard_topo.h"
 
 /*
- * Check @n records, 1 or more, which are in any order afterwards. @head gets the level that gives
- * the LLCs, the number of NUMA nodes and of packages. @bad_cpu, if not NULL, gets the CPU number of
- * a contradiction.
+ * Check @n records, 1 or more, which are in any order afterwards. @head receives the level that
+ * serves as LLC, and the numbers of NUMA nodes and packages. @bad_cpu, if not NULL, receives the
+ * CPU number of a contradiction.
  */
 enum shard_plan_err shard_topo_check(struct shard_rec *rec, u32 n, struct shard_plan *head,
 				     u32 *bad_cpu);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no wake-up is lost: no waiter sleeps for good while a bit is set.
+ * Why no wake-up is lost: no waiter sleeps forever while a bit is set.
  *
  *   A waiter:                           A waker:
  *
@@ -13,18 +13,18 @@
  * If K3 or K4 does not see W1 and W2, the barriers make W4 see K1: store buffering. If it sees
  * them, there is a signal in the waiter's shard, by this waker or by another one.
  *
- * A signal is never more than a waiter: K4 adds one only where there are more waiters. Who takes a
- * signal claims again, and joins again before it sleeps again. So it is in the first case for each
- * bit that was set before it joined.
+ * There are never more signals than waiters: K4 adds a signal only where there are more waiters. A
+ * waiter that takes a signal claims again, and joins again before it sleeps again. So the argument
+ * above applies to each bit that was set before it joined.
  *
- * A waiter that found a bit by itself leaves. If as many signals as waiters are there, one of them
- * was for it: it takes that, and wakes another waiter. Else that one would sleep while the bit is
- * set for which the signal was. If there are fewer, the signals are for the others. Linux's
- * sbitmap lost wake-ups of both kinds: a waker that looked too early, and a wake-up that nobody
- * passed on.
+ * A waiter that found a bit by itself leaves. If there are as many signals as waiters, one signal
+ * was for this waiter: it takes the signal, and wakes another waiter. Otherwise that waiter would
+ * sleep although the bit of that signal is set. If there are fewer signals than waiters, they are
+ * for the others. Linux's sbitmap lost wake-ups of both kinds: a waker that looked too early, and a
+ * wake-up that nobody passed on.
  *
- * All changes of a shard's word are compare-and-swap of both counts at once. Between W1 and W2 a
- * waker may see a total of 0: W4 comes later.
+ * A compare-and-swap changes both counts of a shard's word at once. Between W1 and W2 a waker may
+ * see a total of 0: W4 comes later.
  */
 #include "shard_wait.h"
 #include "shard_lines.h"
@@ -74,7 +74,7 @@ void shard_wait_join(struct shard_wait *w, u32 cpu)
 	port_fetch_add64(&w->total, 1);			   /* W2; W3: pairs with K2 */
 }
 
-/* Take off a waiter: one that leaves, or one with a signal. Return: was there a signal for it? */
+/* Remove a waiter: one that leaves, or one with a signal. Return: was there a signal for it? */
 static bool take_off(struct shard_wait *w, u32 cpu, bool leaves)
 {
 	u64 *line = line_of(w, cpu), word = READ_ONCE(*line), seen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Who waits for a bit of a set, by shard: a waker finds a waiter near, and no wake-up is lost. How
- * a thread sleeps is its caller's affair: lib/claim_wait.c does it with futexes.
+ * Counts the waiters for a bit of a set, by shard: a waker finds a waiter near it, and no wake-up
+ * is lost. The caller decides how a thread sleeps: lib/claim_wait.c uses futexes.
  *
  *	A waiter:				A waker:
  *
@@ -25,7 +25,10 @@
 #include "port.h"
 #include "shard_plan.h"
 
-/* Waiters of a shard, of which some have a wake-up that they have not taken: signals. */
+/*
+ * A shard's word counts its waiters and its signals. A signal is a wake-up that no waiter has
+ * taken.
+ */
 #define SHARD_WAIT_ONE	  (1ull << 32) /* one waiter; the low half counts signals */
 #define SHARD_WAIT_SIGNAL 1ull	       /* one signal; never more than waiters */
 
@@ -43,25 +46,28 @@ struct shard_wait {
 	u64 *line[] __aligned(PORT_CACHELINE);
 };
 
-/* Nobody waits. NULL: no memory. May sleep. */
+/* Make a structure without waiters. NULL: no memory. May sleep. */
 struct shard_wait *shard_wait_alloc(const struct shard_plan *plan);
 
-/* Free it, or NULL; nobody waits. May sleep. */
+/* Free it, or NULL. It must have no waiters. May sleep. */
 void shard_wait_free(struct shard_wait *w);
 
 /*
- * Wait from now on, for a CPU number. Ordering: a full barrier at the end: the claim that follows
- * finds what was put before a waker looked for waiters.
+ * Count the caller as a waiter of a CPU's shard. Ordering: a full barrier at the end, so that the
+ * claim that follows finds each bit whose waker did not see this waiter.
  */
 void shard_wait_join(struct shard_wait *w, u32 cpu);
 
 /*
- * Wait no more, without a wake-up. Return: true: a wake-up was for this waiter, and the caller
- * passes it on by shard_wait_wake(). Ordering: a full barrier.
+ * Stop waiting, without a wake-up. Return: true: a wake-up was for this waiter, and the caller must
+ * pass it on with shard_wait_wake(). Ordering: a full barrier.
  */
 bool shard_wait_leave(struct shard_wait *w, u32 cpu);
 
-/* Was a waiter of this shard woken? True: the caller took that, and waits no more; full barrier. */
+/*
+ * Take a signal of the CPU's shard, if there is one. True: the caller has taken it, and no longer
+ * counts as a waiter; full barrier.
+ */
 bool shard_wait_woken(struct shard_wait *w, u32 cpu);
 
 /* The number of signals of a CPU's shard: the word at which a waiter sleeps while it is 0. */
@@ -77,10 +83,10 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
 }
 
 /*
- * Wake a waiter near a CPU: called right after an atomic operation on the set, such as sbm_put().
- * Return: where it may sleep, as shard_wait_signals(); NULL: nobody waits that has no signal yet.
- * Ordering: a full barrier between that operation and the look for waiters. Lines touched: that of
- * the total, read; if somebody waits, those of near shards, and one is written.
+ * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put().
+ * Return: where the waiter may sleep, as shard_wait_signals(); NULL: there is no waiter without a
+ * signal. Ordering: a full barrier between that operation and the look for waiters. Lines touched:
+ * that of the total, read; if somebody waits, those of near shards, and one is written.
  */
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
 

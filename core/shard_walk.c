@@ -2,9 +2,10 @@
 /*
  * Two ways to the same walk. Dense: go from shard to shard with shard_near_next() and gather the
  * mask's bits of each. Sparse: look at each allowed CPU, collect the shards with their words, and
- * sort them by shard_near_rank(), which counts the same order. With 48 runs (384 CPUs) a dense walk
- * of 16 CPUs side by side takes 1,450 instructions, a sparse one 1,230. Sparse gains up to 19 CPUs,
- * with 12 runs up to 8. At random it gains up to 7 and 4: 16 CPUs take 3,120, and dense 1,690.
+ * sort them by shard_near_rank(), which gives the same order. With 48 runs (384 CPUs) a dense walk
+ * over 16 adjacent CPUs takes 1,450 instructions, a sparse one 1,230. For adjacent CPUs a sparse
+ * walk is cheaper up to 19 CPUs, with 12 runs up to 8. For random CPUs it is cheaper up to 7 and 4:
+ * for 16 CPUs a sparse walk takes 3,120, a dense one 1,690.
  *
  * Both give every allowed possible CPU exactly once. Dense: each CPU is in one run of one shard.
  * Sparse: each is one bit of one word of the mask, read once. The walk reads the mask once to count
@@ -15,7 +16,7 @@
 #include "shard_mask.h"
 #include "shard_topo.h"
 
-/* Are there so few CPUs in the mask that looking at each is cheaper? */
+/* Are there so few CPUs in the mask that a sparse walk is cheaper? */
 static bool is_sparse(const struct shard_plan *plan, const unsigned long *allowed)
 {
 	u32 most = plan->nr_runs / 2 < SHARD_WALK_SPARSE ? plan->nr_runs / 2 : SHARD_WALK_SPARSE;

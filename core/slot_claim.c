@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * No slot is claimed twice: the only way to a slot is an atomic operation that clears its bit and
- * tells whether it was set. Of all that clear it between two puts one sees it set.
+ * No slot is claimed twice: a claim is an atomic operation that clears the slot's bit and returns
+ * whether it was set. Of all CPUs that clear it between two puts, one sees it set.
  *
- * A search ends: of the bits of a word that it may take, it tries each once, and it visits each
- * word of each shard once. A slot that is free all through the call keeps its home, since only who
- * claims it can put it elsewhere. So the search finds it there, or another one before.
+ * A search ends: it visits each word of each shard once, and tries each bit that it may take once.
+ * A slot that is free throughout the call keeps its home, because only a thread that claimed it can
+ * put it elsewhere. So the search finds it there, or another slot before.
  *
- * A limit gives slots [a, b) of a set of @size floor(limit * b / size) - floor(limit * a / size) of
- * the limited ones: a word's first ones. Over all words this adds up to @limit, and no word gets
- * more than it has while @limit is at most @size. Where homes follow, a slot counts or does not in
- * whichever shard it is.
+ * With a limit, floor(limit * b / size) - floor(limit * a / size) of the slots [a, b) of a set of
+ * @size count: the first ones of their word. Over all words this adds up to @limit, and while
+ * @limit is at most @size no word gets more than its number of slots. Where homes follow, whether a
+ * slot counts does not depend on its shard.
  */
 #include "slot_claim.h"
 
-/* Which slots a claim may take, and of how many. */
+/* Limit of a claim, and the size of the set. */
 struct bounds {
 	u32 limit;
 	u32 size;
 };
 
-/* Which of 1 << shift slots, from the part's @begin-th on, count for a limit. */
+/*
+ * Return which of the 1 << shift slots from the part's slot @begin on count under a limit, as bits.
+ */
 static u64 within(const struct slot_part *p, u32 begin, struct bounds of)
 {
 	u32 end = begin + (1u << p->shift), n;
@@ -36,7 +38,7 @@ static u64 within(const struct slot_part *p, u32 begin, struct bounds of)
 	return n ? ~0ull >> (64 - n) : 0;
 }
 
-/* The lowest @n bits of @word, or all. */
+/* The lowest @n set bits of @word, or all of them. */
 static u64 lowest(u64 word, u32 n)
 {
 	u64 rest = word;
@@ -46,7 +48,10 @@ static u64 lowest(u64 word, u32 n)
 	return word & ~rest;
 }
 
-/* Claim up to @n of the slots @left of a word, from a bit on, around. @first: number of bit 0. */
+/*
+ * Claim up to @n of the slots @left of a word, from bit @from on, with wrap-around. @first: number
+ * of the slot of bit 0.
+ */
 static u32 take(u64 *line, u64 left, u32 from, u32 first, u32 n, u32 *slots)
 {
 	u64 word;
@@ -67,7 +72,7 @@ static u32 take(u64 *line, u64 left, u32 from, u32 first, u32 n, u32 *slots)
 	return got;
 }
 
-/* Claim slots of a shard, from its word @word and from bit @bit there on, around. */
+/* Claim slots of a shard, from its word @word and the bit @bit on, with wrap-around. */
 static u32 take_shard(const struct slot_part *p, u32 shard, u32 word, u32 bit, struct bounds of,
 		      u32 n, u32 *slots)
 {
@@ -75,7 +80,7 @@ static u32 take_shard(const struct slot_part *p, u32 shard, u32 word, u32 bit, s
 
 	for (u32 i = 0; i < words && got < n; i++, bit = 0) {
 		u32 nr = p->from[shard] + (word + i) % words;
-		u32 first = (nr - p->row * shard) << p->shift; /* in each row they begin anew */
+		u32 first = (nr - p->row * shard) << p->shift; /* each row starts again at slot 0 */
 
 		got += take(p->word[nr], within(p, first, of), bit, p->first + first, n - got,
 			    slots + got);
@@ -122,7 +127,7 @@ s64 slot_claim_near(struct slot_set *s, u32 cpu)
 	u64 *word = own->word, at = own->at;
 	u32 slot;
 
-	/* Without a look: as sbm_claim.c. */
+	/* Without a load before it, as in sbm_claim.c. */
 	if (word && port_test_and_clear64(word, slot_own_bit(at)))
 		return slot_own_slot(at);
 	return claim(s, cpu, SLOT_SET_MAX, 1, &slot) ? (s64)slot : -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Claims of a set of slots: one, several at once, and claims that leave slots for others.
- * slot_set.h says what may run together, in which order a claim searches, and what it orders.
+ * Claims of a set of slots: one, several at once, and claims that leave slots for others. For
+ * concurrency, the order of a search, and memory ordering see slot_set.h.
  */
 #ifndef SLOT_CLAIM_H
 #define SLOT_CLAIM_H
@@ -18,24 +18,24 @@ s64 slot_claim_near(struct slot_set *s, u32 cpu);
  * @n: how many
  * @slots: receives their numbers
  *
- * Takes all that it needs of a word in one atomic operation. Return: how many it claimed; fewer
+ * Claims all that it needs from a word in one atomic operation. Return: how many it claimed; fewer
  * than @n when it found no more.
  */
 u32 slot_claim_n(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
 
 /**
- * slot_claim_limit() - claim one of at most so many slots
+ * slot_claim_limit() - claim one of at most @limit slots
  * @s: the set
  * @cpu: CPU number to start from
- * @limit: of how many slots, in all
+ * @limit: how many slots of the whole set count
  *
- * Callers with one @limit never hold more than @limit slots together. So others find the rest free:
- * such as requests that must not wait behind bulk work. It also makes a set smaller for a while.
- * The slots are spread over all words, so that each shard has its share. Which they are depends on
- * @limit and on the size of the set. Slots of another limit, or of before a slot_set_grow(), do not
- * count.
+ * Callers that use the same @limit never hold more than @limit slots together. So the rest stays
+ * free for others, for example for requests that must not wait behind bulk work. A limit also makes
+ * a set smaller for a while. The slots are spread over all words, so that each shard has its share.
+ * Which slots these are depends on @limit and on the size of the set. Slots claimed with another
+ * limit, or before a slot_set_grow(), do not count.
  *
- * Return: its number, -1: none of them is free.
+ * Return: the slot's number, -1: none of these slots is free.
  */
 s64 slot_claim_limit(struct slot_set *s, u32 cpu, u32 limit);
 

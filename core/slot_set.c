@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A part gives each shard a range of its words. Where homes stay, it is as large as the shard's
- * share of the CPUs. Words have as many slots as are left when each shard gets a word: 64 if there
- * are many slots, 1 if few. So the numbers of slots have no gaps, and the word of a slot is found
- * by a shift. Where homes follow, each shard has a row of words, with a bit for each slot.
+ * A part gives each shard a range of its words. Where homes stay, the range is proportional to the
+ * shard's share of the CPUs. A word has the largest power of two of slots that still gives each
+ * shard a word: 64 if there are many slots, 1 if few. So slot numbers have no gaps, and a shift
+ * finds the word of a slot. Where homes follow, each shard has a row of words with one bit per
+ * slot.
  *
- * A slot that is free has one bit set, in the word of its home, and a slot that is taken has none.
- * A put sets one bit. slot_claim.c has the other half of the argument.
+ * A free slot has one bit set, in a word of its home shard; a taken slot has none. A put sets one
+ * bit. The other half of the argument is in slot_claim.c.
  *
  * A part never moves. slot_set_grow() stores it before it raises @nr_parts with release. A claim
- * that does not see it finds the slots of before. Who puts a slot of it has claimed it, or got it
- * from who did: so it sees the part.
+ * that does not see the new part searches the earlier ones. A thread that puts a slot of a part has
+ * claimed the slot, or got it from the thread that did: so it sees the part.
  */
 #include "shard_lines.h"
 #include "slot_set.h"
@@ -23,7 +24,7 @@ static u32 share(u32 nr, u32 idx, u32 of)
 	return (u32)port_div64((u64)nr * idx, of);
 }
 
-/* Words of a shard, and the distance of two. */
+/* Number of words of a shard in a part. */
 static u32 words_of(const struct slot_part *p, u32 shard)
 {
 	return p->from[shard + 1] - p->from[shard];
@@ -34,7 +35,7 @@ static size_t stride_of(const struct slot_part *p)
 	return p->row ? 1 : LINE_WORDS;
 }
 
-/* Bytes of the shards [@shard, @end), each on lines of its own. */
+/* Bytes for the shards [@shard, @end), each on separate lines. */
 static size_t block_size(const struct slot_part *p, u32 shard, u32 end)
 {
 	size_t lines = 0;
@@ -59,7 +60,7 @@ static void free_part(const struct shard_plan *plan, struct slot_part *p)
 	port_free(p, p->bytes);
 }
 
-/* Lines for the shards [@shard, @end), which are on one node. */
+/* Allocate the lines of the shards [@shard, @end), which are on one node. */
 static bool alloc_lines(const struct shard_plan *plan, struct slot_part *p, u32 shard, u32 end)
 {
 	size_t bytes = block_size(p, shard, end);
@@ -78,7 +79,10 @@ static bool alloc_lines(const struct shard_plan *plan, struct slot_part *p, u32 
 	return true;
 }
 
-/* Slots [@slot, @end), counted from the part's first, are free, with words from @word on. */
+/*
+ * Make the slots [@slot, @end), counted from the part's first slot, free in the words from @word
+ * on.
+ */
 static void fill(const struct slot_part *p, u64 *const *word, u32 slot, u32 end)
 {
 	u32 bits = 1u << p->shift, next;
@@ -92,7 +96,7 @@ static void fill(const struct slot_part *p, u64 *const *word, u32 slot, u32 end)
 	}
 }
 
-/* A shard's slots, and those that are its CPUs' own. */
+/* Fill a shard's words, and set the own slot of each of its CPUs. */
 static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 shard)
 {
 	const struct shard *s = &plan->shard[shard];
@@ -115,7 +119,7 @@ static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 s
 	}
 }
 
-/* How many slots a word has, as a shift. */
+/* Return log2 of the number of slots per word. */
 static u32 shift_for(const struct shard_plan *plan, u32 nr, bool follow)
 {
 	u32 shift = 6;
@@ -125,13 +129,13 @@ static u32 shift_for(const struct shard_plan *plan, u32 nr, bool follow)
 	return shift;
 }
 
-/* Words of each shard's row where homes follow, else in all. */
+/* Number of words: of each shard's row where homes follow, else of the part. */
 static u32 words_for(u32 nr, u32 shift)
 {
 	return (nr + (1u << shift) - 1) >> shift;
 }
 
-/* A part without its lines. */
+/* Allocate a part without its lines. */
 static struct slot_part *alloc_part(struct slot_set *s, u32 first, u32 nr)
 {
 	const struct shard_plan *plan = s->plan;
@@ -177,7 +181,7 @@ static struct slot_part *make_part(struct slot_set *s, u32 first, u32 nr)
 	for (u32 shard = 0, end; shard < plan->nr_shards; shard = end) {
 		end = shard_node_end(plan, shard);
 		if (!alloc_lines(plan, p, shard, end)) {
-			free_part(plan, p); /* later lines are NULL */
+			free_part(plan, p); /* the pointers to later lines are NULL */
 			return NULL;
 		}
 		for (; shard < end; shard++)
@@ -197,12 +201,14 @@ bool slot_set_grow(struct slot_set *s, u32 nr)
 	if (!s->part[parts])
 		return false;
 	smp_store_release(&s->nr_parts, parts + 1); /* pairs with the acquires of nr_parts */
-	/* For a caller that wakes waiters: else shard_wait_wake() may look for them too early. */
+	/*
+	 * For a caller that then wakes waiters: else shard_wait_wake() may look for them too early.
+	 */
 	smp_mb();
 	return true;
 }
 
-/* What lies before a set: whole lines. */
+/* Bytes of the table in front of a set, rounded up to whole lines. */
 static size_t own_bytes(const struct shard_plan *plan)
 {
 	size_t bytes = plan->nr_cpus * sizeof(struct slot_own);
@@ -260,7 +266,7 @@ void slot_set_free(struct slot_set *s)
 	free_set(s);
 }
 
-/* The shard that got a slot of a part at first: the other way around than fill_shard(). */
+/* The initial home of a slot of a part: the inverse of fill_shard(). */
 static u32 home_of(const struct shard_plan *plan, const struct slot_part *p, u32 slot)
 {
 	u32 idx = (u32)port_div64((u64)plan->nr_possible * (slot + 1) - 1, p->nr);
@@ -294,7 +300,7 @@ void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
 {
 	if (slot < s->nr_follow) {
 		const struct slot_own *own = slot_own_of(s, cpu);
-		u64 *word = own->word; /* of its shard's row, which has 64 slots in each */
+		u64 *word = own->word; /* in its shard's row, whose words have 64 slots each */
 
 		word += (s64)(slot >> 6) - (s64)(slot_own_slot(own->at) >> 6);
 		port_or64_release(word, 1ull << (slot & 63));

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A set of slots: tags, connections, buffers, workers, any number of them, each free or taken. A
- * slot has a home shard: its bit is on a line of that shard. A claim takes a free slot whose home
- * is near a CPU. For one object for each CPU take an sbm (sbm_claim.h).
+ * A set of slots: any number of tags, connections, buffers or workers, each free or taken. A slot
+ * has a home shard: its bit is on a line of that shard. A claim takes a free slot whose home is
+ * near a CPU. For one object per CPU use an sbm (sbm_claim.h).
  *
- * A home stays, or it follows the last user: slot_put_near() then makes the CPU's shard the home.
- * That is for slots that one core claims and another one puts, such as the tags of requests that
- * end elsewhere. Such a set has a bit for each slot in each shard, and a pointer for 64 of these.
+ * In one kind of set homes stay; in the other a home follows the last user: slot_put_near() makes
+ * the CPU's shard the home. The second kind is for slots that one core claims and another one puts,
+ * such as the tags of requests that complete on another core. It has one bit per slot in each
+ * shard, and a pointer for each 64 of these bits.
  *
  * Concurrency: slot_set_alloc() and slot_set_free() exclude everything else. One slot_set_grow() at
- * a time. All other calls may overlap, also with a slot_set_grow(). No two claims get one slot. A
- * claim finds a slot that is free all through the call. It may miss one that others put where it
- * has searched.
+ * a time. All other calls may overlap, also with a slot_set_grow(). No two claims get the same
+ * slot. A claim finds a slot that is free throughout the call. It may miss a slot that others put
+ * into a word already searched.
  *
- * Order of a search: the slot that is the CPU's own, as there are CPUs and slots in the shard; the
- * others of its home from there on; near shards, where each caller begins elsewhere. Slots of a
- * later slot_set_grow() come after all others.
+ * Order of a search: the CPU's own slot, if its shard has slots; the other slots of that shard from
+ * there on; then near shards, where callers begin at different slots. Slots that slot_set_grow()
+ * added come after all others.
  *
  * Context: any, unless said. Ordering: a full barrier where a slot is claimed, else none; it pairs
  * with slot_put() and slot_put_near(), which release. CPU numbers are of possible CPUs; no function
@@ -28,22 +29,22 @@
 #include "shard_plan.h"
 
 #define SLOT_SET_MAX	(1u << 30) /* slots in all */
-#define SLOT_FOLLOW_MAX (1u << 20) /* slots in all, whose homes follow */
-#define SLOT_SET_PARTS	16u	   /* one, and as often as a set can grow */
+#define SLOT_FOLLOW_MAX (1u << 20) /* slots in all, if homes follow */
+#define SLOT_SET_PARTS	16u	   /* the first part, and one per slot_set_grow() */
 
-/* A CPU's own slot. Tables of these go down from their end: slot_own_of(). */
+/* A CPU's own slot. Tables of these are indexed downwards from their end: slot_own_of(). */
 struct slot_own {
 	u64 *word; /* its word, NULL where the CPU's shard has no slot */
-	u64 at;	   /* its number * 64, plus its bit in the word: one load tells both */
+	u64 at;	   /* its number * 64, plus its bit in the word: one load gives both */
 };
 
-/* The bit, of an entry's @at. */
+/* The bit in the word, from an entry's @at. */
 static port_always_inline u32 slot_own_bit(u64 at)
 {
 	return (u32)at & 63;
 }
 
-/* The slot's number. */
+/* The slot's number, from an entry's @at. */
 static port_always_inline u32 slot_own_slot(u64 at)
 {
 	return (u32)(at >> 6);
@@ -59,14 +60,14 @@ static port_always_inline struct slot_own *slot_own_of(const void *end, u32 cpu)
  * struct slot_part - slots of one allocation; read-only except for the lines
  * @first: number of its first slot
  * @nr: slots
- * @nr_words: words in all
- * @shift: a word has 1 << @shift slots, the last one the rest
- * @row: homes that follow: words of each shard, side by side, for all slots. 0: homes stay, and
- *       each word has a line
+ * @nr_words: number of words
+ * @shift: a word has 1 << @shift slots, the last word the rest
+ * @row: where homes follow: adjacent words of each shard, for all slots. 0: homes stay, and each
+ *       word has its own line
  * @bytes: memory of this header with its tables
- * @own: the end of its table by CPU number; of the first part the set
+ * @own: the end of its table by CPU number; for the first part the address of the set
  * @from: by shard: its first word; one more at the end
- * @word: by number: set bits are free; of the first part the set's
+ * @word: by word number; set bits are free slots; for the first part the set's @word
  */
 struct slot_part {
 	u32 first;
@@ -81,31 +82,34 @@ struct slot_part {
 };
 
 /*
- * A set; read-only except during a slot_set_grow(). Before it lies the first part's table by CPU
- * number, after it that by word: so neither a claim nor a put reads where they are.
+ * A set; read-only except during a slot_set_grow(). The first part's table by CPU number is in
+ * front of it, the table by word behind it: so neither a claim nor a put loads their addresses.
  */
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */
-	u32 nr_parts;		       /* in use */
-	u32 nr_follow;		       /* homes follow: slots of the first part, else 0 */
+	u32 nr_parts;		       /* parts in use */
+	u32 nr_follow;		       /* slots of the first part if homes follow, else 0 */
 	struct slot_part *part[SLOT_SET_PARTS];
 	size_t bytes; /* memory of this header with its table */
-	u64 quick;    /* of the first part: nr * 8 + shift; 0: homes follow */
+	u64 quick;    /* @nr * 8 + @shift of the first part; 0: homes follow */
 	u64 *word[];  /* of the first part */
 };
 
-/* Slots 0 to @nr - 1, all free; @nr is 1 or more. NULL: no memory, or too many. May sleep. */
+/*
+ * Make a set of slots 0 to @nr - 1, all free; @nr is 1 or more. NULL: no memory, or too many. May
+ * sleep.
+ */
 struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr);
 
-/* The same with homes that follow. At first each shard has its share. */
+/* The same with homes that follow. Initially each shard has its share of the slots. */
 struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr);
 
 /* Free a set, or NULL. May sleep. */
 void slot_set_free(struct slot_set *s);
 
 /*
- * Add @nr free slots; their numbers follow the others. False: no memory, or too often. May sleep.
- * Ordering: releases the new slots to claims; a full barrier at the end.
+ * Add @nr free slots, numbered after the others. False: no memory, too many slots, or too many
+ * calls. May sleep. Ordering: releases the new slots to claims; a full barrier at the end.
  */
 bool slot_set_grow(struct slot_set *s, u32 nr);
 
@@ -118,12 +122,14 @@ static inline u32 slot_set_size(const struct slot_set *s)
 	return last->first + last->nr;
 }
 
-/* slot_put() where homes follow, or of a slot of a slot_set_grow(). Private to slot_put(). */
+/*
+ * slot_put() where homes follow, or for a slot that slot_set_grow() added. Private to slot_put().
+ */
 void slot_put_any(struct slot_set *s, u32 slot);
 
 /*
- * Put a slot that the caller claimed: a release. Line: the slot's, written. Where homes follow, it
- * goes to the shard that had it first.
+ * Put a slot that the caller claimed: a release. Line: the slot's, written. Where homes follow, the
+ * slot returns to its initial home.
  */
 static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 {
@@ -136,7 +142,7 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 		slot_put_any(s, slot);
 }
 
-/* The same for a CPU: where homes follow, its shard becomes the home. */
+/* The same for a CPU: where homes follow, the CPU's shard becomes the slot's home. */
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
 /* How many are free? Exact if none changes meanwhile. Lines touched: all, read. */

@@ -310,7 +310,7 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns)
 	return false;
 }
 
-/* Give a process that visits many shards a table with a place for each. */
+/* Give a process that visits many shards a table with one place per shard. */
 static void grow(struct visited *v)
 {
 	const struct shard_plan *plan = v->pool->plan;
@@ -346,7 +346,7 @@ static void grow(struct visited *v)
 	changed(v);
 }
 
-/* Sort the small table's places that have a block by shard. */
+/* Sort the occupied places of the small table by shard number. */
 static void sort_own(struct visited_scan *s)
 {
 	u32 shard[VISITED_OWN];
@@ -413,7 +413,7 @@ static struct visited_block *next_block(struct visited_scan *s)
 	return NULL;
 }
 
-/* The block has no bits: take it out, unless a CPU enters. */
+/* The block has no bits: remove it, unless a CPU enters. */
 static void release(struct visited_scan *s, struct visited_block *b)
 {
 	u32 place = s->at - 1;
@@ -440,7 +440,7 @@ static void release(struct visited_scan *s, struct visited_block *b)
 	changed(s->v);
 }
 
-/* The CPU's runtime is too old: take its bit. Return: false when the CPU came back meanwhile. */
+/* The CPU's runtime is too old: clear its bit. Return: false if the CPU came back meanwhile. */
 static bool leave(struct visited_scan *s, struct visited_block *b, u32 pos, u64 *word)
 {
 	/*
@@ -451,7 +451,10 @@ static bool leave(struct visited_scan *s, struct visited_block *b, u32 pos, u64 
 	*word = port_read64(visited_record(b, pos)); /* C3 */
 	if (occupancy_is_old(*word, s->epoch, s->timeout))
 		return true;
-	/* Needs no order: this scan sees its own bit, and visited_scan_end() orders the next. */
+	/*
+	 * Needs no ordering: this scan sees the bit that it sets, and visited_scan_end() orders the
+	 * next scan.
+	 */
 	port_or64(&b->cpus, 1ull << pos);
 	return false;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Visited CPUs: where a process ran recently, and how long. A scan walks only these CPUs, LLC by
- * LLC, and touches nothing of an LLC that the process did not visit.
+ * Visited CPUs: on which CPUs a process ran recently, and for how long. A scan walks only these
+ * CPUs, LLC by LLC, and touches nothing of an LLC that the process did not visit.
  *
  * A CPU enters the set when it accounts runtime of the process. It leaves when a scan finds no
  * runtime newer than a timeout. One block holds the state of a shard's CPUs: their bits in one
- * word, their runtimes (occupancy.h) on up to 8 lines. A block comes with the first CPU of its
- * shard and goes after the last one, so memory follows the shards in use.
+ * word, their runtimes (occupancy.h) on up to 8 lines. The first CPU of a shard adds the shard's
+ * block, and a scan removes it after the last one left. So the memory is proportional to the shards
+ * in use.
  *
  * Accounting runs under a run-queue lock and cannot allocate. It takes a block that is ready: the
  * process's spare one, then one from the shard's reserve in the pool. Callers that may sleep fill
@@ -26,10 +27,10 @@
  *	scan holds one from before visited_scan_begin() to after visited_scan_end(). The struct
  *	is not part of another object that is freed earlier.
  *
- * What holds then (visited.c has the proof): visited_account() returned true for an epoch. A scan
- * that begins later finds the CPU exactly once, with a runtime at least as new as that epoch. The
- * scan's own epoch must be at most its timeout ahead, or OCCUPANCY_AHEAD behind. No scan finds a
- * CPU that never accounted.
+ * Guarantee (proof in visited.c): after visited_account() returned true for an epoch, a scan that
+ * begins later finds the CPU exactly once, with a runtime at least as new as that epoch. For this
+ * the scan's epoch must be at most its timeout ahead of it, or OCCUPANCY_AHEAD behind it. No scan
+ * finds a CPU that never accounted.
  *
  * Context: alloc, free, fill and visited_scan_begin() may sleep; the rest runs anywhere and never
  * waits. Ordering: none, unless said. CPU numbers are of possible CPUs; no function checks them.
@@ -41,7 +42,7 @@
 #include "occupancy.h"
 #include "shard_plan.h"
 
-#define VISITED_OWN	8u /* places in the own table; with 4 a process that moves pays 7% */
+#define VISITED_OWN	8u /* places in the own table; with 4, a process that migrates pays 7% */
 #define VISITED_RESERVE 8u /* ready blocks per shard; 8 drop 0.001% of runtimes, 4 0.03% */
 #define VISITED_LINES	8u /* lines of a block's records: 8 bytes for each of SHARD_MAX_CAP */
 
@@ -91,12 +92,15 @@ struct visited_pool *visited_pool_alloc(const struct shard_plan *plan);
 void visited_pool_free(struct visited_pool *pool);
 
 /*
- * Fill the reserve of a CPU's shard: when visited_pool_low(), and with every scan. False: no memory
- * for all of it.
+ * Fill the reserve of a CPU's shard. Call it if visited_pool_low() is true, and with every scan.
+ * False: no memory for all blocks.
  */
 bool visited_pool_fill(struct visited_pool *pool, u32 cpu);
 
-/* For the tick: is less than half of a CPU's reserve left? Line: one of the shard, read. */
+/*
+ * For the tick: is less than half of the reserve of a CPU's shard left? Line: that of the reserve,
+ * read.
+ */
 bool visited_pool_low(const struct visited_pool *pool, u32 cpu);
 
 /**
@@ -129,7 +133,8 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns);
 /*
  * The word of the runtime at a position; only that CPU writes it. Positions 8 apart share a line.
  * If neighbours did, accounting would cost 14% to 105% more, a scan 11% to 22% less. Siblings share
- * one if second threads follow a multiple of 8 first ones; those of 8 cores share it alone.
+ * a line if the second threads come after a multiple of 8 first threads; with 8 cores no other CPUs
+ * use that line.
  */
 static port_always_inline u64 *visited_record(struct visited_block *b, u32 pos)
 {
@@ -200,7 +205,7 @@ struct visited_scan {
 	u32 epoch;			/* now */
 	s32 timeout;			/* epochs after which a CPU leaves */
 	s32 idle;			/* epochs since the last scan */
-	u32 looked;			/* CPUs whose runtime the scan has read: its length */
+	u32 looked;			/* number of CPUs whose runtime the scan has read */
 	u8 order[VISITED_OWN];		/* places in the small table, by shard */
 };
 
@@ -234,8 +239,9 @@ bool visited_scan_begin(struct visited_scan *s, struct visited *v, u32 epoch, s3
  * @word: where to store its runtime, not decayed
  *
  * CPUs come in topology order, those of one LLC together. A CPU with too old a runtime leaves and
- * is not stored. A block whose last CPU left goes; for these few instructions the set turns new
- * shards away. A caller that may be interrupted for long turns preemption off around the call.
+ * is not stored. The scan removes a block whose last CPU left; during these few instructions no new
+ * shard can enter the set. A caller that may be interrupted for long turns preemption off around
+ * the call.
  *
  * Return: false at the end. Ordering: load barrier after the runtime: the run-queue runtime that
  * the caller reads next has all of it (occupancy.c says why). Lines touched: for each CPU its
