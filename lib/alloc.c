@@ -2,24 +2,24 @@
 /*
  * port_alloc() and port_free(): cache lines on NUMA nodes.
  *
- * A sharded structure requests one or a few lines on each of several nodes. The kernel places whole
- * pages, so that a page for each object would waste 63 of 64 lines. Therefore the allocator cuts
- * lines out of chunks, and a chunk belongs to one node.
+ * A sharded structure needs one or a few lines on each of several nodes. The kernel places whole
+ * pages, so a page per object would waste 63 of 64 lines. Therefore the allocator carves lines out
+ * of chunks, and a chunk belongs to one node.
  *
  *  - A chunk is 64 KiB, aligned to 64 KiB: port_free() finds the chunk of a line by masking its
  *    address. Its first lines hold its header: a bit per line, set when used.
  *  - An object takes the first gap that is long enough; the search is short, because objects are
  *    few and small. Objects of more than a quarter of a chunk get their own mapping. Both functions
- *    decide that by the size, which callers give both times.
- *  - port_free() unmaps a chunk with its last object.
+ *    decide by the size, which callers pass to both.
+ *  - port_free() unmaps a chunk when it frees the chunk's last object.
  *  - One lock protects everything: allocation is not a fast path.
  *
- * The node is set before any code touches the page, and memory is zeroed after that. So the node is
- * right whichever CPU the caller runs on.
+ * The node is set before any code touches the page, and the memory is zeroed after that. So the
+ * node is right on whichever CPU the caller runs.
  *
- * On a machine with one node this is aligned_alloc() alone. So it is under the
- * address sanitizer, which could not see an overrun inside a chunk. A process never changes between
- * the two, so that port_free() needs no mark.
+ * On a machine with one node, port_alloc() only calls aligned_alloc(). It does the same under the
+ * address sanitizer, which cannot see an overrun inside a chunk. A process never changes between
+ * the two ways, so port_free() needs no mark.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@
  * struct chunk - header of a chunk, in its first lines
  * @next: the next chunk, of any node
  * @node: its NUMA node, -1: by first touch
- * @used: lines in use, without the header's
+ * @used: lines in use, without those of the header
  * @map: a bit per line
  */
 struct chunk {
@@ -99,7 +99,9 @@ static void mark_lines(struct chunk *chunk, u32 first, u32 count)
 		chunk->map[line / 64] ^= 1ULL << line % 64;
 }
 
-/* The first line of the first gap of @count lines; 0 (the header's) when there is none. */
+/*
+ * Return the first line of the first gap of @count lines; 0, a line of the header: there is none.
+ */
 static u32 find_gap(const struct chunk *chunk, u32 count)
 {
 	u32 free_lines = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that sleep by futexes. A waiter sleeps at its shard's number of signals while that is 0.
- * The kernel compares it before the thread sleeps, so that a signal that comes first is seen. A
- * waker wakes one thread. If another waiter of the shard takes the signal before, the thread finds
- * 0 and sleeps again.
+ * Threads sleep on futexes. The futex of a waiter is its shard's number of signals, and the waiter
+ * sleeps while that is 0. The kernel compares the number before the thread sleeps, so no signal is
+ * missed. A waker wakes one thread. If another waiter of the shard takes the signal first, the
+ * woken thread finds 0 and sleeps again.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -14,7 +14,7 @@
 
 #define NS_PER_S 1000000000
 
-/* C libraries with a time of 64 bits on machines of 32. */
+/* For C libraries with a 64-bit time_t on 32-bit machines. */
 #if defined(SYS_futex_time64) && !defined(__LP64__)
 #define SYS_FUTEX (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
 #else
@@ -34,7 +34,10 @@ static bool later(struct timespec *at, s64 ns)
 	return true;
 }
 
-/* Sleep while there is no signal; @until is a time or NULL. False: that time has come. */
+/*
+ * Sleep while there is no signal. @until is the absolute time limit, or NULL. False: the limit has
+ * passed.
+ */
 static bool sleep_at(u32 *signals, const struct timespec *until)
 {
 	return !syscall(SYS_FUTEX, signals, FUTEX_WAIT_BITSET_PRIVATE, 0, until, NULL,
@@ -64,7 +67,7 @@ static void leave(struct shard_wait *w, u32 cpu)
 		shard_wait_wake_near(w, cpu);
 }
 
-/* Claim by @claim(set, cpu), now or after a wake-up. */
+/* Claim with @claim(set, cpu), at once or after a wake-up. */
 static s64 claim_wait(s64 (*claim)(void *set, u32 cpu), void *set, struct shard_wait *w, u32 cpu,
 		      s64 timeout_ns)
 {

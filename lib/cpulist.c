@@ -2,8 +2,8 @@
 /*
  * The kernel's list format.
  *
- * The parser refuses a number as soon as it passes the limit. So no value overflows, and no range
- * takes longer than the set is large, whatever the text says.
+ * The parser refuses a number as soon as it exceeds the limit. So no value overflows, and the time
+ * for a range is bounded by the size of the set, whatever the text is.
  */
 #include <string.h>
 #include "cpulist.h"
@@ -68,7 +68,9 @@ const char *shard_cpumask_parse(struct cpulist *list, const char *text, size_t l
 	memset(list, 0, sizeof(*list));
 	if (!len)
 		return not_a_mask;
-	/* from the end, where CPU 0 is: a word has 8 digits, only the first one may have fewer */
+	/*
+	 * from the end, where CPU 0 is: a word has 8 digits, and only the first word may have fewer
+	 */
 	for (size_t at = len; at--;) {
 		char c = text[at];
 		u32 value;

@@ -56,7 +56,7 @@ static inline void cpulist_add(struct cpulist *list, u32 nr)
 /* The first member at or after @from; SHARD_LIB_MAX_CPUS when there is none. */
 u32 shard_cpulist_next(const struct cpulist *list, u32 from);
 
-/* How many members. */
+/* The number of members. */
 u32 shard_cpulist_weight(const struct cpulist *list);
 
 #define cpulist_for_each(nr, list)                                          \

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * Structures for this machine: a plan of plans.c, and an allocation. Errors are in errno.
- */
+/* Structures for this machine: a plan from plans.c, and an allocation. Errors are in errno. */
 #include <errno.h>
 #include "create.h"
 #include "internal.h"
 
-/* The plan for what @opts says, or else @cap; NULL with errno. */
+/* Return the plan for @opts, with @cap if @opts has none; NULL with errno. */
 static const struct shard_plan *plan_or_errno(const struct shard_create_opts *opts, u32 cap)
 {
 	const struct shard_plan *plan = NULL;
@@ -23,7 +21,7 @@ static const struct shard_plan *plan_or_errno(const struct shard_create_opts *op
 	return plan;
 }
 
-/* Pass an allocation on, with errno: port_alloc() need not set it. */
+/* Return @ptr; set errno if it is NULL, which port_alloc() need not do. */
 static void *allocated(void *ptr)
 {
 	if (!ptr)

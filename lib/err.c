@@ -2,9 +2,9 @@
 /*
  * Error text and whole-file reading.
  *
- * The promise is "one line". File names, keys and values of broken input end up in the text. So the
- * code replaces every control character after formatting, in one place. It cuts a text that does
- * not fit visibly, before a whole character: half a UTF-8 sequence would not be printable.
+ * An error text is one line. File names, keys and values of broken input end up in it. So the code
+ * replaces every control character after formatting, in one place. It truncates a text that does
+ * not fit between two characters and marks the place: half a UTF-8 sequence would not be printable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,10 @@ int shard_read_file(const char *path, size_t max, char **buf, size_t *len, struc
 	struct stat st;
 	int fd, ret;
 
-	/* O_NONBLOCK: otherwise opening a pipe waits for a writer before fstat() can refuse it */
+	/*
+	 * O_NONBLOCK: otherwise open() of a pipe waits for a writer, before fstat() can refuse the
+	 * pipe
+	 */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		ret = -errno;

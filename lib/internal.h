@@ -22,7 +22,7 @@ extern "C" {
 
 /**
  * shard_err_set() - describe a failure
- * @err: where, or NULL: the caller needs no description
+ * @err: receives the description, or NULL
  * @code: the negative errno value that the failing function returns
  * @fmt: printf format of one line, without a newline
  *
@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) int shard_err_set(struct shard_err *err, i
 /**
  * shard_read_file() - read a whole regular file
  * @path: its path, named in the error
- * @max: most bytes that such a file can sensibly have
+ * @max: maximum sensible size of such a file, in bytes
  * @buf: receives a malloc'ed, NUL-terminated copy; not written on failure
  * @len: receives its length without the NUL
  * @err: describes a failure, or NULL

@@ -2,8 +2,8 @@
 /*
  * Keys, types and ranges of a machine file.
  *
- * Why every number is inside its range: a value leaves number() only after two comparisons that a
- * NaN fails. count() converts it to an integer after that, so that no conversion is out of range.
+ * Why every number is inside its range: number() returns a value only after two comparisons, which
+ * fail for a NaN. count() converts it to an integer after that, so no conversion is out of range.
  */
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +15,7 @@
 namespace schedshard
 {
 
-/* Edits (insert, delete, replace) that turn @a into @b. */
+/* The number of edits (insert, delete, replace) that turn @a into @b. */
 static size_t edit_distance(std::string_view a, std::string_view b)
 {
 	std::vector<size_t> row(b.size() + 1);
@@ -105,7 +105,7 @@ bool Loader::number(const toml::node &node, const std::string &name, const Range
 	double value = node.is_integer() ? (double)node.as_integer()->get()
 					 : node.as_floating_point()->get();
 
-	/* written so that a NaN fails it */
+	/* written so that a NaN fails the check */
 	if (!(range.above ? value > range.min : value >= range.min) || !(value <= range.max)) {
 		char given[40];
 
@@ -117,8 +117,8 @@ bool Loader::number(const toml::node &node, const std::string &name, const Range
 }
 
 /*
- * A number of the machine: alone, or with the range in which the true one may lie. Both need a
- * source.
+ * Read a number of the machine: a plain number, or a table with the range in which the true number
+ * may lie. Both forms need a source.
  */
 bool Loader::uncertain(const toml::node &node, const std::string &name, const Range &range,
 		       bool whole, double *out)

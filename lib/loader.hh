@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * loader.hh - the reader of machine files, as its four source files see it:
- * loader.cc (keys, types, ranges), machine_topology.cc ([topology]), machine_tiers.cc
- * ([[tier]]), machine.cc (the rest).
+ * loader.hh - the reader of machine files, for its four source files: loader.cc (keys, types,
+ * ranges), machine_topology.cc ([topology]), machine_tiers.cc ([[tier]]), machine.cc (the rest).
  *
  * Why no exception escapes and no memory leaks: toml++ is compiled without exceptions and returns
  * its errors. The one C entry point catches the containers' bad_alloc. One object holds everything,
  * and its destructor frees it.
  *
- * Why an accepted file is complete: the loader reads keys from tables of known keys. Each is
- * required or has a rule for its absence, and any other key is an error. So a misspelt key cannot
- * leave a default in place. The required latencies follow from the topology's records, which the
- * loader therefore builds first.
+ * Why an accepted file is complete: the loader has tables of known keys. Each key is required or
+ * has a rule for its absence, and any other key is an error. So a misspelt key cannot leave a
+ * default in place. The required latencies follow from the topology's records, which the loader
+ * therefore builds first.
  */
 #ifndef SCHEDSHARD_LOADER_HH
 #define SCHEDSHARD_LOADER_HH
@@ -25,14 +24,15 @@
 
 namespace schedshard
 {
-/* A file broke an assumption of toml++. */
+/* Thrown when a file breaks an assumption of toml++. */
 struct ParserBug {
 };
 
 /*
- * toml++ 3.3 asserts what a file can break ("[ =" ends the process). Without assertions it relies
- * on it, which is worse. Its assertions therefore throw, to the one C entry point. One does not:
- * the parser itself checks it again, and describes it with its line.
+ * toml++ 3.3 asserts conditions that a file can violate ("[ =" ends the process). Without
+ * assertions it relies on them, which is worse. So its assertions throw, and the one C entry point
+ * catches. One assertion does not throw: the parser checks that condition again, and reports it
+ * with the line.
  */
 constexpr void toml_assert(bool holds, std::string_view what)
 {
@@ -64,7 +64,7 @@ struct OwnedMachine : machine {
 	std::vector<machine_tier> tiers;
 	std::vector<machine_range> ranges;
 	std::vector<std::vector<u32>> groups; /* of the tiers */
-	std::list<std::string> texts;	      /* a list: its strings never move */
+	std::list<std::string> texts;	      /* a list, because its strings never move */
 	std::string name_text, title_text;
 
 	const char *keep(std::string text)
@@ -75,10 +75,10 @@ struct OwnedMachine : machine {
 
 using Names = std::vector<std::string_view>;
 
-/* The values that a number may have. */
+/* The range of values of a number. */
 struct Range {
 	double min, max;
-	bool above;	   /* min itself is an error */
+	bool above;	   /* the number must be above min */
 	const char *right; /* a valid example, for the message */
 };
 
@@ -96,7 +96,7 @@ inline constexpr Range one = { 1, 1, false, "1, the version of the format" };
 inline constexpr Range entries = { 1, 4096, false, "a whole number of entries, 1 to 4096" };
 inline constexpr Range constant = { 0, 1e9, false, "a number from 0 to 1e9" };
 
-/* Whether @c may stand in a name: a-z, 0-9 and -. */
+/* Is @c allowed in a name: a-z, 0-9 and -? */
 inline bool name_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -105,18 +105,18 @@ inline bool name_char(char c)
 /* "table.key", or "key" for the file's top level. */
 std::string dotted(std::string_view table, std::string_view key);
 
-/* Whether @text is 1 to @max characters, all of them @good. */
+/* Is @text 1 to @max characters, all of them @good? */
 bool matches(std::string_view text, bool (*good)(char), size_t max);
 
-/* The part of a file's text that a message can carry. */
+/* The part of a file's text that fits in a message. */
 inline std::string_view shown(std::string_view text)
 {
 	return text.substr(0, 60);
 }
 
 /*
- * Reads one file. Every member function that fails has described the error and returns false; the
- * caller passes that on.
+ * Reads one file. Every member function that fails describes the error and returns false; its
+ * caller returns false as well.
  */
 class Loader
 {

@@ -72,7 +72,9 @@ struct LatencyKey {
 /* The keys of [latency_ns], and which of them the topology of @m needs. */
 static std::array<LatencyKey, 7> latency_keys(const OwnedMachine &m)
 {
-	/* which levels have several elements below one element of the level above */
+	/*
+	 * pairs that show which levels have several elements below one element of the level above
+	 */
 	std::set<std::pair<s32, s32>> node_llc, package_llc, package_node;
 
 	for (const shard_cpu &cpu : m.cpus) {
@@ -83,8 +85,9 @@ static std::array<LatencyKey, 7> latency_keys(const OwnedMachine &m)
 		package_node.emplace(cpu.package, cpu.node);
 	}
 	/*
-	 * Two CPUs of one package differ in both node and LLC exactly when the package has several
-	 * of each. If no pair differed in both, all CPUs would share a node, or all an LLC.
+	 * Some two CPUs of a package differ in both node and LLC exactly when the package has
+	 * several of each. If no pair differed in both, all CPUs would share a node, or all would
+	 * share an LLC.
 	 */
 	auto several = [](const std::set<std::pair<s32, s32>> &pairs, s32 first) {
 		return std::distance(pairs.lower_bound({ first, 0 }),
@@ -245,8 +248,8 @@ bool Loader::load(std::string_view text)
 	auto foreign = std::find_if(text.begin(), text.end(), [](char c) { return c & 0x80; });
 
 	/*
-	 * toml++ 3.3 declares U+00A1 to U+0499 outside of quotes impossible, and the compiler
-	 * relies on that (unreachable code); no machine file needs such characters
+	 * toml++ 3.3 marks the path for U+00A1 to U+0499 outside quotes as unreachable, so the
+	 * compiler may do anything there; no machine file needs such characters
 	 */
 	if (foreign != text.end())
 		return fail((toml::source_index)std::count(text.begin(), foreign, '\n') + 1,
@@ -300,7 +303,7 @@ extern "C" int machine_parse(struct machine **machine, const char *text, size_t 
 
 extern "C" int machine_load(struct machine **machine, const char *path, struct shard_err *err)
 {
-	/* the longest sensible file writes out 8,192 CPUs with their cores and L2s */
+	/* the longest sensible file lists 8,192 CPUs with their cores and L2s */
 	const size_t max = 1 << 20;
 	char *text = nullptr;
 	size_t len = 0;

@@ -3,7 +3,7 @@
  * Expansion of a regular machine.
  *
  * Everything follows from the rank of a core in topology order. Each level's number is the rank
- * divided by the cores below one element of that level. So numbers are unique over the machine,
+ * divided by the number of cores per element of that level. So numbers are unique in the machine,
  * start at 0 and have no holes. Nodes are ranges of ranks in the package, not in the LLC. This also
  * describes sub-NUMA clusters, where one LLC spans several nodes.
  */
@@ -16,7 +16,7 @@ u32 machine_shape_cpus(const struct machine_shape *shape)
 			       shape->threads_per_core };
 	u64 cpus = 1;
 
-	/* 8192 squared fits: checking after each factor keeps the product exact */
+	/* 8192 squared fits, so a check after each factor keeps the product exact */
 	for (u32 i = 0; i < sizeof(factor) / sizeof(factor[0]); i++) {
 		cpus *= factor[i];
 		if (cpus > SHARD_LIB_MAX_CPUS)

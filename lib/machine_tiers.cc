@@ -2,10 +2,10 @@
 /*
  * The [[tier]] tables of a machine file.
  *
- * Two CPUs in one group of a tier also share everything above it. The reason: a group holds units
- * of one parent only, and the parents of the topology are nested. One smallest group holds two
- * given CPUs. The reason: of two tiers of one unit, each group of the larger tier holds whole
- * groups of the smaller one.
+ * Two CPUs in one group of a tier also share every level above it, because a group contains units
+ * of one parent only, and the levels of the topology are nested. For two given CPUs there is one
+ * smallest group, because each group of a larger tier consists of whole groups of a smaller tier of
+ * that unit.
  */
 #include <algorithm>
 #include <map>
@@ -19,7 +19,7 @@ namespace schedshard
 static const Names tier_keys = { "name", "cores", "llcs", "nodes", "packages", "ns" };
 static const Names unit_keys = { "cores", "llcs", "nodes", "packages" };
 
-/* Does some LLC lie in several nodes (sub-NUMA clusters of one cache)? */
+/* Does any LLC span several nodes (sub-NUMA clusters of one cache)? */
 static bool llc_spans_nodes(const std::vector<shard_cpu> &cpus)
 {
 	std::map<s32, s32> node_of;
@@ -59,7 +59,7 @@ u32 Loader::tier_groups(machine_tier *tier, s32 shard_cpu::*parent)
 	return most;
 }
 
-/* Reads which unit a tier joins, and how many of it. */
+/* Reads which unit a tier joins, and how many units per group. */
 bool Loader::tier_unit(const toml::table &table, const std::string &name, machine_tier *tier)
 {
 	static const char right[] = "exactly one of cores, llcs, nodes and packages";

@@ -2,10 +2,10 @@
 /*
  * The [topology] table: one record per CPU number.
  *
- * The loader checks a regular machine as counts and then expands it. It checks an irregular one
- * while it fills the records. A CPU gets its LLC, core and L2 at most once (a second time is an
- * error). A core and an L2 are looked up inside one LLC only, so that neither can span two. A node
- * remembers its package. So the result is always a tree.
+ * The loader checks the counts of a regular machine and then expands them. It checks an irregular
+ * machine while it fills the records. A CPU gets its LLC, core and L2 at most once (a second time
+ * is an error). A core or an L2 belongs to the LLC whose table lists it, so neither can span two
+ * LLCs. contained() checks that no node is in two packages. So the result is always a tree.
  */
 #include <algorithm>
 #include <map>
@@ -64,10 +64,7 @@ bool Loader::regular(const toml::table &topology)
 		shape.llcs_per_package = per_node * shape.nodes_per_package;
 	shape.threads_adjacent =
 		topology.get("numbering")->as_string()->get() == "threads-adjacent";
-	/*
-	 * the product may be above the limit of one count: machine_shape_cpus() multiplies small
-	 * numbers
-	 */
+	/* the product may exceed the limit of one count, which machine_shape_cpus() relies on */
 	nr = shape.llcs_per_package > SHARD_LIB_MAX_CPUS ? 0 : machine_shape_cpus(&shape);
 	if (!nr)
 		return fail(topology, "[topology] describes more than the 8192 CPUs that are "
@@ -92,8 +89,8 @@ bool Loader::regular(const toml::table &topology)
 }
 
 /*
- * Groups of an LLC's CPUs (its cores, its L2 clusters): each inside the LLC, no CPU in two, all
- * CPUs covered. Without the key there are no numbers.
+ * Read the groups of an LLC's CPUs (its cores or its L2 clusters): each lies inside the LLC, no CPU
+ * is in two, and all CPUs are covered. Without the key the member keeps its value.
  */
 bool Loader::groups(const toml::table &table, std::string_view key, const cpulist &llc_cpus,
 		    s32 shard_cpu::*member, u32 *next)
@@ -195,7 +192,7 @@ bool Loader::llc(const toml::table &table, s32 nr, u32 *cores, u32 *l2s)
 	return true;
 }
 
-/* A machine that lists its LLCs one by one, with their CPU numbers. */
+/* Read a machine that lists its LLCs one by one, with their CPU numbers. */
 bool Loader::irregular(const toml::table &topology)
 {
 	static const char right[] = "topology.llc must be tables: [[topology.llc]]";

@@ -17,7 +17,7 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# What only macros and inline functions of the headers call.
+# Functions that only macros and inline functions of the headers call.
 PRIVATE = re.compile(
     r"(schedshard_)?(sbm_(iter|chunk|read_shard)\w*|(shard_)?near_wider|(shard_)?summary_mark|visited_enter"
     r"|cpu_counter_(flush|note))"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The replacement for hwloc: it refuses to read topologies. */
+/* Replaces the hwloc reader in a build without hwloc: both functions fail. */
 #include <errno.h>
 #include "internal.h"
 #include "topology.h"

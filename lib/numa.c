@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * NUMA placement by the kernel's own call.
+ * NUMA placement with mbind().
  *
- * pthread_once() reads how many nodes have memory; nothing changes after that. The kernel checks a
- * node's number, so that one without memory changes nothing.
+ * pthread_once() reads how many nodes have memory; nothing changes after that. The kernel checks
+ * the number of a node, so a node without memory changes nothing.
  */
 #include <limits.h>
 #include <linux/mempolicy.h>
@@ -15,7 +15,7 @@
 #include "internal.h"
 #include "numa.h"
 
-/* A test compiles this file with a tree of its own. */
+/* A test compiles this file with another tree. */
 #ifndef SYSFS_ROOT
 #define SYSFS_ROOT ""
 #endif
@@ -27,7 +27,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool many;
 
-/* How many nodes a file lists; 0: it cannot be read. */
+/* The number of nodes that a file lists; 0: it cannot be read. */
 static u32 listed(const char *path)
 {
 	struct cpulist nodes;
@@ -63,6 +63,6 @@ void shard_numa_place(void *ptr, size_t size, int node)
 	if (node < 0 || node >= (int)MAX_NODES)
 		return;
 	mask[(u32)node / WORD_BITS] = 1ul << (u32)node % WORD_BITS;
-	/* the kernel reads one bit less than it is told */
+	/* the kernel reads one bit less than this argument */
 	syscall(SYS_mbind, ptr, size, MPOL_PREFERRED, mask, (unsigned long)MAX_NODES + 1, 0u);
 }

@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 /**
- * shard_numa_many() - does the placement of memory matter?
+ * shard_numa_many() - does this machine have several NUMA nodes with memory?
  *
- * The first call finds the answer, which stays the same.
+ * The first call reads the answer from /sys; it never changes after that.
  *
- * Return: true when this machine has several NUMA nodes. Context: any thread.
+ * Return: true if it has. Context: any thread.
  */
 bool shard_numa_many(void);
 
@@ -21,8 +21,8 @@ bool shard_numa_many(void);
  * @size: bytes
  * @node: number of a node; one that does not exist changes nothing
  *
- * The node is preferred, not forced: if it is full, the kernel takes another one. A failure changes
- * nothing and costs speed only. Context: any thread.
+ * The node is preferred, not forced: if it is full, the kernel takes another one. A failure costs
+ * only speed. Context: any thread.
  */
 void shard_numa_place(void *ptr, size_t size, int node);
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The plans of this machine: a generation has one for each number of CPUs that may share a line.
+ * The plans of this machine: a generation has one plan for each maximum number of CPUs per line.
  *
  * A generation is made under a lock and published by a release store, and so is each of its plans.
  * A plan is constant from then on and never freed. So a thread that loads the pointer with acquire
- * may use it for ever, without a reference count. The plan of the largest shards comes with the
- * generation. It stands for all smaller caps that cut none of its shards. The topology stays for
- * the others, and for a line for each core. What fails publishes nothing.
+ * may use the plan forever, without a reference count. A generation starts with the plan of the
+ * largest shards, which also serves all smaller caps that cut none of its shards. The generation
+ * keeps the topology for the other plans, and for the plan with a line per core. A failure
+ * publishes nothing.
  *
- * Why generations end: one has all CPUs of the one before, and knows each cache that it knew. So a
- * new one has a CPU or a cache more. A machine that contradicts what was known of CPUs that are off
- * line makes no new one.
+ * Why the number of generations is bounded: a generation contains all CPUs of the one before, and
+ * each cache that was known. So a new one has at least one more CPU or cache. If the machine
+ * contradicts what was known of offline CPUs, that alone makes no new generation.
  *
  * shard_plan_refresh() reads the lists of CPUs before the rest. If they change meanwhile, the next
  * call sees a difference and reads again.
  *
  * Without a tree in /sys, as in a chroot, all CPUs are alike. That costs speed and is not an error.
- * A tree that contradicts itself is one, because a plan of it would be slow and nobody would
+ * A tree that contradicts itself is an error, because its plan would be slow and nobody would
  * notice.
  */
 #include <errno.h>
@@ -37,12 +38,12 @@
 #define SYSFS_ROOT "/"
 #endif
 
-#define OF_CORES (SHARD_MAX_CAP + 1) /* in place of a cap: a line for each core */
+#define OF_CORES (SHARD_MAX_CAP + 1) /* in place of a cap: a line per core */
 
 #define MASK_BITS  (8 * sizeof(unsigned long))
 #define MASK_WORDS (SHARD_LIB_MAX_CPUS / MASK_BITS)
 
-/* A plan of some CPUs. */
+/* A plan of the CPUs in a mask. */
 struct allowed_plan {
 	struct allowed_plan *next;
 	struct shard_plan *plan;
@@ -51,14 +52,14 @@ struct allowed_plan {
 };
 
 /**
- * struct generation - what one reading of the machine gave
- * @before: the generation before
+ * struct generation - the result of one reading of the machine
+ * @before: the previous generation
  * @number: 1 for the first one
  * @how: where the topology comes from
- * @lists: which CPUs were there, as the kernel said it
- * @known: what /sys said
- * @topo: the same, complete
- * @plan: by cap, or at OF_CORES; that of the largest shards is always there
+ * @lists: the kernel's lists of present and online CPUs at that time
+ * @known: what /sys says, and what earlier generations knew
+ * @topo: @known, completed for a plan
+ * @plan: by cap, or at OF_CORES; the plan of the largest shards always exists
  * @allowed: plans of some CPUs
  */
 struct generation {
@@ -87,8 +88,9 @@ static bool in_mask(const unsigned long *mask, u32 cpu)
 }
 
 /*
- * All CPU numbers that the kernel may return; nothing else is known. Its masks have that many bits,
- * to the next 64: what is allowed now may grow.
+ * A topology of all CPU numbers that the kernel may return, with nothing else known. The kernel's
+ * affinity masks have that many bits, rounded up to 64. The CPUs that are allowed now are not
+ * enough, because the set may grow.
  */
 static int without_sysfs(struct shard_topo **topo, struct shard_err *err)
 {
@@ -136,7 +138,7 @@ static char *read_list(const char *name)
 	return text;
 }
 
-/* Which CPUs are there and which of them run; NULL: no memory. */
+/* Return the lists of present and of online CPUs; NULL: no memory. */
 static char *read_lists(void)
 {
 	char *present = read_list("present"), *online = read_list("online"), *both;
@@ -167,7 +169,7 @@ static int build(struct shard_plan **plan, const struct shard_topo *topo, u32 ca
 			     shard_plan_strerror(why));
 }
 
-/* Frees a generation that nobody has seen. */
+/* Frees a generation that was never published. */
 static void drop(struct generation *g)
 {
 	shard_plan_free(g->plan[SHARD_MAX_CAP]);
@@ -177,7 +179,7 @@ static void drop(struct generation *g)
 	free(g);
 }
 
-/* Adds what @before knew. */
+/* Adds what @before knew, and makes the complete topology. */
 static bool complete(struct generation *g, const struct generation *before)
 {
 	if (before) {
@@ -190,7 +192,7 @@ static bool complete(struct generation *g, const struct generation *before)
 	return g->topo;
 }
 
-/* Under the lock: reads the machine; 1: publishes a new generation, 0: nothing is new. */
+/* Under the lock: reads the machine. 1: published a new generation; 0: nothing is new. */
 static int next_generation(struct generation *before, struct shard_err *err)
 {
 	struct generation *g = calloc(1, sizeof(*g));
@@ -275,7 +277,7 @@ static int check_cap(u32 *cap, struct shard_err *err)
 	return 0;
 }
 
-/* Under the lock: is there a generation? */
+/* Under the lock: makes the first generation if there is none. */
 static int need_one(struct shard_err *err)
 {
 	int ret = current ? 0 : next_generation(NULL, err);
@@ -309,7 +311,10 @@ int shard_plan_here(const struct shard_plan **plan, struct shard_err *err)
 	return shard_plan_here_cap(0, plan, err);
 }
 
-/* A topology with the CPUs of a mask only, or with all, if it has none of those. */
+/*
+ * Return a copy of a topology with only the CPUs of a mask, or with all if the mask contains none
+ * of them.
+ */
 static struct shard_topo *only(const struct shard_topo *topo, const unsigned long *mask)
 {
 	struct shard_topo *some;
@@ -327,7 +332,7 @@ static struct shard_topo *only(const struct shard_topo *topo, const unsigned lon
 	return some;
 }
 
-/* Under the lock: the plan of some CPUs. */
+/* Under the lock: find or make the plan of the CPUs in a mask. */
 static int make_allowed(struct generation *g, u32 cap, const unsigned long *mask,
 			const struct shard_plan **plan, struct shard_err *err)
 {
@@ -402,16 +407,16 @@ u32 shard_nr_allowed(const struct shard_plan *plan)
 		return plan->nr_possible;
 	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
 		n += plan->slot[cpu].possible && in_mask(mask, cpu);
-	return n ? n : 1; /* the caller runs somewhere */
+	return n ? n : 1; /* the caller runs on some CPU */
 }
 
 u32 shard_plan_this_cpu(const struct shard_plan *plan)
 {
-	int cpu = sched_getcpu(); /* -1: the kernel has no such call */
+	int cpu = sched_getcpu(); /* -1: the kernel lacks the call */
 
 	if (likely(cpu >= 0 && shard_plan_has_cpu(plan, (u32)cpu)))
 		return (u32)cpu;
-	/* threads on several unknown CPUs do not all take one */
+	/* so that threads on different unknown CPUs do not all share one */
 	return plan->idx_to_cpu[cpu < 0 ? 0 : (u32)cpu % plan->nr_possible];
 }
 

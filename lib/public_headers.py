@@ -121,7 +121,7 @@ class Names:
         )
         text = re.sub(r"^static_assert\([^;]*\);\n\n?", "", text, flags=re.M)
         text = INCLUDE.sub(lambda match: match[0] if match[1] in public_names else "", text)
-        # C++ has no flexible arrays, and compilers that know them say so when pedantic.
+        # C++ has no flexible array members: compilers that accept them warn with -Wpedantic.
         text = re.sub(r"^\t[\w *]+\[\][^\n;]*;[^\n]*", PEDANTIC, text, flags=re.M)
         return self.rename(text)
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Shared by all sources of topology.
+ * Functions shared by all sources of topology.
  *
- * Why the plan accepts each topology of shard_topo_fill(): a made-up LLC holds CPUs of one package
- * and node only. A made-up package (node) belongs to a node (package) for which no CPU knows the
- * counterpart. All other values come from one other CPU, so that the pair of package and node
- * exists already.
+ * Why shard_plan_build() accepts each topology of shard_topo_fill(): an invented LLC contains CPUs
+ * of one package and node only. An invented package (node) belongs to a node (package) for which no
+ * CPU knows the counterpart. All other values come from one other CPU, so that pair of package and
+ * node exists already.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ void shard_topo_free(struct shard_topo *topo)
 	free(topo);
 }
 
-/* The first possible CPU that knows its package and node and has the given ones (-1: any). */
+/* The first possible CPU with known package and node that match the given ones (-1: any). */
 static const struct shard_cpu *find_placed(const struct shard_cpu *cpu, u32 nr_cpus, s32 package,
 					   s32 node)
 {
@@ -130,8 +130,8 @@ void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus)
 }
 
 /*
- * Forgets the packages if a last-level cache is in two of them. A hypervisor that gives each
- * virtual CPU a package says so. The plan needs no package; caches and nodes tell more.
+ * Discards the packages if a last-level cache is in two of them. Some hypervisors give each virtual
+ * CPU its own package. The plan needs no packages; caches and nodes are more precise.
  */
 static void drop_false_packages(struct shard_cpu *cpu, u32 nr_cpus)
 {
@@ -191,7 +191,7 @@ struct shard_topo *shard_topo_complete(const struct shard_topo *known)
 	memcpy(cpu, known->cpu, known->nr_cpus * sizeof(*cpu));
 	drop_false_packages(cpu, topo->nr_cpus);
 	shard_topo_fill(cpu, topo->nr_cpus);
-	/* ids are CPU numbers; up to as many made-up LLCs follow */
+	/* ids are CPU numbers; up to as many invented LLCs follow */
 	if (shard_topo_number(cpu, topo->nr_cpus, 2 * topo->nr_cpus))
 		return topo;
 	shard_topo_free(topo);

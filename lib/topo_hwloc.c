@@ -5,9 +5,9 @@
  * hwloc builds a tree from XML as written. It does not check that an object's set of CPUs agrees
  * with its children. So this file checks every number against the set of possible CPUs before it is
  * an index. The lowest CPU of its set identifies an object, as in topo_sysfs.c. So the result does
- * not depend on which of hwloc's numberings a file has right.
+ * not depend on which of hwloc's numberings are right in a file.
  *
- * Offline CPUs have no object; only the complete set of CPUs has them.
+ * Offline CPUs have no object; only the complete cpuset contains them.
  */
 #include <errno.h>
 #include <hwloc.h>
@@ -84,7 +84,10 @@ static int place_cpu(hwloc_obj_t pu, struct shard_cpu *cpu, u32 nr_cpus, const c
 	return 0;
 }
 
-/* Threads in the order of their CPU numbers, which is the order of the records. */
+/*
+ * Number the threads of each core in the order of their CPU numbers, which is the order of the
+ * records.
+ */
 static bool rank_threads(struct shard_cpu *cpu, u32 nr_cpus)
 {
 	s32 *threads = calloc(nr_cpus, sizeof(*threads));
@@ -142,7 +145,7 @@ static int load(struct shard_topo **topo, const char *xml, size_t len, const cha
 
 	if (hwloc_topology_init(&hwloc) < 0)
 		return shard_err_set(err, -ENOMEM, "%s: hwloc is out of memory", name);
-	/* CPUs that a cgroup withholds from this process still exist */
+	/* include CPUs that a cgroup withholds from this process */
 	hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 	if (xml && hwloc_topology_set_xmlbuffer(hwloc, xml, (int)len) < 0) {
 		ret = shard_err_set(err, -EINVAL, "%s: hwloc does not take it for XML of lstopo",
@@ -166,7 +169,7 @@ int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err)
 int shard_topo_from_xml_text(struct shard_topo **topo, const char *text, size_t len,
 			     const char *name, struct shard_err *err)
 {
-	/* hwloc wants the terminating NUL counted, and stops at the first one */
+	/* hwloc counts the terminating NUL, and stops at the first one */
 	return load(topo, text, len + 1, name, err);
 }
 

@@ -2,9 +2,9 @@
 /*
  * JSON of schedshard-topo.
  *
- * If a jansson function gets a NULL from another one that had no memory, it returns an error.
- * json_pack() and "o" pass that upwards as NULL. So the code checks only the last value. Loops fill
- * lists, and check each result.
+ * A jansson function that gets a NULL, because another one had no memory, returns an error.
+ * json_pack() with "o" passes it on as NULL. So the code checks only the last value. Loops that
+ * fill lists check each result.
  */
 #include <jansson.h>
 #include "topo_json.h"
@@ -37,7 +37,7 @@ static const char *kind_name(enum machine_kind kind)
 	return "hypothetical";
 }
 
-/* Appends; takes the reference to @value; on failure *list becomes NULL. */
+/* Appends @value and takes its reference; on failure *list becomes NULL. */
 static void append(json_t **list, json_t *value)
 {
 	if (json_array_append_new(*list, value) < 0) {

@@ -8,7 +8,7 @@
 
 /**
  * topo_write_json() - print everything as one JSON object
- * @out: where to
+ * @out: the output stream
  * @source: the topology's source: "machine", "sysfs", "hwloc-xml" or "live"
  * @topo: the topology
  * @plan: a plan of it

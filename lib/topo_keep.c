@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What was known of a CPU that is off line now.
+ * Keeps what was known about a CPU that is offline now.
  *
- * Groups stay disjoint: a CPU joins one group at most, as it has one id. A group of which no member
- * is in a group now gets the lowest of its members as id. That is not an id of @now: a CPU whose
- * number is an id is a member of its group. At the end each id is the lowest member of its group
- * again. So the result does not depend on which CPUs are off line, as long as all have been seen
- * once.
+ * Groups stay disjoint: a CPU joins one group at most, as it has one id. A former group none of
+ * whose members is in a group now gets its lowest member as id. That is not an id of @now: a CPU
+ * whose number is an id is a member of that group. At the end each id is the lowest member of its
+ * group again. So the result does not depend on which CPUs are offline, once all have been seen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static s32 *id_of(const struct shard_cpu *cpu, u32 nr, size_t member)
 	return (s32 *)((char *)(uintptr_t)&cpu[nr] + member);
 }
 
-/* Gives CPUs without a group that of the former members of their group. */
+/* Gives each CPU without a group the group that the former members of its group are in now. */
 static void inherit(struct shard_cpu *cpu, const struct shard_topo *before, size_t member,
 		    s32 *heir)
 {
@@ -59,7 +58,7 @@ static void lowest(struct shard_cpu *cpu, u32 nr_cpus, size_t member, s32 *low)
 	}
 }
 
-/* Threads in the order of their CPU numbers. */
+/* Numbers the threads of each core in the order of their CPU numbers. */
 static void rank_threads(struct shard_cpu *cpu, u32 nr_cpus, s32 *threads)
 {
 	memset(threads, 0, nr_cpus * sizeof(*threads));

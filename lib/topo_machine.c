@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topology from a machine file. The loader has checked and numbered everything, so that this file
- * only copies the records.
+ * Topology from a machine file. The loader has checked and numbered everything, so this file only
+ * copies the records.
  */
 #include <errno.h>
 #include <string.h>

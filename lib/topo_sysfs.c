@@ -2,21 +2,21 @@
 /*
  * Topology from /sys/devices/system/cpu and .../node, live or captured.
  *
- * Why the result is a partition at every level: sysfs describes a cache by a list of CPUs in each
- * of its CPUs' directories. It describes a core and an L2 in the same way. A list's lowest CPU
- * identifies it. The list must contain the CPU in whose directory it is. A second list with the
- * same lowest CPU must be equal. In the end each CPU joins the list that contains it; a second such
- * list is an error. So lists are disjoint. A CPU without its own directory (offline, or missing in
- * the capture) still gets what other CPUs' lists say.
+ * Why the result is a partition at every level: sysfs describes a cache by a list of CPUs, in the
+ * directory of each of these CPUs. It describes a core and an L2 in the same way. A list's lowest
+ * CPU identifies the list. The list must contain the CPU in whose directory it is. A second list
+ * with the same lowest CPU must be equal. In the end each CPU joins the list that contains it; a
+ * second such list is an error. So lists are disjoint. A CPU without its own directory (offline, or
+ * missing in the capture) is still placed by other CPUs' lists.
  *
- * A CPU that is possible and not present was never there: it has no cache and gets no shard. A CPU
- * that is present and off line has one.
+ * A CPU that is possible but not present has no cache and gets no shard. A CPU that is present but
+ * offline gets one.
  *
  * A missing file means "unknown". A file with contents that no kernel writes is an error: a plan
  * from misread input would be slow, and nobody would notice.
  *
- * A kernel does not contradict itself, and its files are slow. So on a live machine one CPU's lists
- * speak for all CPUs in them.
+ * A kernel does not contradict itself, and reading its files is slow. So on a live machine the
+ * lists of one CPU apply to all CPUs in them.
  *
  * Files are opened relative to sys/devices/system. So their paths are short and fit a fixed buffer.
  */
@@ -42,21 +42,21 @@ static const char *const group_name[] = { "last-level cache", "L2", "core" };
 
 /**
  * struct reader - one tree being read
- * @root: the caller's name of it
- * @fd: its sys/devices/system directory
- * @err: the caller's
- * @live: what one CPU's lists say holds for all CPUs in them
- * @l2_index: the cache directory that was an L2 at the last CPU that was read as a whole; -1: none
+ * @root: the tree's name, from the caller
+ * @fd: the tree's sys/devices/system directory
+ * @err: receives the caller's error description
+ * @live: the lists of one CPU apply to all CPUs in them
+ * @l2_index: number of the L2's cache directory at the last CPU that was read completely; -1: none
  * @possible: CPU numbers that may exist
- * @present: those of them that do; they get records
+ * @present: the possible CPUs that exist; they get records
  * @listed: CPUs in a list of each kind
  * @by_first: the lists of each kind, by their lowest CPU; NULL: none
  * @cpu: the records
  * @nr_cpus: how many
- * @text: contents of the last file, NUL-terminated, without white space at the end; a list of 8,192
- *	CPUs without two neighbours has 19,000 characters
+ * @text: contents of the last file, NUL-terminated, without white space at the end; the longest
+ *	list, with every second of 8,192 CPUs, has 19,000 characters
  * @len: their number
- * @path: of that file, below sys/devices/system
+ * @path: path of that file, below sys/devices/system
  */
 struct reader {
 	const char *root;
@@ -74,7 +74,7 @@ struct reader {
 	char text[32768];
 };
 
-/* The error of the last file. */
+/* Report an error in the last file. */
 #define bad_file(r, fmt, ...)                                                                    \
 	shard_err_set((r)->err, -EINVAL, "%s/sys/devices/system/%s: " fmt, (r)->root, (r)->path, \
 		      ##__VA_ARGS__)
@@ -114,7 +114,7 @@ static int read_path(struct reader *r)
 	return 1;
 }
 
-/* A CPU that was never online has no directory, an offline one none for its caches. */
+/* A CPU that was never online has no directory; an offline CPU has no directory of caches. */
 static bool has_dir(struct reader *r, u32 cpu, const char *dir)
 {
 	char path[64];
@@ -123,7 +123,7 @@ static bool has_dir(struct reader *r, u32 cpu, const char *dir)
 	return !faccessat(r->fd, path, F_OK, 0);
 }
 
-/* The contents of the last file as a number from @min to @max. */
+/* Parse the contents of the last file as a number from @min to @max. */
 static int parse_int(struct reader *r, s32 min, s32 max, s32 *value)
 {
 	char *end;
@@ -146,8 +146,8 @@ static int parse_list(struct reader *r, struct cpulist *list)
 }
 
 /*
- * Reads a set of CPUs, a list or, where kernels before 5.4 have only that, a mask; 1: read, 0:
- * there is neither, else an error.
+ * Reads a set of CPUs: a list, or a mask where a kernel before 5.4 has only that. 1: read; 0: there
+ * is neither; else an error.
  */
 static int read_set(struct reader *r, struct cpulist *set, const char *dir, const char *list,
 		    const char *mask)
@@ -165,7 +165,7 @@ static int read_set(struct reader *r, struct cpulist *set, const char *dir, cons
 	return why ? bad_file(r, "\"%.40s\" %s", r->text, why) : 1;
 }
 
-/* The numbers N of directories <prefix>N; a missing directory has none. */
+/* Finds the numbers N of directories <prefix>N in @dir; none if @dir is missing. */
 static int list_numbered(struct reader *r, const char *dir, const char *prefix,
 			 struct cpulist *list)
 {
@@ -201,7 +201,7 @@ static int list_numbered(struct reader *r, const char *dir, const char *prefix,
 	return 0;
 }
 
-/* Takes the CPUs that are not present out of the possible ones; without that file none. */
+/* Reads which of the possible CPUs are present; all of them if there is no such file. */
 static int read_present(struct reader *r)
 {
 	int ret = read_file(r, "cpu/present");
@@ -245,7 +245,9 @@ static int read_possible(struct reader *r)
 	return 0;
 }
 
-/* Adds a CPU's list of one kind, without CPUs that are not present; it comes from the last file. */
+/*
+ * Adds a CPU's list of one kind, which the last file contained, without CPUs that are not present.
+ */
 static int add_group(struct reader *r, enum group_kind kind, u32 cpu, struct cpulist *list)
 {
 	struct cpulist **known;
@@ -274,7 +276,7 @@ static int add_group(struct reader *r, enum group_kind kind, u32 cpu, struct cpu
 	return 0;
 }
 
-/* Another CPU has said which CPUs share this one's cache or core. */
+/* Has another CPU's list shown which CPUs share this one's cache or core? */
 static bool is_known(const struct reader *r, enum group_kind kind, u32 cpu)
 {
 	return r->live && cpulist_test(&r->listed[kind], cpu);
@@ -289,7 +291,7 @@ static int read_level(struct reader *r, u32 cpu, u32 index, s32 *level)
 	return ret > 0 ? parse_int(r, 1, 9, level) : ret;
 }
 
-/* The same; 0 also for a cache that is not for data. */
+/* The same, but 0 also for an instruction cache. */
 static int read_data_level(struct reader *r, u32 cpu, u32 index, s32 *level)
 {
 	int ret = read_file(r, "cpu/cpu%u/cache/index%u/type", cpu, index);
@@ -314,8 +316,8 @@ static int read_package(struct reader *r, u32 cpu)
 }
 
 /*
- * The package of the CPUs of a cache, by two of them on a live machine. If these differ, each is
- * read: drop_false_packages().
+ * Reads the package of the CPUs of a cache, on a live machine from two of them. If these differ, it
+ * reads that of each CPU, for drop_false_packages().
  */
 static int read_packages(struct reader *r, const struct cpulist *llc)
 {
@@ -351,8 +353,8 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 }
 
 /*
- * The caches of a CPU. Level 1 is never a last-level cache, even if no other is known. It is
- * private to a core, and a shard per core has no use.
+ * Reads the caches of a CPU. Level 1 never counts as last-level cache, even if no other is known:
+ * it is private to a core, and a shard per core has no use.
  */
 static int read_caches(struct reader *r, u32 cpu)
 {
@@ -424,7 +426,9 @@ static int read_topology(struct reader *r, u32 cpu)
 	return 0;
 }
 
-/* Nodes by their lists of CPUs; for offline CPUs by the link in the CPU's directory. */
+/*
+ * Reads the nodes from their lists of CPUs; for offline CPUs from the link in the CPU's directory.
+ */
 static int read_nodes(struct reader *r)
 {
 	struct cpulist nodes, cpus;
@@ -517,7 +521,10 @@ static int read_tree(struct reader *r, struct shard_topo **topo)
 	cpulist_for_each(cpu, &r->present)
 	{
 		r->cpu[cpu].possible = true;
-		/* most CPUs of a live machine are known from others, and all have a directory */
+		/*
+		 * on a live machine all CPUs have a directory, and most are known from others'
+		 * lists
+		 */
 		if (r->live || has_dir(r, cpu, ""))
 			ret = read_caches(r, cpu) ?: read_topology(r, cpu);
 		if (ret)

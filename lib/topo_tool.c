@@ -2,7 +2,7 @@
 /*
  * schedshard-topo: a topology and its shard plan, as JSON.
  *
- * The tool prints only after everything has succeeded, so that a reader gets all output or none.
+ * The tool prints only after everything else has succeeded, so a reader gets all output or none.
  * Wrong input: one line on standard error, exit status 2.
  */
 #include <err.h>
@@ -84,7 +84,10 @@ static void try_hwloc_xml(const char *path)
 	int status = 0;
 
 	if (!child) {
-		/* hwloc's assertions write to standard error, on which only our line may appear */
+		/*
+		 * hwloc's assertions write to standard error, where only this tool's line may
+		 * appear
+		 */
 		fclose(stderr);
 		alarm(60);
 		shard_topo_from_hwloc_xml(&topo, path, NULL);
@@ -97,7 +100,7 @@ static void try_hwloc_xml(const char *path)
 		     strsignal(WTERMSIG(status)));
 }
 
-/* Fills @machine or @topo, whichever the source has. */
+/* Fills @machine or @topo, depending on the source. */
 static void load(const struct request *request, struct machine **machine, struct shard_topo **topo)
 {
 	struct shard_err err = { "" };
@@ -130,7 +133,7 @@ int main(int argc, char **argv)
 	command_line(&argp, argc, argv, &request);
 	if (!request.source)
 		errx(2, "give a source: --machine FILE, --sysfs ROOT, --hwloc-xml FILE or --live");
-	/* hwloc explains broken input in boxes of stars; only our line may appear */
+	/* hwloc prints multi-line warnings about broken input; only this tool's line may appear */
 	setenv("HWLOC_HIDE_ERRORS", "2", 1);
 	load(&request, &machine, &topo);
 	records = machine ? &machine->topo : topo;

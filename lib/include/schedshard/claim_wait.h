@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * claim_wait.h - wait for a bit of a set or for a slot, and wake who waits.
+ * claim_wait.h - wait for a bit of a set or for a slot, and wake the waiters.
  *
  *	struct sbm *idle = sbm_create();
  *	struct shard_wait *waiters = shard_wait_alloc(idle->plan);
@@ -9,10 +9,11 @@
  *	...
  *	sbm_put_wake(idle, waiters, (u32)cpu);
  *
- * Sets of slots have slot_claim_wait() and slot_put_wake(). All puts for which somebody may wait
- * are of these kinds, or call shard_wait_wake_near() after them. No wake-up is lost: shard_wait.c
- * has the argument. While nobody waits, a put reads one more line, and writes none. Waiters are
- * woken near the put, and in no order.
+ * For sets of slots there are slot_claim_wait() and slot_put_wake(). If threads may wait for a set,
+ * every put uses sbm_put_wake() or slot_put_wake(), or is followed by shard_wait_wake_near(). No
+ * wake-up is lost: the argument is in shard_wait.c. While no thread waits, such a put reads one
+ * more line, and writes none. Waiters near the put are woken first, otherwise in no particular
+ * order.
  *
  * Concurrency: all calls may overlap. Threads of one process only.
  */
@@ -30,14 +31,14 @@ extern "C" {
 #include "slot_claim.h"
 
 /**
- * sbm_claim_wait() - sbm_claim_near() that sleeps until there is a bit
+ * sbm_claim_wait() - sbm_claim_near() that sleeps until it gets a bit
  * @b: the set
  * @w: its waiters, of the same plan
  * @cpu: CPU number to start from; any number of threads may have the same one
- * @timeout_ns: nanoseconds after which it gives up; 0: it does not sleep; negative: never
+ * @timeout_ns: nanoseconds after which it gives up; 0: it does not sleep; negative: no limit
  *
- * Return: the CPU number that it claimed; -1: the time is over, and there was none. Context: it
- * sleeps, and not in a signal handler. Ordering: as sbm_claim_near().
+ * Return: the CPU number that it claimed; -1: the time passed without one. Context: may sleep; not
+ * in a signal handler. Ordering: as sbm_claim_near().
  */
 s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
@@ -54,15 +55,15 @@ void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu);
 /* sbm_claim_wait() for a set of slots: returns a slot, or -1. */
 s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
-/* slot_put_near(), and wake a waiter near @cpu. Ordering: a full barrier after the put. */
+/* slot_put_near() that wakes a waiter near @cpu. Ordering: a full barrier after the put. */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
 
 /**
- * shard_wait_wake_near() - wake one of the waiters, the nearest
+ * shard_wait_wake_near() - wake one waiter, the nearest
  * @w: the waiters
  * @cpu: CPU number to start from
  *
- * Called right after an atomic operation that set a bit, and @nr times after slot_set_grow(s, nr).
+ * Call it right after an atomic operation that set a bit, and nr times after slot_set_grow(s, nr).
  */
 void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
 

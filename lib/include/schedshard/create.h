@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * create.h - sets, byte maps and counters for this machine, in one call each.
+ * create.h - make sets, byte maps and counters for this machine, in one call each.
  *
  *	struct sbm *idle = sbm_create();
  *
@@ -12,37 +12,38 @@
  *	sbm_clear(idle, cpu);
  *	sbm_destroy(idle);
  *
- * They share a plan, or two, of plans.h: the first call reads /sys and builds it, later ones find
- * it ready. Plans are the library's only state for them, and never change. Sets and counters have
- * at most SHARD_CAP_LOCKED CPUs on a line, byte maps SHARD_MAX_CAP: a locked instruction waits for
- * the line, a plain store does not. Slots have a line for each core, since nobody walks them; so
- * have sets with the option pool. Calls that end in _opts() take another number. For a plan of your
- * own use sbm_alloc(), bytemap_alloc() or shard_counter_attach(); shard_plan_here() returns that of
- * byte maps.
+ * These structures share the plans of plans.h: the first call reads /sys and builds a plan, later
+ * calls find it ready. Plans are the only global state of the library, and never change. Sets and
+ * counters have at most SHARD_CAP_LOCKED CPUs per line, byte maps SHARD_MAX_CAP: a locked
+ * instruction waits for the line, a plain store does not. Slots have a line per core, because no
+ * function walks them; so do sets with the option pool. Functions that end in _opts() take another
+ * number. With your own plan use sbm_alloc(), bytemap_alloc() or shard_counter_attach().
+ * shard_plan_here() returns the plan of byte maps.
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
- * all of these: CPUs that are offline too, and CPUs that a cpuset or a container forbids. So a
- * number stays valid when CPUs go offline or online, and when the process moves. Numbers may have
- * holes. No function checks a number; one of no such CPU reads and writes foreign memory:
+ * all of these, including offline CPUs and CPUs that a cpuset or a container forbids. So a number
+ * stays valid when CPUs go offline or online, and when the process moves. Numbers may have holes.
+ * No function checks a number. The number of a CPU that does not exist causes accesses to other
+ * memory:
  *
  *	if (!shard_plan_has_cpu(set->plan, cpu))
  *		errx(1, "there is no CPU %u", cpu);
  *
  * A CPU that was offline when the plan was built shares a line with other such CPUs of its node.
- * When it comes online, its operations are slower than they should be, and still right.
+ * When it comes online, its operations are correct, but slower than they could be.
  * shard_plan_refresh() makes a better plan, for structures that are created later.
  *
- * A program that works in threads has two ways. What every thread may do on any CPU, such as to
- * count, it does for shard_this_cpu(). What belongs to a thread, such as its bit in a set of idle
- * workers, needs its own CPU number. A bound thread takes that of its CPU. If threads migrate, the
- * i-th takes plan->idx_to_cpu[i], so that neighbours share a line. There are plan->nr_possible
- * numbers; more threads than that need a second set.
+ * A program with threads chooses CPU numbers in two ways. For operations that any thread may do on
+ * any CPU, such as counting, use shard_this_cpu(). State that belongs to a thread, such as its bit
+ * in a set of idle workers, needs a CPU number per thread. A bound thread takes the number of its
+ * CPU. If threads migrate, the i-th takes plan->idx_to_cpu[i], so that neighbours share a line.
+ * There are plan->nr_possible numbers; more threads than that need a second set.
  *
  * Concurrency: calls to create may overlap with everything. A call to destroy excludes all others
- * on its object. After fork() parent and child have a copy each. A child of a process with threads
- * must not create anything, as another thread may have held the lock. Context: create and destroy
- * allocate or free, and may read files; neither may run in a signal handler, all others may.
- * Ordering: none.
+ * on its object. After fork() parent and child each have a copy. A forked child of a process with
+ * threads must not create anything, because another thread may have held the lock. Context: create
+ * and destroy allocate or free memory, and may read files. They may not run in a signal handler;
+ * all other functions may. Ordering: none.
  */
 #ifndef SCHEDSHARD_CREATE_H
 #define SCHEDSHARD_CREATE_H
@@ -63,26 +64,28 @@ extern "C" {
 #include "slot_claim.h"
 #include "slot_set.h"
 
-/* Most CPUs on a line of sets and counters; docs/results/pools.md has the figures. */
+/*
+ * Maximum number of CPUs per line of sets and counters; the figures are in docs/results/pools.md.
+ */
 #define SHARD_CAP_LOCKED 16u
 
-/* How to create; all 0, as NULL: the structure's own choice. */
+/* Options of a create function; all 0, or NULL: the defaults of the structure. */
 struct shard_create_opts {
-	u32 cap;      /* most CPUs on a line, 1..64, or SHARD_CAP_CORE; 0: the structure's own */
+	u32 cap;      /* most CPUs per line, 1..64, or SHARD_CAP_CORE; 0: the structure's default */
 	bool summary; /* sets: with SBM_SUMMARY, for sets that are often empty or sparse */
-	bool allowed; /* of the plan of shard_plan_here_allowed(): the other CPUs are holes */
+	bool allowed; /* use the plan of shard_plan_here_allowed(): all other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
-	bool pool;    /* sets: for claims, not for walks: a line for each core; for a @cap of 0 */
+	bool pool;    /* sets: for claims, not for walks: a line per core; only with a @cap of 0 */
 };
 
 /**
  * sbm_create() - an empty set of CPUs for this machine
  *
- * A bit per CPU: on a line of the CPU's last-level cache, in memory of its NUMA node, without a
- * summary.
+ * A bit per CPU, on a line that CPUs of its last-level cache share, in memory of their NUMA node.
+ * No summary.
  *
  * Return: the set; NULL with errno: ENOMEM; EINVAL when /sys contradicts itself; or the error of
- * reading a file there. shard_plan_here() describes it in words.
+ * reading a file there. shard_plan_here() describes the error in words.
  */
 struct sbm *sbm_create(void);
 
@@ -130,9 +133,9 @@ void shard_counter_destroy(struct shard_counter *c);
 
 /**
  * cpu_counter_create() - a counter with one line per CPU of this machine, at 0
- * @batch: the estimate misses less than this for each CPU; 0: no estimate
+ * @batch: the error of the estimate stays below this for each CPU; 0: no estimate
  *
- * For statistics: cpu_counter.h says who may add.
+ * For statistics. cpu_counter.h says which threads may add.
  *
  * Return: the counter; NULL with errno as from sbm_create().
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * machine.h - a machine as written in machines/NAME.toml. It has the place of each CPU, the time of
- * a cache line's transfer between two of them, and the cost of an operation. The functions are in
+ * machine.h - a machine as described in machines/NAME.toml: the place of each CPU, the time of a
+ * cache line's transfer between two CPUs, and the cost of an operation. The functions are in
  * libschedshard-machine (pkg-config: schedshard-machine).
  *
- * This loader is the one authority on the format. A file that it accepts is complete and
- * consistent. Every CPU has a package, node, LLC, L2, core and thread. Every distance that occurs
- * on the machine has a latency, every number a source. The loader refuses any other file with one
- * line: the file, the line, the key, what is wrong and what would be right.
+ * This loader defines the format. A file that it accepts is complete and consistent. Every CPU has
+ * a package, node, LLC, L2, core and thread. Every distance that occurs on the machine has a
+ * latency, and every number has a source. The loader refuses any other file with one line: the
+ * file, the line, the key, what is wrong and what would be right.
  *
  * A number of clock_ghz, [latency_ns], [op_cycles], [protocol] and a tier's ns is
  * written in one of two ways:
@@ -15,7 +15,7 @@
  *	llc = 70.0
  *	llc = { value = 70.0, low = 55.0, high = 90.0 }
  *
- * The simulator uses the value. The range says where the true number may lie; tools draw from it.
+ * The simulator uses the value. The true number may lie anywhere in the range; tools draw from it.
  * low <= value <= high.
  *
  * Latency may have more tiers than the levels of the topology:
@@ -29,10 +29,10 @@
  *	"tier.board" = "where the 150 ns come from"
  *
  * A tier joins that many consecutive elements of its unit, in topology order. They are cores of one
- * LLC, LLCs of one node, nodes of one package, or packages of the machine. (LLCs of one package
- * where an LLC spans several nodes.) A last group may be smaller. A tier has at least 2 and fewer
- * than its parent has. Of two tiers of one unit, the larger one holds whole groups of the smaller
- * one.
+ * LLC, LLCs of one node, nodes of one package, or packages of the machine. (They are LLCs of one
+ * package where an LLC spans several nodes.) The last group may be smaller. A tier joins at least 2
+ * elements, and fewer than its parent has. Of two tiers of one unit, each group of the larger tier
+ * consists of whole groups of the smaller one.
  *
  * Concurrency:
  *
@@ -60,16 +60,16 @@ extern "C" {
  * enum machine_kind - how far to trust the numbers of a machine file
  */
 enum machine_kind {
-	MACHINE_MEASURED,     /* measured on such a machine */
+	MACHINE_MEASURED,     /* measured on a machine of this model */
 	MACHINE_ESTIMATE,     /* the machine exists, some of its numbers are guesses */
 	MACHINE_HYPOTHETICAL, /* no such machine exists */
 };
 
 /**
- * enum machine_distance - how far two CPUs are apart
+ * enum machine_distance - how far apart two CPUs are
  *
- * The nearest that holds: an LLC that spans two nodes (sub-NUMA clusters) makes
- * its CPUs %MACHINE_SAME_LLC even if their nodes differ.
+ * The nearest level that applies: CPUs of an LLC that spans two nodes (sub-NUMA clusters) are
+ * %MACHINE_SAME_LLC even if their nodes differ.
  */
 enum machine_distance {
 	MACHINE_SAME_CPU,
@@ -91,8 +91,8 @@ enum machine_distance {
  *	@remote when the file does not say
  * @memory: load from local DRAM
  *
- * 0 for a distance that does not occur on the machine and that the file leaves out; never 0 for one
- * that occurs.
+ * 0 for a distance that does not occur on the machine and that the file omits; above 0 for each
+ * distance that occurs.
  */
 struct machine_latency {
 	double smt, llc, node, package, remote, home_remote, memory;
@@ -133,8 +133,8 @@ enum machine_unit {
 /**
  * struct machine_tier - a group between two levels of the topology
  * @name: lower-case letters, digits and hyphens
- * @unit: what it joins
- * @count: how many of them, at least 2
+ * @unit: what a group joins
+ * @count: units per group, at least 2
  * @ns: one-way transfer of a modified line between two units of one group
  * @group: group of each unit, by the unit's number over the whole machine; groups are numbered over
  *	the whole machine from 0
@@ -162,7 +162,7 @@ struct machine_range {
  * struct machine - a loaded machine file
  * @topo: one record per CPU number; package, node, llc, l2 and core are numbered
  *	over the whole machine from 0 in topology order, thread within its core
- * @clock_ghz: core cycles a nanosecond; every cycle count uses this clock
+ * @clock_ghz: core cycles per nanosecond; every cycle count uses this clock
  * @latency_ns: transfer times
  * @op_cycles: operation costs
  * @nr_cpus: CPUs that exist, at most @topo.nr_cpus (numbers may have holes)
@@ -179,7 +179,7 @@ struct machine_range {
  * @range: the numbers that have a range, sorted by key
  * @kind: how far to trust the numbers
  * @name: name of the preset
- * @title: the machine's name in words
+ * @title: full name of the machine, for people
  */
 struct machine {
 	struct shard_topo topo;
@@ -228,8 +228,8 @@ int machine_parse(struct machine **machine, const char *text, size_t len, const 
  * machine_free() - free a machine
  * @machine: from machine_load() or machine_parse(), or NULL
  *
- * Context: any thread; no thread may use @machine any more, nor build a struct shard_plan from its
- * records.
+ * Context: any thread. No thread may still use @machine, or be building a struct shard_plan from
+ * its records.
  */
 void machine_free(struct machine *machine);
 
@@ -237,19 +237,19 @@ void machine_free(struct machine *machine);
  * machine_protocol() - look up a constant of the [protocol] table
  * @machine: the machine
  * @key: the key
- * @absent: the value to return when the file does not have the key
+ * @absent: the value to return when the file does not contain the key
  *
  * Return: the value, in the unit that the key's user defines.
  */
 double machine_protocol(const struct machine *machine, const char *key, double absent);
 
 /**
- * machine_distance() - how far two CPUs are apart
+ * machine_distance() - how far apart two CPUs are
  * @machine: the machine
  * @a: a CPU number that exists
  * @b: a CPU number that exists
  *
- * Return: the nearest level that both share. Symmetric.
+ * Return: the smallest level that contains both. Symmetric.
  */
 static inline enum machine_distance machine_distance(const struct machine *machine, u32 a, u32 b)
 {
@@ -326,8 +326,8 @@ static inline u32 machine_pair_tier(const struct machine *machine, u32 a, u32 b)
  * @b: a CPU number that exists
  *
  * The latency of the smallest group that holds both. From the smallest these are: core, tiers of
- * cores, LLC, tiers of LLCs, node, tiers of nodes, package, tiers of packages, machine. Assumes the
- * line's home in the requester's package. Symmetric.
+ * cores, LLC, tiers of LLCs, node, tiers of nodes, package, tiers of packages, machine. Assumes
+ * that the line's home is in the requester's package. Symmetric.
  *
  * Return: nanoseconds; 0 if @a is @b, above 0 otherwise.
  */
@@ -361,8 +361,8 @@ static inline double machine_pair_ns(const struct machine *machine, u32 a, u32 b
  * @a: a CPU number that exists
  * @b: a CPU number that exists
  *
- * Return: the tier's name, or the key of [latency_ns] that holds the latency: "smt",
- * "llc", "node", "package", "remote"; "cpu" if @a is @b. Symmetric.
+ * Return: the tier's name, or the key of the latency in [latency_ns]: "smt", "llc", "node",
+ * "package", "remote"; "cpu" if @a is @b. Symmetric.
  */
 static inline const char *machine_pair_class(const struct machine *machine, u32 a, u32 b)
 {

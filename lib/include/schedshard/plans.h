@@ -2,32 +2,33 @@
 /*
  * plans.h - the plans of this machine, and what happens when its CPUs change.
  *
- * The first call that needs a plan reads /sys; later ones find it ready. A plan never changes and
- * stays until the process ends. So a structure is valid as long as it exists, whatever CPUs do.
+ * The first call that needs a plan reads /sys; later calls find the plan ready. A plan never
+ * changes and exists until the process ends. So hot-plug never invalidates a structure.
  *
- * A plan has the CPUs that are present: those that are offline too, and those that a cpuset or a
- * container forbids. CPUs that are possible and absent take no room. A number of the plan stays
- * valid when CPUs go offline or online, and when the process moves. What a plan cannot know: which
- * cache a CPU has that was offline all the time, and CPUs that are plugged in later.
+ * A plan covers the CPUs that are present, including offline CPUs and CPUs that a cpuset or a
+ * container forbids. CPUs that are possible but not present use no memory. A number of the plan
+ * stays valid when CPUs go offline or online, and when the process moves. A plan cannot know the
+ * caches of a CPU that has never been online, or CPUs that are plugged in later.
  * shard_plan_refresh() looks for both:
  *
  *	u32 generation = shard_plan_generation();
  *	struct sbm *idle = sbm_create();
  *
- *	once a minute, or when udev tells of a CPU:
+ *	once a minute, or when udev reports a CPU:
  *		shard_plan_refresh(NULL);
- *	where it suits the program:
+ *	at a convenient point of the program:
  *		if (shard_plan_generation() != generation)
- *			make the structures anew, if they are worth it
+ *			create the structures again, if it is worth the cost
  *
- * All CPUs of a plan are in each later one. What was known of a CPU that is offline now stays
- * known. So SMT switched off and on again makes no new plan, and the number of plans is limited by
- * that of CPUs.
+ * Each later plan contains all CPUs of the earlier ones, and what was known about a CPU that is
+ * offline now stays known. So switching SMT off and on again makes no new plan, and the number of
+ * CPUs bounds the number of plans.
  *
- * Concurrency: all calls may overlap. A child of a process with threads must not make a plan, as
- * another thread may have held the lock. Context: what makes or refreshes a plan allocates and
- * reads files, and is not for signal handlers; all others run anywhere. Ordering: what made a plan
- * is visible to who gets it, and a plan's generation to who reads its number; else none.
+ * Concurrency: all calls may overlap. A forked child of a process with threads must not make a
+ * plan, because another thread may have held the lock. Context: functions that make or refresh a
+ * plan allocate memory and read files, and may not run in signal handlers; all others run anywhere.
+ * Ordering: the contents of a plan are visible to a thread that gets the plan, and a generation to
+ * a thread that reads its number; else none.
  */
 #ifndef SCHEDSHARD_PLANS_H
 #define SCHEDSHARD_PLANS_H
@@ -46,23 +47,23 @@ extern "C" {
  * @plan: receives the plan, which is never freed; not written on failure
  * @err: describes a failure in one line, or NULL
  *
- * For the functions that take a plan. Where there is no /sys, or nobody may read it, all CPUs are
- * alike: shard_plan_how() tells. After a failure the next call tries again.
+ * For the functions that take a plan. If /sys is missing or not readable, the plan treats all CPUs
+ * alike, and shard_plan_how() says so. After a failure the next call tries again.
  *
  * Return: 0; -ENOMEM; -EINVAL when /sys contradicts itself; or the error of reading a file.
  */
 int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
 
-/* A line for each core, also where some cores have two threads and others one. */
+/* In place of a cap: a line per core, also where some cores have two threads and others one. */
 #define SHARD_CAP_CORE 0xffffffffu
 
-/* Most CPUs on such a line: a core of more threads has several. */
+/* Most CPUs on the line of a core: a core with more threads has several lines. */
 #define SHARD_CAP_POOL 2u
 
 /**
- * shard_plan_here_cap() - the plan of this machine with at most so many CPUs on a line
- * @cap: 1..64; 0: 64, the plan of shard_plan_here(); SHARD_CAP_CORE: for what is claimed and put
- *	back, and not walked
+ * shard_plan_here_cap() - the plan of this machine with at most @cap CPUs per line
+ * @cap: 1..64; 0: 64, the plan of shard_plan_here(); SHARD_CAP_CORE: for structures that are
+ *	claimed from and put back to, and not walked
  * @plan: as for shard_plan_here(); the same plan as for a larger @cap if nothing is cut
  * @err: as for shard_plan_here()
  *
@@ -71,15 +72,16 @@ int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
 int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err);
 
 /**
- * shard_plan_here_allowed() - the plan of those CPUs on which the calling thread may run now
+ * shard_plan_here_allowed() - the plan of the CPUs on which the calling thread may run now
  * @cap: as for shard_plan_here_cap()
- * @plan: as for shard_plan_here(); others with the same CPUs get the same one
+ * @plan: as for shard_plan_here(); callers with the same CPUs get the same plan
  * @err: as for shard_plan_here()
  *
- * For a process that has a few CPUs of a large machine for good: CPUs that a cpuset, a container or
- * an affinity forbids take no room, and no walk reads their lines. Their numbers are holes, and
- * shard_this_cpu() may return one. So threads take shard_plan_this_cpu(). Call it before threads
- * are bound. When the affinity has changed, the next call returns another plan.
+ * For a process that permanently uses a few CPUs of a large machine: CPUs that a cpuset, a
+ * container or an affinity forbids use no memory, and no walk reads their lines. Their numbers are
+ * holes, and shard_this_cpu() may return one, so threads use shard_plan_this_cpu() instead. Call
+ * this function before threads are bound. After the affinity has changed, the next call returns
+ * another plan.
  *
  * Return: as shard_plan_here_cap().
  */
@@ -90,23 +92,23 @@ int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shar
  * @err: describes a failure in one line, or NULL
  *
  * Reads two files if no CPU came or went since the last call, else /sys as at the start. Existing
- * structures keep their plan. Later calls to create and to shard_plan_here() get the new one.
+ * structures keep their plan. Later calls to create and to shard_plan_here() use the new one.
  *
- * Return: 1: a new plan, also the first one; 0: the plan is as good as a new one; else as
- * shard_plan_here(), and the plan of before stays.
+ * Return: 1: there is a new plan, or a first one; 0: the current plan is still right; else as
+ * shard_plan_here(), and the current plan stays.
  */
 int shard_plan_refresh(struct shard_err *err);
 
 /*
- * The number of the current plan: 0: there is none; 1 for the first one, and one more for each
- * shard_plan_refresh() that made another.
+ * The number of the current plan: 0: there is none yet; 1: the first one. Each shard_plan_refresh()
+ * that makes a plan increments it.
  */
 u32 shard_plan_generation(void);
 
 /**
  * shard_plan_how() - where the current plan comes from
  *
- * For a line in a log, when a program is slower than it should be.
+ * For a log line, in case a program is slower than it should be.
  *
  * Return: "caches in /sys", "/sys without caches", or "no /sys: all CPUs are alike"; empty before
  * there is a plan.
@@ -114,27 +116,28 @@ u32 shard_plan_generation(void);
 const char *shard_plan_how(void);
 
 /*
- * How many CPUs of a plan may the calling thread run on now? As many workers are useful. At least
- * 1; plan->nr_possible where the kernel does not tell. The number changes with cpusets, hot-plug
- * and affinity.
+ * The number of CPUs of a plan on which the calling thread may run now: how many workers are
+ * useful. At least 1; plan->nr_possible if the kernel does not say. The number changes with
+ * cpusets, hot-plug and affinity.
  */
 u32 shard_nr_allowed(const struct shard_plan *plan);
 
 /**
- * shard_this_cpu() - a CPU number for what the calling thread does now
+ * shard_this_cpu() - the CPU number that the calling thread uses now
  *
  * The thread may be on another CPU when this returns, unless it is bound to one. An update for the
- * old one then costs a cache miss, and nothing else. With rseq (glibc 2.35 and later) this is a
- * load, else a call of getcpu().
+ * old CPU then costs only a cache miss. With rseq (glibc 2.35 and later) this is a load, else a
+ * call of getcpu().
  *
  * Return: the CPU that the thread runs on, always a CPU of all plans of shard_plan_here(). If the
- * first of them does not know the CPU, it is another one that it knows. 0 before there is a plan.
+ * first plan does not contain that CPU, the function returns another CPU of the first plan. 0
+ * before there is a plan.
  */
 u32 shard_this_cpu(void);
 
 /*
- * shard_this_cpu() for one plan, such as a structure's: also CPUs that came later, and plans of
- * shard_plan_here_allowed(). Return: always a CPU of @plan.
+ * shard_this_cpu() for one plan, such as that of a structure. It also knows CPUs that were added
+ * later, and works with plans of shard_plan_here_allowed(). Return: always a CPU of @plan.
  */
 u32 shard_plan_this_cpu(const struct shard_plan *plan);
 

@@ -6,7 +6,7 @@
  *   cc ... $(pkg-config --cflags --libs schedshard)
  *
  * libschedshard needs only the C library. Machine files and hwloc are in libschedshard-machine,
- * which is in C++ inside (pkg-config: schedshard-machine).
+ * which is written in C++ (pkg-config: schedshard-machine).
  *
  * Contents; beginners need the first one only:
  *
@@ -37,7 +37,7 @@
  * Every name begins with schedshard_. The inline functions are symbols of the library as well, for
  * other languages. schedshard.hh is create.h for C++17, with std::unique_ptr.
  *
- * Which calls on one object may run at the same time. Each header says more about its own.
+ * The table shows which calls on one object may run at the same time. Each header has the details.
  *
  *                   alloc, free  writes                         reads, searches, walks
  *   sbm, claims     alone        any                            any
@@ -60,7 +60,7 @@
 #ifndef SCHEDSHARD_SCHEDSHARD_H
 #define SCHEDSHARD_SCHEDSHARD_H
 
-/* outside of extern "C": it includes headers of the C library, which C++ replaces */
+/* outside extern "C": port.h includes C headers that C++ replaces */
 #include "port.h"
 
 #include "claim_wait.h"

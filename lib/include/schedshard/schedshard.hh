@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * schedshard.hh - create.h for C++17: std::unique_ptr that frees what it holds, std::system_error
- * where create.h returns NULL. Everything else is the C functions:
+ * schedshard.hh - create.h for C++17: it returns std::unique_ptr, and throws std::system_error
+ * where create.h returns NULL. All other operations are the C functions:
  *
  *	schedshard::Set idle = schedshard::make_set();
  *
@@ -54,7 +54,7 @@ using CpuCounter = std::unique_ptr<cpu_counter, Destroy>;
 using SlotSet = std::unique_ptr<slot_set, Destroy>;
 using Waiters = std::unique_ptr<shard_wait, Destroy>;
 
-/* Owns @created; throws errno's error when it is NULL. */
+/* Return an owner of @created; throw the error in errno if it is NULL. */
 template <typename T> std::unique_ptr<T, Destroy> owned(T *created, const char *what)
 {
 	if (!created)
@@ -67,7 +67,7 @@ inline Set make_set()
 	return owned(sbm_create(), "sbm_create");
 }
 
-/* A set for claims, with a line for each core. */
+/* A set for claims, with a line per core. */
 inline Set make_pool()
 {
 	struct shard_create_opts opts = {};
@@ -76,7 +76,7 @@ inline Set make_pool()
 	return owned(sbm_create_opts(&opts), "sbm_create_opts");
 }
 
-/* Who waits for a set or for slots: of the same plan. */
+/* Waiters for a set of CPUs or of slots; @plan is the plan of that set. */
 inline Waiters make_waiters(const struct shard_plan *plan)
 {
 	Waiters w(shard_wait_alloc(plan));

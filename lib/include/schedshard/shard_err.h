@@ -2,11 +2,11 @@
 /*
  * shard_err.h - why a call failed, as one line for a person.
  *
- * Functions of the library that read foreign input (machine files, sysfs trees, hwloc XML) return 0
- * or a negative errno value. They describe a failure in a struct shard_err: what is wrong, where,
+ * Functions of the library that read external input (machine files, sysfs trees, hwloc XML) return
+ * 0 or a negative errno value. They describe a failure in a struct shard_err: what is wrong, where,
  * what would be right.
  *
- * Concurrency: a struct shard_err belongs to its caller; nothing is shared.
+ * Concurrency: a struct shard_err belongs to its caller; there is no shared state.
  */
 #ifndef SCHEDSHARD_SHARD_ERR_H
 #define SCHEDSHARD_SHARD_ERR_H

@@ -13,15 +13,15 @@
  *
  * The last-level cache (LLC) of a CPU is its data or unified cache of the highest level, at least
  * level 2. The die, tile or cluster that contains it does not matter. The kernel shows no caches of
- * an offline CPU. If other CPUs' caches are known, such CPUs of one node share one made-up LLC, so
- * that all others keep their LLCs. If no CPU's caches are known, none has an LLC, and the plan
- * falls back to nodes or packages.
+ * an offline CPU. If other CPUs' caches are known, the CPUs of one node without caches share one
+ * invented LLC, so that all others keep their LLCs. If no CPU's caches are known, none has an LLC,
+ * and the plan falls back to nodes or packages.
  *
  * Numbers in the records: package and node as the source numbers them. llc, l2 and core count from
  * 0 without holes in topology order, thread within its core. -1: unknown.
  *
- * Concurrency: the functions share nothing; any of them may run at the same time as any other. A
- * topology is constant from its return until it is freed.
+ * Concurrency: all functions may overlap; they share no state. A topology is constant from its
+ * return until it is freed.
  */
 #ifndef SCHEDSHARD_TOPOLOGY_H
 #define SCHEDSHARD_TOPOLOGY_H
@@ -42,11 +42,11 @@ extern "C" {
  * @err: describes a failure in one line, or NULL
  *
  * Covers all possible CPUs. A missing cache directory is not an error. Files that contradict each
- * other are (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not). Of this machine the
- * files of one CPU for each cache and core are read, of a captured tree all.
+ * other are an error (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not). On this
+ * machine it reads the files of one CPU per cache and core, in a captured tree those of all CPUs.
  *
  * Context: any thread; allocates memory and reads files: about 20 per CPU of a captured tree.
- * Return: 0; -EINVAL when the tree is no such tree or contradicts itself, -ENOMEM, or the error of
+ * Return: 0; -EINVAL when @root is not such a tree or contradicts itself, -ENOMEM, or the error of
  * opening or reading.
  */
 int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err);
@@ -72,9 +72,9 @@ int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err);
  * hwloc trusts what it reads: its version 2.9 crashes on some XML that lstopo never wrote.
  * schedshard-topo therefore lets a child process read the file first.
  *
- * Context: any thread; allocates memory, reads one file.
- * Return: 0, or an error. -EINVAL: hwloc cannot load it, or it has no CPU that the library can
- * number. Else -ENOSYS, -ENOMEM, or the error of opening or reading.
+ * Context: any thread; allocates memory, reads one file. Return: 0, or an error. -EINVAL: hwloc
+ * cannot load the file, or it contains no CPU that the library can number. Else -ENOSYS, -ENOMEM,
+ * or the error of opening or reading.
  */
 int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct shard_err *err);
 
