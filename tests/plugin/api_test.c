@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * api-N PLUGIN FOLDER: the plugin in an emulator with version N of the interface. This program has
- * that emulator's functions, and calls the plugin as that one does. The guest opens the window,
- * calls a counted function three times, and closes the window. The result must count that.
+ * api-N PLUGIN FOLDER: the plugin in an emulator with version N of the interface. This program
+ * exports that emulator's functions, and calls the plugin as the emulator would. The guest opens
+ * the window, calls a counted function three times, and closes the window. The result must count
+ * the calls.
  */
 #include <dlfcn.h>
 #include <jansson.h>
@@ -33,7 +34,7 @@ struct qemu_plugin_tb {
 static any_cb translated;
 static void *translated_data;
 
-/* ---- the emulator: what it exports ---- */
+/* ---- functions that the emulator exports ---- */
 
 API_EXPORT void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, any_cb cb, void *data);
 API_EXPORT void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, any_cb cb);
@@ -131,7 +132,7 @@ API_EXPORT uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
 	return insn->pc;
 }
 
-/* ---- what it does ---- */
+/* ---- calls that the emulator makes ---- */
 
 static void translate(struct qemu_plugin_tb *tb)
 {
@@ -193,7 +194,7 @@ int main(int argc, char **argv)
 	if (!plugin)
 		fprintf(stderr, "%s\n", dlerror());
 	CHECK(plugin);
-	/* The emulator looks at it before it calls the plugin, and refuses others. */
+	/* The emulator checks the plugin's version first, and refuses versions that it lacks. */
 	version = dlsym(plugin, "qemu_plugin_version");
 	CHECK(version && *version >= info.version.min && *version <= info.version.cur);
 	*(void **)&install = dlsym(plugin, "qemu_plugin_install");

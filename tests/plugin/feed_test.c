@@ -15,7 +15,7 @@
 #include "stream.h"
 
 #define CPUS 4u
-/* A direct map's address, as an item has it. */
+/* An address of the direct map, in the form of an item. */
 #define PLACE 0x888010000000ull
 #define PC    0xffff81000000ull
 
@@ -97,13 +97,10 @@ static void sharing(const struct feed_setup *setup)
 
 	CHECK(hitm(none) == 0);
 	CHECK(number(none, "nr_lines") == 4);
-	/*
-	 * The choice of bytes in the line makes no difference, and the report separates all of
-	 * them.
-	 */
+	/* Costs do not depend on the bytes in the line, and the report separates the bytes. */
 	CHECK(hitm(false_sharing) == hitm(same));
 	CHECK(number(false_sharing, "virtual_ns") == number(same, "virtual_ns"));
-	/* An owner adds a few times until the line leaves it, and at least once. */
+	/* An owner adds at least once, mostly a few times, before it loses the line. */
 	CHECK(hitm(same) > 400 && hitm(same) <= 4000);
 	CHECK(number(same, "virtual_ns") > 2 * number(none, "virtual_ns"));
 	line = json_array_get(json_object_get(false_sharing, "lines"), 0);
@@ -117,7 +114,7 @@ static void sharing(const struct feed_setup *setup)
 	json_decref(same);
 }
 
-/* Transfers of the hottest line between caches: the last writer had it. */
+/* Transfers of the hottest line between caches, from its last writer. */
 static double taken(json_t *all)
 {
 	json_t *line = json_array_get(json_object_get(all, "lines"), 0), *pair;
@@ -145,8 +142,8 @@ static double hitm_true(json_t *all)
 }
 
 /*
- * Two tasks with a counter each, side by side, take turns on two CPUs every 100 operations. Both
- * CPUs write both counters, yet only the first operations of a turn meet the other CPU's.
+ * Two tasks, whose counters lie side by side, swap their CPUs every 100 operations. Both CPUs write
+ * both counters, but only the first operations after a swap need what the other CPU wrote.
  */
 static void tasks_that_move(const struct feed_setup *setup)
 {
@@ -171,7 +168,7 @@ static void tasks_that_move(const struct feed_setup *setup)
 	json_decref(same);
 }
 
-/* Counters of a line each: apart, but not in lines that begin elsewhere. */
+/* Counters with a line each share lines if lines come in pairs or begin elsewhere. */
 static void other_lines(const struct feed_setup *setup)
 {
 	struct feed_setup moved = *setup;
@@ -202,14 +199,14 @@ static void other_lines(const struct feed_setup *setup)
 		all = run(&moved);
 		CHECK(moved.shift ? hitm(all) == 0 : hitm(all) > 200);
 		line = json_array_get(json_object_get(all, "lines"), 1);
-		/* Each line has its old address. */
+		/* The address of a line is that before the shift. */
 		CHECK(!moved.shift || !strcmp(json_string_value(json_object_get(line, "address")),
 					      "0xffff888010000020"));
 		json_decref(all);
 	}
 }
 
-/* Accesses that are only near others' count where lines begin elsewhere. */
+/* Accesses that are only near those of other CPUs count if lines begin elsewhere. */
 static void near_items(const struct feed_setup *setup)
 {
 	struct feed_setup moved = *setup;
@@ -250,7 +247,7 @@ static void reading(const struct feed_setup *setup)
 	json_decref(all);
 }
 
-/* An idle CPU's clock is not below that of the one that it resumed for. */
+/* The clock of a CPU that resumes is at least that of the CPU that woke it up. */
 static void resuming(const struct feed_setup *setup)
 {
 	json_t *all;
@@ -266,12 +263,12 @@ static void resuming(const struct feed_setup *setup)
 	cycle = 1 / 2.45;
 	CHECK(number(all, "released") == 0);
 	CHECK(hitm(all) == 1);
-	/* CPU 1's clock at its end is about that of CPU 0 half-way: all busy time is 1.5 of it. */
+	/* CPU 1 ends at about half of CPU 0's time: all busy time is 1.5 times CPU 0's. */
 	CHECK(number(all, "busy_ns") > 1.49e6 * cycle && number(all, "busy_ns") < 1.6e6 * cycle);
 	json_decref(all);
 }
 
-/* Two CPUs resume after the same idle time: it has passed once. */
+/* Two CPUs resume after the same idle time: it passes only once. */
 static void all_idle(const struct feed_setup *setup)
 {
 	const double cycle = 1 / 2.45, idle_ns = 10000;
@@ -288,14 +285,14 @@ static void all_idle(const struct feed_setup *setup)
 	all = run(setup);
 	CHECK(number(all, "virtual_ns") >= idle_ns + 2000 * cycle);
 	CHECK(number(all, "virtual_ns") < idle_ns + 4000 * cycle);
-	/* For both of them, though CPU 1 had come to its idle time a little later. */
+	/* It counts for both CPUs, although CPU 1 became idle a little later. */
 	CHECK(number(all, "busy_ns") >= 2 * idle_ns);
 	json_decref(all);
 }
 
 /*
- * A running guest: all its CPUs are idle, and a timer is due after 50 us. No item comes before time
- * has advanced to that; then CPU 0 resumes.
+ * A running guest: all its CPUs are idle, and a timer is due after 50 us. No item comes until time
+ * has advanced to the timer; then CPU 0 resumes.
  */
 static const uint64_t timer_ps = 50000000;
 static uint64_t live_due, live_news;
@@ -359,7 +356,7 @@ static void timers(const struct feed_setup *setup)
 	CHECK(*feed_clock(f) >= timer_ps);
 	feed_json(f, all);
 	CHECK(number(all, "locked") == 1);
-	/* From the timer on, with what CPU 0 did before and after. */
+	/* The time of the timer, and of what CPU 0 did before and after it. */
 	CHECK(number(all, "virtual_ns") > 50000 && number(all, "virtual_ns") < 51000);
 	json_decref(all);
 	feed_free(f);
@@ -367,7 +364,7 @@ static void timers(const struct feed_setup *setup)
 		stream_free(&stream[i]);
 }
 
-/* Each waits for the other, one for itself, one for what never comes: the feed still ends. */
+/* CPUs wait for each other, for themselves, or for what never comes: the feed still ends. */
 static void nonsense(const struct feed_setup *setup)
 {
 	json_t *all;
@@ -398,7 +395,7 @@ static void repeats(const struct feed_setup *setup)
 	json_decref(b);
 }
 
-/* Two halves are the whole, but for what each CPU is doing where they meet. */
+/* Two halves add up to the whole, except for the operation of each CPU at the boundary. */
 static void part(const struct feed_setup *setup)
 {
 	const uint64_t half = CPUS * 50 * 1000 / 2;
@@ -423,7 +420,7 @@ static void part(const struct feed_setup *setup)
 	CHECK(fabs(taken(one) + taken(two) - taken(whole)) <= CPUS);
 	CHECK(fabs(number(one, "virtual_ns") + number(two, "virtual_ns") -
 		   number(whole, "virtual_ns")) < number(whole, "virtual_ns") / 50);
-	/* Waits are all in the accesses here, and instructions take the rest. */
+	/* Here only accesses wait; instructions take the rest of the time. */
 	time = json_object_get(whole, "time");
 	json_array_foreach(json_object_get(time, "took_ps"), i, each) took +=
 		json_number_value(each);
@@ -450,7 +447,7 @@ static json_t *sleepers(const struct feed_setup *setup)
 	return run(setup);
 }
 
-/* A part that ends before the sleep, or begins after it, does not have it. */
+/* A part that ends before the sleep, or begins after it, does not contain the sleep. */
 static void part_beside_a_sleep(const struct feed_setup *setup)
 {
 	const double idle_ns = 1e6;

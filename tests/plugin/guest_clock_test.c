@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The guest's clock in its three phases, with this program in the emulator's place. The test
- * compares its times with the host's clock by inequalities that hold however busy the host is.
+ * The guest's clock in its three phases, with this program instead of the emulator. The test
+ * compares it with the host's clock by inequalities that hold however busy the host is.
  *
  * SCHEDSHARD_SLOW is SLOW in the environment.
  */
@@ -50,7 +50,7 @@ static uint64_t tsc(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* The host's time at which the counter was `counter`, however often this thread lost its CPU. */
+/* Reads the counter, and returns the host's time then: the best of 100 pairs of reads. */
 static uint64_t host_with(uint64_t *counter)
 {
 	uint64_t best = 0, least = UINT64_MAX;
@@ -72,7 +72,7 @@ static void tell(uint64_t change)
 	__atomic_store_n(&ps, ps + change, __ATOMIC_RELEASE);
 }
 
-/* The host's time, divided. */
+/* The clock is the host's, divided by SLOW. */
 static void slow(void)
 {
 	uint64_t outer, inner, before, after;
@@ -88,7 +88,7 @@ static void slow(void)
 	CHECK(after - before + 1 >= inner / SLOW);
 }
 
-/* Before the window opens: the host's counter, for threads that have not asked for another. */
+/* Before the window opens, threads read the host's counter. */
 static void *early_thread(void *arg)
 {
 	uint64_t *last = arg;
@@ -105,7 +105,7 @@ static void *early_thread(void *arg)
 }
 
 struct seen {
-	double rate; /* of the host's counter, a nanosecond */
+	double rate; /* of the host's counter, per nanosecond */
 	uint64_t last;
 };
 
@@ -120,7 +120,7 @@ static void *guest_thread(void *arg)
 	first = tsc();
 	CHECK(first >= seen->last);
 	host_sleep(MILLISECOND);
-	CHECK(tsc() == first); /* the model stands */
+	CHECK(tsc() == first); /* the model's time stands still */
 	tell(MILLISECOND * 1000);
 	second = tsc();
 	CHECK((double)(second - first) > 0.9 * rate * SLOW * MILLISECOND);
@@ -128,7 +128,7 @@ static void *guest_thread(void *arg)
 	tell(2 * MILLISECOND * 1000);
 	CHECK(tsc() - second >= 2 * (second - first) - 2);
 	CHECK(tsc() - second <= 2 * (second - first) + 2);
-	/* The time of day is the host's, though the library would read the counter for it. */
+	/* The time of day is the host's, although the vDSO would compute it from the counter. */
 	CHECK(!gettimeofday(&time[0], NULL));
 	host_sleep(2 * MILLISECOND);
 	CHECK(!gettimeofday(&time[1], NULL));
@@ -136,7 +136,7 @@ static void *guest_thread(void *arg)
 	return NULL;
 }
 
-/* In a separate thread: this one does not ask for another counter. */
+/* Runs @play in a separate thread; this thread keeps the host's counter. */
 static void counter(void *(*play)(void *), void *arg)
 {
 	pthread_t thread;
@@ -169,7 +169,7 @@ struct loop {
 	uint64_t rounds; /* sleeps that a timer ended */
 };
 
-/* A main loop with a timer every 10 us of the guest, until its pipe says something. */
+/* A main loop with a timer every 10 us of the guest's time; a byte in its pipe ends it. */
 static void *main_loop(void *arg)
 {
 	const struct timespec timeout = { 0, 10000 };
@@ -183,7 +183,7 @@ static void *main_loop(void *arg)
 		CHECK(found == 0 || found == 1);
 		if (found)
 			break;
-		/* The loop runs sometimes, but no timer is due before its time. */
+		/* The loop may wake up early, but the timer is not due then. */
 		if (guest() - since < 10000)
 			continue;
 		since = guest();

@@ -125,8 +125,8 @@ static void cut_file(const char *path, const char *cut_path, const struct seen *
 }
 
 /*
- * One bit of the file is wrong: its checksum says so. Only if the stream no longer ends, it looks
- * like a file that was cut. The first ten bytes, gzip's header, tell nothing of the contents.
+ * One bit of the file is wrong: the checksum does not match. If the stream no longer ends, the file
+ * looks like one that was cut. The test spares gzip's header, the first ten bytes.
  */
 static void flip_bits(const char *path, const char *flipped_path)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-family CASE PROCESSES OPERATIONS THINK: processes whose sharing is known, with THINK
- * instructions or so between two operations of each.
+ * record-family CASE PROCESSES OPERATIONS THINK: processes whose sharing is known. Between two of
+ * its operations a process executes about THINK instructions.
  *
- *   shared   add to one counter in memory that was mapped before the forks
- *   private  add to a counter of its own, all at one address
+ *   shared   all add to one counter in memory that was mapped before the forks
+ *   private  each adds to its own counter, all at one address
  *   file     each opens and maps a file by itself, and adds to the counter in it
  *   segment  the same with a System V segment
  *   memfd    the same with a file without a name, which they inherit
- *   exec     each executes this program again, which does as 'file'
+ *   exec     each executes this program again, which then does the same as 'file'
  *   threads  two processes: in each two threads add to one counter at the same address
- *   crash    the children end by a fault, having added to the shared counter
- *   daemon   a child outlives its parent, and says so in the file
+ *   crash    the children add to the shared counter, and then end by a fault
+ *   daemon   a child outlives its parent, and notes that in the file
  *
  * The window is open from when all processes are ready until all have ended.
  *
@@ -35,7 +35,7 @@
 #define LINE	  128
 #define PROCESSES 128
 
-/* What all processes have, but for the counter's own line. */
+/* What all processes share; each member has its own line. */
 struct common {
 	uint64_t counter __attribute__((aligned(LINE)));
 	uint64_t ready __attribute__((aligned(LINE)));
@@ -78,8 +78,8 @@ static struct common *map_file(void)
 }
 
 /*
- * All processes begin when all are there and awake. A waiting one does not look at the counter's
- * line.
+ * All processes begin when all are there and awake. A waiting process does not access the
+ * counter's line.
  */
 static void meet(struct common *c)
 {

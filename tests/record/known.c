@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-known CASE THREADS OPERATIONS THINK: each thread does so many operations on memory whose
- * sharing is known, with THINK instructions or so between two of them.
+ * record-known CASE THREADS OPERATIONS THINK: each thread does OPERATIONS on memory whose sharing
+ * is known, with about THINK instructions between two of them.
  *
- *   one      add to the one counter
- *   side     add to a counter of its own; all of them side by side
- *   apart    add to a counter of its own, in lines of their own
- *   queue    take and give back a queue lock, with a counter that it protects; THINK inside it
+ *   one      add to one counter
+ *   side     add to the thread's own counter; the counters lie side by side
+ *   apart    add to the thread's own counter; each counter has its own line
+ *   queue    take and release a queue lock that protects a counter; THINK inside it
  *   readers  enter and leave a lock that counts readers
  *   ring     two threads hand over messages, one at a time; indices and message have a line each
  *   packed   the same; all of it in one line
- *   heap     add to a counter of its own; the counters are allocated at once
- *   store    load the one word and store to it, plainly
+ *   heap     add to the thread's own counter; the counters are one allocation
+ *   store    load one word and store to it, without atomic operations
  *   meet     as 'queue', but THINK outside it: the lock is free when it is taken
  *
  * The window is open from when all threads are ready until all have ended.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-latent WHAT: two threads add to an element each, and no line has two threads; or,
- * "limits", both read a line that nobody writes, and one writes the next one, of the same object.
+ * record-latent WHAT: two threads each add to their own element, and no line is used by both. With
+ * "limits", both read a line that nobody writes, and one writes the next line of the same object.
  *
- * WHAT: "moves", elements of a line each that malloc() happens to align; "pairs", the same, which
- * the program aligns; "fixed", a variable of an aligned type; "alone", "pairs" without another
- * access of the first thread; "apart", elements of two lines each, aligned.
+ * WHAT: "moves": elements of one line, which malloc() happens to align; "pairs": the same, aligned
+ * by the program; "fixed": a variable of an aligned type; "alone": "pairs" without another access
+ * of the first thread; "apart": aligned elements of two lines.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -38,7 +38,7 @@ static void *work(void *arg)
 {
 	struct element *mine = &elements[step * (uintptr_t)arg];
 
-	/* No thread sleeps, so that none comes late. */
+	/* No thread sleeps, so none starts late. */
 	__atomic_fetch_add(&there, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&there, __ATOMIC_SEQ_CST) < THREADS)
 		;
@@ -64,7 +64,7 @@ static void *look(void *arg)
 	return sum == TIMES ? NULL : limits;
 }
 
-/* As by_luck(): the limits end a line, the tokens begin the next one. */
+/* As by_luck(): the limits end one line, and the tokens begin the next one. */
 __attribute__((noinline)) static struct limits *cut(void)
 {
 	for (;;) {
@@ -75,7 +75,7 @@ __attribute__((noinline)) static struct limits *cut(void)
 	}
 }
 
-/* Chunks of a new heap are one behind the other, and this size is not a multiple of a line. */
+/* A new heap allocates chunks in sequence. Their size is not a multiple of a line. */
 __attribute__((noinline)) static struct element *by_luck(void)
 {
 	for (;;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-little THREADS ROUNDS: threads that share little. Each fills an array of its own and sorts
- * it, ROUNDS times; after each round it adds to one sum. What `schedshard bench record` runs.
+ * record-little THREADS ROUNDS: threads that share little. Each fills and sorts its own array,
+ * ROUNDS times, and adds to one sum after each round. `schedshard bench record` runs this program.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ static struct mine *all;
 static unsigned long rounds;
 static uint64_t sum __attribute__((aligned(LINE)));
 
-/* Shell's, with gaps that halve: no call, and loads and stores as of any sort. */
+/* Shell's sort with gaps that halve: loads and stores, and no calls. */
 static void sort(uint32_t *item)
 {
 	for (uint32_t gap = ITEMS / 2; gap; gap /= 2) {

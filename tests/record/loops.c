@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-loops OPERATION THREADS TIMES [pinned]: the operation of primitives/, by so many threads
- * at once, each so many times, as the experiment `primitives` lets CPUs do it; pinned: on the first
- * CPUs, as there.
+ * record-loops OPERATION THREADS TIMES [pinned]: THREADS threads each do an operation of
+ * primitives/ TIMES times, as CPUs do in the experiment `primitives`. pinned: on the first CPUs.
  *
  * The window is open from when all threads are ready until all have ended.
  */

@@ -2,7 +2,7 @@
 /*
  * record-phases BEGIN OPERATIONS END: one thread alone executes BEGIN turns of a loop of five
  * instructions, then four threads add OPERATIONS times each to one counter, then one thread
- * executes END turns. No mark tells the phases.
+ * executes END turns. The program marks no phase.
  *
  * Exit status: 0; 1 when the counter is wrong; 2 for bad arguments.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of c2c record, and what tests ask of its reports."""
+"""Calls of c2c record, and figures of its reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Report = dict[str, Any]
 
 
 def needs(path: Path) -> pytest.MarkDecorator:
-    """Skip what this host, or this build, cannot do."""
+    """Skip a test that needs a program which this host cannot run or this build does not have."""
     return pytest.mark.skipif(
         platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None or not path.is_file(),
         reason="needs qemu-user and a build of x86-64",
@@ -33,7 +33,7 @@ def needs(path: Path) -> pytest.MarkDecorator:
 
 
 def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.CompletedProcess[str]:
-    """Schedshard c2c, in a separate process."""
+    """Run `schedshard c2c` in a separate process."""
     return subprocess.run(
         [sys.executable, "-m", "schedshard", "c2c", *arguments],
         input=stdin,
@@ -46,7 +46,7 @@ def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.Co
 
 
 def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:
-    """The report of a program that ends well."""
+    """Record a program, which must succeed, and return the report of its window."""
     named = [word for machine in machines for word in ("--machine", machine)]
     done = run("record", *named, "--marks", "--json", "--uncertainty", "0", *arguments)
     assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:
 def record_to(
     out: Path, program: Path, *words: str, options: tuple[str, ...] = ()
 ) -> tuple[str, Report]:
-    """What a program prints that ends well, and the report of all of it."""
+    """Record a program, which must succeed; return its output and the report of the whole run."""
     before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
     done = run("record", *before, *options, "--", str(program), *words)
     assert done.returncode == 0, done.stderr
@@ -66,10 +66,10 @@ def record_to(
 
 
 def quiet(make: Callable[[], Report], holds: Callable[[Report], bool]) -> Report:
-    """Return the first of six reports for which it holds.
+    """Return the first of at most six reports for which ``holds`` is true.
 
-    How a host's threads alternate is not ours to say: a wait of 20 ms ends on a busy host, and
-    threads then go on without each other. What must be true of each run, `holds` asserts itself.
+    The host decides how threads alternate. On a busy host a wait can reach its limit of 20 ms, and
+    threads then go on without each other. ``holds`` itself asserts what must be true of each run.
     """
     seen = []
     for _ in range(6):
@@ -87,5 +87,5 @@ def hitm_of(line: dict[str, Any]) -> int:
 
 
 def hitm(report: Report) -> int:
-    """Every transfer of a modified line."""
+    """Return the number of transfers of modified lines."""
     return int(report["variants"][0]["hitm_total"])

@@ -43,7 +43,7 @@ def hottest(report: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", ["shared", "file", "segment", "memfd", "exec", "crash", "daemon"])
 def test_processes_meet_at_the_memory_that_they_share(case: str, tmp_path: Path) -> None:
-    """One modified line found elsewhere, per operation."""
+    """Each operation finds one modified line in another cache."""
 
     def holds(report: dict[str, Any]) -> bool:
         line = hottest(report)
@@ -74,7 +74,7 @@ def test_private_memory_of_two_processes_is_never_one_line(tmp_path: Path) -> No
     )
     lines = report["variants"][0]["lines"]
     assert sum(hitm_of(line) for line in lines if line["process"] is not None) == 0
-    # Threads of a process do meet there, at the same address in each.
+    # Threads of one process share that address, and each process has its own line for it.
     report = quiet(
         lambda: family(tmp_path, "threads", 2, 50), lambda report: len(owned(report)) == 2
     )
@@ -106,7 +106,7 @@ def test_a_pipeline_is_as_it_is_without_us(tmp_path: Path) -> None:
     done = follow("--out", str(out), "--", *words, stdin="in\n")
     assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout)
     report = json.loads(out.read_text(encoding="utf-8"))
-    # The shell, the script, its pipeline's three, those that kill themselves and are not there.
+    # The shell, the script, its pipeline's three, and those that kill themselves or do not exist.
     assert report["program"]["processes"] >= 6
     assert not any("without being recorded" in note for note in report["notes"])
 

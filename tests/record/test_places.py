@@ -20,7 +20,7 @@ from schedshard.lines.instructions import Code
 
 recorded = needs(build_dir() / "record" / "libschedshard-record.so")
 
-# All allocations of C++ are calls of one function of its library, at equal depths here.
+# In C++ all allocations call one function of the library; both calls have the same depth here.
 NEW = r"""
 #include <pthread.h>
 #include <thread>
@@ -62,7 +62,7 @@ int main()
 
 @recorded
 def test_two_objects_that_one_function_makes_have_a_line_and_a_type_each(tmp_path: Path) -> None:
-    """Both had the first one's line, and so no type."""
+    """Regression: both objects had the source line of the first one, and so no type."""
     (tmp_path / "p.cc").write_text(NEW, encoding="utf-8")
     words = ["g++", "-O2", "-g", "-pthread", str(tmp_path / "p.cc"), "-o", str(tmp_path / "p")]
     subprocess.run(words, check=True)
@@ -132,7 +132,7 @@ NODE_TYPES = {
 
 
 def types_of(program: Path) -> set[str]:
-    """What the functions at all calls of a program are made for, where they allocate."""
+    """Return the types for which the allocating functions that a program calls are made."""
     module = Modules([(0, 0, 0, str(program))]).modules[0]
     assert module.debug is not None
     code, locals_of = Code(program), Locals(DebugInfo(module.debug))
@@ -155,13 +155,13 @@ def test_functions_that_allocate_say_for_what(tmp_path: Path, compiler: str, opt
     subprocess.run(words, check=True, cwd=tmp_path)
     found = types_of(tmp_path / "p")
     assert found >= NODE_TYPES
-    # Of the library's own: strings, the states of threads.
+    # The library itself allocates strings and the states of threads.
     assert found - NODE_TYPES <= {"char", "thread", "_State_impl"}
 
 
 @recorded
 def test_nodes_of_containers_have_the_fields_of_what_they_hold(tmp_path: Path) -> None:
-    """The program knows them only by pointers into them; a node declares what it holds as bytes."""
+    """A node declares its contents as bytes; the program has only pointers into the node."""
     (tmp_path / "p.cc").write_text(NODES, encoding="utf-8")
     words = ["g++", "-O2", "-g", "-pthread", "p.cc", "-o", "p"]
     subprocess.run(words, check=True, cwd=tmp_path)
@@ -262,7 +262,7 @@ struct told *elsewhere(int n) { return made(n + 1); }
     "options", ["-O0", "-O2 -gdwarf-4", "-O2 -flto", "-O2 -gdwarf-5 -gsplit-dwarf"]
 )
 def test_only_units_that_allocate_are_read(tmp_path: Path, compiler: str, options: str) -> None:
-    """Every unit that includes the header was."""
+    """Regression: every unit that includes the header was read."""
     lld = compiler == "clang" and "-flto" in options
     if shutil.which(compiler) is None or (lld and not shutil.which("ld.lld")):
         pytest.skip(f"needs {compiler}, and lld for clang")
@@ -283,7 +283,7 @@ def test_only_units_that_allocate_are_read(tmp_path: Path, compiler: str, option
     main = next(each for each in module.functions if each.name == "main")
     calls = Code(tmp_path / "p").function(main.address, main.size).all
     pcs = {each.address for each in calls if each.name == "call"}
-    # Without optimisation the header's function is one of its own.
+    # Without optimisation the header's function is not inlined.
     own = [each for each in module.functions if each.name == "made"]
     pcs |= {own[0].address + 8} if own else set()
     found = Pointers(info, functions).targets({("made.h", 7): pcs})
@@ -292,7 +292,7 @@ def test_only_units_that_allocate_are_read(tmp_path: Path, compiler: str, option
         assert read == {next(info.units()).get_top_DIE().offset}
 
 
-# Frames that differ each time, and more of them than are followed.
+# Frames whose sizes differ each time, and more of them than the recorder follows.
 FRAMES = r"""
 #include <alloca.h>
 #include <pthread.h>

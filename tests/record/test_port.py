@@ -22,7 +22,7 @@ CHANGED = 5  # lines of the crate
 
 
 def newest(command: str) -> tuple[int, ...]:
-    """The version of a tool; nothing where there is none."""
+    """Return the version of a tool; empty if the tool is missing."""
     if not shutil.which(command):
         return ()
     said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ def recorded(program: Path) -> Report:
 
 
 def locked_by_tasks(report: Report) -> bool:
-    """Tell whether threads that spawn or end a task meet at a lock of the executor's own."""
+    """Return whether threads that spawn a task meet at the executor's own lock."""
     return any(
         "alloc_state" in line["object"] and "Mutex::lock" in at and "Executor::spawn" in at
         for variant in report["variants"]
@@ -91,7 +91,7 @@ def test_an_executor_without_its_lock(programs: Path) -> None:
 @pytest.mark.slow(reason="fetches and builds the crate again")
 @needs(PROGRAMS / "record-known")
 def test_a_version_that_is_gone(programs: Path, tmp_path: Path) -> None:
-    """Cargo takes others of what the crate needs, and the script says so."""
+    """Cargo takes another version of a dependency that is gone, and the script says so."""
     crate = tmp_path / "rust"
     shutil.copytree(ROOT / "rust", crate, ignore=shutil.ignore_patterns("target"))
     lock = crate / "ports/async-executor/Cargo.lock"
@@ -106,7 +106,7 @@ def test_a_version_that_is_gone(programs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow(reason="needs the crate as well")
 def test_more_tasks_than_slots(programs: Path) -> None:
-    """Slots grow beside tasks that end: 10,000 at once of each thread, on this host."""
+    """The slots grow while other tasks end: each thread has 10,000 tasks at once."""
     done = subprocess.run(
         [programs / "after" / "spawn", "3", "30000", "10000"],
         capture_output=True,

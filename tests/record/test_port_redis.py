@@ -51,7 +51,7 @@ def free_port() -> int:
 
 
 def asked(port: int, command: str) -> str:
-    """What a server answers to one command."""
+    """Return a server's answer to one command."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as server:
         server.sendall(f"{command}\r\n".encode())
         with server.makefile("rb") as answer:
@@ -60,13 +60,13 @@ def asked(port: int, command: str) -> str:
 
 
 def used(port: int) -> int:
-    """The memory that a server says it has allocated."""
+    """Return the memory in bytes that a server reports as allocated."""
     (line,) = [x for x in asked(port, "INFO memory").splitlines() if x.startswith("used_memory:")]
     return int(line.partition(":")[2])
 
 
 def put(port: int, keys: int, value: str) -> None:
-    """Set keys; a command that is one line has 64 KB at most."""
+    """Set keys, with commands of at most 64 KB."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as server:
         answers = server.makefile("rb")
         for key in range(keys):
@@ -102,7 +102,7 @@ def recorded(server: Path) -> Report:
 
 
 def counted_together(report: Report) -> bool:
-    """Tell whether threads meet at the one word of the memory in use."""
+    """Return whether locked instructions of threads meet at the word that counts memory in use."""
     return any(
         line["object"].startswith("used_memory") and line["locked"]
         for line in report["variants"][0]["lines"]

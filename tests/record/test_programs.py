@@ -43,7 +43,7 @@ def record(
 
 
 def test_a_constructor_of_a_library_allocates_as_much_as_it_wants(tmp_path: Path) -> None:
-    """They run before ours; GnuTLS's allocates."""
+    """Constructors of libraries, such as GnuTLS's, allocate before the recorder's runs."""
     library = compile_c(
         tmp_path,
         "libearly.so",
@@ -119,7 +119,7 @@ int main(void)
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
 def test_a_program_may_become_another_user(tmp_path: Path) -> None:
-    """As servers do: its names are written at its end."""
+    """Servers do this: the recorder still writes the program's names at its end."""
     program = compile_c(
         tmp_path,
         "leaves",
@@ -194,9 +194,9 @@ int main(void)
 
 
 def test_two_pairs_of_threads_share_a_line_and_each_its_word_truly(tmp_path: Path) -> None:
-    """A word goes from one thread of a pair to the other, in whichever line it lies.
+    """A word moves between the two threads of a pair, whichever line contains it.
 
-    The line of both words is still one queue instead of two: the replay says what apart gains.
+    Both words still wait in the queue of one line. The replay says what a second line gains.
     """
     program = compile_c(tmp_path, "pairs", PAIRS)
 
@@ -206,7 +206,7 @@ def test_two_pairs_of_threads_share_a_line_and_each_its_word_truly(tmp_path: Pat
 
     report = quiet(lambda: record(program, tmp_path / "out.json")[1], holds)
     variant = report["variants"][0]
-    # The recorder's own work in the program is not the program's.
+    # The recorder's own accesses in the program are not reported.
     assert not [each for each in variant["lines"] if each["object"].startswith("sites")]
     assert not [
         access
@@ -217,7 +217,7 @@ def test_two_pairs_of_threads_share_a_line_and_each_its_word_truly(tmp_path: Pat
 
 
 def test_false_sharing_that_cannot_be_ended_is_said(tmp_path: Path) -> None:
-    """A byte for each thread, and sometimes a load of all of them."""
+    """Each thread adds to its own byte, and sometimes loads all bytes at once."""
     program = compile_c(
         tmp_path,
         "bytes",
@@ -302,7 +302,7 @@ int main(void)
     )
     _, report = record(program, tmp_path / "out.json", "--no-advice")
     variant = report["variants"][0]
-    # 40 ms are 100 million cycles per CPU.
+    # The sleeps of 40 ms would be 100 million cycles per CPU.
     assert variant["model"]["virtual_ns"] > 30e6
     assert variant["work_cycles"] < 10e6
 
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
 
 
 def test_tasks_that_change_threads_share_falsely(tmp_path: Path) -> None:
-    """Both threads write both words, one at a time: a line each would end nearly all transfers."""
+    """Both threads write both words, but at different times: two lines end most transfers."""
     program = compile_c(tmp_path, "tasks", TASKS)
 
     def make() -> Report:
@@ -419,7 +419,7 @@ def test_tasks_that_change_threads_share_falsely(tmp_path: Path) -> None:
     def holds(report: Report) -> bool:
         line = report["variants"][0]["lines"][0]
         falsely = (line["object"], line["sharing"]) == ("c", "false") and hitm_of(line) > 400
-        # How often a task changes threads is the host's business.
+        # The host decides how often a task changes threads.
         return (
             falsely
             and bool(report["advice"])
@@ -460,7 +460,7 @@ int main(void)
 
 
 def test_words_that_all_threads_use_at_random_are_true_sharing(tmp_path: Path) -> None:
-    """A line has eight of them, but a line of its own would be in another cache as often."""
+    """A line contains eight such words, but a word alone in a line would move as often."""
     program = compile_c(tmp_path, "buckets", BUCKETS)
 
     def holds(report: Report) -> bool:
@@ -472,7 +472,7 @@ def test_words_that_all_threads_use_at_random_are_true_sharing(tmp_path: Path) -
 
 
 def test_names_do_not_depend_on_which_machines_are_asked_for() -> None:
-    """The hottest byte of a line differs between machines: every byte shown gets a name."""
+    """Every byte that is shown gets a name, because the hottest byte differs between machines."""
 
     def line(address: str, *hitm: int) -> dict[str, Any]:
         return {
@@ -504,7 +504,7 @@ def test_names_of_functions_are_short(name: str, short: str) -> None:
 
 
 def test_names_of_data_are_as_in_the_source(tmp_path: Path) -> None:
-    """Boost's pool of spinlocks was _ZN5boost6detail13spinlock_poolILi2EE5pool_E."""
+    """Regression: Boost's pool was named _ZN5boost6detail13spinlock_poolILi2EE5pool_E."""
     source, program = tmp_path / "data.cpp", tmp_path / "data"
     source.write_text(
         "namespace app { template <int N> struct pool { static long hits[4]; };\n"

@@ -21,15 +21,15 @@ pytestmark = needs(PROGRAMS / "record-known")
 def known(
     case: str, threads: int, operations: int, think: int, holds: Callable[[Report], bool]
 ) -> Report:
-    """A case's report without advice."""
+    """Return the report of a case of record-known, without advice."""
     program = str(PROGRAMS / "record-known")
     words = ("--no-advice", "--", program, case, str(threads), str(operations), str(think))
     return quiet(lambda: record(*words), holds)
 
 
-# Modified lines found elsewhere, per operation. The queue lock: its tail, the node twice, and the
-# counter. The next one in the queue links itself to the node; later the node's owner passes the
-# lock on. Readers enter and leave. A message: both indices and itself.
+# The last number is modified lines found in another cache, per operation. Of the queue lock these
+# are its tail, the node twice, and the counter: the next waiter links itself to the node, and later
+# the node's owner passes the lock on. Readers enter and leave. A message moves with both indices.
 EXACT = [
     ("one", 6, 1000, 400, 6000, 1.0),
     ("side", 6, 1000, 400, 6000, 1.0),
@@ -41,7 +41,7 @@ EXACT = [
 
 
 def test_messages_in_one_line_move_it_at_most_once_for_each_side() -> None:
-    """Some transfers are not seen, and how many is the host's doing: see docs/record.md."""
+    """The recorder misses some transfers; the host decides how many (docs/record.md)."""
 
     def holds(report: Report) -> bool:
         assert hitm(report) < 2.1 * 1000
@@ -62,7 +62,7 @@ def test_exact_cases(
     known(case, threads, each, think, holds)
 
 
-# Operations 50,000 instructions apart: threads that work alone are let further ahead meanwhile.
+# Operations lie 50,000 instructions apart; meanwhile threads that work alone may run further ahead.
 SELDOM = [("store", {"one": 1}), ("one", {"one": 1}), ("meet", {"tail": 1, "protected": 1})]
 
 
@@ -91,7 +91,7 @@ def hottest(report: Report) -> dict[str, Any]:
 
 
 def contended(times: int) -> Callable[[Report], bool]:
-    """Tell whether nearly each operation finds its line modified."""
+    """Make a check that nearly each operation finds its line modified."""
     return lambda report: hitm(report) > 0.9 * times
 
 
@@ -113,7 +113,7 @@ def test_counters_side_by_side_are_false_sharing_and_padding_ends_it() -> None:
         f"side[{index}].count" for index in range(4)
     }
     assert [len(a["threads"]) for a in line["accesses"] if a["kind"] == "rmw"] == [1] * 4
-    # What padding gains is what lines apart cost less.
+    # The predicted gain of padding is that of the case 'apart'.
     gain = report["advice"][0]["machines"][MACHINE]
     assert "`struct worker`" in report["advice"][0]["words"]
     assert gain["hitm_after"] < gain["hitm_before"] / 50

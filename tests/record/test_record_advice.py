@@ -18,7 +18,7 @@ from schedshard.common.paths import build_dir
 
 pytestmark = needs(build_dir() / "record" / "libschedshard-record.so")
 
-# Each thread has an element of its own in an array that lies in a structure.
+# Each thread has its own element of an array inside a structure.
 POOL = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ int main(void)
 	return 0;
 }
 """
-# The same of two fields of one element, in a library that is closed again.
+# The same with two fields of one element, in a library that is closed again.
 PLUGIN = r"""
 struct counter { unsigned long hits, misses; };
 static struct counter counters[2];
@@ -110,7 +110,7 @@ def hottest(folder: Path, program: Path, *words: str) -> Report:
 
 @pytest.mark.parametrize("how", ["-static", "-static-pie"])
 def test_a_static_programs_heap_has_types(tmp_path: Path, how: str) -> None:
-    """The line was 0x40000cd240, and nothing was to gain."""
+    """Regression: the line was named 0x40000cd240, and there was no advice."""
     report = hottest(tmp_path, compiled(tmp_path, "pool", POOL, how))
     line = report["variants"][0]["lines"][0]
     assert (line["object"], line["type"]) == ("program's heap: struct pool", "struct pool")
@@ -120,7 +120,7 @@ def test_a_static_programs_heap_has_types(tmp_path: Path, how: str) -> None:
 
 
 def test_a_closed_library_has_names(tmp_path: Path) -> None:
-    """Both fields are of one element: to pad the elements would leave them together."""
+    """Both fields belong to one element, so padding the elements would not separate them."""
     library = compiled(tmp_path, "plugin.so", PLUGIN, "-shared", "-fPIC")
     report = hottest(tmp_path, compiled(tmp_path, "host", HOST), str(library))
     line = report["variants"][0]["lines"][0]
@@ -153,13 +153,13 @@ def test_a_stripped_program_says_where_its_debug_information_is(tmp_path: Path) 
     (found,) = Modules([(0, 0, 0, str(program))]).modules
     assert found.debug == tmp_path / "p.debug"
     assert "main" in {each.name for each in found.functions}
-    # Another one's is of no use.
+    # Debug information of another program is ignored.
     with (tmp_path / "p.debug").open("ab") as file:
         file.write(b"more")
     assert Modules([(0, 0, 0, str(program))]).modules[0].debug is None
 
 
-# What the standard library has inside is the program's in an array, and nobody's in a vector.
+# Elements of a std::array belong to the program; members of a std::vector are internals.
 TYPES = r"""
 #include <array>
 #include <atomic>
@@ -232,7 +232,7 @@ def thing(name: str, element: tuple[str, int] | None = None) -> Thing:
 
 
 @pytest.mark.parametrize(
-    ("users", "words"),  # of which byte which CPU
+    ("users", "words"),  # users: the CPU that uses a byte
     [
         ({8: 1, 24: 2}, "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line"),
         (
@@ -260,7 +260,7 @@ def test_words_fit_who_uses_what(users: dict[int, int], words: str) -> None:
 
 
 def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
-    """It named a barrier's count beside the two words that cost everything."""
+    """Regression: the advice named a barrier's count beside the two words that cost everything."""
 
     def line(address: int, often: int, offsets: tuple[int, ...]) -> dict[str, object]:
         accesses = [

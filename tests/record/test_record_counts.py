@@ -25,12 +25,12 @@ def test_each_number_has_a_row_and_the_page_a_plot(tmp_path: Path) -> None:
     assert [each["threads"] for each in variants] == [1, 2, 4]
     assert variants[0]["name"] == f"{MACHINE}, 1 thread"
     assert report["experiment"] == "record-known one {} 300 40"
-    # All of them add to one word.
+    # All threads add to one word.
     hitm = [each["hitm_total"] for each in variants]
     assert hitm[0] < hitm[1] < hitm[2]
     text = page.read_text(encoding="utf-8")
     assert "predicted ms of the program" in text
-    # The sentence at its top is of the run in which most lines move.
+    # The page's first sentence is about the run with most transfers.
     answer = text.partition("most often that of")[2].partition("</")[0]
     assert f"{MACHINE}, 4 threads" in answer
 

@@ -13,7 +13,7 @@ from schedshard.common.paths import build_dir
 
 pytestmark = needs(PROGRAMS / "record-known")
 
-# Frames of one function differ: what the first ones need lies beyond the stack of the last ones.
+# Frames of one function differ in size: callers of the first ones lie beyond the last ones' stack.
 FIBERS = r"""
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -77,7 +77,7 @@ int main(void)
 
 @pytest.mark.parametrize("options", ["-O0", "-O2 -fno-omit-frame-pointer", "-O2"])
 def test_a_stack_of_the_program_may_end_at_a_guard(tmp_path: Path, options: str) -> None:
-    """Callers were looked for above the stack, and the unwinder took 2 KiB of it."""
+    """Regression: callers were looked for above the stack, and the unwinder took 2 KiB of it."""
     (tmp_path / "p.c").write_text(FIBERS, encoding="utf-8")
     words = ["gcc", "-g", *options.split(), "p.c", "-o", "p"]
     subprocess.run(words, check=True, cwd=tmp_path)
@@ -86,7 +86,7 @@ def test_a_stack_of_the_program_may_end_at_a_guard(tmp_path: Path, options: str)
 
 
 def test_a_program_without_the_emulator_keeps_its_stacks_as_well(tmp_path: Path) -> None:
-    """Children have the library loaded too."""
+    """Children, which run outside of the emulator, have the library loaded too."""
     (tmp_path / "p.c").write_text(FIBERS, encoding="utf-8")
     subprocess.run(["gcc", "-g", "-O2", "p.c", "-o", "p"], check=True, cwd=tmp_path)
     library = build_dir() / "record" / "libschedshard-record.so"

@@ -14,7 +14,7 @@ from recording import MACHINE, PROGRAMS, needs, run
 pytestmark = needs(PROGRAMS / "record-known")
 
 KNOWN = str(PROGRAMS / "record-known")
-# Threads that hand each message on: however they overlap, the ring's lines move.
+# Threads that pass messages on: the ring's lines move however the threads overlap.
 RING = (KNOWN, "ring", "2", "500", "0")
 APART = (KNOWN, "apart", "2", "500", "400")
 

@@ -84,7 +84,7 @@ def test_the_guest_gets_the_program_its_libraries_and_its_arguments(tmp_path: Pa
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """record-run with its files in a folder of ours; its serial line is put in by each test."""
+    """Compile record-run with its files in a folder; each test links its serial line there."""
     folder = tmp_path_factory.mktemp("runner")
     places = {"ARGV": "argv", "OUT": "out", "ERR": "err", "LINE": "line"}
     defines = [f'-D{name}="{folder / place}"' for name, place in places.items()]
@@ -96,7 +96,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_here(folder: Path, *words: str) -> Told:
-    """record-run's report of a program on this host: a terminal stands for the serial line."""
+    """Return record-run's report of a program on this host; the serial line is a terminal."""
     (folder / "argv").write_bytes(b"".join(word.encode() + b"\0" for word in words))
     master, slave = pty.openpty()
     (folder / "line").unlink(missing_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""False sharing that sleeps: found where an object may begin elsewhere, or lines come in pairs."""
+"""Latent false sharing: it appears if an object begins elsewhere, or if lines come in pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPTIONS = ("--machine", MACHINE, "--json", "--uncertainty", "0")
 
 
 def latent(report: Report) -> list[tuple[str, int]]:
-    """Of each sentence: the object's place, and the size of the lines."""
+    """Return the object and the size of lines of each sentence about latent false sharing."""
     assert all(each["more"] > 0.02 for each in report["latent"])
     return [(each["object"].partition(" (")[0], each["line_bytes"]) for each in report["latent"]]
 
@@ -30,7 +30,7 @@ def reported(verb: str, *arguments: str) -> Report:
 
 
 def recorded(how: str, *options: str) -> list[tuple[str, int]]:
-    """The same of a run in which the threads met; none has to be found where nothing is."""
+    """Return the latent false sharing of the first run that has some."""
 
     def make() -> Report:
         return reported("record", *options, "--", str(PROGRAM), how)
@@ -52,7 +52,7 @@ def test_an_aligned_object_in_pairs_of_lines(how: str) -> None:
 
 
 def test_what_all_read_beside_what_one_writes() -> None:
-    """The line of both has no more CPUs than the one that all read, so that it was left out."""
+    """Regression: the merged line was left out, having no more CPUs than the one that is read."""
     assert ("heap: cut", 64) in recorded("limits")
 
 

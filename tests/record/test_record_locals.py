@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Locals of functions that start threads have names, by each way that compilers tell places."""
+"""Locals of functions that start threads have names, however a compiler describes their places."""
 
 from __future__ import annotations
 

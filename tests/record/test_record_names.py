@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: names of what shares a line, of Fortran's variables, of files with odd names."""
+"""c2c record: names of objects that share a line, of Fortran's variables, of odd files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedshard.c2c.naming.modules import Modules
 from schedshard.c2c.naming.variables import DebugInfo, Typed
 from schedshard.common.paths import build_dir
 
-# Two functions allocate 24 bytes each, in one line; each thread has one of the two.
+# Two functions allocate 24 bytes each, in one line; each thread uses one of the objects.
 TWO = r"""
 #include <pthread.h>
 #include <stdint.h>
@@ -62,7 +62,7 @@ int main(void)
 
 @needs(build_dir() / "record" / "libschedshard-record.so")
 def test_what_is_another_objects_says_whose_it_is(tmp_path: Path) -> None:
-    """A line has one name, and the fields of two objects stood there as if they were of one."""
+    """Regression: the fields of two objects in a line were shown as fields of the first."""
     (tmp_path / "two.c").write_text(TWO, encoding="utf-8")
     words = ["gcc", "-O1", "-g", "-pthread", str(tmp_path / "two.c"), "-o", str(tmp_path / "two")]
     subprocess.run(words, check=True)
@@ -103,7 +103,7 @@ end program
 
 @pytest.mark.skipif(shutil.which("gfortran") is None, reason="needs gfortran")
 def test_variables_of_fortran(tmp_path: Path) -> None:
-    """A common block had no fields, a module's variable no type, and arrays one element more."""
+    """Regression: common blocks lacked fields, module variables types; arrays were too long."""
     (tmp_path / "p.f90").write_text(FORTRAN, encoding="ascii")
     made = tmp_path / "p"
     words = ["gfortran", "-O1", "-g", str(tmp_path / "p.f90"), "-J", str(tmp_path), "-o", str(made)]
@@ -131,7 +131,7 @@ def test_variables_of_fortran(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pro\ngram", r"pro\012gram"])
 def test_a_file_with_a_line_feed_in_its_name(tmp_path: Path, name: str) -> None:
-    """The kernel's list writes another form of it, which may also be what a file is called."""
+    """The kernel's list escapes the line feed; a file's real name may look like that as well."""
     shutil.copy("/proc/self/exe", tmp_path / name)
     told = str(tmp_path / name).replace("\n", r"\012")
     (module,) = Modules([(0x400000, 0x401000, 0, told)]).modules

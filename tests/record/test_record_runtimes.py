@@ -58,7 +58,7 @@ int main(void)
 
 @recorded
 def test_the_middle_of_a_large_object_has_its_name(tmp_path: Path) -> None:
-    """The object's first 256 KiB are of one thread: it was not kept, and the line had no name."""
+    """Regression: a large object was forgotten if one thread alone used its first 256 KiB."""
     program = _compiled(tmp_path, LARGE)
 
     def holds(report: Report) -> bool:
@@ -215,7 +215,7 @@ def test_an_area_is_named_by_the_function_that_uses_it(functions: list[str], nam
 
 
 def _line(*offsets: int) -> dict[str, Any]:
-    """Words of a line that a CPU each writes."""
+    """Make a line whose words at these offsets are each written by another CPU."""
     accesses = [
         {
             "offset": at,
@@ -235,7 +235,7 @@ def _line(*offsets: int) -> dict[str, Any]:
 
 
 def test_what_an_allocator_notes_beside_an_object_is_not_advised_about() -> None:
-    """The advice was to give an object and 'mapped memory' a line each."""
+    """Regression: the advice was to give an object and 'mapped memory' a line each."""
     own = Thing("own", "heap", 0x1010, 0x30)
     notes = Thing("mapped memory at 0x0", "mapped", 0, 0x100000)
 
@@ -259,7 +259,7 @@ def test_an_area_is_advised_about_by_the_name_of_who_uses_it() -> None:
 
 
 def test_objects_of_one_type_in_a_line_are_padded() -> None:
-    """The advice was to give a field of theirs a line of its own; of variables it still is."""
+    """Regression: the advice was a line for a field. For fields of variables it still is."""
 
     def words(kind: str, field: str) -> list[str]:
         both = [Thing("a shard", kind, at, 32, "shard", lambda _: field) for at in (0x1000, 0x1020)]
@@ -277,7 +277,7 @@ def test_objects_of_one_type_in_a_line_are_padded() -> None:
 
 
 def test_bytes_that_are_hardly_used_are_not_moved() -> None:
-    """The advice was to give a vector, which main had filled before, a line as well."""
+    """Regression: the advice was a line for a vector too, which main had filled before."""
     own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
     line = _line(0, 16, 32)
     for access in line["accesses"][1:]:
@@ -288,7 +288,7 @@ def test_bytes_that_are_hardly_used_are_not_moved() -> None:
 
 
 def test_an_object_with_a_few_transfers_is_not_advised_about() -> None:
-    """A counter of three increments was to gain 8%: the replay had another order of threads."""
+    """Regression: three increments of a counter gained 8%, because the replay reordered threads."""
     own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
     assert moves([(_line(0, 32), own)], lambda _: own)
     assert moves([(_line(0, 32) | {"hitm_remote": 9}, own)], lambda _: own) == []

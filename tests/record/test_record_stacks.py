@@ -13,14 +13,14 @@ from ways import WAYS, ways
 
 pytestmark = needs(PROGRAMS / "record-ways")
 
-# The emulator also sees a signal's stack, and a fiber's, as what they are.
+# The emulator also recognises the stacks of signals and fibers.
 ALL = {**WAYS, "handled": {("on_signal",)}, "inside": {("in_fiber",)}}
 _ENDS = {"start_thread", "clone", "clone3", "__clone", "__clone3"}
 
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording of every way."""
+    """The path of the trace that the fixture `report` writes."""
     return tmp_path_factory.mktemp("stacks") / "ways.trace"
 
 
@@ -45,7 +45,7 @@ def report(trace: Path) -> Report:
 
 
 def own_ways(report: Report, name: str) -> set[tuple[str, ...]]:
-    """The same without what starts a thread."""
+    """Return the ways to a counter without the functions that start a thread."""
     return {tuple(f for f in way if f not in _ENDS) for way in ways(report, name)}
 
 
@@ -70,7 +70,7 @@ def test_more_ways_than_are_told_apart_are_counted(report: Report) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_costs_of_the_ways_are_those_of_the_access(report: Report, name: str) -> None:
     (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == name]
-    # What no call led to, the first function of a thread, has no way.
+    # Only accesses of add() have ways: no call leads to the first function of a thread.
     (access,) = [one for one in line["accesses"] if one["symbol"] == "add"]
     ways_hitm = sum(caller["hitm"] for caller in access["callers"])
     assert ways_hitm == access["hitm_remote"] + access["hitm_local"]
@@ -106,7 +106,7 @@ def test_a_flame_graph_begins_with_the_callers(trace: Path, report: Report, tmp_
 
 
 def damaged(trace: Path, folder: Path, sites: Any) -> Path:
-    """The trace with other calls in its names."""
+    """Copy the trace, and replace the call sites in the file of its names."""
     copy = folder / "copy.trace"
     copy.write_bytes(trace.read_bytes())
     names = json.loads(Path(f"{trace}.names.json").read_text())
@@ -137,7 +137,7 @@ def test_other_damaged_names_are_refused(
     told["meta"][key] = value
     names.write_text(json.dumps(told))
     done = run("replay", str(copy), "--machine", MACHINE)
-    # A count that is only shown may be anything that is true or false.
+    # lost_sites only switches a note on, so any value of it is accepted.
     assert done.returncode == (0 if key == "lost_sites" else 2)
     assert done.returncode == 0 or done.stderr.startswith(f"schedshard: {names} is damaged: ")
 

@@ -11,7 +11,7 @@ from recording import MACHINE, PROGRAMS, Report, needs, quiet, run
 
 PROGRAM = PROGRAMS / "record-phases"
 pytestmark = needs(PROGRAM)
-# Turns of five instructions: two million of them, 4,000 additions in the same, and half of it.
+# Two million instructions of one thread, as many with 4,000 additions, then one million again.
 PHASES = ("400000", "1000", "200000")
 OPTIONS = ("--machine", MACHINE, "--json", "--uncertainty", "0")
 
@@ -33,7 +33,7 @@ def test_the_threads_part_is_found_and_reported_alone(tmp_path: Path) -> None:
     whole = quiet(make, lambda report: report["steady"] is not None)
     part = whole["steady"]
     assert not part["only"]
-    # Before it are the loader's instructions and the first loop, behind it the last one.
+    # The loader's instructions and the first loop are before the part, the last loop is after it.
     assert 0.3 < part["begin"] / part["instructions"] < 0.55
     assert 0.7 < part["end"] / part["instructions"] < 0.95
     assert part["share"] > 1.5 * part["share_of_run"]
@@ -45,7 +45,7 @@ def test_the_threads_part_is_found_and_reported_alone(tmp_path: Path) -> None:
     hottest = after["lines"][0]
     assert hottest["object"] == before["lines"][0]["object"] == "counter"
     assert hottest["cycle_share"] > 1.5 * before["lines"][0]["cycle_share"]
-    # Nearly all additions are in it.
+    # The part contains most additions.
     assert 0.75 * before["lines"][0]["records"] < hottest["records"] < before["lines"][0]["records"]
 
 

@@ -19,7 +19,7 @@ from schedshard.common.paths import ROOT
 
 pytestmark = needs(PROGRAMS / "record-known")
 
-# What the standard streams are is written to a file; a heap object has a place.
+# The program writes to a file which standard streams are open, and shares a heap object.
 PROGRAM = r"""
 #include <errno.h>
 #include <pthread.h>
@@ -75,7 +75,7 @@ def record(folder: Path, words: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_closed_streams_stay_closed(tmp_path: Path) -> None:
-    """Without standard output an internal error took the program's status."""
+    """Regression: without standard output an internal error replaced the program's status."""
     program, out = compiled(tmp_path), tmp_path / "out"
     for closed in ("<&- >&- 2>&-", ">&- </dev/null"):
         assert record(tmp_path, f"{program} {out} {closed}").returncode == 7
@@ -93,7 +93,7 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
 
 
 def test_a_program_whose_name_is_no_text(tmp_path: Path) -> None:
-    """Nothing was written of it, and its status was lost."""
+    """Regression: no report was written, and the program's status was lost."""
     program = os.fsencode(compiled(tmp_path).rename(tmp_path / os.fsdecode(b"p\xff q")))
     done = record(tmp_path, shlex.quote(os.fsdecode(program)) + f" {tmp_path}/out")
     assert done.returncode == 7, done.stderr
@@ -104,7 +104,7 @@ def test_a_program_whose_name_is_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the root folder")
 def test_another_root_folder(tmp_path: Path) -> None:
-    """Names could not be written there, nor mappings read."""
+    """Regression: after chroot() names could not be written, nor mappings read."""
     text = PROGRAM.replace("FILE *out", "int moved = chroot(argv[2]);\n\tFILE *out")
     text = text.replace("return 7", "return moved ? 1 : 7")
     (tmp_path / "q.c").write_text(text, encoding="utf-8")
@@ -119,7 +119,7 @@ def test_another_root_folder(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="needs musl-gcc")
 def test_another_c_library_needs_no_backtrace(tmp_path: Path) -> None:
-    """The program did not start. Without an unwinder the place of an allocation is known."""
+    """Regression: the program did not start. Allocations have places without an unwinder."""
     done = record(tmp_path, f"{compiled(tmp_path, compiler='musl-gcc')} {tmp_path}/out")
     assert done.returncode == 7, done.stderr
     variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]

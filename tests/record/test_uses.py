@@ -137,7 +137,7 @@ FOUND = {
     "by_number": ("long int", ""),
     "by_bytes": None,
     "by_atomic": ("counter", ".value"),
-    # Of what is around or behind an object, and of a word that one of several has: nothing.
+    # Nothing is known of memory around or behind an object, or of a pointer to one of several.
     "around": None,
     "derived": None,
     "behind": None,
@@ -162,7 +162,7 @@ WORDS = [
 
 
 def uses_of(program: Path) -> dict[str, list[Use]]:
-    """What the locked instructions of each function access."""
+    """Return what the locked instructions of each function access, by function."""
     module = Modules([(0, 0, 0, str(program))]).modules[0]
     assert module.debug is not None
     info = DebugInfo(module.debug)
@@ -232,14 +232,14 @@ def wanted(told: tuple[str, str] | None) -> set[tuple[str, str]]:
 def test_types_in_units_of_their_own_in_split_files(
     tmp_path: Path, words: tuple[str, ...], packer: str
 ) -> None:
-    """Each file has sections of such units; in a package they lie in an index of their own."""
+    """Each split file has sections of type units; a package has a separate index of them."""
     if shutil.which(words[0]) is None:
         pytest.skip(f"needs {words[0]}")
     (tmp_path / "p.cc").write_text(SOURCE, encoding="utf-8")
     split = ("-O2", "-gsplit-dwarf", "-fdebug-types-section")
     subprocess.run([*words, *split, "-c", "p.cc"], check=True, cwd=tmp_path)
     subprocess.run([words[0], "p.o", "-o", "p"], check=True, cwd=tmp_path)
-    # What needs no list of places, which are left out in split files of DWARF 4.
+    # Functions that need no location list: those in split files of DWARF 4 are not read.
     names = ("by_member", "by_owner", "by_global", "by_vector", "by_base", "around", "any_of")
 
     def check() -> None:
@@ -266,19 +266,19 @@ def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[
 
     assert name((0, block)) == "block"
     assert name((0, block), (0, base), (8, number), (40, number)) == "block"
-    # The base of what is allocated, or the first member of anything: not eight of them.
+    # A base class at the start may be the first member of any type, but is not a row of eight.
     assert name((0, base)) is None
     assert name((0, base), by=block) == "block"
-    # Numbers at several places are no row of numbers.
+    # Numbers at several offsets do not make an array of numbers.
     assert name((0, number), (8, number)) is None
-    # A member that the type does not have there; two types.
+    # The type has no member at that offset, or a member of another type.
     assert name((0, block), (4, number)) is None
     assert name((0, block), (8, base)) is None
-    # Several in a row: one at another place was accessed as well.
+    # An allocation is an array only if an element other than the first was accessed too.
     assert name((0, block), size=96) is None
     assert name((0, block), (48, block), size=96) == "block"
     assert name((0, block), (48, block), size=100) is None
-    # Without uses the allocating line's pointer is believed, and no longer if they contradict.
+    # Without uses the type of the allocating line's pointer counts, unless a use contradicts it.
     assert name(by=block) == "block"
     assert name((12, number), by=block) is None
 
@@ -314,7 +314,7 @@ def test_a_damaged_program_has_no_uses(program: Path, tmp_path: Path) -> None:
 
 
 def test_instructions_that_the_decoder_does_not_know_have_a_length() -> None:
-    """The bytes are what binutils makes of them; behind each are others."""
+    """The assembler of binutils made the bytes; other instructions follow each."""
     for code in (
         "62f56c4858d9",  # vaddph %zmm1,%zmm2,%zmm3
         "62f26e4852d9",  # vdpbf16ps %zmm1,%zmm2,%zmm3
@@ -345,9 +345,9 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
     assert names(load + bytes.fromhex("670fb94002") + add + end) == ["mov", "ud1", "inc", "ret"]
     assert names(load + b"\x06" + add + end) == ["mov", "??"]
     assert names(load + b"\x06" + add + end, 0x1004) == ["mov", "??", "inc", "ret"]
-    # Bytes that look like one end where an instruction is known to begin.
+    # Undecodable bytes end where an instruction is known to begin.
     assert names(load + b"\x48" + add + end, 0x1004) == ["mov", "??", "inc", "ret"]
-    # A jump says where one begins.
+    # The target of a jump is the beginning of an instruction.
     assert names(b"\xeb\x01\x06" + add + end) == ["jmp", "??", "inc", "ret"]
     hidden = Function(load + b"\x06" + add + end, 0x1000, (), {0x1004})
     assert hidden.writer("rax", 2) is None

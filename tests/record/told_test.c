@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Names are written whole or not at all, and never through another user's link:
+ * A file of names is written whole or not at all, and never through another user's link:
  *
  *	told-test FOLDER	an empty folder
  */
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 	CHECK(access(path, F_OK) == -1);
 	CHECK(!unlink(temp));
 
-	/* A link at the place itself is replaced, not followed. */
+	/* A link at the file's own path is replaced, not followed. */
 	CHECK(!symlink(victim, path));
 	CHECK(!told_write(all, AT_FDCWD, path));
 	check_holds(victim, "precious");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-ways [SIGNALS]: two threads come to counters in the ways that a stack of calls can go
- * wrong. Each counter has a line of its own, which both threads write. SIGNALS 0: without handlers.
+ * record-ways [SIGNALS]: two threads reach counters in ways in which a recorded stack of calls can
+ * go wrong. Each counter has its own line, which both threads write. SIGNALS 0: without handlers.
  *
  * Exit status: 0; 1 when a counter has not been reached as often as it must be.
  */
@@ -23,7 +23,7 @@
 #define STACK	(1u << 20)
 #define THREADS 2
 
-/* No call is inlined, and none is a jump. */
+/* The compiler inlines no call, and STAY() at the end prevents tail calls. */
 #define STEP   __attribute__((noinline))
 #define STAY() __asm__ volatile("" ::: "memory")
 
@@ -88,7 +88,7 @@ STEP static void jumps(void)
 	STAY();
 }
 
-/* Its frame lies lower than those that the jump skipped. */
+/* The frame of large() extends below the frames that the jump skipped. */
 STEP static void large(void)
 {
 	char room[8192];
@@ -157,7 +157,7 @@ STEP static void after_deeper(void)
 	STAY();
 }
 
-/* More ways than are told apart. */
+/* More ways to one counter than the recorder distinguishes. */
 STEP static void spread(int depth)
 {
 	if (!depth) {
@@ -216,7 +216,7 @@ static void *work(void *unused)
 		pthread_barrier_wait(&ready);
 		round_of_all(i);
 	}
-	/* Ways that come later are not told apart any more. */
+	/* Last, because the recorder distinguishes no further ways after these. */
 	spread(SPREAD);
 	return NULL;
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 _BELOW = ("round_of_all", "work")
-# By counter: the calls of add(), the innermost first.
+# By counter: the functions that lead to add(), innermost first.
 WAYS = {
     "direct": {("often", *_BELOW), ("rarely", *_BELOW)},
     "jumped": {("after_jump", *_BELOW)},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What redis allocated, in place of one word that all threads change: a line for each CPU. Threads
- * of redis are not bound, so that an add is a locked one, on the line of the CPU on which it runs.
- * A read sums all lines: redis reads at each tick, and with a limit of memory for each command.
+ * The memory that redis has allocated, in one line per CPU instead of one word that all threads
+ * change. Threads of redis are not bound to CPUs, so an add is a locked one, on the line of the
+ * current CPU. A read sums all lines. Redis reads at each tick, and, if memory is limited, at each
+ * command.
  */
 #ifndef MEMORY_COUNT_H
 #define MEMORY_COUNT_H
@@ -14,7 +15,7 @@
 
 static struct schedshard_cpu_counter *memory_counter;
 
-/* Before main() allocates. */
+/* Runs before main() allocates. */
 static __attribute__((constructor)) void memory_counter_begin(void)
 {
 	memory_counter = schedshard_cpu_counter_create(0);

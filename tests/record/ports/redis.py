@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Fetch redis of Debian 12, count its memory with schedshard, and build the server with each.
+"""Fetch redis of Debian 12, and build it as it is and with schedshard's count of its memory.
 
 usage: redis.py FOLDER INCLUDE LIBRARY
 
-FOLDER gets the programs before and after. INCLUDE has the public headers, LIBRARY is
+FOLDER gets both programs, "before" and "after". INCLUDE contains the public headers, LIBRARY is
 libschedshard.a. apt fetches the source; none of it is in this repository. The port adds a file, and
-changes the lines that CHANGES names.
+changes the lines that CHANGES lists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RELEASE = "bookworm"
 ARCHIVE = "redis_7.0.15.orig.tar.gz"
 SHA256 = "4b1dc4ee6d622a09fff9c6777191209750fb5e5a725ef78ea012d6eef4c22982"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# What is in zmalloc.c, and what replaces it; each once.
+# Texts of zmalloc.c, each found there once, and their replacements.
 CHANGES = (
     ("atomicIncr(used_memory,(__n))", "memory_count((long)(__n))"),
     ("atomicDecr(used_memory,(__n))", "memory_count(-(long)(__n))"),
@@ -40,7 +40,7 @@ def run(*argv: str | Path, cwd: Path) -> None:
 
 
 def fetch(folder: Path) -> None:
-    """Fetch the source, by apt with lists of its own."""
+    """Fetch the source with apt; its package lists are in the folder too."""
     (folder / "lists/partial").mkdir(parents=True)
     (folder / "list").write_text(
         f"deb-src [signed-by={KEYS}] http://deb.debian.org/debian {RELEASE} main\n",
@@ -57,7 +57,7 @@ def fetch(folder: Path) -> None:
 
 
 def ported(source: str) -> tuple[str, int]:
-    """Return zmalloc.c, ported, and how many lines changed."""
+    """Return the ported text of zmalloc.c, and how many lines changed."""
     text = source
     for old, new in CHANGES:
         if text.count(old) != 1:

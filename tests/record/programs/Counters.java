@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Counters THREADS TIMES: threads that each add to an element of their own of an AtomicLongArray.
+ * Counters THREADS TIMES: each thread adds to its own element of an AtomicLongArray.
  *
  *   javac -d . Counters.java
  *   ./schedshard c2c record --machine epyc-9654-2s --placement scatter --cpus 32 -- \

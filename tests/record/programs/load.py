@@ -15,14 +15,14 @@ KEYS = 50
 
 
 def request(protocol: str, key: str) -> tuple[bytes, int]:
-    """A set and a get, and how many lines answer them."""
+    """Return a set and a get of a key as bytes, and the number of lines that answer them."""
     if protocol == "memcached":
         return f"set {key} 0 0 10\r\n0123456789\r\nget {key}\r\n".encode(), 4
     return f"SET {key} 0123456789\r\nGET {key}\r\n".encode(), 3
 
 
 def connect(port: int, until: float) -> socket.socket:
-    """The server may still be beginning."""
+    """Connect to the server, which may still be starting."""
     while True:
         try:
             return socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -33,7 +33,7 @@ def connect(port: int, until: float) -> socket.socket:
 
 
 def client(protocol: str, port: int, number: int, until: float, done: list[int]) -> None:
-    """One connection."""
+    """Send requests on one connection until the time is over."""
     with connect(port, until) as server, server.makefile("rb") as answers:
         while time.monotonic() < until:
             sent, lines = request(protocol, f"k{(number * 7 + done[number]) % KEYS}")
@@ -45,7 +45,7 @@ def client(protocol: str, port: int, number: int, until: float, done: list[int])
 
 
 def main() -> None:
-    """All connections at once."""
+    """Run all clients at once, and then shut the server down."""
     protocol, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     until = time.monotonic() + float(sys.argv[4])
     done = [0] * count

@@ -25,15 +25,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "record-programs"
 MACHINE = "epyc-9654-2s"
-SHOWN = 4  # lines of a program
+SHOWN = 4  # contended lines per program
 
 
 @dataclass(frozen=True)
 class Program:
-    """How it is made, recorded, and given something to do."""
+    """How a program is built, recorded and loaded."""
 
     words: str
-    needs: str  # a command, and the package that has it
+    needs: str  # a command, and the package that contains it
     options: str = ""
     build: tuple[str, ...] = ()
     load: str = ""  # arguments of load.py
@@ -107,17 +107,17 @@ PROGRAMS = {
 
 
 def words_of(text: str) -> list[str]:
-    """A command with the folders in their places."""
+    """Return a command as words, with the folders filled in."""
     return shlex.split(text.format(here=HERE, build=BUILD, root=ROOT))
 
 
 def output(words: list[str]) -> str:
-    """Its output; its errors are shown."""
+    """Run a command and return its standard output; its errors are shown."""
     return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def record(name: str, program: Program) -> dict[str, Any]:
-    """Its report."""
+    """Record a program and return the report."""
     out = BUILD / f"{name}.json"
     words, options = words_of(program.words), ["--machine", MACHINE, "--placement", "scatter"]
     options += shlex.split(program.options)
@@ -142,7 +142,7 @@ def record(name: str, program: Program) -> dict[str, Any]:
 
 
 def show(report: dict[str, Any]) -> None:
-    """The hottest lines, and what would help."""
+    """Print the hottest lines and the advice."""
     variant, recording = report["variants"][0], report["recording"]
     print(
         f"  {variant['hitm_total']:,} HITM, {variant['work_cycles']:,.0f} cycles of work, "
@@ -164,7 +164,7 @@ def show(report: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Build, record, print."""
+    """Build and record each program, and print its lines."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="names, commands, what they need")
     parser.add_argument("name", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))

@@ -3,8 +3,8 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
- * Range THREADS TIMES [apart]: threads take numbers of a range in turn, as SkyWalking's buffer does:
- * the number lies beside the range's ends. "apart": it lies in an array of its own.
+ * Range THREADS TIMES [apart]: threads take the next number of a range, as in SkyWalking's buffer.
+ * The number lies beside the range's ends. "apart": it lies in its own array.
  */
 public final class Range {
 	private static final AtomicIntegerFieldUpdater<Range> VALUE =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /**
- * ReaderWriter TIMES [apart]: one thread reads a field, another one writes the next field of the
- * object, as in a published benchmark of false sharing. "apart": 128 bytes lie between them.
+ * ReaderWriter TIMES [apart]: one thread reads a field, and another one writes the object's next
+ * field, as in a published benchmark of false sharing. "apart": 128 bytes lie between the fields.
  */
 public final class ReaderWriter {
 	static class Read {

@@ -13,7 +13,7 @@ final class Window {
 
 	private static native void close();
 
-	/** The work is done twice: the first time the virtual machine compiles it. */
+	/** Does the work twice, because the virtual machine compiles it the first time. */
 	static void meet(int threads, IntConsumer work) throws Exception {
 		CyclicBarrier ready = new CyclicBarrier(threads);
 		CyclicBarrier warm = new CyclicBarrier(threads);

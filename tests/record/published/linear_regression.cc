@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * linear-regression THREADS POINTS: each thread adds to the sums in its element of an array, as in
- * linear_regression of the Phoenix benchmarks. -DAPART: an element has lines of its own.
+ * linear_regression of the Phoenix benchmarks. -DAPART: each element has its own lines.
  */
 #include <cstdio>
 #include <cstdlib>

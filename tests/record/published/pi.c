@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pi THREADS STEPS: the integral of 4/(1+x*x), each thread adding to its element of an array, as in
- * a tutorial of OpenMP. -DAPART: an element has a line of its own.
+ * pi THREADS STEPS: the integral of 4/(1+x*x). Each thread adds to its element of an array, as in a
+ * tutorial of OpenMP. -DAPART: each element has its own line.
  */
 #include <omp.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Record programs in the kind of published cases, before and after the published change.
+"""Record programs modelled on published cases, before and after the published change.
 
     python3 tests/record/published/published.py [--list] [NAME...]
 
-It prints the best advice of the program as it was, and what the changed one takes when it is
-recorded itself. docs/record.md has the published figures. A case whose compiler is missing here is
-left out. Not in make check-all: it takes minutes, and fetches crates.
+It prints the best advice for the original program, and what the changed program takes when it is
+recorded too. docs/record.md contains the published figures. A case whose compiler is missing here
+is left out. Not in make check-all: it takes minutes, and fetches crates.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MADE_JAVA = (
 
 @dataclass(frozen=True)
 class Case:
-    """How both programs are made, and started."""
+    """How both programs of a case are built and started."""
 
     needs: str
     build: tuple[str, ...]
@@ -110,7 +110,7 @@ CASES = {
 
 
 def words_of(text: str) -> list[str]:
-    """A command with the folders in their places."""
+    """Return a command as words, with the folders filled in."""
     return shlex.split(text.format(here=HERE, build=BUILD, root=ROOT))
 
 
@@ -121,7 +121,7 @@ def built(command: str) -> bool:
 
 
 def record(name: str, command: str, options: str) -> dict[str, Any]:
-    """The report of one program."""
+    """Record one program and return the report."""
     out = BUILD / f"{name}.json"
     words = [
         str(ROOT / "schedshard"), "c2c", "record", "--machine", MACHINE, "--marks",
@@ -135,7 +135,7 @@ def record(name: str, command: str, options: str) -> dict[str, Any]:
 
 
 def show(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:
-    """The hottest line, what is predicted, and what came of it."""
+    """Print the hottest line, the predicted gain, and the gain of the changed program."""
     variant, changed = before["variants"][0], after["variants"][0]
     line = variant["lines"][0]
     print(
@@ -150,7 +150,7 @@ def show(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Build, record twice, print."""
+    """Build and record both programs of each case, and print what was found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="names, and what they need")
     parser.add_argument("name", nargs="*", metavar="NAME", help=", ".join(CASES))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * spinlock-pool THREADS COPIES: each thread copies a pointer of its own, and takes the lock that a
- * hash of its address chooses among 41 spinlocks, as Boost's pool does for a shared_ptr without
- * atomic operations. -DAPART: a lock has a line of its own.
+ * spinlock-pool THREADS COPIES: each thread copies its own pointer under one of 41 spinlocks, which
+ * a hash of the pointer's address chooses. Boost's pool does so for a shared_ptr without atomic
+ * operations. -DAPART: each lock has its own line.
  */
 #include <atomic>
 #include <cstdint>

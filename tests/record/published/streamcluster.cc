@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * streamcluster THREADS POINTS: each thread computes distances, and adds what a change of centre
- * would gain to its part of an array whose parts begin at multiples of 32 bytes, as in
- * streamcluster of PARSEC. -DAPART: at multiples of 64.
+ * streamcluster THREADS POINTS: each thread computes distances, and adds the gain of a change of
+ * centre to its part of an array. The parts begin at multiples of 32 bytes, as in streamcluster of
+ * PARSEC. -DAPART: at multiples of 64.
  */
 #include <cstdio>
 #include <cstdlib>

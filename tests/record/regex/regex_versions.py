@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A case of false sharing that was found and fixed in the open, recorded before and after.
+"""Record a published case of false sharing before and after its fix.
 
 The regex crate keeps scratch memory of its searches in a pool. Version 1.9.5 (regex-automata 0.3.8)
-gave the pool eight stacks, each behind a mutex, and each mutex a line of its own. 1.9.4 has one
-stack. A third variant is 0.3.8 without the one attribute that aligns the stacks to lines.
+gave the pool eight stacks, each behind a mutex, and each mutex its own line. 1.9.4 has one stack. A
+third variant is 0.3.8 without the attribute that aligns the stacks to lines.
 
     python3 tests/record/regex/regex_versions.py [--machine M...] [--threads N] [--searches N]
         [--build FOLDER]
@@ -32,13 +32,13 @@ VARIANTS = ("one stack (1.9.4)", "side by side", "a line each (1.9.5)")
 
 
 def fail(why: str) -> None:
-    """One line, and the status of bad input."""
+    """Print one line, and end with the status of bad input."""
     print(f"regex_versions.py: {why}", file=sys.stderr)
     raise SystemExit(2)
 
 
 def cargo(folder: Path, target: Path, *words: str) -> str:
-    """What cargo says; its errors are shown."""
+    """Run cargo and return its output; its errors are shown."""
     return subprocess.run(
         ["cargo", *words],
         cwd=folder,
@@ -50,7 +50,7 @@ def cargo(folder: Path, target: Path, *words: str) -> str:
 
 
 def crate_source(folder: Path, target: Path, name: str) -> Path:
-    """Where cargo has unpacked a crate that the program in the folder uses."""
+    """Return the folder into which cargo unpacked a crate that the program uses."""
     told = json.loads(cargo(folder, target, "metadata", "--format-version", "1"))
     for package in told["packages"]:
         if package["name"] == name:
@@ -59,7 +59,7 @@ def crate_source(folder: Path, target: Path, name: str) -> Path:
 
 
 def build(work: Path) -> dict[str, Path]:
-    """The program three times."""
+    """Build the three variants of the program, and return their paths by name."""
     target, found = work / "target", {}
     for variant, slug in zip(VARIANTS, ("old", "beside", "aligned"), strict=True):
         folder = work / slug
@@ -87,7 +87,7 @@ def build(work: Path) -> dict[str, Path]:
 
 
 def record(program: Path, which: str, asked: argparse.Namespace, out: Path) -> list[dict[str, Any]]:
-    """Its report, a variant a machine."""
+    """Record a program; return the report's variants, one per machine."""
     machines = [word for machine in asked.machine for word in ("--machine", machine)]
     command = [
         *(str(ROOT / "schedshard"), "c2c", "record", *machines, "--marks", "--out", str(out)),
@@ -108,7 +108,7 @@ def record(program: Path, which: str, asked: argparse.Namespace, out: Path) -> l
 
 
 def main() -> None:
-    """Build, record, compare."""
+    """Build and record the variants, and print a comparison."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--machine", action="append", default=[], help="repeatable")
     parser.add_argument("--threads", type=int, default=24)

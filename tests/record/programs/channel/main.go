@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 
-// Channel lets goroutines take numbers from one channel, look each up in a map behind a RWMutex, and
-// add to a counter of their own, the counters lying side by side.
+// Channel lets goroutines take numbers from one channel and look each up in a map behind a RWMutex.
+// Each goroutine adds to its own counter; the counters lie side by side.
 //
 //	go build -o channel .
 //	./schedshard c2c record --machine epyc-9654-2s --placement scatter --cpus 8 -- channel 8 4000

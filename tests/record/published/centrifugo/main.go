@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 
-// Centrifugo lets goroutines add to counters of a server's statistics, each to one of its own: the
-// counters lie side by side, 24 bytes each, as they did in centrifugo. "apart" as the third word: a
-// counter has a line of its own.
+// Centrifugo lets goroutines add to counters of a server's statistics, each to its own counter. The
+// counters of 24 bytes lie side by side, as they did in centrifugo. With "apart" as the third word
+// each counter has its own line.
 //
 //	centrifugo GOROUTINES ADDITIONS [apart]
 package main
@@ -28,7 +28,7 @@ type wideCounter struct {
 func openWindow()
 func closeWindow()
 
-// Begin together, with a thread each.
+// Runs the work in goroutines that begin together, each on its own thread.
 func meet(goroutines int, work func(me int)) {
 	var here atomic.Int32
 	var all sync.WaitGroup

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 
-// Shards lets two goroutines each look up a key in a shard of its own of one map. The shards are
-// allocated in a loop, as in concurrent-map, and two of them share a line. "apart" as the second
-// word: a shard has lines of its own.
+// Shards lets two goroutines look up keys in one map, each in its own shard. The shards are
+// allocated in a loop, as in concurrent-map, and two of them share a line. With "apart" as the
+// second word each shard has its own lines.
 //
 //	shards OPERATIONS [apart]
 package main
@@ -48,7 +48,7 @@ func main() {
 	}
 	operations, _ := strconv.Atoi(os.Args[1])
 	var of [2]*shard
-	// Whether two that follow share a line depends on where the first one begins.
+	// Whether two successive shards share a line depends on where the first one begins.
 	for near := false; !near; near = len(os.Args) > 2 || line(of[0]) == line(of[1]) {
 		for i := range of {
 			if len(os.Args) > 2 {

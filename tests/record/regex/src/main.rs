@@ -3,8 +3,8 @@
 //!
 //!     regex-pool shared|cloned THREADS SEARCHES
 //!
-//! The marks of kernel/guest/c2c-mark.h open the window when all threads have searched once, and
-//! close it when all have ended.
+//! The marks of kernel/guest/c2c-mark.h open the window after all threads have searched once, and
+//! close it after all have ended.
 
 use std::arch::asm;
 use std::sync::{Arc, Barrier};

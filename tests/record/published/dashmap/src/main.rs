@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! Threads that each look up and change keys of their own in one map of crate dashmap.
+//! Threads that each look up and change their own keys in one map of crate dashmap.
 //!
 //!     shards THREADS OPERATIONS
 //!

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! Threads that enter and leave critical sections of crossbeam-epoch, and look in each whether the
-//! epoch can advance, as a deque does that grows.
+//! Threads that enter and leave critical sections of crossbeam-epoch, and check in each whether the
+//! epoch can advance, as a growing deque does.
 //!
 //!     pins THREADS OPERATIONS
 //!
-//! Version 0.9.16 of the crate gave each thread's epoch a line; 0.9.15 is the one before.
+//! Version 0.9.16 of the crate gave each thread's epoch its own line; 0.9.15 is the version before.
 
 use std::arch::asm;
 use std::sync::Barrier;
