@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why the queue stays small: an alarm enters it only if it is earlier than all others of the same
- * one. What a full array forgets comes for nothing, once.
+ * Why the queue stays small: an alarm enters it only if it is earlier than all other alarms of the
+ * same waiter. An alarm that a full array forgets still fires once, without effect.
  */
 #include "alarms.h"
 

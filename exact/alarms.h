@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * alarms.h - who waits for a time that changes often: it keeps few alarms in the engine's queue,
- * from which none can be taken. An alarm that comes earlier than it is needed is set anew.
+ * alarms.h - alarms of a waiter whose time changes often. The engine's queue cannot remove an
+ * alarm, so this keeps only a few of them there. An alarm that fires too early is set again.
  */
 #ifndef EXACT_ALARMS_H
 #define EXACT_ALARMS_H
@@ -11,8 +11,8 @@
 #define ALARMS 8u
 
 /**
- * struct alarms - what is in the queue for one who waits
- * @at: the times, the first to come last
+ * struct alarms - the alarms of one waiter that are in the queue
+ * @at: their times, latest first
  * @n: how many
  */
 struct alarms {
@@ -20,10 +20,10 @@ struct alarms {
 	uint32_t n;
 };
 
-/** alarms_set - @id has an alarm at @at, or an earlier one. */
+/** alarms_set - make sure that @id has an alarm at @at or earlier. */
 void alarms_set(struct alarms *a, uint64_t at, uint32_t id);
 
-/** alarms_came - one did at @at. */
+/** alarms_came - an alarm fired at @at: remove those up to @at. */
 void alarms_came(struct alarms *a, uint64_t at);
 
 #endif

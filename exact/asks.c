@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The functions of the C library that this library replaces know the answers. Here the memory is
- * the program's, and may be no memory at all: the kernel copies from there and to there.
+ * The C library functions that this library replaces give the answers. The pointers are the
+ * program's and may be invalid, so the kernel copies from and to them and reports EFAULT.
  */
 #include "asks.h"
 
@@ -64,7 +64,7 @@ static long binds(pid_t thread, size_t size, void *set)
 	return sched_setaffinity(thread, sizeof(cpus), (void *)cpus) ? -errno : 0;
 }
 
-/* The kernel also says how many bytes it wrote. */
+/* Like the kernel, it returns how many bytes it wrote. */
 static long tells_affinity(pid_t thread, size_t size, void *set)
 {
 	uint32_t nr = exact.watch.setup.machine->topo.nr_cpus;
@@ -83,8 +83,9 @@ static long tells_affinity(pid_t thread, size_t size, void *set)
 }
 
 /*
- * The kernel would take the name of the host's thread that executes all of them. So that has the
- * name for a moment, and the file of the thread's own gets it: the kernel looks at the address.
+ * The kernel would use the name of the host thread that executes all threads. So that thread takes
+ * the name for a moment, which lets the kernel check @name, and the comm file of the thread itself
+ * stores the name.
  */
 static bool names(long what, char *name, long *result)
 {
@@ -125,7 +126,7 @@ bool asks_call(long number, const long *arg, long *result)
 	case SYS_getcpu:
 		*result = tells_cpu((void *)arg[0], (void *)arg[1]);
 		return true;
-	/* Of another process it is the kernel's answer. */
+	/* For a thread of another process the kernel answers. */
 	case SYS_sched_setaffinity:
 		*result = binds((pid_t)arg[0], (size_t)arg[1], (void *)arg[2]);
 		return *result != -ESRCH;

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 /**
- * asks_call - clocks, CPUs, affinity and names of threads
- * @arg: its six arguments
+ * asks_call - answer system call @number if it asks for a clock, a CPU, an affinity or a name
+ * @arg: the call's six arguments
  *
- * Return: true, the kernel's answer is in @result; false, the call is another one, or the kernel's.
+ * Return: true: @result is what the kernel would return; false: the kernel has to do the call.
  */
 bool asks_call(long number, const long *arg, long *result);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Code without instrumentation: the file of blocks says which blocks call it. Such a call takes
- * EXACT_AWAY cycles of the model. What it takes the host is measured from the beginning of the
- * block to that of the next one, without what happens in this library meanwhile. That is a figure
- * for the reader; the model must not use it, for no two runs have the same.
+ * Code without instrumentation: the file of blocks says which blocks call it. A call of it takes
+ * EXACT_AWAY cycles of the model. The host's time for it is measured from the start of the block to
+ * the start of the next one, less the time spent in this library. That figure is for the reader.
+ * The model must not use it, because it differs between runs.
  */
 #include "away.h"
 
@@ -17,7 +17,7 @@
 _Thread_local uint64_t away_since;
 static _Thread_local uint32_t kind, pointed;
 
-/* By the number that the file gives a set of callees. */
+/* Indexed by the number that the file gives a set of callees. */
 static struct set {
 	uint64_t calls, ticks;
 } * sets;
@@ -74,7 +74,7 @@ void away_begin(uint32_t set, uint32_t calls)
 	away_leave();
 }
 
-/* Code with hooks begins with a block that is a function's first. */
+/* A call went into code with hooks if the next block is the first one of a function. */
 void away_point(uint32_t set, uint32_t calls)
 {
 	kind = set;

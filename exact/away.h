@@ -9,26 +9,27 @@
 #include "exact.h"
 
 /*
- * Is the calling thread in such code? 0: no; 1: it was, and is in this library; else the host's
- * time since when.
+ * Is the calling thread in code without instrumentation? 0: no; 1: it called this library from
+ * there; else the host's time-stamp counter when it entered that code.
  */
 extern _Thread_local uint64_t away_since HIDDEN __attribute__((tls_model("initial-exec")));
 
-/** away_start - the host's clock from here on. */
+/** away_start - start to measure the host's time. */
 void away_start(void);
 
-/** away_room - there is a set of callees with this number. Return: 0, or -1: no memory. */
+/** away_room - make room for the set of callees with this number. Return: 0, or -1: no memory. */
 int away_room(uint32_t set);
 
-/** away_begin - a block is about to make so many calls. away_back: another block has begun. */
+/** away_begin - a block is about to make @calls calls. away_back - another block has begun. */
 void away_begin(uint32_t set, uint32_t calls);
 void away_back(void);
 
 /**
- * away_point - the same by pointer: perhaps into code with hooks. away_pointed: the next block has
- * begun, @entry: as a function's first.
+ * away_point - the same for calls by pointer, which may go into code with hooks
+ * away_pointed - the next block has begun
+ * @entry: it is the first block of a function
  *
- * Return: how many calls left.
+ * Return: how many of these calls went to code without instrumentation.
  */
 void away_point(uint32_t set, uint32_t calls);
 uint32_t away_pointed(bool entry);
@@ -37,7 +38,7 @@ uint32_t away_pointed(bool entry);
 void away_stay(void);
 void away_leave(void);
 
-/** away_json - what to tell: of each set its calls, and ticks of the host's clock. */
+/** away_json - write the calls of each set, and the host's ticks in them, to @into. */
 void away_json(json_t *into);
 
 #endif

@@ -2,13 +2,13 @@
 /*
  * Instructions between accesses: each basic block calls __sanitizer_cov_trace_pc() at its
  * beginning, and a file says how many instructions of the program a block has. The command makes
- * that file from a disassembly, without what the instrumentation itself needs. A block that it does
- * not know counts as UNKNOWN instructions. A block enters the count as a whole, so the file says of
- * each access how many instructions of its block follow it: those come after the access.
+ * that file from a disassembly and leaves out the instrumentation's own instructions. A block that
+ * is not in the file counts as UNKNOWN instructions. A block is counted as a whole. So the file
+ * also says how many instructions of the block follow each access: these are executed after it.
  *
  * A thread that has executed EXACT_AHEAD instructions lets others catch up. So a loop that waits
- * for another thread ends, even one that accesses nothing, and a line that one CPU has used alone
- * is never used much earlier than the clocks say.
+ * for another thread ends, even if it accesses nothing. And accesses to a line that one CPU alone
+ * has used happen at most that much too early.
  */
 #include "blocks.h"
 
@@ -29,10 +29,12 @@ API void __sanitizer_cov_trace_pc(void);
 _Thread_local uint32_t exact_ran, exact_cycles;
 
 /*
- * @pc: 0: a free place; @instructions: of an access, those that follow in its block
- * @pauses: of a waiting loop; @calls: which leave, of the kind @away; @unseen: it may have a lock
- * that nobody sees (unseen.h)
- * @pointer: the calls may leave: that shows at the next block; @entry: a function begins with it
+ * @pc: 0: a free slot; @instructions: for an access, those that follow it in its block
+ * @pauses: pause instructions, as waiting loops have; @calls: calls of code without
+ * instrumentation, to the callees of set @away; @unseen: it may contain a lock that no hook sees
+ * (unseen.h)
+ * @pointer: the calls are by pointer: the next block shows where they went; @entry: a function
+ * begins with it
  */
 static struct block {
 	uint64_t pc;
@@ -133,10 +135,11 @@ API void __sanitizer_cov_trace_pc(void)
 /*
  * ---- the file ----
  *
- * "module PATH" begins one. A line per block or access follows: its offset and instructions. Some
- * blocks also have their pauses, calls that leave, the number of that set of callees, and flags. 1:
- * it may have a lock that nobody sees; 2: the calls are by pointer; 4: a function begins with it.
- * "tsc OFFSET BYTES" is an instruction that reads the time-stamp counter.
+ * "module PATH" starts a module. A line per block or access follows: its offset and instructions.
+ * Some lines of blocks continue with pauses, calls of code without instrumentation, the number of
+ * that set of callees, and flags. Flag 1: the block may contain a lock that no hook sees; 2: the
+ * calls are by pointer; 4: a function begins with it. "tsc OFFSET BYTES" is an instruction that
+ * reads the time-stamp counter.
  */
 
 struct wanted {
@@ -189,7 +192,7 @@ int blocks_read(const char *path, blocks_stamp *stamp)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
 	struct wanted module = { .found = false };
-	/* Nothing but fopen() allocates, since malloc() may be the program's own. */
+	/* Only fopen() allocates here, because malloc() may be the program's. */
 	char line[PATH_MAX + sizeof("module \n")];
 	int failed = 0;
 

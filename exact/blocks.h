@@ -5,18 +5,20 @@
 
 #include "exact.h"
 
-/* The instruction of @length bytes at @pc reads the time-stamp counter. Return: 0 or -1. */
+/* Called for an instruction at @pc that reads the time-stamp counter. Return: 0 or -1. */
 typedef int blocks_stamp(uint64_t pc, uint32_t length);
 
 /**
- * blocks_read - read the file @path; NULL: no block is known
- * @stamp: for each read of the counter
+ * blocks_read - read the file of blocks @path; NULL: no block is known
+ * @stamp: called for each instruction that reads the time-stamp counter
  *
  * Return: 0, or -1: no such file, or no memory.
  */
 int blocks_read(const char *path, blocks_stamp *stamp);
 
-/** blocks_after - how many instructions follow the access that @pc returns to, in its block. */
+/**
+ * blocks_after - how many instructions follow an access in its block. @pc: where its hook returns
+ */
 uint32_t blocks_after(const void *pc);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Threads of C11. glibc makes them of its own functions, which this library cannot replace. */
+/* C11 threads. glibc implements them with internal functions, which this library cannot replace. */
 #include <stdlib.h>
 #include <threads.h>
 

@@ -15,7 +15,7 @@
 #include "sync.h"
 #include "user.h"
 
-/* What the library does for names is not the program's: nothing of it is recorded. */
+/* What preload.c does for names is not part of the program, so none of it is recorded. */
 static _Thread_local struct {
 	struct thread *self;
 	uint32_t mine;
@@ -43,7 +43,7 @@ static void told(const long *arg)
 	static bool busy;
 	bool was = shown.hidden;
 
-	/* heap.c allocates as well, while it holds its lock. */
+	/* heap.c allocates too, while it holds its lock. */
 	if (busy)
 		return;
 	if (!was)
@@ -60,7 +60,7 @@ static void told(const long *arg)
 		heap_free((uint64_t)arg[1]);
 	else if (arg[0] == PROTOCOL_CALLERS)
 		notes_frames((const struct protocol_frame *)arg[1], (uint32_t)arg[2]);
-	/* Of what is freed the size is known if it was mapped. */
+	/* For freed memory the size is known only if it was mapped. */
 	if (arg[0] == PROTOCOL_ALLOC || arg[0] == PROTOCOL_FREE)
 		races_forget((uint64_t)arg[1], (uint64_t)arg[2]);
 	busy = false;
@@ -68,7 +68,7 @@ static void told(const long *arg)
 		show();
 }
 
-/* A relative wait takes the monotonic clock, an absolute one says which. */
+/* A relative wait uses the monotonic clock; an absolute wait names its clock. */
 static uint64_t until_of(int op, const struct timespec *ts)
 {
 	struct timespec at;

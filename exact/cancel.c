@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pthread_cancel(). The C library's would cancel the real thread, which is parked. So a thread is
- * marked here, and taken out of its wait if that is a cancellation point. It ends itself at the
- * next such point, as by pthread_exit(). With PTHREAD_CANCEL_ASYNCHRONOUS that is also where it
- * lets others catch up.
+ * pthread_cancel(). The C library's function would cancel the real thread, which is parked. So the
+ * thread is marked as cancelled here, and its wait ends if that is a cancellation point. The thread
+ * ends itself at the next cancellation point, as by pthread_exit(). With
+ * PTHREAD_CANCEL_ASYNCHRONOUS it also does so where it lets others catch up.
  */
 #include "cancel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* cancel.h - threads that another thread has ended. */
+/* cancel.h - threads that another thread has cancelled. */
 #ifndef EXACT_CANCEL_H
 #define EXACT_CANCEL_H
 
@@ -17,7 +17,9 @@ static inline void cancel_test(void)
 	exact.ends_now(t, PTHREAD_CANCELED);
 }
 
-/* A wait that cancelling the thread ends; it ends after the wait, in cancel_test(). */
+/*
+ * A wait that pthread_cancel() interrupts. The thread then ends in the cancel_test() that follows.
+ */
 #define CANCEL_POINT(wait)                        \
 	({                                        \
 		__typeof__(wait) waited_;         \

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Time is the machine's: all clocks begin at a fixed time, the wall's at the beginning of 2026, and
- * advance with the CPU that asks. The process's is that of all CPUs together, a thread's passes as
- * the others do. A sleep ends when the machine's time has come.
+ * Time is the machine's. All clocks begin at a fixed time, the wall clock at the beginning of 2026,
+ * and show the time of the CPU that asks. The clock of the process is the busy time of all CPUs.
+ * That of a thread advances like the monotonic clock, also while the thread waits. A sleep ends by
+ * the machine's time.
  */
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -21,7 +22,7 @@
 uint64_t clock_begins(clockid_t clock)
 {
 	if (clock < 0)
-		return 0; /* of pthread_getcpuclockid() */
+		return 0; /* from pthread_getcpuclockid() */
 	switch (clock) {
 	case CLOCK_REALTIME:
 	case CLOCK_REALTIME_COARSE:
@@ -128,7 +129,7 @@ API clock_t times(struct tms *into)
 	return (clock_t)(sched_time() / tick);
 }
 
-/* The rest of a process's is the host's: its memory contains the model's. */
+/* All but the times are the host's figures: the memory includes the model's. */
 API int getrusage(__rusage_who_t who, struct rusage *into)
 {
 	uint64_t ps;
@@ -146,7 +147,7 @@ API int getrusage(__rusage_who_t who, struct rusage *into)
 
 /* ---- sleeps ---- */
 
-/* Return: what was left when a handler ran. */
+/* Return: the time that was left when a handler ran; 0 if none did. */
 static uint64_t rest_until(uint64_t end)
 {
 	uint32_t handled = exact_self->handled;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Condition variables: a count of signals that waiters compare. Why no signal is lost: a waiter
- * reads the count while it holds the mutex, and the kernel compares it again before it waits.
+ * reads the count while it holds the mutex, and futex_wait() compares it again.
  */
 #include <string.h>
 

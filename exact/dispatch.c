@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The C library waits in places that no other library can replace: in stdio, in its own locks, in
- * system(). Linux 5.11 and later sends a signal for each system call of a thread that asked for it.
- * The handler lets other threads run until the call would not wait, and then lets it happen.
+ * The C library waits in places that no other library can replace: in stdio, in its locks, in
+ * system(). Linux 5.11 and later sends a signal for each system call of a thread that asked for it
+ * (syscall user dispatch). The handler lets other threads run until the call would not wait, and
+ * then lets the kernel do it.
  *
- * Why a call is the same afterwards: it is executed in a few instructions that belong to its place
- * in the program, with all registers and the stack as they were. The kernel lets calls from there
- * through. So calls that return twice, or not at all, need no care here.
+ * Why the call is unchanged: a few instructions that belong to its place in the program execute it,
+ * with all registers and the stack as they were. The kernel dispatches no calls from there. So
+ * calls that return twice, or not at all, need no special case.
  *
- * A fiber may change in the handler: the frame of a signal lies on the thread's own stack, and the
- * handler blocks no signal.
+ * The handler may switch fibers: the signal frame lies on the thread's own stack, and the handler
+ * blocks no signal.
  */
 #include "dispatch.h"
 
@@ -48,14 +49,14 @@
 #include "timers.h"
 #include "turns.h"
 
-/* Of <linux/prctl.h> and <asm-generic/siginfo.h>, which older systems lack. */
+/* From <linux/prctl.h> and <asm-generic/siginfo.h>; older systems lack these. */
 #define SET_DISPATCH  59
 #define DISPATCH_ON   1
 #define USER_DISPATCH 2
 #define RESTORER      0x04000000
 #define OWN	      (SA_SIGINFO | SA_NODEFER | SA_RESTART)
 
-/* Of <linux/close_range.h>: at the next program; and more files than there are of ours. */
+/* CLOSE_RANGE_CLOEXEC of <linux/close_range.h>; and a number above all files that are tracked. */
 #define CLOSE_LATER 4
 #define MOST_FILES  65536
 
@@ -112,7 +113,7 @@ static bool reads(greg_t *r, int file, bool waits)
 	return false;
 }
 
-/* Part of what is written is written: PIPE_BUF bytes at once fit a pipe that has room. */
+/* Write a part only: PIPE_BUF bytes fit into a pipe that has room. Callers handle a short write. */
 static bool writes(greg_t *r, int file, greg_t *size)
 {
 	struct stat s;
@@ -127,7 +128,7 @@ static bool writes(greg_t *r, int file, greg_t *size)
 	return false;
 }
 
-/* A child, or a thread of the C library's own, may store: the word is looked at again and again. */
+/* A child or a thread of the C library may store to the word, so it is polled. */
 static bool waits_for_stranger(greg_t *r, bool absolute)
 {
 	const uint32_t *word = (const uint32_t *)r[REG_RDI];
@@ -167,7 +168,7 @@ static bool futexes(greg_t *r, const long *arg)
 	return error_of(r, syscall(SYS_futex, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]));
 }
 
-/* A pipe with a name waits for its other end. */
+/* Opening a named pipe waits for the other end. */
 static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mode)
 {
 	struct outside call = outside_begin(false);
@@ -185,7 +186,7 @@ static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mod
 	return error_of(r, file);
 }
 
-/* A queue of System V has a flag for "do not wait". */
+/* For System V message queues a flag says "do not wait". */
 static bool queues(greg_t *r, long number, greg_t *flags, int full)
 {
 	struct outside call = outside_begin(true);
@@ -218,7 +219,7 @@ static bool semaphores(greg_t *r, const struct timespec *most)
 	return error_of(r, done);
 }
 
-/* A POSIX queue: with a limit of time that has passed it does not wait. */
+/* POSIX message queues do not wait if the time limit has passed already. */
 static bool mails(greg_t *r, long number)
 {
 	static const struct timespec passed;
@@ -282,7 +283,9 @@ static bool sends(greg_t *r, pid_t process, pid_t thread, int which, const sigin
 	return error_or(r, masks_send(t, &info));
 }
 
-/* The kernel's, and a handler of this thread runs before the call returns. */
+/*
+ * The kernel sends the signal. If a handler of this thread is due, it runs before the call returns.
+ */
 static bool kills(greg_t *r, long number)
 {
 	long result = KERNEL(number, r[REG_RDI], r[REG_RSI], r[REG_RDX]);
@@ -300,7 +303,7 @@ static bool clones(uint64_t flags)
 	return false;
 }
 
-/* Files that this library knows by their numbers. */
+/* A file descriptor is closed; this library tracks some of them by number. */
 static void closed(int file)
 {
 	files_closed(file);
@@ -323,7 +326,7 @@ static bool copies(greg_t *r, long number)
 	return error_of(r, made);
 }
 
-/* Return: true, the result is there; false, the call happens now. */
+/* Return: true: the result is in @r; false: the kernel does the call now. */
 static bool waited(long number, greg_t *r)
 {
 	const long arg[6] = {
@@ -349,7 +352,7 @@ static bool waited(long number, greg_t *r)
 	case SYS_recvmsg:
 		return reads(r, file, !(arg[2] & MSG_DONTWAIT));
 	case SYS_recvmmsg:
-		r[REG_R10] |= MSG_WAITFORONE; /* all others of the program would wait with it */
+		r[REG_R10] |= MSG_WAITFORONE; /* else all threads would wait with it */
 		return reads(r, file, !(arg[3] & MSG_DONTWAIT));
 	case SYS_write:
 		return writes(r, file, &r[REG_RDX]);
@@ -361,7 +364,7 @@ static bool waited(long number, greg_t *r)
 		return !(arg[2] & MSG_DONTWAIT) && writes(r, file, NULL);
 	case SYS_sendmmsg:
 		if (r[REG_RDX] > 1)
-			r[REG_RDX] = 1; /* the others, when there is room again */
+			r[REG_RDX] = 1; /* the program sends the others itself */
 		return !(arg[3] & MSG_DONTWAIT) && writes(r, file, NULL);
 	case SYS_splice:
 	case SYS_sendfile:
@@ -474,7 +477,7 @@ static bool waited(long number, greg_t *r)
 	}
 }
 
-/* Calls by which no thread tells another one anything. */
+/* Calls that order nothing between threads (order.h). */
 static bool quiet(long number)
 {
 	switch (number) {
@@ -505,7 +508,7 @@ static void called(int which, siginfo_t *info, void *context)
 	bool there;
 
 	if (info->si_code != USER_DISPATCH) {
-		/* The program's own filter. */
+		/* A seccomp filter of the program. */
 		PASS(signal(which, SIG_DFL));
 		PASS(raise(which));
 		return;

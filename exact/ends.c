@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pthread_exit(). The C library's would end the real thread that simulates. So this library unwinds
- * the thread's stack itself: destructors of C++ and cleanup attributes run, as do the handlers of
- * pthread_cleanup_push() in C, which the C library's macros announce here. When the stack is
- * unwound the thread continues in thread_main(), as if its function had returned.
+ * pthread_exit(). The C library's function would end the real thread that simulates. So this
+ * library unwinds the thread's stack itself. C++ destructors and cleanup attributes run, and so do
+ * the handlers of pthread_cleanup_push() in C, which the C library's macros register here. When the
+ * stack is unwound, the thread continues in thread_main() as if its function had returned.
  */
 #include <setjmp.h>
 #include <stdlib.h>
@@ -33,7 +33,10 @@ static _Noreturn void unwind(struct thread *t)
 	if (handler) {
 		t->handlers = handler->__pad[0];
 		to = handler->__cancel_jmp_buf;
-		/* The compiler thinks that it is too short: a mask of signals was not saved. */
+		/*
+		 * The buffer has no room for a signal mask, which was not saved. Hide that from the
+		 * compiler.
+		 */
 		__asm__("" : "+r"(to));
 		longjmp(to, 1);
 	}

@@ -5,10 +5,10 @@
 
 #include "exact.h"
 
-/** threads_first_ends - the first thread ends before the program: it waits for all others. */
+/** threads_first_ends - end the first thread before the program: wait for all others, then exit. */
 _Noreturn void threads_first_ends(void);
 
-/** ends_now - the calling thread ends, with all that is to be done before. */
+/** ends_now - end the calling thread @t, after its cleanup handlers and destructors. */
 _Noreturn void ends_now(struct thread *t, void *result);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A program that a signal ends leaves its report all the same. The result is written with the
- * model's own memory (private.h), since the program may have broken its own, or hold its locks. A
- * signal from outside may come while the model itself allocates: then writing may never end, and
- * after PATIENCE the program ends without a report.
+ * A program that a signal ends leaves a report too. The result is written with the model's own
+ * memory (private.h), because the program may have corrupted its heap or hold its locks. A signal
+ * from outside may come while the model itself allocates. Then writing may never end, so after
+ * PATIENCE the program ends without a report.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 #include "turns.h"
 
 #define PATIENCE 20 /* seconds of the host */
-#define LOOPS	 60 /* the same, where a handler or a child may end a loop */
+#define LOOPS	 60 /* the same, before a loop that a handler or child may end is endless */
 #define STACK	 (256u << 10)
 
 static volatile sig_atomic_t came;
 
-/* The signal's own effect, once it is no longer blocked. */
+/* Raise the signal with its default action, which takes effect once it is no longer blocked. */
 static void again(int which)
 {
 	PASS(signal(which, SIG_DFL));
@@ -61,7 +61,7 @@ static void ends(int which)
 	again(which);
 }
 
-/* Where the kernel tells of no system calls. */
+/* Has the program a handler? Without dispatched system calls the kernel's table says so. */
 static bool handlers(void)
 {
 	struct sigaction now;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Files of signalfd(). They are the kernel's, which does not know what one thread was sent. So the
- * mask of each has one more signal, FLAG. Before the kernel looks at files for a thread, FLAG is
- * pending if that thread was sent what some such file is for. So poll(), select() and epoll need
- * nothing else.
+ * Files of signalfd(). They are the kernel's, which does not know which signals this library holds
+ * for a thread. So the mask of each file contains one more signal, FLAG. Before the kernel looks at
+ * files for a thread, FLAG is made pending if the thread was sent a signal of any such file. So
+ * poll(), select() and epoll need nothing else.
  */
 #include "files.h"
 
@@ -19,12 +19,12 @@
 #include "pass.h"
 #include "real.h"
 
-#define FLAG   64 /* the last signal of all: no program that has such files is known to use it */
+#define FLAG   64 /* the last signal: no program that uses signalfd() is known to use it */
 #define FILES  1024u
 #define KERNEL REAL(long, syscall, (long, ...))
 
 static struct file {
-	int number; /* + 1; 0: a free place */
+	int number; /* + 1; 0: a free slot */
 	uint64_t set;
 } files[FILES];
 static uint64_t sets; /* of all of them */
@@ -132,7 +132,7 @@ static struct signalfd_siginfo told(const siginfo_t *info)
 	return to;
 }
 
-/* The kernel has one for the file, besides FLAG. */
+/* Has the kernel a signal for the file besides FLAG? */
 static bool kernel_has(int number)
 {
 	struct pollfd p = { .fd = number, .events = POLLIN };
@@ -156,7 +156,7 @@ ssize_t files_take(int number, void *into, size_t size, bool waits)
 		memcpy((char *)into + done, &one, sizeof(one));
 		done += (ssize_t)sizeof(one);
 	}
-	/* Without FLAG this read does not wait, or is not to. */
+	/* This read does not wait, since the kernel has a signal or the call must not wait. */
 	if (done + sizeof(one) <= size && (kernel_has(number) || !(done || waits))) {
 		ssize_t more = PASS(REAL(ssize_t, read, (int, void *, size_t))(
 			number, (char *)into + done, size - (size_t)done));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* files.h - files of signalfd(), for what a thread was sent as well. */
+/*
+ * files.h - files of signalfd(), which also deliver signals that this library holds for a thread.
+ */
 #ifndef EXACT_FILES_H
 #define EXACT_FILES_H
 
@@ -7,22 +9,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** files_look, files_hide - the kernel is about to look at files for the calling thread; not so. */
+/**
+ * files_look, files_hide - show the kernel whether the calling thread was sent a signal of such a
+ * file; hide it.
+ */
 void files_look(void);
 void files_hide(void);
 
 /** files_make - as signalfd4(). Return: the file, or a negative error. */
 long files_make(int number, const uint64_t *set, int flags);
 
-/** files_closed - the program closes a file; files_copied - @to is the same one as @from. */
+/** files_closed - the program closes a file; files_copied - @to is a copy of @from. */
 void files_closed(int number);
 void files_copied(int from, int to);
 
-/** files_have - is it one of signalfd()? */
+/** files_have - is this a file of signalfd()? */
 bool files_have(int number);
 
 /**
- * files_take - as read(), of such a file
+ * files_take - as read(), for a file of signalfd()
  *
  * Return: as read(); 0: nothing is there, and the call @waits.
  */

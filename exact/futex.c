@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Waiting for words of memory, as the kernel does it, and everything else that waits is made of it.
+ * Waiting for words of memory, as the kernel's futexes do. Every other wait is built on this one.
  *
  * Why no wake-up is lost: between the load of the word and the entry into the queue nothing else
- * runs. A system call takes EXACT_CALL cycles. A waker has stored before it calls, and what it
- * stored is in memory: its swap emptied the store buffer, and the call does too.
+ * runs. A system call takes EXACT_CALL cycles. A waker stores before it calls, and the value is in
+ * memory by then: its swap emptied the store buffer, and so does the call.
  *
- * Why no signal is lost: it comes before the wait, whose load lets others run, or interrupts it.
+ * Why no signal is lost: it comes before the wait and is seen after the load, or interrupts it.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -65,7 +65,7 @@ static void call(void)
 	sched_catch_up();
 }
 
-/* The caller is in a queue, and its wait ends at @until at the latest. */
+/* Wait until another thread wakes the caller, which is in a queue, or until @until. */
 static int wait_in(struct thread *t, uint64_t until, const char *in, const void *pc)
 {
 	bool late;
@@ -94,7 +94,7 @@ int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, 
 	if ((uint32_t)lines_load(word, 4, __ATOMIC_SEQ_CST, pc) != value)
 		return EAGAIN;
 	sched_work(0);
-	/* What it was sent while it waited for the line. */
+	/* Handle signals that came while the thread waited for the line. */
 	exact_signals();
 	if (t->handled != handled)
 		return 0;
@@ -104,7 +104,7 @@ int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, 
 	return wait_in(t, until, in, pc);
 }
 
-/* Children wait at shared words, the C library's own threads at private ones. */
+/* Children wait for shared words, threads of the C library for private ones. */
 static int wake_strangers(const void *word, int n)
 {
 	long there = 0, here = 0;
@@ -179,7 +179,7 @@ void futex_sleep(uint64_t until, const char *in)
 	call();
 	if (until <= sim_now())
 		return;
-	/* An address of its own, at which nobody wakes. */
+	/* An address that nobody wakes. */
 	enter(exact_self, &exact_self->at);
 	CANCEL_POINT(wait_in(exact_self, until, in, __builtin_return_address(0)));
 	cancel_test();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Static objects of C++ functions: one thread makes the object, others wait. The C++ library's own
- * functions do it. A thread that finds the object made has loaded the guard by itself, so the
- * guard must say who made it.
+ * Static objects in C++ functions: one thread constructs the object, others wait. The C++ library's
+ * functions do that. A thread that finds the object constructed has only loaded the guard, so the
+ * guard must carry the order.
  */
 #include "order.h"
 #include "real.h"

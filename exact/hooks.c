@@ -2,8 +2,8 @@
 /*
  * What an instrumented program calls for its accesses (tsan_abi.h).
  *
- * Without a recording, and in threads that it does not know, the operations are the host's own: the
- * program runs as always.
+ * Without a recording, and in threads outside of it, the operations are plain ones: the program
+ * runs as usual.
  */
 #include <string.h>
 

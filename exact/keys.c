@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * pthread_key_create() and its kin. The C library would call the destructors in the real thread,
- * outside of simulated time. A key of the program's is one of the C library's as well, so that
- * both agree on numbers; values of recorded threads are here.
+ * outside of simulated time. Each key is also a key of the C library, so that both agree on
+ * numbers. The values of recorded threads are stored here.
  */
 #include "keys.h"
 
@@ -62,7 +62,7 @@ API void *pthread_getspecific(pthread_key_t key)
 		return REAL(void *, pthread_getspecific, (pthread_key_t))(key);
 	if (t->key && key < KEYS && t->key[key])
 		return (void *)(uintptr_t)t->key[key];
-	/* Set before the recording began. */
+	/* The value may have been set before the recording began. */
 	return REAL(void *, pthread_getspecific, (pthread_key_t))(key);
 }
 

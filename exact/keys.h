@@ -5,7 +5,7 @@
 
 struct thread;
 
-/** keys_end - call the destructors of a thread that ends: the caller's. */
+/** keys_end - call the destructors of the calling thread @t, which ends. */
 void keys_end(struct thread *t);
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why most accesses need no model: one CPU alone uses most lines, and a line that nobody writes
- * stays where it is. So a line is in the model from the moment when a second CPU uses it and one
- * has written it. What the first CPU did is known: its core has the line, modified or not. Data
- * that the first thread wrote before there was a second one are different. As long as all only
- * read them they stay outside of the model, and so does their one transfer to each reader.
+ * stays where it is. So a line enters the model when a second CPU uses it and one of the two has
+ * written it. What the first CPU did is known: its core has the line, modified or not. Data that
+ * the first thread wrote before there was a second thread is an exception. While all threads only
+ * read it, it stays outside of the model, and so does its one transfer to each reader.
  *
  * The words of all lines are one mapping, as sparse as the memory: a page of words stands for 64
- * KiB. No address repeats unless the process is started without randomisation, and the command does
- * that.
+ * KiB. Addresses only repeat if the process starts without address space randomisation. The command
+ * starts it so.
  */
 #include "lines.h"
 
@@ -36,13 +36,13 @@ struct model exact_model;
 uint32_t *lines_word;
 bool lines_all;
 
-static uint16_t *page_cpu; /* by page: the CPU that used it first, + 1 */
+static uint16_t *page_cpu; /* per page: the CPU that used it first, + 1 */
 static struct feed_lines lines;
-static uint64_t *real; /* by line of the arena: the memory that it stands for */
+static uint64_t *real; /* per line of the arena: the memory that it stands for */
 static uint32_t nr_real;
 static uint64_t *const *real_is = (uint64_t *const *)&real;
 static uint64_t loads, stores, locked;
-static uint8_t *near;	 /* by line: a bit, if it was beside one that it would be contended with */
+static uint8_t *near;	 /* a bit per line: it would be contended if it were one with a neighbour */
 static uint64_t nr_near; /* times that a line was found beside another CPU's */
 
 static void *sparse(uint64_t size)
@@ -125,7 +125,7 @@ static uint32_t modelled(uint64_t at)
 	if (cpu)
 		feed_lines_home(&lines, line, exact_node(cpu - 1));
 	number = arena_line(simulated(line));
-	/* Where lines begin elsewhere, two have parts of this one. */
+	/* If lines begin elsewhere (near), two lines of the arena contain parts of this one. */
 	lines_word[at >> LINE_SHIFT] =
 		exact.watch.setup.near ? LINES_MOVED : LINES_MODELLED | number;
 	return number;
@@ -175,8 +175,8 @@ static void look_around(uint64_t at)
 }
 
 /*
- * The line after this access. Return: where it is in the model; NULL: it is not there, and the
- * access costs nothing besides its instruction.
+ * Update the line's word for this access. Return: the line's address in the model; NULL: it is not
+ * in the model, and the access costs only its instruction.
  */
 static char *place(uint64_t at, bool write)
 {
@@ -231,7 +231,10 @@ static const void *counter(const void *pc)
 	return (const char *)&__executable_start + (ways_mine ? ways_site(at) : at);
 }
 
-/* The instructions that follow an access in its block come after it. Return: how many. */
+/*
+ * Take the instructions that follow an access in its block out of the count until the access is
+ * done. Return: how many.
+ */
 static uint32_t later(const void *pc)
 {
 	uint32_t n = blocks_after(pc);
@@ -243,7 +246,7 @@ static uint32_t later(const void *pc)
 	return n;
 }
 
-/* The access that the model saw has been. @rest: of later() */
+/* Count an access that the model saw. @rest: of later() */
 static void note(const char *in, uint32_t size, bool write, const void *pc, uint32_t rest)
 {
 	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc));
@@ -302,7 +305,7 @@ void lines_range(const void *addr, uint64_t size, bool write, const void *pc)
 {
 	uint64_t at = (uint64_t)(uintptr_t)addr;
 
-	/* An instruction for 32 bytes, as vector registers have. */
+	/* One instruction per 32 bytes, the size of a vector register. */
 	sched_work((uint32_t)(size / 32 + 1));
 	while (size) {
 		uint64_t part = LINE_SIZE - at % LINE_SIZE;
@@ -322,7 +325,7 @@ static char *atomic_place(const volatile void *addr, bool write)
 	return place((uint64_t)(uintptr_t)addr, write);
 }
 
-/* An atomic operation has been; a store is about to be. */
+/* Check and order an atomic operation: a store before it happens, others afterwards. */
 static void atomic(const volatile void *addr, uint32_t size, enum order_access how, int mo,
 		   const char *in, const void *pc)
 {
@@ -360,9 +363,9 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 }
 
 /*
- * A locked operation on a line of its own. Others that are behind come first, and may use the line
- * as well. @loop: instructions that are in its cost; @rest: of later(). Return: NULL, it has
- * happened; or where the line is in the model.
+ * Begin a locked operation. If the line is not in the model, threads that are behind run first, and
+ * may bring it there. @loop: instructions that its cost includes; @rest: of later(). Return: the
+ * line's address in the model; NULL: it is not there, and the cost is charged.
  */
 static char *locked_place(volatile void *addr, uint32_t loop, const void *pc, uint32_t *rest)
 {
@@ -403,7 +406,7 @@ void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, con
 	note(in, size, true, pc, rest);
 }
 
-/* A locked operation may leave the value as it was: then it has only looked. */
+/* A locked operation that leaves the value as it was counts as a read. */
 static void changed(volatile void *addr, bool value)
 {
 	if (value)

@@ -24,11 +24,13 @@
 #define LINES_READ     0x7ffffffeu /* several have read it, nobody has written since */
 #define LINES_EARLY    0x7ffffffcu /* used before there was a second thread; + 1: written */
 #define LINES_MOVED    0x7ffffff8u /* some of its bytes are in other lines of the arena */
-#define LINES_WATCHED  0x7ffffff5u /* not a line's: lines_mine of a thread that is watched */
+#define LINES_WATCHED  0x7ffffff5u /* lines_mine of a thread that is watched; no line has it */
 
 extern uint32_t *lines_word HIDDEN;
 
-/* What the word of a line says that this thread's CPU alone has written; 0: nothing is recorded. */
+/*
+ * The word of a line that only this thread's CPU has used, and has written; 0: nothing is recorded.
+ */
 extern _Thread_local uint32_t lines_mine HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* The simulated machine. */
@@ -36,26 +38,26 @@ extern struct model exact_model HIDDEN;
 
 int lines_begin(void);
 
-/** lines_real - for struct sim_threads. */
+/** lines_real - the 'real' of struct sim_threads. */
 uint64_t *const *lines_real(void);
 
 /* How lines_slow() sees an access. */
 #define LINES_WRITE    1u
 #define LINES_VOLATILE 2u
 
-/* The same while all accesses of the thread come to lines_slow(). */
+/* The same word, also while lines_mine is LINES_WATCHED. */
 extern _Thread_local uint32_t lines_own HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* For races: all accesses are looked at, once there is a second thread. */
+/* Check all accesses for races, once there is a second thread. */
 extern bool lines_all HIDDEN;
 
-/* All accesses of the calling thread come to lines_slow(), or no longer. */
+/* Send all accesses of the calling thread to lines_slow(), or stop that. */
 static inline void lines_watch(bool all)
 {
 	lines_mine = all || (lines_all && exact.nr_threads > 1) ? LINES_WATCHED : lines_own;
 }
 
-/** lines_thread - the calling thread's CPU is @cpu. The only thread has no lines of its own. */
+/** lines_thread - the calling thread's CPU is @cpu. No effect while there is only one thread. */
 static inline void lines_thread(uint32_t cpu)
 {
 	if (exact.nr_threads == 1)
@@ -67,13 +69,13 @@ static inline void lines_thread(uint32_t cpu)
 /** lines_first - the calling thread is the only one. */
 void lines_first(void);
 
-/** lines_second - there is a second thread from now on. In the first one. */
+/** lines_second - there is a second thread from now on. Called in the first thread. */
 void lines_second(void);
 
-/** lines_slow - the same as lines_access(), for what it does not know. May switch. */
+/** lines_slow - lines_access() of lines that this CPU has not used alone. May switch. */
 void lines_slow(uint64_t at, uint32_t size, uint32_t how, const void *pc);
 
-/** lines_range - the same for many bytes; as many instructions as copying takes. May switch. */
+/** lines_range - access many bytes, and count the instructions that a copy takes. May switch. */
 void lines_range(const void *addr, uint64_t size, bool write, const void *pc);
 
 /* The calling thread is about to access memory: LINES_WRITE and the like. May switch. */
@@ -111,7 +113,7 @@ void lines_fence(int mo, const void *pc);
 /** lines_json - set the sums of all lines in @into, then pass each one to @line, with @arg. */
 void lines_json(json_t *into, void (*line)(json_t *line, void *arg), void *arg);
 
-/** lines_near - times that a line was found beside one of another CPU, and one of them written. */
+/** lines_near - how often a line was found beside a line of another CPU, one of them written. */
 uint64_t lines_near(void);
 
 /** lines_counts - accesses that the model saw: loads, stores, locked ones. */

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each thread's mask of signals, and what it was sent.
+ * Each thread's signal mask, and the signals that it was sent.
  *
- * One thread of the host executes all threads, so the kernel has one mask for them: what every
- * thread blocks. A signal that it delivers is only noted (came()), since it may come in the middle
- * of the model. At the next hook of any thread it gets its thread, as Linux chooses: the first
- * thread if that does not block it, else the one that runs, else any. A thread that waits for the
- * signal (sigwait) does not block it. If the chosen thread waits for something else, the wait is
- * interrupted. It runs the handler where it lets others catch up, at the latest.
+ * One thread of the host executes all threads, so the kernel has one mask for them: the signals
+ * that every thread blocks. A delivered signal is only noted (came()), because it may interrupt the
+ * model. The next hook of any thread chooses the signal's thread as Linux does: the first thread if
+ * that does not block it, else the running one, else any. A thread that waits for the signal
+ * (sigwait) counts as not blocking it. If the chosen thread waits for something else, its wait is
+ * interrupted. The thread runs the handler at the latest where it lets others catch up.
  *
- * A fault's signal is the thread's own, and its handler runs at once. So does the default action.
+ * The signal of a fault is for the thread that caused it. Its handler, or the default action, runs
+ * at once.
  *
- * Why no signal is lost: came() alone notes and arrived() alone takes. A standard signal has a bit;
- * a second one before the first is taken is the same one, as in the kernel. Those of real time have
- * a ring, and only more than RING of them between two hooks are dropped. With MOST that no thread
- * has handled arrived() leaves the rest where it is, and pthread_kill() says EAGAIN.
- * A signal that all threads block stays in the kernel, so that signalfd() and sigpending() see it.
+ * Why no signal is lost: came() alone notes and arrived() alone takes. A standard signal has a bit.
+ * A second one before the first is taken merges with it, as in the kernel. Real-time signals have a
+ * ring, and are dropped only if more than RING come between two hooks. When MOST signals wait to be
+ * handled, arrived() leaves the others where they are, and pthread_kill() returns EAGAIN. A signal
+ * that all threads block stays in the kernel, so that signalfd() and sigpending() see it.
  */
 #include "masks.h"
 
@@ -56,10 +57,10 @@ static struct masks_action action[MASKS_SIGNALS];
 static struct {
 	bool on;
 	void *restorer;
-	uint64_t host, kept; /* the kernel's mask, and what it always has */
+	uint64_t host, kept; /* the kernel's mask, and what it always contains */
 	uint64_t own;	     /* signals with a handler of this library */
 	siginfo_t standard[STANDARD], ring[RING];
-	uint64_t noted; /* a bit for each of the standard ones */
+	uint64_t noted; /* a bit for each standard signal */
 	uint32_t came, taken;
 	struct sent {
 		struct thread *to;
@@ -76,7 +77,7 @@ bool masks_on(void)
 static void count(void)
 {
 	exact.sent = masks.nr;
-	/* After that: came() may run at any time. */
+	/* Last, because came() may run at any time. */
 	if (__atomic_load_n(&masks.noted, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&masks.came, __ATOMIC_ACQUIRE) != masks.taken)
 		exact.sent = 1;
@@ -93,7 +94,7 @@ static void set_host(uint64_t mask)
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
-/* What all threads block. After the last one: what that blocked. */
+/* Set the kernel's mask to what all threads block. After the last thread it stays. */
 static void update(void)
 {
 	uint64_t all = UINT64_MAX & ~LIBRARY;
@@ -145,7 +146,10 @@ static bool does_nothing(int which)
 	       (handler == (const void *)SIG_DFL && masks_bit(which) & IGNORED);
 }
 
-/* Signals that are not of real time come once. Return: the thread that may run its handler. */
+/*
+ * Keep a signal for thread @to or, if NULL, a chosen one. A standard signal is kept once. Return:
+ * the thread, if it can take the signal now.
+ */
 static struct thread *add(struct thread *to, const siginfo_t *info)
 {
 	int which = info->si_signo;
@@ -164,7 +168,7 @@ static struct thread *add(struct thread *to, const siginfo_t *info)
 	return to && wants(to, which) ? to : NULL;
 }
 
-/* Take one of those that came. Return: false: there is none. */
+/* Take one of the noted signals. Return: false: there is none. */
 static bool next(siginfo_t *info)
 {
 	uint64_t noted = __atomic_load_n(&masks.noted, __ATOMIC_ACQUIRE);
@@ -181,7 +185,10 @@ static bool next(siginfo_t *info)
 	return true;
 }
 
-/* Return: something came. @interrupt: its thread goes on, unless it is @self. */
+/*
+ * Give each noted signal its thread. @interrupt: ends the thread's wait, unless it is @self.
+ * Return: did any thread get one that it can take?
+ */
 static bool arrived(void (*interrupt)(struct thread *t), const struct thread *self)
 {
 	bool any = false;
@@ -243,7 +250,7 @@ uint64_t masks_pending(uint64_t kernel)
 
 /* ---- handlers ---- */
 
-/* The default action is the kernel's, for the whole process. */
+/* Let the kernel do the default action, for the whole process. */
 static void fall(int which)
 {
 	uint64_t one = masks_bit(which);
@@ -255,7 +262,7 @@ static void fall(int which)
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(one));
 }
 
-/* A fault whose signal is blocked ends the program, whatever handler there is. */
+/* End the program: a fault whose signal is blocked does, whatever the handler. */
 static void end(int which)
 {
 	struct masks_action own = { .flags = SA_ONSTACK | RESTORER, .restorer = masks.restorer };
@@ -313,7 +320,7 @@ static void run(siginfo_t *info, ucontext_t *uc)
 	errno = error;
 }
 
-/* At a hook: what the calling thread was sent. */
+/* At a hook: run the handlers of signals that the calling thread was sent. */
 static void handle(void)
 {
 	siginfo_t info;
@@ -332,21 +339,21 @@ static void note(int which, const siginfo_t *info)
 		return;
 	*to = *info;
 	to->si_signo = which;
-	/* Nothing else writes these words, but for arrived(), which this may have interrupted. */
+	/* Only arrived() also writes these words, and this handler may have interrupted it. */
 	if (standard)
 		__atomic_fetch_or(&masks.noted, masks_bit(which), __ATOMIC_RELEASE);
 	else
 		__atomic_store_n(&masks.came, masks.came + 1, __ATOMIC_RELEASE);
 }
 
-/* On a stack that is the thread's own. */
+/* Runs on the thread's stack, or on the alternative one that it chose. */
 static void faulted(siginfo_t *info, ucontext_t *uc)
 {
 	run(info, uc);
 	masks_frame(uc);
 }
 
-/* The kernel delivers a signal. */
+/* Handle a signal that the kernel delivers. */
 static void came(int which, siginfo_t *info, void *context)
 {
 	if (!exact.recording)
@@ -377,7 +384,7 @@ void masks_keep(int which)
 	update();
 }
 
-/* Signals of this library's own keep its handlers. */
+/* Set the kernel's handler. Signals that this library uses keep its handlers. */
 static void tell_kernel(int which)
 {
 	struct masks_action own = action[which];
@@ -417,7 +424,7 @@ int masks_set(int how, const uint64_t *asked, uint64_t *before)
 {
 	struct thread *t = exact_self;
 
-	/* What has come belongs to the mask before. */
+	/* Signals that have come belong to the old mask. */
 	exact_signals();
 	if (before)
 		*before = t->mask;
@@ -501,7 +508,7 @@ int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at)
 	return info->si_code == SI_TIMER ? info->si_overrun : 0;
 }
 
-/* ---- threads, and the end of all ---- */
+/* ---- threads, and the end of the program ---- */
 
 void masks_thread(struct thread *t, const sigset_t *asked)
 {
@@ -614,7 +621,7 @@ void masks_begin(void *restorer)
 		if (masks_bit(which) & (OURS | NEVER | LIBRARY) ||
 		    KERNEL(SYS_rt_sigaction, which, NULL, &now, sizeof(now.mask)))
 			continue;
-		/* The last resort of fatal.c is the default action, for the program. */
+		/* For the program, the last resort of fatal.c is the default action. */
 		if (exact.last_resort && (void *)now.handler == exact.last_resort)
 			continue;
 		action[which] = now;

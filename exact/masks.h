@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * masks.h - each thread's mask of signals, what it was sent, and the handlers.
+ * masks.h - each thread's signal mask, the signals that it was sent, and the handlers.
  *
- * Only while the kernel tells of system calls (dispatch.c). Otherwise the host's mask is the only
- * one.
+ * Used only while the kernel dispatches system calls (dispatch.c). Otherwise the kernel's mask is
+ * the only one.
  */
 #ifndef EXACT_MASKS_H
 #define EXACT_MASKS_H
@@ -16,7 +16,10 @@
 
 #define MASKS_SIGNALS 65 /* one more than the last */
 
-/* As the kernel has it: the C library's sigaction() has a way back that is a system call. */
+/*
+ * The kernel's struct. The C library's sigaction() sets a restorer whose system call would be
+ * dispatched.
+ */
 struct masks_action {
 	void (*handler)(int which, siginfo_t *info, void *context);
 	unsigned long flags;
@@ -29,86 +32,96 @@ static inline uint64_t masks_bit(int which)
 	return 1ull << (which - 1);
 }
 
-/** masks_begin - from now on. @restorer: the end of a handler that is no system call. */
+/**
+ * masks_begin - keep a mask per thread from now on. @restorer: ends a handler by a call that is not
+ * dispatched
+ */
 void masks_begin(void *restorer);
 
-/** masks_on - are there masks of threads? */
+/** masks_on - is there a mask per thread? */
 bool masks_on(void);
 
-/** masks_thread - a new thread has the mask of the one that creates it, or @asked. */
+/** masks_thread - give a new thread the mask of its creator, or @asked. */
 void masks_thread(struct thread *t, const sigset_t *asked);
 
 /**
- * masks_gone - the thread has ended. Signals of the process that it was to handle go to another
- * thread; its own are dropped.
+ * masks_gone - the thread has ended: drop the signals sent to it, and give those of the process to
+ * another thread.
  */
 void masks_gone(struct thread *t);
 
-/** masks_set - as rt_sigprocmask(), of the calling thread. May switch. Return: 0 or an error. */
+/** masks_set - as rt_sigprocmask(), for the calling thread. May switch. Return: 0 or an error. */
 int masks_set(int how, const uint64_t *asked, uint64_t *before);
 
 /** masks_action - as rt_sigaction(). Return: 0 or an error. */
 int masks_action(int which, const struct masks_action *asked, struct masks_action *before);
 
 /**
- * masks_swap - the calling thread waits with another mask; NULL: with its own. May switch.
+ * masks_swap - set the mask with which the calling thread waits; NULL: keep its own. May switch.
  *
- * Return: what the kernel is to be told.
+ * Return: the mask to pass to the kernel.
  */
 const sigset_t *masks_swap(const sigset_t *mask, uint64_t *before);
 
-/** masks_back - and has its own again. May switch. */
+/** masks_back - restore the mask after masks_swap(). May switch. */
 void masks_back(const sigset_t *mask, uint64_t before);
 
-/** masks_send - @t was sent a signal; NULL: the process. May switch. Return: 0 or an error. */
+/** masks_send - send @t a signal; NULL: the process. May switch. Return: 0 or an error. */
 int masks_send(struct thread *t, const siginfo_t *info);
 
 /**
- * masks_expired - a timer's signal for @to, NULL: the process, at @at; switches no fiber
+ * masks_expired - send a timer's signal to @to, or to the process if NULL, at time @at
  *
- * One that has not been handled counts those that come after it. Return: that count.
+ * A timer signal that has not been handled counts later ones of the same timer as overruns.
+ * Switches no fiber.
+ *
+ * Return: that count.
  */
 int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at);
 
-/** masks_forget - what timer @id sent is gone. */
+/** masks_forget - drop the signals that timer @id sent. */
 void masks_forget(int id);
 
-/** masks_take - one of @set that the caller was sent. Return: false: none. */
+/** masks_take - take a signal of @set that the caller was sent. Return: false: there is none. */
 bool masks_take(uint64_t set, siginfo_t *info);
 
 /** masks_sent - was the caller sent one of @set? */
 bool masks_sent(uint64_t set);
 
-/** masks_block - from now on the kernel keeps these, whatever the program's masks say. */
+/**
+ * masks_block - block these signals in the kernel from now on, whatever the program's masks say.
+ */
 void masks_block(uint64_t set);
 
-/** masks_pending - what the calling thread was sent and blocks. @kernel: what the kernel has */
+/** masks_pending - signals pending for the calling thread. @kernel: those pending in the kernel */
 uint64_t masks_pending(uint64_t kernel);
 
-/** masks_handled - has the program a handler that somebody else can call? */
+/** masks_handled - does the program handle a signal that may come from outside? */
 bool masks_handled(void);
 
 /**
- * masks_await - no thread can run: wait for a signal
- * @look: whether something else has come; NULL: nothing can
+ * masks_await - no thread can run: wait for a signal, at most a minute of the host's time
+ * @look: has something else happened that lets a thread run? NULL: nothing can
  *
- * Return: false: none came, or none can.
+ * Return: false: nothing came, or nothing can.
  */
 bool masks_await(bool (*look)(void));
 
-/** masks_frame - a handler of this library returns with the mask that is right by then. */
+/** masks_frame - make a handler of this library return with the kernel's current mask. */
 void masks_frame(void *context);
 
-/** masks_keep - a signal whose handler is this library's: it calls masks_fault() for the others. */
+/**
+ * masks_keep - keep this library's handler of a signal. It passes other signals to masks_fault().
+ */
 void masks_keep(int which);
 
-/** masks_fault - what the kernel would do with a signal of masks_keep(). */
+/** masks_fault - do what the kernel would do with a signal of masks_keep(). */
 void masks_fault(int which, siginfo_t *info, void *context);
 
-/** masks_hold - around fork(): the kernel keeps what comes, or delivers it again. */
+/** masks_hold - around fork(): block all signals in the kernel, or unblock them again. */
 void masks_hold(bool hold);
 
-/** masks_end - in a child, or at the end: signals are the kernel's alone, as the program asked. */
+/** masks_end - in a child, or at the end: give the program's masks and handlers to the kernel. */
 void masks_end(void);
 
 #endif

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Mutexes of all types, as glibc locks them: the lock word is 0, 1 locked, or 2 locked with
- * waiters. All words of a mutex lie in one line or two. A mutex with priority inheritance is a
- * plain one here, since CPUs have no priorities.
+ * Mutexes of all types, locked as in glibc: the lock word is 0 for free, 1 for locked, 2 for locked
+ * with waiters. All words of a mutex lie in one line or two. A mutex with priority inheritance is a
+ * plain one here, because threads have no priorities.
  *
- * A robust mutex of a thread that ends is left to who locks it next, as inconsistent: its owner is
- * DIED. Unlocked like that it is GONE for ever. A thread's robust mutexes are a list.
+ * A robust mutex of a thread that ends goes to the next locker as inconsistent: its owner is DIED.
+ * If it is unlocked while inconsistent, its owner is GONE for ever. A thread's robust mutexes form
+ * a list.
  */
 #include <limits.h>
 
@@ -18,7 +19,7 @@ struct mutex {
 	unsigned int users;
 	int kind;
 	int spins;
-	struct mutex *before, *next; /* glibc's list: here each knows the next one only */
+	struct mutex *before, *next; /* glibc's list; only @next is used here */
 };
 
 #define KIND(m)	  (LOAD(&(m)->kind) & 3)
@@ -28,7 +29,7 @@ struct mutex {
 #define DIED INT_MAX
 #define GONE (INT_MAX - 1)
 
-/* Where the list of this thread's robust mutexes leads to this one; NULL: nowhere. */
+/* The pointer to this mutex in the list of this thread's robust mutexes; NULL: it is not there. */
 static struct mutex **on_list(const struct mutex *m)
 {
 	struct mutex **at = &exact_self->robust;
@@ -49,7 +50,7 @@ static void give(struct mutex *m)
 		futex_wake(&m->lock, 1, UINT32_MAX);
 }
 
-/* The lock word is this thread's. Return: what the function that locks returns. */
+/* Take the mutex whose lock word this thread has set. Return: what the locking function returns. */
 static int hold(struct mutex *m, int kind)
 {
 	int owner = 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Vector clocks. A thread has a clock for each thread: up to where it knows what that one did. Its
- * own advances whenever somebody may learn from it. A word that was released has the clocks of all
- * that released it. So an order may be assumed that C does not promise, and a race be missed; none
- * is invented.
+ * Vector clocks. A thread keeps a clock for each thread: how much of that thread's work happened
+ * before. Its own clock advances whenever another thread may learn from it. A released word keeps
+ * the clocks of all its releases. So this may assume an order that C does not promise, and miss a
+ * race. It never invents one.
  *
- * Why most operations are short: a thread that knows another one's clock knows all that this one
- * knew then. So one comparison says that a word has nothing new. And the clocks of a release are
- * shared by all words that the thread releases before it learns anything.
+ * Why most operations are short: a thread that knows another thread's clock knows all that the
+ * other one knew then. So one comparison shows that a word has nothing new. And all words that a
+ * thread releases before it learns anything share one set of clocks.
  */
 #include "order.h"
 
@@ -22,15 +22,18 @@ struct shared {
 
 struct order {
 	uint32_t n, *at;
-	struct shared *shared; /* the same, but for its own clock */
-	struct shared *fence;  /* at its last release fence, and its own clock there */
+	struct shared *shared; /* a copy of @at, but for the thread's own clock */
+	struct shared *fence;  /* @at and the own clock at the last release fence */
 	uint32_t fence_clock;
 	uint32_t loads_n, *loads; /* what an acquire fence will learn */
 };
 
-/* What a word's releases say: @clocks, and @clock of @thread. @mixed: of several threads. */
+/*
+ * The clocks of a word's releases: @clocks, and @clock of @thread. @mixed: several threads released
+ * it.
+ */
 struct release {
-	uint64_t at; /* 0: a free place */
+	uint64_t at; /* 0: a free slot */
 	struct shared *clocks;
 	uint32_t thread, clock;
 	bool mixed;
@@ -50,7 +53,7 @@ static void drop(struct shared *s)
 		free(s);
 }
 
-/* Return: *@at, with clocks of at least so many threads. */
+/* Make room at *@at for the clocks of @wanted threads. Return: *@at. */
 static uint32_t *room(uint32_t **at, uint32_t *n, uint32_t wanted)
 {
 	uint32_t *more = *at;
@@ -132,7 +135,7 @@ static struct shared *share(struct order *o)
 	return o->shared;
 }
 
-/* Clocks @s, and @clock of the calling thread, are what @r says as well. Takes @s. */
+/* Add clocks @s, and @clock of the calling thread, to @r. Takes over @s. */
 static void add(struct release *r, struct shared *s, uint32_t clock)
 {
 	struct release both = { .thread = exact_self->number, .clock = clock, .clocks = s };

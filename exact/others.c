@@ -114,7 +114,7 @@ static int control(int file, int command, void *arg)
 	}
 }
 
-/* Headers for large files give fcntl() its other name, here as well. */
+/* With large files the headers rename fcntl() to fcntl64(), in this file too. */
 API int exact_fcntl(int file, int command, ...) __asm__("fcntl");
 API int exact_fcntl64(int file, int command, ...) __asm__("fcntl64")
 	__attribute__((alias("fcntl")));

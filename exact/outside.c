@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What waits for the world: the calls that read, and those that wait for several files. Where
- * nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's time, so that the
- * program's other threads run meanwhile. A pipe between two threads of the program repeats; what
- * comes from outside does not, and is counted. While no thread executes anything, the host naps
- * between two looks.
+ * Calls that wait for something outside of the program: those that read, and those that wait for
+ * several files. If nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's
+ * time, and other threads run meanwhile. A pipe between two threads of the program behaves the same
+ * in each run. Input from outside does not, so such calls are counted. While no thread executes
+ * anything, the host sleeps between two looks.
  */
 #include "outside.h"
 
@@ -72,8 +72,8 @@ bool outside_ended(const struct outside *call)
 }
 
 /*
- * While other threads execute anything, the program needs the host's time. Threads that all wait
- * share a nap in each period.
+ * Sleep on the host if no thread has executed anything since the last look. Waiting threads share
+ * one nap per period.
  */
 static void nap_if_idle(bool looked_often)
 {
@@ -120,7 +120,7 @@ uint64_t outside_until(const struct timespec *ts)
 	return ts ? after(ts->tv_sec, ts->tv_nsec) : EXACT_EVER;
 }
 
-/* Of a socket that gives up by itself. */
+/* When a call on @file times out by the socket's own limit. */
 static uint64_t limit_of(int file, short events)
 {
 	struct timeval most = { 0 };
@@ -134,7 +134,7 @@ static uint64_t limit_of(int file, short events)
 	return after(most.tv_sec, most.tv_usec * 1000);
 }
 
-/* A signal that came meanwhile ends no call: its thread does that, if it is this one. */
+/* A signal of the kernel does not end the call: a handler that this thread runs does. */
 static int found_now(int found)
 {
 	return found < 0 && errno == EINTR && masks_on() ? 0 : found;
@@ -146,7 +146,7 @@ static int look(struct pollfd *fds, nfds_t n)
 	return found_now(PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0)));
 }
 
-/* A call that waits for several files: until when, and with which mask of signals. */
+/* A call that waits for several files: until when, and with which signal mask. */
 struct several {
 	struct outside call;
 	bool alone; /* for none: a sleep */
@@ -164,7 +164,7 @@ static struct several begin(bool any, uint64_t end, const sigset_t *mask)
 	return s;
 }
 
-/* Return: it is to look again; false: its result is *@found. May switch. */
+/* Return: true: look again; false: *@found is the call's result. May switch. */
 static bool again(struct several *s, int *found)
 {
 	*found = found_now(*found);
@@ -174,7 +174,7 @@ static bool again(struct several *s, int *found)
 		uint64_t timer = s->alone ? timers_next(false) : EXACT_EVER;
 		uint64_t end = timer < s->end ? timer : s->end;
 
-		/* A handler that runs meanwhile ends the call, if nothing is there then. */
+		/* A handler that runs meanwhile ends the call, if still nothing is there. */
 		if (s->alone && end < EXACT_EVER)
 			futex_sleep(end, "a sleep");
 		else

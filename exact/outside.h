@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* outside.h - calls that wait for the world: they look, and others run until they look again. */
+/*
+ * outside.h - calls that wait for something outside of the program. They poll, and other threads
+ * run in between.
+ */
 #ifndef EXACT_OUTSIDE_H
 #define EXACT_OUTSIDE_H
 
@@ -9,7 +12,7 @@
 
 #include "exact.h"
 
-/** outside_call - a system call that may tell another thread something begins. */
+/** outside_call - the caller begins a system call that may order threads (order_world()). */
 void outside_call(void);
 
 /** outside_blocks - would a call on @file wait? */
@@ -18,20 +21,20 @@ bool outside_blocks(int file);
 /** outside_until - when a wait of at most @most ends; NULL: never. */
 uint64_t outside_until(const struct timespec *most);
 
-/* A call that waits: how often it looked, and the thread's count of handlers that end it. */
+/* A call that waits: how often it looked, and the thread's count of handlers when it began. */
 struct outside {
 	uint32_t looked, handlers;
 	bool any;
 };
 
-/** outside_begin - @any: a handler with SA_RESTART ends the call as well */
+/** outside_begin - begin a call that waits. @any: a handler with SA_RESTART also ends the call */
 struct outside outside_begin(bool any);
 
-/** outside_ended - has a handler run that ends the call? Return: true, with EINTR. */
+/** outside_ended - has a handler run that ends the call? Return: if so, true, with errno EINTR. */
 bool outside_ended(const struct outside *call);
 
 /**
- * outside_again - nothing was there: others run, then the call looks again. May switch.
+ * outside_again - nothing was there: let others run until it is time to look again. May switch.
  *
  * Return: false with EINTR if a handler ended the call.
  */

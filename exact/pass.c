@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Which system calls come to dispatch.c: all, but for those between two stores to one byte. */
+/* Which system calls dispatch.c sees: all but those inside PASS(), which clears a byte for them. */
 #include "pass.h"
 
 volatile char pass_selector;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Memory of the model, apart from the program's. Otherwise what the model needs would decide where
- * the program's objects lie, and a run with other lines or another seed would be another program.
+ * The model's memory is separate from the program's. Otherwise the model's needs would decide where
+ * the program's objects lie, and another seed would change the program's layout.
  *
- * The C library has an arena for each thread, and finds it by thread-local memory. One more real
- * thread prepares the recording and then waits for ever. Whatever this library allocates later it
- * allocates with that thread's local memory. The linker makes these functions of its calls.
+ * The C library has an arena per thread, which it finds by thread-local memory. One more real
+ * thread prepares the recording and then waits for ever. All that this library allocates later it
+ * allocates with that thread's thread-local memory. The linker (--wrap) redirects this library's
+ * calls to these functions.
  */
 #include "private.h"
 
@@ -30,7 +31,7 @@ void *__wrap_realloc(void *at, size_t size) HIDDEN;
 void *__wrap_aligned_alloc(size_t alignment, size_t size) HIDDEN;
 void __wrap_free(void *at) HIDDEN;
 
-static struct fiber keeper; /* its thread-local memory is that of the thread that waits */
+static struct fiber keeper; /* its thread-local memory is that of the waiting thread */
 
 static struct fiber enter(void)
 {

@@ -4,13 +4,13 @@
 #define EXACT_PRIVATE_H
 
 /**
- * private_begin - call @prepare, and keep apart what it and this library allocate from now on
+ * private_begin - call @prepare, and from now on separate this library's memory from the program's
  *
  * Return: 0, or -1: no thread.
  */
 int private_begin(void (*prepare)(const char *settings), const char *settings);
 
-/** private_do - call @work as a thread that has no part in the recording. */
+/** private_do - call @work with the thread-local memory of a thread outside of the recording. */
 void private_do(void (*work)(void));
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * The last few accesses to each word of 8 bytes, with the clocks of the threads that did them
  * (order.h). An access races with an earlier one of another thread to one of its bytes, unless that
- * one came before, or both only read, or both are atomic or volatile. An access that is forgotten
- * makes a race be missed; none is invented.
+ * one happened before, or both only read, or both are atomic or volatile. A forgotten access may
+ * hide a race; none is invented.
  *
- * Accesses to lines in the model come here anyway. Those to lines that one CPU alone has used come
- * here as well if all are asked for.
+ * Accesses to lines in the model always come here. With RACES_ALL, so do those to lines that one
+ * CPU alone has used.
  */
 #include "races.h"
 
@@ -21,7 +21,7 @@
 #define ADDRESS_BITS 47
 #define AREA_SHIFT   16
 #define CHUNK	     1024u /* lines */
-#define PAIRS	     64u   /* of places that are told */
+#define PAIRS	     64u   /* of places that are reported */
 #define KEPT	     4u
 
 struct used {
@@ -45,8 +45,8 @@ struct pair {
 extern const char __ehdr_start HIDDEN;
 extern const char _etext HIDDEN;
 
-static uint32_t *number; /* by line of memory; 0: none */
-static uint8_t *areas;	 /* by 64 KiB: are there any? */
+static uint32_t *number; /* per line of memory; 0: none */
+static uint8_t *areas;	 /* per 64 KiB: is there any such line? */
 static struct line **chunk;
 static uint32_t nr_lines, next_kept;
 static struct pair pairs[PAIRS];
@@ -115,7 +115,7 @@ static __attribute__((noinline)) void tell(uint64_t at, const struct used *was,
 	nr_pairs++;
 }
 
-/* Has @now the place of @was, since whatever races with @was races with it as well? */
+/* Can @now replace @was? Yes if whatever races with @was also races with @now. */
 static bool replaces(const struct used *now, const struct used *was)
 {
 	return (was->bytes & ~now->bytes) == 0 &&

@@ -7,10 +7,10 @@
 
 #include "order.h"
 
-/* An access. Two volatile or atomic ones do not race. */
+/* The kind of an access. Two volatile or atomic accesses do not race. */
 enum { RACES_WRITE = 1, RACES_ATOMIC = 2 };
 
-/* What exact.races says. */
+/* Values of exact.races. */
 enum { RACES_OFF, RACES_SHARED, RACES_ALL };
 
 int races_begin(void);
@@ -21,7 +21,7 @@ void races_access(uint64_t at, uint32_t size, uint32_t how, const void *pc);
 /** races_fence - order_fence() of the program, but not of this library */
 void races_fence(int mo, const void *pc);
 
-/** races_forget - what was here is gone: the memory is someone else's now. */
+/** races_forget - forget the accesses to this memory: it was freed or has a new owner. */
 void races_forget(uint64_t at, uint64_t size);
 
 /** races_json - [address, size, thread, pc, how, thread, pc, how, times] of each pair of places */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * real.h - the C library's function of a name that this library replaces.
+ * real.h - the C library's version of a function that this library replaces.
  *
  * Use: REAL(int, pthread_join, (pthread_t, void **))(thread, result)
  */

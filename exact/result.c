@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The result, in the form of a recording in the emulator: the model's lines, and for names the
+ * The result, in the format of a recording in the emulator: the model's lines and, for names, the
  * program's mappings, threads and objects. Each file has a temporary name until it is complete.
  */
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "user.h"
 #include "ways.h"
 
-/* stdio would allocate, with the program's own malloc() if it has one, whose lock may be taken. */
+/* stdio would allocate, with the program's malloc() if it has one, whose lock may be held. */
 static struct {
 	const char *path;
 	char temp[4096];
@@ -100,7 +100,7 @@ static void dump(json_t *all, const char *path)
 	end();
 }
 
-/* For each CPU that did anything: its number, instructions, picoseconds at work and idle. */
+/* An array per CPU that did anything: number, instructions, busy and idle picoseconds. */
 static json_t *cpu_times(uint64_t *busy, uint64_t *latest, uint64_t *instructions)
 {
 	json_t *all = json_array();
@@ -149,7 +149,7 @@ static json_t *raw(void)
 	return all;
 }
 
-/* Each line is written at once: all of them would take as much memory as the records. */
+/* Write each line at once: all of them in JSON would take as much memory as the records. */
 static void put_line(json_t *line, void *before)
 {
 	text(*(const char **)before);
@@ -205,7 +205,7 @@ static json_t *image(const char *why)
 	return all;
 }
 
-/* [thread, where, what it reads] of each loop that cannot end. */
+/* [thread, pc, address that it reads] of each loop that cannot end. */
 static json_t *spins(void)
 {
 	json_t *all = json_array();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Since version 2.35 the C library registers such a word for each thread of the host, and the
- * kernel writes it when that thread goes on after another one. So each thread unregisters its own
- * one, before a thread of the program has that memory.
+ * Since version 2.35 glibc registers such an area for each real thread, and the kernel writes to it
+ * when it schedules the thread. So each real thread unregisters its area before a thread of the
+ * program uses that memory.
  */
 #include "rseq.h"
 
@@ -12,12 +12,12 @@
 
 #include "real.h"
 
-#define SIGNATURE  0x53053053 /* of the C library, before each handler of a section */
+#define SIGNATURE  0x53053053 /* glibc's: it precedes each abort handler */
 #define UNREGISTER 1
 #define SMALLEST   32u
 #define LARGEST	   256u
 
-/* Of the C library: where it is, from the thread pointer on, and how many bytes of it are used. */
+/* glibc's: the area's offset from the thread pointer, and how many bytes of it are used. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
@@ -39,7 +39,7 @@ void rseq_leave(void)
 {
 	struct area *area = own();
 
-	/* It is to be as long as it was registered. */
+	/* The kernel wants the registered size, so try all. */
 	for (uint32_t size = SMALLEST; area && size <= LARGEST; size += 8)
 		if (!REAL(long, syscall, (long, ...))(SYS_rseq, area, size, UNREGISTER, SIGNATURE))
 			break;

@@ -3,10 +3,11 @@
  * Reader-writer locks. Readers add themselves to a word, and leave it by a compare-and-swap, as in
  * glibc. A reader that finds a writer takes itself out and waits for the count of releases.
  *
- * A writer says who it is where glibc does, and as there a thread that waits for itself is told so.
+ * A writer stores its identity where glibc does. As there, a thread that would wait for itself gets
+ * EDEADLK.
  *
- * The word's own operations would order readers after readers. So they order nothing, and what a
- * lock promises is said apart: all come after a writer, and a writer after all.
+ * Ordered operations on the word would order readers after readers. So these are relaxed, and the
+ * lock's promise is stated separately: all come after a writer, and a writer after all.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -17,12 +18,14 @@
 
 #define WRITER 0x80000000u
 
-/* A free one is free for glibc as well, in a child of fork(): other words lie in its padding. */
+/*
+ * A free lock is free for glibc too, in a child of fork(): the extra words lie in glibc's padding.
+ */
 struct rwlock {
 	uint32_t state; /* readers, or WRITER */
 	uint32_t unused[3];
 	uint32_t releases, waiters;
-	uint32_t writer; /* its number and one */
+	uint32_t writer; /* its thread number + 1 */
 };
 
 static_assert(offsetof(struct rwlock, releases) == offsetof(pthread_rwlock_t, __data.__pad3),
@@ -35,7 +38,7 @@ static_assert(offsetof(struct rwlock, writer) == offsetof(pthread_rwlock_t, __da
 	__atomic_compare_exchange_n(&(l)->state, old, new, false, __ATOMIC_RELAXED, \
 				    __ATOMIC_RELAXED)
 
-/* Two places that stand for what writers and readers have done. */
+/* Two addresses stand for what writers and readers have done. */
 static void has_read(struct rwlock *l)
 {
 	order_atomic((char *)&l->state + 1, ORDER_STORE, __ATOMIC_RELEASE);

@@ -2,16 +2,17 @@
 /*
  * Which thread each CPU runs.
  *
- * A thread stays on its CPU: in order of creation it gets the first of those with the fewest
- * threads that it may use. So no thread shares a CPU while another one of these is idle. Threads of
- * one CPU take turns. One that waits leaves it at once, and another one's turn ends after
- * EXACT_SLICE. A change takes EXACT_CHANGE cycles, the CPU's caches keep what they have.
+ * A thread stays on its CPU. When it is created it gets the CPU with the fewest threads, of those
+ * that it may use. So no new thread shares a CPU while another one that it may use has no thread.
+ * Threads of one CPU take turns. A thread that waits leaves the CPU at once; otherwise its turn
+ * ends after EXACT_SLICE. A switch takes EXACT_CHANGE cycles and leaves the CPU's caches as they
+ * are.
  *
- * A thread that another one binds to other CPUs goes there at once if it waits, else where it next
- * lets others catch up.
+ * A thread that another thread binds to other CPUs goes there at once if it waits. Otherwise it
+ * goes when it next lets others catch up.
  *
- * A thread's instructions are counted apart (exact_ran) and enter its clock before anything that
- * another thread can see, in sched_work().
+ * A thread's instructions are counted in exact_ran. sched_work() adds them to its clock before
+ * anything that another thread can see.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -165,7 +166,7 @@ void sched_catch_up(void)
 	exact_signals();
 }
 
-/* The CPU's next thread runs; the caller's is in some queue, or nowhere. */
+/* Switch the CPU to its next thread. The caller's thread is in a queue already, or in none. */
 static void change(struct queue *q, struct thread *next)
 {
 	q->running = next;
@@ -253,7 +254,7 @@ void sched_settle(void)
 		self->moved = false;
 		if (!allowed(self->allowed, self->allowed_words, self->cpu)) {
 			sched_work(0);
-			/* What it has stored goes with it. */
+			/* Its stores become visible before it moves. */
 			sim_fence(__ATOMIC_SEQ_CST, NULL);
 			from = &cpu[self->cpu];
 			moves(self, best_for(self));

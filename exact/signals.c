@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that wait for signals, the usual way to have one thread for all, and pthread_kill(). A
- * thread that waits looks at what it was sent, then at what the kernel has, again and again.
+ * Threads that wait for signals, as where one thread handles all of them, and pthread_kill(). A
+ * waiting thread polls the signals that it was sent, then those that are pending in the kernel.
  */
 #include <errno.h>
 #include <signal.h>
@@ -91,7 +91,10 @@ static int send(pthread_t real, siginfo_t info)
 		return which ? EINVAL : 0;
 	info.si_pid = exact.pid;
 	info.si_uid = PASS(getuid());
-	/* With one mask for all threads: until it waits for it, or at once and here. */
+	/*
+	 * With one mask for all threads, the signal is kept if it is blocked, else raised here at
+	 * once.
+	 */
 	if (!masks_on() && !pthread_sigmask(SIG_BLOCK, NULL, &blocked) &&
 	    sigismember(&blocked, which) != 1)
 		return raise(which) ? EINVAL : 0;

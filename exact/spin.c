@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A loop that waits for another thread's store ends if that store comes. Here is how the run ends
- * if it cannot come. After SPIN_QUIET looks at memory all accesses are watched for a while. If they
- * change more than WORDS words, or the program asks the kernel for anything, they were work, and
- * the next look comes after as many.
+ * A loop that waits for another thread's store ends if that store comes. This file ends the run if
+ * it cannot come. After SPIN_QUIET reads that nothing interrupted, all accesses are watched. If
+ * they change more than WORDS words, or the program makes a system call, the threads do work, and
+ * watching starts again after as many reads.
  *
- * Otherwise each thread's state is kept now and then: its registers, its stack, and the words that
- * changed. A thread whose states all come back is in a loop without an end, as long as the others
- * only wait or are in such loops too. Then no time can bring anything new. A loop that counts its
- * rounds has another state each time. So it may end by itself, and is stopped after MOST looks of
- * each thread.
+ * Otherwise each thread's state is sampled: its registers, its stack, and the words that changed. A
+ * thread whose states repeat is in an endless loop if all others wait or are in such loops too.
+ * Then nothing new can happen. A loop that counts its rounds has a new state each time. It may end
+ * by itself, and is stopped only after MOST reads of each thread.
  *
- * What can change memory besides is a handler of a signal, and a child that shares memory. Where
- * there are any, the run goes on for a while (fatal.c).
+ * A signal handler, or a child that shares memory, can also change memory. If there are any, the
+ * run goes on for a while (fatal.c).
  */
 #include "spin.h"
 
@@ -28,9 +27,9 @@
 
 #define WORDS  64u
 #define SLOTS  128u
-#define OFTEN  256u /* looks between two states */
+#define OFTEN  256u /* reads between two states */
 #define STATES 8192u
-#define TIMES  32u /* states that were there before, each new one less NEW */
+#define TIMES  32u /* repeated states; each new one subtracts NEW */
 #define NEW    8u
 #define MOST   200000000u
 #define STACK  65536u
@@ -109,7 +108,7 @@ struct state {
 	uint64_t hash;
 };
 
-/* The first frame that is the program's: what is below is this library's, and the call's. */
+/* Hash the first frame of the program: those below are this library's. */
 static _Unwind_Reason_Code first_frame(struct _Unwind_Context *context, void *arg)
 {
 	static const int kept[] = { 3, 6, 12, 13, 14, 15 }; /* rbx, rbp, r12 to r15 */
@@ -136,7 +135,7 @@ static uint64_t state_of(struct thread *t)
 {
 	struct state s = { .thread = t };
 
-	/* The unwinder has locks: they are not the program's. */
+	/* The unwinder takes locks, which must not be recorded. */
 	exact_self = NULL;
 	lines_mine = 0;
 	_Unwind_Backtrace(first_frame, &s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* spin.h - threads that wait in a loop for what no thread can do any more. */
+/* spin.h - threads in a loop that waits for something that no thread can do any more. */
 #ifndef EXACT_SPIN_H
 #define EXACT_SPIN_H
 
@@ -8,23 +8,23 @@
 
 #include "exact.h"
 
-/* Are all accesses looked at? Then no line is a thread's own (lines.h). */
+/* Are all accesses watched? Then all of them go to lines_slow() (lines.h). */
 extern bool spin_watched HIDDEN;
 extern uint32_t spin_events HIDDEN;
 
 /** spin_look - the thread has read something, or executed EXACT_AHEAD instructions. */
 void spin_look(const void *read);
 
-/** spin_wrote - the thread has changed a value, or may have. */
+/** spin_wrote - the thread has changed a value at @at, or may have. */
 void spin_wrote(const volatile void *at);
 
-/** spin_else - the program did something else: a thread began or ended, or the kernel was asked. */
+/** spin_else - the program did other work: a thread began or ended, or made a system call. */
 void spin_else(void);
 
-/** spin_endless - is the thread in a loop without an end, as far as is known? */
+/** spin_endless - is the thread in an endless loop, as far as is known? */
 bool spin_endless(const struct thread *t);
 
-/** spin_stuck - do all threads wait for good, or turn in loops without an end? */
+/** spin_stuck - does each thread wait without a time limit, or run in an endless loop? */
 bool spin_stuck(void);
 
 /** spin_epoch - changes when a thread does anything new while accesses are watched. */

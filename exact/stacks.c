@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One thread of the host executes all threads, so the kernel has one alternative stack for them. It
- * is this library's own (fatal.c), and no handler of the program stays on it: those of two threads
- * may overlap. The handler of a fault copies its frame to the stack that the program chose, returns
- * to the kernel, and the thread goes on there. The copy leads back to the fault.
+ * One thread of the host executes all threads, so the kernel has one alternative stack for them.
+ * That stack is this library's (fatal.c). No handler of the program runs on it, because the
+ * handlers of two threads may overlap. The handler of a fault copies its frame to the stack that
+ * the program chose and returns to the kernel, and the thread goes on there. The copied frame leads
+ * back to the fault.
  *
- * A stack of less than ENOUGH bytes is too small for what this library does there. Its thread gets
- * one of the library's instead.
+ * A stack of less than ENOUGH bytes is too small for this library's work. Its thread gets a larger
+ * one instead.
  */
 #include "stacks.h"
 
@@ -25,7 +26,7 @@
 #define RED_ZONE   128u
 #define FP_PLAIN   512u
 #define FP_MAGIC   0x46505853u /* FP_XSTATE_MAGIC1 of <asm/sigcontext.h> */
-#define FP_WORDS   464u	       /* where the kernel writes it, and then the size */
+#define FP_WORDS   464u	       /* offset of the magic number, which the size follows */
 
 struct frame {
 	ucontext_t uc;
@@ -51,7 +52,7 @@ void stacks_gone(struct thread *t)
 	t->stack = t->wide = (stack_t){ .ss_sp = NULL };
 }
 
-/* Return: the address above the stack that is used. */
+/* Return: the end of the alternative stack that is used. */
 static uintptr_t top_of(struct thread *t)
 {
 	const stack_t *s = &t->stack;
@@ -92,7 +93,7 @@ int stacks_set(const stack_t *asked, stack_t *before, uintptr_t sp)
 	return 0;
 }
 
-/* Return: where the handler's stack begins; 0: where the thread is. */
+/* Return: where the handler's stack begins; 0: the handler uses the current stack. */
 static uintptr_t chosen(const struct masks_action *a, uintptr_t sp)
 {
 	struct thread *t = exact_self;
@@ -102,7 +103,7 @@ static uintptr_t chosen(const struct masks_action *a, uintptr_t sp)
 
 void stacks_call(const struct masks_action *a, siginfo_t *info, ucontext_t *uc)
 {
-	/* Asked for, so that the frame of this function needs no stack pointer: for unwinding. */
+	/* Taking the address gives this function a frame pointer, so that it can be unwound. */
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0), top = chosen(a, frame);
 	void (*handler)(int which, siginfo_t *info, void *context) = a->handler;
 	int which = info->si_signo;
@@ -124,7 +125,7 @@ void stacks_call(const struct masks_action *a, siginfo_t *info, ucontext_t *uc)
 			   "xmm12", "xmm13", "xmm14", "xmm15", "r8", "r9", "r10", "r11");
 }
 
-/* Here the thread goes on, as if it had been called. */
+/* The thread goes on here, as if it had called this function. */
 static _Noreturn void resume(struct frame *f)
 {
 	void *restorer = f->restorer;

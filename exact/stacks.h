@@ -11,21 +11,23 @@
 #include "exact.h"
 #include "masks.h"
 
-/** stacks_set - as sigaltstack(), of the caller, whose stack is at @sp. Return: 0 or an error. */
+/**
+ * stacks_set - as sigaltstack(), for the caller, whose stack pointer is @sp. Return: 0 or an error.
+ */
 int stacks_set(const stack_t *asked, stack_t *before, uintptr_t sp);
 
-/** stacks_gone - the thread has ended, and nothing of it runs. */
+/** stacks_gone - drop the alternative stacks of a thread that runs no more. */
 void stacks_gone(struct thread *t);
 
 /** stacks_call - call @a's handler, on the thread's alternative stack if @a asks for it. */
 void stacks_call(const struct masks_action *a, siginfo_t *info, ucontext_t *uc);
 
 /**
- * stacks_after - in the handler of a fault: after it, the thread goes on in @then on a stack of its
- * own, and then where the fault was, with what @then left in the context
+ * stacks_after - in the handler of a fault: make the thread run @then afterwards, on its own stack
+ * or its alternative one, and then resume at the fault with the context that @then left
  * @restorer: leaves a handler by a call that dispatch.c does not see
  *
- * Return: false if there is no room on that stack.
+ * Return: false if that stack is not writable.
  */
 bool stacks_after(const struct masks_action *a, siginfo_t *info, ucontext_t *uc,
 		  void (*then)(siginfo_t *info, ucontext_t *uc), void *restorer);

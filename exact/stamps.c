@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A program may read the processor's time-stamp counter instead of a clock. No function is called
- * there, so the file of blocks says where these instructions are. Each becomes one that the
- * processor does not have, and the handler of that signal gives the machine's cycles.
+ * A program may read the processor's time-stamp counter instead of a clock. No hook sees that, so
+ * the file of blocks says where these instructions are. Each is replaced by an invalid instruction,
+ * and the handler of SIGILL returns the machine's cycles.
  *
- * Why the program is still the same: both instructions have at least the two bytes of ud2. They
- * change no flags, and no register but their results.
+ * Why the program is unchanged otherwise: rdtsc and rdtscp are at least as long as the two bytes of
+ * ud2. They change no flags and only the registers of their results.
  *
- * Linux can let the instruction itself fail (PR_SET_TSC). That is not used: the kernel's clocks of
- * user space and away.c read the counter too, far more often than the program does.
+ * Linux can make the instruction itself fault (PR_SET_TSC). This library does not use that, because
+ * the vDSO's clocks and away.c read the counter far more often than the program does.
  */
 #include "stamps.h"
 
@@ -27,7 +27,7 @@
 #include "spin.h"
 
 #define CYCLES 24u /* of one read besides its instruction: an estimate, 17 to 44 */
-#define NODE   12  /* rdtscp also tells the CPU, and above these bits its node */
+#define NODE   12  /* rdtscp also returns the CPU, and above these bits its node */
 
 static const uint8_t fault[] = { 0x0f, 0x0b };		 /* ud2 */
 static const uint8_t reads[] = { 0x0f, 0x31 };		 /* rdtsc */
@@ -63,7 +63,10 @@ static const uint8_t *code_of(const struct stamp *s)
 	return s->length == sizeof(reads) ? reads : reads_cpu;
 }
 
-/* Where it is not what the file says, or no page may be changed, the counter stays the host's. */
+/*
+ * Replace an instruction. If it is not what the file says, or the page cannot be changed, it still
+ * reads the host's counter.
+ */
 static void replace(const struct stamp *s, const uint8_t *from, const uint8_t *to, size_t size)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = s->pc & ~(page - 1);
@@ -77,7 +80,7 @@ static void replace(const struct stamp *s, const uint8_t *from, const uint8_t *t
 	PASS(mprotect(pages, end - begin, PROT_READ | PROT_EXEC));
 }
 
-/* Aside of the thread's stack: masks_fault() goes on there. */
+/* Runs on the alternative stack, as masks_fault() requires. */
 static void illegal(int which, siginfo_t *info, void *context)
 {
 	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;

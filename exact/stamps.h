@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /**
- * stamps_place - an instruction of the program that reads the counter
+ * stamps_place - add an instruction of the program that reads the counter
  * @pc: its address
  * @length: its bytes: 2: rdtsc, 3: rdtscp
  *
@@ -14,10 +14,12 @@
  */
 int stamps_place(uint64_t pc, uint32_t length);
 
-/** stamps_begin - from now on. After dispatch_begin(): it needs masks of threads. */
+/**
+ * stamps_begin - replace these instructions. Call it after dispatch_begin(): it needs masks_on().
+ */
 void stamps_begin(void);
 
-/** stamps_end - the host's counter again. */
+/** stamps_end - restore the instructions, which read the host's counter again. */
 void stamps_end(void);
 
 #endif

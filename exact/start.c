@@ -5,8 +5,8 @@
  * folder of the machine's files. Three words follow: the seed, 'stacks' or 'none', and the accesses
  * that are checked for races (races.h). Without it the program runs as always.
  *
- * It begins when the first instrumented file calls __tsan_init(). No constructor of this library
- * would do: those of the C++ code in it may come later.
+ * The recording begins when the first instrumented file calls __tsan_init() after this library's
+ * constructors have run.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ static void at_exit(void)
 	leave();
 }
 
-/* What needs no thread of the program. */
+/* Prepare what needs no thread of the program. */
 static void prepare(const char *settings)
 {
 	static char *own; /* its parts are used until the end */
@@ -122,7 +122,10 @@ static void begin(const char *settings)
 		.stuck = outside_stuck,
 	};
 
-	/* As many arenas as on a large machine: the model has one of them alone. */
+	/*
+	 * Allow many malloc arenas, as a large machine would, because the model takes one for
+	 * itself.
+	 */
 	mallopt(M_ARENA_MAX, EXACT_THREADS);
 	if (private_begin(prepare, settings) || threads_begin() || fatal_begin())
 		refuse("no memory for the model");
@@ -142,7 +145,7 @@ static void begin(const char *settings)
 	lines_first();
 }
 
-/* This library's own locks are instrumented as well. */
+/* This library's locks are instrumented too, and call start_once() before its constructors. */
 static bool ready;
 
 __attribute__((constructor)) static void is_ready(void)
@@ -160,7 +163,7 @@ void start_once(void)
 	begin(settings);
 }
 
-/* ---- ends that call no atexit() function ---- */
+/* ---- ends that do not call atexit() functions ---- */
 
 API _Noreturn void _exit(int status)
 {
@@ -182,7 +185,7 @@ API pid_t fork(void)
 
 	if (!exact_on())
 		return PASS(REAL(pid_t, fork, (void))());
-	/* What the child is sent before it has handlers of its own waits in the kernel. */
+	/* Signals that the child is sent before it has its handlers stay pending in the kernel. */
 	masks_hold(true);
 	child = PASS(REAL(pid_t, fork, (void))());
 	if (!child) {

@@ -3,7 +3,10 @@
 #ifndef EXACT_START_H
 #define EXACT_START_H
 
-/** start_once - an instrumented file is loaded. The first time begins the recording, if wanted. */
+/**
+ * start_once - an instrumented file is loaded: begin the recording, the first time, if there is
+ * one.
+ */
 void start_once(void);
 
 #endif

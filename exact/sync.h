@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sync.h - locks and the like, which are ordinary code: the files that have them are compiled as
- * the program is, so that their accesses take what the program's take.
+ * sync.h - locks and the like. They are ordinary code: their files are compiled with
+ * instrumentation, so their accesses cost what the program's do.
  *
- * The words of each lie where glibc 2.34 and later has them on x86-64, or in their first bytes
- * where their initial state is zero. So what the C library has initialised is good here.
+ * Each word lies where glibc 2.34 and later has it on x86-64, or in the first bytes if the initial
+ * state is zero. So objects that the C library has initialised work here.
  */
 #ifndef EXACT_SYNC_H
 #define EXACT_SYNC_H
@@ -17,10 +17,10 @@
 
 #define HERE __builtin_return_address(0)
 
-/** clock_begins - the second that this clock has when the program begins. */
+/** clock_begins - what this clock shows when the program begins, in seconds. */
 uint64_t clock_begins(clockid_t clock);
 
-/** clock_until - the simulated time of an absolute one; EXACT_EVER for NULL. */
+/** clock_until - convert a clock's absolute time to simulated picoseconds; EXACT_EVER for NULL. */
 uint64_t clock_until(clockid_t clock, const struct timespec *ts);
 
 int mutex_lock(pthread_mutex_t *m, uint64_t until, const void *pc);

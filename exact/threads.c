@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A thread of the program is a real one: the C library makes its stack, its thread-local memory
- * and its identity, and takes them down. But the real thread parks on a small stack of its own
- * while the one thread that simulates executes the program's code on the real thread's stack, with
- * its thread-local memory. At the end the real thread gets its stack back and returns.
+ * Each thread of the program has a real thread: the C library makes and frees its stack, its
+ * thread-local memory and its identity. But the real thread parks on a small separate stack.
+ * Meanwhile the one thread that simulates executes the program's code on the real thread's stack,
+ * with its thread-local memory. At the end the real thread gets its stack back and returns.
  *
  * Why that is right: at any time one host thread uses a stack. The real thread leaves it before it
  * says that it is parked, and returns to it after the simulation has left it for good. While
- * parked, it calls nothing that uses thread-local memory, since the simulation uses that.
+ * parked, it calls nothing that uses thread-local memory, because the simulation uses that.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -68,7 +68,7 @@ static void wait_while(struct thread *t, int state)
 		plain_futex(&t->parked, FUTEX_WAIT_PRIVATE, state);
 }
 
-/* In the real thread, on its small stack. */
+/* Runs in the real thread, on its small stack. */
 static void park(void *arg)
 {
 	struct thread *t = arg;
@@ -124,7 +124,7 @@ static void *thread_main(void *arg)
 	t->parking.stack_size = PARKING_STACK;
 	fiber_start(&t->parking, park, t, &t->fiber);
 	fiber_switch(&t->fiber, &t->parking);
-	/* From here on in the thread that simulates. */
+	/* From here on this runs in the thread that simulates. */
 	lines_thread(t->cpu);
 	rseq_thread();
 	ways_thread(t);
@@ -139,12 +139,12 @@ static void *thread_main(void *arg)
 	finish(t);
 	lines_mine = 0;
 	sched_leave();
-	/* And here in the real one again. */
+	/* And here it runs in the real thread again. */
 	exact_self = NULL;
 	return NULL;
 }
 
-/* The stack of a thread that has ended, and its real thread, go. */
+/* End the real thread of a thread that has ended, and free its stacks. */
 static void reap(struct thread *t)
 {
 	if (t->reaped || !t->ended)
@@ -160,7 +160,7 @@ static void reap(struct thread *t)
 	t->spin.seen = NULL;
 }
 
-/* Those that nobody joins. */
+/* Reap the detached threads that have ended. */
 static void reap_detached(void)
 {
 	for (uint32_t i = 1; i < exact.nr_threads; i++)
@@ -200,7 +200,7 @@ int threads_begin(void)
 	return 0;
 }
 
-/* The stack that the program made for the thread, if the model has room there. */
+/* Get the stack that the program made for the thread. Return: has it room for the model? */
 static bool has_stack(const pthread_attr_t *asked, void **stack, size_t *size)
 {
 	return !pthread_attr_getstack(asked, stack, size) && (uintptr_t)*stack + *size &&
@@ -208,8 +208,9 @@ static bool has_stack(const pthread_attr_t *asked, void **stack, size_t *size)
 }
 
 /*
- * The attributes of the real thread: the program's stack, with room for the model. The real one of
- * a detached thread may live on, when the program has other uses for the memory.
+ * Make the attributes of the real thread: the program's stack, or one with room for the model. A
+ * detached thread never gets the program's stack, because its real thread may live on when the
+ * program reuses the memory.
  */
 static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, bool *detached,
 			   uint64_t *whole)
@@ -235,7 +236,9 @@ static int make_attributes(pthread_attr_t *own, const pthread_attr_t *asked, boo
 	return pthread_attr_setstacksize(own, *whole);
 }
 
-/* CPUs and signals of a new thread: its creator's, if the program asks for nothing else. */
+/*
+ * Set the CPUs and signal mask of a new thread: its creator's, unless the program asks for others.
+ */
 static int inherit(struct thread *t, const pthread_attr_t *asked)
 {
 	uint64_t cpus[THREAD_MASK], given = UINT64_MAX;
@@ -330,7 +333,7 @@ struct thread *threads_find(pthread_t real)
 	return NULL;
 }
 
-/* A limit of time: the caller looks again. */
+/* Wait for a thread's end with a time limit: the caller polls. */
 static void await(const struct thread *t, uint64_t until)
 {
 	while (!t->ended && sched_time() < until) {
@@ -362,7 +365,7 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 			return ESRCH;
 	}
 	cancel_test();
-	/* It may go on elsewhere, and what it has stored goes with it. */
+	/* The caller may be moved while it waits, so its stores become visible first. */
 	lines_fence(__ATOMIC_SEQ_CST, pc);
 	exact_self->waits_pc = pc;
 	t->joiner = exact_self;

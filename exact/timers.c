@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * alarm(), setitimer(), timer_create() and timerfd_create(): each timer is an alarm of the machine.
- * What it sends is a signal as from kill(), but at that time, and the thread for it is woken then.
- * A timer that is a file is an eventfd: this library adds to it, so that read(), poll() and epoll
- * need nothing else. A timer that calls a function has a thread for that, which waits for it.
+ * It sends a signal as kill() does, but at the machine's time, and wakes the signal's thread then.
+ * A timer that is a file is an eventfd, to which this library adds expirations. So read(), poll()
+ * and epoll need nothing else. A timer that calls a function has a thread that waits for it and
+ * calls.
  *
- * Times are in nanoseconds, since the engine's last 53 days. A timer for later stays armed.
+ * Times are in nanoseconds, because the engine's picoseconds only reach 53 days. A later timer
+ * stays armed and never expires.
  */
 #include "timers.h"
 
@@ -46,7 +48,7 @@ static struct timer {
 	int which, overrun;
 	struct thread *to; /* of SIGEV_THREAD_ID */
 	union sigval value;
-	int file, ours, copies; /* of timerfd_create(), and our own number of it; 0: none */
+	int file, ours, copies; /* of timerfd_create(); @ours: our descriptor of it; 0: none */
 	struct thread *caller;	/* of SIGEV_THREAD */
 	uint32_t due;
 	void (*call)(union sigval value);
@@ -66,7 +68,7 @@ static uint64_t now(void)
 
 static bool armed(const struct timer *t)
 {
-	/* Those of setitimer() are all zero the first time. */
+	/* Timers of setitimer() are all zero at first. */
 	return t->at && t->at < NEVER;
 }
 
@@ -106,7 +108,7 @@ static struct timer *new_timer(clockid_t clock)
 	return NULL;
 }
 
-/* ---- its time has come ---- */
+/* ---- a timer expires ---- */
 
 static void tell(struct timer *t, uint64_t times, uint64_t at)
 {
@@ -175,7 +177,7 @@ static bool wrong(int64_t seconds, int64_t part, int64_t whole)
 	return seconds < 0 || part < 0 || part >= whole;
 }
 
-/* Not before it: this clock's nanosecond has begun. */
+/* Round up, so that the timer does not expire too early. */
 static uint64_t after(uint64_t ns)
 {
 	return (sched_time() + NS - 1) / NS + ns;
@@ -218,7 +220,7 @@ static void get(const struct timer *t, struct itimerspec *into)
 				     left(t) };
 }
 
-/* An absolute time; one that has passed is now. */
+/* The machine's time of an absolute time; a time before the start is now. */
 static uint64_t until(clockid_t clock, uint64_t ns)
 {
 	uint64_t begins = clock_begins(clock) * SECOND;
@@ -258,7 +260,7 @@ static struct thread *with_tid(pid_t tid)
 	return NULL;
 }
 
-/* Return: false: the kernel's, since the thread is none of ours. */
+/* Return: false: the kernel has to do it, because the thread is not the program's. */
 static bool create(clockid_t clock, const struct sigevent *event, int *id, long *result)
 {
 	int how = event ? event->sigev_notify : SIGEV_SIGNAL;
@@ -304,7 +306,7 @@ static void drop(struct timer *t)
 {
 	arm(t, NEVER, 0);
 	masks_forget(ID + (int)(t - timers));
-	/* Its thread still looks at it. */
+	/* Its thread still uses it. */
 	t->used = t->ending = t->caller != NULL;
 	if (t->caller)
 		futex_interrupt(t->caller);
@@ -313,7 +315,7 @@ static void drop(struct timer *t)
 	t->ours = t->file = 0;
 }
 
-/* Away from those that the program gets next. */
+/* A descriptor far from those that the program gets next. */
 static int own_number(int file)
 {
 	int (*control)(int, int, ...) = REAL(int, fcntl, (int, int, ...));
@@ -346,7 +348,7 @@ static long create_file(clockid_t clock, int flags)
 	return file;
 }
 
-/* Copies have the same file. */
+/* The timer of a file. Copies share the file description. */
 static struct timer *with_file(long file)
 {
 	for (struct timer *t = timers + INTERVAL; t < timers + TIMERS; t++)
@@ -377,7 +379,7 @@ void timers_closed(int number)
 		drop(t);
 }
 
-/* What it counted before it was set is forgotten. */
+/* Set the timer and forget the expirations that it has counted. */
 static long set_file(struct timer *t, long flags, const struct itimerspec *asked,
 		     struct itimerspec *before)
 {
@@ -455,7 +457,10 @@ bool timers_call(long number, const long *arg, long *result)
 
 /* ---- a timer that calls a function, SIGEV_THREAD ---- */
 
-/* Natively each call has a thread of its own. So here it may end like one, and this one goes on. */
+/*
+ * Call the function. Natively each call has its own thread, which the function may end. So such an
+ * end returns here, and this thread goes on.
+ */
 static void call(const struct timer *t)
 {
 	struct thread *self = exact_self;

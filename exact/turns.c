@@ -2,24 +2,23 @@
 /*
  * Code without instrumentation may wait for another thread in a loop that calls neither a hook nor
  * the kernel: OpenMP's active waits, a spinlock in a library, inline assembly. Then no other thread
- * would run again. So a timer of the host's CPU time interrupts this code, and others run for a
- * while of the machine's time.
+ * would run again. So a timer on the host's CPU time interrupts this code, and others run for some
+ * of the machine's time.
  *
- * When: no thread has called a hook for SURE ticks, and registers and stack were those of an
- * earlier tick often enough: that is a waiting loop. A loop that counts its rounds, and a long
- * calculation, have others at each tick. Those wait for LONG ticks. After that, the place counts as
- * known, and the next wait there takes one tick. A calculation loses nothing by it but its place in
- * the order.
+ * When: the thread has called no hook for SURE_NS, and registers and stack have matched those of an
+ * earlier tick OFTEN times. That is a waiting loop. A loop that counts its rounds, or a long
+ * calculation, changes them at each tick. Such code is interrupted after LONG_NS. From then on the
+ * place is known, and the next wait there is interrupted at the first tick. A calculation only
+ * loses its place in the order of threads.
  *
- * Why it may be interrupted: for the program it is what a kernel does at any time. The frame of the
- * signal lies on the thread's own stack. What must not be interrupted is this library, and the C
- * library, which this one calls: then the thread goes on until the next tick.
+ * Why code may be interrupted: a kernel does the same at any time. The signal frame lies on the
+ * thread's own stack. This library, and the C library, which it calls, must not be interrupted. In
+ * these the thread goes on until the next tick.
  *
- * A host decides when a tick comes, so such a run does not repeat, and the report says so.
+ * The host decides when a tick comes, so such runs differ, and the report says so.
  *
- * The end: a thread is in a loop with a state that comes back, for TURNS_ENDLESS turns. No thread
- * has executed anything with instrumentation meanwhile, and the others only wait. Then nothing new
- * can happen.
+ * The run ends if a thread has repeated a state for TURNS_ENDLESS turns, no thread has executed
+ * anything with instrumentation meanwhile, and all others only wait. Then nothing new can happen.
  */
 #include "turns.h"
 
@@ -94,7 +93,7 @@ static uint64_t mixed(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-/* A loop may count on the stack, below the pointer as well. */
+/* Hash the stack, and the red zone below the pointer: a loop may count there. */
 static uint64_t mixed_stack(uint64_t hash, uint64_t pointer)
 {
 	uint64_t words[STACK / sizeof(uint64_t)];
@@ -108,7 +107,7 @@ static uint64_t mixed_stack(uint64_t hash, uint64_t pointer)
 	return hash;
 }
 
-/* Keep the state of the registers and of the stack. Return: there was the same one. */
+/* Keep the state of the registers and the stack. Return: was there the same state before? */
 static bool repeats(struct turns *t, const greg_t *r)
 {
 	uint64_t hash = 0;
@@ -123,7 +122,7 @@ static bool repeats(struct turns *t, const greg_t *r)
 	return false;
 }
 
-/* What no thread has added to while only such turns pass. */
+/* Has no thread done anything new since the last turn? */
 static bool quiet(struct turns *t)
 {
 	uint64_t executed = sched_executed();
@@ -165,7 +164,7 @@ static void let_others(uintptr_t pc, bool again)
 	}
 	if (turns_endless(t) && spin_stuck())
 		exact.endless(t->turns.since);
-	/* Nobody else needs a turn. */
+	/* No other thread needs a turn. */
 	if (exact.live < 2) {
 		errno = error;
 		return;
@@ -179,7 +178,7 @@ static void let_others(uintptr_t pc, bool again)
 		t->turns.rest *= 2;
 	if (was_away > 1)
 		away_leave();
-	/* Its clock has changed, but by no hook. */
+	/* The turn, not a hook, changed its clock. */
 	went_on(&t->turns);
 	errno = error;
 }
@@ -195,7 +194,7 @@ void turns_tick(int which, siginfo_t *info, void *context)
 		return;
 	t = &exact_self->turns;
 	moved = went_on(t);
-	/* Code that calls hooks runs its handlers by itself, where the host decides nothing. */
+	/* Code that calls hooks runs its handlers at a hook, independent of the host's time. */
 	if (!moved && exact.sent && !unseen_system(pc)) {
 		exact_signals();
 		masks_frame(context);

@@ -8,19 +8,21 @@
 
 #include "exact.h"
 
-/* Of the timer: no program uses it. */
+/* The timer's signal, which no program uses. */
 #define TURNS_SIGNAL SIGSTKFLT
 
 /** turns_tick - the handler of TURNS_SIGNAL. May switch. */
 void turns_tick(int which, siginfo_t *info, void *context);
 
-/** turns_begin - from now on, in the thread that simulates; the signal has its handler. */
+/**
+ * turns_begin - start the timer, in the thread that simulates. The signal's handler must be set.
+ */
 void turns_begin(void);
 
-/* Of CPU time that is 4 s. */
+/* Turns that come to 4 s of CPU time. */
 #define TURNS_ENDLESS 1000u
 
-/** turns_endless - is the thread in a loop without an end, of code without instrumentation? */
+/** turns_endless - is the thread in an endless loop of code without instrumentation? */
 static inline bool turns_endless(const struct thread *t)
 {
 	return t->turns.pc && t->turns.times >= TURNS_ENDLESS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Which code is not seen (unseen.h): by the loaded modules, each looked up once. */
+/* Which code has no hooks (unseen.h), by loaded module. Each module is looked up once. */
 #include "unseen.h"
 
 #include <link.h>
@@ -12,7 +12,7 @@
 #define CALLS	16u
 
 _Thread_local uint32_t unseen_now, unseen_calls;
-/* The frames of their hooks; more of them are not followed. */
+/* The frames of the hooks of such calls; deeper ones are not followed. */
 static _Thread_local uintptr_t called[CALLS] __attribute__((tls_model("initial-exec")));
 
 static struct module {

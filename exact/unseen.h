@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * unseen.h - code that may wait for another thread although nobody sees how: locked instructions
- * in assembly, and libraries that were not instrumented. After such code everything that was is
- * taken to be before. The C and C++ libraries are not among them: they wait by calls that this
- * library replaces.
+ * unseen.h - code without hooks that may wait for another thread: locked instructions in assembly,
+ * and libraries without instrumentation. After such code, all earlier accesses of all threads count
+ * as ordered before. The C and C++ libraries are exempt: they wait by calls that this library
+ * replaces.
  */
 #ifndef EXACT_UNSEEN_H
 #define EXACT_UNSEEN_H
@@ -19,13 +19,13 @@ extern _Thread_local uint32_t unseen_now HIDDEN __attribute__((tls_model("initia
 /** unseen_except - the module that is loaded at @base was instrumented. */
 void unseen_except(uint64_t base);
 
-/** unseen_block - a block begins. @has: it has such code */
+/** unseen_block - a block begins. @has: it contains such code */
 void unseen_block(bool has);
 
 /** unseen_system - is the code at @pc the C library's, or this one's? */
 bool unseen_system(uint64_t pc);
 
-/* Functions that such code has called, and that have not returned. */
+/* How many functions such code has called that have not returned. */
 extern _Thread_local uint32_t unseen_calls HIDDEN __attribute__((tls_model("initial-exec")));
 
 /**

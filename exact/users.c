@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Another user or group. For the kernel each thread has its own, so the C library interrupts all
- * real threads but the caller, and waits until each one has changed. It waits in the kernel: what
- * these threads wake is not in the model. It must take the real thread for the caller, which is the
- * first one; else that one would have to interrupt itself, and the library would wait for ever.
+ * Changes of user or group. In the kernel each thread has its own, so the C library interrupts all
+ * real threads but the caller, and waits until each one has changed. It waits in the kernel,
+ * because the model does not see these threads. It must see the real thread that executes, the
+ * first one, as the caller. Otherwise that thread would have to interrupt itself, and the C library
+ * would wait for ever.
  */
 #include <errno.h>
 #include <grp.h>
@@ -14,14 +15,17 @@
 #include "exact.h"
 #include "real.h"
 
-/* Where errno is depends on the thread; inlined, or called once, its place would be remembered. */
+/*
+ * The address of errno depends on the thread. If this were inlined, the compiler would keep the old
+ * address.
+ */
 static __attribute__((noinline)) int error_now(void)
 {
 	__asm__ volatile("" ::: "memory");
 	return errno;
 }
 
-/* Return: who calls; NULL: nothing is recorded. */
+/* Pretend to be the first thread. Return: the caller; NULL: nothing is recorded. */
 static struct thread *as_first(void)
 {
 	struct thread *self = exact_self;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The machine that the program sees: its CPUs, whichever way it asks the C library, and the files
- * of /sys and /proc that the command has written for it (machine_view.py).
+ * The machine that the program sees: its CPUs, for all functions of the C library that report them,
+ * and the files of /sys and /proc that the command has written for it (machine_view.py).
  */
 /* This file defines both names of open(); the compiler must not make one of them the other. */
 #undef _FILE_OFFSET_BITS
@@ -146,7 +146,7 @@ API int pthread_setaffinity_np(pthread_t real, size_t size, const cpu_set_t *set
 
 /* ---- files ---- */
 
-/* The machine's file of this name, in @into; else the name itself. */
+/* Return the machine's file of this name, in @into, or else the name itself. */
 static const char *seen(const char *path, char into[4096])
 {
 	if (!exact.recording || !exact.view || !path)
@@ -159,7 +159,7 @@ static const char *seen(const char *path, char into[4096])
 	return into;
 }
 
-/* The last argument, which is there only where a file may be made. */
+/* Read the last argument, which exists only if the call may create a file. */
 #define MODE(mode, flags)                        \
 	if ((flags) & (O_CREAT | __O_TMPFILE)) { \
 		va_list list;                    \

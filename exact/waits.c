@@ -5,7 +5,7 @@
 #include "cancel.h"
 #include "sync.h"
 
-/* ---- semaphores: a value, and how many wait ---- */
+/* ---- semaphores: a value, and a count of waiters ---- */
 
 struct semaphore {
 	uint32_t value, waiters;
@@ -136,9 +136,9 @@ API int pthread_barrier_wait(pthread_barrier_t *barrier)
 	return 0;
 }
 
-/* ---- once: 1 under way, 2 done, as in glibc ---- */
+/* ---- once: 1 running, 2 done, as in glibc ---- */
 
-/* The routine threw an exception, or its thread ended in it: the next one that asks runs it. */
+/* The routine threw an exception, or its thread ended in it: the next caller runs it again. */
 static void abandon(pthread_once_t **under_way)
 {
 	if (!*under_way)
@@ -177,7 +177,7 @@ API int pthread_once(pthread_once_t *once, void (*routine)(void))
 	return 0;
 }
 
-/* ---- spinlocks: 1 free, as glibc has them on x86 ---- */
+/* ---- spinlocks: 1 is free, as in glibc on x86 ---- */
 
 API int pthread_spin_lock(pthread_spinlock_t *l)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The instrumentation tells of each function where it was called, and when it returns. longjmp()
- * skips returns: a function whose frame lies below that of one that is entered now has ended.
+ * The instrumentation reports where each function was called, and when it returns. longjmp() skips
+ * returns. So a function counts as ended when another is entered whose frame lies above its own.
  *
- * What calls from this library is the beginning of a thread or a handler, and is not a call of the
- * program.
+ * A call from this library starts a thread or a handler, and is not a call of the program.
  */
 #include "ways.h"
 
@@ -12,7 +11,7 @@
 
 #include "memory.h"
 
-#define DEPTH 1024u /* deeper calls are counted only */
+#define DEPTH 1024u /* deeper calls are only counted */
 
 struct ways {
 	uint32_t n;
@@ -24,7 +23,7 @@ struct ways {
 	} call[DEPTH];
 };
 
-/* The linker's, of this library. */
+/* Symbols of the linker: the bounds of this library's code. */
 extern const char __ehdr_start HIDDEN, etext HIDDEN;
 
 struct sites ways_sites;
@@ -63,8 +62,8 @@ void ways_entered(const void *pc, const void *frame)
 }
 
 /*
- * What lies below the frame that is left was skipped by a jump. A function whose last act is to
- * tell of its end has no frame any more: then @to is where it was called.
+ * A jump skipped the calls whose frames lie below the frame that returns. A function that calls
+ * this hook as its tail call has no frame any more: then @to is where it was called.
  */
 void ways_left(const void *to, const void *frame)
 {
@@ -83,7 +82,10 @@ uint64_t ways_site(uint64_t pc)
 	uint32_t n = c->n < DEPTH ? c->n : DEPTH, at, entry;
 	bool make = !sites_full(&ways_sites, pc);
 
-	/* A function of this library accesses for its caller, which does not call itself. */
+	/*
+	 * If a function of this library accesses memory for its caller, the last call is that
+	 * access.
+	 */
 	if (n && c->call[n - 1].pc == pc)
 		n--;
 	/* Back to the nearest call that has an entry. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * ways.h - the calls of each thread, where the recording has stacks.
+ * ways.h - the calls of each thread, if the recording has stacks.
  *
  * Only functions that were compiled with 'schedshard cc' are seen.
  */
@@ -15,10 +15,10 @@
 struct ways;
 
 extern struct sites ways_sites HIDDEN;
-/* Of this thread; NULL: it has none, or the recording has no stacks. */
+/* The calls of this thread; NULL: the recording has no stacks, or does not know the thread. */
 extern _Thread_local struct ways *ways_mine HIDDEN __attribute__((tls_model("initial-exec")));
 
-/** ways_begin - this recording has stacks. Return: 0, or -1: no memory. */
+/** ways_begin - record stacks. Return: 0, or -1: no memory. */
 int ways_begin(void);
 
 /** ways_thread - the calling thread begins. */

@@ -2,10 +2,10 @@
 /*
  * Atomic operations of 16 bytes: what the compilers call for them with -fsanitize=thread, and
  * libatomic's functions, which they call otherwise. Each is a compare-and-swap loop of cmpxchg16b,
- * the load included, as in libatomic on a CPU that promises no more. So each is a locked operation
- * of the model; then nothing else runs before the words have changed.
+ * even the load, as in libatomic on a CPU without atomic 16-byte loads. So each is one locked
+ * operation of the model, and nothing else runs between that and the change of the words.
  *
- * Sizes that no instruction has are libatomic's own, with its locks.
+ * For sizes that no instruction supports, libatomic's functions are called, which use locks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,7 +181,7 @@ API void any_exchange(size_t size, volatile void *at, void *from, void *into, in
 API bool any_cas(size_t size, volatile void *at, void *expected, void *desired, int mo, int fail_mo)
 	NAMED(__atomic_compare_exchange);
 
-/* It may be that nothing but this library made the link succeed. */
+/* The program may have linked without libatomic, because this library defines these names. */
 #define LIBATOMIC(type, name, args)                                                \
 	({                                                                         \
 		type(*real_) args = REAL(type, name, args);                        \

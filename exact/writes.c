@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Calls that wait until the world takes what is written, as a full pipe's writer does, and
- * connect(). A pipe with room takes PIPE_BUF bytes at once, so more is written in such parts. A
- * socket takes what it can (MSG_DONTWAIT).
+ * Calls that wait until another side takes what is written, as the writer of a full pipe does, and
+ * connect(). A pipe with room takes PIPE_BUF bytes at once, so longer data is written in parts of
+ * that size. A socket takes what it can (MSG_DONTWAIT).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static size_t sum_of(const struct iovec *part, size_t n)
 	return sum;
 }
 
-/* As much as fits, once there is room. */
+/* Wait for room, then send as much as fits. */
 static ssize_t send_some(int file, const struct msghdr *what, int flags)
 {
 	ssize_t n;
@@ -80,7 +80,7 @@ static ssize_t send_some(int file, const struct msghdr *what, int flags)
 	}
 }
 
-/* The whole message; what its first part carries besides bytes goes once. */
+/* Send the whole message. Its address and control data go with the first part only. */
 static ssize_t send_all(int file, const struct msghdr *what, int flags)
 {
 	size_t all = sum_of(what->msg_iov, what->msg_iovlen), done, skip;
@@ -205,7 +205,7 @@ API int connect(int file, const struct sockaddr *to, socklen_t size)
 	if (!exact_on() || kind_of(file) != SOCKET)
 		return PASS(REAL(int, connect, (int, const struct sockaddr *, socklen_t))(file, to,
 											  size));
-	/* A local socket says EAGAIN while the other side's queue is full. */
+	/* A Unix socket reports EAGAIN while the other side's queue is full. */
 	while (attempt(file, to, size)) {
 		if (errno == EAGAIN) {
 			if (!outside_again(&call))
