@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One CPU alone accesses most lines, above all those of stacks. No CPU writes most of the others.
- * They cannot be contended, so the model need not see them. A table says for each line whether one
- * CPU was the only one so far, and whether it was written. The model sees accesses of a line only
- * once it is both shared and written. It misses the line's earlier history: one transfer to each
- * CPU. Locked operations always go to the model, because they take time and drain the store buffer
- * everywhere.
+ * Only one CPU accesses most lines, above all those of stacks. No CPU writes most of the others.
+ * Such lines cannot be contended, so the model need not see them. A table says for each line
+ * whether one CPU was the only one so far, and whether it was written. The model sees accesses of a
+ * line only once it is both shared and written. It misses the line's earlier history: one transfer
+ * to each CPU. Locked operations always go to the model, because they take time and drain the store
+ * buffer everywhere.
  *
  * A program's line is contended once it is written while it is shared. Some lines are written by
  * one thread before others only read them, such as the linker's tables, and every call of a library
@@ -76,9 +76,9 @@ static void tell_home(uint64_t place, uint32_t cpu)
 }
 
 /*
- * The last writer of a line: a tag of the line, the CPU, its instruction. Two lines can have one
- * tag. Then a CPU comes after a store that it did not see. That store did happen before; the CPU is
- * a little late.
+ * The last writer of a line: a tag of the line, the CPU, its instruction. Two lines can have the
+ * same tag. Then a CPU waits for a store that it did not see. That store did happen before, so the
+ * CPU is only a little late.
  */
 #define WRITERS_BITS 16
 #define SEEN_BITS    8
@@ -124,7 +124,7 @@ static uint64_t *writer_of(uint64_t line, uint64_t *tag)
 	return &tables.writers[hash >> (64 - WRITERS_BITS)];
 }
 
-/* After a store that is reported, and before a load that is. */
+/* Called before a reported store enters the stream, so that a later load finds its writer. */
 static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
 {
 	uint64_t tag, *slot = writer_of(line, &tag);
@@ -151,8 +151,8 @@ static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
 /*
  * Does this load wait for another CPU's store? It does when the same instruction has loaded the
  * same byte before, and the CPU has reported no store since. Other accesses meet in the order of
- * the clocks. The order in which the emulator executes them does not tell: each thread executes
- * many in a row.
+ * the clocks. The order in which the emulator executes them says nothing, because each thread
+ * executes many in a row.
  */
 static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, bool writes)
 {
@@ -180,7 +180,10 @@ static bool tells(uint64_t state)
 	return tables.writers ? state & CONTENDED : (state & both) == both;
 }
 
-/* The states of a page's lines. @cpu: makes them if there are none; ITEM_NO_CPU: does not. */
+/*
+ * Return the states of a page's lines. @cpu: if there are none, make them for this CPU;
+ * ITEM_NO_CPU: return NULL.
+ */
 static uint16_t *lines_of(uint64_t page, uint32_t cpu)
 {
 	uint64_t at = page * 0x9e3779b97f4a7c15ull >> (64 - tables.bits);
@@ -216,8 +219,8 @@ static uint16_t *state_of(uint64_t line)
 }
 
 /*
- * Would the two lines be contended if they were one? After a change of one state, so that of two
- * CPUs that change both at once one sees the other's, and the page that it has made.
+ * Would the two lines be contended if they were one? Called after a change of one state. So if two
+ * CPUs change both at once, one of them sees the other's change, and the page that it made.
  */
 static void look_beside(uint16_t *state, uint64_t line)
 {

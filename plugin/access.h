@@ -30,8 +30,9 @@ static inline bool access_is_locked(uint64_t data)
 #define ACCESS_LINES 64u
 
 /*
- * Which lines are contended, and between which CPUs, for all processes of a recording. @pages: each
- * page + 1; @lines: the states of its lines. @homes: tell the model whose each page is.
+ * Which lines are contended, and between which CPUs, for all processes of a recording. @pages: hash
+ * table of page + 1; @lines: the states of each page's lines. @homes: report to the model to which
+ * node each page belongs.
  */
 struct access_tables {
 	uint64_t *pages;
@@ -52,8 +53,8 @@ void access_end(void);
 int access_begin_large(uint32_t bits);
 
 /**
- * access_writers - from now on, tell the model whose store an access sees, and report accesses that
- * are near others (struct item). Before the window opens; programs only.
+ * access_writers - from now on, report whose store an access sees, and accesses that are near
+ * others (struct item). Before the window opens; programs only.
  *
  * Return: 0, or -1: no memory.
  */
@@ -66,8 +67,8 @@ struct access_tables access_tables(void);
 void access_attach(const struct access_tables *t);
 
 /**
- * access_sites - from now on, @site says what stands for the instruction of an access that is
- * reported. It runs in the thread that accesses.
+ * access_sites - from now on, @site returns the number that replaces the instruction's address in a
+ * reported access. It runs in the thread that accesses.
  */
 void access_sites(uint64_t (*site)(uint64_t pc));
 
@@ -93,7 +94,9 @@ void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, u
  */
 uint16_t *access_lines(uint64_t place, uint32_t cpu);
 
-/* Is it the CPU's own line, which it has written? Then no access need be told but a locked one. */
+/*
+ * Has only this CPU used the line, and written it? Then only locked accesses need to be reported.
+ */
 static inline bool access_is_own(const uint16_t *lines, uint64_t place, uint32_t cpu)
 {
 	return __atomic_load_n(&lines[place / 64 % ACCESS_LINES], __ATOMIC_RELAXED) ==

@@ -2,8 +2,9 @@
 /*
  * The accesses that the emulator reports, and their places in memory.
  *
- * A locked instruction is one access, whichever way the emulator performs it. With a thread a vCPU
- * that is one read-modify-write, otherwise a load and a store. The plugin requests only its store.
+ * A locked instruction is one access, whichever way the emulator performs it. With one thread per
+ * vCPU that is one read-modify-write, otherwise a load and a store. The plugin only asks for its
+ * store.
  */
 #include "access.h"
 #include "vcpu.h"

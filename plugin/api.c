@@ -2,7 +2,7 @@
 /*
  * The emulator reads qemu_plugin_version after it has loaded the plugin, before it calls it. So a
  * constructor sets the version. It knows the emulator by its exports: each version that matters has
- * a function that older ones lack. The emulator tells its own version in the first call, and only
+ * a function that older ones lack. The emulator reports its version in the first call, and only
  * that decides how the plugin talks to it.
  *
  * The registration passes more arguments than some versions take. In the calling conventions of all
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #define COPIES	   3 /* the first version that copies instructions */
-#define NO_NUMBERS 7 /* the first one whose callbacks get no plugin's number */
+#define NO_NUMBERS 7 /* the first version whose callbacks get no plugin id */
 
 typedef void (*any_cb)(void);
 
@@ -26,7 +26,9 @@ void qemu_plugin_register_vcpu_resume_cb(qemu_plugin_id_t id, any_cb cb, void *d
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, any_cb cb, void *data);
 void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, any_cb cb, void *data);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, any_cb cb, void *data);
-/* A pointer to the bytes; or copies them, and returns their number. */
+/*
+ * Returns a pointer to the bytes; from version COPIES on it copies them, and returns their number.
+ */
 uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *into, size_t size);
 
 API_EXPORT int qemu_plugin_version = API_LAST;
@@ -67,7 +69,7 @@ bool api_refuses(const struct qemu_info *info, char *why, size_t size)
 	return true;
 }
 
-/* ---- with a plugin's number ---- */
+/* ---- with a plugin id ---- */
 
 static void old_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
@@ -103,7 +105,7 @@ static void old_called(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, i
 	on->called(vcpu, number, result);
 }
 
-/* ---- without, from version NO_NUMBERS on; functions without one here take fewer arguments ---- */
+/* ---- without, from version NO_NUMBERS on; callbacks not here take fewer arguments ---- */
 
 static void new_call(unsigned int vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
 		     uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8, void *data)
@@ -113,7 +115,7 @@ static void new_call(unsigned int vcpu, int64_t number, uint64_t a1, uint64_t a2
 	on->call(vcpu, number, arg);
 }
 
-/* In all versions the end comes with data at most. */
+/* In all versions this callback ignores its arguments. */
 static void ended(void)
 {
 	on->end();

@@ -7,15 +7,15 @@
  *
  *   2 (QEMU 9.0)   refuses plugins for version 1
  *   3 (QEMU 9.1)   copies an instruction's bytes, and returns no pointer to them
- *   7 (QEMU 11.1)  refuses plugins for older versions; callbacks get no plugin's number in front,
+ *   7 (QEMU 11.1)  refuses plugins for older versions; callbacks get no plugin id in front,
  *                  and the caller's pointer behind
  *
- * One binary serves all: api.c finds out which one it is for.
+ * One binary serves all versions: api.c finds out which one the emulator has.
  *
- * Concurrency: with a thread a vCPU, callbacks that name a vCPU run in that vCPU's thread, those of
- * different vCPUs at once. Translation runs in the thread of the vCPU that needs the code, and
- * several at once. Idle and resume callbacks run under the emulator's global lock: a wait in them
- * stops the machine.
+ * Concurrency: with one thread per vCPU, callbacks that name a vCPU run in that vCPU's thread,
+ * those of different vCPUs at once. Translation runs in the thread of the vCPU that needs the code,
+ * and several at once. Idle and resume callbacks run under the emulator's global lock: a wait in
+ * them stops the machine.
  */
 #ifndef PLUGIN_API_H
 #define PLUGIN_API_H
@@ -79,12 +79,12 @@ struct api_callbacks {
 };
 
 /**
- * api_refuses - does this emulator have another interface?
+ * api_refuses - does this emulator have an interface version that the plugin does not know?
  * @why: says so in one line
  */
 bool api_refuses(const struct qemu_info *info, char *why, size_t size);
 
-/** api_register - from now on the emulator reports; once, @all stays. After api_refuses(). */
+/** api_register - register the callbacks, once and after api_refuses(). @all must stay valid. */
 void api_register(qemu_plugin_id_t id, const struct api_callbacks *all);
 
 /**

@@ -8,7 +8,7 @@
  * Functions that a counted function calls count for it, until its return. So does an interrupt, if
  * interrupts are on. If the compiler turned a last call into a jump, the function ends at the jump.
  * An inlined function counts only its own instructions, not its callees'. The compiler mixes them
- * with their surroundings, and debug information says which are whose.
+ * with the code around them, and debug information says which instructions belong to the function.
  *
  * The counter can miss the end of a call (a switch to a task that never called, a return by an
  * exception). It drops such a call, as lost, when a frame below it ends or when the function is

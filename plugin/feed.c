@@ -10,8 +10,9 @@
  *
  * The simulated machine stops only when no CPU runs. So before the last running CPU stops it wakes
  * another one: an idle one whose next item has arrived. If there is none and no more can come, it
- * wakes a held one. The latter happens only in a damaged trace. What a CPU is held for executed
- * before it resumed. So it precedes in the other's items anything that could hold that CPU in turn.
+ * wakes a held one. The latter happens only in a damaged trace. The instruction that a CPU is held
+ * for executed before that CPU resumed. So in the other CPU's items it precedes anything that could
+ * hold the other CPU in turn.
  *
  * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes
  * the latest of all clocks plus the idle time in the item: the source knows what they waited for.
@@ -37,7 +38,7 @@ const char __executable_start;
 #define NO_WAITER    UINT32_MAX
 #define AFTER_CYCLES 16u
 #define AFTER_STEPS  256u
-/* An access that takes longer waits for a line: a locked one on a line of its own takes 20. */
+/* An access that takes longer waits for a line: a locked one on an uncontended line takes 20. */
 #define WAITS_CYCLES 32u
 #define EVER	     UINT64_MAX
 
@@ -51,7 +52,7 @@ struct feed_cpu {
 	uint64_t slept;	 /* the same since the clock's last publication */
 	struct {
 		uint64_t done, clock, waited;
-	} before; /* the part of the result began */
+	} before; /* when the part of the run began that the result covers */
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
@@ -79,7 +80,7 @@ struct feed {
 	uint64_t now; /* see feed_clock() */
 	uint64_t finished, began;
 	uint64_t progress; /* instructions of all CPUs */
-	bool over;	   /* the part of the result, and so the run */
+	bool over;	   /* the part that the result covers has ended, and so the run */
 	struct feed_time time;
 	struct feed_lines lines;
 };
@@ -167,7 +168,7 @@ static bool unpark(struct feed *f)
 	return first != EVER;
 }
 
-/* This CPU stops running; see the opening comment. It may itself be the one to wake. */
+/* This CPU stops running; see the opening comment. It may itself be the one that is woken. */
 static void leave_running(struct feed *f, uint32_t n, enum feed_state state)
 {
 	set_state(f, n, state);
@@ -188,7 +189,7 @@ static void sleep_until_woken(struct feed *f, uint32_t n)
 		sim_compute(EVER);
 }
 
-/* The same for a CPU that is idle meanwhile: the CPU that wakes it may be later in time. */
+/* The same, counted as idle time: the CPU that wakes this one may be later in time. */
 static void idle_until_woken(struct feed *f, uint32_t n)
 {
 	uint64_t began = sim_now();
@@ -234,7 +235,7 @@ static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 
 	if (instr <= c->done)
 		return;
-	/* In one step: others continue while this CPU computes. */
+	/* All of it here: others continue while this CPU computes. */
 	for (left = (instr - c->done) * f->ps; left;)
 		left = sim_compute(left);
 	f->progress += instr - c->done;
@@ -297,10 +298,10 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 }
 
 /*
- * The emulator let this CPU see what another one wrote. In the clocks, too, it comes after that
- * store, and after the store has left the store buffer. CPUs are only kept within a quantum of each
- * other. Without this a CPU that waits for a word would see it in time, but still have the line
- * from before. The transfer would be lost.
+ * The emulator let this CPU see what another one wrote. In the clocks, too, the access must come
+ * after that store, and after the store has left the store buffer. The clocks alone do not ensure
+ * that, because CPUs are only kept within a quantum of each other. A CPU that waits for a word
+ * would see it, but still have the old line, and the transfer would be lost.
  */
 static void come_after(struct feed *f, uint32_t n, const char *at)
 {
@@ -360,7 +361,7 @@ static void settle_home(struct feed *f, const struct item *item)
 
 /* ---- a part of the run ---- */
 
-/* What comes before fills the caches, and no more. */
+/* What comes before the part only fills the caches. */
 static void begin_part(struct feed *f)
 {
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
@@ -494,7 +495,7 @@ void feed_run(struct feed *f)
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++)
 		sim_spawn(n, body, f, 0);
 	f->finished = sim_run();
-	/* The last part is the run's last, whether it has an access or not. */
+	/* Make the time line reach the end of the run, even if no access waited there. */
 	if (f->progress)
 		feed_time_add(&f->time, f->progress - 1, 0);
 }
@@ -519,7 +520,7 @@ uint64_t feed_instruction(const struct feed *f)
 	return f->ps;
 }
 
-/* For each CPU that did anything: its number, instructions, picoseconds at work and idle. */
+/* An array per CPU that did anything: number, instructions, busy and idle picoseconds. */
 static json_t *cpu_times_json(const struct feed *f)
 {
 	json_t *all = json_array();

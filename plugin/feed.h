@@ -2,7 +2,7 @@
 /*
  * feed.h - the simulated machine, driven by what guest CPUs did instead of by programs.
  *
- * A CPU's clock advances by one cycle an instruction, and by the coherence model's time for each
+ * A CPU's clock advances by one cycle per instruction, and by the coherence model's time for each
  * access in its items. As always in the simulated machine, the CPU furthest behind continues. So
  * accesses of different CPUs meet in the order of their clocks, whatever the order in which the
  * emulator executed them.
@@ -35,8 +35,8 @@ enum feed_got {
  * @get: the next item of a CPU
  * @ready: would @get return anything but FEED_EMPTY and FEED_TIME?
  * @wait: called when no CPU can do anything until more items come
- * @idle: called, before @wait, while all CPUs are idle. Returns the picoseconds of all idle times
- *	until now, together, besides those of ITEM_RESUME. NULL: only those
+ * @idle: called before @wait while all CPUs are idle. Returns the sum of all idle times so far,
+ *	picoseconds, without those in ITEM_RESUME. NULL: there are only the latter
  * @news: changes whenever an idle CPU may have become ready; NULL: all items are there from the
  *	start
  * @due: when feed_clock() reaches this, the feed calls @alarm; NULL: never
@@ -67,17 +67,17 @@ struct feed_pad {
 /**
  * struct feed_setup - the model's inputs
  * @machine: topology and latencies
- * @cpu: by guest CPU: the machine's CPU that it stands for
+ * @cpu: per guest CPU: the machine's CPU that it stands for
  * @nr_cpus: how many
  * @node: where memory is; a line in none of them belongs to all nodes in turn
  * @pad: the moved bytes, in order, without overlaps
- * @near: accesses count whose line is beside a shared one
+ * @near: the model also performs accesses whose line is beside a shared one
  * @shift: bytes by which lines begin earlier, below 64; with @near
- * @pairs: two lines, of 128 bytes together, are one; with @near
+ * @pairs: lines have 128 bytes, two of the machine's; with @near
  * @detailed: the result also says which CPUs made each access, and how long each was at work
- * @from: the result is of what happens from when all CPUs together have executed so many
+ * @from: the result covers the run from the time when all CPUs together have executed this many
  *	instructions; 0: from the start
- * @until: the same of its end, where the run ends; 0: all
+ * @until: the same for its end, where the run ends; 0: to the end
  */
 struct feed_setup {
 	const struct machine *machine;
@@ -93,9 +93,7 @@ struct feed_setup {
 
 struct feed;
 
-/**
- * feed_new - NULL: no memory, or two guest CPUs stand for the same one.
- */
+/** feed_new - Return: a model, or NULL: no memory, or two guest CPUs stand for the same CPU. */
 struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *source);
 void feed_free(struct feed *f);
 

@@ -262,7 +262,7 @@ static int by_heat(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Those that are reported: a line of stores may have cost much without a HITM. */
+/* The order that chooses the reported lines: a line of stores may have cost much without a HITM. */
 static int by_time(const void *a, const void *b)
 {
 	const struct hot_line *x = a, *y = b;

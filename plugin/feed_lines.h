@@ -19,12 +19,13 @@ struct model;
 /**
  * struct feed_lines - guest lines and simulated lines
  * @setup: where the guest's memory is
- * @slot: hash table: number of the guest's line + 1, 0 for a free place
- * @arena: beside it: the simulated machine's line
- * @mask: places - 1
- * @guest: by line of the simulated machine: the guest's
- * @writer: beside it: the CPU that wrote it last, and its instruction
- * @bytes: beside it: who wrote which byte since whose last access; only if the result is detailed
+ * @slot: hash table: number of the guest's line + 1, 0 for a free slot
+ * @arena: per slot: the simulated machine's line
+ * @mask: slots - 1
+ * @guest: per line of the simulated machine: the guest's line
+ * @writer: per line of the simulated machine: the CPU that wrote it last, and its instruction
+ * @bytes: per line of the simulated machine: which bytes each CPU has not seen; only if the result
+ *	is detailed
  * @pairs: between which caches lines went; only if the result is detailed
  * @home: hash table of pages whose node is known, page + 1
  * @half: bit in addresses of the second half of a line of 128 bytes: ARENA_HALF where values of the
@@ -56,26 +57,26 @@ int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup);
 void feed_lines_free(struct feed_lines *l);
 
 /**
- * feed_lines_at - the simulated byte of a guest's byte (struct item); its line is new, or known.
+ * feed_lines_at - return the simulated byte of a guest's byte (struct item). Makes its line if it
+ * is new.
  */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
 
 /*
- * Bit of an access's program counter, as the model has it: the access needs a byte that another CPU
- * wrote since (feed_bytes.h). So the model's records keep the two kinds of transfers apart.
+ * Bit of an access's program counter in the model: the access needs a byte that another CPU wrote
+ * since this CPU's last access (feed_bytes.h). So the model's records keep true and false sharing
+ * apart.
  */
 #define FEED_FOREIGN (1ull << 50)
 
 /**
- * feed_lines_note - the running CPU, the guest's number @cpu, has accessed @at: others may have
- * written these bytes while it waited for the line. Only if the result is detailed.
+ * feed_lines_note - the running CPU, guest CPU @cpu, has accessed @at. Call it after the access,
+ * because others may have written these bytes while it waited. Only if the result is detailed.
  */
 void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
 		     const void *pc);
 
-/**
- * feed_lines_home - give the page's lines that are still new this node as their home.
- */
+/** feed_lines_home - set the home node of the page's lines that the model makes from now on. */
 void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);
 
 /**

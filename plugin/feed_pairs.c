@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A table of all lines together: most have one pair of caches, and a few have all pairs. It is as
- * large as the transfers that happened are different.
+ * One table for all lines: most lines have one pair of caches, and a few have all pairs. The table
+ * has one entry per distinct transfer.
  */
 #include "feed_pairs.h"
 

@@ -12,9 +12,9 @@
 
 /**
  * struct feed_pairs - a hash table of transfers; all zero: none
- * @slot: line, cache that had it, cache that took it; count 0 for a free place
- * @mask: places - 1
- * @n: places that are used
+ * @slot: line, cache that had it, cache that took it; count 0 for a free slot
+ * @mask: slots - 1
+ * @n: used slots
  */
 struct feed_pairs {
 	struct feed_pair {
@@ -30,7 +30,10 @@ void feed_pairs_free(struct feed_pairs *p);
 /** feed_pairs_add - one more transfer of a line between two caches. Aborts without memory. */
 void feed_pairs_add(struct feed_pairs *p, uint32_t line, uint32_t from, uint32_t to);
 
-/** feed_pairs_sorted - all @n of them by line, for the caller to free. Aborts without memory. */
+/**
+ * feed_pairs_sorted - return all @n entries, sorted by line, for the caller to free. Aborts without
+ * memory.
+ */
 struct feed_pair *feed_pairs_sorted(const struct feed_pairs *p);
 
 /** feed_pairs_json - [from, to, count] of each pair of one line's caches, of the @n sorted ones. */

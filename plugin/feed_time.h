@@ -2,8 +2,8 @@
 /*
  * feed_time.h - how long accesses waited for lines, over the run.
  *
- * The run is divided by the instructions of all CPUs, not by time: a replay of the same trace on
- * another machine, or with bytes moved, has them too.
+ * The run is divided by the instructions of all CPUs, not by time. So parts compare with those of a
+ * replay of the same trace on another machine, or with bytes moved.
  *
  * Concurrency: the model's thread only.
  */
@@ -28,7 +28,7 @@ struct feed_time {
 /** feed_time_add - an access took @ps picoseconds when all CPUs had executed @instructions. */
 void feed_time_add(struct feed_time *t, uint64_t instructions, uint64_t ps);
 
-/** feed_time_json - the width, and each part's picoseconds, of a run of so many @instructions. */
+/** feed_time_json - return the width, and each part's picoseconds, of a run of @instructions. */
 json_t *feed_time_json(const struct feed_time *t, uint64_t instructions);
 
 #endif

@@ -9,8 +9,8 @@
  * (PR_SET_TSC) and this file answers it. The faults begin some time before the window. Otherwise
  * the host could take a thread off its CPU inside the block that reads the counter. The thread
  * would then read the host's counter inside the window. The emulator never lets the counter go
- * back, so the guest would be that far ahead for the whole window. In one run it was 2 of the
- * window's 20 ms ahead. They do not begin with the guest, because a fault takes far longer than
+ * back, so the guest would be that far ahead for the whole window. In one run it was 2 ms ahead in
+ * a window of 20 ms. The faults do not begin with the guest, because a fault takes far longer than
  * the instruction and a booting kernel reads the time constantly. gettimeofday() goes to the
  * kernel, since the C library's fast path also reads that counter.
  *
@@ -76,8 +76,8 @@ static uint64_t host_tsc(void)
 }
 
 /*
- * The host's clock and its counter at one time. Of a few attempts the shortest counts, because a
- * thread that lost its CPU between both reads would bend the counter's rate.
+ * Read the host's clock and its counter at one time. The shortest of a few attempts counts, because
+ * a thread that lost its CPU between the reads would falsify the counter's rate.
  */
 static uint64_t host_both(uint64_t *counter)
 {
@@ -117,7 +117,7 @@ static uint64_t guest_tsc(void)
 
 	if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == &phases[0]) {
 		tsc = host_tsc();
-		/* And not after the window opened, see the opening comment. */
+		/* Do not return it if the window has opened meanwhile: see the opening comment. */
 		if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == &phases[0])
 			return tsc;
 	}
@@ -213,7 +213,10 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	uint64_t tsc;
 
 	if (info->si_code != SI_KERNEL || at[0] != 0x0f || at[1] != 0x31) {
-		/* Not ours: the instruction faults again, and the process ends as it would have. */
+		/*
+		 * Not ours: the instruction faults again, and the process ends as it would without
+		 * this file.
+		 */
 		sigaction(signal, &usual, NULL);
 		return;
 	}
@@ -230,8 +233,8 @@ EXPORTED int guest_clock_thread(void)
 	sigset_t fault;
 
 	/*
-	 * There are many of them, and they took the host's CPUs from the main loop and from each
-	 * other.
+	 * There are many vCPU threads, and they took the host's CPUs from the main loop and from
+	 * each other.
 	 */
 	sched_setscheduler(0, SCHED_BATCH, &none);
 	sigemptyset(&fault);

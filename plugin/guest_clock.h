@@ -4,8 +4,8 @@
  *
  * At first it is the host's monotonic clock, 1 / SCHEDSHARD_SLOW as fast. While the window is open
  * it is the model's time. So a timer of ten microseconds comes after ten microseconds of simulated
- * work of the guest's CPUs, however long that takes here. Then it is the host's clock again, from
- * there on.
+ * work of the guest's CPUs, however long that takes here. After the window it is the host's clock
+ * again, which continues from there.
  *
  * The plugin and this library are loaded separately: the functions are weak, and missing when the
  * library was not preloaded.
@@ -33,8 +33,9 @@ GUEST_CLOCK_API int guest_clock_follow(const uint64_t *ps);
 /**
  * guest_clock_due - the time of the emulator's next timer
  *
- * Return: the place of that time, in the picoseconds of guest_clock_follow(), while the main loop
- * waits for one; GUEST_CLOCK_NEVER otherwise. The main loop writes it, any thread reads it.
+ * Return: a pointer to that time, in the picoseconds of guest_clock_follow(). It is
+ * GUEST_CLOCK_NEVER unless the main loop waits for a timer. The main loop writes it, any thread
+ * reads it.
  */
 GUEST_CLOCK_API const uint64_t *guest_clock_due(void);
 
@@ -44,19 +45,19 @@ GUEST_CLOCK_API void guest_clock_leave(void);
 /**
  * guest_clock_thread - the time stamp counter of this thread follows the guest's time.
  *
- * That is the host's until guest_clock_follow(), and continues at the same rate, against the slow
- * clock. Best called some time before: a thread that did not call it still reads the host's
- * counter.
+ * The guest's time is the host's until guest_clock_follow(). From then on the counter continues at
+ * the same rate, relative to the slow clock. Call it some time before: a thread that did not call
+ * it still reads the host's counter.
  *
  * Return: 0, or -1 with errno set: the host cannot give a thread another counter.
  */
 GUEST_CLOCK_API int guest_clock_thread(void);
 
 /**
- * guest_clock_alarm - the next timer is due: have the main loop look.
+ * guest_clock_alarm - the next timer is due: make the main loop check its timers.
  *
- * Returns when it has looked, or after a few milliseconds: the main loop may wait for a thread that
- * waits for the caller.
+ * Returns when the main loop has done so, or after a few milliseconds: it may wait for a thread
+ * that waits for the caller.
  */
 GUEST_CLOCK_API void guest_clock_alarm(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no disassembler: the prefixes and the first opcode byte answer all questions (with ModRM for
- * two of them). Prefixes come in any order, a REX prefix last; a byte that is not a prefix is the
+ * Why no disassembler: the prefixes and the first opcode byte determine all properties, two of them
+ * with ModRM. Prefixes come in any order, a REX prefix last; a byte that is not a prefix is the
  * opcode. The code never reads beyond the end of an instruction that is cut short.
  */
 #include "insn.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /*
- * A guest prepares, opens and closes the window by a no-operation that compilers never emit: nopl
+ * A guest prepares, opens and closes the window with a no-op that compilers never emit: nopl
  * INSN_MARK | code (%rax). It needs no privilege and does nothing without the plugin. The plugin
  * finds it at translation, so that no other instruction costs anything.
  */
@@ -33,7 +33,7 @@ enum insn_mark {
  * @stack: it accesses nothing but its own stack (push, pop, call, return)
  * @ret: it returns from a function
  * @call: it calls one
- * @jump: it jumps always, to @target
+ * @jump: it is an unconditional jump to @target
  * @mark: a message of the guest
  */
 struct insn {

@@ -13,9 +13,9 @@ enum item_kind {
 	ITEM_STORE,
 	ITEM_LOCKED, /* a locked operation: load and store in one */
 	ITEM_IDLE,   /* the CPU halts */
-	ITEM_RESUME, /* and resumes, after an instruction of another CPU, or after all were idle */
+	ITEM_RESUME, /* it resumes, after an instruction of another CPU, or after all were idle */
 	ITEM_HOME,   /* a page belongs to the node of a CPU; programs only */
-	ITEM_TIME,   /* no action, but the CPU has come so far; programs only */
+	ITEM_TIME,   /* no action: how far the CPU has come; programs only */
 	ITEM_AFTER,  /* the next access sees another CPU's store; programs only */
 	ITEM_KINDS,
 };
@@ -23,8 +23,8 @@ enum item_kind {
 #define ITEM_NO_CPU UINT32_MAX
 
 /*
- * A byte of memory has a number of 48 bits. It is a kernel's virtual address, whose bit 47 is set,
- * without its upper bits; or a physical address, for accesses of user programs.
+ * A byte of memory has a number of 48 bits. For kernel memory it is the virtual address without its
+ * upper bits; bit 47 is set. For memory of user programs it is the physical address.
  */
 #define ITEM_PLACE_BITS 48
 #define ITEM_PLACE_MASK ((1ull << ITEM_PLACE_BITS) - 1)
@@ -35,7 +35,7 @@ enum item_kind {
  *	ITEM_HOME: a byte of the page. Of ITEM_AFTER: as of ITEM_RESUME
  * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or
  *	ITEM_NO_CPU. Of ITEM_HOME and ITEM_AFTER: the CPU
- * @instr: instructions that this CPU had executed
+ * @instr: instructions that this CPU had executed by then
  * @kind: enum item_kind
  * @size: of an access: bytes, at most 64
  * @near: of an access: only lines beside this one are shared (access.c); the model leaves it out,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * memory.h - allocation of what several processes share. It is the process's own memory, unless a
- * caller sets this before the first use.
+ * memory.h - allocator of what several processes may share. The default is the process's own
+ * memory. A caller may set another allocator before the first use.
  */
 #ifndef PLUGIN_MEMORY_H
 #define PLUGIN_MEMORY_H

@@ -22,7 +22,7 @@ static uint32_t nr_streams;
 
 /*
  * A program's trace may be far larger than memory. So the replay reads items when a CPU needs its
- * next one, and other CPUs' items wait in their streams. An idle CPU wakes when its next item has
+ * next one, and items of other CPUs wait in their streams. An idle CPU wakes when its next item has
  * been read (feed_source.news).
  */
 static struct trace_reader *reader;
@@ -74,8 +74,8 @@ static bool read_one(void)
 	got = trace_next(reader, &cpu, &item, &reader_cut);
 	if (got > 0) {
 		/*
-		 * Only an idle CPU waits for this: a look at all CPUs for each item would take
-		 * long.
+		 * Report it only if the CPU is idle, because to look at all CPUs for each item
+		 * would take long.
 		 */
 		if (rests[cpu] && stream_empty(&stream[cpu]))
 			news++;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model goes no further than the CPU furthest behind has come. So a CPU more than a quantum of
- * instructions ahead of the model's knowledge of it is that much ahead of the slowest one. Clocks
- * are the model's: a CPU that waits for a line falls behind, and others wait for it. A CPU for
- * which the model waits is never held back here: the model knows all of it.
+ * The model goes no further than the CPU furthest behind has come. So a CPU that is more than a
+ * quantum of instructions ahead of the model is also that much ahead of the slowest one. Clocks are
+ * the model's: a CPU that waits for a line falls behind, and others wait for it. A CPU for which
+ * the model waits is never held back here, because the model has processed all its instructions.
  *
- * A program's thread that has met no other one for long may be further ahead. The limit is a share
- * of the time since it last accessed a contended line, up to many quanta. When it meets another
- * thread again, it first waits (step_meet()). A locked instruction may be such a meeting; then it
- * waits before the instruction (step_before()), so that it holds no lock meanwhile.
+ * A program's thread that has met no other thread for long may be further ahead. The limit is a
+ * share of the time since it last accessed a contended line, up to many quanta. When it meets
+ * another thread again, it first waits (step_meet()). A locked instruction may be such a meeting;
+ * then it waits before the instruction (step_before()), so that it holds no lock meanwhile.
  *
  * A CPU that is ahead sleeps until the model has come to within half a quantum of it. So the host's
  * CPUs are free for those that are behind.
  *
- * The model sleeps as well when it has nothing to do. The CPU that it waits for wakes it after half
- * a quantum, or half of what it may be ahead. So the model takes few turns while threads have
+ * The model also sleeps when it has nothing to do. The CPU that it waits for wakes it after half a
+ * quantum, or half of what that CPU may be ahead. So the model takes few turns while threads have
  * little to do with each other.
  *
  * Why the wait cannot stop the machine: it is bounded. If the model has not advanced in all of
@@ -51,7 +51,7 @@ void step_sleep(long ns)
 	/* Linux adds 50 us to every sleep of a thread, unless the thread sets its timer slack. */
 	if (!exact)
 		exact = !prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	/* Not nanosleep(): the emulator's clock may be a slow one. */
+	/* Not the C library's nanosleep(), which may use the emulator's slow clock. */
 	syscall(SYS_nanosleep, &time, NULL);
 }
 
@@ -79,7 +79,7 @@ uint32_t step_slowest(uint32_t except)
 	return found;
 }
 
-/* Is it more than @by instructions ahead of the model's knowledge of it? */
+/* Is the CPU more than @by instructions ahead of the model? */
 static bool is_ahead(uint32_t cpu, uint64_t by)
 {
 	const struct vcpu *v = &plugin.vcpu[cpu];
@@ -104,7 +104,7 @@ void step_meet(struct vcpu *v)
 	__atomic_store_n(&v->check_at, 0, __ATOMIC_RELAXED);
 }
 
-/* Return: false when the model stood still meanwhile. */
+/* Return: false if the model stood still meanwhile. */
 static bool wait_for_model(struct vcpu *v, uint32_t self)
 {
 	const struct timespec patience = { 0, PATIENCE_NS };
@@ -131,8 +131,8 @@ static void follow_guest_clock(void)
 }
 
 /*
- * All others have been idle for a while. A CPU that was just woken is idle until the host lets it
- * run: a CPU that went ahead meanwhile would not meet it.
+ * Have all others been idle for a while? A CPU that was just woken stays idle until the host runs
+ * it. A CPU that went ahead meanwhile would not meet it.
  */
 static bool is_alone(uint32_t self)
 {
@@ -140,7 +140,7 @@ static bool is_alone(uint32_t self)
 	       host_now() - __atomic_load_n(&plugin.state->resting, __ATOMIC_RELAXED) > PATIENCE_NS;
 }
 
-/* It has met no other CPU since; how far may it continue? */
+/* Set how far a CPU may be ahead that has met no other CPU since @told. */
 static void go_apart(struct vcpu *v)
 {
 	uint64_t quantum = plugin.watch.quantum, most = quantum * plugin.apart;

@@ -18,7 +18,8 @@ void step_check(struct vcpu *v);
 void step_meet(struct vcpu *v);
 
 /**
- * step_before - it may be about to do so: wait a little if it is ahead. In its thread.
+ * step_before - the vCPU may be about to access such a line: wait a little if it is ahead. In its
+ * thread.
  */
 void step_before(struct vcpu *v);
 
@@ -28,7 +29,7 @@ void step_before(struct vcpu *v);
 void step_progress(uint32_t cpu);
 
 /**
- * step_rest - the model sleeps until it has something to do, or for a while. In its thread.
+ * step_rest - let the model sleep until it has something to do, at most 2 ms. In its thread.
  * @behind: the CPU that it waits for; ITEM_NO_CPU: one that resumes
  */
 void step_rest(uint32_t behind);

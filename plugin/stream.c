@@ -4,8 +4,8 @@
  * so that a reader of the count finds the chunk. The popping thread frees a chunk when it needs its
  * successor, which then exists: it holds the next item.
  *
- * A pushing process may be killed at any instruction, and another one continues. It finds a chunk
- * that was linked for the next item, and has none yet, by its number.
+ * A pushing process may be killed at any instruction, and another one continues. If a chunk was
+ * linked for the next item but is still empty, the other process recognises it by its number.
  */
 #include "stream.h"
 

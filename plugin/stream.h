@@ -28,7 +28,7 @@ struct stream_chunk {
 struct stream {
 	/* Of the pushing thread. */
 	struct stream_chunk *tail __attribute__((aligned(64)));
-	uint64_t pushed; /* it writes, both read */
+	uint64_t pushed; /* the pushing thread writes it, both read it */
 	/* Of the popping thread. */
 	struct stream_chunk *head __attribute__((aligned(64)));
 	uint64_t popped;
@@ -37,9 +37,7 @@ struct stream {
 int stream_init(struct stream *s);
 void stream_free(struct stream *s);
 
-/**
- * stream_push - append. Ordering: the popping thread sees what came before.
- */
+/** stream_push - append an item. Ordering: release; stream_pop() acquires. */
 void stream_push(struct stream *s, const struct item *item);
 
 /** stream_pop - take the oldest item. Return: false when there is none. */

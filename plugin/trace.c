@@ -2,8 +2,8 @@
 /*
  * The reader trusts nothing. Numbers end within ten bytes; CPUs, kinds and sizes exist; places stay
  * below 48 bits and counts of instructions below 62. So no computation with them overflows. The
- * items may still make no sense (a CPU that resumes for one that never comes so far); the model
- * handles that.
+ * items may still make no sense, such as a CPU that resumes after an instruction that never comes.
+ * The model handles that.
  */
 #include "trace.h"
 
@@ -258,7 +258,7 @@ static int read_all(struct reader *r, int (*begin)(void *arg, uint32_t nr_cpus),
 }
 
 /*
- * Nothing more can be read of a file. What came before a cut is good; what came before a wrong
+ * Nothing more can be read from the file. Items before a cut are good; items before a wrong
  * checksum may be anything.
  */
 static int end_of_file(struct reader *r, bool *cut)
@@ -309,7 +309,7 @@ int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 	return failed;
 }
 
-/* ---- one item after the other ---- */
+/* ---- one item at a time ---- */
 
 struct trace_reader {
 	struct reader r;

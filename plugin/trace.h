@@ -60,7 +60,7 @@ int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 struct trace_reader;
 
 /**
- * trace_open, trace_next, trace_shut - the same, one item after the other
+ * trace_open, trace_next, trace_shut - the same, one item at a time
  *
  * trace_open() returns NULL with one line in @err; @err must live until trace_shut(). trace_next()
  * returns 1 with an item, 0 at the end, -1 with one line in @err.

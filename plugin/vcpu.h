@@ -17,7 +17,10 @@
 #include "watch.h"
 
 #define VCPU_DEPTH 16u
-/* Accesses of lines beside shared ones that a CPU reports: they would be most of a long trace. */
+/*
+ * The most accesses of lines beside shared ones that a CPU reports. All of them would be most of a
+ * long trace.
+ */
 #define VCPU_NEAR (1u << 14)
 
 /* A counted function that is executing. */
@@ -45,8 +48,8 @@ struct vcpu_count {
  * @waiting: it sleeps until the model has advanced; a futex; any
  * @base: instructions when the window opened; the model counts from there
  * @told: instructions at its last access to a contended line
- * @near: accesses of lines beside which others are shared
- * @ahead: how many instructions it may be ahead of the model's knowledge of it; 0: a quantum; any
+ * @near: accesses of lines beside shared lines
+ * @ahead: how many instructions it may be ahead of the model; 0: a quantum; any
  */
 struct vcpu {
 	uint64_t instr __attribute__((aligned(128)));
@@ -64,15 +67,15 @@ struct vcpu {
 /**
  * struct plugin_state - state that all threads change, of every process
  * @soon: the window is open, or will be soon; any
- * @open: the window is; any
- * @closed: it was, and no more items come; any
+ * @open: the window is open; any
+ * @closed: the window was open, and no more items come; any
  * @news: see struct feed_source
  * @idled: picoseconds for which all CPUs have been idle; any
  * @operations: number of marks of operations
- * @resting: host's time at which a vCPU halted or resumed last; any
+ * @resting: the host's time when a vCPU last halted or resumed; any
  * @rests: the model sleeps (step_rest()); a futex; any
- * @behind: the CPU that it waits for, or ITEM_NO_CPU: one that resumes; any
- * @until: how many instructions that CPU is to have executed; any
+ * @behind: the CPU that the model waits for; ITEM_NO_CPU: for one that resumes; any
+ * @until: how many instructions that CPU must have executed to wake the model; any
  */
 struct plugin_state {
 	bool soon, open, closed;
@@ -88,7 +91,7 @@ struct plugin_state {
  * @vcpu: by number
  * @nr_vcpus: how many
  * @alone: quanta that the only running vCPU may be ahead; 0: one
- * @apart: the same for one that has met no other for long; 0: one
+ * @apart: the same for a vCPU that has met no other for long; 0: one
  * @state: the part that changes; processes of one recording share it
  */
 struct plugin {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Our own command line writes the file, but a user may write it by hand: the reader checks every
- * line and guesses nothing. It sorts ranges of text once, so that each translated instruction costs
- * a binary search.
+ * The command writes the file, but a user may write it by hand, so the reader checks every line and
+ * guesses nothing. It sorts ranges of text once, so that each translated instruction costs a binary
+ * search.
  */
 #include "watch.h"
 

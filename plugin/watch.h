@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * watch.h - what the plugin watches: a small text file, a word and its values per line.
+ * watch.h - what the plugin watches: a small text file, with a keyword and its values per line.
  *
  *   text LOW HIGH             report the accesses of instructions from LOW on, below HIGH
  *   function NAME LOW HIGH    count calls of NAME, from its first instruction to its return, with

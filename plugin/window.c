@@ -9,7 +9,7 @@
  *
  * While the window is open the guest's time is the model's (guest_clock.h). It must not stop while
  * all CPUs are idle. So it advances to the next timer when nothing has happened for SETTLED_NS. A
- * timer that was just due, and its interrupt, take time of the host, not the guest's.
+ * timer that was just due, and its interrupt, take time on the host but none in the guest.
  *
  * A CPU that was idle when the window opened has no item that says so. The model learns it when it
  * requests that CPU's first item and finds none.
@@ -46,7 +46,7 @@ static struct trace_writer *trace;
 /* When the guest's next timer is due, on the model's clock; NULL: guest time is not the model's. */
 static const uint64_t *due;
 static uint32_t yields;	  /* since the last item */
-static uint32_t behind;	  /* the CPU that had none; ITEM_NO_CPU: all are idle */
+static uint32_t behind;	  /* the CPU that had no item; ITEM_NO_CPU: all are idle */
 static uint64_t settling; /* since when all CPUs are idle and time stands still; 0: it does not */
 
 /* ---- the model's source ---- */
@@ -88,8 +88,8 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	if (__atomic_load_n(&abandoned, __ATOMIC_RELAXED))
 		return FEED_END;
 	/*
-	 * Before the read of the stream: it has all items of these instructions, except the last
-	 * block's.
+	 * Read before the stream, which then contains all items of these instructions, except those
+	 * of the last block.
 	 */
 	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
 	if (stream_pop(&v->stream, item)) {
@@ -109,7 +109,10 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 		return FEED_ITEM;
 	}
 	if (instr > feed_done(plugin.feed, cpu)) {
-		/* Threads that may be far apart are not followed step by step. */
+		/*
+		 * For threads that may be far apart, progress without items does not keep the model
+		 * awake.
+		 */
 		if (!plugin.apart)
 			yields = 0;
 		item->instr = instr;
@@ -126,7 +129,7 @@ static bool ready(void *arg, uint32_t cpu)
 	       __atomic_load_n(&plugin.state->closed, __ATOMIC_ACQUIRE);
 }
 
-/* A sleep takes longer than most CPUs need to produce their next item. */
+/* Yield first: a sleep takes longer than most CPUs need to produce their next item. */
 static void nap(void *arg)
 {
 	if (yields++ < YIELDS)
@@ -208,7 +211,9 @@ static void write_result(void)
 	    json_dump_file(all, temp, JSON_COMPACT | JSON_REAL_PRECISION(12)) || rename(temp, path))
 		fprintf(stderr, "schedshard: cannot write %s\n", path);
 	json_decref(all);
-	/* The same as an end from outside: it stops the devices, and calls window_end(). */
+	/*
+	 * SIGTERM ends the emulator as from outside: it stops the devices, and calls window_end().
+	 */
 	if (plugin.watch.stop && !partial)
 		kill(getpid(), SIGTERM);
 }
@@ -240,7 +245,7 @@ void window_prepare(void)
 	check_all();
 }
 
-/* Signals go to the guest's threads only. */
+/* The model's thread blocks all signals: they go to the emulator's threads only. */
 static int start_model(void)
 {
 	sigset_t all, old;
