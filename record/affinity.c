@@ -3,10 +3,10 @@
  * The machine's CPUs, for a program that asks the kernel for them.
  *
  * The emulator asks its own kernel by syscall(), a function of the C library that this preloaded
- * library replaces. So every program sees the machine's CPUs. That includes a static one, and one
- * that asks the kernel itself, as Go's runtime does. calls.c moves a thread where it may run, at
- * the start of the call. This file remembers what the program asked for. The files of /sys and
- * /proc come from a folder that the emulator prefers to the host's
+ * library replaces. So every program sees the machine's CPUs, even if it is static or asks the
+ * kernel itself, as Go's runtime does. At the start of a sched_setaffinity(), calls.c moves the
+ * thread to a CPU on which it may run. This file remembers what the program asked for. The files of
+ * /sys and /proc come from a folder that the emulator prefers to the host's
  * (cli/schedshard/c2c/program/machine_view.py).
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * System calls: which may wait, what they say about memory and threads, and what they cost.
+ * System calls: which may wait, what they reveal about memory and threads, and what they cost.
  *
  * The emulator leaves the program's system calls to the host's kernel, so a thread that waits in
  * one executes nothing. The model treats it as idle; it resumes at the clock of the CPU furthest
@@ -26,7 +26,7 @@
 
 #define CALL_CYCLES   300u
 #define LONG_SLEEP_NS 10000000ull
-#define MOST_EXTRA_NS 1000000000ull /* of the host, for one sleep */
+#define MOST_EXTRA_NS 1000000000ull /* the most that one sleep may take on the host */
 #define NAP_NS	      50000
 #define STANDS_NS     20000000ull
 
@@ -219,7 +219,10 @@ static void sleep_on(uint64_t until)
 
 /* ---- files of the machine ---- */
 
-/* The lines that name CPUs and nodes, for /proc/self/status. Return: is it one of them? */
+/*
+ * Write the machine's version of a line of /proc/self/status that names CPUs or nodes. Return: is
+ * @line such a line?
+ */
 static bool own_line(FILE *out, const char *line)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -268,8 +271,9 @@ static bool own_line(FILE *out, const char *line)
 }
 
 /*
- * A program is about to open a file. Of this one the kernel's version names the host's CPUs. The
- * emulator opens the one in the folder of the machine's files instead, if it is there.
+ * The program is about to open a file. If it is /proc/self/status, the kernel's version names the
+ * host's CPUs. Write the machine's version to the folder of the machine's files, which the emulator
+ * prefers.
  */
 static void opens(uint64_t path_at)
 {
@@ -313,7 +317,10 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 		told(t, arg);
 		return;
 	}
-	/* What a hidden thread does is not the program's, but for what others see of it. */
+	/*
+	 * A hidden thread's work costs nothing, but its calls still count if others see their
+	 * effects.
+	 */
 	if (t->v && !t->hidden)
 		__atomic_store_n(&t->v->instr, t->v->instr + CALL_CYCLES, __ATOMIC_RELEASE);
 	memcpy(in_call[t - user.thread].arg, arg, sizeof(in_call[0].arg));

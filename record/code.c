@@ -26,7 +26,7 @@
 #define ASK_NS	  10000000
 #define ASK_TURNS 300u
 
-/* It has come to where it looks what has changed. */
+/* The thread has reached a point at which it checks for changes. */
 static __attribute__((noinline)) void look_around(struct user_thread *t)
 {
 	struct vcpu *v = t->v;
@@ -70,7 +70,7 @@ static __attribute__((noinline)) void begin(struct user_thread *t, uint64_t pack
 		count(t, packed);
 }
 
-/* This and on_access() are most of a recording's time: what is rare has functions of its own. */
+/* This and on_access() take most of a recording's time, so rare cases have separate functions. */
 static void on_block(unsigned int vcpu, void *data)
 {
 	struct user_thread *t = &user.thread[vcpu];
@@ -126,7 +126,7 @@ static void on_locked_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint
 		tell(t, info, vaddr & (ITEM_PLACE_MASK >> 1), data);
 }
 
-/* Before a locked instruction, which may be a thread's first meeting with others for long. */
+/* Called before a locked instruction, by which a thread may meet others again after a long time. */
 static void on_locked(unsigned int vcpu, void *data)
 {
 	struct user_thread *t = &user.thread[vcpu];
@@ -219,7 +219,7 @@ void code_translated(struct qemu_plugin_tb *tb)
 
 		insn_look(&insn, api_insn(handle, space), qemu_plugin_insn_size(handle), pc);
 		locked += insn.locked;
-		/* The library's calls too: a program's functions run below them. */
+		/* Watch the library's calls too: functions of the program may run below them. */
 		if (stacks)
 			watch_calls(handle, &insn, pages_code(pc));
 		if (own)

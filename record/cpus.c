@@ -5,7 +5,7 @@
  * A thread gets the first free CPU, in the order of the watch file's 'cpu' lines, and keeps it
  * until it ends. If none is free, it shares the CPU with the fewest threads. Threads of one CPU
  * take turns. A thread releases the CPU when it waits in the kernel or, after TURN instructions,
- * when another one waits for it. That holds for threads of all recorded processes.
+ * when another one waits for it. This covers threads of all recorded processes.
  *
  * The word that takes a CPU names its holder. So a killed process leaves no CPU without an owner:
  * the model's process releases what a dead one held (cpus_bury()).
@@ -160,7 +160,7 @@ void cpus_take_turns(struct user_thread *t)
 	if (!moved && !(__atomic_load_n(&shared->cpu[cpu].held, __ATOMIC_RELAXED) & WAITED))
 		return;
 	cpus_leave(t);
-	/* The woken thread gets it before this one tries again. */
+	/* Let the woken thread take the CPU before this one tries again. */
 	if (!moved)
 		sched_yield();
 	cpus_enter(t);

@@ -4,13 +4,13 @@
  *
  * The emulator would leave that to the kernel, and the new program would run on the host,
  * unrecorded. The emulator shows each system call to the plugin before it makes the call. So the
- * plugin makes this one itself, for an emulator with the same plugin that runs the program. It does
- * not matter through which function or from which language the program makes the call. Nor does it
- * matter that glibc's posix_spawn() and vfork() share memory with the parent (the emulator forks
- * for them). An interposed C library function would miss the library's internal calls.
+ * plugin makes this one itself, for an emulator with the same plugin that runs the program. So the
+ * function and the language from which the program makes the call do not matter. Children of
+ * glibc's posix_spawn() and vfork() share memory with the parent, but the emulator forks for them.
+ * An interposed C library function would miss the C library's internal calls.
  *
- * The kernel gets what cannot be executed this way: programs that are not x86-64, and those that
- * change the user. It also gets all errors, so that error codes are the kernel's.
+ * The kernel executes what cannot be executed this way: programs that are not x86-64, and those
+ * that change the user. It also handles all errors, so that error codes are the kernel's.
  *
  * The program's environment is its own, except for LD_PRELOAD. This file interprets scripts as the
  * kernel does.
@@ -127,7 +127,10 @@ static enum what look(const char *path, char *head)
 	return found;
 }
 
-/* An interpreter and the rest of the line, as one argument; NULL: there is none. */
+/*
+ * Return the interpreter of a script's first line, and in @rest the rest of the line, as one
+ * argument. NULL: there is none.
+ */
 static char *split(char *line, char **rest)
 {
 	char *end;
@@ -147,7 +150,7 @@ static char *split(char *line, char **rest)
 
 /* ---- how ---- */
 
-/* A vector of the program. Return: its length, or -1. */
+/* Return the length of argv or envp at @at in the program, or -1. */
 static long count(uint64_t at)
 {
 	uint64_t word = 0;
@@ -168,7 +171,10 @@ static bool is_set(const char *text, const char *name)
 	return !strncmp(text, name, n) && text[n] == '=';
 }
 
-/* The emulator's environment, with its settings for the program's. */
+/*
+ * Return the emulator's environment: the program's, but with this plugin's LD_PRELOAD. @preload:
+ * the program's
+ */
 static char **environment(char **old, long n, const char **preload)
 {
 	char **new = calloc((size_t)n + 2, sizeof(*new));
@@ -186,7 +192,7 @@ static char **environment(char **old, long n, const char **preload)
 	return new;
 }
 
-/* Return: the same, or its replacement. */
+/* Return the LD_PRELOAD for the program: its own, with the recorder's library first. */
 static char *inside(const char *preload)
 {
 	char *text = NULL;

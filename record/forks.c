@@ -2,10 +2,10 @@
 /*
  * The program's forks, and the children that they make.
  *
- * A fork copies the emulator with this library and its private state, and shares the rest. The
- * child only becomes a new image, whose threads have no CPUs and whose private memory has its own
- * numbers. This library does an exec instead of the emulator (exec.c). Without follow=on a child
- * continues emulated, unrecorded, until it executes another program.
+ * A fork copies the emulator with this library and its private state, and shares the rest. So the
+ * child only has to become a new image, whose threads have no CPUs and whose private memory has its
+ * own numbers. This library does an exec instead of the emulator (exec.c). Without follow=on a
+ * child continues emulated, unrecorded, until it executes another program.
  */
 #include <pthread.h>
 #include <unistd.h>

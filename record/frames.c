@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The functions that wait for a call of the library inside the program: what unwinding says.
+ * The frames of functions whose call of the library inside the program has not returned.
  *
- * The unwinder needs 2 KiB of stack, and more at its first call. A program makes stacks of its own
- * that have no such room. So the unwinder runs on a stack of this library. A thread that finds all
- * of them in use stays on its own.
+ * The unwinder needs 2 KiB of stack, and more at its first call. A program may have made stacks
+ * without that room. So the unwinder runs on a stack of this library. A thread that finds all of
+ * them in use stays on its own stack.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #define REGISTER_RBP 6 /* as DWARF counts them */
 #define STACKS	     4u
-#define STACK	     (1u << 17) /* for a handler of a signal as well */
+#define STACK	     (1u << 17) /* a signal handler may run on it too */
 
 static _Unwind_Reason_Code (*unwind)(_Unwind_Trace_Fn, void *);
 static uint64_t (*ip_of)(struct _Unwind_Context *);
@@ -62,7 +62,7 @@ static _Unwind_Reason_Code each_frame(struct _Unwind_Context *context, void *arg
 	return w->n < PROTOCOL_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* For on_stack() as well, which is no C. */
+/* on_stack(), which is assembly, calls it too. */
 static __attribute__((used, noinline)) void walk_now(struct walk *walk)
 {
 	unwind(each_frame, walk);

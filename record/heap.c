@@ -4,8 +4,8 @@
  *
  * A program allocates millions of objects, of which a few are contended. The table of lines
  * (access.c) knows which lines are. So a freed object is kept only if one of its lines is
- * contended; at the end the same applies to live objects. The library inside the program numbers
- * the places.
+ * contended. At the end the same applies to live objects. The library inside the program numbers
+ * the allocating places.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define MOST_AGAIN 65536u
 
 struct object {
-	uint64_t at, size;			   /* at 0: a free place */
+	uint64_t at, size;			   /* at 0: a free slot */
 	uint32_t site, element, alignment, tenant; /* the latter of its memory (tenants.h) */
 };
 
@@ -77,7 +77,7 @@ static bool grow(void)
 	return true;
 }
 
-/* The place becomes free; entries after it that a search would no longer find move up. */
+/* Free an entry. Entries after it that a search would no longer find move up. */
 static void take_out(uint64_t i)
 {
 	uint64_t k = i;

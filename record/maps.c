@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Without stdio, which allocates: the allocator may be the program's, and its lock taken. */
+/*
+ * This avoids stdio, which allocates: the allocator may be the program's, and its lock may be held.
+ */
 #include "maps.h"
 
 #include <fcntl.h>
@@ -35,7 +37,7 @@ static int open_maps(void)
 	return file < 0 && proc >= 0 ? openat(proc, "self/maps", O_RDONLY | O_CLOEXEC) : file;
 }
 
-/* Return: false at the end. A line that is too long loses its end. */
+/* Return: false at the end of the file. A line that is too long is cut. */
 static bool next_line(struct reader *r, char *line, size_t size)
 {
 	size_t n = 0;

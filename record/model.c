@@ -5,9 +5,9 @@
  *
  * Why one model: processes that share memory wait for each other's lines, as threads do. So their
  * accesses must meet in the order of their clocks while they run. Separate recordings, merged
- * afterwards, would be simpler, but could hold no process back. The process that the host happened
- * to run would then take a lock. Why a process: a recorded one may end at any time, and none is
- * sure to outlive the others.
+ * afterwards, would be simpler, but could hold no process back. Then the process that the host
+ * happened to run would take a lock. Why a separate process: a recorded process may end at any
+ * time, and none is sure to outlive the others.
  *
  * It prints "ready PATH" when programs may begin; PATH is the shared memory. Its standard input
  * ends with the first program. The recording ends when the window has closed, which SIGTERM also
@@ -54,7 +54,7 @@ static uint64_t after_ms, for_ms;
 static bool with_stacks;
 static volatile sig_atomic_t stop;
 
-/* For each image: the descriptor of its process, and since when it has left the process. */
+/* For each image: the descriptor of its process, and for how many turns it has been replaced. */
 static struct {
 	int process;
 	uint32_t left;
@@ -173,7 +173,7 @@ static void take_a_turn(uint32_t wanted)
 {
 	const struct timespec turn = { 0, TURN_NS };
 
-	/* Requests of marks do not wait for a turn's end. */
+	/* A futex, so that requests of marks do not wait for a turn's end. */
 	syscall(SYS_futex, &shared->wanted, FUTEX_WAIT, wanted, &turn, NULL, 0);
 }
 
@@ -207,7 +207,9 @@ static void record(void)
 	close_window();
 }
 
-/* Live processes that run write their names when they notice that the window has closed. */
+/*
+ * Wait for running processes, which write their names when they notice that the window has closed.
+ */
 static void wait_for_names(void)
 {
 	uint64_t since = host_now();

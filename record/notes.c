@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What names addresses and threads afterwards: mappings, stacks, frames, and the threads that ran.
+ * What the report uses to name addresses and threads: mappings, stacks, frames, and the threads
+ * that ran.
  *
- * One lock guards four tables of fixed size. A program maps memory for as long as it runs, so the
- * last mappings replace the first ones. A stack or a thread beyond the limit goes unnamed. A fork
- * holds the lock, so that the child's copy is whole.
+ * One lock guards tables of fixed size. A program maps memory for as long as it runs, so the last
+ * mappings replace the first ones. A stack or a thread beyond the limit stays unnamed. A fork holds
+ * the lock, so that the child's copy is consistent.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,14 +42,17 @@ struct frame {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region region[REGIONS];
 static uint64_t nr_regions; /* since the start; the last REGIONS are kept */
-static struct region heap;  /* which brk() moves the end of */
+static struct region heap;  /* whose end brk() moves */
 static struct stack stack[STACKS];
 static uint32_t nr_stacks;
 static struct frame frame[FRAMES];
 static uint32_t nr_frames;
 static struct named named[STACKS];
 static uint32_t nr_named;
-/* Code of files; parts of files that are not mapped any more, and which call unmapped them. */
+/*
+ * Mapped code of files, and mappings of files that were removed, with the number of the call that
+ * did it.
+ */
 static struct region code[FILES];
 static uint32_t nr_code;
 static struct gone {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * An open table without locks, like that of lines (access.c). A compare-and-exchange makes an entry
- * once. The entry identifies the page: the object and page of shared memory, or the image and page
- * of private memory. Its place in the table is the page's number, so that the table translates in
- * both directions.
+ * A lock-free hash table with open addressing, like that of lines (access.c). A
+ * compare-and-exchange makes an entry once. The entry identifies the page: the object and page of
+ * shared memory, or the image and page of private memory. Its slot in the table is the page's
+ * number, so that the table translates in both directions.
  *
- * Why private memory belongs to one process: after a fork both sides have the same addresses. Each
- * gets a copy of a page with its first store to it. Here they have separate pages from the fork on.
- * So the child's first loads do not find what the parent wrote before.
+ * Why private memory belongs to one process: after a fork both sides have the same addresses. In
+ * Linux they share each page until the first store to it. Here they have separate pages from the
+ * fork on. So the child's first loads do not hit lines that the parent has written.
  *
  * The kernel says what is shared: the device, the inode and the offset of each shared mapping in
  * /proc/self/maps. Anonymous memory, memfd and System V segments have these too. The file is read
@@ -40,7 +40,7 @@
 #define REGIONS 4096u
 /* With more pages, only those with contended lines are named. */
 #define NAMED 65536u
-/* An entry: its kind, the image, program or object, the page. */
+/* Fields of an entry: its kind; the image, program or object; the page. */
 #define KIND_SHIFT   60
 #define ID_SHIFT     36
 #define TENANT_SHIFT 14 /* in the image or program */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * pages.h - the byte of memory at an address of a process.
+ * pages.h - the number of the byte of memory at an address of a process.
  *
  * Addresses of the first program are their own numbers. Shared memory, memory of other processes,
  * and code of other programs get pages in a region that no program uses.
@@ -28,8 +28,8 @@
 
 /**
  * struct pages_entry - one of a thread's last pages
- * @page: its number in the process + 1
- * @at: its place
+ * @page: its address in the process / PAGES_SIZE + 1
+ * @at: number of its first byte
  * @lines: of access_lines()
  */
 struct pages_entry {
@@ -48,9 +48,7 @@ extern uint32_t pages_generation __attribute__((visibility("hidden")));
 /** pages_init - make the tables, in the model's process, after shared_create(). */
 int pages_init(void);
 
-/**
- * pages_entry - one of the thread's last pages. Return: NULL: it has to be entered.
- */
+/** pages_entry - find a page among the thread's last pages. Return: NULL: call pages_enter(). */
 static inline const struct pages_entry *pages_entry(const struct pages_tlb *tlb, uint64_t address)
 {
 	uint64_t page = address / PAGES_SIZE;
@@ -63,18 +61,16 @@ static inline const struct pages_entry *pages_entry(const struct pages_tlb *tlb,
 }
 
 /**
- * pages_enter - have the thread's last pages contain one that a CPU accesses.
+ * pages_enter - add a page that CPU @cpu accesses to the thread's last pages.
  *
- * Return: valid until the next one. NULL: there are too many.
+ * Return: its entry, valid until the next call. NULL: there are too many pages.
  */
 const struct pages_entry *pages_enter(struct pages_tlb *tlb, uint64_t address, uint32_t cpu);
 
-/**
- * pages_find - the same; 0: no caller has asked for its page so far.
- */
+/** pages_find - return the number of the byte at an address; 0: its page was never entered. */
 uint64_t pages_find(uint64_t address);
 
-/** pages_code - the number of an instruction. */
+/** pages_code - return the number of an instruction's address. */
 uint64_t pages_code(uint64_t pc);
 
 /**

@@ -2,27 +2,27 @@
 /*
  * The places that allocate: the return addresses on the stack, up to LEVELS of them.
  *
- * To unwind the stack takes far longer than an allocation. But a function's frame has the same
- * size each time that the function goes on at one place. So this file keeps the distance from
- * each return address to the next one, and only a way that is new is unwound. All allocations of
- * C++ come through one call in one library: their callers tell them apart, not that call.
+ * To unwind the stack takes far longer than an allocation. But a function's frame has the same size
+ * whenever the function is at the same return address. So this file keeps the distance from each
+ * return address to the next one, and only a new chain of calls is unwound. All allocations of C++
+ * come through one call in one library, so that call's callers must tell them apart.
  *
- * Frames of functions that use alloca() or align their stacks differ. What is read at a wrong
- * distance is no known way, so that the stack is unwound, and the unwinder says another distance:
- * then no way goes on there any more. A wrong distance may lead beyond the stack's end: a program
- * makes stacks of its own, with nothing or with a guard above. So a page is looked at before the
- * first read in it, but for the one that has the frame before.
+ * Frames of functions that use alloca() or align their stacks vary in size. A word read at a wrong
+ * distance gives an unknown chain, so the stack is unwound. The unwinder then finds another
+ * distance, and from then on no chain continues at that address. A wrong distance may lead beyond
+ * the stack's end, because a program may make stacks with nothing or a guard page above. So a page
+ * is probed before the first read in it, except the page of the previous frame.
  */
 #include <stddef.h>
 
 #include "preload.h"
 
 #define PLACES 8192u
-/* Tables stay three quarters empty, so that so many probes find what is there. */
+/* Tables stay three quarters empty, so that PROBES probes find all entries. */
 #define SLOTS  (4 * PLACES)
 #define STEPS  16384u
 #define PROBES 16u
-/* Ways have so many calls; once half of all places are in use, so few. */
+/* How many calls tell places apart: LEVELS, or FEW once half of all places are in use. */
 #define LEVELS	 8u
 #define FEW	 2u
 #define FARTHEST 1024u
@@ -39,7 +39,7 @@ static struct step steps[STEPS];
 static uint64_t places[SLOTS]; /* their keys; a place's number is that of its entry */
 static uint32_t used;
 
-/* The entry of a return address; with @make one that has it now, or NULL: there are too many. */
+/* Return the entry of a return address, or NULL. @make: make it if there is none; NULL: no room */
 static struct step *step_of(uint64_t pc, bool make)
 {
 	uint64_t first = pc * 0x9e3779b97f4a7c15ull >> 40;
@@ -75,7 +75,7 @@ static void learn(const struct protocol_frame *frame, uint32_t n)
 	}
 }
 
-/* Whether all bytes of a word can be read, if all of the word at @from can. */
+/* Can all bytes of a word be read, if those of the word at @from can? */
 static bool reaches(const char *from, const char *word)
 {
 	uintptr_t last = (uintptr_t)word + sizeof(uint64_t) - 1;
@@ -84,7 +84,7 @@ static bool reaches(const char *from, const char *word)
 	       preload_readable((const void *)(last / PAGE * PAGE));
 }
 
-/* All known return addresses, and the first one that is not known. */
+/* Return a hash of the return addresses, up to the first one whose distance is not known. */
 static uint64_t way(uint64_t pc, const char *slot, uint32_t levels)
 {
 	uint64_t key = pc;
@@ -102,7 +102,7 @@ static uint64_t way(uint64_t pc, const char *slot, uint32_t levels)
 	return key ? key : 1;
 }
 
-/* Its entry, or an empty one if it is not known; NULL: there are too many. */
+/* Return the entry of a key, or an empty one if there is none; NULL: there are too many. */
 static uint64_t *place_of(uint64_t key)
 {
 	uint64_t first = (key ^ key >> 31) * 0x9e3779b97f4a7c15ull >> 40;
@@ -132,7 +132,7 @@ static __attribute__((noinline)) uint32_t new_place(uint64_t pc, const char *slo
 	n = preload_frames(frame, slot);
 	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	learn(frame, n);
-	/* The way may be known after all, only its first calls were not. */
+	/* With the new distances the key is longer, and its place may be known. */
 	key = way(pc, slot, levels);
 	do {
 		place = place_of(key);

@@ -3,8 +3,8 @@
  * libschedshard-record.so: loaded into the recorded program, before its other libraries.
  *
  * It reports to the recorder (protocol.h) what is allocated where. Nothing else changes: each
- * function calls the next one of its name. A program may have it loaded without the emulator; a
- * child does.
+ * function calls the next one of its name. It also works without the emulator, in which an
+ * unrecorded child may run.
  */
 /* This file defines both names of mmap(); the compiler must not make one of them the other. */
 #undef _FILE_OFFSET_BITS
@@ -71,8 +71,8 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
 /*
- * At the first call: constructors of all other libraries run before this one's. The search may
- * allocate, and then uses the early memory.
+ * Called at the first call of any function here, because constructors of all other libraries run
+ * before this one's. The search may allocate, and then uses the early memory.
  */
 static void find_all(void)
 {
@@ -99,7 +99,7 @@ __attribute__((constructor)) static void begin(void)
 	find_all();
 	inside = true;
 	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
-	/* It loads the libraries that it needs. Not every C library has it. */
+	/* backtrace() loads the libraries that it needs. Not every C library has it. */
 	backtrace = dlsym(RTLD_DEFAULT, "backtrace");
 	if (backtrace)
 		backtrace(frames, 4);
@@ -237,9 +237,9 @@ PRELOAD_API int munmap(void *at, size_t size)
 /* ---- callers ---- */
 
 /*
- * Functions that start threads, or wait for them, outlive what those threads do: their locals may
- * be the data that others contend for. The recorder is told the frames of such functions, and the
- * report finds the local at an address (cli/schedshard/c2c/naming/locals.py).
+ * Functions that start threads, or wait for them, are active while those threads run, and the
+ * threads may contend for their locals. This reports the frames of such functions to the recorder,
+ * and the report finds the local at an address (cli/schedshard/c2c/naming/locals.py).
  */
 void preload_callers(const void *back, const void *stack)
 {

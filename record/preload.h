@@ -17,29 +17,31 @@
 void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 
 /**
- * preload_readable - whether a page can be read
+ * preload_readable - can a page be read?
  * @page: its first byte
  *
- * The thread is not hidden then.
+ * Afterwards the thread is not hidden.
  */
 bool preload_readable(const void *page);
 
 /**
- * preload_enter - begin work that the program has not asked for
+ * preload_enter - begin work of the recorder that is not the program's
  *
- * Until preload_leave() the recorder does not look at this thread, and its allocations are not
- * the program's.
+ * Until preload_leave() the recorder ignores this thread and its allocations.
  *
- * Return: false: too early, or the thread is at such work already; do not call preload_leave().
+ * Return: false: too early, or the thread does such work already; do not call preload_leave().
  */
 bool preload_enter(void);
 void preload_leave(void);
 
-/** preload_find_unwinder - once, when the C library's backtrace() has loaded it. */
+/**
+ * preload_find_unwinder - look up the unwinder, once, after the C library's backtrace() has loaded
+ * it.
+ */
 void preload_find_unwinder(void);
 
 /**
- * preload_frames - the functions that wait for a call of this library
+ * preload_frames - get the frames of the functions that led to a call of this library
  * @frame: of PROTOCOL_FRAMES; the innermost first
  * @stack: of PRELOAD_HERE, in the function that the program has called
  *
@@ -47,11 +49,11 @@ void preload_find_unwinder(void);
  */
 uint32_t preload_frames(struct protocol_frame *frame, const void *stack);
 
-/** preload_callers - tell the recorder the frames of who starts threads, or waits for them. */
+/** preload_callers - report the frames of a function that starts threads or waits for them. */
 void preload_callers(const void *back, const void *stack);
 
 /**
- * preload_place - the number of a place that allocates, which the recorder is told
+ * preload_place - return the number of a place that allocates, and report a new one
  * @back, @stack: PRELOAD_HERE
  *
  * Return: 0: there are too many.

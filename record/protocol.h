@@ -16,8 +16,8 @@
 
 enum protocol {
 	/*
-	 * (where, what, from, to): the library is loaded; the word at @where of the program is
-	 * @what; the library's code is from @from to @to.
+	 * (where, what, from, to): the library is loaded. The program's word at @where is @what,
+	 * which shows whether its memory can be read. The library's code is from @from to @to.
 	 */
 	PROTOCOL_HELLO = 1,
 	/* (on): this thread does not execute the program's code, until off. */
@@ -29,8 +29,8 @@ enum protocol {
 	/* (address) */
 	PROTOCOL_FREE,
 	/*
-	 * (frames, n): functions that wait for other threads, or start some. Their locals may be
-	 * other threads' data. The innermost first; the last one's end is not known.
+	 * (frames, n): frames of functions that start threads or wait for them, innermost first.
+	 * Other threads may use their locals. The end of the last frame is not known.
 	 */
 	PROTOCOL_CALLERS,
 };

@@ -2,8 +2,9 @@
 /*
  * shared.h - memory that all processes of a recording share with the model's process (model.c).
  *
- * It lies at one address in all of them, so that pointers into it are valid everywhere. It has the
- * clocks, the streams of items, the tables of lines, the CPUs, and the list of processes.
+ * It lies at the same address in all of them, so that pointers into it are valid everywhere. It
+ * contains the clocks, the streams of items, the tables of lines, the CPUs, and the list of
+ * processes.
  *
  *   shared_create()    the model's process, first
  *   shared_attach()    every other one; a forked child has it already
@@ -30,7 +31,7 @@
 /* Quanta that a thread may be ahead if it has met no other for long. */
 #define SHARED_APART 64u
 
-/* The window: what a program requests of the model's process, and what that has done. */
+/* States of the window: one that a program requests of the model's process, and the actual one. */
 enum shared_window { SHARED_SHUT, SHARED_OPEN, SHARED_CLOSED };
 
 /**
@@ -39,7 +40,7 @@ enum shared_window { SHARED_SHUT, SHARED_OPEN, SHARED_CLOSED };
  * @program: a forked child has that of its parent
  * @parent: SHARED_NONE: the first one
  * @left: it executes another program; any
- * @gone: its process, or it alone, has ended; the model's process writes it
+ * @gone: its process has ended or executed another program; the model's process writes it
  * @told: its file of names is written
  */
 struct shared_image {
@@ -48,7 +49,7 @@ struct shared_image {
 	bool left, gone, told;
 };
 
-/* A file, or what the kernel shows as one: memory that processes share. */
+/* Memory that processes share: a file, or what the kernel shows as one. */
 struct shared_object {
 	uint64_t device, inode;
 	uint32_t state; /* 0: free, 1: being made, 2: there */
@@ -74,7 +75,7 @@ struct shared_cpu {
  * @unseen: blocks that executed while a thread had no CPU
  * @children: processes that are not recorded
  * @lost: accesses to pages that found no place in the table of pages
- * @owned: by image and CPU: threads
+ * @owned: number of threads, per image and CPU
  */
 struct shared {
 	uint64_t used, chunks;
@@ -109,14 +110,10 @@ int shared_attach(const char *path);
 void shared_lock(void);
 void shared_unlock(void);
 
-/**
- * shared_image - a new one. Return: its number, or SHARED_NONE: there are too many.
- */
+/** shared_image - add an image. Return: its number, or SHARED_NONE: there are too many. */
 uint32_t shared_image(pid_t pid, uint32_t parent, uint32_t program);
 
-/**
- * shared_object - the number of a file. Return: SHARED_NONE: there are too many.
- */
+/** shared_object - return the number of a file, or SHARED_NONE: there are too many. */
 uint32_t shared_object(uint64_t device, uint64_t inode);
 
 /* The image whose thread holds a CPU; SHARED_NONE: none does. */

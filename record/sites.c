@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A tree in an open table without locks, like that of pages.c: an entry has its parent's place. A
- * process may be killed while it makes one. Others then make another one, and the two are joined by
- * their calls.
+ * A tree in a lock-free hash table, like that of pages.c. An entry contains its parent's index. A
+ * process may be killed while it makes an entry. Then others make another one with the same call.
  */
 #include "sites.h"
 
@@ -12,7 +11,7 @@
 
 #define TABLE_BITS 20
 #define PROBES	   32u
-/* The model tells 32,768 accesses of one line apart, of true and false sharing each. */
+/* The model distinguishes 32,768 accesses of one line, with true and false sharing each. */
 #define WAYS	    1024u
 #define WAYS_HASHES 4096u
 /* The number of entry 0: beyond the numbers of pages.c. */
@@ -20,7 +19,7 @@
 
 enum { FREE, BEING_MADE, MADE };
 
-/* Entry 0 is nobody's: it stands for the outermost call's caller, and for a full table. */
+/* Entry 0 is not used: it stands for the outermost call's caller, and for a full table. */
 struct site {
 	uint64_t pc;
 	uint32_t parent, state;
@@ -33,7 +32,7 @@ int sites_init(struct sites *s)
 	return s->all && s->ways ? 0 : -1;
 }
 
-/* @make: make it where there is none; @is_new: set if it did. */
+/* Return a site's index, or 0. @make: make it if there is none; @is_new: set if it was made */
 static uint32_t entry_of(struct sites *s, uint32_t parent, uint64_t pc, bool make, bool *is_new)
 {
 	uint64_t at = (pc + parent * 0x632be59bd9b4e019ull) * 0x9e3779b97f4a7c15ull;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sites.h - calls and accesses, each together with all calls that led to it.
+ * sites.h - calls and accesses, each identified together with all calls that led to it.
  *
- * A site's number takes the place of an access's instruction in items, traces and the model, which
- * need not know of it.
+ * A site's number replaces the address of an access's instruction in items, traces and the model,
+ * which treat it like an address.
  *
  *   sites_init()               first; the memory is that of memory.h
  *   sites_full(), _lost(), _entry(), _number()
@@ -22,8 +22,8 @@ struct site;
 /**
  * struct sites - all sites of a recording
  * @all: NULL: the recording has none
- * @ways: of instructions with the same hash; any
- * @lost: accesses without their calls; any
+ * @ways: number of sites, per hash of the instruction; any
+ * @lost: accesses recorded without their calls; any
  */
 struct sites {
 	struct site *all;
@@ -35,16 +35,16 @@ struct sites {
 int sites_init(struct sites *s);
 
 /**
- * sites_full - has an access at @pc as many ways as are told apart? Recursion makes more than any
- * table holds. Then sites_number() makes no new one.
+ * sites_full - has an access at @pc as many sites as are kept apart? Recursion can make more than
+ * any table holds. If it is full, sites_number() makes no new one.
  */
 bool sites_full(const struct sites *s, uint64_t pc);
 
-/** sites_lost - an access at @pc has no site. Return: @pc, which stands for it. */
+/** sites_lost - count an access at @pc without a site. Return: @pc, which replaces the number. */
 uint64_t sites_lost(struct sites *s, uint64_t pc);
 
 /**
- * sites_entry - a call at @pc below the call with entry @parent, 0: the outermost one.
+ * sites_entry - find the entry of a call at @pc below the call @parent; 0: it is the outermost one
  * @make: make it if there is none
  *
  * Return: its entry, or 0: there is none, or no room.
@@ -52,9 +52,9 @@ uint64_t sites_lost(struct sites *s, uint64_t pc);
 uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc, bool make);
 
 /**
- * sites_number - what stands for an access at @pc below the call @parent.
+ * sites_number - find the number of an access at @pc below the call @parent
  *
- * Return: its number; or that of sites_lost(), where there is no room.
+ * Return: its number, or that of sites_lost() if there is no room.
  */
 uint64_t sites_number(struct sites *s, uint32_t parent, uint64_t pc);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A plugin sees where a call writes its return address, and where a return reads it. So each thread
- * has a copy of its stack of calls that needs neither frame pointers nor debug information.
+ * A plugin sees where a call writes its return address, and where a return reads it. So this file
+ * keeps each thread's stack of calls without frame pointers or debug information.
  *
  * A call or a return at @sp ends every call whose return address lies at @sp or below: longjmp(),
- * exceptions and the end of a signal handler leave none behind for longer. Where @sp is far from
- * all calls it is on another stack: a signal's alternate one, or a fiber's. A thread's last few
- * stacks are kept, and a call on one is not a caller on another.
+ * exceptions and the end of a signal handler leave none behind for longer. If @sp is far from all
+ * calls it is on another stack: an alternate signal stack, or a fiber's stack. A thread's last
+ * STACKS stacks are kept. A call on one stack is never a caller on another.
  *
  * Most calls lead to no contended line, so a call gets its site with the first access below it.
  */
@@ -31,7 +31,7 @@ struct stack {
 	} call[DEPTH];
 };
 
-/* The stacks of this thread; the current one. Its memory is freed with the thread. */
+/* The stacks of this thread, and the current one. The memory is freed when the thread ends. */
 static _Thread_local struct {
 	struct stack *all, *now;
 	uint32_t next;
@@ -55,13 +55,13 @@ static bool has(const struct stack *s, uint64_t sp)
 {
 	uint64_t low = s->at, high = s->n ? s->call[0].sp : s->at;
 
-	/* Of calls that are too deep only @at is known. */
+	/* For calls beyond DEPTH only @at is known. */
 	if (s->n && s->call[s->n - 1].sp < low)
 		low = s->call[s->n - 1].sp;
 	return s->at && sp + FAR >= low && sp <= high + FAR;
 }
 
-/* The stack on which @sp lies becomes the current one. */
+/* Make the stack on which @sp lies the current one, and return it. */
 static struct stack *find(uint64_t sp)
 {
 	if (here.now && has(here.now, sp))
@@ -87,7 +87,7 @@ bool stacks_on(void)
 	return shared && shared->sites.all;
 }
 
-/* The current stack, without what has ended. */
+/* Remove the calls that have ended from the stack of @sp, and return it. */
 static struct stack *cut(uint64_t sp)
 {
 	struct stack *s = find(sp);

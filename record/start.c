@@ -5,9 +5,9 @@
  *   -plugin PATH,watch=FILE,meta=FILE,shared=FILE,view=FOLDER[,follow=on][,marks=on]
  *	[,arrives=THREAD.CPU]
  *
- * The watch file (watch.h) has a 'cpu' line for each CPU on which threads may run. The model runs
- * in its own process (model.c), which has made the shared memory. user.c has what this process
- * writes at its end.
+ * The watch file (watch.h) contains a 'cpu' line for each CPU on which threads may run. The model
+ * runs in its own process (model.c), which has made the shared memory. user.c writes the files at
+ * this process's end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,10 @@ static void on_thread(unsigned int vcpu)
 	exit(1);
 }
 
-/* The file that the model's process has made. Return: false: that process has ended. */
+/*
+ * Attach the memory that the model's process has made. Return: false: that process has ended, or
+ * there are too many images.
+ */
 static bool attach(const char *path, bool arrives)
 {
 	uint32_t parent = SHARED_NONE, program;

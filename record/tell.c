@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A message of the library inside the program: a system call that no kernel has. */
+/* Send a message from the library inside the program, by a system call that no kernel has. */
 #include <errno.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -17,8 +17,8 @@ void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uin
 }
 
 /*
- * The kernel reads an action before it looks for the signal that it is for, and so does the
- * emulator. There is no signal of this number.
+ * The kernel reads the action before it checks the signal's number, and so does the emulator. No
+ * signal has this number, so the call fails either way.
  */
 bool preload_readable(const void *page)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A process of root may have become another user's when it ends, so root's folder of names lets all
- * users make files. Another local user must not turn that into a write to a file of root: O_EXCL
- * refuses whatever lies there, links too.
+ * A process of root may have changed its user when it ends, so root's folder of names lets all
+ * users make files. Another local user must not turn that into a write to root's files: O_EXCL
+ * fails if anything is there, even a link.
  */
 #include "told.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* told.h - the files in which processes tell their names. */
+/* told.h - the files in which processes report names of their addresses and threads. */
 #ifndef RECORD_TOLD_H
 #define RECORD_TOLD_H
 

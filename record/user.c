@@ -5,10 +5,10 @@
  * At its end this process writes its mappings, its threads, and the contended objects to META.N; N
  * is its number.
  *
- * The end. The emulator stops all threads before it reports the end to a plugin, and reports
- * nothing when a signal ends the program. So the plugin detects the end at its start. That is the
- * system call exit_group, or the C library function kill(), by which the emulator ends itself after
- * a fatal signal. This library is preloaded and replaces kill().
+ * The emulator stops all threads before it reports the end to a plugin, and reports nothing when a
+ * signal ends the program. So the plugin detects where the end begins. That is the system call
+ * exit_group, or the C library function kill(), by which the emulator ends itself after a fatal
+ * signal. This library is preloaded and replaces kill().
  */
 #include "told.h"
 #include "user.h"
@@ -53,7 +53,7 @@ bool user_read(void *into, uint64_t from, size_t size)
 	return user.readable && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* The emulator's mapped files: at the beginning no others are there. */
+/* The emulator's mapped files: all that are mapped before the program. */
 static struct range {
 	uint64_t low, high;
 } own[OWN_MAPS];
@@ -80,7 +80,7 @@ void user_note_own(void)
 	maps_read(note_own, NULL);
 }
 
-/* A file's name, or its bytes if they are no text that JSON can have. */
+/* Return a file's name as a string, or as an array of bytes if it is not valid UTF-8. */
 static json_t *path_json(const char *path)
 {
 	json_t *found = json_string(path);
@@ -111,7 +111,7 @@ static json_t *maps_json(void)
 }
 
 #define FOLDER_HIGH 500 /* programs close the low ones */
-static int folder = -1; /* of the names, if the root folder may be another one */
+static int folder = -1; /* of the files of names, if the root folder may have changed */
 
 static void note_file(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *arg)
 {
@@ -140,7 +140,7 @@ void user_new_root(void)
 	}
 }
 
-/* In the folder, as long as the program has not closed it. */
+/* Write to the kept folder, if there is one and the program has not closed it, else to @path. */
 static int write_names(const json_t *all, const char *path)
 {
 	const char *last = strrchr(path, '/');
@@ -171,7 +171,7 @@ static void write_meta(const char *why)
 	__atomic_store_n(&shared->image[user.image].told, true, __ATOMIC_RELEASE);
 }
 
-/* Once, unless the process continues after all. */
+/* Write the file, once, unless an exec failed and the process continues. */
 static bool tell(const char *why)
 {
 	if (user.dead || __atomic_exchange_n(&user.told, true, __ATOMIC_SEQ_CST))

@@ -2,9 +2,9 @@
 /*
  * user.h - threads of a program, and the CPUs of the model that they run on.
  *
- * A guest CPU of the plugin (vcpu.h) is a place for threads here: its instructions, its stream and
- * its clock are those of its holder. A thread holds its CPU while it executes, and releases it
- * while it waits in the kernel. So threads that share one take turns.
+ * Here a guest CPU of the plugin (vcpu.h) is a slot that threads hold in turn: its instructions,
+ * stream and clock are those of its holder. A thread holds its CPU while it executes, and releases
+ * it while it waits in the kernel. So threads that share one take turns.
  *
  * Concurrency: only the thread uses its own fields; any thread uses those marked "any", with
  * atomics. The tables of notes.c and heap.c have a lock each.
@@ -23,7 +23,7 @@
 #include "vcpu.h"
 
 #define USER_THREADS 4096u
-/* Of a mask of CPUs: numbers below 4,096. */
+/* Words of a mask of CPUs, for numbers below 4,096. */
 #define USER_MASK_WORDS 64u
 #define USER_NO_CPU	UINT32_MAX
 
@@ -58,17 +58,17 @@ struct user_thread {
  * @thread: by the emulator's number
  * @image: its number (shared.h); a forked child has its own
  * @path: the program's file, as the emulator got it
- * @meta: begin of the name of the file that it writes at its end
+ * @meta: prefix of the name of the file that it writes at its end
  * @view: the folder with the machine's files, which the emulator prefers to the host's
  * @by_marks: marks in the program open and close the window
  * @told: it has written that file; any
  * @dead: it is an unrecorded child, or the recording has ended; any
  * @readable: the program's addresses are the emulator's
  * @follow: record children too
- * @own_low: begin of the code of the library inside the program (preload.c), which is ignored
+ * @own_low: start of the code of the library inside the program (preload.c), which is ignored
  * @own_high: its end; any
- * @arrived: its first thread has executed this program, and keeps its number and CPU; no CPU: it
- *	has not, or that is done
+ * @arrived: number and CPU that the first thread keeps because a recorded thread executed this
+ *	program; no CPU: it did not, or the thread has them
  */
 struct user {
 	struct user_thread thread[USER_THREADS];
@@ -90,15 +90,13 @@ extern _Thread_local struct user_thread *user_current __attribute__((visibility(
 
 /* ---- cpus.c ---- */
 
-/**
- * cpus_enter - have the thread hold its CPU; the wait for it is bounded.
- */
+/** cpus_enter - take the thread's CPU. Return: false: the bounded wait for it has timed out. */
 bool cpus_enter(struct user_thread *t);
 
 /** cpus_leave - the thread waits in the kernel, or ends. */
 void cpus_leave(struct user_thread *t);
 
-/** cpus_take_turns - let another thread have the CPU, if one has waited long enough. */
+/** cpus_take_turns - let another thread have the CPU, if one waits for it or this one has moved. */
 void cpus_take_turns(struct user_thread *t);
 
 /**
@@ -117,7 +115,7 @@ void cpus_carry(const struct user_thread *t, bool over);
  */
 void cpus_fork(void);
 
-/** cpus_bind - the CPUs of the machine on which a thread may run from now on. */
+/** cpus_bind - set the CPUs of the machine on which a thread may run from now on. */
 void cpus_bind(struct user_thread *t, const uint64_t *mask, uint32_t words);
 
 /* ---- calls.c ---- */
@@ -132,16 +130,19 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result);
  */
 void notes_thread(const struct user_thread *t);
 
-/* A mapping; the stack pointer with which a thread begins. */
+/* notes_region - a mapping; notes_stack - the stack pointer with which a thread begins. */
 void notes_region(uint64_t at, uint64_t size, bool shared);
 void notes_break(uint64_t at); /* the end of the memory that brk() gives, now */
-/* Code of a file that has been mapped; memory that will be unmapped: what files it has is kept. */
+/*
+ * notes_code - code of a file was mapped; notes_unmaps - memory will be unmapped: keep the names of
+ * its files.
+ */
 void notes_code(uint64_t at, uint64_t size);
 void notes_unmaps(uint64_t at, uint64_t size);
-/* A mapped file whose name will be another one. */
+/* notes_file - keep the name of a mapped file before the root folder changes. */
 void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path);
 void notes_stack(pid_t tid, uint64_t pointer);
-/* The frames of a thread, the innermost first: each ends where the next one's sp is. */
+/* notes_frames - frames of a thread, innermost first. Each ends at the sp of the next one. */
 void notes_frames(const struct protocol_frame *frame, uint32_t n);
 
 /* Around a fork; the child does not have its parent's other threads. */
@@ -181,19 +182,19 @@ void forks_ended(int64_t result);
 /* ---- user.c ---- */
 
 /**
- * user_find_path - find @path among this process's arguments, behind the plugin's own
+ * user_find_path - find the program's path in this process's arguments, after the plugin's
  *
  * The emulator has a function for that, but from 10.0 on its builds for programs lack it.
  */
 bool user_find_path(void);
 
-/** user_note_own - what is mapped now is the emulator's. Before the program is there. */
+/** user_note_own - remember the emulator's mappings. Call it before the program is loaded. */
 void user_note_own(void);
 
-/** user_read - copy from the program's memory. Return: false when it is not there. */
+/** user_read - copy from the program's memory. Return: false if it cannot be read. */
 bool user_read(void *into, uint64_t from, size_t size);
 
-/** user_new_root - the root folder will be another one: keep what the end needs. */
+/** user_new_root - the root folder is about to change: keep what user_finish() needs. */
 void user_new_root(void);
 
 /**
@@ -211,7 +212,7 @@ void user_stay(void);
 /* ---- exec.c ---- */
 
 /**
- * exec_init - the arguments for the next emulator, which continues the recording.
+ * exec_init - prepare the arguments for emulators that exec_follow() starts.
  * @view: the folder with the machine's files
  */
 void exec_init(const char *watch, const char *meta, const char *file, const char *view,
@@ -219,7 +220,7 @@ void exec_init(const char *watch, const char *meta, const char *file, const char
 
 /**
  * exec_follow - execute a program in a new emulator. Returns only if that is impossible: then the
- * kernel may try.
+ * kernel tries.
  */
 void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg);
 

@@ -28,10 +28,10 @@ const char *view_path(const char *path, char space[VIEW_PATH])
 	if (!user.view || !path || path[0] != '/' ||
 	    (size_t)snprintf(space, VIEW_PATH, "%s%s", user.view, path) >= VIEW_PATH)
 		return path;
-	/* No other CPU or node is there, though the host may have it. */
+	/* The machine has no other CPU or node, even if the host has it. */
 	if (!strncmp(path, CPUS, strlen(CPUS)) || !strncmp(path, NODES, strlen(NODES)))
 		return space;
-	/* Folders above have what the host's have as well. */
+	/* Folders above also contain what the host's contain. */
 	return stat(space, &file) || S_ISDIR(file.st_mode) ? path : space;
 }
 
