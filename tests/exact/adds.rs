@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-// Eight threads add to an atomic number and, under a lock, to another one; a channel brings both.
+// Eight threads add to an atomic number and, under a lock, to another; a channel counts threads.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{mpsc, Arc, Mutex};
 use std::thread;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * again FILE: two threads write words of one line, and FILE must not be there yet. again: how often
- * the first thread comes right after the last one decides whether the program waits for itself.
+ * again FILE: two threads write words of one line; the exit status is 3 if FILE exists. again: the
+ * number of rounds in which the first thread comes right after the last one decides whether the
+ * program deadlocks.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * allocator [ends]: a program with an allocator of its own, one lock around one list. Four threads
- * allocate. With `ends` the first one ends the program while another one holds the lock.
+ * allocator [ends]: a program with its own allocator, one lock around one list. Four threads
+ * allocate. With `ends` the first thread ends the program while another one holds the lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ void *malloc(size_t size)
 	return at;
 }
 
-/* Only lines are used again. */
+/* malloc() reuses freed memory for blocks of at most one line. */
 void free(void *at)
 {
 	if (!at)

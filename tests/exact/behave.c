@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * behave KIND [THREADS]: programs whose output is known, and programs that cannot end. Each thread
- * does OPERATIONS.
+ * does OPERATIONS operations.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -81,7 +81,7 @@ static void *with_barrier(void *arg)
 	for (int i = 0; i < OPERATIONS; i++) {
 		if (atomic_fetch_add(&sum, 1) / threads != i)
 			exit(7);
-		/* One thread of each round. */
+		/* True for one thread in each round. */
 		if (pthread_barrier_wait(&barrier))
 			plain++;
 	}
@@ -148,7 +148,7 @@ static void *with_key(void *arg)
 	return arg;
 }
 
-/* Nothing but a loop on another thread's plain store. */
+/* A loop that waits for another thread's plain store. */
 static void *with_flag(void *arg)
 {
 	while (!go) {
@@ -186,7 +186,7 @@ static void *leaves(void *arg)
 	return arg;
 }
 
-/* The last thread's signal ends the program: 11 is that of a wrong address. */
+/* The last thread ends the program by signal 11, that of a wrong address. */
 static void *crashes(void *arg)
 {
 	with_mutex(arg);
@@ -292,7 +292,7 @@ static void *rests(void *arg)
 	return arg;
 }
 
-/* Too long, then not. */
+/* A join that times out, then one that does not. */
 static void timed_join(void)
 {
 	pthread_t made = start(rests, (void *)49);
@@ -307,7 +307,7 @@ static void timed_join(void)
 	printf(" %d\n", result == (void *)49);
 }
 
-/* The mutex is theirs again when they end. */
+/* A cleanup handler: a cancelled waiter of a condition holds the mutex again. */
 static void unlocks(void *arg)
 {
 	note(arg);
@@ -432,7 +432,7 @@ static void *leaves_it(void *arg)
 	return (void *)(long)pthread_mutex_lock(&left);
 }
 
-/* Waits for the mutex until the thread that has it ends. */
+/* Waits for the mutex until the thread that holds it ends. */
 static void *waits_for_it(void *arg)
 {
 	long got;
@@ -453,7 +453,7 @@ static long result_of(pthread_t thread)
 	return (long)result;
 }
 
-/* Ends with the mutex while another thread waits for it. */
+/* Ends while it holds the mutex and another thread waits for it. */
 static void *leaves_it_late(void *arg)
 {
 	pthread_t *waiter = arg;
@@ -485,7 +485,7 @@ static void robust(int type)
 	printf(" %d", result_of(waiter) == EOWNERDEAD);
 	printf(" %d", pthread_mutex_lock(&left));
 	printf(" %d", pthread_mutex_unlock(&left));
-	/* Not made consistent, it is of no use any more. */
+	/* A mutex that is not made consistent cannot be used any more. */
 	result_of(start(leaves_it, NULL));
 	printf(" %d", pthread_mutex_lock(&left) == EOWNERDEAD);
 	printf(" %d", pthread_mutex_unlock(&left));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * beside THREADS HOW: each thread counts in a word of its own by plain loads and stores, which
- * never wait for the line: the stores that wait fill their buffer. HOW: "apart", in lines of their
- * own, "fenced", so that each store leaves before the next one, "locked", under a lock of the
- * thread's own, or "cleared" by the first thread before. PLAIN: by an instruction that adds.
+ * beside THREADS HOW: each thread counts in its own word by plain loads and stores. These do not
+ * wait for the line, but waiting stores fill the store buffer. HOW: "apart": each word has its own
+ * line; "fenced": each store leaves the buffer before the next one; "locked": each thread takes its
+ * own lock; "cleared": the first thread clears all words before. PLAIN: one instruction adds.
  */
 #include <stdio.h>
 #include <string.h>

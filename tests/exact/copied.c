@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * copied KIND: what two threads share was allocated as bytes.
+ * copied KIND: two threads share memory that was allocated as bytes.
  *   fields  they use it by a pointer to struct message, and copy from it into a struct note
- *   bytes   they only copy, so nothing says what it is
+ *   bytes   they only copy, so nothing shows the type of the memory
  */
 #include <string.h>
 

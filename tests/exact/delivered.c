@@ -54,7 +54,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* A second, of which the recorded program waits none. */
+/* Waits a second, which takes no real time if the program is recorded. */
 static void waits_for_alarm(void)
 {
 	double began = now();
@@ -66,7 +66,7 @@ static void waits_for_alarm(void)
 	printf("%d %d %u\n", ran, now() - began > 0.99, alarm(0));
 }
 
-/* While the thread computes, and it ends when it is set to zero. */
+/* A periodic timer runs while the thread computes, and stops when it is set to zero. */
 static void interval(void)
 {
 	struct itimerval each = { { 0, 1000 }, { 0, 1000 } }, before;
@@ -89,7 +89,7 @@ static void set(timer_t t, long first, long period)
 	need(!timer_settime(t, 0, &s, NULL));
 }
 
-/* What a deleted timer sent does not count for the next one. */
+/* A signal that a deleted timer sent is not one of the next timer. */
 static void replaced(void)
 {
 	struct sigevent e = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
@@ -111,7 +111,7 @@ static void replaced(void)
 	need(!sigwait(&next, &which) && which == SIGRTMIN + 1 && !timer_delete(t));
 }
 
-/* With its value, and blocked for a while it counts what is lost. */
+/* A timer's signal brings a value; while it is blocked, the timer counts overruns. */
 static void of_program(void)
 {
 	struct sigevent e = { .sigev_notify = SIGEV_SIGNAL,
@@ -179,7 +179,7 @@ static int passed(clockid_t clock, const struct timespec *end)
 	return t.tv_sec > end->tv_sec || (t.tv_sec == end->tv_sec && t.tv_nsec >= end->tv_nsec);
 }
 
-/* At a time of each clock, and at once if that has passed. */
+/* A timer ends at a time of each clock, and at once if that time has passed. */
 static void absolute(void)
 {
 	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC };
@@ -206,7 +206,7 @@ static void absolute(void)
 	printf("\n");
 }
 
-/* A read that waits, and one that waits for a time. */
+/* Reads that wait for a duration, and until an absolute time. */
 static void read_waits(void)
 {
 	struct itimerspec s = { { 0, 0 }, { 0, 5000000 } };
@@ -223,7 +223,7 @@ static void read_waits(void)
 	printf("%d %d\n", (int)count, passed(CLOCK_MONOTONIC, &s.it_value));
 }
 
-/* Years from now; and set so often that a queue with all of them would be seen. */
+/* Timers years from now, set so often that a queue of all of them would take memory. */
 static void far_away(void)
 {
 	struct sigevent e = { .sigev_notify = SIGEV_NONE };
@@ -274,7 +274,7 @@ static void posts(void *value)
 	sem_post(value);
 }
 
-/* The destructor of its key tells that it has ended, three times. */
+/* The timer's thread exits, and the destructor of its key posts; three times. */
 static void exits(union sigval v)
 {
 	pthread_setspecific(key, &come);
@@ -315,7 +315,7 @@ static _Thread_local int mine;
 static pthread_barrier_t together;
 static sigjmp_buf back;
 
-/* All threads are in it at once, each on its own stack. */
+/* All threads run this handler at once, each on its own stack. */
 static void on_its_own(int which, siginfo_t *info, void *context)
 {
 	char *here = __builtin_frame_address(0);
@@ -347,7 +347,7 @@ static void use(int flags)
 	need(!sigaltstack(&s, NULL));
 }
 
-/* A fault and raise(); a number in a register survives both. */
+/* Handlers of a fault and of raise() run; a number in a register survives both. */
 static void *has_stack(void *arg)
 {
 	double number = (double)(long)arg * 1.5;
@@ -369,14 +369,14 @@ static void *has_stack(void *arg)
 
 static sem_t noted[THREADS + 1];
 
-/* It posts as well: a signal between the question and the wait would be lost. */
+/* Posts as well, because a signal between the test and the wait would be lost. */
 static void notes(int which, siginfo_t *info, void *context)
 {
 	good[mine]++;
 	sem_post(&noted[mine]);
 }
 
-/* Its own timer's signal is its own. */
+/* Each thread gets the signal of its own timer. */
 static void *has_timer(void *arg)
 {
 	struct sigevent e = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN };
@@ -422,7 +422,7 @@ static int deep(int n)
 	return n < 0 ? 0 : deep(n + much[0]) + much[65535];
 }
 
-/* After they have ended: the first thread's stack is full, and its handler has another one. */
+/* When the others have ended, the first thread's stack overflows; its handler has another one. */
 static void stacks(void)
 {
 	pthread_t made[THREADS];
@@ -447,7 +447,7 @@ static void stacks(void)
 	printf("%d\n", ran);
 }
 
-/* Too small for the recorder, which has another one for the thread. */
+/* This stack is too small for the recorder, which uses its own for the thread. */
 static void small(void)
 {
 	static char little[8192];
@@ -474,7 +474,7 @@ static int ready(void)
 	return poll(&p, 1, 0);
 }
 
-/* How many there are, and which is the first one. */
+/* Returns 100 times the number of signals in the file, plus the first signal. */
 static int taken(void)
 {
 	struct signalfd_siginfo s[4];
@@ -483,7 +483,7 @@ static int taken(void)
 	return n < 0 ? -1 : (int)(n / (ssize_t)sizeof(*s)) * 100 + (int)s[0].ssi_signo;
 }
 
-/* The other one was sent SIGUSR2. */
+/* Each thread sees its own signals in the file; the other thread was sent SIGUSR2. */
 static void *has_its_own(void *arg)
 {
 	struct epoll_event e = { .events = EPOLLIN };
@@ -564,7 +564,7 @@ int main(int argc, char **argv)
 	};
 
 	sem_init(&come, 0, 0);
-	/* For deep(), whatever the limit is here. */
+	/* deep() must overflow, whatever this host's limit is. */
 	need(!setrlimit(RLIMIT_STACK, &much));
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (argc > 1 && !strcmp(argv[1], kinds[i].name))

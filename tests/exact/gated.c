@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that add to counters of their own: in a line each, or with -DSIDE side by side. -DWORSE
- * has them add to a common one as well. The argument is how many there are, the second one what the
- * program ends with.
+ * Threads that add to their own counters, which have a line each, or with -DSIDE lie side by side.
+ * With -DWORSE each addition also changes a common counter. The arguments are the number of threads
+ * and the exit status.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* given KIND: what a program gives its threads is theirs, and a lock says what glibc's says. */
+/* given KIND: threads have the attributes that the program gives them; locks return as glibc's. */
 #include <aio.h>
 #include <errno.h>
 #include <mqueue.h>
@@ -98,7 +98,7 @@ static void shares(void)
 	printf("%ld ", word);
 }
 
-/* The creator binds threads that wait and that run, and what it does not bind has its own CPUs. */
+/* The creator binds a waiting and a running thread; threads that are not bound inherit its CPUs. */
 static void binds(void)
 {
 	cpu_set_t first = only(0), last = only(5), none = only(1000);
@@ -179,7 +179,7 @@ static void signals(void)
 	printf("%d %d ", blocked, value);
 }
 
-/* A thread that waits for itself, and a limit of the steady clock. */
+/* A thread that would wait for itself, and a time-out by CLOCK_MONOTONIC. */
 static void locks(void)
 {
 	static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -246,7 +246,7 @@ static void mails(void)
 			      errno == ETIMEDOUT);
 }
 
-/* The C library's own thread writes. */
+/* A thread of the C library writes. */
 static void asks(void)
 {
 	char name[] = "/tmp/given-XXXXXX";
@@ -274,7 +274,7 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The process's time is that of all CPUs, for whoever asks. */
+/* The process's CPU time is the sum over all CPUs, by each call that returns it. */
 static void times_of_cpus(void)
 {
 	double begun = seconds(CLOCK_MONOTONIC), took, whole;
@@ -298,7 +298,7 @@ static void posts(union sigval sem)
 	sem_post(sem.sival_ptr);
 }
 
-/* A function that the C library's own thread calls. */
+/* A thread of the C library calls a function of the program. */
 static void is_called(void)
 {
 	char name[] = "/tmp/given-XXXXXX";
@@ -328,7 +328,7 @@ static void *fills(void *arg)
 	return arg;
 }
 
-/* A child takes what a thread gives; both wait for each other. */
+/* A child process takes words from a thread; both wait for each other. */
 static void child_takes(void)
 {
 	int sum = 0;
@@ -367,7 +367,7 @@ static void *is_named(void *arg)
 	return arg;
 }
 
-/* Each of both threads names itself before the other one looks. */
+/* Each of two threads names itself, and reads its own name after both did. */
 static void names(void)
 {
 	pthread_t other = start(is_named, NULL);
@@ -390,14 +390,14 @@ static int told_by_memory(int otherwise)
 	return otherwise;
 }
 
-/* By system calls, and by the word that the kernel writes for each thread. */
+/* Asks by system calls, and by the CPU number that the kernel writes for each thread (rseq). */
 static void *asks_the_kernel(void *arg)
 {
 	unsigned int cpu = 0;
 	struct timespec now;
 	cpu_set_t set;
 
-	CPU_ZERO(&set); /* the kernel writes only what it has */
+	CPU_ZERO(&set); /* the kernel writes fewer bytes than this */
 	need(!syscall(SYS_getcpu, &cpu, NULL, NULL));
 	need(syscall(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0);
 	need(!syscall(SYS_clock_gettime, CLOCK_REALTIME, &now));
@@ -422,7 +422,7 @@ static void raw(void)
 	pthread_join(other, NULL);
 }
 
-/* Until a signal ends it. */
+/* Runs until a signal ends it. */
 static void runs(void)
 {
 	puts("runs");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two threads store to the same places of two lines that lie side by side, and each reads what it
- * stored itself. Both ways: values that wait in a store buffer, and locked operations.
+ * Two threads store to the same offsets of two adjacent lines, and each must read what it stored
+ * itself. The stores are plain ones, which wait in the store buffer, and locked operations.
  */
 #include <pthread.h>
 #include <stdatomic.h>

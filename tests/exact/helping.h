@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* helping.h - what the test programs with threads share; each is one file. */
+/* helping.h - functions that the test programs with threads share. */
 #ifndef TESTS_EXACT_HELPING_H
 #define TESTS_EXACT_HELPING_H
 
@@ -29,7 +29,7 @@ static void change(int how, int which)
 	need(!pthread_sigmask(how, &set, NULL));
 }
 
-/* A thread that reads what a pipe takes. */
+/* A thread that reads MUCH bytes from a pipe. */
 static void *takes_all(void *arg)
 {
 	ssize_t n;

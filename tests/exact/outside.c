@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * outside KIND: the first thread waits in a call of the kernel for what another thread does later.
- * If the call stopped all threads, the program would hang.
+ * outside KIND: the first thread waits in a system call for what another thread does later. If the
+ * call stopped all threads, the program would hang.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,7 @@ static void locks(void)
 	pthread_join(made, NULL);
 }
 
-/* The queue of one holds two: the third has to wait. */
+/* A backlog of one accepts two connections: the third one has to wait. */
 static void connects(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };

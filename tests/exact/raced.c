@@ -11,7 +11,7 @@
 #define TIMES 5000
 #define BYTES (1 << 20)
 
-/* Each in a line of its own. */
+/* Each object has its own line. */
 static struct {
 	_Alignas(64) long value;
 } data, count, plain_flag;
@@ -94,7 +94,7 @@ PART(relaxed_load)
 	return arg;
 }
 
-/* An atomic object that one thread writes as a plain one. */
+/* An atomic object that one thread writes by plain stores. */
 PART(mixed)
 {
 	if (arg)
@@ -195,7 +195,7 @@ PART(posts)
 	return arg;
 }
 
-/* Bytes side by side, a volatile counter, and an atomic one without any order. */
+/* Adjacent bytes, a volatile counter, and relaxed additions to an atomic one. */
 PART(apart)
 {
 	for (int i = 0; i < TIMES; i++) {
@@ -207,7 +207,7 @@ PART(apart)
 	return arg;
 }
 
-/* A lock that is not seen: a program's own, in assembly. */
+/* A lock in assembly, which the recorder does not see. */
 PART(assembly)
 {
 	for (int i = 0; i < 100; i++) {
@@ -241,7 +241,7 @@ PART(receives)
 	return arg;
 }
 
-/* The kernel gives the second thread what the first one has returned. */
+/* The second thread maps the memory that the first one unmapped. */
 PART(maps)
 {
 	char *at;
@@ -255,7 +255,7 @@ PART(maps)
 	return arg;
 }
 
-/* The second thread has the stack of the first one. */
+/* The second thread reuses the stack of the first one. */
 PART(stacks)
 {
 	volatile char here[4096];

@@ -33,7 +33,7 @@ NEEDED = pytest.mark.skipif(
 
 
 def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command, in a separate process."""
+    """Run `schedshard` in a separate process."""
     return subprocess.run(
         [sys.executable, "-m", "schedshard", *words],
         stdin=subprocess.DEVNULL,
@@ -46,7 +46,7 @@ def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def compiled(into: Path, compiler: str, *words: str, language: str = "c") -> Path:
-    """A program made with 'schedshard cc', or c++."""
+    """Compile a program with `schedshard cc` or `schedshard c++`, and return its path."""
     into.parent.mkdir(exist_ok=True)
     usual = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE")
     verb, variable = ("cc", "CC") if language == "c" else ("c++", "CXX")
@@ -56,7 +56,7 @@ def compiled(into: Path, compiler: str, *words: str, language: str = "c") -> Pat
 
 
 def each_compiler(source: str, *words: str) -> Any:
-    """A fixture of a module: the program of a source of this folder, made by each compiler."""
+    """Make a module's fixture: a program from a source of this folder, once per compiler."""
 
     @pytest.fixture(scope="module", params=COMPILERS)
     def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -67,7 +67,7 @@ def each_compiler(source: str, *words: str) -> Any:
 
 
 def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
-    """What the command said and how it ended."""
+    """Record a program exactly; return the command's output, errors and status."""
     return call(
         *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", str(cpus), "--no-advice"),
         *("--json", *options, "--", str(program), *words),
@@ -83,7 +83,7 @@ def runs(
     races: int = SHARED,
     lines: tuple[int, int] | None = None,
 ) -> Ran:
-    """The same without a report, in this process."""
+    """Record a program exactly, in this process and without a report."""
     machine = load_machine(MACHINE)
     found = find_program((str(program), *words))
     job = Job(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * scaling add|plain|read|apart THREADS TIMES HOLD: each thread adds to one counter, atomically or
- * by a load and a store; or takes one lock for reading and holds it for HOLD - 1 us. As in
- * perfbook's rwlockscale the numbers that its loops read are in the lock's line; with `apart` they
- * are not. Prints how many ns an operation of a thread took.
+ * scaling add|plain|read|apart THREADS TIMES HOLD: with `add` and `plain` each thread adds to one
+ * counter, atomically or by a load and a store. With `read` and `apart` it takes one lock for
+ * reading and holds it for HOLD - 1 us. As in perfbook's rwlockscale, the loops read numbers in the
+ * lock's line, except with `apart`. Prints the ns that an operation of a thread took.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ struct numbers {
 	long *counts, think, hold;
 };
 
-/* The linker places rwlockscale's variables so: 32 bytes of the lock are beside the others. */
+/* The layout that the linker gives rwlockscale: 32 bytes of the lock share a line with the rest. */
 static struct {
 	struct numbers read;
 	pthread_rwlock_t lock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * signalled KIND: threads with masks of their own, and handlers that run in the thread that they
- * are for. Natively each kind writes the same.
+ * signalled KIND: each thread has its own mask, and a handler runs in the thread that its signal is
+ * for. Natively each kind writes the same.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -74,7 +74,7 @@ static void posts_busy(int which)
 	sem_post(&busy.sem);
 }
 
-/* Each waits in another way until its own handler has run. */
+/* Threads wait in one of two ways until their own handler has run. */
 static void *listens(void *arg)
 {
 	struct timespec second = { 1, 0 };
@@ -116,7 +116,7 @@ static void *tells_first(void *arg)
 	return NULL;
 }
 
-/* read(), nanosleep() and sem_wait() end; read() with SA_RESTART goes on. */
+/* A signal ends read(), nanosleep() and sem_wait(); with SA_RESTART read() goes on. */
 static void interrupted(void)
 {
 	struct timespec long_time = { 100, 0 }, left = { 0, 0 };
@@ -130,7 +130,7 @@ static void interrupted(void)
 	ready++;
 	printf("%d", nanosleep(&long_time, &left) == -1 && errno == EINTR);
 	ready++;
-	/* What is left contains the slack of the timer. */
+	/* The time left includes the slack of the timer. */
 	printf("%d", left.tv_sec > 0 && left.tv_sec <= 100);
 	printf("%d", sem_wait(&stop) == -1 && errno == EINTR);
 	on(SIGUSR1, notes, SA_RESTART, 0);
@@ -158,7 +158,7 @@ static void *sends_once(void *arg)
 	return NULL;
 }
 
-/* One signal in each round, at any moment of a wait whose line is busy, and it ends the wait. */
+/* One signal per round, at any moment of a wait whose line is busy, ends the wait. */
 static void once(void)
 {
 	pthread_t self = pthread_self(), sender, user[THREADS];
@@ -236,7 +236,7 @@ static void *reads_signal(void *arg)
 	return NULL;
 }
 
-/* One waits by sigwait() for what the process is sent, one by a file. */
+/* One thread waits for signals to the process by sigwait(), another by a signalfd. */
 static void taken(void)
 {
 	pthread_t made, reader;
@@ -293,7 +293,7 @@ static void jumped(void)
 	printf("%d %d%d%d\n", ran, blocked(SIGSEGV), blocked(SIGUSR1), blocked(SIGUSR2));
 }
 
-/* All threads wait, and a signal of another process lets them go on. */
+/* The only thread waits, until a signal of another process lets it go on. */
 static void from_outside(void)
 {
 	pid_t child;
@@ -318,7 +318,7 @@ static void counts(int which, siginfo_t *info, void *context)
 		ran++;
 }
 
-/* A hundred at once from the kernel: those of real time each for itself, and in order. */
+/* The kernel delivers a hundred blocked signals at once: each real-time signal, in order. */
 static void queued(void)
 {
 	struct sigaction a = { .sa_sigaction = counts, .sa_flags = SA_SIGINFO };
@@ -338,7 +338,7 @@ static void queued(void)
 	printf("%d %d\n", inner, ran);
 }
 
-/* A child gets the signal that its parent sends as soon as it knows its number. */
+/* A child gets the signal that its parent sends right after fork(). */
 static void sent_to_child(void)
 {
 	int good = 0, status;
@@ -397,7 +397,7 @@ static void tells_last(void)
 	raise(SIGUSR1);
 }
 
-/* The first thread has ended when the last one does, and its function of atexit() has a handler. */
+/* The first thread ends before the last one, which then runs atexit()'s function and a handler. */
 static void last(void)
 {
 	on(SIGUSR1, ends_first, 0, 0);

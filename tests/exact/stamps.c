@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* stamps KIND: the time-stamp counter is the machine's, and SIGILL stays the program's. */
+/* stamps KIND: the time-stamp counter is the machine's, and the program can still use SIGILL. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ static uint64_t nanoseconds(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The time of CYCLES, waited for in a loop as programs do it. */
+/* Waits for CYCLES in a loop, as programs do, and sums up the time. */
 static void *waits(void *arg)
 {
 	unsigned int cpu;
@@ -81,7 +81,7 @@ static void illegal(void)
 
 static int after;
 
-/* The recording has ended by then. */
+/* Runs after the end of the recording. */
 __attribute__((destructor)) static void at_the_end(void)
 {
 	uint64_t first = __rdtsc();
@@ -99,7 +99,7 @@ static void noted(int which)
 	printf("%d ", which == SIGILL);
 }
 
-/* A handler for one time, a child by a system call, and a signal that all threads block. */
+/* A handler that runs once, a child made by a system call, and a signal that all threads block. */
 static void others(void)
 {
 	struct sigaction once = { .sa_handler = noted, .sa_flags = (int)SA_RESETHAND };

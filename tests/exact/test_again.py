@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: a run besides the first one that ends in another way."""
+"""c2c record --exact: a further run that ends in another way than the first one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = NEEDED
 
 @pytest.fixture(scope="module")
 def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program."""
+    """The compiled program again.c."""
     into = tmp_path_factory.mktemp("again") / "again"
     return compiled(into, COMPILERS[0], str(HERE / "again.c"))
 
@@ -45,7 +45,7 @@ def test_a_gate_is_closed_if_another_run_failed(again: Path, tmp_path: Path) -> 
 
 
 def test_a_deadlock_of_another_order_is_told(again: Path) -> None:
-    """A quarter of all orders have it: of so many some do, and the first one does not."""
+    """A quarter of all orders deadlock: some of 20 do, and for some seed the first one does not."""
     for first in range(1, 20):
         done = call(
             *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", "16", "--json"),

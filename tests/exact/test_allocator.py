@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: a program with an allocator of its own, which is modelled as its code."""
+"""c2c record --exact: a program with its own allocator, which is modelled like its other code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ allocator = each_compiler("allocator.c", "-fno-builtin")
 
 
 def test_an_allocator_of_the_program_is_modelled(allocator: Path) -> None:
-    """Its lock is a contended line; and two runs are one."""
+    """The allocator's lock is a contended line, and two reports are the same."""
     first, second = (record(allocator) for _ in range(2))
     assert (first.returncode, first.stdout) == (0, second.stdout)
     assert first.stderr.splitlines()[0] == "done"

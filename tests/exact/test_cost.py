@@ -17,7 +17,7 @@ pytestmark = [NEEDED, pytest.mark.skipif(not COMPILERS, reason="needs a compiler
 def test_bench_record_runs_the_same_program_with_each_runtime(tmp_path: Path) -> None:
     request = CostRequest(threads=3, rounds=2, machine="epyc-7763-2s")
     found = commands(request, 2, tmp_path / "trace", compiled(tmp_path))
-    # The machine has 256 CPUs: 384 of it are left out.
+    # The machine has 256 CPUs, so there is no run on 384.
     names = {name for name in found if name.startswith("exact")}
     assert names == {"exact, 16 CPUs", "exact, 128 CPUs"}
     said = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: programs behave, runs repeat, lines cost what the simulation says."""
+"""c2c record --exact: programs behave as natively, runs repeat, costs agree with the simulation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_checked_variants_of_calls_are_not_linked(compiler: str, tmp_path: Path)
 def test_programs_do_what_they_do_natively(
     behave: Path, kind: str, threads: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """With more threads than CPUs as well."""
+    """Also with more threads than CPUs."""
     native = subprocess.run(
         [behave, kind, str(threads)], capture_output=True, text=True, check=True
     )
@@ -86,7 +86,7 @@ def test_what_is_done_once_is_done_before_others_go_on(
 def test_sleeps_take_the_machines_time(
     behave: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """15 sleeps of up to 15 ms, at once: none takes longer, whatever the host does."""
+    """15 threads sleep at once, each up to 15 ms: none sleeps longer, whatever the host does."""
     done = runs(behave, tmp_path, "sleep", "15")
     assert capfd.readouterr().out == "0 120 0\n"
     assert 15e6 < done.raw["model"]["virtual_ns"] < 16e6
@@ -124,7 +124,7 @@ def test_a_signal_that_ends_the_program_leaves_the_report(
 
 
 def test_two_runs_are_one(behave: Path, tmp_path: Path) -> None:
-    """Byte for byte, but for the number that the kernel gave the process."""
+    """Two runs with one seed have the same result; another seed has another."""
     found = []
     for number, seed in enumerate((1, 1, 2)):
         folder = tmp_path / str(number)
@@ -183,7 +183,7 @@ def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: s
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of c2c record whose transfers are known."""
+    """The program of tests/record whose transfers are known."""
     source = str(ROOT / "tests" / "record" / "known.c")
     into = tmp_path_factory.mktemp("known") / "known"
     return compiled(into, "gcc", f"-I{ROOT / 'kernel' / 'guest'}", source)
@@ -200,7 +200,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_exact_cases(
     known: Path, case: str, threads: int, think: int, expected: int, tmp_path: Path
 ) -> None:
-    """1,000 operations of each thread; a few transfers are those of the beginning."""
+    """Each thread does 1,000 operations; up to 20 more transfers belong to the start."""
     raw = runs(known, tmp_path, case, str(threads), "1000", str(think)).raw
     assert expected <= raw["hitm_local"] + raw["hitm_remote"] <= expected + 20
 
@@ -262,7 +262,7 @@ def test_refusals(tmp_path: Path, behave: Path) -> None:
 
 
 def test_instructions_of_a_block() -> None:
-    """Neither hooks, their arguments, saved registers nor what follows a jump are the block's."""
+    """Hooks, their arguments, saved registers and code after a jump do not count for a block."""
     text = """
     10:\tcall   20 <__sanitizer_cov_trace_pc@plt>
     15:\tadd    $0x4,%rbx
@@ -316,7 +316,7 @@ def test_a_block_ends_at_a_jump(jump: str) -> None:
 def test_atomic_operations_of_16_bytes(
     compiler: str, flag: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A stack whose head has a count: no node is lost, natively and recorded."""
+    """No node of a stack whose head contains a count is lost, natively and recorded."""
     ignored = () if compiler == "gcc" else ("-Wno-atomic-alignment",)
     made = compiled(tmp_path / "wide", compiler, flag, *ignored, str(HERE / "wide.c"))
     assert subprocess.run([made, "4"], capture_output=True, check=True).stdout == b"0 1 1\n"
@@ -364,7 +364,7 @@ int main(void)
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_a_note_tells_of_locked_assembly(compiler: str, tmp_path: Path) -> None:
-    """Nothing knows which lines it shares; on the stack it is a fence."""
+    """The recorder cannot see which lines assembly shares; on the stack it is a fence."""
     source = tmp_path / "assembly.c"
     source.write_text(ASSEMBLY)
     report = json.loads(record(compiled(tmp_path / "assembly", compiler, str(source))).stdout)
@@ -384,7 +384,7 @@ def test_calls_of_other_code_are_told(compiler: str, tmp_path: Path) -> None:
     assert told["functions"] == [["qsort", 3], ["puts", 1]]
     assert (told["calls"], 0 < told["share"] < 1) == (4, True)
     assert any("4 calls of code without instrumentation" in note for note in report["notes"])
-    # Measured, so not in the report: two reports would differ.
+    # This time is measured, so reports do not contain it: two of them would differ.
     assert "measured on this host" not in done.stdout + done.stderr
     words = ("c2c", "record", "--exact", "--machine", MACHINE, "--no-advice", "--", str(made))
     assert "measured on this host: code without instrumentation ran " in call(*words).stderr
@@ -411,7 +411,7 @@ int main(int argc, char **argv)
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_calls_by_pointer_of_other_code_are_counted(compiler: str, tmp_path: Path) -> None:
-    """Not those of the program's own functions."""
+    """Calls of the program's own functions are not counted."""
     source = tmp_path / "pointed.c"
     source.write_text(POINTED)
     done = record(compiled(tmp_path / "pointed", compiler, str(source)))
@@ -427,7 +427,7 @@ def test_other_code_has_the_names_of_the_source() -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_instructions_are_those_of_the_plain_program(compiler: str, tmp_path: Path) -> None:
-    """Of a program that sorts: as many as it executes without the hooks."""
+    """The count for a program that sorts is within 10% of what it executes without hooks."""
     tool = shutil.which("valgrind")
     if tool is None:
         pytest.skip("needs valgrind")
@@ -451,7 +451,7 @@ def test_one_counter_takes_longer_the_more_threads_add_to_it(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """The program of the curves in docs/exact.md."""
+    """The program is that of the curves in docs/exact.md."""
     program = compiled(tmp_path / "scaling", COMPILERS[0], str(HERE / "scaling.c"))
     took = []
     for threads in counts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A gate on the exact recorder: nothing is random, so nothing need be tolerated."""
+"""A gate on the exact recorder: nothing is random, so no tolerance is needed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ int main(void)
 def test_the_length_of_the_environment_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its strings lie on the stack, and would move main()'s data to another place in their line."""
+    """The environment lies on the stack, and would move main()'s data within their lines."""
     source = tmp_path / "stack.c"
     source.write_text(ON_THE_STACK, encoding="utf-8")
     made = compiled(tmp_path / "stack", "gcc", str(source))
@@ -111,7 +111,7 @@ def test_a_worse_one_closes_the_gate_at_its_line(made: Path, tmp_path: Path, nam
 
 
 def test_a_program_that_fails_is_not_judged(made: Path, tmp_path: Path) -> None:
-    """Its own status is told, and no verdict of an earlier run stays."""
+    """The command has the program's status, and replaces the verdict of an earlier run."""
     files = ("--sarif", str(tmp_path / "s"), "--junit", str(tmp_path / "j"))
     gated(made / "WORSE", made, *files)
     done = gated(made / "WORSE", made, *files, words=("4", "3"))
@@ -148,7 +148,7 @@ def test_several_seeds_have_an_interval(made: Path) -> None:
 
 
 def block(language: str, mark: str) -> str:
-    """A code block of the page: the one that contains ``mark``."""
+    """Return the one code block of docs/gate.md that contains ``mark``."""
     page = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
     blocks = page.split("```")[1::2]
     found = [each for each in blocks if each.startswith(f"{language}\n") and mark in each]
@@ -185,7 +185,7 @@ def test_the_recipe_for_ctest_runs(made: Path, tmp_path: Path, name: str, passes
     assert good.returncode == 0, good.stdout
     base = json.loads((at / "contention.json").read_text(encoding="utf-8"))
     if not passes:
-        # As if the good one had been recorded before.
+        # Halve the transfers, as if the good program had been recorded.
         for variant in base["variants"]:
             for line in variant["runs"][0]["lines"]:
                 line["hitm"] /= 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: false sharing that sleeps, in runs with lines that begin elsewhere."""
+"""c2c record --exact: latent false sharing, in runs with lines that begin elsewhere."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_what_sleeps_is_found(compiler: str, tmp_path: Path) -> None:
     program = compiled(tmp_path / "latent", compiler, str(source))
     first = compiler == COMPILERS[0]
     for how, known in FOUND.items():
-        # Each kind takes six runs and more: with the other compiler, the one of all findings.
+        # Each kind takes six runs or more, so the other compiler gets only one kind.
         if not first and how != "moves":
             continue
         done = record(program, how)
         assert done.returncode == 0, done.stderr
         latent = json.loads(done.stdout)["latent"]
         found = {(each["object"].partition(" (")[0], each["line_bytes"]) for each in latent}
-        # Both halves of a pair are in one line there as well.
+        # With "moves" the elements also share a pair of lines.
         assert {each for each in found if how != "moves" or each[1] == 64} == known
         assert not first or how != "moves" or record(program, how).stdout == done.stdout
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: objects have the types of the pointers that hooks are told of."""
+"""c2c record --exact: objects have the types of the pointers that hooks receive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ copied = each_compiler("copied.c")
 def test_a_copy_says_nothing_of_types(
     copied: Path, kind: str, type_name: str, fields: set[str]
 ) -> None:
-    """A copy's hook has one place for both sides, and its first argument is the target."""
+    """A copy calls one hook for both sides, whose first argument is the target."""
     line = json.loads(record(copied, kind).stdout)["variants"][0]["lines"][0]
     assert line["object"].startswith("heap: main (")
     assert (line["type"], {access["field"] for access in line["accesses"]}) == (type_name, fields)

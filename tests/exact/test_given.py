@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: what a program gives its threads is theirs, as on a machine."""
+"""c2c record --exact: threads have the attributes that a program gives them, as natively."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ given = each_compiler("given.c")
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        # Bound while they wait and while they run, by attributes, and as their creator is.
+        # Bound while waiting, while running, and by attributes; two inherit from their creator.
         ("binds", "5 5 5 0 0 "),
         ("stacks", "1 "),
         ("signals", "1 42 "),
@@ -63,7 +63,7 @@ def test_a_quick_exit_leaves_a_result(
 def test_what_is_done_once_may_throw(
     compiler: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The next thread that asks tries it; all others would wait for good."""
+    """After an exception the next thread tries again; otherwise all would wait forever."""
     program = compiled(
         tmp_path / "build" / "thrown", compiler, str(HERE / "thrown.cc"), language="c++"
     )
@@ -75,7 +75,7 @@ def test_what_is_done_once_may_throw(
 def test_a_signal_to_the_command_ends_all(
     given: Path, which: signal.Signals, tmp_path: Path
 ) -> None:
-    """The program as well, and its files go."""
+    """The signal also ends the program, and its files are removed."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     words = ("c2c", "record", "--exact", "--machine", MACHINE, "--", str(given), "runs")
@@ -95,7 +95,7 @@ def test_a_signal_to_the_command_ends_all(
         assert command.stdout is not None
         assert command.stdout.readline() == "runs\n"
         command.send_signal(which)
-        # The program has the pipe as well, so this ends when both have ended.
+        # The program also holds the pipe, so this returns after both have ended.
         assert command.stdout.read() == ""
     assert command.returncode == 128 + which
     assert list(scratch.iterdir()) == []

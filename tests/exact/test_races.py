@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: data races are told, and nothing else is."""
+"""c2c record --exact: data races are reported, and nothing else is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ raced = each_compiler("raced.c")
 
 
 def name_of(race: Mapping[str, Any]) -> str:
-    """Its object: clang makes an object of its own of each field."""
+    """Return the object of a race; clang makes a separate object of each field."""
     return str(race["object"]).partition(".")[0]
 
 

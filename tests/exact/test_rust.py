@@ -34,7 +34,7 @@ def adds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_program_in_rust(adds: Path) -> None:
-    """Its output is the native one, its lines have names, and two reports are the same."""
+    """The output is the native one, lines have names, and two reports are the same."""
     native = subprocess.run([adds], capture_output=True, text=True, check=True).stdout
     assert native == "4000 4000 8\n"
     first, second = (record(adds) for _ in range(2))

@@ -23,7 +23,7 @@ pytestmark = [
 
 # The program with a part for each use of signals.
 signalled = each_compiler("signalled.c")
-# Signals of timers, and the like.
+# The program with a part for each kind of timer, alternative stack and file of signals.
 delivered = each_compiler("delivered.c")
 
 
@@ -51,7 +51,7 @@ def test_signals_are_those_of_threads(
 def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
     signalled: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The signal is blocked then. The handler runs once, and the report is there."""
+    """The signal is blocked in its handler, so the handler runs once; there is a result."""
     native = subprocess.run([signalled, "faulted"], capture_output=True, text=True, check=False)
     assert (native.stdout, native.returncode) == ("x", -signal.SIGSEGV)
     done = runs(signalled, tmp_path, "faulted")
@@ -68,7 +68,7 @@ def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
 def test_signals_are_delivered_as_natively(
     delivered: Path, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Timers end on the machine's clock, each thread has its stack and its pending ones."""
+    """Timers follow the machine's clock; each thread has its own stack and pending signals."""
     native = subprocess.run(
         [delivered, kind], capture_output=True, text=True, check=True, timeout=240
     )
@@ -78,7 +78,7 @@ def test_signals_are_delivered_as_natively(
 
 
 def test_an_alarm_that_ends_the_program(delivered: Path, tmp_path: Path) -> None:
-    """Its report is there."""
+    """The run leaves a result."""
     native = subprocess.run([delivered, "ended"], check=False)
     assert native.returncode == -signal.SIGALRM
     done = runs(delivered, tmp_path, "ended")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: lines whose cost is that of stores, without a HITM."""
+"""c2c record: lines that cost time by stores, without loads of modified lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As anybody compiles it, and long enough that its threads overlap anywhere."""
+    """The program compiled without hooks, long enough for its threads to overlap on any host."""
     into = tmp_path_factory.mktemp("plain") / "beside"
     usual = ("-O2", "-g", "-pthread", "-DROUNDS=300000", "-DPLAIN")
     subprocess.run(["gcc", *usual, SOURCE, "-o", into], check=True)
@@ -40,7 +40,7 @@ def _report(program: Path, *words: str, exact: bool) -> Any:
 
 
 def test_counters_side_by_side_cost_most_of_the_time(exact: Path) -> None:
-    """The advice is right: a program with counters apart takes that many cycles less."""
+    """The predicted gain is confirmed by the program with counters apart."""
     together, apart = (_report(exact, *words, exact=True) for words in (("8",), ("8", "apart")))
     [advice] = together["advice"]
     gain = advice["machines"][MACHINE]
@@ -54,14 +54,14 @@ def test_counters_side_by_side_cost_most_of_the_time(exact: Path) -> None:
 
 @pytest.mark.parametrize("how", ["locked", "cleared"])
 def test_what_threads_do_beside_does_not_hide_it(exact: Path, how: str) -> None:
-    """Locks of their own; a first thread that clears all counters once."""
+    """Each thread takes its own lock, or the first thread clears all counters once."""
     line = _report(exact, "8", how, exact=True)["variants"][0]["lines"][0]
     assert (line["object"], line["sharing"]) == ("count", "false")
     assert line["cycle_share"] > 0.5
 
 
 def test_lines_take_no_more_cycles_than_there_are(exact: Path) -> None:
-    """A CPU may be ahead of the others when it begins to wait."""
+    """Waits are not counted twice, although a CPU may be ahead of others when it waits."""
     [variant] = _report(exact, "8", "fenced", exact=True)["variants"]
     waited = sum(line["cycles"] for line in variant["lines"])
     assert 0.5 * variant["work_cycles"] < waited < variant["work_cycles"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: code without instrumentation that turns in a loop lets others run."""
+"""c2c record --exact: code without instrumentation that loops lets other threads run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = NEEDED
 
 @pytest.fixture(scope="module")
 def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, with a library that was compiled as always."""
+    """The program, with a library that was compiled without instrumentation."""
     folder = tmp_path_factory.mktemp("turns")
     library, source = folder / "libturns.so", str(HERE / "turns.c")
     words = ["-O2", "-shared", "-fPIC", "-DLIBRARY", source, "-o", str(library)]
@@ -34,7 +34,7 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_loop_of_other_code_lets_others_run(
     turns: Path, kind: str, said: str, place: str
 ) -> None:
-    """A spinning library, the same with all signals blocked, a loop in assembly."""
+    """The loops are in a library, in a library with all signals blocked, and in assembly."""
     done = record(turns, kind)
     assert (done.returncode, done.stderr.splitlines()[0]) == (0, said)
     (note,) = [each for each in json.loads(done.stdout)["notes"] if "interrupted" in each]
@@ -44,13 +44,13 @@ def test_a_loop_of_other_code_lets_others_run(
 @pytest.mark.slow(reason="a loop that counts looks like work: ten seconds of CPU time")
 @pytest.mark.parametrize(("kind", "said"), [("counted", "1"), ("memory", "1 1")])
 def test_a_loop_that_counts_is_not_endless(turns: Path, kind: str, said: str) -> None:
-    """In a register, until another thread stores; on the stack, for eight seconds of CPU time."""
+    """One counts in a register until a store ends it, one on the stack for eight CPU seconds."""
     done = record(turns, kind)
     assert (done.returncode, done.stderr.splitlines()[0]) == (0, said)
 
 
 def test_work_of_other_code_is_not_interrupted(turns: Path) -> None:
-    """A calculation of three seconds of CPU time in one call: a waiting loop has fewer."""
+    """A call may compute for three CPU seconds; a loop that waits is interrupted earlier."""
     done = record(turns, "work")
     assert done.returncode == 0
     assert done.stderr.splitlines()[0].endswith(" 1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: what waits for the world lets others run, and nothing hangs."""
+"""c2c record --exact: a thread that waits outside of the model lets others run; nothing hangs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_call_that_waits_lets_others_run(
     outside: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The first thread waits for what another one does later; the program hangs if none runs."""
+    """The first thread waits for a later action of another one, which must run meanwhile."""
     done = runs(outside, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
     assert done.raw["stepping"]["waited_outside"] >= 1
@@ -60,7 +60,7 @@ def within(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_wait_inside_of_the_c_library_lets_others_run(
     within: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Stdio and its locks, system(), signals, syscall(), System V: they would hang otherwise."""
+    """Waits in stdio, system(), syscall() and others would hang if no other thread ran."""
     done = runs(within, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
     assert done.raw["stepping"]["waited_outside"] >= 1
@@ -103,7 +103,7 @@ def test_a_loop_that_nobody_can_end_is_stopped(loops: Path, kind: str, said: str
 
 @pytest.mark.parametrize("kind", ["late", "handler"])
 def test_a_loop_that_somebody_ends_goes_on(loops: Path, kind: str) -> None:
-    """After more looks than an endless loop needs; and by a signal of the world."""
+    """A store ends the loop late, or a signal's handler does."""
     done = record(loops, kind)
     assert (done.returncode, done.stderr.splitlines()[0]) == (0, "done")
 
@@ -111,7 +111,7 @@ def test_a_loop_that_somebody_ends_goes_on(loops: Path, kind: str) -> None:
 @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"])
 def test_an_interrupted_program_leaves_the_report(behave: Path, name: str) -> None:
     which = getattr(signal, name)
-    # A shell ignores some of them for what it runs in the background, and programs inherit that.
+    # A shell ignores some of these signals for background jobs, and programs inherit that.
     before = signal.signal(which, signal.SIG_DFL)
     try:
         done = record(behave, "interrupt", str(int(which)))

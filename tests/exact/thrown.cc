@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-// What is done once throws twice before it is done; each thread that asks meanwhile waits for it.
+// The function of call_once() throws twice and then succeeds; other callers wait meanwhile.
 #include <atomic>
 #include <cstdio>
 #include <mutex>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * With LIBRARY a library that is compiled as always: it waits in loops without system calls, or
- * calculates. Else turns KIND: a program whose threads wait in it.
+ * With LIBRARY: a library without instrumentation, which waits in loops without system calls, or
+ * calculates. Else turns KIND: a program whose threads wait in the library.
  */
 #ifdef LIBRARY
 
@@ -81,7 +81,7 @@ static void *works(void *arg)
 	return NULL;
 }
 
-/* All wait for the first thread, and it for them. */
+/* In each round all threads wait for the first one, and it waits for them. */
 static void rounds(void *blocked)
 {
 	pthread_t made[THREADS];
@@ -111,7 +111,7 @@ static void *waits_for_two(void *arg)
 	return arg;
 }
 
-/* A loop of the program itself that the compiler does not see. */
+/* A loop in assembly, which the compiler cannot instrument. */
 static void in_assembly(void)
 {
 	int *word = (int *)&go;
@@ -119,7 +119,7 @@ static void in_assembly(void)
 	__asm__ volatile("1: pause; cmpl $1, (%0); jne 1b" : : "r"(word) : "memory", "cc");
 }
 
-/* Of the host: the library's getrusage() has the machine's. */
+/* Returns the host's CPU time: getrusage() of the library would return the machine's. */
 static double cpu_seconds(void)
 {
 	struct rusage used;
@@ -128,7 +128,7 @@ static double cpu_seconds(void)
 	return (double)used.ru_utime.tv_sec + 1e-6 * (double)used.ru_utime.tv_usec;
 }
 
-/* Work for @seconds of this host's CPU time in one call. */
+/* Makes one call that computes for @seconds of this host's CPU time. */
 static void long_work(unsigned long long (*work)(unsigned long rounds), double seconds)
 {
 	double begin = cpu_seconds();

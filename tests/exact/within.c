@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * within KIND: as outside.c, but the first thread waits inside of the C library, or by syscall().
+ * within KIND: as outside.c, but the first thread waits inside the C library, or in syscall().
  */
 #include <errno.h>
 #include <fcntl.h>
