@@ -15,11 +15,11 @@ import pytest
 
 from schedshard.c2c.exact.races import SHARED
 from schedshard.c2c.exact.run import Ran, Runs
-from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.machine_view import cpus_in_order
 from schedshard.c2c.program.program import find_program
 from schedshard.c2c.report.replaying import Job
 from schedshard.common.paths import ROOT, build_dir
-from schedshard.machines.presets import load_machine, machine_topology
+from schedshard.machines.presets import load_machine
 
 HERE = Path(__file__).parent
 MACHINE = "epyc-7763-2s"
@@ -86,7 +86,5 @@ def runs(
     """Record a program exactly, in this process and without a report."""
     machine = load_machine(MACHINE)
     found = find_program((str(program), *words))
-    job = Job(
-        machine, tuple(order(machine_topology(machine), "numbered")[:cpus]), seed=seed, lines=lines
-    )
+    job = Job(machine, tuple(cpus_in_order(machine, "numbered")[:cpus]), seed=seed, lines=lines)
     return Runs(found, folder, folder, output_to_stderr=False, races=races).begin(job)

@@ -13,7 +13,7 @@ from schedshard.c2c.counts import by_counts, with_more_runs
 from schedshard.c2c.naming.guest_names import guest_places
 from schedshard.c2c.program.emulate import Window, emulate
 from schedshard.c2c.program.guest import GuestRequest, run_in_guest
-from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.machine_view import cpus_in_order
 from schedshard.c2c.program.program import Program, find_emulator, find_program
 from schedshard.c2c.report.replaying import Trace
 from schedshard.c2c.report.report import LIMITS, Recorded, make_report
@@ -22,7 +22,7 @@ from schedshard.common.output import to_json, write_atomic
 from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
 from schedshard.kernel.profile.replay import names_path
-from schedshard.machines.presets import Machine, load_machine, machine_topology
+from schedshard.machines.presets import Machine, load_machine
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
     machines = tuple(load_machine(name) for name in request.machines)
     if request.guest is not None:
         return _record_in_guest(request, request.guest, machines, trace, folder, keep)
-    orders = [order(machine_topology(machine), request.placement) for machine in machines]
+    orders = [cpus_in_order(machine, request.placement) for machine in machines]
     program = find_program(request.program)
     find_emulator()
     count = min(map(len, orders))

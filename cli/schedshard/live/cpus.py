@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from schedshard.common.errors import UserError
-from schedshard.machines.making.topology import Ids, Topology, cpu_list, parse_cpu_list, renumber
+from schedshard.machines.making.topology import Topology, cpu_list, parse_cpu_list, renumber
+from schedshard.machines.placement import in_order
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -131,28 +130,12 @@ def thread_counts(text: str | None, allowed: Allowed) -> tuple[int, ...]:
 
 
 def placed(allowed: Allowed, topology: Topology, placement: str) -> tuple[int, ...]:
-    """The CPUs in the order in which threads take them, as the simulator's placements do.
-
-    ``os``: CPU numbers in order. ``compact``: siblings, then the LLC, then the package.
-    ``scatter``: packages in turn, LLCs in turn, siblings last.
-    """
-    if placement == "os":
-        return allowed.cpus
+    """The CPUs in the order in which threads take them."""
     part = topology.restrict(allowed.cpus)
-    cpus = np.array(part.cpus)
-    thread = _rank(cpus, part.core)
-    core = renumber(part.core, part.cpus)
-    # np.lexsort: the last key counts most
-    keys = [thread, core, part.llc, part.node, part.package]
-    if placement == "scatter":
-        keys = [part.package, _rank(part.llc, part.package), _rank(core, part.llc), thread]
-    return tuple(int(cpu) for cpu in cpus[np.lexsort([cpus, *keys])])
-
-
-def _rank(ids: Ids, groups: Ids) -> Ids:
-    """For each CPU how many smaller different ids its group has."""
-    ranks = np.zeros_like(ids)
-    for group in np.unique(groups):
-        mine = groups == group
-        ranks[mine] = np.unique(ids[mine], return_inverse=True)[1].reshape(-1)
-    return ranks
+    levels = ("package", "node", "llc", "core")
+    ids = {name: renumber(part.ids(name), part.cpus).tolist() for name in levels}
+    rows = [
+        {"cpu": cpu, "thread": cpu, **{name: ids[name][i] for name in levels}}
+        for i, cpu in enumerate(part.cpus)
+    ]
+    return tuple(int(cpu["cpu"]) for cpu in in_order(rows, placement))

@@ -13,15 +13,14 @@ from schedshard.c2c.exact.away import away, in_source_form, measured, sentences
 from schedshard.c2c.exact.ends import turns
 from schedshard.c2c.exact.races import ALL, SHARED, notes, races
 from schedshard.c2c.exact.run import INTERRUPTS, AnotherEndError, Runs, check_exact
-from schedshard.c2c.program.machine_view import room_for_views
-from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.machine_view import cpus_in_order, room_for_views
 from schedshard.c2c.program.program import find_program
 from schedshard.c2c.report.replaying import Job
 from schedshard.c2c.report.report import Recorded, make_report
 from schedshard.common.errors import UserError
 from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
-from schedshard.machines.presets import Machine, load_machine, machine_topology
+from schedshard.machines.presets import Machine, load_machine
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def _reported(
 
 def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, Any]:
     machines = tuple(load_machine(name) for name in request.machines)
-    orders = [order(machine_topology(machine), request.placement) for machine in machines]
+    orders = [cpus_in_order(machine, request.placement) for machine in machines]
     program = find_program(request.program)
     check_exact(program)
     for machine, found in zip(machines, orders, strict=True):

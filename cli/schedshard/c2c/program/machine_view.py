@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
+from schedshard.machines.placement import in_order
 from schedshard.machines.presets import Machine, machine_topology
 from schedshard.machines.topo import ranges
 
@@ -23,7 +24,14 @@ _NODE = Path("sys/devices/system/node")
 _MEMORY_KB = 64 << 20  # of each node: no machine file says how much there is
 _KERNEL_MAX = 8191
 _SHM = Path("/dev/shm")
+_MOST_CPUS = 1024  # FEED_MAX_CPUS of plugin/feed.h
 _ROOM, _FILES = 32 << 20, 100_000
+
+
+def cpus_in_order(machine: Machine, placement: str) -> list[int]:
+    """Return the CPUs that threads take in turn, as many as the recorder may have."""
+    there = [cpu for cpu in machine_topology(machine)["cpus"] if cpu.get("possible", True)]
+    return [int(cpu["cpu"]) for cpu in in_order(there, placement)][:_MOST_CPUS]
 
 
 @cache

@@ -15,7 +15,7 @@ from schedshard.c2c.naming.guest_names import GuestMemory, guest_nodes, guest_pl
 from schedshard.c2c.naming.memory import Memory, field_of, others_of
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.naming.runtimes import used_by
-from schedshard.c2c.program.placing import order
+from schedshard.c2c.program.machine_view import cpus_in_order
 from schedshard.c2c.report.callers import Sites, callers, calls_of
 from schedshard.c2c.report.costs import runs_of, with_names
 from schedshard.c2c.report.elsewhere.latent import beside_of
@@ -110,7 +110,7 @@ def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, .
     used = max((int(thread[2]) + 1 for thread in _threads(recorded)), default=1)
     found = []
     for machine in machines:
-        cpus = order(machine_topology(machine), recorded.placement)
+        cpus = cpus_in_order(machine, recorded.placement)
         if len(cpus) < used:
             raise UserError(
                 f"the threads ran on {used} CPUs, {machine.name} has {len(cpus)}: "

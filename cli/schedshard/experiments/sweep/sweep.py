@@ -21,6 +21,7 @@ from schedshard.experiments.run import (
     point_params,
 )
 from schedshard.experiments.uncertain.draws import Sample
+from schedshard.machines.placement import in_order
 from schedshard.machines.presets import Machine
 
 DEFAULT_CAP = 64
@@ -123,30 +124,9 @@ def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
 
 
-def _in_order(cpus: Sequence[Mapping[str, int]], placement: str) -> list[Mapping[str, int]]:
-    """All CPUs in the order in which the simulator uses them for a placement."""
-    first_core: dict[int, int] = {}
-    first_llc: dict[int, int] = {}
-    for cpu in cpus:
-        llc, package = cpu["llc"], cpu["package"]
-        first_core[llc] = min(cpu["core"], first_core.get(llc, cpu["core"]))
-        first_llc[package] = min(llc, first_llc.get(package, llc))
-
-    def place(cpu: Mapping[str, int]) -> tuple[int, ...]:
-        llc, package = cpu["llc"], cpu["package"]
-        if placement == "compact":
-            return (cpu["core"], cpu["thread"])
-        if placement == "scatter":
-            core = cpu["core"] - first_core[llc]
-            return (cpu["thread"], core, llc - first_llc[package], package)
-        return (cpu["cpu"],)
-
-    return sorted(cpus, key=place)
-
-
 def cpu_facts(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> dict[str, int]:
     """The properties of the CPUs that a placement uses first."""
-    used = _in_order(topology["cpus"], placement)[:cpus]
+    used = in_order(topology["cpus"], placement)[:cpus]
     numbers = {cpu["cpu"] for cpu in used}
     llcs: dict[tuple[int, ...], int] = {}
     for cpu in used:
