@@ -5,7 +5,7 @@ usage: abi.py [--write] LIBRARY DESCRIPTION HEADER...
 
 Programs contain the library's inline functions, which read its structures. So a moved member breaks
 them as much as a removed function: abidiff compares both, with all types of the public headers.
---write makes the description anew, for an intended change.
+--write makes a new description, for an intended change.
 """
 
 from __future__ import annotations

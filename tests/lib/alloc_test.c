@@ -17,7 +17,7 @@ void lib_port_free(void *ptr, size_t size);
 
 #define CHUNK (64u << 10)
 
-/* The requested placements. */
+/* The placements that were requested from hwloc, in order. */
 static struct placed {
 	char *start;
 	size_t size;
@@ -39,7 +39,7 @@ void shard_numa_place(void *ptr, size_t size, int node)
 	placed[at] = (struct placed){ ptr, size, node };
 }
 
-/* The node of the latest placement that covers a block, -1: none does. */
+/* The node of the latest placement that covers @ptr; -1: none does. */
 static int node_of(const char *ptr)
 {
 	for (u64 at = nr_placed; at-- > 0;) {
@@ -115,7 +115,7 @@ struct block {
 	char fill;
 };
 
-/* Random sizes, nodes and lifetimes; each block is filled with its own byte and must keep it. */
+/* Random sizes, nodes and lifetimes; each block is filled with one byte value and must keep it. */
 static void random_blocks(u64 seed, u32 steps)
 {
 	struct block blocks[300] = { { NULL, 0, 0, 0 } };

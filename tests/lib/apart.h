@@ -52,7 +52,7 @@ static void in_child(void (*test)(void))
 		test_state.passed++;     \
 	} while (0)
 
-/* The test on each of these shapes, each with its own seed; test_state.step is its index. */
+/* Runs a test on each of these shapes, with a seed per shape; test_state.step is the index. */
 #define RUN_APART_ON(shapes, test)                                               \
 	do {                                                                     \
 		for (u32 i = 0; i < sizeof(shapes) / sizeof((shapes)[0]); i++) { \

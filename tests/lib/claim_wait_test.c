@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that wait for bits. A lost wake-up hangs the test, and its time limit ends it. What a bit
- * stands for is counted by plain stores, so that two owners lose an update.
+ * Threads that wait for bits. A lost wake-up hangs the test, and its time limit ends it. The owner
+ * of a bit counts by plain stores, so that two owners would lose an update.
  */
 #include "claim_wait.h"
 #include "sbm_more.h"
@@ -49,7 +49,7 @@ static void claim_and_put(u32 thread)
 			continue;
 		used[cpu]++;
 		if (i % 64 == 0)
-			sched_yield(); /* so that others sleep */
+			sched_yield(); /* so that other threads go to sleep */
 		sbm_put_wake(b, w, (u32)cpu);
 		i++;
 	}
@@ -110,7 +110,7 @@ static void slots_have_one_owner(void)
 
 static u64 moved[3];
 
-/* Two slots, later three, that go around all shards. */
+/* Two slots, later three, that move through all shards. */
 static void claim_and_put_elsewhere(u32 thread)
 {
 	for (u32 i = 0; i < ROUNDS; i++) {
@@ -150,7 +150,7 @@ static void gives_up(void)
 	tear_down(0);
 }
 
-/* Signals go to near waiters, one each, and not to more than there are. */
+/* Signals go to near waiters, one each, and there are no more signals than waiters. */
 static void wakes_near(void)
 {
 	set_up(0, 0);
@@ -162,7 +162,7 @@ static void wakes_near(void)
 	CHECK(!shard_wait_wake(w, 7));
 	CHECK(shard_wait_woken(w, 6));
 	CHECK(!shard_wait_woken(w, 6));
-	CHECK(shard_wait_leave(w, 1)); /* of the same shard as 0: the signal was for it */
+	CHECK(shard_wait_leave(w, 1)); /* in the shard of CPU 0, to which the signal went */
 	shard_wait_join(w, 2);
 	CHECK(!shard_wait_leave(w, 2));
 	tear_down(0);

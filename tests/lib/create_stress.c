@@ -43,7 +43,7 @@ static void first_calls_race(void)
 		CHECK(plan_of[thread] == plan_of[0]);
 }
 
-/* Thread t owns every NR_THREADS-th of the machine's CPUs, maybe none. */
+/* Thread t owns every NR_THREADS-th CPU of the machine, possibly none. */
 static void use_shared(u32 thread)
 {
 	const struct shard_plan *plan = set->plan;

@@ -89,7 +89,7 @@ static void destroying_nothing(void)
 	slot_set_destroy(NULL);
 }
 
-/* Do the homes of slots that are made so follow? */
+/* Return: do slots of a set with these options move to the shard of the CPU that puts them? */
 static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
 {
 	struct slot_set *s = slot_set_create_opts(nr, opts);
@@ -103,7 +103,7 @@ static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
 	return follow;
 }
 
-/* An LLC of 40 CPUs: sets and counters cut it, byte maps do not. */
+/* An LLC of 40 CPUs: sets and counters divide it, byte maps do not. */
 static void each_structure_has_its_cap(void)
 {
 	static const struct shard_create_opts eight = { .cap = 8, .summary = true };
@@ -148,7 +148,7 @@ static void each_structure_has_its_cap(void)
 	cpu_counter_add(by_cpu, 39, 5);
 	CHECK_EQ(cpu_counter_sum(by_cpu), 5);
 	cpu_counter_destroy(by_cpu);
-	CHECK_EQ(shard_plan_here_cap(41, &same, NULL), 0); /* cuts nothing */
+	CHECK_EQ(shard_plan_here_cap(41, &same, NULL), 0); /* divides no LLC */
 	CHECK(same == plan);
 
 	slots = slot_set_create(100);
@@ -200,7 +200,7 @@ static void each_structure_has_its_cap(void)
 	CHECK(!same && strstr(err.text, "1 to 64"));
 }
 
-/* Slots and pools: a CPU a line where cores have one thread, and two where a core has two. */
+/* Slots and pools have a line per core: one CPU per line, or two where a core has two threads. */
 static void a_line_for_each_core(void)
 {
 	static const struct shard_create_opts pool = { .pool = true };
@@ -234,9 +234,9 @@ static void a_line_for_each_core(void)
 	sbm_destroy(set);
 }
 
-#define SINGLE 32 /* CPUs that are a core each, before two that share one */
+#define SINGLE 32 /* CPUs with a core each; the two after them share one */
 
-/* Cores of two sizes, as of a laptop: each has a line of its own. */
+/* Cores with one and two threads, as in a laptop: each has its own line. */
 static void a_line_for_each_core_of_any_size(void)
 {
 	static const struct shard_create_opts pool = { .pool = true };
@@ -269,7 +269,7 @@ static void a_line_for_each_core_of_any_size(void)
 	slot_set_destroy(slots);
 }
 
-/* A pool of the CPUs @a and @b, or of one, as this process is bound to them: its lines. */
+/* Binds this process to the CPUs @a and @b; a pool of the allowed CPUs must have @lines lines. */
 static void check_allowed(u32 a, u32 b, u32 lines)
 {
 	static const struct shard_create_opts allowed = { .pool = true, .allowed = true };
@@ -290,8 +290,8 @@ static void check_allowed(u32 a, u32 b, u32 lines)
 }
 
 /*
- * On a machine with one core of two CPUs: the first two that this process may run on, whatever
- * their numbers are, or two others. Where it may run on one alone, that one is bound.
+ * On a machine with one core of two CPUs. These are the first two CPUs that this process may use,
+ * whatever their numbers are, or two others. If it may use only one CPU, only one is tested.
  */
 static void lines_of_allowed(bool both_of_one_core)
 {
@@ -343,7 +343,7 @@ static void allowed_cpus_of_two_cores(void)
 	lines_of_allowed(false);
 }
 
-/* The machine's affinity, not the tree's: it is at least 1 of each plan, and at most all. */
+/* The number of allowed CPUs follows the process's affinity, not the tree. */
 static void counts_what_is_allowed(void)
 {
 	const struct shard_plan *plan;
@@ -360,7 +360,7 @@ static void counts_what_is_allowed(void)
 	CHECK_EQ(shard_nr_allowed(plan), 1);
 }
 
-/* All three fail with @code, as does shard_plan_here(), whose text has @said. */
+/* All three makers fail with @code, as does shard_plan_here(), whose text contains @said. */
 static void check_refused(int code, const char *said)
 {
 	const struct shard_plan *plan = NULL;
@@ -403,7 +403,7 @@ static void check_one_shard(const char *said)
 	sbm_destroy(set);
 }
 
-/* As in a chroot: the CPU that runs this has a bit all the same. */
+/* Without /sys, as in a chroot, the current CPU still has a bit. */
 static void without_sys(void)
 {
 	int cpu = sched_getcpu();
@@ -473,7 +473,7 @@ static void files_that_are_none(void)
 	check_refused(EISDIR, "cpu/possible");
 }
 
-/* The files agree, and describe a machine without a plan. */
+/* The files agree with each other, but describe a machine that has no plan. */
 static void machine_without_a_plan(void)
 {
 	write_tree(two_llcs);
@@ -582,7 +582,7 @@ static void write_shape(const struct shape *shape)
 	free(cpus);
 }
 
-/* A set, a map and a counter beside arrays that do the same. */
+/* A set, a map and a counter, with the arrays that they are compared with. */
 struct trio {
 	struct sbm *set;
 	struct bytemap *map;

@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    """Claim and put from two sets; count."""
+    """Claim from one set, use another one, and count."""
     library = ctypes.CDLL(sys.argv[1])
     library.schedshard_sbm_create.restype = ctypes.c_void_p
     library.schedshard_cpu_counter_create.restype = ctypes.c_void_p

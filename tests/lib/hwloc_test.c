@@ -46,7 +46,7 @@ static struct shard_topo *parse(const char *xml)
 	return topo;
 }
 
-/* How many different ids there are. */
+/* Returns the number of different ids at @member. */
 static u32 count(const struct shard_topo *topo, size_t member)
 {
 	bool seen[4096] = { false };
@@ -103,7 +103,7 @@ static void synthetic(void)
 	test_state.shape = NULL;
 }
 
-/* A CPU that is offline is in the complete set only. */
+/* A CPU that is offline appears only in the complete set. */
 static void offline_cpu(void)
 {
 	char *xml = synthetic_xml("pack:1 l3:2 l2:2 core:1 pu:1");
@@ -111,7 +111,7 @@ static void offline_cpu(void)
 	struct shard_topo *topo;
 
 	CHECK(set);
-	/* In the midst of a string. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
+	/* Inside a longer string. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
 	memcpy(set, "complete_cpuset=\"0x0000001f\"", 28);
 	topo = parse(xml);
 	CHECK_EQ(topo->nr_cpus, 5);

@@ -5,9 +5,8 @@ usage: install.py BUILD_DIR CC CXX PROGRAM EXAMPLE...
 
 Installs into a temporary directory. Compiles one program as C and as C++ against it with only
 pkg-config's flags, and runs it. Compares the symbols that the shared library exports with the
-functions that the public headers declare, and the inline ones with a manual page. The manual pages
-are those of these functions, and troff finds no fault in them. Examples are compiled and run as
-well.
+functions that the public headers declare. Each of these and each inline function has a manual page,
+and troff finds no fault in the pages. Examples are compiled and run as well.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Functions that the headers' macros and inline functions call.
+# Helpers without a manual page, which only the headers' macros and inline functions call.
 WITHOUT_PAGE = {
     f"schedshard_{name}"
     for name in (
@@ -102,7 +101,7 @@ def inlined(headers: Path) -> set[str]:
 
 
 def check_pages(pages: Path, headers: Path) -> None:
-    """Every function has a page, which names its arguments; troff warns of nothing."""
+    """Check that every function has a page, that one is complete, and that troff warns of none."""
     written = {page.stem for page in pages.glob("*.3")}
     functions = declared(headers) | inlined(headers)
     if functions - written != WITHOUT_PAGE:
@@ -129,7 +128,7 @@ def check_pages(pages: Path, headers: Path) -> None:
 
 
 def exported(library: Path) -> set[str]:
-    """Functions that a shared library shows. Before 1.0 its SONAME has the minor version."""
+    """Functions that a shared library exports. Before 1.0 its SONAME has the minor version."""
     lines = call(["nm", "-D", "--defined-only", str(library)]).splitlines()
     shown = {line.split()[-1].split("@")[0] for line in lines if " T " in line}
     name = re.sub(r"(\.so\.0\.\d+|\.so\.[1-9]\d*)\..*", r"\1", library.name)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The instructions of hot operations are those that the model charges: one locked one, or none.
+"""Hot operations execute the locked instructions that the model charges: one, or none.
 
 usage: locked.py LIBRARY
 
-A loop of compare-and-swap takes the line twice where the simulated machine charges it once. gcc
-makes one of an atomic operation whose old value is used, unless it sees that one bit is. For gcc on
-x86-64, without sanitizers.
+A loop of compare-and-swap takes the line twice, where the simulated machine charges it once. gcc
+makes such a loop of an atomic operation whose old value is used, unless it sees that only one bit
+is used. The test is for gcc on x86-64 without sanitizers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ LOCKED = {
     "cpu_counter_add_any": ["add"],
     "bytemap_set": [],
 }
-# With a summary one more, and full barriers, which are locked as well.
+# With a summary these execute more locked instructions, such as full barriers.
 SUMMARY = {"sbm_set", "sbm_put", "sbm_test_and_set"}
-# Searches: without loops of compare-and-swap.
+# Searches, which must not contain loops of compare-and-swap.
 CLAIMS = ("sbm_claim_near", "sbm_claim_and", "slot_claim_near")
 
 
 def locked(library: str, function: str) -> list[str]:
-    """Return a function's locked instructions, without suffix for the size."""
+    """Return a function's locked instructions in order, without suffixes for the size."""
     done = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", f"--disassemble=schedshard_{function}", library],
         capture_output=True,
@@ -46,7 +46,7 @@ def locked(library: str, function: str) -> list[str]:
 
 
 def main() -> None:
-    """Compare all."""
+    """Compare all functions."""
     library = sys.argv[1]
     for function, expected in LOCKED.items():
         found = locked(library, function)

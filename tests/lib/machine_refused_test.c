@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The loader of machine files, refusals: the test breaks each rule of the format once, on a file
+ * Refusals of the loader of machine files: the test breaks each rule of the format once, in a file
  * that is right otherwise. The error must name the rule and the line.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@ static void check_refused(const char *text, const char *said)
 	CHECK_EQ(machine_parse(&machine, text, strlen(text), "file", NULL), -EINVAL);
 }
 
-/* Tiers that are cut at the largest one possible. */
+/* A tier of @count units, at the smallest count that is refused. */
 #define PAIR(unit, count) "[[tier]]\nname = \"p\"\n" unit " = " count "\nns = 7\n"
 
 static const struct broken {
@@ -182,7 +182,7 @@ static void refused(void)
 	test_state.shape = NULL;
 }
 
-/* A file cut anywhere is refused, or complete, if only words of the last source are gone. */
+/* A file that is cut anywhere before the last source is refused. */
 static void truncated(void)
 {
 	size_t whole = strlen(WHOLE);

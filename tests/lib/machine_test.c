@@ -109,7 +109,7 @@ static void irregular(void)
 	CHECK_EQ(m->topo.cpu[8].thread, 1);
 	CHECK_EQ(m->topo.cpu[9].l2, m->topo.cpu[0].l2);
 	CHECK(m->topo.cpu[2].l2 != m->topo.cpu[0].l2);
-	/* neither cores nor l2 are given: one of each for each CPU */
+	/* The file gives neither cores nor L2s for these CPUs: each CPU has its own. */
 	CHECK_EQ(m->topo.cpu[4].core, 4);
 	CHECK_EQ(m->topo.cpu[6].core, 5);
 	CHECK_EQ(m->topo.cpu[4].l2, 2);
@@ -155,7 +155,7 @@ static const struct {
 	{ 512, 150, "board" }, { 1024, 200, "remote" },
 };
 
-/* The rule in other words: the parts of the place that two CPUs share. */
+/* Returns the lowest level at which two CPUs are in one group, by arithmetic on their numbers. */
 static u32 level_of(u32 a, u32 b)
 {
 	u32 i = 0;
@@ -203,7 +203,7 @@ static void tiers(void)
 	machine_free(m);
 }
 
-/* Groups start anew in each LLC; the last one of an LLC may be smaller. */
+/* Groups of a tier do not cross LLCs; the last group of an LLC may be smaller. */
 static void uneven_tiers(void)
 {
 	struct machine *m =
@@ -223,7 +223,7 @@ static void uneven_tiers(void)
 	machine_free(m);
 }
 
-/* Where an LLC spans nodes, a tier of LLCs counts them inside the package. */
+/* Where an LLC spans nodes, a tier of LLCs groups the LLCs of a package. */
 static void tiers_over_nodes(void)
 {
 	char *wide = edit(TIERED, "llcs_per_node = 4", "llcs_per_package = 6");
@@ -286,7 +286,7 @@ static void protocol(void)
 	machine_free(m);
 }
 
-/* Parts that may be absent because they do not occur on the machine. */
+/* Latencies of distances that do not occur on a machine may be absent. */
 static void absent(void)
 {
 	char *small = edit(WHOLE, "packages = 2", "packages = 1");

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""No name of the library but its own: one prefix for all that a program includes or links.
+"""All names that a program gets by including or linking the library have its prefix.
 
 usage: names.py HEADERS OWN_NAMES LIBRARY... -- CC... -- CXX...
 
-Each header alone compiles, pedantic, in C11 and C++11, and all together from C99 to C++20, in a
-program that has names of Linux itself (OWN_NAMES). All macros, types, tags, enumerators and
-functions that the headers define begin with schedshard_, and so does what a library shows, shared
-or static. C++ names of a static library apart: those are in namespaces.
+Each header alone compiles with -Wpedantic in C11 and C++11, and all together from C99 to C++20, in
+a program that uses names of Linux itself (OWN_NAMES). All macros, types, tags, enumerators and
+functions that the headers define begin with schedshard_, and so do the symbols that a shared or
+static library exports, except for C++ names of a static library, which are in namespaces.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def call(argv: list[str | Path], text: str = "") -> str:
 
 
 def compiles(compiler: list[str | Path], language: str, own: Path, headers: Path) -> int:
-    """Each header alone, after the program's own names and before them."""
+    """Compile each header alone after the program's names, and all together also before them."""
     count = 0
     for header in sorted(headers.glob("schedshard/*.h*")):
         # gcc_atomics.h is a part of port.h
@@ -96,7 +96,7 @@ def macros_of(headers: Path) -> set[str]:
 
 
 def symbols_of(library: Path) -> set[str]:
-    """Return the symbols that a library shows to a program."""
+    """Return the symbols that a library exports."""
     shared = ["-D"] if ".so" in library.name else []
     lines = call(["nm", *shared, "--defined-only", "--extern-only", library]).splitlines()
     shown = {line.split()[2].split("@")[0] for line in lines if len(line.split()) == 3}
@@ -105,11 +105,11 @@ def symbols_of(library: Path) -> set[str]:
 
 
 def main() -> None:
-    """Check all; say how much there was."""
+    """Check all headers and libraries, and print how many checks there were."""
     headers, own, *rest = sys.argv[1:]
     libraries, compiler, cpp_compiler = (part.split() for part in " ".join(rest).split(" -- "))
     with tempfile.TemporaryDirectory() as folder:
-        # where the compiler sees them, but for the library's own names.h and exports.c
+        # a copy where the compiler finds the headers, without the internal names.h and exports.c
         place = Path(folder) / "schedshard"
         place.mkdir()
         for header in Path(headers).glob("schedshard/*.h*"):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A program whose own names are those of Linux, in C99 and in C++11, pedantic. It uses what
- * create.h and claim_wait.h have, by inline functions and by calls.
+ * A program whose own names are those of Linux, in C99 and in C++11 with -Wpedantic. It uses
+ * create.h and claim_wait.h, both inline functions and functions of the library.
  */
 #ifdef __cplusplus
 #include <memory>

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The same as C++. */
+/* names_test.c as C++. */
 #include "names_test.c" /* NOLINT(bugprone-suspicious-include) */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The library's own port_alloc(), on this machine and, compiled with a made-up tree, on one of two
- * nodes. It runs the whole path down to the system call, which refuses nodes that do not exist. The
- * test harness is not linked, since its port_alloc() would replace this one.
+ * The library's port_alloc(), on this machine and, compiled with a made-up tree, on one with two
+ * nodes. The test runs the whole path down to the system call, which refuses nodes that do not
+ * exist. The test harness is not linked, since its port_alloc() would replace this one.
  */
 #include <errno.h>
 #include <linux/mempolicy.h>
@@ -19,7 +19,7 @@ static int fail(const char *what, int i)
 	return 1;
 }
 
-/* The kernel knows that the memory of @ptr is for node 0; 0: yes, or it does not say. */
+/* Return: 0 if the kernel prefers node 0 for the memory of @ptr, or does not answer; else 1. */
 static int check_policy(char *ptr)
 {
 	unsigned long nodes[16] = { 0 };
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	if (many && !shard_numa_many())
 		return fail("one node, two were asked for", 0);
 	for (int i = 0; i < 2000; i++) {
-		/* node 7 exists nowhere: any memory serves */
+		/* Node 7 does not exist: the memory may be on any node. */
 		line[i] = port_alloc(64, i % 3 == 2 ? 7 : i % 3);
 		if (!line[i] || (uintptr_t)line[i] % 64)
 			return fail("no memory, or not on a line", i);
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 			return fail("not zero", i);
 		memset(line[i], 1, 64);
 	}
-	/* chunks are mapped, so that their pages are nobody else's */
+	/* Chunks are separate mappings, so no other memory shares their pages. */
 	if (many && check_policy(line[0]))
 		return 1;
 	for (int i = 0; i < 2000; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A program's own names: those that the library has inside. A public header that used one of these
- * macros would not compile. A type of the same name would be an error.
+ * Names of a program that equal internal names of the library. A public header that used one of
+ * these macros would not compile, nor one that defined a type of one of these names.
  */
 #ifndef OWN_NAMES_H
 #define OWN_NAMES_H
@@ -40,7 +40,7 @@ static inline int shard_this_cpu(struct sbm *b)
 #define cpu_relax()	       own_barrier(
 #define PORT_CACHELINE	       own_barrier(
 #define port_always_inline     own_barrier(
-#ifndef __cplusplus /* libstdc++ and C++20 have arguments and attributes of these names */
+#ifndef __cplusplus /* libstdc++ and C++20 use these names for arguments and attributes */
 #define __aligned(x)	       own_barrier(
 #define likely(x)	       own_barrier(
 #define unlikely(x)	       own_barrier(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* schedshard.hh as a program in C++17 uses it: each maker, and what it holds. */
+/* schedshard.hh in a C++17 program: each maker, and the object that it returns. */
 #include <cstdio>
 #include <cstdlib>
 

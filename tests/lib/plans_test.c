@@ -34,7 +34,7 @@ static const char smt_off[] = "cpu/possible=0-15\ncpu/present=0-7\ncpu/online=0-
 			      "node/node0/cpulist=0-3\n"
 			      "cpu/cpu{4-7}/node0/\n";
 
-/* The machine is another one from now on. */
+/* Replaces the tree: from now on the machine is this one. */
 static void now(const char *text)
 {
 	tree_remove(root);
@@ -56,7 +56,7 @@ static u32 shard_of(const struct shard_plan *plan, u32 cpu)
 	return plan->slot[cpu].shard;
 }
 
-/* Each core is whole, and in its LLC. */
+/* Both CPUs of each core are in the shard of their LLC. */
 static void check_eight(const struct shard_plan *plan)
 {
 	CHECK_EQ(plan->nr_possible, 8);
@@ -69,7 +69,7 @@ static void check_eight(const struct shard_plan *plan)
 			 1ull << plan->slot[cpu].pos | 1ull << plan->slot[cpu + 4].pos);
 }
 
-/* All CPUs of a set work, each for itself. */
+/* Each CPU of a set has its own bit. */
 static void check_set(struct sbm *set)
 {
 	const struct shard_plan *plan = set->plan;
@@ -101,7 +101,7 @@ static void refresh_makes_the_first_plan(void)
 	CHECK_EQ(shard_plan_generation(), 1);
 }
 
-/* What is known of the siblings stays known. */
+/* The plan keeps the topology of siblings that went off line. */
 static void smt_goes_off_and_on_again(void)
 {
 	const struct shard_plan *plan;
@@ -128,11 +128,11 @@ static void siblings_get_their_cache_when_they_come(void)
 	now(smt_off);
 	plan = here();
 	CHECK_EQ(plan->nr_possible, 8);
-	CHECK_EQ(plan->nr_shards, 3); /* one for those of which nothing is known */
+	CHECK_EQ(plan->nr_shards, 3); /* one contains the CPUs without known caches */
 	old = sbm_create();
 	CHECK(old);
 	now(smt_on);
-	CHECK(here() == plan); /* nobody looked */
+	CHECK(here() == plan); /* without a refresh */
 	CHECK_EQ(shard_plan_refresh(NULL), 1);
 	CHECK_EQ(shard_plan_generation(), 2);
 	CHECK(here() != plan);
@@ -160,7 +160,7 @@ static void cpus_are_plugged_in_and_out(void)
 	now(four);
 	old = sbm_create();
 	CHECK(old);
-	CHECK_EQ(old->plan->nr_cpus, 4); /* absent CPUs take no room */
+	CHECK_EQ(old->plan->nr_cpus, 4); /* absent CPUs take no memory */
 	now(smt_on);
 	CHECK_EQ(shard_plan_refresh(NULL), 1);
 	set = sbm_create();
@@ -178,7 +178,7 @@ static void cpus_are_plugged_in_and_out(void)
 	sbm_destroy(set);
 }
 
-/* The files beside the two lists are not read while these are as before. */
+/* While the two lists of CPUs are unchanged, a refresh reads no other file. */
 static void reads_no_more_than_it_must(void)
 {
 	now(smt_on);
@@ -211,7 +211,7 @@ static void a_failure_changes_nothing(void)
 	check_eight(here());
 }
 
-/* The machine moved to another one while a CPU was off line: what it tells now cannot be joined. */
+/* The new files contradict the known topology of off-line CPUs, as after a guest's migration. */
 static void what_was_known_may_contradict(void)
 {
 	const struct shard_plan *plan;
@@ -268,7 +268,7 @@ static const struct shard_plan *allowed_here(u32 cap)
 	return plan;
 }
 
-/* A process with one CPU of 8,192, all with a cache of their own. */
+/* A process may use one CPU of 8,192, each of which has its own cache. */
 static void forbidden_cpus_take_no_room(void)
 {
 	static const struct shard_create_opts opts = { .allowed = true };
@@ -302,12 +302,12 @@ static void forbidden_cpus_take_no_room(void)
 	CHECK(again == one);
 	CHECK_EQ(shard_plan_here_allowed(65, &again, NULL), -EINVAL);
 	sbm_destroy(set);
-	counter = cpu_counter_create(0); /* without options all CPUs are there */
+	counter = cpu_counter_create(0); /* without options the plan contains all CPUs */
 	CHECK(counter && shard_plan_has_cpu(counter->plan, 8191));
 	cpu_counter_destroy(counter);
 }
 
-/* None of the machine's CPUs is in the tree. */
+/* The tree contains no CPU that the process may use. */
 static void nothing_is_allowed(void)
 {
 	const struct shard_plan *plan;
@@ -323,7 +323,7 @@ static void in_a_chroot(void)
 	struct sbm *set;
 
 	if (chroot(root)) {
-		CHECK_EQ(errno, EPERM); /* not root: sys_appears() has the same, without the call */
+		CHECK_EQ(errno, EPERM); /* not root: sys_appears() tests a missing /sys */
 		return;
 	}
 	CHECK(!chdir("/"));
@@ -335,10 +335,10 @@ static void in_a_chroot(void)
 	CHECK(!strcmp(shard_plan_how(), "no /sys: all CPUs are alike"));
 	CHECK_EQ(shard_plan_refresh(NULL), 0);
 	sbm_destroy(set);
-	_exit(0); /* the leak sanitizer could not read /proc */
+	_exit(0); /* exit() would run the leak sanitizer, which cannot read /proc here */
 }
 
-/* Writes a machine of which some CPUs are on line. */
+/* Writes the tree of a machine on which only some CPUs are on line. */
 static void write_online(const struct shard_cpu *cpus, u32 nr_cpus, const bool *online)
 {
 	struct shard_cpu *shown = calloc(nr_cpus, sizeof(*shown));
@@ -385,7 +385,7 @@ static const struct shape some_shapes[] = {
 	{ .name = "holes", 2, 1, 2, 5, 2, 1, .hole = 3 },
 };
 
-/* CPUs come and go at random: there are few generations, and none is made once all were seen. */
+/* CPUs come and go at random: generations are few, and none is made after all CPUs were seen. */
 static void at_random(void)
 {
 	u32 nr_cpus, seen = 0, generation;
@@ -402,7 +402,7 @@ static void at_random(void)
 			if (cpus[cpu].possible && (step == 40 || !test_below(&rng, 3)))
 				online[cpu] ^= true;
 		for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
-			/* once all are on line */
+			/* in step 40 all CPUs are on line */
 			online[cpu] = cpus[cpu].possible && (online[cpu] || step == 40);
 			seen += online[cpu] && !known[cpu];
 			known[cpu] |= online[cpu];
@@ -427,7 +427,7 @@ static void at_random(void)
 	free(cpus);
 }
 
-/* Thread 0 changes the machine; the others create, use, and see plans that are complete. */
+/* Thread 0 changes the machine; the others create and use sets, and see only complete plans. */
 static void use_or_change(u32 thread)
 {
 	for (u32 round = 0; round < 40; round++) {

@@ -3,8 +3,8 @@
 
 usage: rust.py SOURCE_DIR HEADERS LIBRARY
 
-src/sys.rs declares functions of C by hand. Each must be as the public headers have it: rustc cannot
-see that an argument is missing or has another size.
+src/sys.rs declares functions of C by hand. Each declaration must agree with the public headers,
+because rustc cannot see that an argument is missing or has another size.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def in_rust(source: Path) -> dict[str, str]:
 
 
 def main() -> int:
-    """Compare, build, test."""
+    """Compare the declarations, then build and test the crate."""
     source, headers, library = Path(sys.argv[1]) / "rust", Path(sys.argv[2]), Path(sys.argv[3])
     c, rust = in_c(headers), in_rust(source / "src/sys.rs")
     wrong = [

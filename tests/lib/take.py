@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The library alone, taken by another project in each of the ways that docs/guide names.
+"""Another project uses the library alone, in each of the ways that docs/guide names.
 
 usage: take.py SOURCE_DIR [CC...]
 
-It is configured without the command, installed, and used by pkg-config (shared and static), by
-CMake's find_package() and as a meson subproject. Nothing but the C library may be linked.
+The library is configured without the command, installed, and used by pkg-config (shared and
+static), by CMake's find_package() and as a meson subproject. It may link only the C library.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run(program: Path, how: str, libdir: Path | None = None) -> None:
 
 
 def check_library(library: Path, folder: Path) -> None:
-    """It needs the C library alone, is small, and shows nothing of C++."""
+    """Check that a library needs only the C library, is small, and has no symbols of C++."""
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", call("readelf", "-d", library))
     if not all(name.startswith(("libc.", "ld-linux")) for name in needed):
         sys.exit(f"{library.name}: needs {needed}")
@@ -64,7 +64,7 @@ def targets(build: Path) -> int:
 
 
 def by_pkg_config(compiler: list[str], libdir: Path, root: Path, folder: Path) -> None:
-    """Shared, and without the shared library static."""
+    """Link with the shared library, and with the static one, by pkg-config's flags."""
     env = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig"), "PKG_CONFIG_SYSROOT_DIR": str(root)}
     for how in ("shared", "static"):
         program = folder / f"user-{how}"
@@ -76,7 +76,7 @@ def by_pkg_config(compiler: list[str], libdir: Path, root: Path, folder: Path) -
 
 
 def by_cmake(compiler: list[str], libdir: Path, version: str, folder: Path) -> None:
-    """Both targets; a version that promises nothing is refused."""
+    """Link with both targets; CMake refuses a version that is not compatible."""
     if not shutil.which("cmake"):
         print("no cmake here: not tried")
         return
@@ -115,7 +115,7 @@ def by_subproject(source: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Build, install, take."""
+    """Build and install the library, and use it in each way."""
     source, compiler = Path(sys.argv[1]).resolve(), sys.argv[2:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * How many files the start of a program opens: some for each cache and core, not for each CPU.
+ * The number of files that the start of a program opens: a few per cache and core, none per CPU.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int counted_openat(int dir, const char *path, int flags)
 #define openat counted_openat
 #include "../../lib/topo_sysfs.c" /* NOLINT(bugprone-suspicious-include) */
 
-/* Opens of a live machine of this shape. */
+/* Returns the number of files opened to read a machine of this shape, as on the live host. */
 static u32 count(const struct shape *shape)
 {
 	u32 nr_cpus;
@@ -44,7 +44,7 @@ static u32 count(const struct shape *shape)
 	return opens;
 }
 
-/* 24 caches of 8 cores with 2 threads; an L2 is a core's. */
+/* 24 LLCs of 8 cores with 2 threads; each core has its own L2. */
 static void each_cache_is_read_once(void)
 {
 	struct shape shape = { .name = "384 CPUs", 2, 1, 12, 8, 2, 1 };
@@ -53,9 +53,9 @@ static void each_cache_is_read_once(void)
 	CHECK(nr <= 24 * 14 + 192 * 3 + 16);
 	shape.l2_cores = 8;
 	clusters = count(&shape);
-	CHECK_EQ(nr - clusters, (192 - 24) * 2); /* level and list of the other L2s */
+	CHECK_EQ(nr - clusters, (192 - 24) * 2); /* level and list of the additional L2s */
 	shape.threads = 4;
-	CHECK_EQ(count(&shape), clusters); /* CPUs of a core cost nothing */
+	CHECK_EQ(count(&shape), clusters); /* more CPUs per core need no more files */
 }
 
 #define TESTS(TEST) TEST(each_cache_is_read_once)

@@ -23,7 +23,7 @@ static s32 member_of(const struct shard_cpu *cpu, size_t member)
 	return *(const s32 *)((const char *)cpu + member);
 }
 
-/* Both divide the CPUs into the same groups at a level, or neither knows it. */
+/* Both topologies divide the CPUs into the same groups at a level, or neither knows the level. */
 static void check_level(const char *level, size_t member, const struct shard_cpu *want,
 			const struct shard_topo *got)
 {
@@ -67,7 +67,7 @@ static void check_same(const struct shard_cpu *want, u32 nr_cpus, const struct s
 	check_level("core", offsetof(struct shard_cpu, core), want, got);
 }
 
-/* Reading as of a live machine gives the same records. */
+/* Reading as on a live machine, which opens few files, gives the same records. */
 static void check_few_files(const char *root, const struct shard_topo *want)
 {
 	struct shard_err err = { "" };
@@ -236,13 +236,13 @@ static void offline_cpus(void)
 
 	check_cpu(topo, 0, (struct shard_cpu){ 0, 0, 0, -1, 0, 0, true });
 	check_cpu(topo, 4, (struct shard_cpu){ 1, 1, 1, -1, 3, 0, true });
-	/* offline: the made-up LLC of their node */
+	/* CPUs that are off line are in an invented LLC of their node */
 	check_cpu(topo, 3, (struct shard_cpu){ 0, 0, 2, -1, -1, -1, true });
 	check_cpu(topo, 5, (struct shard_cpu){ 1, 1, 3, -1, -1, -1, true });
 	check_cpu(topo, 7, (struct shard_cpu){ 1, 1, 3, -1, -1, -1, true });
 	/* CPUs 8 and 9 are not present: no records, and no shards */
 	CHECK_EQ(topo->nr_cpus, 8);
-	/* they do not cost the others their LLCs */
+	/* CPUs that are off line do not make the plan ignore LLCs */
 	CHECK_EQ(shard_plan_build(&plan, topo, NULL), SHARD_PLAN_OK);
 	CHECK_EQ(plan->level, SHARD_LEVEL_LLC);
 	CHECK_EQ(plan->nr_shards, 4);
@@ -250,7 +250,7 @@ static void offline_cpus(void)
 	shard_topo_free(topo);
 }
 
-/* Reads a tree of a few lines, which is not an error. */
+/* Reads a tree of a few lines, which must be accepted. */
 static struct shard_topo *read_lines(const char *text)
 {
 	struct shard_topo *topo = NULL;

@@ -102,7 +102,7 @@ class Refusal(unittest.TestCase):
         self.refused("--split-llc is ", "--live", "--split-llc", "99999")
 
     def test_files(self) -> None:
-        """Files that are missing or something else."""
+        """Files that are missing or of another kind."""
         with tempfile.TemporaryDirectory() as folder:
             empty = Path(folder) / "empty"
             empty.touch()
@@ -116,7 +116,7 @@ class Refusal(unittest.TestCase):
             self.refused("is not a directory", "--sysfs", str(empty))
 
     def test_crash_of_hwloc(self) -> None:
-        """XML that makes hwloc 2.9 crash: a refusal, or, with a better hwloc, a topology."""
+        """XML that makes hwloc 2.9 crash is refused, or read by a later hwloc."""
         done = run("--hwloc-xml", CRASH)
         assert done.returncode in (0, 2), done
         assert done.stderr.count("\n") == (1 if done.returncode else 0), done

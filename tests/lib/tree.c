@@ -2,8 +2,8 @@
 /*
  * Trees of /sys from text.
  *
- * The text may come from a fuzzer. A tree stays inside of its root directory because a path has
- * letters, digits, "_" and "/" only. So it has no ".." and is not a link.
+ * The text may come from a fuzzer. A tree stays inside its root directory, because a path contains
+ * only letters, digits, "_" and "/": so it contains no "..", and there are no links.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -170,7 +170,7 @@ static char *group_list(const struct shard_cpu *cpu, u32 nr_cpus, size_t member,
 	return text;
 }
 
-/* Where an id of each level stands: "%s" is the list of its CPUs, "%d" the id. */
+/* The files that give an id of each level; "%s" is the list of its CPUs, "%d" the id. */
 static const struct level {
 	size_t member;
 	const char *line[3];

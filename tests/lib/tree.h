@@ -34,10 +34,10 @@ void tree_remove(const char *root);
  * tree_write() - expand a text below a root directory
  * @root: from tree_make()
  * @text: the lines
- * @len: bytes
- * @max_files: write no more files than that
+ * @len: the length of @text in bytes
+ * @max_files: the largest number of files to write
  *
- * Ignores lines of another form, so that any text is one.
+ * Ignores lines of another form, so that any text is accepted.
  *
  * Return: files and directories written.
  */
@@ -45,9 +45,9 @@ u32 tree_write(const char *root, const char *text, size_t len, u32 max_files);
 
 /**
  * tree_print_records() - write a topology as the text of a tree
- * @out: where to
- * @cpu: records with package, node, llc, l2 and core known or -1
- * @nr_cpus: how many
+ * @out: receives the text
+ * @cpu: records, by CPU number; package, node, llc, l2 and core are ids, or -1 if unknown
+ * @nr_cpus: the number of records
  */
 void tree_print_records(FILE *out, const struct shard_cpu *cpu, u32 nr_cpus);
 

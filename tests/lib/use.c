@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A user's program, in the common subset of C and C++: it uses every public header, and both inline
- * functions and functions of the library. install.py compiles it as each of them.
+ * A user's program, in the common subset of C and C++: it uses every public header, inline
+ * functions and functions of the library. install.py compiles it as C and as C++.
  */
 #include <stdio.h>
 #include <schedshard/schedshard.h>

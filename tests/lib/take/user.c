@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Somebody's program: a set of this machine's CPUs. It needs a function and an inline one. */
+/* A user's program: a set of this machine's CPUs, with a library function and an inline one. */
 #include <stdio.h>
 #include <schedshard/schedshard.h>
 
