@@ -88,11 +88,11 @@ static std::string conflict(const std::string &name, const machine_tier &tier,
 	const std::string with = dotted("tier", other.name), unit(unit_keys[tier.unit]);
 
 	if (with == name)
-		return name + " is there twice, each tier must have its own name";
+		return name + " appears twice, each tier must have its own name";
 	if (other.unit != tier.unit)
 		return "";
 	if (other.count == tier.count)
-		return name + " joins as many " + unit + " as " + with + ", one of them must go";
+		return name + " joins as many " + unit + " as " + with + ", remove one of them";
 	if (std::max(other.count, tier.count) % std::min(other.count, tier.count))
 		return name + " joins " + std::to_string(tier.count) + " " + unit + " and " + with +
 		       " " + std::to_string(other.count) + ", one must be a multiple of the other";

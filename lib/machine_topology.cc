@@ -46,7 +46,7 @@ bool Loader::regular(const toml::table &topology)
 	if (has_node && topology.contains("llcs_per_package"))
 		return fail(*topology.get("llcs_per_package"),
 			    "topology.llcs_per_package contradicts topology.llcs_per_node, "
-			    "one of them must go");
+			    "remove one of them");
 	if (!count(topology, "topology", "packages", positive_count, &shape.packages) ||
 	    !count(topology, "topology", "nodes_per_package", positive_count,
 		   &shape.nodes_per_package) ||

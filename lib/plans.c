@@ -273,7 +273,7 @@ static int check_cap(u32 *cap, struct shard_err *err)
 	else if (*cap == SHARD_CAP_CORE)
 		*cap = OF_CORES;
 	else if (*cap > SHARD_MAX_CAP)
-		return shard_err_set(err, -EINVAL, "%u CPUs a shard: it must be 1 to 64", *cap);
+		return shard_err_set(err, -EINVAL, "%u CPUs per shard: it must be 1 to 64", *cap);
 	return 0;
 }
 

@@ -64,7 +64,7 @@ static int place_cpu(hwloc_obj_t pu, struct shard_cpu *cpu, u32 nr_cpus, const c
 				     "%s: PU %u is not in the machine's complete_cpuset", name, nr);
 	at = &cpu[nr];
 	if (at->thread >= 0)
-		return shard_err_set(err, -EINVAL, "%s: PU %u is there twice", name, nr);
+		return shard_err_set(err, -EINVAL, "%s: PU %u appears twice", name, nr);
 	at->thread = 0;
 	if (place.package)
 		at->package = place.package->os_index < 1000000000
@@ -148,7 +148,7 @@ static int load(struct shard_topo **topo, const char *xml, size_t len, const cha
 	/* include CPUs that a cgroup withholds from this process */
 	hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 	if (xml && hwloc_topology_set_xmlbuffer(hwloc, xml, (int)len) < 0) {
-		ret = shard_err_set(err, -EINVAL, "%s: hwloc does not take it for XML of lstopo",
+		ret = shard_err_set(err, -EINVAL, "%s: hwloc does not accept it as XML of lstopo",
 				    name);
 	} else if (hwloc_topology_load(hwloc) < 0) {
 		ret = errno && !xml ? -errno : -EINVAL;

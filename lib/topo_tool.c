@@ -23,7 +23,7 @@ static const struct argp_option option[] = {
 	{ "hwloc-xml", HWLOC_XML, "FILE", 0, "a topology that lstopo wrote", 1 },
 	{ "live", LIVE, NULL, 0, "this machine, as hwloc sees it", 1 },
 	{ "cap", CAP, "N", 0, "most CPUs in a shard, 1 to 64 (default 64)", 2 },
-	{ "split-llc", SPLIT_LLC, "N", 0, "pretend that every LLC is N, 1 to 8192", 2 },
+	{ "split-llc", SPLIT_LLC, "N", 0, "treat every LLC as N LLCs, 1 to 8192", 2 },
 	{ 0 },
 };
 

@@ -155,7 +155,7 @@ static void refused(void)
 	check_refused("hello", "lstopo");
 	check_refused("<?xml version=\"1.0\"?><a></a>", "lstopo");
 	edited = edit(xml, pu, "<object type=\"PU\" os_index=\"1\" cpuset=\"0x00000004\"");
-	check_refused(edited, "PU 1 is there twice");
+	check_refused(edited, "PU 1 appears twice");
 	free(edited);
 	edited = edit(xml, pu, "<object type=\"PU\" os_index=\"9999\" cpuset=\"0x00000004\"");
 	check_refused(edited, "all of them below 8192");

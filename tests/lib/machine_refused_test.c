@@ -117,7 +117,7 @@ static const struct broken {
 	{ TIERED, "\"board\"", "\"Board\"", "file:22: tier.name must be a string of a-z" },
 	{ TIERED, "name = \"board\"", "nam = \"board\"", "did you mean tier.name?" },
 	{ TIERED, "name = \"board\"\n", "", "file:21: tier.name is missing" },
-	{ TIERED, "\"board\"", "\"l2\"", "file:29: tier.l2 is there twice" },
+	{ TIERED, "\"board\"", "\"l2\"", "file:29: tier.l2 appears twice" },
 	{ TIERED, "packages = 2\nns = 150", "ns = 150",
 	  "file:21: tier.board joins nothing, it must have exactly one of cores, llcs" },
 	{ TIERED, "packages = 2\nns = 150", "packages = 2\nnodes = 3\nns = 150",
@@ -135,7 +135,7 @@ static const struct broken {
 	{ TIERED, "llcs = 2", "llcs = 5", "less than the llcs of the largest node, 4" },
 	{ TIERED, "cores = 4\nns", "cores = 8\nns", "less than the cores of the largest LLC, 8" },
 	{ TIERED, "cores = 4\nns", "cores = 2\nns",
-	  "file:29: tier.l2 joins as many cores as tier.cluster, one of them must go" },
+	  "file:29: tier.l2 joins as many cores as tier.cluster, remove one of them" },
 	{ TIERED, "cores = 4\nns", "cores = 5\nns",
 	  "file:29: tier.l2 joins 2 cores and tier.cluster 5, one must be a multiple of the "
 	  "other" },
