@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * atomics.h - Linux's 32-bit atomics, spinlock and irq_work on plain objects, for the layouts that
- * have them. These run in user space and on the simulated machine only, hence the builtins. port.h
- * has the barriers.
+ * atomics.h - Linux's 32-bit atomics and a spinlock on plain objects, for the layouts that use
+ * them. They run only in user space and on the simulated machine, hence the builtins. The barriers
+ * are in port.h.
  *
  * Ordering: an operation without a result orders nothing by itself (smp_mb__before_atomic() and
  * smp_mb__after_atomic() do); one with a result is a full barrier.
@@ -27,13 +27,13 @@ static port_always_inline u32 atomic_or32(u32 *p, u32 bits)
 	return PORT_FULL_ORDER(u32, __atomic_fetch_or(p, bits, __ATOMIC_SEQ_CST));
 }
 
-/* Sets @val if *@p is @old. Return: did it? Acquires if so. */
+/* Store @val if *@p is @old. Return: did it? If so, an acquire. */
 static port_always_inline bool atomic_try32(u32 *p, u32 old, u32 val)
 {
 	return __atomic_compare_exchange_n(p, &old, val, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* A lock word: waiters read, so that they share the line until the lock is free. */
+/* Take a lock word. Waiters read it, and so share the line until the lock is free. */
 static inline void lock32(u32 *lock)
 {
 	while (READ_ONCE(*lock) || !atomic_try32(lock, 0, 1))

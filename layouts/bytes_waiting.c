@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Ours without the flag: a pull looks at the waiting tasks of all shards. */
+/* schedshard's layout without the flag: a pull looks at the waiting tasks of all shards. */
 #define LAYOUT	     bytes_waiting
 #define RD_NAME	     "bytes-waiting"
 #define ROOT_DOMAIN  struct root_domain_bytes

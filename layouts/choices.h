@@ -3,13 +3,16 @@
 #ifndef LAYOUTS_CHOICES_H
 #define LAYOUTS_CHOICES_H
 
-/* The mask of a level: one; one a NUMA node; a sharded bitmap; none, as a CPU's level is a byte. */
+/*
+ * The masks of a level: one; one per NUMA node; a sharded bitmap; none: each CPU has a byte for its
+ * level.
+ */
 #define MASKS_ONE  1
 #define MASKS_NODE 2
 #define MASKS_SBM  3
 #define MASKS_NONE 4
 
-/* Overloaded CPUs are counted in one place, per NUMA node or per LLC. NONE: a byte per CPU. */
+/* Counters of overloaded CPUs: one, one per NUMA node, or one per LLC. NONE: a byte per CPU. */
 #define COUNTS_ONE  1
 #define COUNTS_NODE 2
 #define COUNTS_LLC  3

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Ours without topology: a byte per CPU in the order of CPU numbers. */
+/* schedshard's layout without topology: a byte per CPU in the order of CPU numbers. */
 #define LAYOUT	     flat_waiting
 #define RD_NAME	     "flat-waiting"
 #define ROOT_DOMAIN  struct root_domain_bytes

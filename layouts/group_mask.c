@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A group's number is that of its node or LLC; groups without a CPU have no lines. Bytes: positions
- * follow CPU numbers within the group, so that two CPUs never share a byte. A plain store is
- * enough: only its own CPU writes it.
+ * follow CPU numbers within the group, so two CPUs never share a byte. A plain store is enough,
+ * because only one CPU writes each byte.
  */
 #include "group_mask.h"
 
@@ -29,7 +29,7 @@ static u32 count_groups(const struct shard_topo *topo, enum group_by by)
 	return n;
 }
 
-/* Allocate lines for the group of @cpu, its first CPU. */
+/* Allocate lines for the group of which @cpu is the first CPU. */
 static bool add_group(struct group_mask *m, const struct shard_topo *topo, enum group_by by,
 		      u32 cpu)
 {

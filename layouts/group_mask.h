@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * group_mask.h - published layouts of CPU masks: one for all CPUs, one per NUMA node, one per LLC.
- * They have bits with a locked instruction, or bytes with a plain store.
+ * They consist of bits, set with a locked instruction, or of bytes, set with a plain store.
  *
- * The masks of the yield experiment (see experiments/cpumask-yield.toml). Each group has its own
- * lines, on its first CPU's node. Bits have CPU numbers, as in a cpumask; bytes have positions in
- * the group.
+ * These are the masks of the yield experiment (experiments/cpumask-yield.toml). Each group has its
+ * own lines, on its first CPU's node. Bits are indexed by CPU number, as in a cpumask; bytes by
+ * position in the group.
  *
  *              | set, clear          | iterate
  *  set, clear  | ok; bytes: one      | ok, snapshot a word
@@ -23,15 +23,15 @@ enum group_by { GROUP_ALL, GROUP_NODE, GROUP_LLC };
 
 struct group_mask_slot {
 	u64 *word; /* the CPU's word, or the word that contains its byte */
-	u64 bit;   /* its bit there; bytes: unused */
+	u64 bit;   /* the CPU's bit in it; bytes: unused */
 	u8 *byte;
 };
 
 /**
  * struct group_mask - the mask
- * @slot: by CPU number: the input of a set or clear, one line for two CPUs
- * @mask: by group
- * @words: by group
+ * @slot: by CPU number: what a set or clear needs; two CPUs per line
+ * @mask: by group: its words
+ * @words: by group: the number of words
  */
 struct group_mask {
 	struct group_mask_slot *slot;
@@ -44,7 +44,7 @@ struct group_mask {
 
 /**
  * group_mask_alloc - an empty mask for all possible CPUs of @topo.
- * @by: what makes a group
+ * @by: how CPUs are grouped
  * @bytes: one byte per CPU instead of one bit
  *
  * Return: the mask, or NULL: no memory.
@@ -71,7 +71,7 @@ static inline void group_mask_clear(struct group_mask *m, u32 cpu)
 		port_and64(s->word, ~s->bit);
 }
 
-/** group_mask_weight - walk the whole mask; returns the number of CPUs in it. */
+/** group_mask_weight - walk the whole mask. Return: the number of CPUs in it. */
 u32 group_mask_weight(const struct group_mask *m);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Groups are found by a search for an earlier CPU with the same id: quadratic, and once a root
- * domain. All CPUs of unknown id are one group.
+ * The code looks for an earlier CPU with the same id: quadratic, but only once per root domain. All
+ * CPUs of unknown id are one group.
  */
 #include "groups.h"
 
@@ -10,7 +10,7 @@ static s32 id_of(const struct shard_cpu *cpu, enum groups_by by)
 	return by == GROUPS_NODE ? cpu->node : cpu->llc;
 }
 
-/* Fills of[]. Return: the number of groups. */
+/* Fill @of. Return: the number of groups. */
 static u32 number_groups(u32 *of, const struct shard_topo *topo, enum groups_by by)
 {
 	u32 n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_bytes.h - the priority map as our kernel has it, core/sched/: a byte per CPU in the order
- * of caches, or FLAT: of CPU numbers.
+ * linux_bytes.h - the priority map of schedshard's kernel series (core/sched/): a byte per CPU in
+ * the order of caches; with FLAT in the order of CPU numbers.
  */
 
 static void set_level(struct rd *rd, u32 cpu, int level)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_cpupri.h - the priority map of Linux 6.12: for each level a counter and a mask.
+ * linux_cpupri.h - the priority map of Linux 6.12: a counter and a mask per level.
  *
  * Why a search does not miss a CPU that rises: the CPU enters the mask of its new level before it
- * leaves the old mask. A search goes from low levels to high ones. A counter says whether to read
- * the mask, so that it must not be 0 too early or too long:
+ * leaves the old mask. A search goes from low levels to high ones. A search reads a mask only if
+ * the level's counter is not 0, so a counter must not be 0 too early or too long:
  *
  *   set:   A  set bit at new level     search, each level:   read counter
  *	    B  full barrier				       read barrier
@@ -52,7 +52,7 @@ static bool mask_empty(const unsigned long *mask, u32 words)
 	return true;
 }
 
-/* The CPUs of one level. */
+/* Find the allowed CPUs at one level. */
 static port_always_inline bool find_at(struct rd *rd, u32 level, u32 this_cpu,
 				       const unsigned long *allowed, unsigned long *found)
 {
@@ -70,7 +70,7 @@ static port_always_inline bool find_at(struct rd *rd, u32 level, u32 this_cpu,
 	vec_and(rd, level, allowed, found);
 	for (u32 i = 0; i < rd->words; i++)
 		found[i] &= READ_ONCE(rd->active[i]);
-	/* They may all have left since vec_has() read the mask. */
+	/* All of them may have left since vec_has() read the mask. */
 	return !mask_empty(found, rd->words);
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The machine as core/sched/ sees it. A file of its own: arch_cpu_place() replaces a weak one. */
+/*
+ * The machine as core/sched/ sees it. A separate file, because arch_cpu_place() overrides a weak
+ * function.
+ */
 #include "groups.h"
 #include "linux_sched.h"
 
@@ -22,13 +25,13 @@ void linux_machine_free(void)
 	cpu_groups_free(&caches);
 }
 
-/* A cache's domain has a span and nothing else, so it is one. */
+/* A cache's domain consists only of its span, so a mask serves as domain. */
 struct sched_domain *linux_sd_llc(int cpu)
 {
 	return cpu < 0 ? NULL : (struct sched_domain *)caches.mask[caches.of[cpu]];
 }
 
-/* What firmware says: the last-level cache; then cores, siblings side by side. */
+/* What the firmware reports: the last-level cache; then cores, with siblings side by side. */
 void arch_cpu_place(struct cpu_place *place)
 {
 	const struct shard_cpu *cpu = &linux_machine->cpu[place->cpu];

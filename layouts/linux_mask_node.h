@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_mask_node.h - patch 4: a mask for each level and NUMA node, on the node. The bits of other
- * nodes' CPUs are all set in it, so that the AND of all nodes' masks is the level's set.
+ * linux_mask_node.h - patch 4: a mask per level and NUMA node, in the node's memory. In each mask
+ * the bits of other nodes' CPUs are all set, so the AND of all nodes' masks is the level's set.
  */
 
 static port_always_inline void vec_set(struct rd *rd, u32 level, u32 cpu)
@@ -18,7 +18,7 @@ static port_always_inline void vec_clear(struct rd *rd, u32 level, u32 cpu)
 	port_and64((u64 *)&mask[cpu / 64], ~(1ull << cpu % 64));
 }
 
-/* Own node first. */
+/* Is any CPU of @allowed at the level? Looks at the own node first. */
 static port_always_inline bool vec_has(struct rd *rd, u32 level, u32 this_cpu,
 				       const unsigned long *allowed)
 {

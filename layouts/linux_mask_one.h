@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* linux_mask_one.h - a level's CPUs in one ordinary mask, bits set with locked operations. */
+/* linux_mask_one.h - a level's CPUs in one cpumask, with bits set by locked operations. */
 
 static port_always_inline void vec_set(struct rd *rd, u32 level, u32 cpu)
 {
@@ -11,7 +11,7 @@ static port_always_inline void vec_clear(struct rd *rd, u32 level, u32 cpu)
 	port_and64((u64 *)&VEC_MASK(rd->root, level)[cpu / 64], ~(1ull << cpu % 64));
 }
 
-/* Is any CPU of @allowed at the level? cpumask_any_and(). */
+/* Is any CPU of @allowed at the level? As cpumask_any_and(). */
 static port_always_inline bool vec_has(struct rd *rd, u32 level, u32 this_cpu,
 				       const unsigned long *allowed)
 {
@@ -23,7 +23,7 @@ static port_always_inline bool vec_has(struct rd *rd, u32 level, u32 this_cpu,
 	return false;
 }
 
-/* @found = CPUs of @allowed at the level. cpumask_and(). */
+/* Store the CPUs of @allowed at the level in @found, as cpumask_and(). */
 static port_always_inline void vec_and(struct rd *rd, u32 level, const unsigned long *allowed,
 				       unsigned long *found)
 {
@@ -42,7 +42,7 @@ static bool vec_alloc(struct rd *rd)
 
 static void vec_free(struct rd *rd)
 {
-	(void)rd; /* the masks lie in rd->slab */
+	(void)rd; /* the masks are in rd->slab */
 }
 
 static size_t vec_bytes(const struct rd *rd)

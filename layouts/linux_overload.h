@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_overload.h - the CPUs with RT tasks to push: a mask, and a counter (or several) that saves
- * most readers the mask.
+ * linux_overload.h - the CPUs with RT tasks to push: a mask, and one or several counters, because
+ * of which most readers need not read the mask.
  *
  * A CPU sets its bit before it raises the counter, and a reader reads the counter before the mask.
- * So a reader that sees the counter sees the bit. When a CPU leaves, the order does not matter.
+ * So a reader that sees the raised counter sees the bit. When a CPU leaves, the order does not
+ * matter.
  */
 
 #if COUNTS == COUNTS_NONE
@@ -58,7 +59,7 @@ static bool overload_alloc_mask(struct rd *rd)
 
 static void overload_free_mask(struct rd *rd)
 {
-	(void)rd; /* lies in rd->slab */
+	(void)rd; /* the mask is in rd->slab */
 }
 
 static size_t overload_mask_bytes(const struct rd *rd)
@@ -157,7 +158,7 @@ static port_always_inline u32 *overload_count(const struct rd *rd, u32 cpu)
 	return rd->root->rto_counts[rd->counted.of[cpu]];
 }
 
-/* Only 0, 1 or more matters, so the sum stops there. Own group first. */
+/* Only 0, 1 or more matters, so the sum stops at 2. The own group comes first. */
 static port_always_inline u32 overload_sum(const struct rd *rd, u32 this_cpu)
 {
 	u32 nr = rd->counted.nr, own = rd->counted.of[this_cpu], sum = 0;
@@ -199,11 +200,11 @@ static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
 	count = overload_sum(rd, this_cpu);
 	if (!count)
 		return 0;
-	smp_rmb(); /* sees the bit of the counter; pairs with smp_wmb() in overload_set_cpu() */
+	smp_rmb(); /* the counter before the mask; pairs with smp_wmb() in overload_set_cpu() */
 	return count == 1 && overload_has(rd, this_cpu) ? RD_ONLY_ME : RD_OTHERS;
 }
 
-/* There is one walk, which visits all overloaded CPUs. */
+/* These layouts have one walk, which visits all overloaded CPUs. */
 static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
 {
 	return next_overloaded(rd, cpu);

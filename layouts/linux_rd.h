@@ -14,8 +14,8 @@
  *				or with MASKS_NONE COUNTS_NONE: a byte per CPU for its overload
  *   ONLY_WAITING		overloaded only while a pushable task cannot run at once [false]
  *
- * So there is one text, and each layout is compiled with its own offsets and reported with its own
- * field names. This file has allocation and the table of operations; linux_cpupri.h,
+ * So one source is compiled per layout, with the layout's offsets, and reports show the layout's
+ * field names. This file contains the allocation and the table of operations; linux_cpupri.h,
  * linux_overload.h, linux_walk.h and the headers of masks do the work.
  */
 #include "atomics.h"
@@ -27,14 +27,14 @@
 #include "slab.h"
 
 /**
- * struct rd - stands for rq->rd and for Linux's globals; read-only once made
+ * struct rd - stands for rq->rd and for Linux's globals; read-only after create()
  * @root: the root domain
  * @active: cpu_active_mask
  * @nodes: CPUs by NUMA node, as in cpu_to_node() and cpumask_of_node()
- * @counted: by node or by LLC: the counter of each CPU
- * @slab: the root domain's own masks
+ * @counted: CPUs by node or by LLC: which counter each CPU uses
+ * @slab: the masks of the root domain
  * @node_slab: by node: masks of levels, MASKS_NODE
- * @arrays: the arrays of pointers to these
+ * @arrays: the arrays of pointers to the masks in @node_slab
  */
 struct rd {
 	ROOT_DOMAIN *root;

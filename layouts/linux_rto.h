@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_rto.h - the overloaded CPUs as our kernel has them, core/sched/rto.h. A CPU sees those of
- * its own shard, and of others those with a task that may leave theirs.
+ * linux_rto.h - the overloaded CPUs of schedshard's kernel series (core/sched/rto.h). A CPU sees
+ * the overloaded CPUs of its own shard, and those of other shards with a task that may leave the
+ * shard.
  */
 
 static bool overload_alloc_mask(struct rd *rd)
 {
-	(void)rd; /* with the counts: after the levels, which make the slots */
+	(void)rd; /* allocated with the counts: after the levels, which make the slots */
 	return true;
 }
 
@@ -32,7 +33,9 @@ static size_t overload_bytes(const struct rd *rd)
 	return sizeof(rd->root->rto) + nr_cpu_slots;
 }
 
-/* A push of our kernel has the barrier before each search: experiments have it here. */
+/*
+ * In the kernel series a push executes the barrier before each search; experiments execute it here.
+ */
 static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
 {
 	rto_set(&rd->root->rto, (int)cpu, wide ? RTO_LEAVES : RTO_STAYS);
@@ -57,7 +60,7 @@ static s64 cpu_or_none(int cpu)
 	return cpu < nr_cpu_ids ? cpu : -1;
 }
 
-/* Of a walk: every overloaded CPU. */
+/* The next CPU of a walk: every overloaded CPU is visited. */
 static s64 next_overloaded(const struct rd *rd, s64 cpu)
 {
 	return cpu_or_none(rto_next(&rd->root->rto, (int)cpu));

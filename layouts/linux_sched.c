@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * core/sched/ as the kernel compiles it, over linux_api.h. The order of CPUs is one for the whole
- * machine, so all root domains of a run share it: the first one makes it, the last one frees it.
+ * core/sched/ as the kernel compiles it, with linux_api.h. The machine has one order of CPUs, which
+ * all root domains of a run share: the first one makes it, the last one frees it.
  */
 #include "linux_sched.h"
 
@@ -57,7 +57,7 @@ static bool task_fits(struct task_struct *p, int cpu)
 	return p->fits((u32)cpu, p->arg);
 }
 
-/* The level at which the search would find CPUs is not part of Linux's answer. */
+/* Linux's search does not return the level at which it found CPUs. */
 int linux_find(struct cpupri *cp, int level, int home, const unsigned long *allowed,
 	       const unsigned long *active, unsigned long *found, bool (*fits)(u32 cpu, void *arg),
 	       void *arg)

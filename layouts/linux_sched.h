@@ -16,16 +16,16 @@
 #undef cpupri_cleanup
 
 /*
- * The order of CPUs, for as long as there are root domains. @flat: by CPU number. False: no memory.
- * Context: not concurrent.
+ * Get or put the order of CPUs, which exists as long as there are root domains. @flat: by CPU
+ * number. False: no memory. Context: not concurrent.
  */
 bool linux_sched_get(const struct shard_topo *topo, bool flat);
 void linux_sched_put(void);
 
-/* All memory has gone, with the root domains. */
+/* Forget the order: all memory has been released, with the root domains. */
 void linux_sched_forget(void);
 
-/* For linux_sched.c alone. */
+/* Private to linux_sched.c. */
 bool linux_machine_set(const struct shard_topo *topo, bool flat);
 void linux_machine_free(void);
 

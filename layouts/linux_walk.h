@@ -6,7 +6,7 @@
  * (rto_loop_start) or one is under way (rto_cpu is a CPU). At its end a walk compares rto_loop_next
  * with the value it saw last (rto_loop), and starts another round if they differ.
  *
- * Every requester writes rto_loop_next and rto_loop_start. Under rto_lock: rto_loop, rto_cpu.
+ * Every requester writes rto_loop_next and rto_loop_start. rto_lock protects rto_loop and rto_cpu.
  */
 
 #define IRQ_WORK_PENDING 1u
@@ -64,7 +64,7 @@ static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
 {
 	struct irq_work *work = &rd->root->rto_push_work;
 
-	/* Take it off the queue; from here on its handler may queue it again. */
+	/* Take the item off the queue; from here on it may be queued again. */
 	(void)READ_ONCE(work->next);
 	WRITE_ONCE(work->flags, READ_ONCE(work->flags) & ~IRQ_WORK_PENDING);
 	smp_mb(); /* pairs with atomic_or32() in send_work() */

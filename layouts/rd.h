@@ -5,7 +5,7 @@
  * nothing else. The semantic tests run every layout through it.
  *
  * Levels are cpupri's: CPUPRI_INVALID -1, CPUPRI_NORMAL 0, 1-99 for RT priorities, CPUPRI_HIGHER
- * 100. CPU masks are ordinary ones, by CPU number.
+ * 100. CPU masks are cpumasks, by CPU number.
  *
  *               | set_level    | find          | overload set/clear | overloaded, next
  *  set_level    | other CPUs   | ok, see below | ok                 | ok
@@ -15,8 +15,8 @@
  * "other CPUs": the caller holds the run-queue lock of the CPU it sets, as Linux does.
  * walk_request: any CPU. walk_arrive, walk_next: only the CPU to which the walk was sent.
  *
- * The scheduler relies on two orders, whatever the layout (on x86; if locked operations are no
- * barriers, Linux's layouts promise less). A lowered level is visible before a later overloaded()
+ * The scheduler relies on two orderings in every layout (on x86; where locked operations are not
+ * barriers, Linux's layouts guarantee less). A lowered level is visible before a later overloaded()
  * or walk_request() of the same CPU reads. overload_set() is visible before a later find() of the
  * same CPU reads. Otherwise both may read too early, and a task waits while a CPU that could run it
  * idles.
@@ -28,7 +28,7 @@
 #include "cpupri.h"
 #include "shard_topo.h"
 
-/* The CPUs with pushable RT tasks, as a pull sees them: an OR of these, 0: none. */
+/* What a pull sees of the CPUs with pushable RT tasks: an OR of these, 0: none. */
 enum rd_overload {
 	RD_ONLY_ME = 1, /* the caller's CPU, and no other that matters to it */
 	RD_OTHERS = 2,	/* CPUs that walk 0 visits */
@@ -41,7 +41,7 @@ struct rd;
  * struct rd_ops - one layout
  * @name: as in every table
  * @by_index: @next follows topology order, not CPU numbers
- * @create: a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL: no memory
+ * @create: returns a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL: no memory
  * @set_level: the CPU's highest runnable level is now @level
  * @destroy: frees all of it; no other function runs
  * @find: lowest level below @level with a CPU of @allowed that @fits accepts (NULL: all fit; if it
@@ -58,16 +58,16 @@ struct rd;
  * @same_shard: do two CPUs share a last-level cache, as the layout sees it? Not NULL: @overload_set
  *	uses @wide, for all tasks that were pushable since none was, and CPUs of other shards see
  *	wide CPUs only
- * @place: of a CPU in the order of @next; NULL: see @by_index
- * @walk_a_shard: there is a walk for each shard, 0, and one for the machine, 1
+ * @place: a CPU's place in the order of @next; NULL: see @by_index
+ * @walk_a_shard: there is a walk per shard, 0, and one for the machine, 1
  * @tells_wide: @overload_set uses @wide: other shards see such CPUs only; walk 1 is for them
  * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside of the CPU's
  *	shard. Also called when only that changes
- * @overload_clear: it has none any more
+ * @overload_clear: the CPU no longer has any
  * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @period rises
  *	a few times per second: a layout with a hint may correct it once in each
- * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu's visits, in the order
- *	of CPU numbers or, with @by_index, of topology; -1: none. @walk: 0 or, after RD_FAR, 1
+ * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu visits, in the order of
+ *	CPU numbers or, with @by_index, of topology; -1: none. @walk: 0 or, after RD_FAR, 1
  * @walk_request: @this_cpu wants the CPUs of a walk to push. Returns the CPU to interrupt, which
  *	then calls walk_arrive() and, after its push, walk_next(). -1: a walk under way starts over
  *	after this call, or there is no CPU to visit
@@ -75,7 +75,7 @@ struct rd;
  * @walk_next: the CPU to interrupt next, or -1: the walk is over
  * @flag: address of the `overloaded` byte, which the fair class reads at every newly idle balance,
  *	and enqueue paths write when it changes
- * @map_bytes: bytes of priority map and overload tracking, with their allocations
+ * @map_bytes: size of priority map and overload tracking, with their allocations
  */
 struct rd_ops {
 	const char *name;
@@ -104,7 +104,7 @@ struct rd_ops {
 	size_t (*map_bytes)(const struct rd *rd);
 };
 
-/* The functions of a layout in one file, by the names that they have in each. */
+/* The functions of a layout, which have the same names in each file. */
 #define RD_OPERATIONS                                                               \
 	.create = create, .destroy = destroy, .set_level = set_level, .find = find, \
 	.overload_set = overload_set_cpu, .overload_clear = overload_clear_cpu,     \
@@ -112,8 +112,8 @@ struct rd_ops {
 	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
 
 /*
- * In the order of tables; list.c. Steps from stock to shard: stock-waiting, bytes-waiting; their
- * rivals: pad-waiting, flat-waiting.
+ * In the order of tables; list.c. The steps from stock to shard are stock-waiting and
+ * bytes-waiting; pad-waiting and flat-waiting are alternatives to these.
  */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 

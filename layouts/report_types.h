@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * report_types.h - the contents of lines that are allocated without a type, for reports. These look
- * the fields up in the debug information by the names of these types.
+ * report_types.h - types for lines that are allocated without one. Reports look up the fields in
+ * the debug information by the names of these types.
  */
 #ifndef LAYOUTS_REPORT_TYPES_H
 #define LAYOUTS_REPORT_TYPES_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * root_domain.h - struct root_domain and struct cpupri of Linux 6.12 on x86-64, field by field, as
- * published and as the published patches change them. Fields that no simulated code uses keep the
- * offsets right. Source of sizes and offsets: pahole listings and cover letter of "[PATCH v2 0/4]
- * sched/rt: mitigate root_domain cache line contention" (linux-kernel, 2025-07-21). The alternative
- * discussed there in 2026-03 is another source. The lists number lines from 1.
+ * published and as the published patches change them. Fields that no simulated code uses are there
+ * to keep the offsets right. Source of sizes and offsets: pahole listings and cover letter of
+ * "[PATCH v2 0/4] sched/rt: mitigate root_domain cache line contention" (linux-kernel, 2025-07-21).
+ * The source of the alternative is the discussion there in 2026-03. The listings number lines from
+ * 1.
  *
  * atomic_t and raw_spinlock_t are u32, cpumask_var_t is unsigned long *.
  */
@@ -18,7 +19,7 @@
 
 #define RD_LEVELS 101 /* CPUPRI_NORMAL to CPUPRI_HIGHER */
 
-/* pri_to_cpu[0].count and the others, of struct cpupri. */
+/* An element of pri_to_cpu in struct cpupri. */
 
 struct cpupri_vec_stock {
 	u32 count;
@@ -31,7 +32,7 @@ struct cpupri_vec_pad {
 	unsigned long *mask port_cacheline_aligned;
 };
 
-/* Patch 4 on stock: a mask for each NUMA node. */
+/* Patch 4 on stock: a mask per NUMA node. */
 struct cpupri_vec_node_mask {
 	u32 count;
 	unsigned long **masks;
@@ -61,7 +62,7 @@ struct cpupri_node_mask CPUPRI_OF(struct cpupri_vec_node_mask);
 struct cpupri_series CPUPRI_OF(struct cpupri_vec_series);
 struct cpupri_sbm CPUPRI_OF(struct cpupri_vec_sbm);
 
-/* The alternative to patch 1: counts and masks apart, counts[0] on a line of its own. */
+/* The alternative to patch 1: counts and masks separate, counts[0] on its own line. */
 #define CPUPRI_COUNT0_PADDING (PORT_CACHELINE / sizeof(u32) - 1)
 #define CPUPRI_COUNTS	      (RD_LEVELS + CPUPRI_COUNT0_PADDING)
 
@@ -118,7 +119,7 @@ static_assert(sizeof(struct callback_head) == 16 && sizeof(struct dl_bw) == 24 &
 
 struct perf_domain;
 
-/* Fields that stand together in every order. */
+/* Fields that are adjacent in every order. */
 #define SPAN_FIELDS               \
 	struct callback_head rcu; \
 	unsigned long *span;      \
@@ -137,8 +138,8 @@ struct perf_domain;
 	u32 rto_loop_start
 
 /*
- * The order of stock. @count: rto_count, or nothing. @counts: rto_counts where patch 3 puts it,
- * after dlo_count, or nothing. @overload: rto_mask, or what replaces it.
+ * The field order of stock. @count: rto_count, or nothing. @counts: rto_counts after dlo_count,
+ * where patch 3 puts it, or nothing. @overload: rto_mask, or its replacement.
  */
 #define ROOT_DOMAIN_STOCK(count, counts, cpupri_type, overload) \
 	{                                                       \
@@ -155,7 +156,7 @@ struct perf_domain;
 		struct perf_domain *pd;                         \
 	}
 
-/* The order of patch 2. */
+/* The field order of patch 2. */
 #define ROOT_DOMAIN_RELAYOUT(count, counts, cpupri_type)       \
 	{                                                      \
 		u32 refcount;                                  \
@@ -186,11 +187,13 @@ struct root_domain_split ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT,
 struct root_domain_node_mask ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_node_mask,
 					       ONE_MASK);
 struct root_domain_sbm ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_sbm, SBM_MASK);
-/* Per node or per LLC: the same struct; its pointer leads to more or fewer counters. */
+/*
+ * The same struct for counters per node and per LLC; its pointer leads to more or fewer counters.
+ */
 struct root_domain_counts ROOT_DOMAIN_STOCK(NO_COUNT, MANY_COUNTS, struct cpupri_stock, ONE_MASK);
 /* A byte per CPU. */
 struct root_domain_bytes ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct linux_cpupri, ONE_MASK);
-/* And one for the tasks that wait there, in place of rto_count and rto_mask. */
+/* The same, with another byte for the tasks that wait there, in place of rto_count and rto_mask. */
 struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct linux_cpupri, ONE_RTO);
 struct root_domain_relayout ROOT_DOMAIN_RELAYOUT(ONE_COUNT, NO_COUNT, struct cpupri_stock);
 struct root_domain_series ROOT_DOMAIN_RELAYOUT(NO_COUNT, MANY_COUNTS, struct cpupri_series);
@@ -224,7 +227,7 @@ RD_AT(struct root_domain_stock, cpupri.pri_to_cpu[99].count, 28, 0x28);
 RD_AT(struct root_domain_stock, cpupri.pri_to_cpu[99].mask, 28, 0x30);
 RD_AT(struct root_domain_stock, pd, 29, 1808 - 1792);
 
-/* Patch 1 moves counts[0] to a line of its own, and nothing before it. */
+/* The split layout moves counts[0] to its own line, and nothing before it. */
 RD_AT(struct root_domain_pad, rto_mask, 3, 0x30);
 RD_AT(struct root_domain_pad, cpupri, 4, 0);
 RD_AT(struct root_domain_split, cpupri, 4, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * scan.h - one interface for every way to find the last-level cache in which a process runs most.
- * The simulation (experiments/cache_scan.c) calls nothing else. The semantic tests run all of them
+ * scan.h - one interface for every way to find the last-level cache where a process runs most. The
+ * simulation (experiments/cache_scan.c) calls nothing else. The semantic tests run all of them
  * through it.
  *
  *               | account       | scan              | due | process, create, destroy
@@ -16,8 +16,8 @@
  *			home
  *   linux73		Linux 7.3: node, and also which thread runs on each CPU, to count running
  *			threads
- *   linux73-mask	linux73, limited to a mask of CPUs that the process visited, of any node
- *   visited		ours: core/visited.c
+ *   linux73-mask linux73, limited to a mask of CPUs that the process visited, of any node visited
+ *   schedshard's: core/visited.c
  */
 #ifndef LAYOUTS_SCAN_H
 #define LAYOUTS_SCAN_H
@@ -33,7 +33,7 @@ struct scan_process;
  * struct scan_result - the result of a scan
  * @length: number of CPUs whose runtime it read
  * @runtime: sum of the decayed runtimes that it read, nanoseconds
- * @sums: its sums of shares, complete
+ * @sums: the sums of shares, complete
  * @preferred: number of the LLC to prefer from now on, -1: none
  */
 struct scan_result {
@@ -44,20 +44,21 @@ struct scan_result {
 };
 
 /**
- * struct scan_ops - one way
+ * struct scan_ops - one way to scan
  * @name: as in every table
- * @create: the state of the machine; @online by CPU number; @processes: most at a time. NULL: no
- *	memory
+ * @create: returns the state of the machine; @online is a cpumask; @processes: maximum number at a
+ *	time. NULL: no memory
  * @destroy: frees it; no process is left
- * @process: a new process, which prefers nothing; @home: NUMA node of its memory, -1: unknown;
- *	@epoch: now. NULL: no memory
- * @end: the process is gone
- * @fork: @cpu forks a process, and @p's memory starts anew; NULL: that touches nothing by CPU
+ * @process: returns a new process, which prefers no LLC; @home: NUMA node of its memory,
+ *	-1: unknown; @epoch: now. NULL: no memory
+ * @end: the process ends
+ * @fork: @cpu forks a process, and @p's memory is initialised again; NULL: a fork touches no
+ *	per-CPU memory
  * @run: @cpu runs a thread of the process from now on; NULL: the scan does not use that
  * @account: @cpu ran the process for @ns nanoseconds; false: not counted
  * @due: has no CPU scanned in @epoch?
  * @scan: @cpu scans; false: another CPU scans, or has in this epoch
- * @bytes: memory of the process
+ * @bytes: size of the process's memory
  */
 struct scan_ops {
 	const char *name;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Linux's scan since 2026. A scan takes the lock of every CPU's run queue in turn, and updates run
- * queue and record (scan_records.h). So it writes both lines of every CPU. That, not the sums, is
- * its cost.
+ * queue and record (scan_records.h). So it writes both lines of every CPU, which is its main cost.
  *
  * Linux 7.3 also reads which thread runs on each CPU, on another line of the run queue. Its read of
  * that thread's own line is not simulated.

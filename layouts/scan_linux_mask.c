@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The scan of Linux 7.3 limited to a mask of visited CPUs, the kernel's variant visited-mask
+ * The scan of Linux 7.3 limited to a mask of visited CPUs: the kernel variant visited-mask
  * (kernel/cocci/rivals/). Records, locks and fork are Linux 7.3's (scan_records.h). Accounting sets
  * the CPU's bit, before it takes the lock, if the bit is not set. A scan looks at the CPUs of the
  * mask, in all nodes. It clears the bit of a CPU whose share is 0. The share stays 0 until the CPU
@@ -9,7 +9,7 @@
  */
 #include "scan_records.h"
 
-#define MASK_MAX_WORDS 128u /* 8,192 CPUs, the most that Linux may have on x86 */
+#define MASK_MAX_WORDS 128u /* 8,192 CPUs, the maximum of Linux on x86 */
 
 static u32 mask_words(const struct scan_machine *m)
 {
@@ -50,7 +50,7 @@ static bool account_mask(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
 	return records_account(p, cpu, epoch, ns);
 }
 
-/* The mask is in the group's memory, which a fork takes zeroed. */
+/* The mask is in the group's memory, which a fork zeroes. */
 static void fork_mask(struct scan_process *p, u32 cpu)
 {
 	for (u32 w = 0; w < mask_words(p->machine); w++)
@@ -59,8 +59,8 @@ static void fork_mask(struct scan_process *p, u32 cpu)
 }
 
 /*
- * Look at a shard's CPUs that the mask has now, and take all of the shard out of @left. Return:
- * running threads.
+ * Look at the shard's CPUs that are in the mask now, and remove all CPUs of the shard from @left.
+ * Return: number of running threads.
  */
 static u32 scan_shard(struct scan_process *p, const struct shard *shard, u64 *left, u32 epoch,
 		      struct scan_result *result)
@@ -86,8 +86,8 @@ static u32 scan_shard(struct scan_process *p, const struct shard *shard, u64 *le
 }
 
 /*
- * As the kernel's loop: a copy of the mask says which LLCs to look at, those with the lowest CPU
- * numbers first, and the mask itself which of their CPUs.
+ * As the kernel's loop: a copy of the mask determines which LLCs to look at, those with the lowest
+ * CPU numbers first; the mask itself determines which of their CPUs.
  */
 static bool scan_mask(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
 		      struct scan_result *result)

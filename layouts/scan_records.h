@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * scan_records.h - run queues, processes and their records, as Linux has them since 2026, written
- * from its behaviour. The scans of scan_linux.c and scan_linux_mask.c share them.
+ * scan_records.h - run queues, processes and their records, as in Linux since 2026, written from
+ * its behaviour. The scans of scan_linux.c and scan_linux_mask.c share them.
  *
  * A run queue has a runtime, an epoch and a lock for the two. A process has a runtime and an epoch
- * for each possible CPU, in per-CPU memory, where records of the same CPU lie side by side.
- * Accounting takes the lock of the own run queue. A fork or exec takes a record from the memory of
- * every possible CPU. It zeroes the record and stores the epoch of that CPU's run queue.
+ * per possible CPU, in per-CPU memory, where the records of one CPU are side by side. Accounting
+ * takes the lock of the own run queue. A fork or exec allocates a record in the memory of every
+ * possible CPU. It zeroes the record and stores the epoch of that CPU's run queue.
  *
- * Only the lock's holder reads and writes both words; no other order is needed.
+ * Only the lock's holder reads and writes both words; no other ordering is needed.
  *
- * The functions stand here since each access is simulated: in a file of their own the compiler
- * would load some words twice.
+ * The functions are inline because each access is simulated: in a separate file the compiler would
+ * load some words twice.
  *
  * Concurrency: scan.h's table.
  */
@@ -22,7 +22,7 @@
 #include "report_types.h"
 #include "scan.h"
 
-/* Part of struct rq, on a line of its own. */
+/* Part of struct rq, on its own line. */
 struct scan_rq {
 	u64 lock;
 	u64 runtime;
@@ -34,7 +34,7 @@ struct scan_curr {
 	u64 process; /* number + 1 */
 } port_cacheline_aligned;
 
-/* A process on a CPU. */
+/* The record of a process on a CPU. */
 struct scan_record {
 	u64 runtime;
 	u64 epoch;
@@ -44,7 +44,7 @@ struct scan_record {
 struct scan_mm {
 	u64 next_scan; /* first epoch in which a scan is due */
 	u64 preferred; /* LLC + 1 */
-	u64 running;   /* threads, of Linux 7.3 */
+	u64 running;   /* running threads; only Linux 7.3 */
 } port_cacheline_aligned;
 
 struct scan_machine {
@@ -52,14 +52,14 @@ struct scan_machine {
 	const unsigned long *online;
 	struct scan_rq **rq;	     /* by CPU number */
 	struct scan_curr **curr;     /* by CPU number */
-	struct scan_record **record; /* by CPU number: of all processes */
+	struct scan_record **record; /* by CPU number: the records of all processes */
 	u32 processes, used;
 };
 
 struct scan_process {
 	struct scan_machine *machine;
 	struct scan_mm *mm;
-	u64 *mask; /* of visited CPUs, by CPU number; NULL: not that variant */
+	u64 *mask; /* cpumask of visited CPUs; NULL: other variants */
 	u32 number;
 	s32 home;
 	bool by_node;
@@ -133,7 +133,10 @@ static inline struct scan_machine *records_create(const struct shard_plan *plan,
 	return NULL;
 }
 
-/* A process without a mask, whose scan is of all nodes and counts no threads. NULL: no memory. */
+/*
+ * Make a process without a mask, whose scan covers all nodes and counts no threads. NULL: no
+ * memory.
+ */
 static inline struct scan_process *records_process(struct scan_machine *m, s32 home, u32 epoch)
 {
 	struct scan_process *p;
@@ -179,7 +182,7 @@ static inline u64 records_halved(u64 runtime, u64 times)
 	return times < 64 ? runtime >> times : 0;
 }
 
-/* Under the lock: bring both to @epoch. Writes nothing that is up to date. */
+/* Under the lock: decay run queue and record to @epoch. Writes nothing that is up to date. */
 static inline void records_update(struct scan_rq *rq, struct scan_record *r, u32 epoch)
 {
 	s32 passed = (s32)(epoch - (u32)rq->epoch);
@@ -215,7 +218,7 @@ static inline bool records_account(struct scan_process *p, u32 cpu, u32 epoch, u
 	return true;
 }
 
-/* The process's share of a CPU; adds its runtime there to @runtime. */
+/* Return the process's share of a CPU, and add its runtime there to @runtime. */
 static inline u64 records_share(const struct scan_process *p, u32 cpu, u32 epoch, u64 *runtime)
 {
 	struct scan_rq *rq = p->machine->rq[cpu];
@@ -232,8 +235,8 @@ static inline u64 records_share(const struct scan_process *p, u32 cpu, u32 epoch
 }
 
 /*
- * Without the group's own memory, which every process has. Not inlined: the scans' forks then load
- * the same words.
+ * A fork, without the memory of the group, which every layout has. Not inlined, so that the forks
+ * of all scans load the same words.
  */
 static port_noinline void records_fork(struct scan_process *p, u32 cpu)
 {
@@ -275,7 +278,7 @@ static inline bool records_begin(struct scan_process *p, u32 epoch, s32 *present
 	return true;
 }
 
-/* The sums are complete: store which LLC the process prefers. */
+/* Store which LLC the process prefers; the sums are complete. */
 static inline void records_prefer(struct scan_process *p, struct scan_result *result)
 {
 	result->preferred = occupancy_end(&result->sums);

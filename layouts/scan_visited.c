@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Ours: core/visited.c for the process, one word for each run queue, no lock.
+ * schedshard's scan: core/visited.c for the process, one word per run queue, no lock.
  *
- * Blocks that a scan took out stay until the next scan of the process, at least an epoch later. No
- * accounting takes that long, which is the grace period here. A kernel under a hypervisor cannot
- * rely on that, and needs RCU.
+ * The blocks that a scan removed are kept until the next scan of the process, at least an epoch
+ * later. That is the grace period here: no accounting takes that long. A kernel under a hypervisor
+ * cannot rely on that, and needs RCU.
  */
 #include "rd.h"
 #include "report_types.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Ours: bytes in the order of caches for the level of a CPU, and for the tasks that wait there. */
+/*
+ * schedshard's layout: per CPU a byte for its level and one for its waiting tasks, in the order of
+ * caches.
+ */
 #define LAYOUT	     shard
 #define RD_NAME	     "shard"
 #define ROOT_DOMAIN  struct root_domain_rto

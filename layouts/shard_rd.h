@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * shard_rd.h - our layout. Levels and overload are one byte per CPU each, a line per shard
- * (core/cpupri.c, core/overload.c). Each push walk has one word (core/push_walk.c). A layout's file
- * defines, then includes this:
+ * shard_rd.h - schedshard's layout in its first form. Levels and overload are one byte per CPU
+ * each, a line per shard (core/cpupri.c, core/overload.c). Each push walk has one word
+ * (core/push_walk.c). A layout's file defines, then includes this:
  *
  *   LAYOUT		the part of its rd_ops' name after rd_
  *   RD_NAME		its name in tables, a string
  *   ONLY_WAITING	a CPU is overloaded only while a pushable task cannot run at once
  *   WALK_A_SHARD	each shard has a push walk; else the machine has one
  *   TELLS_WIDE		only wide CPUs are visible outside of their shard; default: WALK_A_SHARD
- *   SUMMARY		keep the overload set's summary; else it names every shard for ever, and a
- *			query reads the lines of all. Default: true
- *   NEAREST		searches visit the nearest shard first; else in the order of the shards'
- *			numbers, from the own one on. Default: true
+ *   SUMMARY		keep the overload set's summary; else it always names every shard, and a
+ *			query reads all lines. Default: true
+ *   NEAREST		searches visit the nearest shard first; else shards in the order of their
+ *			numbers, from the own shard on. Default: true
  *
- * With a walk per shard there is one more, for the machine. The shard's walk visits the overloaded
- * CPUs of the shard, the machine's visits wide ones. A CPU that becomes free requests those of the
- * two that have a CPU to visit. So pinned workloads of different shards do not share a walk. With
- * one walk, or without TELLS_WIDE, every overloaded CPU is wide.
+ * With a walk per shard there is one more walk, for the machine. The shard's walk visits the
+ * overloaded CPUs of the shard, the machine's walk visits wide CPUs. A CPU that becomes free
+ * requests each of the two that has a CPU to visit. So pinned workloads of different shards do not
+ * share a walk. With one walk, or without TELLS_WIDE, every overloaded CPU is wide.
  *
- * The root domain's first line has what CPUs only read, apart from every field that they write. A
- * walk takes no reference of the root domain: push_walk.h says when it may be freed.
+ * The root domain's first line contains only fields that CPUs only read. A walk takes no reference
+ * on the root domain: push_walk.h says when it may be freed.
  */
 #include "choices.h"
 #include "atomics.h"
@@ -43,12 +43,12 @@
 #endif
 
 struct root_domain_shard {
-	/* All CPUs read it, and none writes it once made. */
+	/* All CPUs read these fields, and none writes them after create(). */
 	struct cpupri cpupri;
 	struct overload *rto;
 	struct push_walk **shard_walk; /* by shard */
 
-	/* Deadline tasks, the domain's life, and fields that are seldom read. */
+	/* Fields for deadline tasks, the reference count, and fields that are seldom read. */
 	u32 refcount port_cacheline_aligned;
 	u32 dlo_count;
 	SPAN_FIELDS;
@@ -73,10 +73,10 @@ struct rd {
 	struct root_domain_shard root;
 	unsigned long *active; /* Linux: a global */
 	struct mask_slab slab;
-	struct shard_plan *flat; /* !NEAREST: a copy, with copies of its shards after it */
+	struct shard_plan *flat; /* !NEAREST: a copy of the plan, then copies of its shards */
 };
 
-/* A line per shard, on its node, as only that shard's CPUs request its walk. */
+/* Make a line per shard, on its node, because only that shard's CPUs request its walk. */
 static bool make_walks(struct rd *rd, const struct shard_plan *plan)
 {
 	push_walk_init(&rd->root.wide_walk);
@@ -122,7 +122,10 @@ static void destroy(struct rd *rd)
 	port_free(rd, sizeof(*rd));
 }
 
-/* All other shards form one ring: searches visit them in the order of their numbers. */
+/*
+ * Return a plan in which all other shards form one ring: searches visit them in the order of their
+ * numbers.
+ */
 static const struct shard_plan *flatten(struct rd *rd, const struct shard_plan *plan)
 {
 	struct shard *s;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * kmalloc sizes are powers of two from 8 on, and 96 and 192. As in Linux, objects of 96 and 192
- * bytes are not line-aligned.
+ * kmalloc sizes are the powers of two from 8 on, and 96 and 192. As in Linux, objects of 96 and 192
+ * bytes are not aligned to a line.
  */
 #include "slab.h"
 

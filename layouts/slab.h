@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * slab.h - CPU masks as Linux's allocator would place them: one after the other, each as large as
- * the smallest kmalloc size that holds it. On 480 CPUs a mask has its own line. On 16 CPUs eight
- * masks share one, in every layout.
+ * slab.h - CPU masks as Linux's allocator would place them: one after the other, each in the
+ * smallest kmalloc size that fits. On 480 CPUs a mask has its own line. On 16 CPUs eight masks
+ * share one, in every layout.
  *
  * Context: may sleep, not concurrent.
  */
@@ -14,9 +14,9 @@
 /**
  * struct mask_slab - room for a number of masks
  * @base: the memory
- * @stride: bytes from one to the next
+ * @stride: bytes from one mask to the next
  * @words: 64-bit words per mask
- * @bytes: of @base
+ * @bytes: size of @base
  * @used: masks in use
  */
 struct mask_slab {
@@ -28,12 +28,12 @@ struct mask_slab {
 };
 
 /**
- * mask_slab_init - allocate room; false: no memory.
+ * mask_slab_init - allocate the memory; false: no memory.
  */
 bool mask_slab_init(struct mask_slab *s, u32 nr_cpus, u32 nr_masks, int node);
 void mask_slab_free(struct mask_slab *s);
 
-/** mask_slab_take - the next mask, empty. */
+/** mask_slab_take - return the next mask, empty. */
 unsigned long *mask_slab_take(struct mask_slab *s);
 
 #endif

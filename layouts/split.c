@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The alternative to patch 1: counters and masks apart, the counter of normal tasks alone. */
+/*
+ * The alternative to patch 1: counters and masks separate, the counter of normal tasks on its own
+ * line.
+ */
 #define LAYOUT	    split
 #define RD_NAME	    "split"
 #define ROOT_DOMAIN struct root_domain_split

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Bytes for overload as well, wide tasks, a walk per shard: an earlier form of ours. */
+/*
+ * An earlier form of schedshard's layout: bytes for overload as well, wide tasks, a walk per shard.
+ */
 #define LAYOUT	     walks
 #define RD_NAME	     "walks"
 #define ONLY_WAITING true

@@ -8,15 +8,15 @@
  *
  * Before it includes this file a port defines
  *
- *   PORT_TSO   1 where a locked operation is a full barrier and loads are not
- *              passed by loads, nor stores by stores (x86, the simulated
+ *   PORT_TSO   1 where a locked operation is a full barrier, loads do not pass
+ *              loads, and stores do not pass stores (x86, the simulated
  *              machine); 0 elsewhere.
  *   PORT_ORDER_TOLD  1 where a model of the machine (the explorer) receives each access with
- *              its order, and gives it the meaning that it has in the kernel; 0, or undefined,
- *              where instructions must do so.
+ *              its memory order, and implements that order as the kernel defines it; 0, or
+ *              undefined, where instructions must do so.
  *
- * Every access that can race with another thread is an __atomic builtin. So -fsanitize=thread (the
- * real one, and the simulated machine's own) sees it as an atomic access and receives its value.
+ * Every access that can race with another thread is an __atomic builtin. So ThreadSanitizer, and
+ * the simulated machine, which implements its interface, see an atomic access and its value.
  */
 #ifndef PORT_GCC_ATOMICS_H
 #define PORT_GCC_ATOMICS_H
@@ -43,7 +43,7 @@ typedef int64_t s64;
 
 #define PORT_CACHELINE	       64
 #define port_cacheline_aligned __attribute__((aligned(PORT_CACHELINE)))
-/* For members of public structures: the one spelling that kernel-doc understands. */
+/* For members of public structures: the only spelling that kernel-doc understands. */
 #ifndef __aligned
 #define __aligned(bytes) __attribute__((aligned(bytes)))
 #endif
@@ -59,7 +59,7 @@ typedef int64_t s64;
 #define READ_ONCE(x)	 __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
 
-/* All 64 bits of one moment, also on 32-bit machines. */
+/* One access of all 64 bits, also on 32-bit machines. */
 #define port_read64(p)	   READ_ONCE(*(p))
 #define port_write64(p, v) WRITE_ONCE(*(p), v)
 
@@ -100,12 +100,12 @@ static port_always_inline void smp_wmb(void)
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* Full barrier beside an atomic operation that gives none itself. */
+/* Full barrier beside an atomic operation that is not a full barrier itself. */
 static port_always_inline void smp_mb__before_atomic(void)
 {
 	if (PORT_TSO)
 		port_compiler_barrier();
-	else if (PORT_ORDER_TOLD) /* different from smp_mb(): nothing on x86 */
+	else if (PORT_ORDER_TOLD) /* must differ from smp_mb(): no instruction on x86 */
 		__atomic_thread_fence(__ATOMIC_ACQ_REL);
 	else
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -116,7 +116,7 @@ static port_always_inline void smp_mb__after_atomic(void)
 	smp_mb__before_atomic();
 }
 
-/* On either side of an atomic operation with a result. */
+/* The barrier before and after an atomic operation with a result. */
 static port_always_inline void port_full_order(void)
 {
 	if (!PORT_TSO && !PORT_ORDER_TOLD)
@@ -127,7 +127,7 @@ static port_always_inline void port_full_order(void)
 #pragma GCC diagnostic pop
 #endif
 
-/* No return value: atomic, ordering none (pair with smp_mb__*_atomic() where needed). */
+/* Without a return value: atomic; ordering: none (use smp_mb__*_atomic() where needed). */
 static port_always_inline void port_or64(u64 *p, u64 v)
 {
 	__atomic_fetch_or(p, v, __ATOMIC_RELAXED);
@@ -160,8 +160,8 @@ static port_always_inline void port_add64_release(u64 *p, u64 v)
 }
 
 /*
- * A return value: full barrier on both sides, as in the kernel. C11's seq_cst alone does not order
- * earlier relaxed accesses against later ones on arm64, hence the fences there.
+ * With a return value: full barrier on both sides, as in the kernel. C11's seq_cst alone does not
+ * order earlier relaxed accesses against later ones on arm64, hence the fences there.
  */
 #define PORT_FULL_ORDER(type, expr)       \
 	__extension__({                   \
@@ -182,8 +182,9 @@ static port_always_inline u64 port_fetch_and64(u64 *p, u64 v)
 }
 
 /*
- * clang 14 makes a loop of compare-and-swap of a builtin that changes one bit and tests it: twelve
- * instructions where one locked one does. Sanitizers, and the simulated machine, see the builtin.
+ * clang 14 compiles a builtin that changes and tests one bit to a compare-and-swap loop: twelve
+ * instructions instead of one locked instruction. Builds with sanitizers, and for the simulated
+ * machine, use the builtin.
  */
 #if defined(__clang__) && defined(__x86_64__)
 #if !__has_feature(thread_sanitizer) && !__has_feature(memory_sanitizer)
@@ -200,8 +201,8 @@ static port_always_inline u64 port_fetch_and64(u64 *p, u64 v)
 #endif
 
 /*
- * Clear bit @pos, 0..63. Return: whether it was set. On x86 it is one lock btr. gcc makes a loop of
- * compare-and-swap of port_fetch_and64(), as no instruction returns the old word.
+ * Clear bit @pos, 0..63. Return: whether it was set. On x86 this is one lock btr. gcc compiles
+ * port_fetch_and64() to a compare-and-swap loop, because no instruction returns the old word.
  */
 static port_always_inline bool port_test_and_clear64(u64 *p, u32 pos)
 {
@@ -214,7 +215,7 @@ static port_always_inline bool port_test_and_clear64(u64 *p, u32 pos)
 #endif
 }
 
-/* Set bit @pos, 0..63. Return: whether it was set. On x86 it is one lock bts. */
+/* Set bit @pos, 0..63. Return: whether it was set. On x86 this is one lock bts. */
 static port_always_inline bool port_test_and_set64(u64 *p, u32 pos)
 {
 #ifdef PORT_LOCKED_BIT
@@ -236,7 +237,10 @@ static port_always_inline u64 port_xchg64(u64 *p, u64 v)
 	return PORT_FULL_ORDER(u64, __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST));
 }
 
-/* Return: the old value; @old: exchanged, and a full barrier; otherwise no ordering. */
+/*
+ * Return: the old value. If it is @old, the exchange took place, with a full barrier; otherwise no
+ * ordering.
+ */
 static port_always_inline u64 port_cmpxchg64(u64 *p, u64 old, u64 val)
 {
 	port_full_order();
@@ -262,7 +266,7 @@ static port_always_inline u64 port_div64(u64 x, u64 by)
 	return x / by;
 }
 
-/* Eight bytes loaded as one word: byte i of memory becomes bits 8i..8i+7. */
+/* Converts eight bytes loaded as one word: byte i of memory becomes bits 8i..8i+7. */
 static port_always_inline u64 port_le64(u64 x)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * PORT_WARN_ON() of user space and of the simulated machine: it prints a caller's programming error
- * and stops the program; the kernel's port only prints it. A port.h includes this file after
- * gcc_atomics.h.
+ * PORT_WARN_ON() for user space and for the simulated machine: it prints a caller's programming
+ * error and aborts the program. A port.h includes this file after gcc_atomics.h.
  */
 #ifndef PORT_WARN_H
 #define PORT_WARN_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A pool with an object for each CPU: claim one that is near and free, put it back. By
- * sbm_claim_near(), and by a search and a clear, as programs did before there was a claim.
+ * A pool with one object per CPU: claim a free object near the CPU, and put it back. One variant
+ * uses sbm_claim_near(); the other uses a search and then a clear.
  */
 #include "primitive.h"
 #include "sbm_claim.h"
 #include "sbm_more.h"
 
-/* A line of the bitmap, for reports. */
+/* The type of a line of the bitmap, for reports. */
 struct claim_line {
 	u64 word;
 	u8 unused[PORT_CACHELINE - sizeof(u64)];
@@ -40,7 +40,7 @@ static void *create_pool(const struct primitive_place *place)
 	return create_on(place->pools);
 }
 
-/* All are free again. */
+/* Are all objects free again? */
 static bool consistent(const void *state, u64 n)
 {
 	const struct sbm *b = state;
@@ -48,7 +48,10 @@ static bool consistent(const void *state, u64 n)
 	return sbm_weight(b) == b->plan->nr_possible;
 }
 
-/* There are as many objects as CPUs: a search that finds none met those that move. */
+/*
+ * There are as many objects as CPUs, so a search can find none only because objects moved
+ * meanwhile.
+ */
 static void claim_near(void *state, const struct primitive_thread *thread, u64 n)
 {
 	struct sbm *b = state;

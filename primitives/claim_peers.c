@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The pool of claim.c as others keep it; each thread has a hint where to search.
+ * The pool of claim.c as other programs implement it; each thread has a hint where to search.
  *
- * Packed: an array of words, one bit per object, 512 of them in a line. The hint is the last
+ * Packed: an array of words, one bit per object, 512 bits per line. The hint is the thread's last
  * object.
  *
  * By words: the scheme of Linux's sbitmap, written from its behaviour (lib/sbitmap.c, 6.12, without
- * the lock that later serialises the fourth step). Each word is on a line of its own, and so are
- * its cleared bits. 1. Search the hint's word for a bit that is not taken, from the hint on. 2. Set
- * it. 3. A put sets the object's bit among the cleared ones, and makes it the hint. 4. A search
- * that finds a word full removes its cleared bits from it and searches again. The first hints are
- * at random.
+ * the lock that serialises step 4 in later versions). Each word is on its own line, and so are its
+ * cleared bits. 1. Search the hint's word for a bit that is not taken, from the hint on. 2. Set it.
+ * 3. A put sets the object's bit among the cleared ones, and makes it the hint. 4. A search that
+ * finds a word full removes its cleared bits from it and searches again. The initial hints are
+ * random.
  */
 #include "primitive.h"
 #include "shard_plan.h"
 
 #define WORD_BITS 64u
 
-/* A thread's hint, on a line of its own, as others keep it per CPU. */
+/* A thread's hint, on its own line; the originals keep one per CPU. */
 struct hint {
 	u32 slot;
 } port_cacheline_aligned;
@@ -153,7 +153,7 @@ static void *words_create(const struct primitive_place *place)
 		port_free(p, bytes);
 		return NULL;
 	}
-	/* Bits beyond the last object are taken for ever. */
+	/* Bits beyond the last object stay taken. */
 	for (u32 i = p->nr; i < p->nr_words * WORD_BITS; i++)
 		p->word[i / WORD_BITS].taken |= 1ull << i % WORD_BITS;
 	for (u32 i = 0; i < place->nr_threads; i++) {
@@ -174,7 +174,7 @@ static bool words_consistent(const void *state, u64 n)
 	return taken == p->nr_words * WORD_BITS - p->nr;
 }
 
-/* A bit of a word, WORD_BITS: it is full. */
+/* Take a free bit of a word. Return: its number; WORD_BITS: the word is full. */
 static u32 take_bit(struct map_word *word, u32 from)
 {
 	u64 after = ~0ull << from, left;
@@ -189,7 +189,7 @@ static u32 take_bit(struct map_word *word, u32 from)
 	return WORD_BITS;
 }
 
-/* Make the cleared objects free. */
+/* Make the cleared objects of a word free. Return: were there any? */
 static bool remove_cleared(struct map_word *word)
 {
 	u64 cleared = READ_ONCE(word->cleared);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The pool of claim.c as a set of slots, as many as CPUs. */
+/* The pool of claim.c as a set of slots, one per CPU. */
 #include "primitive.h"
 #include "slot_claim.h"
 
-/* A line of the set, for reports. */
+/* The type of a line of the set, for reports. */
 struct slot_line {
 	u64 word;
 	u8 unused[PORT_CACHELINE - sizeof(u64)];

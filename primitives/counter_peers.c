@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Statistics counters as others keep them, written from their behaviour. Each thread has a line.
+ * Statistics counters of other libraries, written from their behaviour. Each thread has a line.
  *
- * Split, as liburcu counts the items of its hash table: a locked add on the line. Its result says
- * when to move 1024 to the count of all, by a locked add as well. Read: the count of all, which
- * misses up to 1023 for each line.
+ * Split, as liburcu counts the items of its hash table: a locked add on the thread's line. When its
+ * result says so, the thread moves 1024 to the global count by another locked add. A read loads the
+ * global count, which misses up to 1023 per line.
  *
- * Cached, as folly's ThreadCachedInt: plain adds to the line; each 1000th moves them to the count
- * of all by a locked add. Read: the count of all and all lines.
+ * Cached, as folly's ThreadCachedInt: plain adds to the thread's line; every 1000th add moves them
+ * to the global count by a locked add. A read sums the global count and all lines.
  *
- * Striped, as padded atomic words: a locked add to one of 64 words, chosen by the thread. Read: all
- * of them.
+ * Striped, as padded atomic words: a locked add to one of 64 words, chosen by thread number. A read
+ * sums all words.
  */
 #include "counter_peers.h"
 #include "primitive.h"
@@ -21,7 +21,7 @@
 
 struct count_line {
 	u64 count;
-	u64 updates; /* since the last flush; alone the thread's */
+	u64 updates; /* since the last flush; only the thread uses it */
 } port_cacheline_aligned;
 
 struct counts {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* How the counters of counter_peers.c are read; may overlap with adds. */
+/* Reads of the counters of counter_peers.c; they may overlap with adds. */
 #ifndef PRIMITIVES_COUNTER_PEERS_H
 #define PRIMITIVES_COUNTER_PEERS_H
 
 #include "port.h"
 
-/* All lines, and the count of all. */
+/* The sum of all lines and the global count. */
 u64 counter_peer_sum(const void *state);
 
-/* The count of all alone: what the lines have not moved yet is missing. */
+/* Only the global count: it misses what is still in the lines. */
 u64 counter_peer_about(const void *state);
 
 #endif

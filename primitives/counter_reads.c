@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Counters that are read as well: each thread adds, and at each 100th add reads the count. An
+ * Counters that are also read: each thread adds, and reads the count at every 100th add. An
  * operation is an add with its share of a read. So the lines are in other caches when they are
- * read, as they are in a program.
+ * read, as in a program.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #define READ_EVERY 100u
 #define BATCH	   1024u
 
-/* A thread's own. */
+/* State of one thread. */
 struct reader {
 	u32 adds;
 } port_cacheline_aligned;

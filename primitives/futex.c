@@ -6,12 +6,12 @@
 
 #include "primitive.h"
 
-/* There is no time limit, so that the call for longer times does as well. */
+/* The calls pass no time limit, so the 64-bit call serves as well. */
 #ifndef SYS_futex
 #define SYS_futex SYS_futex_time64
 #endif
 
-/* A signal or a change of the word ends it early: the caller looks at the word again. */
+/* A signal or a change of the word ends the sleep early: the caller checks the word again. */
 void primitive_sleep(u32 *word, u32 value, const struct primitive_thread *thread)
 {
 	(void)thread;

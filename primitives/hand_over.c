@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Slots that one thread claims and another one puts, as tags of requests that end elsewhere. Each
- * thread has a box. It claims a slot, adds to the slot's word, and puts the slot's number into the
- * box of the thread that is half of all threads away. Then it takes what is in its own box, adds to
- * that slot's word, and puts the slot. If a box is still full, it puts what was in it itself.
+ * Slots that one thread claims and another one puts, such as tags of requests that complete on
+ * another core. Each thread has a box. A thread claims a slot, adds to the slot's word, and
+ * exchanges the slot's number into the box of the thread half of all threads away. If that box was
+ * still full, the thread puts the slot that was in it. Then it takes the slot from its own box,
+ * adds to that slot's word, and puts the slot.
  */
 #include "primitive.h"
 #include "slot_claim.h"
@@ -16,8 +17,8 @@ struct hand_line {
 /**
  * struct hands - slots and boxes
  * @slots: the slots
- * @slot: a word of each slot
- * @box: by thread: a slot's number and 1, 0: empty
+ * @slot: by slot: its word
+ * @box: by thread: a slot's number plus 1; 0: empty
  */
 struct hands {
 	struct slot_set *slots;
@@ -69,7 +70,7 @@ static void *create_follow(const struct primitive_place *place)
 	return create(place, true);
 }
 
-/* A slot is free, or in a box. */
+/* Is each slot free or in a box? */
 static bool consistent(const void *state, u64 n)
 {
 	const struct hands *h = state;

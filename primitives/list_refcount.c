@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Walk a linked list hand over hand. Read the pointer to the next element and take a reference of
- * it by compare-and-swap, unless its count is 0. Only then drop the reference of the element
- * before. So no element is freed under the walker. Each element costs two locked operations on a
- * line that every other walker writes too. The walk is for the key of the last of ten elements.
+ * Walk a linked list hand over hand. Read the pointer to the next element and take a reference on
+ * it by compare-and-swap, unless its count is 0. Only then drop the reference on the previous
+ * element. So no element is freed while the walker uses it. Each element costs two locked
+ * operations on a line that every other walker writes too. The walk searches for the key of the
+ * last of ten elements.
  *
- * Elements lie as a C library's malloc() places equal requests. Each follows its header, one after
- * the other, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that neighbours
+ * Elements are placed as malloc() places equal requests: one after the other, each behind its
+ * header, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that neighbours
  * share lines: list-refcount. Requests of 48 bytes take 64 each, so that each element has its own
  * line: list-refcount-apart.
  */

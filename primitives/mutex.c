@@ -2,20 +2,20 @@
 /*
  * glibc's default pthread_mutex_t, whose waiters sleep.
  *
- * The word is 0: free, 1: taken, or 2: taken, and somebody may sleep. Whoever does not get it at
- * once exchanges it for 2, and sleeps until the exchange finds 0. An unlock that finds 2 wakes one
- * sleeper. It does not hand the lock over: any thread may be first.
+ * The word is 0: free, 1: taken, or 2: taken, and a thread may sleep. A thread that does not get
+ * the lock at once exchanges the word for 2, and sleeps until the exchange finds 0. An unlock that
+ * finds 2 wakes one sleeper. It does not hand the lock over: any thread may take it first.
  *
- * Why no sleeper is forgotten: a thread sleeps only while the word is 2, and whoever sleeps or woke
- * up leaves 2 when it takes the lock. So the unlock of the last of them wakes the next one.
+ * Why no sleeper is forgotten: a thread sleeps only while the word is 2, and a thread that has
+ * slept sets 2 when it takes the lock. So its unlock wakes the next sleeper.
  *
- * The owner and the users lie beside the word, as in glibc. The counter lies on their line, or
- * apart, as linkers place it in travisdowns/concurrency-hierarchy-bench.
+ * The owner and the number of users are beside the word, as in glibc. The counter is on the same
+ * line, or on another one, as linkers place it in travisdowns/concurrency-hierarchy-bench.
  *
- * glibc loads the users and adds one, and unlock() loads the kind again. Nothing waits for these
- * loads, so that an out-of-order core does them while it waits for the counter. The simulated
- * machine does one load after the other. So they are left out: only the owner changes the users of
- * this kind of mutex, and their number is 0 or 1.
+ * glibc also loads the number of users to add one, and unlock() loads the kind again. Nothing
+ * depends on these loads, so an out-of-order core does them while it waits for the counter. The
+ * simulated machine does one load after the other. So this code omits them: only the owner changes
+ * the number of users of this kind of mutex, which is 0 or 1.
  */
 #include "primitive.h"
 

@@ -13,7 +13,7 @@ static port_always_inline void await(const u64 *word, u64 turn)
 		port_compiler_barrier();
 }
 
-/* Compare-and-swap alone: failed tries also take the line exclusively. */
+/* Only compare-and-swap: failed attempts also take the line exclusively. */
 static void cas(u64 *word, u64 turn, u64 n)
 {
 	for (; n--; turn += 2)

@@ -31,7 +31,7 @@ struct shard_plan;
  * @home: NUMA node of the lines that all threads share, -1: any
  * @node: by thread: NUMA node of the thread's own lines, -1: any
  * @plan: the shard plan of the machine; must outlive the state
- * @pools: the same with a line for each core, for pools
+ * @pools: the plan with a line per core, for pools
  */
 struct primitive_place {
 	u32 nr_threads;
@@ -44,11 +44,12 @@ struct primitive_place {
  * struct primitive_thread - the caller
  * @number: 0 to nr_threads - 1
  * @cpu: CPU number in the plan
- * @hold: called inside the operation, between acquire and release; NULL: no hold time
+ * @hold: called between acquire and release of an operation that holds something; NULL: no hold
+ *	time
  * @arg: for @hold
  *
- * The simulated machine's @hold spends simulated time, a benchmark's spins, a test's checks that no
- * other thread is inside. Operations without a hold time do not call it.
+ * On the simulated machine @hold spends simulated time, in a benchmark it spins, in a test it
+ * checks that no other thread is inside. Operations without a hold time do not call it.
  */
 struct primitive_thread {
 	u32 number, cpu;
@@ -59,13 +60,13 @@ struct primitive_thread {
 /**
  * struct primitive - one operation
  * @name: as on the command line
- * @what: in a few words, for tables
+ * @what: short description, for tables
  * @holds: whether ops() calls primitive_thread.hold
  * @sleeps: whether ops() calls primitive_sleep()
- * @create: a fresh state; NULL: no memory
+ * @create: returns a new state; NULL: no memory
  * @ops: do the operation @n times in a row: one operation is a whole acquire and release, or
  *	increment and decrement
- * @consistent: with no @ops running: is the state right after @ops operations of all threads?
+ * @consistent: is the state right after a total of @ops operations? No @ops may run meanwhile
  * @destroy: free a state, or NULL
  */
 struct primitive {
@@ -101,13 +102,13 @@ static inline void primitive_hold(const struct primitive_thread *thread)
 /**
  * primitive_sleep() - sleep unless @word is no longer @value
  * @word: shared by all threads
- * @value: for which the caller sleeps
+ * @value: the value for which the caller sleeps
  * @thread: the caller
  *
- * As port_alloc(), the user of the primitives implements it: primitives/futex.c for the host,
+ * Like port_alloc(), the user of the primitives implements it: primitives/futex.c for the host,
  * experiments/sim_futex.c for simulated threads.
  *
- * Return: after primitive_wake(), or for no reason.
+ * Returns after primitive_wake(), or spuriously.
  */
 void primitive_sleep(u32 *word, u32 value, const struct primitive_thread *thread);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Take a reference of one shared object and drop it, as Linux's refcount_t does. Both locked
+ * Take a reference on one shared object and drop it, as Linux's refcount_t does. Both locked
  * instructions return the old value, and a count that was 0 or negative saturates. The object keeps
- * one reference throughout, so that no thread drops the last one.
+ * one reference throughout, so no thread drops the last one.
  */
 #include "primitive.h"
 

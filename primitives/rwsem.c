@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The reader's side of Linux's rw_semaphore. A reader adds itself to the count, then marks the
- * semaphore as owned by readers. It loads the owner word, keeps one flag of it, and stores the rest
- * anew. Count and owner are neighbours, so that the store meets the next reader's addition.
+ * semaphore as owned by readers. It loads the owner word, keeps one flag of it, and stores the word
+ * with the rest replaced. Count and owner share a line, so the store contends with the next
+ * reader's addition.
  *
  * There are no writers and no waiters: the operation is a reader that does not wait.
  */
@@ -39,7 +40,7 @@ static void destroy(void *state)
 static void ops(void *state, const struct primitive_thread *thread, u64 n)
 {
 	struct rw_semaphore *sem = state;
-	u64 task = ((u64)thread->number + 1) << 6; /* an address has free low bits */
+	u64 task = ((u64)thread->number + 1) << 6; /* like an address, with free low bits */
 
 	while (n--) {
 		u64 count = __atomic_add_fetch(&sem->count, READER, __ATOMIC_ACQUIRE);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Readers of a sequence lock read two words that belong together, and write nothing. Without a
- * writer all have the line in their caches. seqlock-read has no writer. In seqlock-read-written
- * thread 0 also writes in some of its operations, and then every reader loses the line.
+ * writer all readers keep the line in their caches. seqlock-read has no writer. In
+ * seqlock-read-written thread 0 also writes in some of its operations, and then every reader loses
+ * the line.
  *
- * The words are each other's complement. A reader that would accept words of two different writes
- * stops the program.
+ * The words are each other's complement. A reader that accepts words of two different writes aborts
+ * the program.
  */
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ struct seqlock_pair {
 	u64 value, complement;
 } port_cacheline_aligned;
 
-/* @reads is thread 0's own, far enough from the others' words not to share a line. */
+/* Only thread 0 uses @reads, which is far enough from the other words not to share a line. */
 struct seqlock {
 	struct seqlock_pair *pair;
 	bool written;

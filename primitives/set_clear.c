@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A set of CPUs, of which each thread sets and clears its own. By the sharded bitmap, and packed:
- * an array of words, as Concurrency Kit's and hwloc's bitmaps are.
+ * A set of CPUs in which each thread sets and clears its own CPU. One variant is the sharded
+ * bitmap. The other is packed: an array of words, like the bitmaps of Concurrency Kit and hwloc.
  */
 #include "primitive.h"
 #include "sbm_more.h"
 
 #define WORD_BITS 64u
 
-/* A line of the bitmap, for reports. */
+/* The type of a line of the bitmap, for reports. */
 struct set_line {
 	u64 word;
 	u8 unused[PORT_CACHELINE - sizeof(u64)];
@@ -48,7 +48,7 @@ const struct primitive primitive_set_clear = {
 	.destroy = destroy,
 };
 
-/* On lines of their own, in front of which are the number of bytes and of words. */
+/* The words are on separate lines, behind a line with the number of bytes and of words. */
 struct packed {
 	size_t bytes;
 	u32 nr_words;

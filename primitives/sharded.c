@@ -7,7 +7,7 @@
 #include "cpu_counter.h"
 #include "shard_counter.h"
 
-/* A line of the counter, for reports. */
+/* The type of a line of the counter, for reports. */
 struct sharded_counter_line {
 	u64 count;
 	u8 unused[PORT_CACHELINE - sizeof(u64)];

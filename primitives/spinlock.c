@@ -2,12 +2,13 @@
 /*
  * Linux's queued spinlock. One word says whether the lock is taken, whether one CPU waits for it
  * directly (pending), and which CPU is the last of a queue. A CPU in the queue spins on its own
- * line. It stops when the CPU before it has the lock and passes on the head of the queue.
+ * line. It stops when the CPU before it has taken the lock and makes it the head of the queue.
  *
- * Why only one CPU holds it: the locked byte goes from 0 to 1 in three ways. A compare-and-swap
- * changes the whole word from 0. Or the pending CPU sets the byte, and there is one. Or the queue's
- * head sets it, and there is one, which waits until no CPU is pending. No CPU becomes pending while
- * others queue: its fetch_or sees the queue's tail, and it undoes itself.
+ * Why only one CPU holds the lock: the locked byte changes from 0 to 1 in three ways. A
+ * compare-and-swap changes the whole word from 0. Or the pending CPU sets the byte; there is only
+ * one. Or the head of the queue sets it; there is only one, and it waits until no CPU is pending.
+ * No CPU becomes pending while others queue: its fetch_or sees the queue's tail, and it undoes
+ * itself.
  *
  * The queue's tail is a thread number + 1 in 16 bits; Linux's is a CPU and one of four contexts.
  */
@@ -101,7 +102,7 @@ static bool try_from_0(struct queued_spinlock *lock)
 					   __ATOMIC_RELAXED);
 }
 
-/* Wait as the only one behind the owner. False: others wait already, so join the queue. */
+/* Wait as the only waiter behind the owner. False: others wait already, so join the queue. */
 static bool lock_as_pending(struct queued_spinlock *lock)
 {
 	u32 word = READ_ONCE(lock->word);

@@ -2,13 +2,13 @@
 /*
  * Two small spin locks whose waiters all spin on the lock's line, without a pause.
  *
- * spinlock-hot: wait until the word looks free, then exchange it. Whoever is first has the lock.
- * ticket-lock: take a number, and wait until it is served. The lock goes round in order.
+ * spinlock-hot: wait until the word looks free, then exchange it. The first thread to do so has the
+ * lock. ticket-lock: take a number, and wait until it is served. Threads get the lock in order.
  *
- * Each guards a counter, so that a lost exclusion shows. It lies on the lock's line, or apart, as
- * linkers place the words of travisdowns/concurrency-hierarchy-bench. If it lies apart, the
- * holder's work does not touch the line that waiters read. In ticket-lock-padded the two words of
- * the lock have a line each, too.
+ * Each lock guards a counter, which reveals a failure of mutual exclusion. The counter is on the
+ * lock's line, or on another one, as linkers place the words of
+ * travisdowns/concurrency-hierarchy-bench. On another line, the holder's work does not touch the
+ * line that waiters read. In ticket-lock-padded the two words of the lock have a line each, too.
  */
 #include "primitive.h"
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One mask and counter for each NUMA node, or each LLC, on the node's memory; flags and times stay
- * in one place. It is not published for the idle set; the published series does the same to
+ * One mask and one counter per NUMA node or per LLC, in the node's memory; flags and times stay in
+ * one place. Nobody has published this for the idle set; the published series does the same to
  * rto_count and to the masks of cpupri.
  *
  * Why no CPU is missed: a CPU's bit and count are in its own group only, and any(), pick() and
- * walk() visit all groups. Order: groups from the lowest, CPU numbers inside. A walk begins after
- * the balancer in its own group, visits the others and ends with the balancer.
+ * walk() visit all groups. Order: groups from the lowest, and CPU numbers within a group. A walk
+ * begins after the balancer in its own group, visits the others and ends with the balancer.
  */
 #include "idle_set.h"
 
 #include "groups.h"
 #include "report_types.h"
 
-/* A group's state: on its own line, as a kernel would allocate it. */
+/* A group's state, on its own line, as a kernel would allocate it. */
 struct idle_group {
 	unsigned long *idle_cpus_mask;
 	u32 nr_cpus;
@@ -108,7 +108,7 @@ static void grouped_exit(struct idle_set *s, u32 cpu)
 	__atomic_fetch_sub(&g->nr_cpus, 1, __ATOMIC_RELAXED);
 }
 
-/* Own group first: its line is the cheapest. */
+/* The own group first: its line is the cheapest. */
 static bool grouped_any(const struct idle_set *s, u32 this_cpu)
 {
 	const struct grouped *x = grouped_of(s);
@@ -128,7 +128,7 @@ static bool grouped_test(const struct idle_set *s, u32 cpu)
 	return READ_ONCE(READ_ONCE(g->idle_cpus_mask)[cpu / 64]) >> cpu % 64 & 1;
 }
 
-/* A group's first CPU in [@from, @end). */
+/* A group's first idle CPU in [@from, @end). */
 static s64 next_in(const struct grouped *x, u32 g, u32 from, u32 end)
 {
 	return idle_mask_next(READ_ONCE(x->group[g]->idle_cpus_mask), from, end);

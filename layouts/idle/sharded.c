@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The idle set as a sharded bitmap: the published prototype in its two forms, and ours in four.
+ * The idle set as a sharded bitmap: the published prototype in two forms, and schedshard's in four.
  *
  *   sbm-first      no counter; a tick does not check whether the set is empty. The balancer is
  *                  the first CPU in topology order, and its walk begins there, with itself
  *   sbm-wrap       the same; the walk begins after the balancer and ends with it
- *   shard          the balancer is the next CPU in topology order from the asking one; the walk
- *                  begins behind the balancer. any() searches in the same order: while no CPU
- *                  is idle, none writes, all lines are shared, and the answer costs no miss
+ *   shard          the balancer is the next CPU in topology order after the caller; the walk
+ *                  begins after the balancer. any() searches in the same order: while no CPU
+ *                  is idle, no CPU writes, so all lines are shared and any() does not miss
  *   shard-summary  a summary says whether the set is empty, and which shards a search can skip
  *   shard-count    a sharded counter says whether the set is empty
- *   kernel         the series for Linux, which changes the layout only: with a summary, which
+ *   kernel         the series for Linux, which changes only the layout: it has a summary, which
  *                  alone answers any(). Every entry writes the flags; the balancer is the first
- *                  CPU of all
+ *                  CPU of the set
  *
  * Why no CPU is missed: see core/sbm.h and core/shard_counter.h (paired use: a CPU counts for
  * itself). As in stock.c, a CPU raises the count after it sets its bit, and clears its bit before
  * it lowers the count.
  *
- * In the first three of ours each busy CPU would pick a balancer near itself, so that there would
- * be as many as busy caches. The CPU that wins the compare-and-exchange of next_balance makes the
- * request for all (or of `asked`, if it is only for the flags). Why no need is lost: next_balance
- * is then the next jiffy, in which every busy CPU looks again, as in Linux. A flag stays set until
- * a balancer clears it.
+ * In the first three of schedshard's forms each busy CPU would pick a balancer near itself, so
+ * there would be as many balancers as busy caches. The CPU that wins the compare-and-exchange of
+ * next_balance makes the request for all (or of `asked`, if it is only for the flags). Why no
+ * request is lost: next_balance is then the next jiffy, in which every busy CPU looks again, as in
+ * Linux. A flag stays set until a balancer clears it.
  *
- * These three need not write a flag that is set, which keeps the line of flags and times shared.
- * The reason: enter() and stay() read the flag after a full barrier after the bit. If they read 1,
- * the balancer clears the flag later. Its barrier and walk come later still, and see the bit. In
- * stay() the bit has long been set; its promise is that a balancer later looks at this CPU's
- * *load*. The same argument holds, with its own barrier.
+ * These three do not write a flag that is already set, so the line of flags and times stays shared.
+ * Why that is enough: enter() and stay() set the bit, execute a full barrier, and read the flag. If
+ * they read 1, a balancer clears the flag later. Its barrier and walk come later still, so the walk
+ * sees the bit. In stay() the bit has long been set, and the guarantee is that a balancer later
+ * looks at this CPU's *load*. The same argument holds, with stay()'s own barrier.
  */
 #include "idle_set.h"
 
@@ -139,7 +139,7 @@ static s64 round_from(const struct idle_set *s, u32 start, s64 after)
 			 : sbm_next_cpu_wrap(sbm_of(s), (u32)after, start);
 }
 
-/* From the next CPU number on, in topology order from that number's position. */
+/* From the next CPU number on: topology order, starting at the position of that CPU. */
 static s64 wrap_walk(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	const struct shard_plan *plan = sharded_of(s)->plan;
@@ -211,7 +211,7 @@ static bool shard_count_any(const struct idle_set *s, u32 this_cpu)
 	return !shard_counter_is_zero(&sharded_of(s)->count, this_cpu);
 }
 
-/* From the next CPU in topology order on: its own LLC first, itself last. */
+/* From the next CPU in topology order on: the own LLC first, the caller last. */
 static s64 shard_round(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	const struct shard_plan *plan = sharded_of(s)->plan;

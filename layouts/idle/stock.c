@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One cpumask for the machine, as in Linux. Linux 6.12 has a counter on the line of the flags. 7.0
- * has none (commit 5d86d542f68f), and reads the mask instead.
+ * One cpumask for the machine, as in Linux. Linux 6.12 has a counter on the line of the flags.
+ * Linux 7.0 has no counter (commit 5d86d542f68f), and reads the mask instead.
  *
- * The counter follows the mask when a CPU enters and when it leaves, so that it may be late for a
- * moment. A tick that reads 0 misses a CPU that has just entered; the next tick finds it. The
- * counter has every CPU that entered before the tick began.
+ * The counter changes after the mask when a CPU enters, and so may be late for a moment. A tick
+ * that reads 0 misses a CPU that is just entering; the next tick finds it. The counter includes
+ * every CPU that entered before the tick began.
  *
  * Order of both: CPU numbers. The first CPU of the mask is the balancer. The walk begins after the
  * balancer and ends with it.
@@ -87,7 +87,7 @@ static void no_count_enter(struct idle_set *s, u32 cpu)
 	idle_raise_flags(s->nohz);
 }
 
-/* A trial: a flag that is up is not written again. */
+/* Variant "flags": a flag that is already set is not written again. */
 static void flags_enter(struct idle_set *s, u32 cpu)
 {
 	stock_set(s, cpu);
@@ -164,7 +164,7 @@ const struct idle_ops idle_flags = {
 	NO_COUNT,
 };
 
-/* And the balancer is the next CPU after the one that asks, not the first of all. */
+/* As "flags", and the balancer is the next CPU after the caller, not the first of all. */
 const struct idle_ops idle_spread = {
 	.name = "spread",
 	.enter = flags_enter,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_api.h - the part of Linux's interfaces that core/sched/ uses, over port.h: so the simulated
- * machine and the explorer run the same files as the kernel.
+ * linux_api.h - the part of Linux's interfaces that core/sched/ uses, implemented with port.h. So
+ * the simulated machine and the explorer run the same files as the kernel.
  *
- * A task is a caller's argument, with the CPUs that are active beside it.
+ * A task_struct contains only a caller's arguments, and the active CPUs.
  */
 #ifndef LAYOUTS_LINUX_API_H
 #define LAYOUTS_LINUX_API_H
@@ -24,7 +24,7 @@
 #define GFP_KERNEL	   0
 #define MAX_RT_PRIO	   100
 
-/* cpu_slots_init() without memory: Linux stops, a test goes on, without slots. */
+/* If cpu_slots_init() has no memory, Linux stops; a test continues without slots. */
 #define panic(words)          \
 	do {                  \
 		kfree(place); \
@@ -39,7 +39,7 @@ typedef struct {
 	u32 counter;
 } atomic_t;
 
-/* Without a result: ordering none. */
+/* Operations without a result. Ordering: none. */
 static inline void atomic_inc(atomic_t *v)
 {
 	__atomic_fetch_add(&v->counter, 1, __ATOMIC_RELAXED);
@@ -71,10 +71,10 @@ struct task_struct {
 	void *arg;
 };
 
-/* The machine, set before cpu_slots_init(). @linux_flat: nothing is known about its caches. */
+/* The machine, set before cpu_slots_init(). linux_flat: nothing is known about its caches. */
 extern const struct shard_topo *linux_machine;
 extern bool linux_flat;
-extern int linux_node; /* of new memory */
+extern int linux_node; /* node of new memory */
 extern const struct cpumask linux_no_cpu;
 struct sched_domain *linux_sd_llc(int cpu); /* NULL for -1 */
 
@@ -107,7 +107,7 @@ static inline void cpumask_clear(struct cpumask *mask)
 		mask->bits[i] = 0;
 }
 
-/* In front of each block is a line with its size. */
+/* A line in front of each block contains its size. */
 static inline void *kmalloc(size_t size, int flags)
 {
 	size_t bytes = size + PORT_CACHELINE;

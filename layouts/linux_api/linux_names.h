@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* linux_names.h - core/ has a map of levels of the same name for programs. No include guard. */
+/*
+ * linux_names.h - renames the priority map of core/sched/, because core/cpupri.h uses the same
+ * names. No include guard.
+ */
 #define cpupri		    linux_cpupri
 #define cpupri_find	    linux_cpupri_find
 #define cpupri_find_fitness linux_cpupri_find_fitness

@@ -4,8 +4,8 @@
  * access into a call of the simulated machine's __tsan_* functions.
  *
  * The simulated machine is TSO like x86, whatever the host is. A locked operation drains the store
- * buffer and is a full barrier, so that smp_mb__before_atomic() and smp_mb__after_atomic() cost
- * nothing. Nor do smp_rmb() and smp_wmb(). smp_mb() becomes __tsan_atomic_thread_fence().
+ * buffer and is a full barrier, so smp_mb__before_atomic() and smp_mb__after_atomic() cost nothing.
+ * Neither do smp_rmb() and smp_wmb(). smp_mb() becomes __tsan_atomic_thread_fence().
  */
 #ifndef SCHEDSHARD_PORT_H
 #define SCHEDSHARD_PORT_H
@@ -22,7 +22,7 @@
 void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 
-/* A CPU's pause in a waiting loop; it takes as long as sim_relax_takes() says (sim.h). */
+/* A CPU's pause in a waiting loop; sim_relax_takes() sets its duration (sim.h). */
 void sim_relax(void);
 
 static port_always_inline void cpu_relax(void)
