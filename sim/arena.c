@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A bump allocator over one fixed mapping. No simulation reuses a line: two objects on one line
- * would mix their statistics. Objects lie in the order of their addresses, so that a binary search
- * finds the object of a line.
+ * A bump allocator over one fixed mapping. No simulation reuses a line, because the statistics of
+ * two objects would mix. The table of objects is in the order of their addresses, so a binary
+ * search finds the object of a line.
  */
 #include "arena.h"
 
@@ -24,7 +24,7 @@ void arena_init(void)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 	if (used)
-		flags |= MAP_FIXED; /* already mapped: fresh zero pages replace the old ones */
+		flags |= MAP_FIXED; /* already mapped: new zero pages replace the old ones */
 	else
 		flags |= MAP_FIXED_NOREPLACE;
 	if (mmap(want, ARENA_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0) != want) {
@@ -121,7 +121,7 @@ void arena_label(const char *name, const char *type)
 	label_type = type;
 }
 
-/* What core/ needs of port/sim; see port/sim/port.h. */
+/* The functions that core/ needs from port/sim; see port/sim/port.h. */
 void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 

@@ -3,8 +3,8 @@
  * arena.h - the memory that simulated CPUs share.
  *
  * Only memory allocated here is simulated: each of its cache lines has a number and a home node.
- * Stacks, globals and the ordinary heap of the process are private and cost nothing. The arena lies
- * at a fixed address, so that addresses and results repeat byte for byte.
+ * Stacks, globals and the ordinary heap of the process are private and cost nothing. The arena is
+ * at a fixed address, so addresses and results repeat byte for byte.
  */
 #ifndef SIM_ARENA_H
 #define SIM_ARENA_H
@@ -19,12 +19,12 @@
 #define LINE_SIZE  (1u << LINE_SHIFT)
 
 /*
- * Bit of an address: the second half of a line that stands for 128 bytes. arena_line() drops it.
- * Values of the two halves are apart, and the line is one.
+ * Address bit that selects the second half of a line that stands for 128 bytes. The two halves have
+ * separate values, but they are one line: arena_line() clears the bit.
  */
 #define ARENA_HALF (1ull << 38)
 
-/* One allocation, as reports name it. */
+/* One allocation, and how reports name it. */
 struct arena_object {
 	const char *name; /* e.g. "global mask" */
 	const char *type; /* C type of one element, e.g. "struct sbm_line", or NULL */
@@ -43,12 +43,12 @@ static inline uint32_t arena_line(const volatile void *addr)
 	return (uint32_t)(((uint64_t)(uintptr_t)addr - ARENA_BASE) >> LINE_SHIFT);
 }
 
-/** arena_init - map the arena, or forget everything that was allocated in it. */
+/** arena_init - map the arena, or discard everything that was allocated in it. */
 void arena_init(void);
 
 /**
  * arena_alloc - zeroed lines for one object.
- * @size: bytes; rounded up to whole lines, so that no two objects share a line
+ * @size: bytes; rounded up to whole lines, so no two objects share a line
  * @node: home node, -1 for any
  * @name: shown in reports; not copied
  * @type: C type for field names, or NULL; not copied
@@ -69,25 +69,26 @@ const struct arena_object *arena_object_of(uint32_t line);
  * @name: object name for reports, not copied
  * @type: C type, or NULL, not copied
  *
- * core/ allocates through port_alloc() and does not know of reports. The experiment that calls
+ * core/ allocates with port_alloc(), which has no argument for a name. The experiment that calls
  * core/ names the object that it builds.
  */
 void arena_label(const char *name, const char *type);
 
 /**
- * arena_constant - no simulated CPU writes these lines from now on.
+ * arena_constant - declare that no simulated CPU writes these lines from now on.
  * @ptr: in the arena
  * @size: bytes; lines count as a whole
  *
- * A CPU that does write one ends the program. A core that has a copy of such a line may read it
- * before other CPUs catch up. So a loop that waits for another CPU must also read another line.
+ * A write to one aborts the program. A core that has a copy of such a line may read it before other
+ * CPUs catch up. So a loop that waits for another CPU must also read another line.
  */
 void arena_constant(const void *ptr, size_t size);
 bool arena_is_constant(uint32_t line);
 
 /*
- * If it is set, port_alloc() calls it first. It returns zeroed lines, or NULL: allocate from the
- * arena. The explorer runs one program many times and returns the same lines each time.
+ * If set, port_alloc() calls this function first. It returns zeroed lines, or NULL: then
+ * port_alloc() allocates from the arena. The explorer runs one program many times and returns the
+ * same lines each time.
  */
 extern void *(*arena_port_alloc)(size_t size);
 

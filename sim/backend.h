@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * backend.h - what each memory access of the instrumented code calls.
+ * backend.h - the functions that each memory access of the instrumented code calls.
  *
  * Code under simulation is compiled with -fsanitize=thread. The compiler then calls a __tsan_*
  * function for every access. tsan_hooks.c replaces the sanitizer's runtime and turns these calls
@@ -12,10 +12,10 @@
  *                    store buffers
  *
  * Context: a backend function may switch to another fiber before it returns. For every other CPU
- * the access happens when the function returns, and a store maybe later. Outside of a run (set-up
- * and final checks on the main stack) a backend performs the access at once and charges nothing.
+ * the access happens when the function returns, or later for a store. Outside a run (set-up and
+ * final checks on the main stack) a backend performs the access at once, in no simulated time.
  *
- * sim_plain() is called for memory of the arena only (arena.h); the others for any.
+ * sim_plain() is called only for memory of the arena (arena.h); the others for any memory.
  *
  * @pc is an address inside the instrumented function, used only for reports.
  * @mo is the C11 memory order as the compiler passes it (0 relaxed ... 5 seq_cst).
@@ -71,7 +71,7 @@ void sim_relax(void);
  */
 void sim_plain(const volatile void *addr, unsigned int size, bool write, const void *pc);
 
-/* The value operations themselves, for backends: plain C, no simulation. */
+/* The operations on values, for backends: plain C, no simulation. */
 static inline uint64_t sim_raw_read(const volatile void *addr, unsigned int size)
 {
 	switch (size) {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * How a line behaves, why this is a fair picture of the hardware, and where it is not.
+ * The states of a line, why they describe the hardware well, and where they do not.
  *
  * A line is in one of three states. Owned: one core has it exclusively, modified or not. Shared:
  * any number of cores have unmodified copies. Uncached. A copy is a pair (line, version) in the
  * core's table. It is valid while the line has the same version. A write raises the version, which
  * invalidates all copies without a visit to each core.
  *
- * ordering_point.c has how a request gets the line, and how long that takes.
+ * ordering_point.c describes how a request gets the line, and how long that takes.
  *
- * SMT: each thread of a core sends its own write requests. If other cores wait, a thread has its
- * turn in a later visit of the line, so that siblings do not double a visit. The 8-socket
- * measurement shows that beyond 224 threads. If only its sibling waits, a thread waits for the
+ * SMT: each thread of a core sends its own write requests. If other cores wait, a thread gets its
+ * turn in a later visit of the line, so siblings do not double the length of a visit. The 8-socket
+ * measurement shows this beyond 224 threads. If only its sibling waits, a thread waits for the
  * latency between siblings. A load waits for its sibling's request (coherence_park()).
  *
- * Not modelled: capacity, bandwidth of links and banks, prefetchers, the owner state of MOESI. In
- * the model a core remembers 4,096 lines, direct mapped, and an LLC never evicts. A dirty line that
+ * Not modelled: capacity, bandwidth of links and banks, prefetchers, the O state of MOESI. In the
+ * model a core remembers 4,096 lines, direct mapped, and an LLC never evicts. A dirty line that
  * another core of the package reads is written back at no cost.
  */
 #include "coherence.h"
@@ -104,7 +104,7 @@ void coherence_not_constant(uint32_t line)
 	abort();
 }
 
-/* Bit of a CPU among the threads of its core. */
+/* The bit of a CPU among the threads of its core. */
 static uint8_t thread_bit(const struct coherence *c, uint32_t cpu)
 {
 	const struct model_core *core = &c->model->core[c->model->cpu[cpu].core];
@@ -124,7 +124,7 @@ bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bo
 	if (!(l->seen & thread_bit(c, cpu))) {
 		l->seen |= thread_bit(c, cpu);
 		*extra = c->model->smt_read;
-		/* The store cost nothing, so its latency is the load's, which has its own time. */
+		/* The store was free, so the load pays the latency between siblings. */
 		if (l->plain && c->model->smt > c->model->load_hit)
 			*extra += c->model->smt - c->model->load_hit;
 	}
@@ -180,7 +180,7 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 	uint32_t group = c->model->core[me].group;
 
 	if (r->far) {
-		/* The home has executed it, and has the line: no core does. */
+		/* The home has executed the operation and has the line; no core has it. */
 		if (l->shared)
 			memset(l->copies, 0, c->lines.copy_words * sizeof(*l->copies));
 		l->shared = false;
@@ -233,8 +233,9 @@ void coherence_resume(struct coherence *c, uint32_t req)
 		*copy_of(c, c->model->cpu[req / 2].core, r->line) =
 			(struct copy){ r->line, r->version };
 	/*
-	 * One picosecond before the operation ends: the sibling asks next, and the thread that had
-	 * the line waits for it. At the same moment the lower-numbered thread would always win.
+	 * One picosecond before the operation ends, so that the sibling's request comes first, and
+	 * the thread that had the line waits for it. At the same time the lower-numbered thread
+	 * would always win.
 	 */
 	for (uint32_t t = 0; t < core->nr_cpus; t++)
 		if (r->parked >> t & 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * coherence.h - which core has a cache line, which cores wait for it, and when each gets it.
+ * coherence.h - which core has a cache line, which cores wait for the line, and when each gets it.
  *
  * One state machine per line:
  *
@@ -9,10 +9,11 @@
  *   handover  the owner (or the sharers) give the line up; the data leaves
  *   resume    the data arrives (EVENT_RESUME, EVENT_COMMIT)
  *
- * Between pick and handover the old owner's accesses hit. Between handover and the arrival of the
- * data no core's do. The next pick waits until the transaction is complete: the data has arrived,
- * and the ordering point has its acknowledgement. No event is needed for a handover: its time is
- * known from the pick on, and the next access after it performs it (coherence_settle()).
+ * Between pick and handover accesses of the old owner hit. Between handover and the arrival of the
+ * data no core's accesses hit. The next pick waits until the transaction is complete: the data has
+ * arrived, and the ordering point has its acknowledgement. A handover needs no event: its time is
+ * known from the pick on, and the next access after that time performs the handover
+ * (coherence_settle()).
  */
 #ifndef SIM_COHERENCE_H
 #define SIM_COHERENCE_H
@@ -37,17 +38,17 @@ enum source {
 };
 
 /**
- * struct request - one miss under way; two per CPU: [0] of the instruction that waits, [1] of the
- * store buffer's oldest entry
+ * struct request - one miss under way; two per CPU: [0] for the instruction that waits, [1] for the
+ * oldest entry of the store buffer
  * @next: next in the same LLC's queue
  * @line: which line
- * @arrival: when it reaches the ordering point
+ * @arrival: when the request reaches the ordering point
  * @granted: when the data arrives; valid from the pick on
- * @op: time of the first operation after that; the core keeps the line until it ends
+ * @op: duration of the first operation after that; the core keeps the line until its end
  * @version: of the line when the copy was made, see coherence_resume()
- * @parked: threads of the same core (bit = index in model_core.cpu) that wait for it
+ * @parked: threads of the same core (bit = index in model_core.cpu) that wait for this request
  * @write: needs the line exclusively
- * @far: the line's home may execute it: see ordering_point.c
+ * @far: the line's home may execute the operation: see ordering_point.c
  * @active: submitted and not yet resumed
  */
 struct request {
@@ -92,7 +93,7 @@ void coherence_free(struct coherence *c);
 
 /**
  * coherence_park - is another miss of the same core under way for this line?
- * @cpu: the CPU that misses by a load; a write sends a request of its own
+ * @cpu: the CPU whose load misses; a write sends its own request
  *
  * If there is one, EVENT_RESUME comes for @cpu right after the first operation of that request.
  * @cpu must then try again.
@@ -105,13 +106,16 @@ bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
  * @write: exclusively; @far: see struct request
  * @op: see struct request
  *
- * EVENT_RESUME (or EVENT_COMMIT for the store buffer's) comes when the data arrives. Then the
+ * EVENT_RESUME (for the store buffer's request EVENT_COMMIT) comes when the data arrives. Then the
  * caller calls coherence_resume() once.
  */
 void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, bool far,
 		     uint64_t op, uint64_t now);
 
-/* The data is there: the core has its copy (unless another core took it), its siblings run on. */
+/*
+ * The data is there: the core has its copy (unless another core took it), and its siblings
+ * continue.
+ */
 void coherence_resume(struct coherence *c, uint32_t req);
 
 void ordering_pick(struct coherence *c, uint32_t line, uint64_t now);

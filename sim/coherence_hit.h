@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * coherence_hit.h - the part of coherence.c in which most accesses end, inline for the engine. It
- * has the state of a line, and tells whether a CPU can access it without leaving its core.
+ * coherence_hit.h - the part of coherence.c that handles most accesses, inline for the engine. It
+ * contains the state of a line, and decides whether a CPU can access the line without leaving its
+ * core.
  *
  * How far may a CPU run ahead of the others? All events before some time are *known*. A later
- * request can take a line away, but not at once. A request that no CPU has sent yet needs a request
- * leg and a snoop leg. A request that waits needs a snoop leg after the ordering point is free. An
- * access that ends before that cannot be disturbed, so it may happen at once. Threads of one core
- * have no legs between them: a line that two of them use waits until all is known. A line that is
- * constant (arena_constant()) and shared leaves a core only when another line takes its place in
- * the core's table.
+ * request can take a line away, but not at once. A request that no CPU has sent yet takes a request
+ * leg and a snoop leg. A request that waits takes a snoop leg after the ordering point is free.
+ * Nothing can disturb an access that ends before that, so it may happen at once. Threads of one
+ * core have no legs between them: accesses to a line that two of them use wait until all events
+ * before them are known. A line that is constant (arena_constant()) and shared leaves a core only
+ * when another line takes its place in the core's table.
  */
 #ifndef SIM_COHERENCE_HIT_H
 #define SIM_COHERENCE_HIT_H
@@ -25,17 +26,17 @@ struct line_queue;
  * transactions need come last.
  */
 struct line {
-	_Alignas(64) uint64_t have_at; /* the owner has the data from then on */
-	uint64_t lose_at;	       /* the owner gives it up then; NEVER before a pick */
-	uint64_t free_at;	       /* the ordering point takes the next request */
+	_Alignas(64) uint64_t have_at; /* from this time on the owner has the data */
+	uint64_t lose_at;	       /* the owner gives it up at this time; NEVER before a pick */
+	uint64_t free_at;	       /* when the ordering point takes the next request */
 	uint32_t owner;		       /* core, or NO_CORE */
 	uint32_t version;
 	uint32_t writer;  /* thread of the owner that wrote it last, or NO_CPU */
-	uint32_t pending; /* requests that wait */
+	uint32_t pending; /* number of requests that wait */
 	uint32_t current; /* request between pick and handover, or NO_REQ */
 	uint32_t solo;	  /* the only waiting request, while queue is NULL */
 	bool known, dirty, shared;
-	bool plain;    /* a sibling took it over by a plain store */
+	bool plain;    /* a sibling took over the line by a plain store */
 	bool siblings; /* two threads of one core have used it at the same time */
 	bool settled;  /* constant and shared: each core with a copy keeps it */
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
@@ -43,25 +44,28 @@ struct line {
 
 	uint64_t let_go;       /* of the current request: the handover */
 	uint64_t pick_at;      /* the next pick that is scheduled, or NEVER */
-	uint64_t first_done;   /* the owner has used it once */
-	uint64_t home_free_at; /* the home takes the next request of another group */
+	uint64_t first_done;   /* when the owner has used the line once */
+	uint64_t home_free_at; /* when the home takes the next request of another group */
 	uint32_t random;
 	uint16_t home_package;
 	bool constant;	   /* see arena_constant() */
-	bool at_home;	   /* no core has it, but the last-level cache of its home does */
-	uint32_t far_core; /* that the home executed the last operation for, or NO_CORE */
+	bool at_home;	   /* no core has the line, but the last-level cache of its home does */
+	uint32_t far_core; /* core for which the home executed the last operation, or NO_CORE */
 	uint32_t gate_group, left_group;
-	uint32_t fetching_group; /* the last that asked the home for a copy ... */
-	uint64_t fetched_at;	 /* and has it then */
+	uint32_t fetching_group; /* the last one that requested a copy from the home ... */
+	uint64_t fetched_at;	 /* ... and when it has the copy */
 	uint32_t gate_package, left_package;
 	struct line_queue *queue; /* made when a second request waits */
 	uint64_t *copies;	  /* groups that have a copy; made when first shared */
 };
 
-/* Make a line's state at the first access to it. Lines may move: pointers to others are void. */
+/*
+ * Make a line's state at the first access to the line. Lines may move: pointers to others become
+ * invalid.
+ */
 void coherence_first_touch(struct coherence *c, uint32_t line);
 
-/* Ends the program, after a write to a constant line. */
+/* Abort the program, after a write to a constant line. */
 _Noreturn void coherence_not_constant(uint32_t line);
 
 /* An access of a thread whose sibling wrote the owned line last. */
@@ -69,8 +73,8 @@ bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bo
 			   uint64_t *extra);
 
 /*
- * A plain store of a thread whose sibling wrote the owned line last, after coherence_hit() refused
- * it. Both threads store into one cache, and a store waits for nothing. The sibling's next load
+ * A plain store of a thread whose sibling wrote the owned line last, after coherence_hit() returned
+ * false. Both threads store into one cache, so the store need not wait. The sibling's next load
  * pays for the change.
  */
 bool coherence_sibling_store(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
@@ -101,7 +105,7 @@ static inline bool has_copy(const struct coherence *c, const struct line *l, uin
 	return copy->line == line && copy->version == l->version;
 }
 
-/* The owner, or the sharers, give the line up: apply the current request. */
+/* The owner or the sharers give up the line: apply the current request. */
 void coherence_handover(struct coherence *c, struct line *l, uint32_t line);
 
 /* Bring the line to its state at @now; all events before that must have happened. */
@@ -112,7 +116,7 @@ static inline void coherence_settle(struct coherence *c, struct line *l, uint32_
 		coherence_handover(c, l, line);
 }
 
-/* No CPU can take the line away before this time, judged by the events before @known. */
+/* Return the time before which no CPU can take the line away, given all events before @known. */
 static inline uint64_t line_safe_until(const struct coherence *c, const struct line *l,
 				       uint64_t known)
 {
@@ -125,7 +129,10 @@ static inline uint64_t line_safe_until(const struct coherence *c, const struct l
 	return (l->free_at > known ? l->free_at : known) + c->model->nearest;
 }
 
-/* The owner's thread uses the line; false: its sibling wrote it last, and nothing has happened. */
+/*
+ * A thread of the owner uses the line; false: its sibling wrote the line last, and nothing has
+ * happened.
+ */
 static inline bool line_use(struct line *l, uint32_t line, uint32_t cpu, bool write)
 {
 	if (__builtin_expect(l->writer != cpu, false)) {
@@ -148,13 +155,13 @@ static inline bool line_use(struct line *l, uint32_t line, uint32_t cpu, bool wr
  * coherence_hit - can this CPU access the line without leaving its core?
  * @cpu: the CPU
  * @core: its core
- * @write: it needs the line exclusively
+ * @write: the access needs the line exclusively
  * @op: picoseconds the access takes; the core must have the line until its end
  * @now: picoseconds
  * @known: all events before this time have happened; later than @now: the answer is final
  * @extra: receives the extra picoseconds of a line that a sibling wrote
  *
- * Return: true, and the access has happened; false when it cannot happen, or that is not known yet.
+ * Return: true: the access has happened; false: it misses, or the answer is not known yet.
  */
 static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
 				 bool write, uint64_t op, uint64_t now, uint64_t known,

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The event loop of the timing backend: runs bodies in the order of their clocks.
+ * The event loop of the timing backend. It runs bodies in the order of their clocks.
  *
- * Why the order is right: a CPU acts on shared state in two cases. In the first, no event and no
- * other CPU's clock is earlier than its own clock. In the second, its core has the line, and no CPU
- * can take the line away before the access ends (coherence_hit.h). After a miss a CPU waits until
- * its clock is the earliest.
+ * Why the order is right: a CPU acts on shared state only in two cases. In the first, no event and
+ * no other CPU's clock is earlier than its own clock. In the second, its core has the line, and no
+ * CPU can take the line away before the access ends (coherence_hit.h). After a miss a CPU waits
+ * until its clock is the earliest.
  *
- * The files of the backend, each of which uses only those after it:
+ * The files of the backend; each uses only those after it:
  *
- *  engine_access.c   charges each access of a body (backend.h)
- *  engine_body.c     the other calls of a body: time, interrupts, observers (sim.h)
- *  engine_threads.c  CPUs that run fibers of a program's own (sim_threads.h)
- *  engine.c          this file
- *  fetch.h           the steps of a miss
- *  store_buffer.c    when a store becomes visible
- *  engine_state.c    the CPUs: made, freed, read by reports
+ *  engine_access.c charges each access of a body (backend.h) engine_body.c the other calls of a
+ *  body: time, interrupts, observers (sim.h) engine_threads.c CPUs that run the fibers of a program
+ *  (sim_threads.h) engine.c this file fetch.h the steps of a miss store_buffer.c when a store
+ *  becomes visible engine_state.c the CPUs: made, freed, read by reports
  */
 #include "engine.h"
 
@@ -59,7 +56,7 @@ noinline struct cpu *engine_next(void)
 			c = &sim.cpu[id];
 			if (ev.time > c->clock)
 				c->clock = ev.time;
-			/* A fetch that must wait again needs no switch to its fiber. */
+			/* A fetch that must wait again needs no switch to the CPU's fiber. */
 			if (!c->fetch.state || fetch_step(c))
 				return c;
 			break;
@@ -106,7 +103,7 @@ uint64_t sim_run(void)
 		fiber_switch(&sim.main, first->fiber);
 	}
 	sim.running = NULL;
-	/* Stores of bodies that returned with entries in their buffers. */
+	/* Write the stores of bodies that returned with entries in their buffers. */
 	for (uint32_t i = 0; i < sim.model->nr_cpus; i++)
 		store_buffer_write_values(&sim.cpu[i]);
 	return sim.finished_at;

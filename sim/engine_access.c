@@ -2,9 +2,9 @@
 /*
  * The accesses of bodies (backend.h): each takes its time from the CPU's clock.
  *
- * Each kind of access has a short function for hits, which most accesses are. It jumps to a second
- * function for all the rest. After a switch of fibers the host mispredicts each return, and must
- * fetch the stack of a waiting fiber into its caches. So there are few returns.
+ * Each kind of access has a short function for hits, the most frequent case. It jumps to a second
+ * function for everything else. After a switch of fibers the host mispredicts each return, and must
+ * fetch the stack of a waiting fiber into its caches. So the code has few returns.
  */
 #include "backend.h"
 
@@ -16,11 +16,11 @@
 #include "store_buffer.h"
 
 #define SEQ_CST	      5
-#define always_inline inline __attribute__((always_inline)) /* where gcc would make a call */
+#define always_inline inline __attribute__((always_inline)) /* where gcc would not inline */
 
 /* ---- hits ---- */
 
-/* The first access to a line since the statistics began, or at all. */
+/* Handle the first access to a line since the statistics began, or at all. */
 static noinline struct line *first_touch(uint32_t line)
 {
 	struct line *l = line_of(&sim.coherence, line);
@@ -64,7 +64,7 @@ static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64
 
 /* ---- waits ---- */
 
-/* Wait for a line. Return: where the miss found it. The core may then access it once. */
+/* Wait for a line. Return: where the miss found the line. The core may then access it once. */
 static inline enum source fetch(struct cpu *c, uint32_t line, bool write, bool far, uint64_t op)
 {
 	c->fetch.state = FETCH_BEGIN;
@@ -98,13 +98,13 @@ static inline uint64_t word_of(const volatile void *addr)
 	return (uint64_t)(uintptr_t)addr >> 3;
 }
 
-/* A load that hits: the store buffer may supply the value, or the first cache. */
+/* The time of a load that hits: the store buffer or the L1 cache supplies the value. */
 static inline uint64_t load_cost(const struct cpu *c, const volatile void *addr)
 {
 	return word_of(addr) == c->stored ? sim.model->forward : sim.model->load_hit;
 }
 
-/* A load begins when the locked operation before it is done. */
+/* A load begins when the preceding locked operation is complete. */
 static inline void begin_load(struct cpu *c)
 {
 	if (c->stored != AFTER_LOCKED)
@@ -120,7 +120,10 @@ static void store_hit(struct cpu *c, const volatile void *addr, uint32_t size, c
 	stats_add(&sim.stats, c->number, addr, size, ACCESS_STORE, pc, 0, SOURCE_HIT);
 }
 
-/* True if @value is in the buffer and will be written later. It is NULL for a plain store. */
+/*
+ * A store that does not hit at once. @value is NULL for a plain store. Return: true: the value is
+ * in the buffer and will be written later.
+ */
 static always_inline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t size,
 				     const uint64_t *value, const void *pc)
 {
@@ -183,7 +186,10 @@ static void locked_done(struct cpu *c, const volatile void *addr, uint32_t size,
 	stats_add(&sim.stats, c->number, addr, size, ACCESS_RMW, pc, cycles, source);
 }
 
-/* @far: the home of the line may execute it. @op: picoseconds on a line that the core owns. */
+/*
+ * A locked operation that does not hit at once. @far: the home of the line may execute it. @op: its
+ * picoseconds on a line that the core owns.
+ */
 static always_inline void slow_locked(struct cpu *c, const volatile void *addr, uint32_t size,
 				      bool far, uint64_t op, const void *pc)
 {
@@ -198,13 +204,13 @@ static always_inline void slow_locked(struct cpu *c, const volatile void *addr, 
 	issued = c->clock;
 	drain(c, WAIT_EMPTY);
 	source = fetch(c, arena_line(addr), true, far && sim.model->far_atomics, op);
-	/* The core goes on when the home has executed it, and needs no time of its own. */
+	/* If the home executed the operation, the core continues at once. */
 	if (!sim.coherence.req[request_of(c->number, false)].far || source == SOURCE_HIT)
 		c->clock += op;
 	locked_done(c, addr, size, pc, c->clock - issued, source);
 }
 
-/* Does the locked operation hit? If so, account for it. */
+/* Does the locked operation hit? If so, charge and count it. */
 static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_t size, uint64_t op,
 			       const void *pc)
 {
@@ -217,7 +223,7 @@ static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_
 	return true;
 }
 
-/* The CPU whose access is simulated; NULL outside of sim_run(), and outside of the arena. */
+/* The CPU whose access is simulated; NULL outside sim_run() and outside the arena. */
 static inline struct cpu *simulated(const volatile void *addr)
 {
 	return likely(arena_contains(addr)) ? sim.running : NULL;
@@ -379,7 +385,7 @@ static noinline void slow_plain_load(struct cpu *c, const volatile void *addr, u
 				     const void *pc)
 {
 	slow_load(c, addr, size, pc);
-	/* The compiled code reads memory. */
+	/* The compiled code will read memory itself. */
 	if (c->sb_n && store_buffer_delayed(c, (uint64_t)(uintptr_t)addr, size))
 		store_buffer_write_values(c);
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * What a body calls besides its accesses: its clock, computing, interrupts, observers (sim.h).
- */
+/* The calls of a body other than accesses: its clock, computing, interrupts, observers (sim.h). */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -23,7 +21,7 @@ uint64_t sim_compute(uint64_t ps)
 	struct cpu *c = sim.running;
 	uint64_t end = ps < NEVER - c->clock ? c->clock + ps : NEVER;
 
-	engine_catch_up(c); /* otherwise the CPU would miss an interrupt that was sent before */
+	engine_catch_up(c); /* otherwise the CPU would miss an interrupt that was sent earlier */
 	if (c->irq_at > c->clock) {
 		c->timer_at = c->irq_at < end ? c->irq_at : end;
 		c->computing = true;
@@ -43,9 +41,9 @@ void sim_interrupt(uint32_t cpu, uint64_t delay)
 	struct cpu *c = &sim.cpu[cpu];
 	uint64_t at = sim.running->clock + delay;
 
-	/* As Linux drains the buffer: the receiver sees the stores. */
+	/* The receiver sees the sender's stores, because Linux drains the store buffer here. */
 	store_buffer_write_values(sim.running);
-	engine_catch_up(sim.running); /* otherwise it could merge with one that is taken before */
+	engine_catch_up(sim.running); /* otherwise it may miss an interrupt */
 	if (at >= c->irq_at)
 		return;
 	c->irq_at = at;

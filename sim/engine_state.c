@@ -2,7 +2,7 @@
 /*
  * The state of the timing backend: made, freed, and read by reports.
  *
- * Each CPU has its own random generator, so that CPUs do not disturb each other.
+ * Each CPU has its own random number generator, so CPUs do not affect each other's numbers.
  */
 #include "engine_state.h"
 

@@ -20,15 +20,16 @@
 #define noinline    __attribute__((noinline))
 
 /*
- * What a CPU waits for at its store buffer: an empty one, in a locked operation or otherwise, or a
- * free entry. The first wait is part of that operation's time. The others are the stores' own.
+ * What a CPU waits for at its store buffer: an empty buffer, for a locked operation (WAIT_EMPTY) or
+ * otherwise (WAIT_FENCED), or a free entry (WAIT_SLOT). The first wait is part of the operation's
+ * time. The others count as time of the stores.
  */
 enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_FENCED, WAIT_SLOT };
 
 /* What a fetch does when its CPU resumes; see fetch_step(). */
 enum fetch_state { FETCH_NONE, FETCH_BEGIN, FETCH_CAUGHT_UP, FETCH_SENT };
 
-/* An entry of a store buffer. */
+/* One store in a store buffer. */
 struct store {
 	uint64_t addr;
 	const void *pc;
@@ -55,12 +56,12 @@ struct cpu {
 	struct fiber *fiber;
 	uint8_t wait; /* enum wait */
 	bool computing;
-	uint64_t waits;	   /* for its oldest store, since then */
-	uint64_t timer_at; /* when computing ends; a timer event of another time is stale */
-	uint64_t irq_at;   /* when the interrupt that is still pending comes, or NEVER */
+	uint64_t waits;	   /* since when the CPU waits for its oldest store */
+	uint64_t timer_at; /* when computing ends; a timer event with another time is stale */
+	uint64_t irq_at;   /* when the pending interrupt comes, or NEVER */
 	struct store *sb;
 	uint32_t sb_used; /* entries; fewer than stores where some merge */
-	uint64_t stored;  /* word that it stored last, address / 8; or AFTER_LOCKED */
+	uint64_t stored;  /* the word stored last, as address / 8; or AFTER_LOCKED */
 	uint64_t random;
 	void (*body)(uint32_t cpu, void *arg);
 	void *arg;
@@ -73,20 +74,20 @@ struct sim {
 	struct cpu *cpu;
 	struct fiber *fibers;
 	struct fiber main;
-	struct cpu *running; /* NULL outside of sim_run(), where accesses are free */
+	struct cpu *running; /* NULL outside sim_run(), where accesses are free */
 	uint32_t bodies;
 	uint64_t events, finished_at;
-	uint64_t relax;	       /* what cpu_relax() takes */
+	uint64_t relax;	       /* picoseconds of a cpu_relax() */
 	uint32_t delayed;      /* entries of all store buffers whose value is not in memory */
-	uint64_t *const *real; /* see sim_threads.h; NULL: lines of the arena are themselves */
+	uint64_t *const *real; /* see sim_threads.h; NULL: the arena contains the values */
 	void (*alarm)(uint32_t id, uint64_t at);
 	bool (*stuck)(void);
 };
 
-/* Hidden: a load through the table of a shared library's symbols would slow each access down. */
+/* Hidden: in a shared library, each access would otherwise load this address from the GOT. */
 extern struct sim sim __attribute__((visibility("hidden")));
 
-/* The memory that has the value of this byte of the arena. */
+/* The memory that contains the value of this byte of the arena. */
 static inline volatile void *sim_memory(const volatile void *addr)
 {
 	uint64_t at = (uint64_t)(uintptr_t)addr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A CPU may change its fiber, because the engine knows a waiting CPU by its number alone. It
- * switches to the fiber that the CPU has at that moment. A CPU changes it in two cases. In the
- * first it runs the fiber that leaves, so that no event of an access is to come. In the second it
- * is idle. What is left of its store buffer leaves in events that need no fiber.
+ * Why a CPU may change its fiber: the engine identifies a waiting CPU only by its number, and
+ * switches to the fiber that the CPU has at that moment. A CPU changes its fiber in two cases. In
+ * the first it is running the fiber that leaves, so no event of an access is pending. In the second
+ * it is idle. The rest of its store buffer drains in events that need no fiber.
  */
 #include "sim_threads.h"
 

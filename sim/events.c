@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why slots never mix two rounds of the wheel: an event enters it only under a limit. Its slot
- * number must be less than WHEEL_SLOTS ahead of the slot of the event popped last. No event lies
- * before that one. So two events of the wheel have the same slot number, or different ones modulo
- * WHEEL_SLOTS.
+ * Why slots never mix two rounds of the wheel: an event enters the wheel only if its slot number is
+ * less than WHEEL_SLOTS ahead of the slot of the event popped last. No event is before that one. So
+ * two events of the wheel have the same slot number, or different ones modulo WHEEL_SLOTS.
  */
 #include "events.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * events.h - the events to come: a timing wheel of (time, what).
+ * events.h - the queue of future events: a timing wheel of (time, what).
  *
- * Nearly all events lie within a few microseconds of simulated time. A slot of the wheel seldom
- * holds more than one, and a search for a bit finds the next. (A heap spent 40% of the simulator's
- * time in mispredicted comparisons.) Events beyond the wheel wait in a heap; each pop compares its
- * first with the wheel's.
+ * Nearly all events are within a few microseconds of simulated time. A slot of the wheel seldom
+ * contains more than one event, and a bit search finds the next one. (A heap spent 40% of the
+ * simulator's time in mispredicted comparisons.) Events beyond the wheel wait in a heap; each pop
+ * compares the first events of both.
  *
- * No event may lie before the one that was popped last: time does not run backwards.
+ * No event may be before the one that was popped last: time does not run backwards.
  *
- * Events at one time come in the order of @what, so that a run repeats exactly.
+ * Events with the same time come in the order of @what, so a run repeats exactly.
  */
 #ifndef SIM_EVENTS_H
 #define SIM_EVENTS_H
@@ -18,14 +18,14 @@
 #include <stdint.h>
 
 #define WHEEL_SLOTS	 4096u
-#define WHEEL_SLOT_SHIFT 10 /* picoseconds a slot: 1,024; the wheel spans 4.2 us */
+#define WHEEL_SLOT_SHIFT 10 /* 1,024 picoseconds per slot; the wheel spans 4.2 us */
 #define NO_NODE		 UINT32_MAX
-#define NEVER		 (UINT64_MAX / 2) /* a time; far enough from overflow to add to */
+#define NEVER		 (UINT64_MAX / 2) /* a time; adding to it cannot overflow */
 
 enum event_kind {
 	EVENT_PICK,   /* a line's ordering point looks at its queue */
-	EVENT_COMMIT, /* the oldest entry of a CPU's store buffer has its line, or its turn */
-	EVENT_TIMER,  /* a CPU has computed enough, or takes an interrupt */
+	EVENT_COMMIT, /* the oldest entry of a CPU's store buffer has its line, or may be sent */
+	EVENT_TIMER,  /* a CPU ends computing, or takes an interrupt */
 	EVENT_RESUME, /* a CPU continues */
 	EVENT_ALARM,  /* see sim_threads.h */
 };
@@ -41,7 +41,7 @@ struct event_node {
 };
 
 /**
- * struct events - all events to come
+ * struct events - all future events
  * @first: the next one; time UINT64_MAX when there is none
  * @now: slot number (time >> WHEEL_SLOT_SHIFT) of the event popped last
  * @used: one bit per slot that is not empty
@@ -70,7 +70,7 @@ static inline bool event_before(const struct event *a, const struct event *b)
 	return a->time != b->time ? a->time < b->time : a->what < b->what;
 }
 
-/* The rare cases of the two functions below. */
+/* The rare cases of the functions below. */
 void events_more_nodes(struct events *e);
 void events_push_far(struct events *e, struct event ev);
 void events_pop_far(struct events *e);
@@ -105,7 +105,9 @@ static inline void events_push(struct events *e, uint64_t time, enum event_kind 
 		e->first = ev;
 }
 
-/* The first slot in use after @from, which is empty, with wrap-around; the wheel is not empty. */
+/*
+ * The first slot in use after the empty slot @from, with wrap-around. The wheel must not be empty.
+ */
 static inline uint32_t events_next_slot(const struct events *e, uint32_t from)
 {
 	uint32_t w = from / 64;

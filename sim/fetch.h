@@ -2,7 +2,7 @@
 /*
  * fetch.h - a miss of a CPU, step by step, inline for the event loop and for accesses.
  *
- * No step switches fibers. So the event loop can take the next step of a CPU that waits without a
+ * No step switches fibers. So the event loop can take the next step of a waiting CPU without a
  * switch to its fiber.
  */
 #ifndef SIM_FETCH_H
@@ -12,8 +12,8 @@
 #include "engine_state.h"
 
 /*
- * Must others catch up to this CPU's clock? At equal times events of lines come first (see enum
- * event_kind), then CPUs by number. If so, an EVENT_RESUME comes for this CPU when they have.
+ * Must others catch up to this CPU's clock? If so, an EVENT_RESUME comes for this CPU when they
+ * have. At equal times events of lines come first (see enum event_kind), then CPUs by number.
  */
 static inline bool fetch_must_wait(struct cpu *c)
 {
@@ -39,8 +39,8 @@ static inline bool fetch_hits(struct cpu *c, uint32_t line, bool write, uint64_t
 }
 
 /*
- * One step of a fetch, as far as it gets without other CPUs. Return: true when the core may access
- * the line once; else an EVENT_RESUME will come.
+ * Run a fetch until it must wait for other CPUs. Return: true when the core may access the line
+ * once; else an EVENT_RESUME will come.
  */
 static inline bool fetch_step(struct cpu *c)
 {

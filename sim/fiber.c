@@ -2,8 +2,8 @@
 /*
  * Why this is right: the side that arrives saves the context of the side that jumped.
  * jump_fcontext() gives the arriving side a handle on the other one. Each arrival first stores that
- * handle into the fiber that jumped. Until then that fiber cannot be resumed, and no code tries,
- * since only one thread runs. The jump's data pointer names the fiber that jumped.
+ * handle into the fiber that jumped. Until then that fiber cannot be resumed, and no code tries to,
+ * because only one thread runs. The jump's data pointer names the fiber that jumped.
  */
 #include "fiber.h"
 
@@ -27,8 +27,9 @@ static void trampoline(struct fiber_transfer t)
 }
 
 /*
- * Stacks that begin at the same offset in a page compete for the same few sets of the host's L1
- * cache. With hundreds of fibers each switch misses. So they start at different lines.
+ * Return the offset of a stack. Stacks that begin at the same offset in a page compete for the same
+ * few sets of the host's L1 cache, and with hundreds of fibers each switch misses. So they start at
+ * different lines.
  */
 static size_t colour(size_t i)
 {
@@ -101,6 +102,6 @@ void fiber_local(const struct fiber *to)
 #else
 void fiber_local(const struct fiber *to)
 {
-	abort(); /* no fiber has one here */
+	abort(); /* no fiber has its own thread pointer here */
 }
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * fiber.h - one stack a simulated CPU, switched in user space.
+ * fiber.h - one stack per simulated CPU, switched in user space.
  *
  * A thin layer over Boost.Context's C entry points. Not thread safe: all fibers of
  * a process run on one thread.
@@ -15,7 +15,7 @@ struct fiber {
 	void *ctx;	       /* saved context while the fiber is not running */
 	void (*fn)(void *arg); /* body; runs once for each fiber_start() */
 	void *arg;
-	struct fiber *return_to; /* runs on when the body returns */
+	struct fiber *return_to; /* continues when the body returns */
 	struct fiber *to;	 /* the fiber that it switched to last */
 	char *stack_top;
 	size_t stack_size;
@@ -36,18 +36,18 @@ void fiber_pool_free(struct fiber *pool, size_t n);
 /**
  * fiber_start - prepare a fiber to run @fn(@arg) from the beginning.
  * @f: a fiber of a pool, not running; its earlier state is lost
- * @return_to: the fiber that runs on when @fn returns
+ * @return_to: the fiber that continues when @fn returns
  *
  * Nothing runs until the first fiber_switch() to @f.
  */
 void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber *return_to);
 
-/* Boost.Context's C interface; its headers are C++, the symbols are plain C. */
+/* Boost.Context's C interface, declared here because its headers are C++. */
 struct fiber_transfer {
 	void *ctx;  /* of the side that jumped */
-	void *data; /* what that side passed: its struct fiber */
+	void *data; /* the data that this side passed: its struct fiber */
 };
-#if __has_attribute(noplt) /* GCC's; without it each switch makes one more jump */
+#if __has_attribute(noplt) /* only gcc has it; without it each switch makes one more jump */
 #define FIBER_NO_PLT __attribute__((noplt))
 #else
 #define FIBER_NO_PLT
@@ -55,7 +55,7 @@ struct fiber_transfer {
 struct fiber_transfer jump_fcontext(void *to, void *data) FIBER_NO_PLT;
 
 /**
- * fiber_local - from now on this host thread's thread-local memory is that of @to.
+ * fiber_local - make the thread-local memory of @to that of this host thread.
  */
 void fiber_local(const struct fiber *to);
 

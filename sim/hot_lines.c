@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A run may have millions of records, and a report shows the lines at its top. So the sums are
- * indexed by line, and only what is shown is sorted.
+ * A run may have millions of records, and a report shows only the hottest lines. So the sums are
+ * indexed by line, and only the lines shown are sorted.
  */
 #include "hot_lines.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* hot_lines.h - records of accesses, summed by cache line, for reports. */
+/* hot_lines.h - sums of access records by cache line, for reports. */
 #ifndef SIM_HOT_LINES_H
 #define SIM_HOT_LINES_H
 
@@ -14,7 +14,7 @@ struct hot_line {
 };
 
 /**
- * hot_lines_add_up - one sum for each line that has records
+ * hot_lines_add_up - make one sum per line that has records
  * @sums: the sums, in order of lines; the caller frees them
  *
  * Return: the number of lines.
@@ -22,10 +22,10 @@ struct hot_line {
 uint32_t hot_lines_add_up(const struct stats *s, struct hot_line **sums);
 
 /**
- * hot_lines_accesses - the numbers of the records of some lines, each line's together
- * @hot: @lines of the sums; sets where each one's numbers begin
+ * hot_lines_accesses - list the numbers of the records of some lines, grouped by line
+ * @hot: @lines of the sums; receives where the numbers of each line begin
  *
- * Return: the numbers, of each line by offset and instruction; the caller frees them.
+ * Return: the numbers, sorted by offset and instruction within a line; the caller frees them.
  */
 uint32_t *hot_lines_accesses(const struct stats *s, struct hot_line *hot, uint32_t lines);
 

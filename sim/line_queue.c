@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which request gets a line next: docs/model.md has the two rules ("Many CPUs, one line"). Here is
- * why they are a fair picture of the hardware.
+ * Which request gets a line next: the two rules are in docs/model.md ("Many CPUs, one line"). This
+ * is why they describe the hardware well.
  *
- * Writes, near first. A round is near_rounds times the writes that wait in a group when the line
- * enters it. Packages have rounds too, one level up. So a far request waits for at most one round
- * of each group before it. That bounds the unfairness without a tuned number.
+ * Writes: near ones first. A round is near_rounds times the number of writes that wait in a group
+ * when the line enters the group. Packages have rounds too, one level up. So a far request waits
+ * for at most one round of each group ahead of it. That bounds the unfairness without a tuned
+ * number.
  *
  * Loads. A load does not move the line to another group, and so it needs no round.
  */
@@ -19,11 +20,11 @@ struct fifo {
 };
 
 /**
- * struct line_queue - where requests wait once there are two
- * @words: of @writers, and of @readers
- * @writes: by group
- * @loads: by group
- * @readers: groups whose loads wait, bit = group; behind @writers
+ * struct line_queue - the waiting requests of a line, once there are two
+ * @words: number of words of @writers, and of @readers
+ * @writes: by group: its waiting writes
+ * @loads: by group: its waiting loads
+ * @readers: groups whose loads wait, bit = group; in memory behind @writers
  * @writers: groups whose writes wait, bit = group
  */
 struct line_queue {
@@ -120,12 +121,12 @@ static uint64_t arrival(const struct coherence *c, const struct fifo *f)
 	return f->n ? c->req[f->head].arrival : UINT64_MAX;
 }
 
-/* For each: the group whose oldest write arrived first; UINT32_MAX if there is none. */
+/* For each set of groups, the group whose oldest write arrived first; UINT32_MAX: none. */
 struct heads {
-	uint32_t any;	   /* of all groups */
-	uint32_t near;	   /* of the gate's package, but not the gate itself */
-	uint32_t far;	   /* of other packages */
-	uint64_t earliest; /* when the first write of all arrives */
+	uint32_t any;	   /* among all groups */
+	uint32_t near;	   /* among other groups of the gate's package */
+	uint32_t far;	   /* among groups of other packages */
+	uint64_t earliest; /* when the first of all writes arrives */
 };
 
 static struct heads look(const struct coherence *c, const struct line *l, uint64_t now)
@@ -187,7 +188,7 @@ static void count_down(uint32_t *left)
 		--*left;
 }
 
-/* The line enters @group: the writes that wait there now have their round. */
+/* The line enters @group: the writes that wait there now get a round. */
 static void enter(const struct coherence *c, struct line *l, uint32_t group, bool package_too)
 {
 	if (package_too) {
@@ -269,7 +270,7 @@ uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint
 		return NO_REQ;
 	if (l->left_package && h.near != UINT32_MAX)
 		enter(c, l, h.near, false);
-	else /* the package had its round: other packages first, if any wait */
+	else /* the package has had its round: other packages first, if any wait */
 		enter(c, l, c->model->near_rounds > 0 && h.far != UINT32_MAX ? h.far : h.any, true);
 	count_down(&l->left_group);
 	count_down(&l->left_package);

@@ -7,11 +7,11 @@
 
 #include "coherence_hit.h"
 
-/* Add a request that was sent; its arrival may lie in the future. */
+/* Add a request that was sent; its arrival may be in the future. */
 void line_queue_add(struct coherence *c, struct line *l, uint32_t req);
 
 /**
- * line_queue_take - take out the next request.
+ * line_queue_take - remove the next request from the queue.
  * @now: requests that arrive later cannot be chosen
  * @earliest: receives when the first one arrives, if none has arrived
  *
@@ -19,7 +19,7 @@ void line_queue_add(struct coherence *c, struct line *l, uint32_t req);
  */
 uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint64_t *earliest);
 
-/* The number of writes of a group that wait. */
+/* The number of waiting writes of a group. */
 uint32_t line_queue_writes(const struct line *l, uint32_t group);
 
 void line_queue_free(struct line *l);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The free numbers of the protocol. Each has one default, below, with its source; a machine's
- * [protocol] table overrides it. There are no others.
+ * The free parameters of the protocol: all of them. Each has one default, below, with its source; a
+ * machine's [protocol] table overrides the default.
  */
 #include "model.h"
 
@@ -11,8 +11,8 @@
 #include "machine.h"
 
 /*
- * The data leg's share of a transfer. The rest is how long a new owner keeps the line when others
- * wait: see ordering_point.c.
+ * The data leg's share of a transfer. The rest is the time for which a new owner keeps the line
+ * when others wait: see ordering_point.c.
  */
 #define DATA_LEG 0.62
 /*
@@ -20,26 +20,31 @@
  * 2 GHz.
  */
 #define READ_OCCUPANCY_NS 2.0
-/* Estimate where the file has none: between AMD's 46 cycles (Zen 3) and Intel's 70 (Skylake-SP). */
+/*
+ * Estimate, if the file has no number: between AMD's 46 cycles (Zen 3) and Intel's 70 (Skylake-SP).
+ */
 #define L3_HIT_CYCLES 60.0
-/* One round: a group passes the line on once every request that waited on its arrival had it. */
+/*
+ * One round: a group passes the line on after every request that waited when the line arrived has
+ * had it.
+ */
 #define NEAR_ROUNDS 1.0
-/* An LLC orders the requests of its own cores. */
+/* Each LLC orders the requests of its own cores. */
 #define LLC_ORDERS 1.0
-/* The home updates its directory while the transfer runs, which costs no time. */
+/* The home updates its directory during the transfer, in no extra time. */
 #define DIRECTORY 0.0
 /* Time that each request waiting at the home adds to a move of the line between groups. */
 #define RETRY_NS 0.0
 /* Extra time of the first load after the sibling wrote the line. */
 #define SMT_READ_NS 0.0
 
-/* A load waits until the locked operation before it is done, which x86 cores show. */
+/* A load waits until the preceding locked operation is complete, as measured on x86 cores. */
 #define AFTER_LOCKED 0.0
-/* Locked operations are executed in the core, which needs the line for them. */
+/* The core executes locked operations, and needs the line for them. */
 #define FAR_ATOMICS 0.0
 /* Graviton2 takes 8.5 to 9.4 ns for each addition, on 2 to 16 cores (measured). */
 #define FAR_NS 9.0
-/* Stores leave one by one. */
+/* Stores leave the buffer one by one. */
 #define STORES_MERGE 1.0
 
 static void costs(struct model *m)
@@ -73,7 +78,7 @@ static void costs(struct model *m)
 	m->smt_read = model_ns(machine_protocol(mc, "smt_read_ns", SMT_READ_NS));
 }
 
-/* The places of all cores, also of those without a simulated CPU. */
+/* Set the places of all cores, including those without a simulated CPU. */
 static void places(struct model *m)
 {
 	bool llc_orders = machine_protocol(m->machine, "llc_orders", LLC_ORDERS) > 0;

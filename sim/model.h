@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * model.h - what the coherence protocol needs of a machine file: the caches of each CPU, and the
+ * model.h - what the coherence protocol needs from a machine file: the caches of each CPU, and the
  * time of each leg of a transfer.
  *
- * A published core-to-core latency is one number for a whole transfer. Here it has three legs. They
- * separate a distant home node from a queue at the line:
+ * A published core-to-core latency is one number for a whole transfer. Here a transfer has three
+ * legs, which separate the effect of a distant home node from that of a queue at the line:
  *
  *   request  requester -> ordering point    \ share 1 - data_leg of the latency,
  *   snoop    ordering point -> owner        / half each
@@ -16,9 +16,10 @@
  * package (Intel, also with sub-NUMA clusters).
  *
  * A leg that crosses packages costs R more. A transfer between packages with its home at one end
- * has two crossings. R makes it take exactly the latency of the machine file. A transfer between
- * two groups of one package, with its home in another package, also has two crossings (request and
- * snoop). Published measurements show that it costs as much as a transfer between packages.
+ * has two crossings. R is chosen so that it takes exactly the latency of the machine file. A
+ * transfer between two groups of one package, with its home in another package, also has two
+ * crossings (request and snoop). Published measurements show that it costs as much as a transfer
+ * between packages.
  *
  * All times are picoseconds in u64: integers add up the same way on every host.
  */
@@ -42,8 +43,8 @@ struct model_cpu {
 /* Cores, LLCs, nodes and packages are numbered as in struct machine. */
 struct model_core {
 	uint32_t llc, node, package, group;
-	uint32_t nr_cpus;		 /* simulated ones */
-	uint32_t cpu[MODEL_MAX_THREADS]; /* simulated CPUs, may be fewer than the hardware's */
+	uint32_t nr_cpus;		 /* simulated CPUs */
+	uint32_t cpu[MODEL_MAX_THREADS]; /* simulated CPUs; may be fewer than the hardware has */
 };
 
 /**
@@ -59,21 +60,21 @@ struct model_tier {
 /**
  * struct model - the simulated machine
  * @cpu: simulated CPUs; the index is the "CPU" of sim.h
- * @core: by core; one without a simulated CPU has nr_cpus 0
+ * @core: by core; a core without a simulated CPU has nr_cpus 0
  * @tier: legs by tier; tier 0 is the core itself
  * @pair: tier of two cores, [a * nr_cores + b]
  * @group_package: package of a group
- * @group_pair: fastest tier between cores of two groups, [a * nr_groups + b]; of a group
- *	with itself the slowest tier inside it
+ * @group_pair: fastest tier between cores of two groups, [a * nr_groups + b]; for one group the
+ *	slowest tier inside it
  * @node_package: package of a node
  * @ps_per_cycle: picoseconds per core cycle
  * @crossing: extra time of one leg between two packages, [a * nr_packages + b]
  * @home_crossing: the same for a transfer whose two ends share a package, but not its home
- * @nearest: shortest snoop leg between two cores; no core can lose a line faster
- * @memory: load from local DRAM
- * @l3_hit: load of a line that the LLC holds and no core of it has modified
- * @load_hit: load of a line that the core holds
- * @store: store to a line that the core holds exclusively
+ * @nearest: shortest snoop leg between two cores; no core can lose a line in less time
+ * @memory: time of a load from local DRAM
+ * @l3_hit: load of a line that is in the LLC and that none of its cores has modified
+ * @load_hit: load of a line that is in the core's cache
+ * @store: store to a line that the core has exclusively
  * @locked: locked operation on such a line
  * @after_locked: how much longer the first load after a locked operation takes
  * @forward: load of the word that the same CPU stored last
@@ -83,17 +84,18 @@ struct model_tier {
  *	differs from the latency between siblings
  * @smt_read: extra time of the first load of a line after the sibling wrote it
  * @read_occupancy: how long a read of an unmodified line keeps the ordering point busy
- * @store_buffer: entries
- * @stores_merge: stores in a row to one line that share an entry and leave together; 1: none do
- * @stores: how many a buffer takes if all are merged
- * @near_rounds: requests of one group (then of one package) that are served in a row, as a multiple
- *	of those that waited when the line entered; 0: first come, first served
+ * @store_buffer: entries of a store buffer
+ * @stores_merge: maximum number of consecutive stores to one line that share an entry and leave
+ *	together; 1: stores do not merge
+ * @stores: maximum number of stores in a buffer if all are merged
+ * @near_rounds: consecutive requests of one group (then of one package) that are served, as a
+ *	multiple of the number that waited when the line entered; 0: first come, first served
  * @retry: time that each request waiting at the home adds to a move between groups
- * @directory: how long the home stays busy after a package read a line that another one had
+ * @directory: how long the home stays busy after a package read a line that another package had
  *	modified, as a share of the latency between the two
  * @far_atomics: the line's home executes locked operations other than compare-and-swap, unless the
  *	core has the line exclusively
- * @far: how long the home is busy with one of these
+ * @far: how long the home is busy with such an operation
  */
 struct model {
 	const struct machine *machine;
@@ -129,7 +131,7 @@ void model_free(struct model *m);
 
 /**
  * model_build_tiers - fill in the tiers, the tables of pairs and the crossings, for model_build().
- * @m: @core, @node_package and the sizes are there
+ * @m: @core, @node_package and the sizes must be set
  * @data_leg: share of a transfer that is the data leg
  *
  * Return: 0; -1: no memory, or the machine has too many tiers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Latencies of pairs of cores, and what follows from them.
+ * Latencies of pairs of cores, and the tables that follow from them.
  *
  * A tier is a latency that occurs between cores of one package. A pair in two packages has the tier
  * of the longest latency inside one package, plus a crossing for each leg between packages.
@@ -13,11 +13,11 @@
 struct builder {
 	struct model *m;
 	double ns[MODEL_MAX_TIERS];
-	uint32_t *cpu; /* some CPU of each core */
+	uint32_t *cpu; /* by core: one of its CPUs */
 	double far;    /* longest latency inside a package */
 };
 
-/* The tier of this latency, a new one if necessary; MODEL_MAX_TIERS when there are too many. */
+/* The tier with this latency, a new one if necessary; MODEL_MAX_TIERS: there are too many. */
 static uint32_t tier_of(struct builder *b, double ns)
 {
 	for (uint32_t t = 1; t < b->m->nr_tiers; t++)
@@ -29,7 +29,10 @@ static uint32_t tier_of(struct builder *b, double ns)
 	return b->m->nr_tiers++;
 }
 
-/* Pairs of one package; all others stay at 0, and get the longest of these later. */
+/*
+ * Set the tiers of pairs in one package. All other pairs stay at 0, and get the longest of these
+ * tiers later.
+ */
 static int near_pairs(struct builder *b)
 {
 	struct model *m = b->m;
@@ -59,7 +62,7 @@ static int far_pairs(struct builder *b)
 	struct model *m = b->m;
 	uint32_t far;
 
-	if (b->far == 0) /* a core a package */
+	if (b->far == 0) /* one core per package */
 		b->far = m->machine->latency_ns.remote;
 	far = tier_of(b, b->far);
 	if (far == MODEL_MAX_TIERS)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The ordering point of a line: requests arrive, one is picked, and how long its transfer takes.
+ * The ordering point of a line: how requests arrive, which one is picked, and how long its transfer
+ * takes.
  *
  * A transaction blocks its line until it is complete. The ordering point picks a request at time g.
  * The owner gives the line up at
@@ -8,32 +9,33 @@
  *	y = max(g + snoop, the end of the owner's first operation)
  *
  * The data arrives at x = y + data. The ordering point receives the acknowledgement at x +
- * acknowledgement, and picks again. So two cores that alternate need request + snoop + data for
- * each transfer, the latency of the machine file. The new owner keeps the line for acknowledgement
- * + snoop, until the next snoop arrives. It does as many operations as fit. That time, not the
- * latency, limits a counter that many cores increment. An owner always completes one operation, or
- * no core would make progress. The acknowledgement is uniform in [0, 2 x mean], because rejected
- * requests come again at irregular times. A fixed time would resonate with the length of an
- * operation.
+ * acknowledgement, and picks again. So two cores that alternate need request + snoop + data per
+ * transfer: the latency of the machine file. The new owner keeps the line for acknowledgement +
+ * snoop, until the next snoop arrives. It performs as many operations as fit into that time. That
+ * time, not the latency, limits a counter that many cores increment. An owner always completes one
+ * operation; otherwise no core would make progress. The acknowledgement is uniform in [0, 2 x
+ * mean], because cores repeat rejected requests at irregular times. A fixed time would resonate
+ * with the duration of an operation.
  *
  * Groups (model.h) and the home. While a group has the line, its own ordering point serves its
  * cores, and the home takes no part. A request of another group goes to the home. The home handles
- * one request at a time, and its snoop queues at the group.
+ * one request at a time, and its snoop waits at the owner's group.
  *
  * line_queue.c chooses the next request.
  *
- * Retries: the home rejects requests while it is busy, and they come again. The more of them wait
- * at the home, the longer it takes to give the line to another group (retry_ns per request). The
- * counters and the read lock of 8 sockets show it, and those of one large virtual machine;
- * elsewhere it is 0.
+ * Retries: the home rejects requests while it is busy, and cores send them again. The more requests
+ * wait at the home, the longer it takes to give the line to another group (retry_ns per request).
+ * Measurements of counters and of a read lock show this on 8 sockets, and on one large virtual
+ * machine; for other machines retry_ns is 0.
  *
- * Loads of a group that has a copy need no home. They are served while the home fetches a copy for
- * another group.
+ * Loads of a group that has a copy do not need the home. They are served while the home fetches a
+ * copy for another group.
  *
  * The directory: a core reads a line that a core of another package modified. The home then also
- * writes its directory, in memory, before it takes the next request. Two packages that alternate by
- * a load and a locked operation show it: three latencies per turn, where two cores of one package
- * need two. docs/model.md names the counters of Intel's that count these writes, and rejections.
+ * writes its directory, in memory, before it takes the next request. Measurements show this when
+ * two packages alternate with a load and a locked operation: three latencies per turn, where two
+ * cores of one package need two. docs/model.md names the performance counters of Intel that count
+ * these writes, and rejections.
  */
 #include "coherence.h"
 
@@ -42,7 +44,9 @@
 
 /* ---- legs ---- */
 
-/* Extra time of a leg between packages. @home_only: both ends of the transfer share one. */
+/*
+ * Extra time of a leg between packages. @home_only: both ends of the transfer are in one package.
+ */
 static inline uint64_t crossing(const struct model *m, uint32_t a, uint32_t b, bool home_only)
 {
 	size_t at = (size_t)a * m->nr_packages + b;
@@ -56,14 +60,14 @@ static inline const struct model_tier *inside(const struct model *m, uint32_t gr
 	return &m->tier[m->group_pair[(size_t)group * m->nr_groups + group]];
 }
 
-/* Evenly from nothing to twice @mean. */
+/* Uniform in [0, 2 x @mean]. */
 static uint64_t spread(struct line *l, uint64_t mean)
 {
 	l->random = l->random * 1664525u + 1013904223u;
 	return mean * (l->random >> 16) >> 15;
 }
 
-/* Do all copies of the line lie in this group? */
+/* Are all copies of the line in this group? */
 static bool only_in(const struct coherence *c, const struct line *l, uint32_t group)
 {
 	for (uint32_t w = 0; w < c->lines.copy_words; w++)
@@ -77,7 +81,7 @@ static bool group_has_copy(const struct line *l, uint32_t group)
 	return l->copies[group / 64] >> (group % 64) & 1;
 }
 
-/* Does the group of this core order the request, without the home? */
+/* Does the core's group order the request, without the home? */
 static bool ordered_by(const struct coherence *c, const struct line *l,
 		       const struct model_core *core, bool write)
 {
@@ -130,8 +134,9 @@ static uint64_t data_leg(const struct coherence *c, uint32_t owner, uint32_t me)
 }
 
 /*
- * Snoop + acknowledgement of the copy that is farthest (write) or nearest (read) from @core.
- * @snoop: receives the snoop alone, of the farthest copy
+ * Return snoop + acknowledgement of the copy that is farthest from (write) or nearest to (read)
+ * @core.
+ * @snoop: receives the snoop leg of the farthest copy
  */
 static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 			   const struct model_core *core, bool farthest, uint64_t *snoop)
@@ -166,22 +171,22 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 
 /* ---- transfers ---- */
 
-/* What the pick of a request decides. */
+/* The times that the pick of a request determines. */
 struct grant {
-	uint64_t let_go; /* all other cores have given up what they must */
+	uint64_t let_go; /* when all other cores have given up the line */
 	uint64_t data;	 /* the data arrives */
-	uint64_t done;	 /* the ordering point takes the next request */
+	uint64_t done;	 /* when the ordering point takes the next request */
 	uint64_t home_done;
 	enum source source;
 };
 
-/* Time that the home spends on requests outside of @group, which it rejects again and again. */
+/* Time that the home spends on requests from outside @group, which it rejects repeatedly. */
 static uint64_t retries(const struct coherence *c, const struct line *l, uint32_t group)
 {
 	return (l->pending - line_queue_writes(l, group)) * c->model->retry;
 }
 
-/* The transfer from the core that owns the line. */
+/* Compute the transfer from the core that owns the line. */
 static void from_owner(struct coherence *c, struct line *l, const struct request *r, uint32_t me,
 		       uint64_t now, struct grant *g)
 {
@@ -227,7 +232,7 @@ static void from_owner(struct coherence *c, struct line *l, const struct request
 					    2 * crossing(m, owner->package, core->package, false)));
 }
 
-/* The transfer of a line without an owner; other cores may have unmodified copies. */
+/* Compute the transfer of a line without an owner; other cores may have unmodified copies. */
 static void from_copies(struct coherence *c, struct line *l, const struct request *r,
 			const struct model_core *core, uint64_t now, struct grant *g)
 {
@@ -257,13 +262,16 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 		g->done = g->data + ack;
 		return;
 	}
-	/* Other groups' copies supply their own loads meanwhile. */
+	/* Meanwhile groups with a copy serve their own loads. */
 	l->fetching_group = core->group;
 	l->fetched_at = g->data;
 	g->let_go = g->done = picked + m->read_occupancy;
 }
 
-/* The home executes the operation: it takes the line from the cores that have it. */
+/*
+ * Compute the times of an operation that the home executes: it takes the line from the cores that
+ * have it.
+ */
 static void at_home(const struct coherence *c, const struct line *l, uint32_t me, uint64_t now,
 		    struct grant *g)
 {
@@ -301,11 +309,11 @@ static void serve(struct coherence *c, struct line *l, uint32_t req, uint64_t no
 	const struct model_core *core = &m->core[me];
 	struct grant g = { 0 };
 
-	/* Where no other core uses the line, the core takes it. */
+	/* If no other core uses the line, the core takes it. */
 	if (l->far_core == me || (l->owner == NO_CORE && !l->shared && !l->at_home))
 		r->far = false;
 	if (l->owner == me) {
-		/* A sibling has it, or the CPU's other request has fetched it meanwhile. */
+		/* A sibling has the line, or the CPU's other request has fetched it meanwhile. */
 		g.let_go = now > l->first_done ? now : l->first_done;
 		g.data = g.let_go;
 		if (l->writer != req / 2 && m->smt > r->op)
@@ -340,7 +348,7 @@ static void serve(struct coherence *c, struct line *l, uint32_t req, uint64_t no
 	events_push(&c->events, g.data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
 }
 
-/* Let the ordering point look at the queue at @at, unless an earlier look is scheduled. */
+/* Schedule a pick at @at, unless an earlier one is scheduled. */
 static void schedule_pick(struct coherence *c, struct line *l, uint32_t line, uint64_t at)
 {
 	if (at >= l->pick_at)
@@ -357,7 +365,7 @@ void ordering_pick(struct coherence *c, uint32_t line, uint64_t now)
 	uint64_t earliest;
 	uint32_t req;
 
-	/* A later schedule_pick() chose an earlier moment. */
+	/* A later schedule_pick() chose an earlier time. */
 	if (now != l->pick_at)
 		return;
 	l->pick_at = NEVER;

@@ -4,9 +4,9 @@
  * call.
  *
  * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
- * simulated time. Its other work takes none, except for sim_spend(). Exactly one body runs at a
- * time. It is always the one with the earliest clock, up to the shortest time in which one core can
- * affect another.
+ * simulated time. Other work takes none, except sim_spend() and the like. Exactly one body runs at
+ * a time: the one with the earliest clock, within the shortest time in which one core can affect
+ * another.
  *
  * The same machine, seed and program give the same result, byte for byte.
  */
@@ -20,9 +20,9 @@
 #include "stats.h"
 
 /**
- * sim_init - a fresh simulated machine: empty arena, cold caches, time 0.
- * @model: must live until sim_exit()
- * @seed: of every random decision
+ * sim_init - start a new simulated machine: empty arena, cold caches, time 0.
+ * @model: must exist until sim_exit()
+ * @seed: seed of all random decisions
  *
  * Return: 0, or -1: no memory.
  */
@@ -30,7 +30,7 @@ int sim_init(const struct model *model, uint64_t seed);
 void sim_exit(void);
 
 /**
- * sim_relax_takes - let each cpu_relax() take @ps picoseconds; 0 unless called after sim_init().
+ * sim_relax_takes - let each cpu_relax() take @ps picoseconds. sim_init() sets 0.
  *
  * A pause instruction in a waiting loop delays the loop's next load.
  */
@@ -51,19 +51,19 @@ uint64_t sim_now(void);
 void sim_spend(uint64_t ps);
 
 /**
- * sim_compute - compute until done or interrupted.
- * @ps: picoseconds without touching shared memory; UINT64_MAX: idle until interrupted
+ * sim_compute - compute until done, or until an interrupt.
+ * @ps: picoseconds without touching shared memory; UINT64_MAX: idle until an interrupt
  *
- * Return: what is left of @ps: 0 when all is done, else an interrupt came first. An interrupt that
- * arrived while the CPU did not compute ends the next call at once.
+ * Return: the rest of @ps: 0: done; else an interrupt came first. An interrupt that arrived while
+ * the CPU did not compute ends the next call at once.
  */
 uint64_t sim_compute(uint64_t ps);
 
 /**
  * sim_interrupt - interrupt @cpu after @delay picoseconds of the caller's clock.
  *
- * The receiver sees what the sender stored before. Pending interrupts merge into one: sender and
- * receiver keep its purpose elsewhere. A CPU may interrupt itself.
+ * The receiver sees what the sender stored before. Pending interrupts merge into one, so sender and
+ * receiver must keep the purpose elsewhere. A CPU may interrupt itself.
  */
 void sim_interrupt(uint32_t cpu, uint64_t delay);
 
@@ -71,27 +71,29 @@ void sim_interrupt(uint32_t cpu, uint64_t delay);
 bool sim_store_waits(uint32_t cpu, const volatile void *addr);
 
 /**
- * sim_take_source - where the running CPU's last load or locked operation that waited found its
- * line, since the last call; SOURCE_HIT if none waited.
+ * sim_take_source - return where the running CPU's last load or locked operation that waited found
+ * its line; SOURCE_HIT if none has waited since the last call.
  */
 enum source sim_take_source(void);
 
 /**
- * sim_recount - count the running CPU's last access at program counter @pc instead. Right after the
- * access, and only if sim_take_source() did not say SOURCE_HIT: only then was it counted last.
+ * sim_recount - count the running CPU's last access at program counter @pc instead. Call it right
+ * after the access, and only if sim_take_source() did not return SOURCE_HIT: only then was this
+ * access the last one counted.
  */
 void sim_recount(const void *pc);
 
-/** sim_random - next number of this CPU's own generator: CPUs do not disturb each other. */
+/** sim_random - return the next number of this CPU's own generator. */
 uint64_t sim_random(void);
 
-/** sim_measure_from_here - forget the statistics of the warm-up. */
+/** sim_measure_from_here - discard the statistics of the warm-up. */
 void sim_measure_from_here(void);
 
 /**
- * sim_observe - call @look(arg) now, outside of simulated time: its accesses are free.
+ * sim_observe - call @look(arg) now, outside simulated time: its accesses are free.
  *
- * @look sees all stores, also those that wait in a store buffer, and must not write to the arena.
+ * @look sees all stores, including those that wait in a store buffer, and must not write to the
+ * arena.
  */
 void sim_observe(void (*look)(void *arg), void *arg);
 
@@ -99,7 +101,7 @@ void sim_observe(void (*look)(void *arg), void *arg);
 
 const struct stats *sim_stats(void);
 uint64_t sim_events(void); /* accesses to the arena since sim_init() */
-/* Lines of the arena that some body touched since sim_measure_from_here(). */
+/* Number of lines of the arena that any body has touched since sim_measure_from_here(). */
 uint32_t sim_lines_touched(void);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * sim_threads.h - threads of an ordinary program on simulated CPUs.
  *
- * Instead of sim_spawn() and sim_run() the caller has a fiber for each of its threads, and says
- * which CPU runs which. A CPU without a fiber is idle. The memory of the program is not the arena:
- * the caller gives each line of the arena the memory that it stands for.
+ * The caller does not use sim_spawn() and sim_run(). It has a fiber per thread, and decides which
+ * CPU runs which fiber. A CPU without a fiber is idle. The memory of the program is not the arena:
+ * the caller assigns to each line of the arena the memory that the line stands for.
  *
  * Context: the functions that say so may switch to another fiber before they return.
  */
@@ -17,11 +17,12 @@
 struct fiber;
 
 /**
- * struct sim_threads - what the engine asks the caller
- * @real: address of an array: by line of the arena, the address of the memory that has its values
- * @alarm: sim_alarm()'s time has come; switches no fiber
- * @stuck: no CPU can run and no event is to come. Return: true if there are events now, and it
- *	does not return when nothing can ever happen
+ * struct sim_threads - what the engine needs from the caller
+ * @real: address of an array: by line of the arena, the address of the memory that contains its
+ *	values
+ * @alarm: called when the time of sim_alarm() has come; must not switch fibers
+ * @stuck: called when no CPU can run and there is no event. Return: true if there are events now.
+ *	If nothing can ever happen it does not return
  */
 struct sim_threads {
 	uint64_t *const *real;
@@ -30,39 +31,44 @@ struct sim_threads {
 };
 
 /**
- * sim_threads_begin - the caller is fiber @f on @cpu from now on. After sim_init().
+ * sim_threads_begin - make the caller fiber @f on @cpu. Call it after sim_init().
  */
 void sim_threads_begin(const struct sim_threads *t, uint32_t cpu, struct fiber *f);
 
-/** sim_threads_end - accesses are free again. */
+/** sim_threads_end - end the simulation: accesses are free again. */
 void sim_threads_end(void);
 
-/** sim_cpu - the CPU that runs. */
+/** sim_cpu - return the running CPU. */
 uint32_t sim_cpu(void);
 
-/** sim_clock_of - the clock of a CPU: of an idle one, when it became idle. */
+/** sim_clock_of - return the clock of a CPU; for an idle CPU, when it became idle. */
 uint64_t sim_clock_of(uint32_t cpu);
 
-/** sim_run_fiber - the idle @cpu runs @f from @at on, or from its own clock if that is later. */
+/** sim_run_fiber - let the idle @cpu run @f from @at on, or from its own clock if that is later. */
 void sim_run_fiber(uint32_t cpu, struct fiber *f, uint64_t at);
 
-/** sim_idle - the running CPU has no fiber any more. Returns when some CPU runs the caller's. */
+/** sim_idle - make the running CPU idle. Returns when some CPU runs the caller's fiber. */
 void sim_idle(void);
 
-/** sim_change - the running CPU runs @to instead. Returns when some CPU runs the caller's fiber. */
+/*
+ * sim_change - let the running CPU run @to instead. Returns when some CPU runs the caller's fiber.
+ */
 void sim_change(struct fiber *to);
 
-/** sim_catch_up - let all CPUs that are behind come so far. May switch. */
+/** sim_catch_up - let all CPUs that are behind catch up with this CPU's clock. May switch. */
 void sim_catch_up(void);
 
 /** sim_alarm - call @alarm with @id at @at, or now if that has passed. */
 void sim_alarm(uint64_t at, uint32_t id);
 
-/** sim_locked_alone - a locked operation on a line that only this CPU has used. May switch. */
+/*
+ * sim_locked_alone - charge a locked operation on a line that only this CPU has used. May switch.
+ */
 void sim_locked_alone(void);
 
 /**
- * sim_has_line - @cpu has used the line alone until now, and nobody has used it in the arena.
+ * sim_has_line - declare that only @cpu has used the line so far, and no CPU has used it in the
+ * arena.
  * @written: its copy is modified
  */
 void sim_has_line(uint32_t line, uint32_t cpu, bool written);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Records have numbers in the order of their first access, which is deterministic. The tables of
- * the lines only index them. A run may have millions, so that no growth copies them.
+ * the lines only index them. A run may have millions of records, so growing must not copy them.
  */
 #include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 8u /* of a line, at first */
+#define SLOTS 8u /* initial number of slots per line */
 
 _Static_assert(sizeof(struct access_record) == 64, "one line of the host for each access");
 
@@ -106,7 +106,7 @@ static inline enum access_kind kind_of(uint32_t who)
 	return (enum access_kind)(who & 3);
 }
 
-/* Twice the slots, half of them free. */
+/* Double the number of slots. */
 static void grow_slots(struct stats_line *l)
 {
 	struct stats_line old = *l;
@@ -131,8 +131,9 @@ static void grow_slots(struct stats_line *l)
 }
 
 /*
- * The slot of a place in the code and in the line; a free one if there is none yet. An instruction
- * that adds to memory loads and stores: the two times are apart.
+ * Return the slot of a place in the code and in the line; a free slot if there is none yet. An
+ * instruction that adds to memory loads and stores: it has a slot for each, because their times are
+ * separate.
  */
 static struct stats_slot *find(const struct stats_line *l, const struct stats_entry *e)
 {
@@ -151,7 +152,7 @@ static struct stats_slot *find(const struct stats_line *l, const struct stats_en
 
 /* ---- the log ---- */
 
-/* Beside the number of a record: another CPU used it last, or the access is of another kind. */
+/* Flags beside the number of a record: another CPU used it last; the access is of another kind. */
 #define OTHER_CPU  0x80000000u
 #define OTHER_KIND 0x40000000u
 #define RECORD	   0x3fffffffu
@@ -217,7 +218,7 @@ static void prefetch_slots(const struct stats *s)
 	}
 }
 
-/* In passes, each of which prefetches what the next one needs. */
+/* Works in passes; each prefetches what the next one needs. */
 void stats_settle(struct stats *s)
 {
 	uint32_t rec[STATS_LOG], n = s->logged;

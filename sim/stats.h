@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * stats.h - what `perf c2c` would have sampled, but complete.
+ * stats.h - the statistics that `perf c2c` would have sampled, but complete.
  *
- * One record for each (line, offset, instruction). Loads that hit in the core's own cache are not
- * recorded: perf's load sampling with a latency threshold does not show them either. All stores and
- * locked operations are recorded. A locked operation counts as a load and as a store. A store has
- * the time in which its CPU could not go on because this store was the oldest of a buffer that was
- * full, or that a fence had to empty.
+ * There is one record per (line, offset, instruction). Loads that hit in the core's own cache are
+ * not recorded: perf's load sampling with a latency threshold does not show them either. All stores
+ * and locked operations are recorded. A locked operation counts as a load and as a store. The time
+ * of a store is the time in which its CPU was stalled because this store was the oldest in a full
+ * buffer, or in a buffer that a fence had to drain.
  */
 #ifndef SIM_STATS_H
 #define SIM_STATS_H
@@ -19,10 +19,10 @@
 
 enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_RMW };
 
-/* What each access changes: one cache line of the host. */
+/* The part of a record that each access changes: one cache line of the host. */
 struct access_record {
 	uint64_t records, loads, stores;
-	uint64_t time, load_max; /* ps; of a plain store: that its CPU waited for it */
+	uint64_t time, load_max; /* ps; of a plain store: how long its CPU waited for it */
 	uint64_t hitm_local, hitm_remote;
 	uint32_t line;
 	uint16_t offset; /* bytes from the line's start */
@@ -32,7 +32,7 @@ struct access_record {
 /**
  * struct access_place - the rest of a record
  * @pc: relative to the program's image
- * @cpus: bitmap of those that made the access
+ * @cpus: bitmap of the CPUs that made the access
  */
 struct access_place {
 	uint64_t pc;
@@ -41,7 +41,7 @@ struct access_place {
 
 #define STATS_LOG 256u
 
-/* One access as passed to stats_add(); @who: stats_who(). */
+/* One access as passed to stats_add(); @who is the result of stats_who(). */
 struct stats_entry {
 	const volatile void *addr;
 	const void *pc;
@@ -50,10 +50,10 @@ struct stats_entry {
 };
 
 /**
- * struct stats_slot - finds one record of a line
+ * struct stats_slot - refers to one record of a line
  * @pc: as passed to stats_add()
  * @who: stats_who() of the last access that used the slot; 0: a free slot
- * @rec: which record
+ * @rec: number of the record
  */
 struct stats_slot {
 	const void *pc;
@@ -74,8 +74,8 @@ struct stats_line {
 };
 
 /*
- * A log collects accesses, and stats_settle() adds many at a time to their records. All records
- * together do not fit the host's caches. With a log, prefetches hide the misses.
+ * A log collects accesses, and stats_settle() adds many at a time to their records. The records do
+ * not fit into the host's caches. With a log, prefetches hide the misses.
  */
 struct stats {
 	void **block; /* of STATS_BLOCK records each, then as many places; blocks never move */
@@ -92,18 +92,18 @@ int stats_init(struct stats *s, uint32_t nr_cpus);
 void stats_free(struct stats *s);
 void stats_reset(struct stats *s);
 
-/* Add the logged accesses to their records; call it before reading these. */
+/* Add the logged accesses to their records. Call it before reading records. */
 void stats_settle(struct stats *s);
 
 #define STATS_BLOCK 1024u
 
-/** stats_record - record @i of the n, in the order of their first access. */
+/** stats_record - return record @i of n, in the order of first access. */
 static inline struct access_record *stats_record(const struct stats *s, uint32_t i)
 {
 	return (struct access_record *)s->block[i / STATS_BLOCK] + i % STATS_BLOCK;
 }
 
-/** stats_place - the rest of record @i. */
+/** stats_place - return the rest of record @i. */
 static inline struct access_place *stats_place(const struct stats *s, uint32_t i)
 {
 	struct access_record *block = s->block[i / STATS_BLOCK];
@@ -114,7 +114,7 @@ static inline struct access_place *stats_place(const struct stats *s, uint32_t i
 
 void stats_grow_lines(struct stats *s, uint32_t line);
 
-/** stats_touch - an access to the line begins. */
+/** stats_touch - note that an access to the line begins. */
 static inline void stats_touch(struct stats *s, uint32_t line)
 {
 	if (__builtin_expect(line >= s->nr_lines, 0))
@@ -130,7 +130,7 @@ static inline void stats_touch(struct stats *s, uint32_t line)
 #define STATS_CPU_SHIFT	   15
 
 /*
- * CPU, offset, size and kind in one word that is never 0: model.h has far fewer than 2^17 CPUs, and
+ * CPU, offset, size and kind in one word that is never 0: a model has far fewer than 2^17 CPUs, and
  * an access at most the bytes of a line.
  */
 static inline uint32_t stats_who(uint32_t cpu, const volatile void *addr, uint32_t size,
@@ -140,7 +140,7 @@ static inline uint32_t stats_who(uint32_t cpu, const volatile void *addr, uint32
 	       size << STATS_SIZE_SHIFT | kind;
 }
 
-/* Instructions that run together have slots that lie together. */
+/* Instructions that are near each other hash to slots near each other. */
 static inline uint32_t stats_hash(const volatile void *addr, const void *pc)
 {
 	return (uint32_t)((uintptr_t)pc >> 3) ^ ((uint32_t)(uintptr_t)addr & 63) >> 2;
@@ -148,7 +148,8 @@ static inline uint32_t stats_hash(const volatile void *addr, const void *pc)
 
 /**
  * stats_add - count one access of a line for which stats_touch() was called.
- * @time: picoseconds from issue until the value was there; of a store: that its CPU waited for it
+ * @time: picoseconds from issue until the value was available; of a store: how long its CPU waited
+ *	for it
  */
 static inline void stats_add(struct stats *s, uint32_t cpu, const volatile void *addr,
 			     uint32_t size, enum access_kind kind, const void *pc, uint64_t time,
@@ -160,7 +161,7 @@ static inline void stats_add(struct stats *s, uint32_t cpu, const volatile void 
 		(struct stats_entry){ addr, pc, time, stats_who(cpu, addr, size, kind), source };
 }
 
-/** stats_recount - the access that stats_add() counted last was at @pc. */
+/** stats_recount - move the access that stats_add() counted last to @pc. */
 static inline void stats_recount(struct stats *s, const void *pc)
 {
 	s->log[s->logged - 1].pc = pc;

@@ -6,18 +6,19 @@
  * hooks never overlap. An atomic store takes effect for its own CPU when its hook returns. For all
  * others it takes effect when it leaves the store buffer. So a CPU that spins on a word sees it
  * change only once the writer owns the line. The compiled code performs plain stores itself, so all
- * CPUs see these at once. A program that orders its plain accesses by locks cannot tell. If an
- * atomic and a plain access of one CPU meet in its buffer, the engine writes the buffer's values
- * early. explore/explore.c has x86-TSO in full.
+ * CPUs see these at once. A program that orders its plain accesses by locks cannot see a
+ * difference. If an atomic and a plain access of one CPU meet in its buffer, the engine writes the
+ * buffer's values early. The explorer (explore/) models x86-TSO completely.
  *
  * Store buffer: a store to a line that the core does not own enters the buffer and costs its CPU
  * one store. Entries become visible in order, one miss after the other. (Real cores prefetch
  * ownership for later entries: the model is pessimistic about long runs of remote stores.) Each
- * entry leaves in an event of its own, since another core may take the line between two of them.
- * Locked operations and fences wait until the buffer is empty; a store waits while it is full.
+ * entry leaves in its own event, because another core may take the line between two entries. Locked
+ * operations and fences wait until the buffer is empty; a store waits while it is full.
  *
- * Merging (protocol.stores_merge): stores in a row to one line that is on its way share entries,
- * and leave together when it arrives. A counter of plain stores on 8 sockets shows both.
+ * Merging (protocol.stores_merge): consecutive stores to one line that has been requested share
+ * entries, and leave together when the line arrives. The measured counter of plain stores on 8
+ * sockets shows both effects.
  */
 #include "store_buffer.h"
 
@@ -74,7 +75,9 @@ bool sim_store_waits(uint32_t cpu, const volatile void *addr)
 
 /* ---- the way to memory ---- */
 
-/* Which store of the youngest entry would one to @addr be? 0: it needs an entry of its own. */
+/*
+ * Return the place that a store to @addr would have in the youngest entry; 0: it needs a new entry.
+ */
 static uint32_t merged_as(const struct cpu *c, uint64_t addr)
 {
 	const struct store *last;
@@ -100,7 +103,7 @@ void store_buffer_add(struct cpu *c, struct store *s)
 	*store_buffer_entry(c, c->sb_n++) = *s;
 }
 
-/* The oldest store becomes visible; its CPU has waited for it. */
+/* The oldest store becomes visible. @waited: how long its CPU has waited for it. */
 static void store_buffer_pop(struct cpu *c, uint64_t waited)
 {
 	struct store *s = &c->sb[c->sb_head];
@@ -122,7 +125,7 @@ static bool next_is_merged(const struct cpu *c)
 		       arena_line((void *)store_buffer_entry(c, 0)->addr);
 }
 
-/* The oldest store leaves now. The next one has its turn when this one is done. */
+/* The oldest store leaves now. The next one follows when this one is complete. */
 static void leave(struct cpu *c, uint64_t now)
 {
 	struct events *e = &sim.coherence.events;

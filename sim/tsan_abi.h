@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * tsan_abi.h - the functions that gcc's and clang's -fsanitize=thread instrumentation calls. The
- * compilers' ABI sets the list, the names and the signatures; no header declares them.
+ * compilers' ABI defines their names and signatures; no header declares them.
  *
- * A file that includes this one defines all of them. Before that it defines what they do, as static
- * functions or macros: hook_begin() before all others, hook_enter() and hook_leave() around each
- * function, hook_plain(), hook_range(), hook_load(),
- * hook_store(), hook_rmw(), hook_cas(), hook_fence(), with the arguments of their namesakes in
- * backend.h. Such a file itself is compiled without instrumentation.
+ * A file that includes this header defines all of these functions. Before the include it defines
+ * what they do, as static functions or macros: hook_begin(), called before all others; hook_enter()
+ * and hook_leave(), called around each function; and hook_plain(), hook_range(), hook_load(),
+ * hook_store(), hook_rmw(), hook_cas() and hook_fence(), with the arguments of their namesakes in
+ * backend.h. Such a file is itself compiled without instrumentation.
  */
 #ifndef SIM_TSAN_ABI_H
 #define SIM_TSAN_ABI_H

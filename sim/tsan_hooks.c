@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What the instrumentation of -fsanitize=thread calls (tsan_abi.h), each a few lines over
+ * The functions that the instrumentation of -fsanitize=thread calls (tsan_abi.h), implemented with
  * backend.h.
  */
 #include "arena.h"
 #include "backend.h"
 
 /*
- * Nine of ten accesses go to the body's own stack and heap. They end here, in a few instructions
- * without a stack frame: no backend simulates them.
+ * Nine of ten accesses go to the body's own stack and heap. No backend simulates them: they end
+ * here, after a few instructions without a stack frame.
  */
 static inline void hook_plain(void *addr, unsigned int size, bool write, const void *pc)
 {
