@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-SKIPPED = 77  # exit status by which meson knows a test that could not run
+SKIPPED = 77  # exit status of a test that meson counts as skipped
 
 
 def need_valgrind() -> None:
@@ -19,7 +19,7 @@ def need_valgrind() -> None:
 
 
 def collected(*argv: str) -> int:
-    """Instructions of one run."""
+    """Return the instructions of one run."""
     run = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *argv],
         check=True,
@@ -32,5 +32,5 @@ def collected(*argv: str) -> int:
 
 
 def each(*argv: str, times: int) -> float:
-    """Instructions of one operation of a program whose last argument says how many it does."""
+    """Return the instructions of one operation; a program's last argument is their number."""
     return (collected(*argv, str(2 * times)) - collected(*argv, str(times))) / times

@@ -56,7 +56,7 @@ class Instructions(unittest.TestCase):
             assert row["ns"] is None, row
 
     def test_counts_are_exact(self) -> None:
-        """The empty loop is four instructions a turn, and a few before and after it."""
+        """The empty loop takes four instructions per turn, and a few before and after it."""
         for plan, turns in ((ONE_SHARD, 64), (BIG, 256)):
             total = self.count(plan, "empty", "loop") * turns
             assert abs(total - round(total)) < 0.01, total
@@ -65,7 +65,7 @@ class Instructions(unittest.TestCase):
     def test_set_and_clear(self) -> None:
         """The sharded bitmap sets and clears with at most 1.2 x the plain bitmap's.
 
-        It takes address and position out of one word, which costs instructions and saves a load.
+        It extracts address and position from one word, which takes instructions but saves a load.
         """
         for plan in (ONE_SHARD, BIG):
             plain = self.count(plan, "set+clear", "plain")
@@ -73,7 +73,7 @@ class Instructions(unittest.TestCase):
             assert ratio <= 1.2, ratio
 
     def test_byte_map_set(self) -> None:
-        """The byte map's set is at most half the plain bitmap's, loop taken off."""
+        """The byte map's set takes at most half of the plain bitmap's, without the loop."""
         for plan in (ONE_SHARD, BIG):
             loop = self.count(plan, "empty", "loop")
             plain = self.count(plan, "set", "plain") - loop
@@ -81,7 +81,7 @@ class Instructions(unittest.TestCase):
             assert ratio <= 0.5, ratio
 
     def test_iteration(self) -> None:
-        """A full and a sparse set of one shard are walked with at most 1.3 x the plain one's."""
+        """A walk of a full or sparse set of one shard takes at most 1.3 x the plain bitmap's."""
         for density in ("1/16", "1/2", "full"):
             plain = self.count(ONE_SHARD, "iterate", "plain", density)
             ratio = self.count(ONE_SHARD, "iterate", "sbm", density) / plain

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-live as a program: its output's form, its errors, its limit. No time is judged."""
+"""schedshard-live as a program: the form of its output, its errors, its limit; not its times."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Live(unittest.TestCase):
     cpus: ClassVar[list[int]]
 
     def run_live(self, *args: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end."""
+        """Run the program to its end."""
         return subprocess.run([self.binary, *args], capture_output=True, text=True, check=False)
 
     def result(self, *args: str) -> Any:
-        """Its output without an error."""
+        """Run the program, which must succeed, and return its output."""
         run = self.run_live(*args)
         assert run.returncode == 0, run.stderr
         return json.loads(run.stdout)
 
     def refused(self, *args: str, status: int = 2) -> str:
-        """Its one line when something is not."""
+        """Run the program, which must refuse, and return its one line of error."""
         run = self.run_live(*args)
         assert (run.returncode, run.stdout) == (status, ""), run
         assert run.stderr.count("\n") == 1, run.stderr
@@ -44,7 +44,7 @@ class Live(unittest.TestCase):
         return self.result("--list")
 
     def test_every_primitive(self) -> None:
-        """Each has a point for each number of threads; its own check passed, or it would fail."""
+        """Each primitive has a point for each number of threads; the tool checks its result."""
         cpus = self.cpus[:2]
         counts = list(range(1, len(cpus) + 1))
         data = self.result(
@@ -65,7 +65,7 @@ class Live(unittest.TestCase):
     def test_every_way_to_take_turns(self) -> None:
         """Both directions of a pair are separate points."""
         if len(self.cpus) < 2:
-            self.skipTest("one CPU: nobody to play with")
+            self.skipTest("ping-pong needs two CPUs")
         a, b = self.cpus[:2]
         data = self.result("ping-pong", "--pairs", f"{a}:{b},{b}:{a}", *QUICK)
         names = [entry["name"] for entry in self.listed()["ping-pong"]]
@@ -77,9 +77,9 @@ class Live(unittest.TestCase):
                 assert 0 < point["low"] <= point["ns_per_op"] <= point["high"], point
 
     def test_hold_time_is_inside(self) -> None:
-        """Each operation spins while it holds, which the tool checks; others are left out.
+        """Operations that hold a lock spin meanwhile, which the tool checks; others are left out.
 
-        How long a spin takes is the host's business.
+        The host decides how long a spin takes.
         """
         data = self.result("primitives", "--cpus", str(self.cpus[0]), "--hold", "2000", *QUICK)
         having = [entry["name"] for entry in self.listed()["primitives"] if entry["holds"]]
@@ -88,15 +88,15 @@ class Live(unittest.TestCase):
             assert variant["points"][0]["hold_spins"] >= 1, variant
 
     def test_objects_in_turn_and_work_between(self) -> None:
-        """The tool checks each object's own result; an operation takes its work at least."""
+        """The tool checks the result of each object; work between operations takes time."""
         one = ("primitives", "--cpus", str(self.cpus[0]), "--op", "atomic-inc", *QUICK)
         (variant,) = self.result(*one, "--lines", "5", "--work", "100000")["variants"]
         assert variant["points"][0]["ns_per_op"] > 10000, variant
 
     def test_a_home_that_there_is(self) -> None:
-        """Node 0 is everywhere; a node that is nowhere is named."""
+        """Every host has node 0; a node that does not exist is named in a refusal."""
         if len(self.cpus) < 2:
-            self.skipTest("one CPU: nobody to play with")
+            self.skipTest("ping-pong needs two CPUs")
         pair = ("ping-pong", "--pairs", f"{self.cpus[0]}:{self.cpus[1]}", "--op", "cas", *QUICK)
         assert self.result(*pair, "--home", "0")["variants"][0]["points"]
         assert "no NUMA node 5000" in self.refused(*pair, "--home", "5000")
@@ -111,7 +111,7 @@ class Live(unittest.TestCase):
         assert done[-1] == 100
 
     def test_what_the_limit_cuts_is_counted(self) -> None:
-        """A thousand turns of everything do not fit a second: rounds are fewer, and it ends."""
+        """A thousand rounds of all operations do not fit into a second, so fewer are run."""
         data = self.result(
             "primitives", "--cpus", str(self.cpus[0]), "--repeats", "1000", "--limit", "1"
         )
@@ -121,14 +121,14 @@ class Live(unittest.TestCase):
         assert all(point["rounds"] < 1000 for point in points)
 
     def test_one_operation(self) -> None:
-        """Names are whole: rwlock-read is not rwlock-glibc-read."""
+        """Whole names are compared: rwlock-read does not select rwlock-glibc-read."""
         data = self.result(
             "primitives", "--cpus", str(self.cpus[0]), "--op", "rwlock-read,refcount", *QUICK
         )
         assert [variant["name"] for variant in data["variants"]] == ["refcount", "rwlock-read"]
 
     def test_wrong_input(self) -> None:
-        """One line that names it."""
+        """Wrong input is refused in one line that quotes it."""
         cpu = str(self.cpus[0])
         for args, words in (
             ((), "give 'primitives' or 'ping-pong'"),
@@ -163,9 +163,9 @@ class Live(unittest.TestCase):
                 assert words in self.refused(*args)
 
     def test_a_cpu_that_it_may_not_use(self) -> None:
-        """The affinity that it was started with is obeyed."""
+        """A CPU outside of the affinity with which the tool was started is refused."""
         if len(self.cpus) < 2:
-            self.skipTest("one CPU: all that there is is allowed")
+            self.skipTest("one CPU: it is always allowed")
         a, b = self.cpus[:2]
         try:
             os.sched_setaffinity(0, {a})

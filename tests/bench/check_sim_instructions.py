@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Bounds of the simulator's cost: instructions per access, start and report included.
 
-Counts repeat exactly with one compiler. The bounds leave a tenth above counts with the memory that
-meson has malloc() fill: up to 140 more. Before hits and waiting fetches had short paths, and before
-copies of constant lines were read at once, these were 582, 782 and 1,115 without that. Since a set
-reads the address and the position of a CPU as one word, "cpumask-yield sbm" has fewer accesses, the
-cheap ones, and so more instructions for each.
+Counts repeat exactly with one compiler. Under meson malloc() fills memory, which adds up to 140.
+The bounds are a tenth above counts with that. Before hits and waiting fetches had short paths, and
+copies of constant lines were read at once, counts without it were 582, 782 and 1,115. A set reads
+the address and the position of a CPU as one word, so "cpumask-yield sbm" has fewer cheap accesses,
+and more instructions per access.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST = {"cpumask-yield global": 380, "cpumask-yield sbm": 860, "ffmpeg-rt stock"
 
 
 def main() -> int:
-    """Count and compare."""
+    """Count instructions, and compare them with the bounds."""
     need_valgrind()
     binary = Path(sys.argv[1])
     failed = 0

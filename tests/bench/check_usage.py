@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-bench as a program: its output's form, its errors, its behaviour without valgrind."""
+"""schedshard-bench as a program: the form of its output, its errors, and runs without valgrind."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Usage(unittest.TestCase):
                 assert key in references
 
     def test_a_machine_file(self) -> None:
-        """A machine file takes the place of the plans; objects have a size."""
+        """A machine file replaces the built-in plans; objects have a size."""
         file = Path(__file__).resolve().parents[2] / "machines/graviton3-64.toml"
         run = self.run_bench("--short", "--machine", str(file))
         assert run.returncode == 0, run.stderr
@@ -84,7 +84,7 @@ class Usage(unittest.TestCase):
         assert {row["op"] for row in rows} == {"create", "set+clear", "iterate"}
         assert all(row["ns"] > 0 for row in rows)
         bytes_of = {row["variant"]: row["bytes"] for row in rows if row["op"] == "create"}
-        # 64 CPUs without SMT, two on a line of a pool; sbitmap has a hint for each CPU.
+        # 64 CPUs without SMT: a pool has a line per two CPUs, a set of words one per CPU.
         assert bytes_of["plain"] == 128
         assert bytes_of["claim-pool"] > 32 * 64
         assert bytes_of["claim-words"] > 64 * 64
@@ -92,7 +92,7 @@ class Usage(unittest.TestCase):
         assert all(row["bytes"] is None for row in rows if row["op"] != "create")
 
     def test_no_such_machine_file(self) -> None:
-        """One line and status 2."""
+        """A machine file that is missing is refused in one line with status 2."""
         run = self.run_bench("--machine")
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr == "schedshard-bench: --machine needs a value (see --help)\n"
@@ -102,13 +102,13 @@ class Usage(unittest.TestCase):
         assert run.stderr.count("\n") == 1
 
     def test_a_machine_has_no_instructions(self) -> None:
-        """Both at once are refused."""
+        """--instructions and --machine together are refused."""
         run = self.run_bench("--instructions", "--machine", "nowhere.toml")
         assert (run.returncode, run.stdout) == (2, "")
         assert "not both" in run.stderr
 
     def test_one_cpu(self) -> None:
-        """Where it may use one CPU only, nothing is contended, and it says so with null."""
+        """With one allowed CPU nothing is contended, and contended_cpus is null."""
         allowed = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, {min(allowed)})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether two builds of the simulator print the same, over all experiments and variants.
+"""Compare the output of two builds of the simulator, for all experiments and variants.
 
-The seconds of a run may differ. Program counters may differ if the compiler placed code elsewhere:
-then they must stand for the same functions, by addr2line.
+The seconds of a run may differ. Program counters may differ if the compiler placed code elsewhere,
+but addr2line must find the same functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sim_runs import ROOT, Run
 
 from schedshard.experiments.common_entries import read_experiment
 
-SHORT = {"us": 0.05, "ops": 0.2}  # of the usual length, by a parameter's unit
+SHORT = {"us": 0.05, "ops": 0.2}  # part of the usual length, by a parameter's unit
 
 
 def short_params(experiment: str) -> dict[str, float]:
@@ -32,7 +32,7 @@ def short_params(experiment: str) -> dict[str, float]:
 
 
 def runs(binary: Path) -> Iterator[Run]:
-    """Every variant on the experiment's own machine; the first and last ones elsewhere, too."""
+    """Every variant on the experiment's own machine; the first and last also on others."""
     listing = subprocess.run([str(binary), "--list"], check=True, capture_output=True, text=True)
     for experiment in json.loads(listing.stdout):
         name, variants = experiment["name"], experiment["variants"]
@@ -46,8 +46,8 @@ def runs(binary: Path) -> Iterator[Run]:
 
 
 def functions(binary: Path, counters: set[str]) -> dict[str, str]:
-    """Function of each program counter, and those that it was inlined into."""
-    # A return address may lie after the last instruction of its function: ask for the call itself.
+    """Return the function of each program counter, with those that it was inlined into."""
+    # A return address may lie after the last instruction of its function: look up the call itself.
     wanted = sorted(counters)
     done = subprocess.run(
         ["addr2line", "-a", "-f", "-i", "-e", str(binary)],
@@ -67,7 +67,7 @@ def functions(binary: Path, counters: set[str]) -> dict[str, str]:
 
 
 def by_function(result: dict[str, Any], binary: Path) -> dict[str, Any]:
-    """The result with functions instead of program counters."""
+    """Return a result with functions instead of program counters."""
     accesses = [access for line in result["lines"] for access in line["accesses"]]
     names = functions(binary, {access["pc"] for access in accesses})
     for access in accesses:
@@ -78,7 +78,7 @@ def by_function(result: dict[str, Any], binary: Path) -> dict[str, Any]:
 
 
 def printed(run: Run, binary: Path) -> dict[str, Any] | str:
-    """A run's output without the seconds, or its error."""
+    """Return a run's output without the seconds, or its error."""
     try:
         result = run.result(binary)
     except subprocess.CalledProcessError as error:
@@ -88,7 +88,7 @@ def printed(run: Run, binary: Path) -> dict[str, Any] | str:
 
 
 def differs(run: Run, binary: Path, base: Path) -> bool:
-    """Compare one run."""
+    """Return whether the two builds print different results for a run."""
     seen, wanted = printed(run, binary), printed(run, base)
     if seen == wanted:
         return False

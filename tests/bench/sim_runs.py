@@ -22,14 +22,14 @@ def simulator(build: Path) -> Path:
 
 @cache
 def known(binary: Path, experiment: str) -> set[str]:
-    """Parameters of an experiment that this build knows; an older one may know fewer."""
+    """Return the parameters of an experiment that a build knows; an older one may know fewer."""
     listing = subprocess.run([str(binary), "--list"], check=True, capture_output=True, text=True)
     return next(set(e["params"]) for e in json.loads(listing.stdout) if e["name"] == experiment)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: an experiment, one of its variants, and what differs from the usual parameters."""
+    """One run: an experiment, one of its variants, and changes of the usual parameters."""
 
     experiment: str
     variant: str
@@ -62,16 +62,16 @@ class Run:
 
 
 def workloads(share: float) -> dict[str, Run]:
-    """Two kinds of load; @share of the usual length."""
+    """Return runs of two kinds of load, shortened to ``share`` of the usual length."""
     return {
-        # Nearly every operation misses, waits, and is a switch to another CPU.
+        # Nearly every operation misses, waits, and switches to another CPU.
         "cpumask-yield global": Run(
             "cpumask-yield", "global", params={"measured_ops": round(8000 * share)}
         ),
         "cpumask-yield sbm": Run(
             "cpumask-yield", "sbm", params={"measured_ops": round(8000 * share)}
         ),
-        # Most accesses are hits of a CPU's own lines. No extra searches: older builds have none.
+        # Most accesses hit a CPU's own lines. No extra searches, because older builds have none.
         "ffmpeg-rt stock": Run(
             "ffmpeg-rt",
             "stock",

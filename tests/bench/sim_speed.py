@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How fast the simulator is: accesses to simulated memory a second of processor time.
+"""Measure the simulator's speed: accesses to simulated memory per second of processor time.
 
 PYTHONPATH=cli tests/bench/sim_speed.py BUILD [BASE]
 
@@ -21,17 +21,17 @@ from callgrind import collected, need_valgrind
 from sim_results import compare
 from sim_runs import Run, simulator, workloads
 
-COUNTED_SHARE = 0.1  # of the usual length, under valgrind
+COUNTED_SHARE = 0.1  # part of the usual length that runs under valgrind
 
 
 def speed(run: Run, binary: Path) -> float:
-    """Million accesses per second."""
+    """Return million accesses per second."""
     cost = run.result(binary)["simulator"]
     return float(cost["events"] / cost["seconds"] / 1e6)
 
 
 def instructions(run: Run, binary: Path) -> float:
-    """Instructions of the simulator for one access."""
+    """Return the simulator's instructions per access."""
     return collected(*run.argv(binary)) / float(run.result(binary)["simulator"]["events"])
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-explore on all its cases: verdicts, schedules, and that the figures repeat.
+"""schedshard-explore on all its cases: verdicts, schedules, and figures that repeat.
 
 Usage: explore_cases.py EXPLORER GROUP. A group is the part of the cases' names before the first
 dash. "coverage" checks that the table has every case, at every number of CPUs. "weak" runs all of
@@ -17,10 +17,10 @@ from typing import Any
 
 BOUNDED = ("--preemptions", "2")
 
-REPEATED = 10_000_000  # transitions: longer cases are run once only
+REPEATED = 10_000_000  # transitions; longer cases are run only once
 
-# name, CPUs, is there a violation, further options. explore_litmus.py has the litmus tests.
-# Bounded: too many interleavings; the test runs those with at most this many preemptions.
+# name, CPUs, is there a violation, further options. explore_litmus.py runs the litmus tests.
+# BOUNDED: for cases with too many interleavings; limits the number of preemptions.
 TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("summary-set-search", [2, 3, 4], False, ()),
     ("summary-realtime", [2, 3, 4], False, ()),
@@ -208,11 +208,11 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("planted-order-noted-release", [3], True, ()),
 ]
 
-# Under the model weak the verdict is another one. Linux stores the flag after the load without a
-# barrier, and only TSO keeps two stores in order. An atomic increment is a barrier on x86 only.
+# The model weak gives the other verdict. Linux stores the flag after the load without a barrier,
+# and only TSO keeps two stores in order. An atomic increment is a barrier only on x86.
 OTHER_WHEN_WEAK = ["idle-stay-stock", "levels-further-linux"]
 
-# Planted bugs that store buffers bring about: without them there is nothing to find.
+# Planted bugs that only occur with store buffers.
 NEEDS_BUFFERS = [
     "planted-wait-barrier",
     "planted-claim-put",
@@ -247,8 +247,8 @@ NEEDS_BUFFERS = [
     "planted-order-noted-release",
 ]
 
-# A useful schedule of a planted bug has this file and this message. (Of functions inlined into each
-# other addr2line cannot always name the right one in clang's code.)
+# A useful schedule of a planted bug contains this file and this message. (In clang's code addr2line
+# cannot always tell functions that were inlined into each other apart.)
 TELLS = {
     "planted-wait-look": ("shard_wait.c", "lost wake-up"),
     "planted-wait-leave": ("shard_wait.c", "lost wake-up"),
@@ -316,7 +316,7 @@ class Explorer:
     path: str
 
     def run(self, *args: str) -> tuple[dict[str, Any], int]:
-        """One run: its JSON and its exit status."""
+        """Run it once; return its JSON and its exit status."""
         run = subprocess.run([self.path, *args], capture_output=True, text=True, check=False)
         assert run.stderr == "", run.stderr
         report = json.loads(run.stdout)
@@ -324,7 +324,7 @@ class Explorer:
         return report, run.returncode
 
     def cases(self) -> list[dict[str, Any]]:
-        """What --list says."""
+        """Return the cases that --list prints."""
         run = subprocess.run([self.path, "--list"], capture_output=True, text=True, check=True)
         cases = json.loads(run.stdout)
         assert isinstance(cases, list)
@@ -332,7 +332,7 @@ class Explorer:
 
 
 def check_schedule(name: str, violation: dict[str, Any]) -> None:
-    """A failing schedule is complete and has the origin of each step."""
+    """A failing schedule is complete and contains the origin of each step."""
     steps = violation["schedule"]
     assert steps, f"{name}: a violation without a schedule"
     assert [s["step"] for s in steps] == list(range(1, len(steps) + 1))
@@ -347,7 +347,7 @@ def check_schedule(name: str, violation: dict[str, Any]) -> None:
 
 
 def check_case(explorer: Explorer, name: str, cpus: int, bad: bool, extra: tuple[str, ...]) -> None:
-    """One case at one number of CPUs."""
+    """Check one case at one number of CPUs."""
     args = (name, "--cpus", str(cpus), *extra)
     report, status = explorer.run(*args)
     label = " ".join(args)
@@ -382,14 +382,14 @@ def check_other_search(explorer: Explorer, name: str, cpus: int, bad: bool) -> N
 
 
 def check_sc(explorer: Explorer, name: str, cpus: int) -> None:
-    """A bug that takes store buffers is not there without them; others are."""
+    """Bugs that need store buffers are not found without them; others are."""
     report, _ = explorer.run(name, "--cpus", str(cpus), "--model", "sc")
     bad = name not in NEEDS_BUFFERS
     assert report["verdict"] == ("violation" if bad else "clean"), f"{name} under sc"
 
 
 def check_bound(explorer: Explorer, name: str, cpus: int) -> None:
-    """The shortest schedule is found within its own number of preemptions, and not within less."""
+    """The shortest schedule is found within its number of preemptions, and not within fewer."""
     report, _ = explorer.run(name, "--cpus", str(cpus))
     needed = report["violation"]["preemptions"]
     within, status = explorer.run(name, "--cpus", str(cpus), "--preemptions", str(needed))
@@ -401,7 +401,7 @@ def check_bound(explorer: Explorer, name: str, cpus: int) -> None:
 
 
 def check_weak(explorer: Explorer, name: str, cpus: int, bad: bool) -> None:
-    """The verdict under the model weak; with two CPUs complete, else within a bound."""
+    """The verdict under the model weak is as expected; beyond two CPUs preemptions are bounded."""
     bound = () if cpus == 2 else BOUNDED
     report, status = explorer.run(name, "--cpus", str(cpus), "--model", "weak", *bound)
     print(f"{name} {cpus}: {report['verdict']}, {report['states']} states")
@@ -412,7 +412,7 @@ def check_weak(explorer: Explorer, name: str, cpus: int, bad: bool) -> None:
 
 
 def check_coverage(explorer: Explorer) -> None:
-    """No case is left out of the table, except where it says why."""
+    """The table contains each case at each number of CPUs, except for litmus tests."""
     tabled = {(name, n) for name, cpus, _, _ in TABLE for n in cpus}
     for case in explorer.cases():
         name = case["name"]

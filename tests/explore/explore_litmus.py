@@ -51,12 +51,12 @@ KNOWN: dict[str, tuple[Outcomes, Outcomes]] = {
     "no-race": ({(0,), (1,)}, {(0,), (1,)}),
 }
 
-# The same for all models: how many outcomes there are.
+# The number of outcomes, which is the same for all models.
 COUNTS = {"increments": 30, "elect": 3}
 
 
 def coherent(outcome: tuple[int, ...]) -> bool:
-    """Both readers of x, each loading twice, follow one order of the stores 1 and 2."""
+    """Both readers of x load twice, and agree on one order of the stores 1 and 2."""
     final, _, *loads = outcome
     order = [0, 3 - final, final]
     first, second = loads[:2], loads[2:]
@@ -64,7 +64,7 @@ def coherent(outcome: tuple[int, ...]) -> bool:
 
 
 def explore(explorer: str, name: str, model: str, search: str) -> tuple[Outcomes, str, int]:
-    """Outcomes, verdict and number of executions."""
+    """Return outcomes, verdict and number of executions of one search."""
     run = subprocess.run(
         [explorer, f"litmus-{name}", "--model", model, "--search", search],
         capture_output=True,
@@ -80,7 +80,7 @@ def explore(explorer: str, name: str, model: str, search: str) -> tuple[Outcomes
 
 
 def check(explorer: str, name: str, model: str) -> None:
-    """One test under one model, in all searches."""
+    """Check one test under one model, in all searches."""
     brute, verdict, brute_executions = explore(explorer, name, model, "brute")
     dpor, dpor_verdict, dpor_executions = explore(explorer, name, model, "dpor")
     states, states_verdict, _ = explore(explorer, name, model, "states")
@@ -94,7 +94,7 @@ def check(explorer: str, name: str, model: str) -> None:
     ), f"{name} {model}"
     assert 1 < dpor_executions <= brute_executions
     if model == "posted":
-        # Operations that are locked on x86 wait in the buffer here: SB occurs again.
+        # This model buffers operations that are locked on x86: SB occurs again.
         if name == "sb-locked":
             assert brute == ALL_PAIRS
         return

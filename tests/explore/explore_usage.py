@@ -31,12 +31,12 @@ BAD = [
 
 
 def run(explorer: str, *args: str) -> subprocess.CompletedProcess[str]:
-    """Run it."""
+    """Run the explorer."""
     return subprocess.run([explorer, *args], capture_output=True, text=True, check=False)
 
 
 def check_bad(explorer: str) -> None:
-    """Nothing on stdout, one line on stderr, status 2."""
+    """Bad usage prints nothing on stdout and one line on stderr, with status 2."""
     for args, message in BAD:
         done = run(explorer, *args)
         assert done.returncode == 2, f"{args}: exit status {done.returncode}"
@@ -59,7 +59,7 @@ def check_limit(explorer: str) -> None:
 
 
 def check_bound_counts(explorer: str) -> None:
-    """More preemptions, more executions, until all are allowed."""
+    """A larger bound on preemptions gives more executions, until it allows all."""
     counts = []
     for bound in range(7):
         done = run(explorer, "litmus-iriw", "--search", "brute", "--preemptions", str(bound))

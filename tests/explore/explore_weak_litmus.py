@@ -144,7 +144,7 @@ def main() -> None:
         shown = any(row.outcome.items() <= o.items() for o in outcomes)
         print(f"{row.name}: Linux {row.linux}, here {'shown' if shown else 'not shown'}")
         assert shown == row.shown, f"{row.name}: {row.outcome} {outcomes}"
-        # Something else happens as well.
+        # Other outcomes occur as well.
         assert any(not row.outcome.items() <= o.items() for o in outcomes), row.name
     for name in RACES:
         assert explore(explorer, name, "states")[1] == "violation", name

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The model weak against Linux's memory model, on random small programs: the axioms must allow each
- * outcome of the machine. They are those of tools/memory-model for marked accesses, written here a
- * second time: coherence, atomicity, happens-before, propagation. The machine and the axioms share
- * nothing.
+ * outcome of the machine. The axioms are those of tools/memory-model for marked accesses, written
+ * here a second time: coherence, atomicity, happens-before, propagation. The machine and the axioms
+ * share no code.
  *
  * An outcome is the value of every load and the final memory. Each store has its own value, so that
  * a load shows which store it read. The test tries all orders of the stores of a location. No
@@ -31,7 +31,7 @@ static const char *const kind_names[KINDS] = { "load",	  "store",   "load acquir
 struct instr {
 	enum kind kind;
 	uint8_t location;
-	uint8_t val; /* of a store: its own */
+	uint8_t val; /* of a store; no other store has it */
 };
 
 static struct instr program[EXPLORE_MAX_CPUS][MAX_OPS];
@@ -48,7 +48,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)((z ^ (z >> 31)) >> 33) % n;
 }
 
-/* ---- on the machine ---- */
+/* ---- outcomes of the machine ---- */
 
 static void setup(uint32_t nr_cpus)
 {
@@ -107,7 +107,7 @@ static const struct explore_case random_case = {
 	.name = "axioms", .setup = setup, .body = body, .check = check
 };
 
-/* ---- by the axioms ---- */
+/* ---- the axioms ---- */
 
 struct event {
 	bool write, acquire, release;
@@ -178,7 +178,7 @@ static bool acyclic(const struct relation *a)
 	return true;
 }
 
-/* The part within one CPU, or between two; initial values belong to no CPU. */
+/* The pairs within one CPU, or those between two; initial values belong to no CPU. */
 static struct relation part(const struct relation *a, bool internal)
 {
 	struct relation r = { 0 };
@@ -200,7 +200,7 @@ static uint32_t add_event(const struct event *e)
 	return nr_events++;
 }
 
-/* Events, and what follows from the program alone. @seen: by CPU, a byte per instruction. */
+/* Makes events and relations from the program alone. @seen: by CPU, a byte per instruction. */
 static void build(const uint64_t *seen)
 {
 	nr_events = 0;
@@ -291,7 +291,7 @@ static bool reads(uint32_t r, uint32_t w)
 
 	if (!event[r].silent)
 		return event[w].val == event[r].val;
-	/* Unseen: the value that it overwrote, its neighbour in the order of stores. */
+	/* A load without a result reads the store just before its own in the order of stores. */
 	if (!(co.to[w] & own))
 		return false;
 	for (uint32_t v = 0; v < nr_events; v++) {
@@ -495,5 +495,5 @@ int main(int argc, char **argv)
 	}
 	printf("%u programs, %u outcomes, all allowed; %u programs with more than TSO has\n",
 	       programs, outcomes, strange);
-	return strange < programs / 20; /* otherwise it proves nothing */
+	return strange < programs / 20; /* too few such outcomes would prove nothing */
 }

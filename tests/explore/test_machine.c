@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The explorer's reports on cases that break its rules, and parts of the machine that cases seldom
- * use: a loop without end, a store to a constant, an allocation in a body, accesses wider than a
- * word and across two words.
+ * use: an endless loop, a store to a constant, an allocation in a body, and accesses wider than a
+ * word or across two words.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void setup_const(uint32_t nr_cpus)
 	explore_const(mem, 64);
 }
 
-/* All searches of one case under one model; @s gets the results of the last one. */
+/* Runs all searches of a case under a model; @s receives the results of the last one. */
 static void explore(const struct explore_case *c, enum x_model model, struct x_stats *s)
 {
 	static const enum x_search all[] = { X_SEARCH_BRUTE, X_SEARCH_STATES, X_SEARCH_DPOR };
@@ -104,7 +104,7 @@ static void test_const(void)
 	x_stats_free(&s);
 }
 
-/* The same lines in every execution, zeroed, whichever CPU allocates first. */
+/* An allocation returns the same zeroed lines in every execution, whichever CPU is first. */
 static void allocate(uint32_t cpu)
 {
 	uint64_t *p;

@@ -16,7 +16,7 @@
 #include "explore_search.h"
 
 #define MAX_OPS		    4
-#define BRUTE_LIMIT	    30000 /* executions; programs with more are compared in two ways */
+#define BRUTE_LIMIT	    30000 /* executions; longer programs are explored in two ways */
 #define LONGER_THAN_ANY_RUN 1000
 
 enum kind {
@@ -140,7 +140,7 @@ static const struct explore_case random_case = {
 
 static void make_program(uint32_t nr_cpus)
 {
-	/* Plain accesses nearly always race; most programs must have none. */
+	/* Plain accesses nearly always race, so most programs have none. */
 	bool plain = !below(6);
 
 	memset(program, 0, sizeof(program));

@@ -15,8 +15,8 @@ struct storm_result {
 };
 
 /**
- * storm - threads compute, sleep, and pass messages at random, sometimes many, sometimes few, with
- * the checker on.
+ * storm - threads compute, sleep, and pass messages at random, with the checker on. Sometimes many
+ * threads are busy, sometimes few.
  */
 struct storm_result storm(const struct model *model, const struct idle_ops *ops, u32 threads,
 			  u64 us);
@@ -30,7 +30,7 @@ void balancer_empties_an_overloaded_cache(const struct model *model, const struc
 void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idle_ops *ops);
 void who_still_runs_is_not_taken(const struct model *model, const struct idle_ops *ops);
 
-/* Layouts with a bug each, over stock; NULL-terminated. */
+/* Layouts with one bug each, based on stock; NULL-terminated. */
 extern const struct idle_ops *const planted[];
 
 #endif

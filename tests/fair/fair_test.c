@@ -66,7 +66,7 @@ static void all(const struct idle_ops *ops)
 	repeats(ops);
 }
 
-/* In a separate process, which the checker ends. */
+/* Runs a layout with a bug in a separate process, which the checker ends. */
 static void is_found(const struct idle_ops *ops)
 {
 	pid_t child = fork();

@@ -29,13 +29,13 @@ static s64 walk_half(const struct idle_set *s, u32 this_cpu, s64 after)
 	return cpu <= (s64)this_cpu ? -1 : cpu;
 }
 
-/* The first one only. */
+/* Returns only the first CPU. */
 static s64 pick_one(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	return after < 0 ? idle_stock.pick(s, this_cpu, after) : -1;
 }
 
-/* The first one twice. */
+/* Returns the first CPU twice. */
 static s64 pick_twice(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	static bool again;
@@ -94,7 +94,7 @@ static s64 walk(const struct idle_set *s, u32 this_cpu, s64 after)
 	return idle_stock.walk(s, this_cpu, after);
 }
 
-/* A field given after this replaces it. */
+/* A correct layout; a field that follows replaces one of these. */
 #define RIGHT                                                                                   \
 	.create = create, .destroy = destroy, .enter = enter, .stay = idle_stay, .exit = leave, \
 	.any = any, .test = test, .pick = pick, .walk = walk

@@ -4,7 +4,7 @@
  * must be what the fair class does. The checker is on. All times are far enough apart for the costs
  * of the toy and of any layout, some 20 us with cold caches.
  *
- * The toy's tick comes every 100 us, its CPU = 8 * thread + core, an LLC has two cores.
+ * The toy has a tick every 100 us and two cores per LLC; its CPU number is 8 * thread + core.
  */
 #include "cases.h"
 
@@ -148,7 +148,7 @@ void idle_cpus_enter_the_set(const struct model *model, const struct idle_ops *o
 	close_play(&p);
 }
 
-/* 15 tasks on the other CPUs, each for longer than a tick. */
+/* 15 tasks run on the other CPUs, each for longer than a tick. */
 void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = {
@@ -173,9 +173,7 @@ void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops)
 	close_play(&p);
 }
 
-/*
- * 32 tasks for 16 CPUs (and the boss): two share each, in slices, and end at about the same time.
- */
+/* 22 tasks for 16 CPUs, and the boss, which sleeps: some share a CPU in slices. */
 void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	  { FORK, 3, 0 },
@@ -199,17 +197,17 @@ void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
 	perform(&p);
 	for (u32 i = 1; i < 23; i++) {
 		CHECK_EQ(p.actor[i].note.times, 1);
-		/* Not alone all the time; not after two others. */
+		/* A task takes at least 4 ms, and less than if it ran after two others. */
 		CHECK(p.actor[i].note.us >= 4000);
 		CHECK(p.actor[i].note.us <= 9500);
 		sum += p.actor[i].note.us;
 	}
-	/* 22 x 4 ms on 16 CPUs that all work until the last tasks end. */
+	/* 22 x 4 ms are done by 16 CPUs, all of which work until the last tasks end. */
 	CHECK(sum / 22 < 8000);
 	close_play(&p);
 }
 
-/* Four tasks on an idle machine: one in each LLC (except the boss's), on separate cores. */
+/* Four tasks on an idle machine start on separate cores, in all four LLCs. */
 void new_tasks_spread(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = { { FORK, 1, 0 }, { FORK, 2, 0 },	 { FORK, 3, 0 },
@@ -233,7 +231,7 @@ void new_tasks_spread(const struct model *model, const struct idle_ops *ops)
 	close_play(&p);
 }
 
-/* More messages than the channel holds, from two senders: each arrives once. */
+/* Two senders send more messages than the channel can hold: each arrives once. */
 void messages_arrive(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = {
@@ -261,9 +259,9 @@ void messages_arrive(const struct model *model, const struct idle_ops *ops)
 }
 
 /*
- * One sender wakes ten receivers, one after the other and alone on its CPU, so that all run in its
- * LLC, which has four CPUs. They compute; the other 12 CPUs have no tick. No CPU runs out of tasks,
- * so that only a balancer can help: all end when two rounds would have.
+ * One sender, alone on its CPU, wakes ten receivers one after the other, so that all start in its
+ * LLC of four CPUs. They compute; the other 12 CPUs have no tick. No CPU runs out of tasks, so only
+ * a balancer can help. All tasks must end within the time of two rounds.
  */
 void balancer_empties_an_overloaded_cache(const struct model *model, const struct idle_ops *ops)
 {
@@ -300,7 +298,7 @@ void balancer_empties_an_overloaded_cache(const struct model *model, const struc
 	close_play(&p);
 }
 
-/* 16 CPUs, 17 short tasks and 6 long ones: a CPU that is done takes a waiting one at once. */
+/* 16 long tasks and 6 short ones for 16 CPUs: a CPU without tasks takes a waiting one at once. */
 void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	   { FORK, 3, 0 },
@@ -322,7 +320,7 @@ void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idl
 	for (u32 i = 1; i < 23; i++)
 		add(&p, i < 17 ? lasting : brief);
 	perform(&p);
-	/* The idle balancer may be there first. */
+	/* The idle balancer may be the first to take a task. */
 	CHECK(p.stats.newidle_pulls + p.stats.idle_pulls > 0);
 	for (u32 i = 1; i < 17; i++) {
 		CHECK_EQ(p.actor[i].note.times, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A queue as it is for a moment while its CPU switches: a waker woke the task that still runs, and
- * it waits on the queue, too. The test makes that moment by hand, on an idle CPU without a tick.
+ * A queue in the moment when its CPU switches: the task that still runs was woken again, so that it
+ * also waits on the queue. The test makes that moment by hand, on an idle CPU without a tick.
  */
 #include "cases.h"
 
@@ -25,7 +25,7 @@ static void nothing(struct fair_cpu *me, struct fair_thread *t)
 	t->left = US;
 }
 
-/* The first of the tasks runs on @rq, and all of them wait there. */
+/* Makes the first task the running one of @rq, and queues all tasks there. */
 static void make(struct fair_cpu *me, struct moment *m, struct fair_rq *rq)
 {
 	rt_lock(&rq->lock);
@@ -63,7 +63,7 @@ static void take(struct fair_cpu *me, struct fair_thread *t)
 		fair_sleep_until(me, 3000 * US);
 		return;
 	}
-	/* The other thread of this core, where a CPU looks first. */
+	/* The other thread of this core, whose queue a CPU searches first. */
 	while (other == me->index || me->fair->cpu[other].core != me->core)
 		other++;
 	CHECK(me->fair->cpu[other].tick_off);

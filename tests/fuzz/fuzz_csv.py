@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Fuzz target: any bytes are a machine file or one line of error.
+"""Fuzz target: any bytes give a machine file or one line of error.
 
     python tests/fuzz/fuzz_csv.py -runs=20000 NEW_CORPUS tests/fuzz/csv
 
-The input goes all the way to the text of a machine file, so that clustering meets odd tables, too.
-Tables have few CPUs only: with more, numpy is slow, and numpy is not under test.
+The target goes on to the text of a machine file, so that clustering gets odd tables too. Tables
+have few CPUs: with more, numpy is slow, and numpy is not under test.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Fuzz targets of doctor: an archive, a profile, a tree of cgroups is judged, or refused in a line.
+"""Fuzz targets of doctor: archives, profiles and cgroups are judged, or refused in one line.
 
     python tests/fuzz/fuzz_doctor.py archive -runs=20000 NEW_CORPUS tests/fuzz/doctor/archive
 
 The others are profile and cgroups.
 
 An input of `archive` that begins with "@" is lists of the collector as text: "@NAME" and its lines.
-Lists that are left out are those of the seed `whole`. Other inputs are the bytes of an archive. An
-input of `cgroups` is the same form, and goes on to the files of a plan.
+The seed `whole` supplies lists that are missing. Other inputs are the bytes of an archive. An input
+of `cgroups` has the form of text, and goes on to the files of a plan.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ WHOLE = lists_of((HERE / "doctor" / "archive" / "whole").read_text(encoding="utf
 
 
 def whole(data: bytes) -> dict[str, str]:
-    """The lists of a host, some of which are the input's."""
+    """The lists of the seed `whole`, replaced by those of the input."""
     given = lists_of(data.decode("utf-8", "replace"))
     return WHOLE | {name: text for name, text in given.items() if name in WHOLE}
 
 
 def judged(verdict: Verdict) -> None:
-    """Every output takes the verdict."""
+    """Check that every form of output accepts the verdict."""
     assert verdict.sentence.isprintable(), repr(verdict.sentence)
     verdict_data(verdict)
     assert batch.nagios(verdict).startswith("SCHEDSHARD ")

@@ -2,7 +2,7 @@
 /*
  * Topologies in hwloc's XML. hwloc itself is not instrumented, and crashes on some input. The
  * target is the library's handling of the trees that hwloc accepts. So a child reads the input
- * first, and the target skips input that kills the child inside of hwloc.
+ * first, and the target skips input that kills the child inside hwloc.
  */
 #include <errno.h>
 #include <hwloc.h>
@@ -32,7 +32,7 @@ static bool hwloc_survives(const char *text, size_t size)
 	if (!child) {
 		hwloc_topology_t hwloc;
 
-		/* the default actions: no report of a sanitizer about a crash of hwloc */
+		/* The default actions, so that a sanitizer does not report a crash of hwloc. */
 		signal(SIGSEGV, SIG_DFL);
 		signal(SIGBUS, SIG_DFL);
 		signal(SIGFPE, SIG_DFL);
@@ -47,7 +47,7 @@ static bool hwloc_survives(const char *text, size_t size)
 		}
 		_exit(0);
 	}
-	/* libFuzzer's own timer interrupts it */
+	/* libFuzzer's timer interrupts waitpid(). */
 	while (waitpid(child, &status, 0) < 0)
 		FUZZ_CHECK(errno == EINTR);
 	return WIFEXITED(status) && !WEXITSTATUS(status);

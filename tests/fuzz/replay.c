@@ -30,7 +30,7 @@ static int replay(const char *path)
 		size += got;
 	} while (got);
 	fclose(file);
-	/* an allocation of the exact size, so that a sanitizer sees reads beyond its end */
+	/* The allocation has the exact size, so that a sanitizer sees reads beyond its end. */
 	data = realloc(data, size ? size : 1);
 	fprintf(stderr, "%s\n", path);
 	LLVMFuzzerTestOneInput(data, size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every layout of the idle set against an array: its CPUs, and the order of searches. The test has
- * that order a second time, as a list of all CPUs and a place in it to begin at.
+ * Every layout of the idle set against an array: its CPUs, and the order of searches. The test
+ * computes the order separately, as a list of all CPUs and a position at which a search begins.
  */
 #include "../rd/machines.h"
 #include "idle/idle_set.h"
@@ -70,7 +70,7 @@ static u32 place_of(const struct model *m, u32 cpu)
 	return i;
 }
 
-/* The next CPU number that is possible. */
+/* Returns the next number of a possible CPU. */
 static u32 next_number(const struct model *m, u32 cpu)
 {
 	do
@@ -116,7 +116,7 @@ static void check(const struct model *m, u32 me)
 	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++)
 		if (rd_machine_has(&m->machine, cpu))
 			CHECK_EQ(m->ops->test(m->set, cpu), m->in[cpu]);
-	if (is(m, "kernel")) /* its summary may be late, until a walk */
+	if (is(m, "kernel")) /* its summary may lag behind until a walk */
 		CHECK(!m->nr_in || m->ops->any(m->set, me));
 	else
 		CHECK_EQ(m->ops->any(m->set, me), m->nr_in || !asks);
@@ -170,7 +170,7 @@ static void empty(struct model *m)
 	check(m, m->order[0]);
 }
 
-/* One CPU a jiffy; the next jiffy again; not a CPU that read an old next_balance. */
+/* One CPU per jiffy succeeds, and none that read an old next_balance. */
 static void claims(const struct idle_ops *ops, struct idle_set *s)
 {
 	for (u64 now = 100; ops->claim_balance && now < 103; now++) {
@@ -210,7 +210,7 @@ static void run(const struct idle_ops *ops, const struct shape *shape, u64 seed)
 	rd_machine_free(&m.machine);
 }
 
-/* Each allocation in turn fails: nothing leaks. */
+/* Each allocation fails in turn, and nothing leaks. */
 static void short_of_memory(const struct idle_ops *ops)
 {
 	struct rd_machine machine;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on every layout of the idle set. These must hold whatever they do: a CPU that learns of a
- * CPU in the set finds it. A balancer that clears the flags either sees the CPU that sets them, or
- * leaves them set for the next one.
+ * Threads on every layout of the idle set. Two rules must hold whatever they do. A CPU that learns
+ * of a CPU in the set finds it. A balancer that clears the flags either sees the CPU that sets
+ * them, or leaves them set for the next one.
  */
 #include "../rd/machines.h"
 #include "../stress/threads.h"
@@ -41,7 +41,7 @@ static bool contains(s64 (*next)(const struct idle_set *, u32, s64), u32 me, u32
 
 static u64 told[2], looked[2];
 
-/* Threads 0 and 1 are CPUs that idle, 2 and 3 learn of them. */
+/* Threads 0 and 1 are CPUs that become idle; 2 and 3 learn of that and search. */
 static void tell_and_look(u32 thread)
 {
 	u32 pair = thread & 1, cpu = pair ? 70 : 3;
@@ -89,8 +89,8 @@ static void meet(u32 time)
 static u64 load; /* what the CPU of thread 1 stores before it goes idle again */
 
 /*
- * In odd rounds thread 0 enters, in even ones thread 1, which is in the set, goes idle again.
- * Thread 2 balances, 3 reads, which moves the lines between caches.
+ * In odd rounds thread 0 enters; in even rounds thread 1, which is in the set, goes idle again.
+ * Thread 2 balances. Thread 3 reads, which moves the lines between caches.
  */
 static void raise_and_clear(u32 thread)
 {
@@ -132,7 +132,7 @@ static void no_flag_is_lost(void)
 
 static u64 winners;
 
-/* All ask in each jiffy, with the old next_balance. */
+/* In each jiffy all threads try to claim the balance, with the old next_balance. */
 static void ask(u32 thread)
 {
 	for (u32 now = 1; now <= ROUNDS / 4; now++) {
