@@ -13,6 +13,7 @@ import click
 import pytest
 
 from calling import call
+from schedshard.commands.groups import NamedGroup
 from schedshard.commands.main import main
 from schedshard.common.paths import ROOT
 from schedshard.manual import completions, pages, write
@@ -26,6 +27,17 @@ def verbs(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str,
             each = command.get_command(context, name)
             assert each is not None
             yield from verbs(each, (*names, name))
+
+
+def test_every_verb_is_in_one_section_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, command in verbs(main, ("schedshard",)):
+        if not isinstance(command, NamedGroup) or command.sections is None:
+            continue
+        listed = [verb for names in command.sections.values() for verb in names]
+        assert sorted(listed) == sorted(command.commands), name
+        text = call(capsys, *name.split("-")[1:], "--help").out
+        assert all(f"{title}:\n  " in text for title in command.sections), name
+        assert "..." not in text, name
 
 
 def test_every_verb_has_a_page_with_all_of_its_options() -> None:

@@ -3,13 +3,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import click
 
 from schedshard.common.errors import unknown_name
 
+_WHOLE = 1000  # characters: the first sentence is not cut, but wrapped
+
 
 class NamedGroup(click.Group):
-    """A group that suggests the nearest command."""
+    """A group that suggests the nearest command, and lists commands by who needs them.
+
+    ``sections``: the titles of the list, each with its commands; without any there is one list.
+    """
+
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None, **options: Any
+    ) -> None:
+        """Keep the sections; all else is click's."""
+        super().__init__(*args, **options)
+        self.sections = sections
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one list of commands per section."""
+        if self.sections is None:
+            super().format_commands(ctx, formatter)
+            return
+        width = max(map(len, self.commands))
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), self.commands[name].get_short_help_str(_WHOLE))
+                        for name in names
+                    ]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

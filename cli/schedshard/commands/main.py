@@ -43,8 +43,22 @@ from schedshard.common.errors import UserError
 from schedshard.common.output import write_atomic
 
 
+_DOORS = {
+    "I run a large machine": ("doctor",),
+    "I write a threaded program": ("c2c", "cc", "c++"),
+    "I work on the kernel": ("kernel",),
+    "I want the data structures": ("topo", "bench"),
+    "The simulated machine": (
+        "reproduce", "experiments", "run", "sweep", "compare", "report", "machines", "machine",
+        "validate",
+    ),
+    "This installation": ("setup",),
+}  # fmt: skip
+
+
 @click.group(
     cls=NamedGroup,
+    sections=_DOORS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
 )

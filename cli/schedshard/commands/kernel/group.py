@@ -21,7 +21,17 @@ class Chosen:
     arch: Arch
 
 
-@click.group("kernel", cls=NamedGroup)
+_SECTIONS = {
+    "The series": ("fetch", "build", "boot", "test", "series", "deb"),
+    "A kernel's cache lines": ("c2c", "replay"),
+    "Laboratory: what the figures of docs/ come from": (
+        "apply", "config", "sizes", "count", "cross", "c2c-validate", "hosts", "isolation", "plan",
+        "plans",
+    ),
+}  # fmt: skip
+
+
+@click.group("kernel", cls=NamedGroup, sections=_SECTIONS)
 @click.option(
     "--linux",
     metavar="V",
