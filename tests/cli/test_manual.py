@@ -37,7 +37,7 @@ def test_every_verb_is_in_one_section_of_the_help(capsys: pytest.CaptureFixture[
         assert sorted(listed) == sorted(command.commands), name
         text = call(capsys, *name.split("-")[1:], "--help").out
         assert all(f"{title}:\n  " in text for title in command.sections), name
-        assert "..." not in text, name
+        assert "..." not in text.partition("--help")[2], name
 
 
 def test_every_verb_has_a_page_with_all_of_its_options() -> None:

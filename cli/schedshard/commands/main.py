@@ -42,7 +42,6 @@ from schedshard.commands.validate import validate
 from schedshard.common.errors import UserError
 from schedshard.common.output import write_atomic
 
-
 _DOORS = {
     "I run a large machine": ("doctor",),
     "I write a threaded program": ("c2c", "cc", "c++"),
