@@ -12,7 +12,7 @@ from schedshard.machines.making.classes import CLASSES, kinds_of
 from schedshard.machines.making.latencycsv import Matrix
 from schedshard.machines.making.topology import Regular, Topology, make_topology
 
-# Medians as published machines have them: core complexes, meshes, meshes cut into clusters.
+# Medians as published: of core complexes, of a mesh, and of a mesh divided into clusters.
 COMPLEX_NS = {"smt": 10.0, "llc": 25.0, "node": 105.0, "package": 105.0, "remote": 200.0}
 MESH_NS = {"smt": 8.0, "llc": 51.0, "node": 80.0, "package": 80.0, "remote": 110.0}
 CLUSTER_NS = {"smt": 8.0, "llc": 55.0, "node": 85.0, "package": 85.0, "remote": 145.0}
@@ -33,7 +33,7 @@ def shape(packages: int, llcs: int, cores: int, threads: int = 1, nodes: int = 1
 
 
 def latencies(topology: Topology, ns: dict[str, float], sigma: float, seed: int) -> Matrix:
-    """One latency a pair, symmetric, scattered by a factor."""
+    """Return a symmetric table: one latency per pair, with a random factor (log sigma)."""
     count = len(topology.cpus)
     cpus = np.arange(count, dtype=np.int64)
     kind = kinds_of(topology, cpus[:, None], cpus[None, :])
@@ -61,7 +61,7 @@ def to_csv(matrix: Matrix, style: str = "lower", labels: Sequence[int] | None = 
 
 
 def to_hwloc_xml(topology: Topology) -> str:
-    """The topology as hwloc 2 exports it: the least that its reader accepts."""
+    """The topology as hwloc 2 exports it, reduced to what its reader needs."""
 
     def cpuset(cpus: Sequence[int]) -> str:
         bits = sum(1 << cpu for cpu in cpus)

@@ -98,7 +98,7 @@ def test_tiers_are_written_and_read(tmp_path: Path) -> None:
 
 
 def test_a_guess_has_a_range_in_a_file_that_is_made(tmp_path: Path) -> None:
-    """Nothing is measured but one LLC: all else is a guess."""
+    """The table covers only one LLC, so all other latencies are guesses."""
     csv = write(tmp_path / "a.csv", shape(1, 1, 4).expand(), MESH_NS)
     xml = tmp_path / "machine.xml"
     xml.write_text(to_hwloc_xml(shape(2, 2, 4, 2, nodes=2).expand()), encoding="ascii")
@@ -148,7 +148,7 @@ def test_unequal_llcs_are_written_out(tmp_path: Path) -> None:
 
 
 def test_hwloc_file_gives_the_nodes(tmp_path: Path) -> None:
-    """Latency sees no nodes inside these packages; firmware made two of each."""
+    """Latencies show no nodes inside the packages, but firmware made two per package."""
     want = shape(2, 4, 4, 2, nodes=2).expand()
     xml = tmp_path / "machine.xml"
     xml.write_text(to_hwloc_xml(want), encoding="ascii")
@@ -175,7 +175,7 @@ def test_hwloc_file_that_disagrees_is_reported(tmp_path: Path) -> None:
 
 
 def test_hwloc_file_with_more_cpus(tmp_path: Path) -> None:
-    """Siblings were off while latencies were taken."""
+    """Siblings were off line while latencies were measured."""
     whole = shape(2, 2, 4, 2).expand()
     xml = tmp_path / "machine.xml"
     xml.write_text(to_hwloc_xml(whole), encoding="ascii")

@@ -38,7 +38,7 @@ def assert_same(found: Topology, want: Topology) -> None:
 
 @st.composite
 def numbered(draw: st.DrawFn, form: Regular) -> Topology:
-    """A machine with its usual numbers, siblings adjacent, or numbers in any order with holes."""
+    """A machine whose numbers are usual, have adjacent siblings, or are random with holes."""
     topology = form.expand()
     count = len(topology.cpus)
     how = draw(st.sampled_from(["usual", "adjacent", "shuffled", "holes"]))
@@ -100,7 +100,7 @@ def test_eight_sockets_with_links_of_several_hops() -> None:
 
 
 def tiered(base: Topology, level: Ids, near: float, sigma: float, seed: int) -> Matrix:
-    """Other LLCs of one group of ``level`` are ``near`` ns away, of other groups 101."""
+    """LLCs of one group at ``level`` are ``near`` ns apart, others of the package 101 ns."""
     matrix = latencies(base, {**COMPLEX_NS, "node": 101.0}, sigma, seed)
     other = (base.llc[:, None] != base.llc[None, :]) & (level[:, None] == level[None, :])
     return np.where(other, matrix * near / 101.0, matrix)
@@ -142,14 +142,14 @@ def test_no_tiers_where_there_are_none() -> None:
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
 def test_chance_makes_no_tier(packages: int, llcs: int, cores: int, seed: int) -> None:
-    """Small machines have few pairs, of which some grouping always looks good."""
+    """Small machines have so few pairs that some grouping always looks good."""
     want = shape(packages, llcs, cores).expand()
     if len(want.cpus) > 1:
         assert weigh(latencies(want, COMPLEX_NS, 0.06, seed), want).tiers == []
 
 
 def foreign(matrix: Matrix, topology: Topology, ns: float) -> Matrix:
-    """Package 1 measured with its lines at home in package 0."""
+    """Change the table as if the lines of package 1's pairs had their home in package 0."""
     inside = (topology.package == 1)[:, None] & (topology.package == 1)[None, :]
     return np.where(inside & (topology.llc[:, None] != topology.llc[None, :]), ns, matrix)
 

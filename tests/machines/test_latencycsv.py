@@ -75,7 +75,7 @@ def test_missing_values_in_many_spellings() -> None:
 
 
 def test_a_lost_row_is_not_a_comma_at_the_end() -> None:
-    """The same text could be 7 CPUs with a comma after each row: the careful reading wins."""
+    """A text that could also be 7 CPUs with a comma after each row is refused."""
     with pytest.raises(UserError, match="the table ends after 7 rows of 8 columns"):
         parse_latency_csv("".join(to_csv(SMALL).splitlines(keepends=True)[:-1]), "a.csv")
 
@@ -121,7 +121,7 @@ def test_errors_name_the_cell(text: str, message: str) -> None:
 
 @given(st.integers(min_value=0, max_value=10_000))
 def test_a_cut_table_is_an_error_or_whole(cut: int) -> None:
-    """Wherever the file is cut: an error, or all CPUs (only the last digits may be missing)."""
+    """A cut file is an error, or has all CPUs and lacks only the last digits."""
     text = to_csv(SMALL)
     outcome = read(text[: cut % len(text)])
     assert isinstance(outcome, str) or len(outcome.cpus) == 8

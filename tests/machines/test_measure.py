@@ -75,7 +75,7 @@ def test_this_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = tomllib.loads(out.read_text(encoding="utf-8"))
     assert machine["name"] == "host"
     assert machine["kind"] == ("measured" if len(cpus) == 2 else "estimate")
-    # Their order is the host's business: with two samples beside other work any order occurs.
+    # With two samples beside other work, the costs may come in any order.
     assert all(machine["op_cycles"][op] > 0 for op in ("load_hit", "store", "locked", "fence"))
     assert machine["latency_ns"]["memory"] > 0
     live = from_tool(run_json([str(topo_binary()), "--live"]))
@@ -133,7 +133,7 @@ def test_a_small_host_is_measured_whole() -> None:
     ],
 )
 def test_every_class_of_a_large_host_is_sampled(form: Regular, classes: set[str]) -> None:
-    """Each class that occurs has a few hundred pairs, if it has so many."""
+    """Each class that occurs gets a few hundred pairs, or all if it has fewer."""
     topology = form.expand()
     pairs = sample_pairs(topology)
     index = {cpu: i for i, cpu in enumerate(topology.cpus)}
@@ -143,7 +143,7 @@ def test_every_class_of_a_large_host_is_sampled(form: Regular, classes: set[str]
     for name in classes:
         most = PAIRS_PER_CLASS if name != "smt" else len(topology.cpus) // 2
         assert min(most, PAIRS_PER_CLASS) * 0.4 <= kinds.count(name) <= PAIRS_PER_CLASS
-    # an early end leaves none out, and it is the same each time
+    # The first pairs cover all classes, in case time runs out; a second sample is the same.
     assert set(kinds[: len(classes)]) == classes
     assert sample_pairs(topology) == pairs
 
@@ -213,7 +213,7 @@ def test_when_time_is_up() -> None:
 
 
 def test_the_tool_stops_when_time_is_up() -> None:
-    """Millions of transfers a pair, thousands of pairs: no machine does them in a second."""
+    """No machine does millions of transfers for each of 5,000 pairs in a second."""
     cpus = sorted(os.sched_getaffinity(0))[:2]
     if len(cpus) < 2:
         pytest.skip("needs two CPUs")
@@ -231,7 +231,7 @@ def test_the_tool_stops_when_time_is_up() -> None:
 
 
 def test_a_host_that_states_a_wrong_topology() -> None:
-    """Virtual machines do: all CPUs in one LLC, while they run in four."""
+    """Like some virtual machines, the host states one LLC, but its CPUs run in four."""
     stated = shape(1, 1, 16).expand()
     made = host_machine(stated, list(stated.cpus), printed(shape(1, 4, 4).expand()), PROCESSOR)
     assert any("disagreement: 1 groups by llc" in note for note in made.notes)

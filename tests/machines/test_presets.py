@@ -17,7 +17,7 @@ from schedshard.machines.numbers import number_nodes, range_of, source_of, value
 
 PRESETS = sorted(path.stem for path in MACHINES.glob("*.toml"))
 
-# CPUs, packages, nodes, LLCs, cores; what node 0 (or for one node per package, LLC 0) holds
+# CPUs, packages, nodes, LLCs and cores; the level at which CPU 0's group is checked; that group.
 SHAPES = {
     "altra-max-2s": ((256, 2, 2, 2, 256), "llc", "0-127"),
     "ampereone-192": ((192, 1, 1, 1, 192), "llc", "0-191"),
@@ -90,7 +90,7 @@ def test_shape_and_numbering(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_tool_and_this_package_read_the_same_topology(name: str) -> None:
-    """Regular.expand() and lib/machine_shape.c are two readings of one rule."""
+    """Regular.expand() and lib/machine_shape.c implement the same rule."""
     keys = load(name)["topology"]
     topology = from_tool(run_json([str(topo_binary()), "--machine", f"{MACHINES}/{name}.toml"]))
     if "llc" in keys:
@@ -130,7 +130,7 @@ def test_every_number_has_a_source_and_guesses_say_so(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_guess_has_a_range_that_its_source_names(name: str) -> None:
-    """A number that was measured or stated may have one, a guess must."""
+    """A guess must have a range; a measured or stated number may have one."""
     machine = load(name)
     for key, node in number_nodes(machine):
         source = source_of(key, machine["source"])
@@ -172,7 +172,7 @@ def test_tiers_lie_between_the_levels_around_them(name: str) -> None:
 
 
 def _tails(number: str) -> list[str]:
-    """What to cut off a dotted key to get itself and the tables above it."""
+    """The ends of a dotted key which, cut off, leave the key itself and each table above it."""
     parts = number.split(".")
     return [number[len(".".join(parts[:count])) :] for count in range(len(parts), 0, -1)]
 

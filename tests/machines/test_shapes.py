@@ -36,7 +36,7 @@ def counts(found: Imported) -> tuple[int, int, int]:
 
 
 def test_a_wild_sibling_does_not_make_a_cache_of_each_core(tmp_path: Path) -> None:
-    """As published for 2 x Gold 6242: CPU 0 and its sibling are as far apart as other cores."""
+    """CPU 0 and its sibling are as far apart as two cores, as published for 2 x Gold 6242."""
     matrix = latencies(shape(2, 1, 16, 2).expand(), MESH, 0.02, 3)
     matrix[0, 32] = matrix[32, 0] = 47.0
     found = made(tmp_path / "a.csv", matrix)
@@ -55,7 +55,7 @@ def test_a_ring_of_eight_cores_fills_a_package(tmp_path: Path) -> None:
 
 
 def test_packages_that_take_turns_are_no_complexes(tmp_path: Path) -> None:
-    """Even CPUs are of one package, odd ones of the other, as many hosts number them."""
+    """Even CPUs are in one package and odd ones in the other, as on many hosts."""
     base = shape(2, 1, 8, 2).expand()
     turns = [cpu % 16 // 8 + cpu % 8 * 2 + cpu // 16 * 16 for cpu in base.cpus]
     want = renumbered(base, turns)
@@ -68,7 +68,7 @@ def test_packages_that_take_turns_are_no_complexes(tmp_path: Path) -> None:
 
 
 def test_cores_with_and_without_siblings_are_one_package(tmp_path: Path) -> None:
-    """8 cores of two threads and 8 of one: no regular shape, which none may hide."""
+    """8 cores of two threads and 8 of one are no regular shape, and must not become one."""
     cpus = np.arange(24)
     core = np.where(cpus < 16, cpus // 2, cpus - 8)
     one = np.zeros(24, dtype=np.int64)
@@ -126,7 +126,7 @@ def lscpu(packages: int, llcs: int, cores: int) -> str:
 
 
 def test_lscpu_says_what_the_table_cannot(tmp_path: Path) -> None:
-    """The same table is two packages, or two caches of one package."""
+    """The same table fits two packages, or two caches of one package."""
     matrix = latencies(shape(2, 1, 8).expand(), RING, 0.05, 4)
     for packages, llcs in ((2, 1), (1, 2)):
         text = tmp_path / "lscpu.txt"
@@ -137,7 +137,7 @@ def test_lscpu_says_what_the_table_cannot(tmp_path: Path) -> None:
 
 
 def write_sys(root: Path, packages: int, llcs: int, cores: int) -> None:
-    """The files of /sys that say where a CPU is."""
+    """Write the files of /sys that give the place of each CPU."""
     system = root / "sys/devices/system/cpu"
     count = packages * llcs * cores
     for cpu in range(count):

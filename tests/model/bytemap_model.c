@@ -17,7 +17,7 @@ static u32 any_cpu(struct model *m)
 	return m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
 }
 
-/* All, none, few, about the number where sparse becomes dense, half. */
+/* All CPUs, none, few, half, or about the number at which sparse becomes dense. */
 static const unsigned long *random_mask(struct model *m)
 {
 	u32 kind = test_below(&m->random, 5), few = test_below(&m->random, 24);
@@ -119,7 +119,7 @@ static void check_find(struct model *m, u32 top)
 	CHECK_EQ(first, e.first);
 	CHECK_MASK_EQ(found, e.found, m->plan->nr_cpus);
 
-	/* Without a result mask: the same nearest CPU. */
+	/* Without a result mask the search finds the same nearest CPU. */
 	if (kind == 0)
 		n = bytemap_find_equal(m->map, (u8)asked, allowed, from, NULL, &first);
 	else if (kind == 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The counter against one integer, for every shape. In paired use an array has each CPU's number of
- * items, so that no CPU removes more than were counted there or early. In unpaired use any
+ * The counter against one integer, for every shape. In paired use an array contains the number of
+ * items per CPU, so that no CPU removes more than were counted there or early. In unpaired use any
  * additions occur.
  */
 #include "shapes.h"

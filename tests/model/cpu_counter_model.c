@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The counter of a line for each CPU against one number, for every shape. */
+/* The counter with a line per CPU against one number, for every shape. */
 #include "cpu_counter.h"
 #include "shapes.h"
 #include "test.h"
@@ -42,7 +42,7 @@ static void run(const struct shape *shape, u32 batch)
 	for (u32 idx = 0; idx < plan->nr_possible; idx++) {
 		const struct cpu_counter_line *line = c->line[plan->idx_to_cpu[idx]];
 
-		CHECK_EQ((uintptr_t)line % PORT_CACHELINE, 0); /* nobody else's line */
+		CHECK_EQ((uintptr_t)line % PORT_CACHELINE, 0); /* no other data in the line */
 		for (u32 before = 0; before < idx && idx < 100; before++)
 			CHECK(c->line[plan->idx_to_cpu[before]] != line);
 	}
@@ -50,7 +50,7 @@ static void run(const struct shape *shape, u32 batch)
 	shard_plan_free(plan);
 }
 
-/* Few CPUs add, up and down around 0: sums have all of theirs, and read no other CPU's line. */
+/* Few CPUs add and subtract around 0. Sums include theirs, and read no other CPU's line. */
 static void few_adders(const struct shape *shape)
 {
 	struct shard_plan *plan = shape_plan(shape);
@@ -66,7 +66,7 @@ static void few_adders(const struct shape *shape)
 		if (c->line[cpu])
 			c->line[cpu]->count = 1ull << 40; /* no sum may see it */
 	for (test_state.step = 0; test_state.step < TEST_STEPS(1000); test_state.step++) {
-		/* a new CPU seldom, else one that added */
+		/* seldom a new CPU, mostly one that has added */
 		u32 cpu = plan->idx_to_cpu[test_below(&random, plan->nr_possible)];
 		s64 n = (s64)test_below(&random, 3) - 1;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The priority map against an array of levels by CPU number, for every shape, with allowed and
- * active CPUs and fitness at random. One caller at a time: races are the explorer's.
+ * active CPUs and fitness at random. One caller at a time: the explorer covers races.
  */
 #include "cpupri.h"
 #include "shapes.h"
@@ -24,7 +24,7 @@ static u32 any_cpu(struct model *m)
 	return m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
 }
 
-/* Few CPUs, few neighbours, half, all; bits beyond the last CPU at random. */
+/* Few CPUs, few neighbours, half, or all; bits beyond the last CPU are random. */
 static void random_mask(struct model *m, unsigned long *mask)
 {
 	u32 nr = m->plan->nr_cpus, kind = test_below(&m->random, 4);
@@ -61,7 +61,7 @@ static void change(struct model *m)
 	CHECK_EQ(cpupri_get(&m->map, cpu), level);
 }
 
-/* The lowest level under @limit of a CPU that counts, all CPUs there into m->expected; -1: none. */
+/* The lowest level below @limit of a CPU that counts, or -1; m->expected receives its CPUs. */
 static int expect_find(struct model *m, int limit, bool fit)
 {
 	int best = limit;

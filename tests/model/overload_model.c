@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The overload set against an array with each CPU's state, overloaded or wide, for every shape. One
- * caller at a time: races are the explorer's.
+ * caller at a time: the explorer covers races.
  */
 #include "overload.h"
 #include "shapes.h"
@@ -37,7 +37,7 @@ static void set_state(struct model *m, u32 idx, u8 state)
 		overload_set(m->set, cpu, state == WIDE);
 }
 
-/* Most of the time few are overloaded, so that a change of one CPU changes an answer. */
+/* Mostly few CPUs are overloaded, so that a change of one CPU changes an answer. */
 static void change(struct model *m)
 {
 	u32 keep = test_below(&m->random, 4);
@@ -67,7 +67,7 @@ static void check_query(struct model *m)
 	CHECK_EQ(overload_test(m->set, m->plan->idx_to_cpu[me]), m->state[me] != CALM);
 }
 
-/* First index from @idx to before @end in a state of at least @least; -1: none. */
+/* The first index in [@idx, @end) whose state is at least @least; -1: none. */
 static s64 model_next(const struct model *m, u32 idx, u32 end, u8 least)
 {
 	for (; idx < end; idx++)
@@ -153,7 +153,7 @@ static void every_shape(void)
 		run(&shapes[i]);
 }
 
-/* A query of another shard removes a shard from the summary, and only when no CPU of it is wide. */
+/* Only a query of another shard removes a shard from the summary, if no CPU of it is wide. */
 static void tidying_hides_nobody(void)
 {
 	static const struct shape shape = { .name = "4 x 4", 1, 1, 4, 2, 2, 1, .adjacent = true };

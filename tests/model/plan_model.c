@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The properties of every plan, checked CPU by CPU against its topology, for all shapes and for
- * random machines, also for impossible ones. The plan must refuse those for a reason that a look at
- * all pairs of CPUs confirms.
+ * random machines. Some of these are impossible: the plan must refuse them for a reason that the
+ * test confirms by looking at all pairs of CPUs.
  */
 #include "shapes.h"
 #include "test.h"
@@ -56,18 +56,18 @@ static void check_shards(const struct shard_plan *plan, const struct shard_cpu *
 			if (plan->level == SHARD_LEVEL_LLC)
 				CHECK_EQ(cpu[a].llc, cpu[b].llc);
 			if (j > i)
-				CHECK(a < b); /* so that runs are as few as can be */
+				CHECK(a < b); /* in order, which makes the fewest runs */
 		}
 	}
 }
 
-/* A core's siblings; @first: one of them. */
+/* The siblings of a core; @first is one of them. */
 struct core {
 	u32 nr, first;
 	bool apart;
 };
 
-/* Siblings are of one shard if they can be. */
+/* Siblings are in one shard if possible. */
 static void check_siblings(const struct shard_plan *plan, const struct shard_cpu *cpu)
 {
 	struct core *core;
@@ -84,7 +84,7 @@ static void check_siblings(const struct shard_plan *plan, const struct shard_cpu
 		struct core *own;
 
 		if (cpu[a].core < 0)
-			continue; /* a core of its own */
+			continue; /* without a known core */
 		own = &core[cpu[a].core];
 		if (!own->nr++)
 			own->first = a;
@@ -95,7 +95,7 @@ static void check_siblings(const struct shard_plan *plan, const struct shard_cpu
 	free(core);
 }
 
-/* With the option: CPUs of one shard are of one core. */
+/* With the option for cores, CPUs of one shard belong to one core. */
 static void check_cores(const struct shard_plan *plan, const struct shard_cpu *cpu)
 {
 	for (u32 s = 0; s < plan->nr_shards; s++) {
@@ -107,7 +107,7 @@ static void check_cores(const struct shard_plan *plan, const struct shard_cpu *c
 	}
 }
 
-/* What a plan calls close: one core, one L2, both within the shard. */
+/* The CPUs that a plan calls close share a core or an L2, and the shard. */
 static void check_close(const struct shard_plan *plan, const struct shard_cpu *cpu)
 {
 	bool l2_known = true;
@@ -158,7 +158,7 @@ static void check_masks(const struct shard_plan *plan, u64 *random)
 	memset(mask, 0, sizeof(mask));
 	memset(back, 0, sizeof(back));
 	memset(expect, 0, sizeof(expect));
-	for (u32 c = 0; c < plan->nr_cpus; c++) /* holes too: to be ignored */
+	for (u32 c = 0; c < plan->nr_cpus; c++) /* also holes, which must be ignored */
 		if (density == 3 || test_below(random, 4) < density)
 			test_set_bit(mask, c);
 	for (u32 s = 0; s < plan->nr_shards; s++) {
@@ -191,7 +191,7 @@ static u32 distance(const struct shard_plan *plan, u32 a, u32 b)
 	return 4;
 }
 
-/* Every shard once, never nearer than the one before, in the order of the ranks. */
+/* A walk visits every shard once, never a nearer one after a farther one, in order of ranks. */
 static void check_near(const struct shard_plan *plan, u64 *random)
 {
 	u32 cpu = plan->idx_to_cpu[test_below(random, plan->nr_possible)];
@@ -232,7 +232,7 @@ static void check_plan(const struct shard_plan *plan, const struct shard_cpu *cp
 	}
 }
 
-/* Each shape, with its own options, and with a line for each core. */
+/* Each shape, with its own options, and with a line per core. */
 static void every_shape(void)
 {
 	static const struct shard_plan_opts cores = { .cap = 2, .cores = true };
@@ -260,7 +260,7 @@ static void every_shape(void)
 	test_state.shape = NULL;
 }
 
-/* A random machine; mostly contradictory when @levels are independent. */
+/* Makes a random machine; if @levels are independent it mostly contradicts itself. */
 static void random_cpus(struct shard_cpu *cpu, u32 nr_cpus, u64 *random)
 {
 	u32 per_core = 1 + test_below(random, 3), per_l2 = per_core * (1 + test_below(random, 4));

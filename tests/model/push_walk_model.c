@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Requests of a push walk, one caller at a time: races are the explorer's. */
+/* Requests of a push walk, one caller at a time: the explorer covers races. */
 #include "push_walk.h"
 #include "test.h"
 
-/* A round that begins after a request serves it, however many come. */
+/* A round that begins after requests serves all of them. */
 static void requests_under_way_make_one_more_round(void)
 {
 	static struct push_walk walk;

@@ -4,7 +4,7 @@
 #include "sbm_claim.h"
 #include "shard_topo.h"
 
-/* How far an index is from a caller; less is claimed first. */
+/* The distance of an index from a caller; the smallest one is claimed first. */
 static u64 distance(const struct model *m, u32 from, u32 idx)
 {
 	const struct shard_slot *own = &m->plan->slot[cpu_at(m, from)];
@@ -76,7 +76,7 @@ static void claim_several(struct model *m)
 	for (u32 i = 0; i < got; i++) {
 		u32 idx = m->plan->slot[cpus[i]].idx;
 
-		CHECK(before[idx] && !m->set[idx]); /* the nearest, and none twice */
+		CHECK(before[idx] && !m->set[idx]); /* was set, is claimed, and not twice */
 		before[idx] = false;
 	}
 }

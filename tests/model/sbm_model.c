@@ -29,11 +29,11 @@ static void check_empty(struct model *m)
 	if (m->b->summary)
 		CHECK(!weight || !sbm_seems_empty(m->b));
 	CHECK_EQ(sbm_empty(m->b), !weight);
-	if (m->b->summary) /* a search of all lines has just corrected the summary */
+	if (m->b->summary) /* the search of all lines above has corrected the summary */
 		CHECK_EQ(sbm_seems_empty(m->b), !weight);
 }
 
-/* As for a caller that keeps the place. */
+/* As a caller that keeps the address and position of its bit. */
 static void change_at(struct model *m, u32 idx)
 {
 	struct sbm_place at = sbm_place(m->b, cpu_at(m, idx));

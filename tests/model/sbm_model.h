@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The sharded bitmap's model: an array of bools by index. The model's order is the plan's index
- * order, which plan_model.c checks. A test brings its own changes and checks.
+ * order, which plan_model.c checks. Each test adds its own changes and checks.
  */
 #ifndef SBM_MODEL_H
 #define SBM_MODEL_H
@@ -44,7 +44,7 @@ static void random_mask(struct model *m)
 		test_set_tail(m->mask, m->plan->nr_cpus);
 }
 
-/* First set index from @idx on, in @mask if that is given; -1: none. */
+/* The first set index in [@idx, @end), in @mask if that is not NULL; -1: none. */
 static inline s64 model_next(const struct model *m, u32 idx, u32 end, const unsigned long *mask)
 {
 	for (; idx < end; idx++)
@@ -99,7 +99,7 @@ static inline s64 round_next(const struct model *m, struct round *r, const unsig
 	return cpu_at(m, (u32)found);
 }
 
-/* Leaves must become empty for walks to meet empty ones. */
+/* Empties a shard, so that walks meet empty ones. */
 static inline void empty_shard_of(struct model *m, u32 cpu)
 {
 	for (u32 i = 0; i < m->plan->nr_possible; i++)

@@ -65,7 +65,7 @@ static void check_to_mask(struct model *m)
 	CHECK_MASK_EQ(got, expect, m->plan->nr_cpus);
 }
 
-/* The set allowed CPU whose shard has the lowest rank, then the lowest position. */
+/* The search finds the set, allowed CPU in the shard of lowest rank, at the lowest position. */
 static void check_near(struct model *m)
 {
 	u32 from = any_idx(m), own = m->plan->slot[cpu_at(m, from)].shard;

@@ -14,11 +14,11 @@ struct model {
 	u32 nr, nr_free;
 	bool free[MAX_SLOTS];
 	u32 home[MAX_SLOTS];  /* shard */
-	u32 first[MAX_SLOTS]; /* the shard that had it first */
+	u32 first[MAX_SLOTS]; /* the shard that was its first home */
 	u32 part[MAX_SLOTS];
 };
 
-/* The shard whose line has a slot's bit, set or not where homes stay. */
+/* The shard whose line contains a slot's bit. Where homes follow, the slot must be free. */
 static u32 home_of(const struct model *m, u32 slot, u32 part)
 {
 	const struct slot_part *p = m->s->part[part];
@@ -41,7 +41,7 @@ static u32 home_of(const struct model *m, u32 slot, u32 part)
 	return found;
 }
 
-/* New slots are free. Where homes follow, each shard has its share. */
+/* Adds new slots, which are free, to the model. Where homes follow, each shard has its share. */
 static void learn(struct model *m, u32 first, u32 part)
 {
 	const struct slot_part *p = m->s->part[part];
@@ -73,7 +73,7 @@ static void taken(struct model *m, u32 slot)
 	m->nr_free--;
 }
 
-/* No free slot of an earlier part, or of the same part in a nearer shard, is passed over. */
+/* A claim passes over no free slot of an earlier part, nor a nearer one of the same part. */
 static void claim(struct model *m)
 {
 	u32 cpu = m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
@@ -93,7 +93,7 @@ static void claim(struct model *m)
 	taken(m, (u32)got);
 }
 
-/* As many as there are, and no near shard is passed over. */
+/* Claims several slots: as many as are free, and none while a nearer one is free. */
 static void claim_several(struct model *m)
 {
 	u32 cpu = m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
@@ -121,7 +121,7 @@ static struct slot_set *make(const struct shard_plan *plan, bool follow, u32 nr)
 	return follow ? slot_set_alloc_follow(plan, nr) : slot_set_alloc(plan, nr);
 }
 
-/* From a full set exactly @limit slots come, in each shard its share to one a word. */
+/* A full set gives exactly @limit slots, and each word gives its share of them. */
 static void claim_limited(const struct shard_plan *plan, bool follow, u32 nr, u32 more, u32 limit)
 {
 	struct slot_set *s = make(plan, follow, nr);
@@ -142,7 +142,7 @@ static void claim_limited(const struct shard_plan *plan, bool follow, u32 nr, u3
 
 		for (u32 i = begin; i < end; i++)
 			here += got[i];
-		/* two words may have parts in these 64 numbers */
+		/* these 64 numbers may be in two words */
 		CHECK(here <= (u64)n * (end - begin) / (nr + more) + 64);
 	}
 	for (u32 i = 0; i < nr + more; i++)
@@ -170,7 +170,7 @@ static void limited(void)
 	}
 }
 
-/* A put for a CPU makes its shard the home, where homes follow; any other, the first one. */
+/* Where homes follow, a put for a CPU makes its shard the home; any other put, the first home. */
 static void put(struct model *m)
 {
 	u32 slot = test_below(&m->random, m->nr), home = m->home[slot];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The visited CPUs against three arrays by CPU number: an epoch, a runtime that is halved in steps,
- * and whether the CPU is in the set. The preference of a scan is compared with sums over all CPUs;
- * a CPU that has left counts nothing.
+ * and whether the CPU is in the set. The preference of a scan is compared with sums over all CPUs.
+ * A CPU that has left counts as 0.
  */
 #include "occupancy_llc.h"
 #include "shapes.h"
@@ -54,7 +54,7 @@ static void naive_exit(struct naive *m)
 	free(m->queue);
 }
 
-/* Halve step by step; epochs of the model never wrap before they are compared. */
+/* Halves a runtime once per epoch, up to the epoch @now. */
 static void advance(u32 *epoch, u64 *ns, u32 now)
 {
 	u32 steps = now - *epoch;
@@ -64,7 +64,7 @@ static void advance(u32 *epoch, u64 *ns, u32 now)
 	*epoch = now;
 }
 
-/* The number of blocks: of shards with a CPU in the set (the last scan removed the others). */
+/* The number of blocks: one per shard with a CPU in the set. A scan removes the others. */
 static u32 blocks(const struct naive *m)
 {
 	u32 n = 0;
@@ -197,7 +197,7 @@ static void run_shape(const struct shape *shape)
 		u32 what = test_below(&random, 100);
 
 		if (what < 85) {
-			/* near home most of the time, so that sets are small */
+			/* mostly near home, so that sets are small */
 			u32 far = test_below(&random, 20) ? 12 : plan->nr_possible;
 			u32 idx = (home + test_below(&random, far)) % plan->nr_possible;
 
@@ -227,7 +227,7 @@ static void set_and_preference(void)
 		run_shape(&shapes[i]);
 }
 
-/* Any word at any epoch, against halving in steps, and shares against the whole. */
+/* Any word at any epoch is compared with halving in steps, and shares with the whole. */
 static void words(void)
 {
 	u64 random = test_state.start;
@@ -248,7 +248,7 @@ static void words(void)
 		sum = ns > ~0u - left ? ~0u : left + ns;
 		CHECK_EQ(occupancy_add(base, later, ns), occupancy_pack(later, (u32)sum));
 
-		/* two processes on one queue: what each adds, the queue adds; then time passes */
+		/* two processes on one queue, which adds what both add; then time passes */
 		a = occupancy_add(0, epoch, ns >> 33);
 		queue = occupancy_add(0, epoch, ns >> 33);
 		queue = occupancy_add(queue, later, ns >> 34);

@@ -3,12 +3,12 @@
 """make mutants: change one thing in the code, build, and see whether a test notices.
 
 Every worker has its own copy of the project and its own build tree below build/mutants; the
-project's files stay unchanged. mutants.toml has the changes, the tests that judge them, and the
-known survivors. Results are kept: a second run continues where the first one ended, and starts over
-when any file has changed.
+project's files stay unchanged. mutants.toml contains the changes, the tests that judge them, and
+the known survivors. Results are saved: a second run continues where the first one ended, and starts
+over when any file has changed.
 
-Exit status: 0 every survivor has its reason, 1 one has none, 2 bad usage or a test that fails
-without a mutant.
+Exit status: 0 if every survivor has a reason, 1 if one has none, 2 for bad usage or a test that
+fails without a mutant.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def find_in(path: Path, name: str, settings: Settings) -> list[Mutant]:
-    """Return a file's mutants: of calls that order accesses, or of the scheduler's."""
+    """Return a file's mutants, by the calls that the settings name for it, and comparisons."""
     if not any(PurePath(name).match(pattern) for pattern in settings.sequences):
         return find(name, path.read_bytes(), settings.always, settings.unused)
     found = find(name, path.read_bytes(), settings.sequence, {}, "sequence")

@@ -15,7 +15,7 @@ from sites import Mutant
 
 @dataclass(frozen=True)
 class Verdict:
-    """killed, survived or unbuilt, and by what."""
+    """The kind is killed, survived or unbuilt; ``how`` names the test or the error."""
 
     kind: str
     how: str
@@ -25,7 +25,7 @@ class Verdict:
 
 
 class Results:
-    """The file: a first line that says for which state of the project, then one a verdict."""
+    """The file of results: the first line is the project's fingerprint, each other a verdict."""
 
     def __init__(self, path: Path, state: str) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class Results:
             try:
                 entry = json.loads(line)
             except json.JSONDecodeError:
-                break  # the last one, when a run was cut off
+                break  # the last line, if a run was interrupted
             if entry["kind"] == "sound":
                 self.sound.add(entry["group"])
             else:
@@ -56,13 +56,13 @@ class Results:
             self._append({"kind": "sound", "group": group})
 
     def keep(self, name: str, verdict: Verdict) -> None:
-        """Remember one."""
+        """Remember the verdict on one mutant."""
         self.verdicts[name] = verdict
         self._append({"mutant": name, "kind": verdict.kind, "how": verdict.how})
 
 
 def reason_for(mutant: Mutant, survivors: Sequence[Survivor]) -> Survivor | None:
-    """Return the entry that a mutant has."""
+    """Return the known survivor that describes a mutant, if there is one."""
     for entry in survivors:
         if (entry.path, entry.function) == (mutant.path, mutant.function) and entry.change in (
             mutant.change,

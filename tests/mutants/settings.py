@@ -14,25 +14,25 @@ KINDS = ("@near", "@far")
 
 
 class BadSettingsError(Exception):
-    """The file, or the command line, is wrong: one line says where."""
+    """The file or the command line is wrong; the message is one line that names the place."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Tests that are run together: arguments of `meson test`, and the longest time.
+    """Tests that run together: arguments of `meson test`, and a time limit in seconds.
 
-    Of "@near" and "@far" each file has its own, see Settings.tests_of().
+    "@near" and "@far" stand for the tests of the mutant's file, see Settings.tests_of().
     """
 
     name: str
     tests: tuple[str, ...]
     seconds: float
-    options: tuple[str, ...] = ()  # of a separate build tree
+    options: tuple[str, ...] = ()  # configure a separate build tree
 
 
 @dataclass(frozen=True)
 class Survivor:
-    """A mutant that no test notices, and why that is right."""
+    """A mutant that no test notices, and the reason why that is right."""
 
     path: str
     function: str
@@ -51,7 +51,7 @@ class Touching:
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it; stages by group, the quickest to notice first."""
+    """The contents of mutants.toml; stages by group, the quickest to notice first."""
 
     sources: tuple[str, ...]
     sequences: tuple[str, ...]
@@ -122,7 +122,7 @@ def read_touching(where: str, table: Any) -> Touching:
 
 
 def read_settings(path: Path) -> Settings:
-    """Read the file."""
+    """Read mutants.toml."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -21,7 +21,7 @@ COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one file. Lines count from 1; start and end are bytes."""
+    """One change of one file. Lines count from 1; start and end are byte offsets."""
 
     path: str
     group: str
@@ -35,7 +35,7 @@ class Mutant:
 
     @property
     def change(self) -> str:
-        """The change, the same for all like it in a function."""
+        """The change in words; equal changes in a function have the same words."""
         return f"{self.before} -> {self.after}"
 
     @property
@@ -124,7 +124,7 @@ def find(
 
 
 def numbered(found: Sequence[Mutant]) -> list[Mutant]:
-    """Count those that would have the same name."""
+    """Number the mutants that would have the same name."""
     seen: Counter[tuple[str, str]] = Counter()
     result = []
     for mutant in found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make mutants on a project with one function: a mutant that is killed, one that survives."""
+"""make mutants on a project with one function: one mutant is killed, one survives."""
 
 from __future__ import annotations
 

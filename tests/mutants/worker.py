@@ -37,7 +37,7 @@ def files_of(root: Path) -> list[str]:
 
 
 def fingerprint(root: Path) -> str:
-    """Return a hash over all that can change a verdict: not prose, nor the list of survivors."""
+    """Return a hash over all files that can change a verdict: not prose, nor this folder."""
     total = hashlib.sha256()
     for name in files_of(root):
         if not name.endswith((".md", ".svg")) and not name.startswith("tests/mutants/"):
@@ -55,7 +55,7 @@ class Worker:
     settings: Settings
 
     def run(self, stage: Stage, path: str | None = None) -> Verdict | None:
-        """Run one stage for a mutant of a file, or all of it; None: nothing was noticed."""
+        """Run a stage for a mutant of one file, or for all files; None: no test noticed it."""
         tests = self.settings.tests_of(stage, path)
         if not tests:
             return None
@@ -118,7 +118,7 @@ class Worker:
             path.write_bytes(original)
 
     def check_unchanged(self, groups: Sequence[str]) -> None:
-        """All stages pass without a mutant, or no verdict would mean anything."""
+        """Check that all stages pass without a mutant; otherwise verdicts would mean nothing."""
         stages = {s.name: s for group in groups for s in self.settings.stages[group]}
         for stage in stages.values():
             verdict = self.run(stage)

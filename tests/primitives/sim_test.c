@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Every primitive and every kind of ping-pong on the simulated toy machine. There CPUs meet at
- * other moments than threads of a host do, and a store waits in its buffer.
+ * other moments than threads of a host do, and stores wait in buffers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ struct meeting {
 	const struct primitive *primitive;
 	void *state;
 	u32 ops;
-	u64 hold;  /* picoseconds, in which others run */
-	u64 think; /* at random up to this, between two operations */
+	u64 hold;  /* picoseconds; other CPUs run meanwhile */
+	u64 think; /* longest random time between two operations, picoseconds */
 	u32 inside, most_inside;
 	u64 holds, took;
 };
@@ -50,7 +50,7 @@ static void body(u32 cpu, void *arg)
 	}
 }
 
-/* @n CPUs run; returns the number of their operations. */
+/* Runs @n CPUs, and returns the number of their operations. */
 static u64 meet(struct meeting *m, u32 n, u64 seed)
 {
 	u64 ops = (u64)n * (m->ops / 2 * 3 + m->ops % 2);
@@ -90,7 +90,7 @@ static void part(struct meeting *m)
 	toy_end();
 }
 
-/* No update is lost, at any meeting of operations. */
+/* No update is lost, however operations meet. */
 static void all_are_consistent(void)
 {
 	static const u64 thinks[] = { 0, 30 * NS, 2000 * NS };
@@ -107,7 +107,7 @@ static void all_are_consistent(void)
 			if (!(*p)->holds)
 				CHECK_EQ(m.holds, 0);
 			else
-				CHECK(m.holds >= ops); /* a seqlock's reader tries again */
+				CHECK(m.holds >= ops); /* a seqlock's reader may repeat its hold */
 			part(&m);
 		}
 	}
@@ -133,7 +133,7 @@ static void a_lock_excludes_and_readers_do_not(void)
 	}
 }
 
-/* A waiter that spins accesses the lock all the time, one that sleeps does not. */
+/* A waiter that spins accesses the lock all the time; a waiter that sleeps does not. */
 static void only_a_mutex_lets_its_waiters_sleep(void)
 {
 	static const char *const names[] = { "mutex", "mutex-apart", "spinlock-hot" };
@@ -179,7 +179,7 @@ static void play(u32 player, void *arg)
 	player = player ? 1 : 0;
 	for (u64 i = 0; i < TURNS; i++) {
 		sim_spend(sim_random() % (g->think + 1));
-		/* The word gives the turn: no player is ahead. */
+		/* The word gives the turn, and no player is ahead of it. */
 		CHECK(*g->word <= 2 * i + player);
 		g->way->turns(g->word, 2 * i + player, 1);
 	}

@@ -31,7 +31,7 @@ static void tear_down(void)
 	primitive->destroy(state);
 }
 
-/* By thread, on a line of its own. */
+/* By thread; each element has its own line. */
 static struct {
 	u64 holds;
 } port_cacheline_aligned held[NR_THREADS];
@@ -63,12 +63,12 @@ static void nothing_is_lost(void)
 		else if (strncmp(primitive->name, "seqlock", 7))
 			CHECK_EQ(held[i].holds, ROUNDS * (AT_ONCE + 1));
 		else
-			CHECK(held[i].holds >= ROUNDS * (AT_ONCE + 1)); /* a reader tries again */
+			CHECK(held[i].holds >= ROUNDS * (AT_ONCE + 1)); /* a reader may repeat */
 	}
 	tear_down();
 }
 
-/* Not atomic: two at once lose one, and the thread sanitizer reports it. */
+/* Plain counters: two threads at once lose an update, and ThreadSanitizer reports a race. */
 static u64 inside, entered;
 
 static void only_me(void *arg)
@@ -113,7 +113,7 @@ static void share(u32 number)
 	primitive->ops(state, &me, 1);
 }
 
-/* Would wait forever if one of the threads had to wait for another. */
+/* Each reader waits inside for all others, forever if one of them could not enter. */
 static void readers_are_inside_at_once(void)
 {
 	set_up();
@@ -150,7 +150,7 @@ static void a_lost_operation_is_noticed(void)
 	set_up();
 	primitive->ops(state, &me, 4);
 	CHECK(primitive->consistent(state, 4));
-	CHECK(!primitive->consistent(state, 3)); /* one counted twice */
+	CHECK(!primitive->consistent(state, 3)); /* one operation too many */
 	if (strcmp(primitive->name, "plain-inc"))
 		CHECK(!primitive->consistent(state, 5));
 	tear_down();

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Instructions of our RT state beside those of Linux's layout, without contention.
 
-The simulator counts cycles of waits for lines; this is the rest. Counts are exact. A search is
-compared in the most common case, a CPU of level 0, and in the case in which Linux visits all
-levels. The library's structures (layout "walks") cost no more than Linux's, but for few cases.
+The simulator counts the cycles of waits for lines; these are the other costs. Counts are exact. A
+search is compared in the most common case, a CPU of level 0, and in the case in which Linux visits
+all levels. The library's structures (layout "walks") mostly cost no more than Linux's.
 
 The series (layout "shard") reads one byte for each CPU that a task may use, up to eight at once.
-Where no RT task runs in the own cache, the search ends there. A search of hundreds of CPUs still
-costs more than Linux's where a machine is not contended. The bounds here keep that from growing.
+If a CPU of the caller's cache runs no RT task, the search ends there. Without contention a search
+of hundreds of CPUs still costs more than Linux's. The bounds here keep that from growing.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MACHINES = ("1", "16", "64", "480")  # as count.c names them
 OPERATIONS = ("level", "idle", "busy", "none", "any", "pinned", "overload", "ask")
 
 
-# Of one search of the series: for each CPU that the task may use (52 byte by byte), and besides.
+# Bounds of one search of the series: per CPU that the task may use (52 byte by byte), and fixed.
 PER_CPU, BESIDES = 13, 500
 # CPUs that share a cache, by machine.
 CACHE = {"1": 1, "16": 8, "64": 8, "480": 240}
 
 
 def judge_library(machine: str, operation: str, stock: float, ours: float) -> None:
-    """A machine without contention must not pay for one with it."""
+    """Without contention the library must cost about as much as Linux's layout, or less."""
     if operation == "level":
         assert ours < stock / 2
     elif operation == "overload":
@@ -47,7 +47,7 @@ def judge_library(machine: str, operation: str, stock: float, ours: float) -> No
 
 
 def judge_series(machine: str, operation: str, stock: float, ours: float) -> None:
-    """A store costs no more, a search is bounded by the CPUs that it reads."""
+    """A store costs less than Linux's; a search is bounded by the CPUs that it reads."""
     if operation == "level":
         assert ours < stock
     elif operation == "overload":
@@ -61,7 +61,7 @@ def judge_series(machine: str, operation: str, stock: float, ours: float) -> Non
 
 
 def main() -> int:
-    """Compare."""
+    """Count all operations on all machines, and check the bounds."""
     need_valgrind()
     for machine in MACHINES:
         for operation in OPERATIONS:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * count LAYOUT SHAPE OPERATION N: N times an operation of one CPU on a root domain without other
- * users. valgrind counts, see compare_instructions.py; the difference between two N is the
- * operations' alone.
+ * count LAYOUT SHAPE OPERATION N: one CPU does an operation N times, on a root domain without other
+ * users. valgrind counts instructions (compare_instructions.py); the difference between two N
+ * belongs to the operations.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static struct rd_machine machine;
 static const struct rd_ops *ops;
 static struct rd *rd;
 
-/* All other CPUs at @level or, with @spread, at that and the levels above it. */
+/* Sets all other CPUs to @level, or, with @spread, to @level and the @spread - 1 levels above. */
 static void others_at(int level, int spread)
 {
 	for (u32 cpu = 1; cpu < machine.topo.nr_cpus; cpu++)

@@ -25,7 +25,7 @@ static inline bool rd_machine_has(const struct rd_machine *m, u32 cpu)
 	return m->topo.cpu[cpu].possible;
 }
 
-/* A possible CPU. */
+/* Returns a random possible CPU. */
 static inline u32 rd_machine_any(const struct rd_machine *m, u64 *random)
 {
 	return m->plan->idx_to_cpu[test_below(random, m->plan->nr_possible)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every layout against two arrays: a level and "overloaded" for each CPU. Random levels,
- * affinities, fitness, spans smaller than the machine; every layout must give the arrays' answers.
+ * Every layout against two arrays: the level of each CPU, and whether it is overloaded. Levels,
+ * affinities, fitness and spans are random; every layout must give the arrays' answers.
  */
 #include "machines.h"
 #include "rd.h"
@@ -12,7 +12,7 @@ struct model {
 	struct rd *rd;
 	u64 random;
 	unsigned long span[TEST_MAX_WORDS];
-	bool partial; /* the root domain has not all CPUs */
+	bool partial; /* the root domain does not contain all CPUs */
 	int level[TEST_MAX_CPUS];
 	bool overloaded[TEST_MAX_CPUS], wide[TEST_MAX_CPUS];
 	u32 nr_overloaded;
@@ -90,7 +90,7 @@ static void check_near(struct model *m, int limit, u32 home, const unsigned long
 	CHECK(farthest <= nearest_left_out);
 }
 
-/* The lowest level under @limit of a CPU that counts, and all CPUs there; -1: none. */
+/* The lowest level below @limit of a CPU that counts, and all CPUs there; -1: none. */
 static int expect_find(const struct model *m, int limit, const unsigned long *allowed, bool fit,
 		       unsigned long *found)
 {
@@ -138,7 +138,7 @@ static void check_find(struct model *m)
 	CHECK_EQ(m->ops->find(m->rd, limit, from, allowed, NULL, fits, m) > 0, expect >= 0);
 }
 
-/* Does the walk of @me visit @cpu? With same_shard(): 0: a pull, 1: the one walk, of all. */
+/* Does the walk of @me visit @cpu? With same_shard() @walk is 0 for a pull, 1 for the one walk. */
 static bool visits(const struct model *m, u32 me, u32 walk, u32 cpu)
 {
 	const struct shard_slot *slot = m->machine.plan->slot;
@@ -220,7 +220,7 @@ static void check_walk(struct model *m)
 		CHECK_EQ(cpu, expect);
 		m->ops->walk_arrive(m->rd, (u32)cpu, walk);
 		visited++;
-		/* A second request under way: no second walk starts, this one starts over. */
+		/* Requests during a walk: no second walk starts, this one starts over. */
 		if (more && visited % (nr + 1) == 1) {
 			CHECK_EQ(m->ops->walk_request(m->rd, me, walk), -1);
 			CHECK_EQ(m->ops->walk_request(m->rd, me, walk), -1);
@@ -253,7 +253,7 @@ static void change_overload(struct model *m)
 {
 	u32 cpu = rd_machine_any(&m->machine, &m->random);
 
-	/* Half of the time few are, so that none and only-me occur on every machine. */
+	/* Half of the time few CPUs are overloaded, so that none and only-me occur everywhere. */
 	if (!m->overloaded[cpu] && m->nr_overloaded > 2 && m->random >> 63)
 		return;
 	if (m->overloaded[cpu] && (m->ops->tells_wide || m->ops->same_shard) &&
@@ -308,7 +308,7 @@ static void run(const struct rd_ops *ops, const struct shape *shape, u64 seed)
 	m.random = seed;
 	rd_machine_make(&m.machine, shape);
 	memcpy(m.span, m.machine.span, sizeof(m.span));
-	/* A root domain of only some CPUs: the others are never found. */
+	/* In a root domain of only some CPUs, the others are never found. */
 	m.partial = seed % 2;
 	for (u32 cpu = 1; m.partial && cpu < m.machine.topo.nr_cpus; cpu += 3)
 		m.span[cpu / 64] &= ~(1ul << cpu % 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * For every layout: the bugs that reviewers found in the published prototypes, if they can occur in
- * the overload set; failed allocations; the walk's promise without races.
+ * For every layout: bugs that reviewers found in the published prototypes, if they can occur in the
+ * overload set; failed allocations; and the rules of a walk, without races.
  */
 #include "machines.h"
 #include "rd.h"
@@ -35,7 +35,7 @@ static void tear_down(void)
 	rd_machine_free(&machine);
 }
 
-/* "continue" for "break": empty leaves before the set bit made the search spin, or miss it. */
+/* "continue" instead of "break": empty leaves before a set bit made the search spin or miss it. */
 static void endless_next_bit_loop(void)
 {
 	u32 last;
@@ -51,7 +51,7 @@ static void endless_next_bit_loop(void)
 	tear_down();
 }
 
-/* A leaf was one word however many CPUs the die had: CPUs beyond 64 fell on others' bits. */
+/* A leaf was one word however many CPUs the die had: CPUs beyond 64 used bits of other CPUs. */
 static void more_than_64_cpus_a_leaf(void)
 {
 	set_up("480 CPUs in two LLCs");
@@ -69,7 +69,7 @@ static void more_than_64_cpus_a_leaf(void)
 	tear_down();
 }
 
-/* The shift was that of half a die: a CPU's leaf or bit was another one's. */
+/* The shift was that of half a die: CPUs used the leaf or bit of another CPU. */
 static void shift_off_by_one(void)
 {
 	for (u32 s = 0; s < nr_rd_shapes; s++) {
@@ -97,7 +97,7 @@ static void shift_off_by_one(void)
 	}
 }
 
-/* The search began at the first CPU always, or stopped at the last: some were never visited. */
+/* The search always began at the first CPU, or stopped at the last: some were never visited. */
 static void unwrapped_walk(void)
 {
 	static const u32 cpus[] = { 5, 200, 479 };
@@ -109,7 +109,7 @@ static void unwrapped_walk(void)
 		ops->overload_set(rd, cpus[i], true);
 	cpu = ops->walk_request(rd, 7, everybody);
 	CHECK(cpu >= 0);
-	/* A second request after the walk has passed the first CPUs: all once more. */
+	/* A request after the walk has passed the first CPUs makes it visit all once more. */
 	for (u32 i = 0; i < 2; i++) {
 		visits[cpu]++;
 		ops->walk_arrive(rd, (u32)cpu, everybody);
@@ -155,7 +155,7 @@ static bool never(u32 cpu, void *arg)
 	return false;
 }
 
-/* A fitting CPU of a higher level is better than an unfit one; an unfit one than none. */
+/* A fitting CPU of a higher level is preferred to an unfit one, an unfit one to none. */
 static void fitness_before_level(void)
 {
 	unsigned long allowed = 0xfff0, found = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on every layout. Only one thread changes a CPU, as if it held the run queue's lock. These
- * must hold whatever they do. A search finds a CPU that rises at its old or new level. A query that
- * reports a CPU is followed by a walk that finds it. A look after each request for a walk serves
- * it.
+ * Threads on every layout. Only one thread changes a CPU, as if it held the run queue's lock. Three
+ * rules must hold whatever they do. A search finds a CPU that rises at its old or new level. A walk
+ * after a query that reported a CPU finds the CPU. A look after each request for a walk serves it.
  */
 #include "../stress/threads.h"
 #include "machines.h"
@@ -29,7 +28,7 @@ static void tear_down(void)
 	rd_machine_free(&machine);
 }
 
-/* Even while the CPUs only rise; odd while they fall, when a search may miss them. */
+/* Even while the CPUs only rise; odd while they fall, because a search may then miss them. */
 static u64 phase;
 
 /* Thread 0's CPUs 3 and 5 go up from 1 to 99 in steps, and back. */
@@ -66,7 +65,7 @@ static void search_while_rising(u32 thread)
 		int level;
 
 		smp_rmb();
-		/* Neighbours in every word and line. */
+		/* Changes CPUs that share words and lines with 3 and 5. */
 		ops->set_level(rd, own, (int)test_below(&random, 102) - 1);
 		level = ops->find(rd, 100, own, &both, &found, NULL, NULL) - 1;
 		smp_rmb();
@@ -90,7 +89,7 @@ static void a_cpu_that_rises_is_never_missed(void)
 
 static u64 told[2], looked[2];
 
-/* Threads 0 and 1 are overloaded CPUs, 2 and 3 query. */
+/* Threads 0 and 1 are overloaded CPUs; 2 and 3 query and walk. */
 static void tell_and_look(u32 thread)
 {
 	u32 pair = thread & 1, cpu = pair ? 70 : 3;
@@ -128,7 +127,7 @@ static void who_is_set_is_seen(void)
 
 static u64 asked[NR_THREADS], served[NR_THREADS];
 
-/* The part of an overloaded CPU in a walk: read all levels. */
+/* The part of an overloaded CPU in a walk: serves all requests that it sees. */
 static void look(void)
 {
 	for (u32 i = 0; i < NR_THREADS; i++) {
@@ -144,7 +143,7 @@ static void look(void)
 	}
 }
 
-/* Stores its request, requests a walk, carries it if necessary; then it has been served. */
+/* Stores a request, requests a walk, and carries it if necessary; then waits until it is served. */
 static void ask(u32 thread)
 {
 	for (u64 round = 1; round <= ROUNDS / 4; round++) {

@@ -20,7 +20,7 @@ struct wind {
 	u64 us;
 	bool push_ipi;
 	bool changes;	 /* threads change each other's level and affinity at random */
-	bool partitions; /* two root domains, a half of the CPUs each */
+	bool partitions; /* two root domains, each with half of the CPUs */
 };
 
 /**

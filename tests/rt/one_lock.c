@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A layout that is right because it is one array, written under one lock. The scheduler's own tests
- * use it, so that a failure there is the scheduler's. A search takes no lock: the tests also search
- * outside of simulated time, when no CPU runs that could release it. A level is one word, so a
- * search sees an old or a new one.
+ * A layout that is right because it is one array, written under one lock. The scheduler's tests use
+ * it, so that a failure there is a fault of the scheduler. A search takes no lock: the tests also
+ * search outside of simulated time, when no CPU runs that could release the lock. A level is one
+ * word, so a search sees the old or the new level.
  */
 #include "one_lock.h"
 
@@ -55,7 +55,7 @@ static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *all
 	unsigned long mask = 0;
 	int best = level;
 
-	smp_mb(); /* what the caller made known before: pairs with the lock in set_level() */
+	smp_mb(); /* after the caller's earlier stores; pairs with the lock in set_level() */
 	for (u32 i = 0; i < CPUS; i++) {
 		int is = READ_ONCE(rd->level[i]);
 

@@ -133,7 +133,7 @@ void woken_high_preempts(const struct model *model, const struct rd_ops *ops, bo
 	enter(&p, 3, 20, 1ul << 3, high);
 	perform(&p);
 	noted(&p, 1, 50, 80);
-	noted(&p, 0, 300, 360); /* 200 of its own, 100 of the other */
+	noted(&p, 0, 300, 360); /* 200 us of this task, 100 of the other */
 	rt_free(p.rt);
 }
 
@@ -152,7 +152,7 @@ void equal_waits(const struct model *model, const struct rd_ops *ops, bool push_
 	rt_free(p.rt);
 }
 
-/* Two busy CPUs of 16, two tasks that may use only these: no other CPU helps them. */
+/* Two tasks may use only two CPUs, both busy: they wait, though 14 other CPUs are free. */
 void affinity_is_kept(const struct model *model, const struct rd_ops *ops, bool push_ipi)
 {
 	static const struct line busy[] = { { COMPUTE, 300, 0 }, { BLOCK, 0, 0 } };
@@ -177,8 +177,8 @@ void affinity_is_kept(const struct model *model, const struct rd_ops *ops, bool 
 }
 
 /*
- * CPUs 0 to 3 run levels 40, 30, 20, 10; a task of level 50 is woken on CPU 0, which has
- * meanwhile been taken by one of level 60: it goes to CPU 3.
+ * CPUs 0 to 3 run levels 40, 30, 20 and 10. A task of level 50 wakes up on CPU 0, which by then
+ * runs one of level 60: it is pushed to CPU 3.
  */
 void push_goes_to_lowest(const struct model *model, const struct rd_ops *ops, bool push_ipi)
 {
@@ -198,7 +198,7 @@ void push_goes_to_lowest(const struct model *model, const struct rd_ops *ops, bo
 	rt_free(p.rt);
 }
 
-/* A task waits on CPU 0 behind a higher one until CPU 9 has nothing better to do. */
+/* A task waits on CPU 0 behind a higher one, until CPU 9 becomes free and pulls it. */
 void fall_pulls(const struct model *model, const struct rd_ops *ops, bool push_ipi)
 {
 	static const struct line top[] = { { COMPUTE, 500, 0 }, { STOP, 0, 0 } };

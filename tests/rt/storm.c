@@ -36,14 +36,14 @@ struct weather {
 	struct rt *rt;
 	struct rt_thread **thread;
 	u64 hash;
-	unsigned long half[2]; /* CPUs that a thread starts with, and returns to */
+	unsigned long half[2]; /* CPUs of a thread at first, and of some later affinities */
 };
 
 static unsigned long some_cpus(const struct weather *w, const struct rt_thread *t)
 {
 	unsigned long all = w->half[t->id % 2], mask = sim_random() & all;
 
-	/* Narrow ones are the difficult ones. */
+	/* Narrow affinities are the difficult ones. */
 	if (sim_random() % 3 == 0) {
 		mask &= sim_random();
 		mask &= sim_random();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * count WAY N: N updates of a running thread's runtime, 1,000 an epoch, accounted by WAY. valgrind
- * counts, see instructions.py; the difference between two N is the updates' alone.
+ * count WAY N: N updates of a running thread's runtime, 1,000 per epoch, accounted by WAY. valgrind
+ * counts instructions (instructions.py); the difference between two N belongs to the updates.
  */
 #include <string.h>
 

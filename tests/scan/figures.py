@@ -46,14 +46,14 @@ class Simulator:
 
 
 def agrees(found: dict[str, Any], missed: float = 0.03) -> None:
-    """The preference is the full scan's; if it is not, the scan missed little runtime."""
+    """The preference agrees with the full scan's, and a scan that differs missed little runtime."""
     assert found["agreement"] >= 0.99, found
     assert found["worst_missed_runtime"] < missed, found
     assert found["dropped_share"] < 0.001, found
 
 
 def redis(sim: Simulator) -> None:
-    """Servers and clients: one cache each, from 384 CPUs to at most its 16."""
+    """Servers and clients with one cache each: a scan reads at most its 16 of 384 CPUs."""
     full = sim.run("cache-scan", "full")
     node = sim.run("cache-scan", "node")
     visited = sim.run("cache-scan", "visited")
@@ -65,13 +65,13 @@ def redis(sim: Simulator) -> None:
     assert visited["cycles_per_account"] < full["cycles_per_account"]
     assert visited["bytes_per_process"] <= 1024
     agrees(visited)
-    # Linux 7.3: the scan of nodes, which also reads the running threads; and a fork by CPU.
+    # Linux 7.3 scans nodes, reads the running threads, and visits each CPU at a fork.
     linux = sim.run("cache-scan", "linux73", forks_per_tick=0.02)
     assert linux["scan_length_p99"] == node["scan_length_p99"]
     assert linux["cycles_per_scan"] > node["cycles_per_scan"]
     assert linux["forks"] > 0
     assert linux["cycles_per_fork"] > 384 * 100
-    # A mask makes its scan as short as ours, and leaves the locks and the fork.
+    # With a mask its scan is as short as ours, but the locks and the cost of a fork remain.
     mask = sim.run("cache-scan", "linux73-mask", forks_per_tick=0.02)
     assert mask["scan_length_max"] <= 16
     assert linux["cycles_per_scan"] >= 10 * mask["cycles_per_scan"]
@@ -98,7 +98,7 @@ def migrate(sim: Simulator) -> None:
     """The scan follows processes that move, and forgets what they left behind."""
     for seed in (1, 2):
         visited = sim.run("cache-scan-migrate", "visited", seed=seed)
-        # A CPU that left has 1/64 of its runtime; there may be more such CPUs than in the new
+        # A CPU that left has 1/64 of its runtime. There may be more such CPUs than CPUs in the new
         # cache.
         agrees(visited, missed=0.06)
         assert visited["agreement_fresh"] >= 0.999, visited
@@ -139,12 +139,12 @@ def flat(sim: Simulator) -> None:
         assert found["scan_length_p50"] == found["scan_length_p99"] == 16
         assert found["bytes_per_process"] <= 1024
         costs[cpus] = found["cycles_per_scan"]
-    # With all 2,048 some of the 16 are second threads, which changes the sharing of lines.
+    # With all 2,048 CPUs some of the 16 are second threads, which changes the sharing of lines.
     assert max(costs.values()) <= 1.15 * min(costs.values()), costs
 
 
 def main() -> None:
-    """Check all."""
+    """Check all experiments."""
     sim = Simulator(sys.argv[1], Path(sys.argv[2]))
     for check in (redis, hackbench, migrate, threads, flat):
         check(sim)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Instructions of accounting: visited CPUs beside Linux's record for every CPU.
 
-Both add to a run queue's runtime and to the process's, later in an epoch. Linux finds its record by
-the CPU's number and takes a lock. A set of visited CPUs must find the shard's block, and takes no
-lock. The difference is what the set adds to the fair class's update, whatever else that does: 14
-instructions are 2% of one of 700. Counts are exact.
+Both add to the runtime of a run queue and of a process, later in an epoch. Linux finds its record
+by the CPU's number and takes a lock. A set of visited CPUs must find the shard's block, and takes
+no lock. The difference is the set's addition to the fair class's update: 14 instructions are 2% of
+an update of 700. Counts are exact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MORE = 14
 
 
 def main() -> int:
-    """Compare."""
+    """Compare the two, and check the bound."""
     need_valgrind()
     full = each(sys.argv[1], "full", times=TIMES)
     visited = each(sys.argv[1], "visited", times=TIMES)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Every kind of scan against sums over an array of all CPUs, each limited to the CPUs that it must
- * read: all, those of some nodes, those that ran the process within the timeout. A mask of visited
- * CPUs has those with a share, and may have others, but prefers what a scan of all CPUs does. Three
- * processes share the CPUs, so that shares are parts of a whole.
+ * read: all, those of some nodes, or those that ran the process within the timeout. A mask of
+ * visited CPUs contains those with a share and maybe others, but has the preference of a scan of
+ * all CPUs. Three processes share the CPUs, so that shares are parts of a whole.
  */
 #include "scan.h"
 #include "shapes.h"
@@ -24,7 +24,7 @@ struct naive {
 	const struct shard_plan *plan;
 	struct runtime *queue;
 	struct runtime *record[PROCESSES];
-	bool *in[PROCESSES]; /* accounted since it left; a new block would begin at 0 */
+	bool *in[PROCESSES]; /* the CPU is in the process's set */
 	s32 preferred[PROCESSES];
 };
 
@@ -95,9 +95,9 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 				left++;
 			}
 		} else if (ops == &scan_linux73_mask) {
-			CHECK_EQ(part, 0); /* so the sums are those of all CPUs */
+			CHECK_EQ(part, 0); /* so that sums are equal to those over all CPUs */
 		} else if (ops == &scan_visited && was_in) {
-			m->in[p][cpu] = false; /* looked at for the last time */
+			m->in[p][cpu] = false; /* this scan is the last to read the CPU */
 			length++;
 		}
 	}
@@ -116,7 +116,7 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 	free(sum);
 }
 
-/* A process enters a shard: when it was on no CPU of it, what it had run there is forgotten. */
+/* A process enters a shard. If no CPU of the shard is in its set, old runtimes are forgotten. */
 static void enter(struct naive *m, u32 p, u32 cpu)
 {
 	const struct shard_plan *plan = m->plan;
@@ -158,7 +158,7 @@ static void run(const struct shape *shape, const struct scan_ops *ops, bool home
 		if (test_below(&random, 10)) {
 			u64 ns = 1 + test_below(&random, 100000);
 
-			/* near a place of its own, so that there is something to prefer */
+			/* mostly near the process's own place, so that a preference exists */
 			if (test_below(&random, 4))
 				cpu = plan->idx_to_cpu[(p * 17 + test_below(&random, 6)) %
 						       plan->nr_possible];
