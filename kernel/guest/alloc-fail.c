@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * alloc-fail SECONDS: makes a cpuset partition repeatedly, and lets another of its allocations fail
- * each time, until each has failed or the time is over. A partition is a root domain: its priority
- * map, overload set and walks are among these allocations. Whatever fails, the machine must go on.
- * The next attempt with memory must succeed, and nothing may leak: kmemleak checks that at the end.
+ * alloc-fail SECONDS: makes a cpuset partition repeatedly. Each time another one of its allocations
+ * fails, until each has failed or the time is over. A partition is a root domain: its priority map,
+ * overload set and walks are among these allocations. Whatever fails, the machine must go on. The
+ * next attempt with memory must succeed, and nothing may leak: kmemleak checks that at the end.
  *
- * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4, skip: the kernel has none, or
+ * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4, skip: the kernel lacks it, or
  * there are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
  */
 #define _GNU_SOURCE
@@ -51,9 +51,9 @@ static bool is_partition(void)
 }
 
 /*
- * Make the partition while its @n-th allocation fails, and remove it. Return: how many more
- * allocations the failure needed, 0: one failed; -1: an error. @refused: counts partitions that
- * were not made.
+ * Make the partition while its @n-th allocation fails, and remove it. Return: 0: an allocation
+ * failed; more: there were that many allocations too few for a failure; -1: an error. @refused:
+ * counts partitions that were not made.
  */
 static long make_with_failure(int fd, unsigned int n, unsigned int *refused)
 {
@@ -90,7 +90,10 @@ static int walk_allocations(int fd, uint64_t end)
 		return -1;
 	}
 	total = MOST - (unsigned int)left;
-	/* All of them, but not in order: if the time ends early, some of every kind have failed. */
+	/*
+	 * Try all of them, but not in order: if the time ends early, some of every kind have
+	 * failed.
+	 */
 	for (step = total * 5 / 8 + 1; common_divisor(step, total) > 1; step++)
 		;
 	for (nr = 0; nr < total && now_ns() < end; nr++) {

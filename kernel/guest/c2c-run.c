@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program and opens the measured window. It
- * opens when MADE processes and threads have been created since and the machine is busy (BUSY).
- * Then the program has started its threads, and they work. MADE 0: at once. The window closes
- * LENGTH microseconds later or, if that is 0, when the program ends. A program that ends earlier
- * ends the window; one that ends before it opens has an empty one.
+ * opens when MADE processes and threads have been created since the start and the machine is busy
+ * (BUSY). By then the program has started its threads, and they work. With MADE 0 it opens at once.
+ * The window closes LENGTH microseconds later or, if that is 0, when the program ends. A program
+ * that ends earlier ends the window; one that ends before it opens has an empty one.
  *
  * A task of the highest priority opens the window, so that it opens in time however busy the
  * machine is.
@@ -30,8 +30,8 @@
 #define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us"
 #define POLL_US	   20000
 /*
- * Busy: BUSY context switches per CPU in POLL_US, STEADY times in a row. Without that, windows
- * opened while all new threads still slept, as stress-ng's RT children do for a while.
+ * Busy: BUSY context switches per CPU in POLL_US, STEADY times in a row. Without this condition,
+ * windows opened while all new threads still slept, as stress-ng's RT children do for a while.
  */
 #define BUSY   8
 #define STEADY 3
@@ -113,7 +113,7 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 	}
 	if (steady < STEADY) {
 		/*
-		 * Through the kernel: the reader of this program's output may not run before the
+		 * Use the kernel log: the reader of this program's output may not run before the
 		 * end.
 		 */
 		snprintf(text, sizeof(text),
@@ -165,9 +165,9 @@ int main(int argc, char **argv)
 	/* The measured kernel does not check its sharded state at every change. */
 	tell(CHECK, "0");
 	/*
-	 * Until the window opens all CPUs are slow against the guest's clock. So RT tasks seem to
-	 * use up their share of each second. In one run the window was the rest of a second, in
-	 * which none of them runs.
+	 * Until the window opens, all CPUs are slow relative to the guest's clock. So RT tasks seem
+	 * to use up their share of each second. In one run the window fell into the rest of a
+	 * second, in which RT tasks are throttled.
 	 */
 	ask(RT_RUNTIME, rt_runtime, sizeof(rt_runtime));
 	tell(RT_RUNTIME, "-1");

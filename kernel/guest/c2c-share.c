@@ -4,7 +4,7 @@
  * about THINK instructions between two of them, on memory with known sharing:
  *
  *   none    add to a counter in a line of its own
- *   false   add to a counter of its own; all of them in the same lines
+ *   false   add to a counter of its own; eight counters share a line
  *   true    add to the one counter
  *   global  set, then clear, the CPU's bit in the one mask
  *   half    the same with a mask for each half of the CPUs
@@ -147,10 +147,7 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread[i], NULL, body, (void *)(uintptr_t)i))
 			return 2;
 	pthread_barrier_wait(&ready);
-	/*
-	 * Without the preparation: no thread here reads the time, and in a sleep other tasks would
-	 * run.
-	 */
+	/* No c2c_prepare() here: no thread reads the time, and in a sleep other tasks would run. */
 	c2c_open();
 	go = 1;
 	for (unsigned int i = 0; i < cpus.nr; i++)

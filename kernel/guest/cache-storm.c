@@ -87,7 +87,7 @@ static void become_leaf(unsigned int msecs)
 	_exit(99);
 }
 
-/* The process that ends; the return value of main() after it does not count. */
+/* The life of the process that ends. It does not return, except when execl() or raise() fails. */
 static void live(enum ending how, uint64_t rng)
 {
 	unsigned int msecs = 5 + rng_below(&rng, 120), nr;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * cache-work forks COUNT: COUNT times a child that ends at once, then one that executes this
- *	program, which ends at once. No process has a second thread.
- * cache-work hold COUNT: COUNT children that sleep, all at a time, and the growth of the kernel's
- *	per-CPU memory and its slabs for each of them.
- * cache-work threads PROCESSES THREADS SECONDS: processes whose threads all run, so that each is
- *	scanned in every epoch.
+ * program, which ends at once. No process has a second thread. cache-work hold COUNT: COUNT
+ * children that sleep, all at the same time. Prints the growth of the kernel's per-CPU memory and
+ * slabs per child. cache-work threads PROCESSES THREADS SECONDS: processes whose threads all run,
+ * so that each is scanned in every epoch.
  *
- * The cost of the scheduler's state of a process: kernel count measures it from outside.
+ * They show the cost of the scheduler's state per process, which `kernel count` measures from
+ * outside.
  */
 #define _GNU_SOURCE
 #include "guest.h"

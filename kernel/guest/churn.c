@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * churn SECONDS [COMMAND-NAME]: takes CPUs offline and back, and makes and destroys cpuset
- * partitions, until the time is over. It moves the processes of that name in and out. Then it
- * restores everything.
+ * partitions, until the time is over. It moves the processes of that name (rt-storm by default) in
+ * and out. At the end it restores everything.
  *
  * A partition is its own root domain. A new one takes CPUs out of one cpupri map and overload set
  * and puts them into another while RT tasks run there. Both threads work on overlapping CPUs on

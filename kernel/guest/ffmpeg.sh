@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# ffmpeg SECONDS [INSTANCES]: transcodes at FIFO 99 side by side. Without INSTANCES eight short ones
-# run, again and again until the time is over. With it so many run, each for all of the time, as on
-# a server. The film is a test picture of ffmpeg's own, small because an emulated CPU decodes
-# slowly. By default a filter has a thread for each CPU.
+# ffmpeg SECONDS [INSTANCES]: runs transcodes at FIFO 99 side by side. Without INSTANCES it runs
+# eight short ones, repeated until the time is over. With INSTANCES it runs that many, each for the
+# whole time, as on a server. The film is ffmpeg's test picture, small because an emulated CPU
+# decodes slowly. -filter_threads 1: by default a filter has a thread per CPU.
 set -u
 film=/tmp/film.mpg
 
@@ -13,7 +13,7 @@ make() {
 		-frames:v "$1" -c:v mpeg2video -threads 1 -y "$film" || exit 1
 }
 
-# transcode OUTPUT [OPTION...]: in a process of its own, which it becomes
+# transcode OUTPUT [OPTION...]: becomes ffmpeg, so call it in a background process
 transcode() {
 	output=$1
 	shift

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # host SETUP LOAD [GROUP...]: makes the guest a host of some kind, and runs doctor's collector on
-# it. It prints the tar file, coded by base64, between "begin" and "end".
+# it. It prints the tar file, encoded in base64, between "begin" and "end".
 #
 #   SETUP   a function below whose name begins with host_; its groups of CPUs are 4-7, 8-11, ...
-#   LOAD    no, or how rt-groups runs on the groups: cpus (affinity alone), cgroups (in /GROUP)
+#   LOAD    no, or how rt-groups runs on the groups: cpus (affinity alone), cgroups (in /group-CPUS)
 #
-# "ready" says that the root domains are those of the setup; they stay so until "end".
+# It prints "ready" when the root domains are those of the setup. They stay so until "end".
 set -eu
 setup=$1
 load=$2
@@ -19,7 +19,7 @@ inside=
 of_threads=
 load_groups=$*
 
-# The tree as it was before the last setup.
+# Restore the tree as it was before the last setup.
 clean() {
 	for each in "$cpu"/cpu[0-9]*/online; do
 		read -r online <"$each"
@@ -39,7 +39,7 @@ cpuset() {
 	echo +cpuset >"$top$parent/cgroup.subtree_control"
 	mkdir "$top$1"
 	[ -z "${2-}" ] || echo "$2" >"$top$1/cpuset.cpus"
-	# Some cases want an invalid one.
+	# Some cases want an invalid partition, so a failure is ignored.
 	[ -z "${3-}" ] || echo "$3" >"$top$1/cpuset.cpus.partition" || :
 }
 
@@ -145,8 +145,7 @@ host_online_again() {
 	done
 }
 
-# A partition that loses all of its CPUs.
-# Linux 6.12 keeps the last CPU of a partition: device or resource busy.
+# A partition that loses all of its CPUs. Linux 6.12 refuses to take its last CPU offline (EBUSY).
 host_offline_all() {
 	cpuset /a 4-5 root
 	echo 0 >$cpu/cpu4/online
@@ -168,8 +167,8 @@ host_v1_overlap() {
 	v1 b 8-11 1
 }
 
-# The threads belong to another cgroup. The collector is in a container, which has its own cgroup, the host's processes
-# and no right to make partitions.
+# The threads belong to another cgroup. The collector is in a container, which has its own cgroup,
+# sees the host's processes and must not make partitions.
 host_container() {
 	host_members "$@"
 	container=/container
@@ -185,8 +184,9 @@ host_container_of_threads() {
 	of_threads="-p -f --kill-child"
 }
 
-# A trigger of pressure in each group's cgroup: the kernel makes a thread psimon for each of them. On the first group's
-# CPUs real-time threads wait, and a thread that leaves the real-time class asks for them.
+# A pressure trigger in each group's cgroup, for each of which the kernel makes a thread psimon. On
+# the first group's CPUs real-time threads wait, so a CPU that leaves the real-time class looks for
+# them.
 host_monitors() {
 	host_members "$@"
 	echo RT_PUSH_IPI >/sys/kernel/debug/sched/features

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # isolation MODE SLEEP_NS CPUS...: rt-groups on groups of CPUs that are isolated in one of these ways.
 #
-#   none, isolcpus    no partition; the threads have their affinity (isolcpus is a boot option)
+#   none, isolcpus    no partition; the threads only have an affinity (isolcpus is a boot option)
 #   isolated, root    a cpuset partition of that type for each group
 #
 # isolation plan CPUS... -- COMMAND: a cgroup /group-CPUS for each group, and the partitions of doctor's plan in /plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * linux-faults SECONDS deadline|dying|cpuset: shows that a fault which the tests excuse is one of
- * Linux itself.
+ * linux-faults SECONDS deadline|dying|cpuset: shows that a fault that the tests excuse is a fault
+ * of Linux itself.
  *
  * deadline. A deadline task that has used up its runtime is throttled until its replenishment timer
  * fires. If it leaves the class meanwhile, the kernel ignores the timer (dl_task_timer() handles

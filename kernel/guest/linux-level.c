@@ -11,7 +11,7 @@
  *   CPU T    the victim (FIFO 20) spins, which may run on all three; a FIFO 30 task displaces it
  *
  * The victim belongs on L, which has the lowest task. Linux pushes it to B. There it makes no step
- * until the deadline task ends its turn, or the task on T its own.
+ * until the deadline task on B or the task on T ends its turn.
  *
  * If the fair server has its turn on L when the victim is displaced, L is not lower: the victim
  * waits on T, in any kernel.
@@ -132,7 +132,7 @@ struct counts {
 	unsigned int rounds, waited_behind, waited_on_t;
 };
 
-/* Count a round if everybody was at his place in it. */
+/* Count a round if each task ran where the plan says. */
 static void try_once(pthread_t victim, const struct cpu_list *cpus, struct counts *counts)
 {
 	const int b = cpus->cpu[1], l = cpus->cpu[2], t = cpus->cpu[3];

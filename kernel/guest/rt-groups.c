@@ -9,8 +9,8 @@
  *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); the
  *           cgroup of the process; the threads' priority, default 50; 0: they are ordinary threads
  *
- * All threads of a group may run on all of its CPUs and on no other. The threads begin when all of
- * them exist, so that a program that waits for their number finds them at work.
+ * All threads of a group may run on all of its CPUs and on no other. The threads of a group begin
+ * when all of them exist, so that a program that waits for their number finds them at work.
  *
  * Exit status: 1: a process cannot enter its cgroup; otherwise a signal ends it.
  */

@@ -2,12 +2,12 @@
 /*
  * The monitor of the RT storm: which late workers did the scheduler forget?
  *
- * Late alone proves nothing. A worker of low priority that is bound to one CPU rightly waits for as
- * long as others run there. An emulated machine stands still whenever its host does. So the monitor
+ * Lateness alone proves nothing. A worker of low priority that is bound to one CPU rightly waits
+ * for as long as others run there. An emulated machine stops whenever its host does. So the monitor
  * samples a late worker ten times in a second, from the kernel's own reports. These are state and
  * allowed CPUs in /proc, and what each run queue executes in debugfs. If all ten samples agree, or
- * eight where a moment's change is allowed, it is not an accident of sampling. In between there was
- * time for a push, a pull or a tick.
+ * eight where a short change is allowed, it is not an accident of sampling. Between samples there
+ * was time for a push, a pull or a tick.
  *
  * A worker naps in interruptible sleeps. A late one that sleeps in another way (D) waits for a lock
  * in the kernel. It may wait for as long as the holder takes. Since Linux has cache-aware
@@ -39,7 +39,7 @@ struct task_view {
 
 struct verdict {
 	unsigned int asleep, blocked, starved;
-	int cpu, running; /* of the last sample that accuses: the CPU, and what ran there */
+	int cpu, running; /* of the last sample that shows a fault: the CPU, and what ran there */
 };
 
 static struct task_view look(int tid)
@@ -107,7 +107,7 @@ static int priority_of(int pid)
 	if (pid == 0)
 		return PRIO_IDLE;
 	view = look(pid);
-	/* It ended meanwhile: its state is unknown, so it accuses no CPU. */
+	/* The task has ended: its priority is unknown, so it counts as the highest. */
 	return view.state ? view.priority : PRIO_DEADLINE;
 }
 
@@ -174,9 +174,9 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 }
 
 /*
- * A deadline task that waits for ever, with every CPU idle. Linux does that without any change of
- * ours, once in some hundred deadline rounds; linux-faults.c says how. Taking it out of the class
- * makes it run, so that the storm continues; the monitor counts it.
+ * Rescue a deadline task that waits for ever while CPUs are idle. Unchanged Linux does that too,
+ * once in some hundred deadline rounds (linux-faults.c). The monitor takes the task out of the
+ * class, so that it runs and the storm continues, and counts it.
  */
 static bool rescue_deadline(struct storm *storm, const struct storm_worker *worker)
 {

@@ -2,12 +2,12 @@
 /*
  * A worker of the RT storm: it sleeps until another one wakes it, works for a moment, and wakes
  * others. Sometimes it changes policy, priority or affinity of itself or of another worker. That
- * takes every path of the scheduler's RT class. The paths are enqueue and dequeue at any level,
- * push, pull, the push walk, changes of a queued task, priority inheritance.
+ * exercises every path of the scheduler's RT class: enqueue and dequeue at any level, push, pull,
+ * the push walk, changes of a queued task, and priority inheritance.
  *
- * Every sleep has a timeout, so that a worker always completes its round, and `due` says when at
- * the latest. The worker writes it before it gives up its CPU; the monitor compares it with the
- * clock. So the kernel cannot forget a worker without making it late.
+ * Every sleep has a timeout, so that a worker always completes its round. `due` is the latest time
+ * at which it does. The worker writes it before it gives up its CPU; the monitor compares it with
+ * the clock. So the kernel cannot forget a worker without making it late.
  *
  * Refused changes are normal and only counted: an affinity may be offline or outside of the cpuset,
  * a deadline task may find no bandwidth.
@@ -122,8 +122,9 @@ static void change_level(struct storm *storm, int tid, uint64_t *rng)
 }
 
 /*
- * A deadline task for one round: it must be allowed everywhere in its root domain. An overrun by
- * one tick delays its 0-lag time by ten; linux-faults.c says why that must not be too late.
+ * Be a deadline task for one round. Such a task must be allowed on all CPUs of its root domain. An
+ * overrun by one tick delays its 0-lag time by ten ticks; linux-faults.c says why that must not be
+ * too late.
  */
 static void deadline_round(struct storm *storm, struct storm_worker *me, uint64_t *rng)
 {

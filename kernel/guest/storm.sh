@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# storm SECONDS SEED: the RT storm while CPUs go offline and online and partitions come and go.
+# storm SECONDS SEED: runs the RT storm while CPUs go offline and online and partitions come and go.
 set -u
 seconds=$1
 

@@ -25,7 +25,7 @@ group() {
 	/bin/rt-groups $asleep "$2:$cgroups$1:${3:-50}" &
 }
 
-# cpuset PATH CPUS: a cgroup that lists CPUs; those above it hand cpusets down.
+# cpuset PATH CPUS: a cgroup that lists CPUs; its ancestors enable the cpuset controller.
 cpuset() {
 	above=
 	rest=${1#/}
@@ -53,7 +53,7 @@ host_unthrottled() {
 	host_throttled
 }
 
-# A partition that is invalid: a sibling, in which ordinary programs run, lists two of its CPUs.
+# An invalid partition: a sibling, in which ordinary programs run, lists two of its CPUs.
 host_sibling() {
 	cpuset /encoder 4-7
 	echo isolated >$top/encoder/cpuset.cpus.partition
@@ -89,7 +89,7 @@ guest() {
 	taskset -p -c "$((first + 3))" "${main%%/*}" >/dev/null || wrong "guest $1 has no process"
 }
 
-# end_guest NUMBER: its process ends with the one that made it.
+# end_guest NUMBER: ends the guest's process, by the process that made it.
 end_guest() {
 	kill "$(cat "$home/guest-$1")"
 	sleep 1
@@ -127,8 +127,8 @@ host_v1() {
 	group /radio 12-15
 }
 
-# ask_owners PATH CPUS: what apply.sh asks an administrator to do: the guest with these CPUs starts
-# again, in a cgroup below the one that is to be its partition.
+# ask_owners: do what apply.sh asks an administrator to do. Each guest in the plan's steps starts
+# again, in a cgroup below its future partition.
 ask_owners() {
 	while IFS="$(printf '\t')" read -r kind _ path cpus _; do
 		[ "$kind" = hand ] || continue
@@ -138,7 +138,7 @@ ask_owners() {
 	done <"$plan/steps"
 }
 
-# The guests as they were, and no cgroup of theirs below a partition.
+# Restart the guests as they were, without cgroups below a partition.
 ask_back() {
 	for number in 1 2; do
 		end_guest $number
@@ -177,7 +177,7 @@ try() {
 	compare
 }
 
-# The tree as it was before the last host of this guest.
+# Restore the tree as it was before the guest's last host.
 clean() {
 	for tree in /tmp/v1 $top; do
 		[ ! -d "$tree" ] || find "$tree" -mindepth 1 -depth -type d -exec rmdir {} \;

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# apply.sh and undo.sh call this after each of their changes: how long do a program of real-time
-# priority 1 and an ordinary one take, from their start to their end? A line each time: what was
-# changed, and hundredths of a second by the guest's clock. Above a second it begins with "late".
-# A line "lost" names a real-time thread of a user that has lost CPUs since the script began.
+# apply.sh and undo.sh call this after each of their changes. It measures how long a program of
+# real-time priority 1 and an ordinary one take from start to end. Each call adds a line: what was
+# changed, and hundredths of a second by the guest's clock. If one took more than a second the line
+# begins with "late". A line "lost" names a real-time thread, not of the kernel, that has lost CPUs
+# since the script began.
 home=/var/lib/trial
 
 now() {

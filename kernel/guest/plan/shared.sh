@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # shellcheck shell=sh
-# What trial.sh and case.sh share. They set: share, where the scripts are; plan, that of doctor;
-# cgroups, where the tree with cpusets is; workload, the name of the groups' program.
+# What trial.sh and case.sh share. They set: share, the folder of the scripts; plan, the folder of
+# doctor's plan; cgroups, the mount point of the tree with cpusets; workload, the name of the
+# groups' program.
 #
 # Lines for the host begin with "trial: "; a line "trial: wrong: ..." is a fault.
 set -u
@@ -25,7 +26,7 @@ run() {
 	"$@" 2>&1 </dev/null | sed "s/^/trial: $label: /"
 }
 
-# expect STATUS LABEL COMMAND...: the same, and another status is an error.
+# expect STATUS LABEL COMMAND...: like run, but another status is an error.
 expect() {
 	wanted=$1
 	shift
@@ -41,8 +42,8 @@ expect() {
 }
 
 # Everything that a plan may change: cgroups, units, and which CPUs and nodes each thread may use.
-# Threads of this script come and go. The kernel's own have lines of another form, one for each name
-# and place: it starts and ends workers whenever it likes.
+# Threads of this script are left out, because they come and go. Kernel threads get one line per
+# name and place, because the kernel starts and ends workers at any time.
 snapshot() {
 	find "$cgroups" -type d | sort
 	find "$cgroups" \( -name 'cpuset.*' -o -name cgroup.subtree_control -o -name cgroup.type \) \
@@ -54,7 +55,7 @@ snapshot() {
 		find $directory -type f -exec sha256sum {} + | sort
 		find $directory -type l -exec ls -l {} + | sed 's/.* \(\/.*\)/\1/' | sort
 	done
-	# In files, so that while grep reads nothing else of this script runs, then or not.
+	# Use files, so that no other process of this script may or may not run while grep reads.
 	grep -s -H '' /proc/[0-9]*/task/*/stat >$home/stats
 	grep -s -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' \
 		/proc/[0-9]*/task/*/status >$home/statuses
@@ -132,7 +133,8 @@ known() {
 		$2 != "kernel" || $3 in both' "$2" "$1"
 }
 
-# What compare() compares with: twice the same, so that nothing in it was passing by.
+# Take the snapshot that compare() uses. It must come out the same twice, so that it contains
+# nothing transient.
 remember() {
 	tries=0
 	snapshot >$home/before
@@ -159,7 +161,7 @@ same() {
 	[ ! -s $home/differences ]
 }
 
-# What undo.sh left stays. A thread that is just being started or ending is gone the next time.
+# Compare a few times: what undo.sh left stays, but a thread that is starting or ending does not.
 compare() {
 	tries=1
 	until same || [ $tries = 5 ]; do

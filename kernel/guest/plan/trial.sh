@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Try a plan of doctor in this guest, one phase a boot; `schedshard kernel plan` starts it.
+# Try a plan of doctor in this guest, one phase per boot; `schedshard kernel plan` starts it.
 #
 #   collect   run collect.sh on the groups of real-time threads, and hand its file to the host
 #   apply     take the plan from the host: apply, verify; undo, compare; apply again
@@ -27,7 +27,7 @@ apply() {
 	domains
 }
 
-# Services that are not at work, and why: their state, and the status with which they ended.
+# Print the services that are not active, with their state and exit status.
 failed_units() {
 	for service in /etc/systemd/system/trial-*.service; do
 		service=${service##*/}
@@ -36,7 +36,7 @@ failed_units() {
 	done
 }
 
-# What undo.sh says that could not start while the plan was in force.
+# Start what undo.sh lists as unable to start while the plan was in force.
 start_again() {
 	sed -n 's/.*: \(systemctl start [^ ]*\)$/\1/p' $home/said | while read -r _ _ service; do
 		say "starting: $service"
