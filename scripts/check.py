@@ -4,7 +4,7 @@
 check.py             before a commit: all but the stages of REST
 check.py all         everything
 check.py NAME...     only the stages or groups with these names (lint, build)
-check.py quick       what an edit usually breaks, without what has passed as it is
+check.py quick       what an edit usually breaks, without stages whose inputs have not changed
 
 Each stage keeps its build tree in build/check-NAME and its log in build/check-logs. Quick uses the
 build tree of `make build`.
@@ -28,13 +28,13 @@ BUILD = Path("build")
 RELEASE = BUILD / "release"
 LOGS = BUILD / "check-logs"
 JOBS = str(os.cpu_count() or 1)
-# A file's tests share what they make.
+# Tests of one file share what they make, so they run in one process.
 AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
-# Their programs' threads run at once on the host's CPUs, and must not wait for other tests there.
+# The threads of these tests' programs must run at the same time, so no other tests run beside them.
 ALONE = ("tests/record",)
 # Left to `make check-all`: another compiler, another machine, and what takes minutes.
 REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
-# Of "quick": linters that take seconds, the core's suites, tests without the mark slow or long.
+# Stages of "quick": linters that take seconds, the core's suites, tests not marked slow or long.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
 QUICK_FOLDERS = ("tests/cli", "tests/doctor")
@@ -71,7 +71,7 @@ def shell_scripts() -> list[str]:
 
 
 def setup(directory: Path, options: Sequence[str], env: dict[str, str]) -> Command:
-    """Return the command that configures a tree; what does not run leaves it alone."""
+    """Return the command that configures a build tree when it runs."""
     key = hashlib.sha256(repr((list(options), sorted(env.items()))).encode()).hexdigest()
     return Command([sys.executable, CONFIGURE, str(directory), key, *options], env)
 
@@ -83,7 +83,7 @@ def meson_test(directory: Path, tests: Sequence[str]) -> Command:
 
 
 def test_log(directory: Path) -> tuple[Path, Callable[[Path], Count]]:
-    """Return where the results of that are, and what counts them."""
+    """Return the file with meson's test results, and the function that counts them."""
     return directory / "meson-logs" / "testlog.json", count_meson
 
 
@@ -175,7 +175,7 @@ def tidy_stage() -> Stage:
 
 
 def clang_stage() -> Stage:
-    """Return the stage of what clang compiles without sanitizers for all: simulator, fuzzers.
+    """Return the stage that compiles with clang what the asan stage leaves out: simulator, fuzzers.
 
     The asan stage compiles and tests the rest with clang. Neither the explorer's answers nor the
     figures depend on the compiler: gcc's stage has both.
@@ -216,13 +216,13 @@ def test_stages() -> list[Stage]:
 
 
 def all_stages() -> list[Stage]:
-    """Return everything. What leaves a CPU idle has another stage beside it.
+    """Return all stages. A stage that leaves a CPU idle has another stage beside it.
 
-    Messages of commits are left out: they are checked where they can still be mended.
+    Messages of commits are left out: `make lint` checks them while they can still be changed.
     """
     stages = {stage.name: stage for stage in (*lint_stages(), *test_stages())}
     del stages["commits"]
-    # The first one waits for the network, and the linters need what it fetches.
+    # The environment stage waits for the network, and the linters need what it fetches.
     environment, tidy = stages.pop("environment"), stages.pop("clang-tidy")
     gcc = replace(stages.pop("gcc"), beside=environment)
     stages["pytest-record"] = replace(stages["pytest-record"], beside=tidy)
@@ -230,7 +230,7 @@ def all_stages() -> list[Stage]:
 
 
 def pytest_stage(name: str, arguments: Sequence[str], build: Path = BUILD / "check-gcc") -> Stage:
-    """Return a stage of tests in Python, of what is compiled in a build tree."""
+    """Return a stage of Python tests that use the tools of a build tree."""
     report = BUILD / f"check-{name}.xml"
     command = [PYTHON, "-m", "pytest", f"--junitxml={report}", *arguments]
     env = {"SCHEDSHARD_BUILD": str(build.resolve())}
@@ -238,7 +238,7 @@ def pytest_stage(name: str, arguments: Sequence[str], build: Path = BUILD / "che
 
 
 def quick_stages() -> list[Stage]:
-    """Return what finds most mistakes in little time; the stages have all of it, and more."""
+    """Return stages that find most mistakes in little time; all_stages() covers all of it."""
     linters = {stage.name: stage for stage in lint_stages() if stage.name in QUICK_LINTERS}
     linters["mypy"] = replace(linters["mypy"], inputs=typed)
     suites = [word for suite in QUICK_SUITES for word in ("--suite", suite)]
@@ -248,7 +248,7 @@ def quick_stages() -> list[Stage]:
         [Command(["scripts/build", str(RELEASE)]), meson_test(RELEASE, suites)],
         [test_log(RELEASE)],
     )
-    # Tests of the first group that ran a compiled tool would fail: there is none for them.
+    # The first group has an empty build tree, so a test that runs a compiled tool fails.
     plain = quick_pytest("plain", "not real", QUICK_FOLDERS, LOGS / "no-tools", not_compiled)
     real = quick_pytest("real", "real", QUICK_FOLDERS, RELEASE, partial(with_tools, RELEASE, TOOLS))
     made = partial(with_tools, RELEASE, MACHINE_TOOLS)
@@ -259,13 +259,13 @@ def quick_stages() -> list[Stage]:
 def quick_pytest(
     name: str, marked: str, folders: Sequence[str], build: Path, inputs: Callable[[], str]
 ) -> Stage:
-    """Return one group of tests in Python, and what its outcome depends on."""
+    """Return a stage of Python tests with a hash of what its outcome depends on."""
     arguments = [*AT_ONCE, "-m", f"not slow and not long and {marked}", *folders]
     return replace(pytest_stage(f"pytest-{name}", arguments, build), inputs=inputs)
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the stages with these names, those before a commit without any; return the status."""
+    """Run the named stages, or without names those before a commit; return the exit status."""
     os.chdir(Path(__file__).resolve().parent.parent)
     if list(names) == ["quick"]:
         return run_stages(quick_stages(), LOGS)

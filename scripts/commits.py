@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether commits that nobody else has yet are as CONTRIBUTING.md asks.
+"""Check the messages of unpublished commits against the rules of CONTRIBUTING.md.
 
-commits.py [BASE]    those of HEAD that BASE does not contain
+commits.py [BASE]    check the commits of HEAD that BASE does not contain
 
 Without BASE: those that the branch's upstream does not contain, else those that origin/main or main
-does not contain. Merges are left out, and so is all history up to FIRST. What is published stays as
-it is, so that no later run fails because of it.
+does not contain. Merges are left out, and so is all history up to FIRST. Published commits stay as
+they are, so that no later run fails because of them.
 """
 
 from __future__ import annotations

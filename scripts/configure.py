@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Configure a build tree for a stage of scripts/check.py.
 
-configure.py DIR KEY [MESON-OPTION...]    KEY tells one configuration from another
+configure.py DIR KEY [MESON-OPTION...]    KEY identifies the configuration
 
-A tree that has this KEY stays as it is; another one is removed and configured afresh.
+A tree with this KEY stays as it is. A tree with another KEY is removed and configured afresh.
 """
 
 from __future__ import annotations

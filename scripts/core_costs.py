@@ -2,10 +2,10 @@
 """Keep what an operation costs inside a core the same in all machine files with that core.
 
 core_costs.py           write machines/cores/cores.toml into the machine files that it names
-core_costs.py --check   only name machine files that differ; status 1 then
+core_costs.py --check   only name machine files that differ; exit status 1 if any do
 
-A machine file stays complete: it can be copied, sent and sampled alone. The table is the one place
-where the costs of a core are changed.
+So a machine file stays complete: it can be copied, sent and sampled alone. Change the costs of a
+core only in the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CORES = MACHINES / "cores/cores.toml"
 
 
 def costs(core: dict[str, Any]) -> dict[str, tuple[Any, str]]:
-    """Return value and source of each number of a core, by the dotted key of a machine file."""
+    """Return the value and source of each cost of a core, by the dotted key of a machine file."""
     return {
         f"{table}.{key}": (node, core["source"][f"{table}.{key}"])
         for table in ("op_cycles", "protocol")

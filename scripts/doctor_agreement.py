@@ -19,14 +19,14 @@ from schedshard.doctor.predict.stored import on_surface
 from schedshard.doctor.predict.surface import load_surfaces
 
 SHAPES = 200
-# A hundredth of a percent of a machine is nothing, however often it fits into another one.
+# Costs up to a hundredth of a percent of a machine count as equal.
 NOTHING = 1e-4
-# Wake-ups of a run: a quarter of what --predict counts.
+# Wake-ups counted per run: a quarter of those of --predict.
 COUNTED = 3000.0
 
 
 def drawn(number: int) -> tuple[Shape, str]:
-    """Return a shape at random and a machine of the table: the same ones for the same number."""
+    """Return a random shape and a machine of the table, which depend only on the number."""
     dice = random.Random(number)
     surface = dice.choice(load_surfaces())
     have = int(surface.row["cpus"])

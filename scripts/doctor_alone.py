@@ -22,12 +22,13 @@ CLI = ROOT / "cli"
 OUT = ROOT / "build" / "doctor"
 LOCK = CLI / "requirements-doctor.lock"
 START = "schedshard.alone"
-# All verbs, the simulator and the plotting library: doctor does not reach them, or says so.
+# All verbs, the simulator and the plotting library: doctor does not use them, or reports that they
+# are missing.
 LEFT_OUT = frozenset(
     ("schedshard.commands.main", "schedshard.doctor.predict.predict", "schedshard.show.png")
 )
-# What rich imports for Markdown and for program text, and what is compiled: markupsafe has the same
-# in Python.
+# What rich imports for Markdown and for program text, and compiled modules: markupsafe also has its
+# code in Python.
 UNUSED = ("pygments", "markdown_it", "mdurl", "bin", "**/*.so", "**/__pycache__")
 _PYPROJECT = """\
 [build-system]
@@ -67,7 +68,7 @@ import schedshard.alone
 
 schedshard.alone.start()
 """
-# The wheel's modules lie in a folder of their own, so that a whole schedshard may be installed too.
+# The wheel's modules lie in a separate folder, so that a whole schedshard may be installed too.
 _START = '''\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Starts the package beside this file, which is a part of schedshard."""
@@ -91,7 +92,7 @@ def _file(module: str) -> Path | None:
 
 
 def _imported(path: Path) -> set[str]:
-    """Return the modules of ours that a file imports, anywhere in it."""
+    """Return the modules of schedshard that a file imports, anywhere in it."""
     found = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typed = {
@@ -125,7 +126,7 @@ def modules() -> list[Path]:
 
 
 def data(files: list[Path]) -> list[Path]:
-    """Return what lies beside the modules and is not a module: scripts, tables, templates."""
+    """Return the files beside the modules that are no modules: scripts, tables, templates."""
     rooms = {file.parent for file in files} | {CLI / "schedshard" / "show" / "templates"}
     rooms.add(CLI / "schedshard" / "doctor" / "plan" / "scripts")
     return sorted(
@@ -157,7 +158,7 @@ def make_pyz(python: str, target: Path) -> None:
     """Write the one file."""
     tree = OUT / "pyz"
     shutil.rmtree(tree, ignore_errors=True)
-    # The oldest Python's packages run on all later ones.
+    # Packages for the oldest Python run on all later ones.
     _pip(
         python, "install", "--target", str(tree), "--require-hashes", "--only-binary=:all:",
         "--no-compile", "--python-version", "3.9", "--implementation", "cp", "--platform",
@@ -189,7 +190,7 @@ def make_wheel(python: str) -> None:
 
 
 def digest() -> str:
-    """Return what the stamp of everything that goes in must be."""
+    """Return a hash of all files that go into the two."""
     files = modules()
     found = hashlib.sha256()
     for path in (*files, *data(files), LOCK, ROOT / "VERSION", Path(__file__)):
@@ -203,7 +204,7 @@ def made() -> list[Path]:
 
 
 def main() -> None:
-    """Write both, and the collector beside them; nothing when they are of today's sources."""
+    """Write both, and the collector beside them, unless they are up to date."""
     python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
     stamp, wanted = OUT / "stamp", digest()
     if not stamp.is_file() or stamp.read_text(encoding="ascii") != wanted or len(made()) != 3:

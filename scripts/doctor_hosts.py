@@ -44,14 +44,14 @@ FOLD = '\n<details markdown="1">\n<summary>{}</summary>\n{}\n</details>\n'
 
 
 def cell(text: str, most: int = LONGEST) -> str:
-    """A cell of a table: one line, without what Markdown would take for its own."""
+    """Return a text as a table cell: one line, with Markdown's characters escaped."""
     text = " ".join(text.split())
     text = text if len(text) <= most else f"{text[: most - 3]}..."
     return re.sub(r"([|<>*_`\\])", r"\\\1", text)
 
 
 def kind_of(facts: Facts) -> str:
-    """What kind of host this is, by what it shows."""
+    """Return what kind of host this is, by its facts."""
     paths = {each.cgroup or "" for each in facts.threads}
     kinds = {
         "PREEMPT_RT": facts.config.get("PREEMPT_RT") == "y" or "rt" in re.split(
@@ -75,7 +75,7 @@ def kind_of(facts: Facts) -> str:
 
 
 def verdict_words(verdict: Verdict) -> str:
-    """The verdict without costs."""
+    """Return the verdict in words, without costs."""
     if verdict.status == FOUND:
         return "; ".join(f"{each.entry.id} ({each.severity})" for each in verdict.findings)
     if verdict.status == CANNOT_TELL:
@@ -86,7 +86,7 @@ def verdict_words(verdict: Verdict) -> str:
 
 
 def plan_words(facts: Facts, verdict: Verdict) -> str:
-    """How many partitions a plan has, or why there is none."""
+    """Return how many partitions a plan makes, or why there is none."""
     assert verdict.domains is not None
     try:
         plan = make_plan(facts, verdict.domains, verdict.loads)
@@ -100,7 +100,7 @@ def plan_words(facts: Facts, verdict: Verdict) -> str:
 
 
 def host_row(path: Path) -> tuple[str, ...]:
-    """The cells of an archive."""
+    """Return the cells of an archive's row."""
     try:
         facts = read_facts(read_tar(path), path.name)
     except UserError as error:
@@ -112,7 +112,7 @@ def host_row(path: Path) -> tuple[str, ...]:
 
 
 def profile_row(path: Path) -> tuple[str, ...]:
-    """The cells of a profile."""
+    """Return the cells of a profile's row."""
     try:
         profile = read_profile(path)
     except UserError as error:
@@ -121,7 +121,7 @@ def profile_row(path: Path) -> tuple[str, ...]:
 
 
 def table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table of Markdown, or nothing without rows."""
+    """Return a Markdown table, or nothing if there are no rows."""
     if not rows:
         return ""
     lines = [names, tuple("---" for _ in names), *(tuple(map(cell, row)) for row in rows)]
@@ -129,12 +129,12 @@ def table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def outcome(verdict: str) -> str:
-    """The kind of a verdict."""
+    """Return the outcome to which a verdict belongs."""
     return next((each for each in OUTCOMES[1:] if verdict.startswith(each)), OUTCOMES[0])
 
 
 def page(hosts: list[tuple[str, ...]], profiles: list[tuple[str, ...]]) -> str:
-    """The page of these rows: the findings, their counts, and each row, folded."""
+    """Return the page of these rows: counts of the outcomes, and each row, folded."""
     counts = [Counter(outcome(row[at]) for row in rows) for rows, at in ((hosts, 3), (profiles, 2))]
     found = (
         f"{of[OUTCOMES[0]]} of {count_of(sum(of.values()), what)}"

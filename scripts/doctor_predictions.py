@@ -3,8 +3,8 @@
 
 PYTHONPATH=cli .venv/bin/python scripts/doctor_predictions.py [MACHINE...]
 
-It replaces the machines that are named, else all of them, one after the other. The same program and
-machine files give the same table on any host. surface.py says how it is used.
+It replaces the named machines, or all of them, one at a time. The same program and machine files
+give the same table on any host. surface.py describes how the table is used.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ MACHINES = (
     "xeon-8480-2s",
 )  # fmt: skip
 SAMPLES = 20
-# Wake-ups a second and CPU with which a curve begins, and what makes it bend: a step of the cost
-# by this factor gets a point in its middle, unless the rates are as near as the other factor.
+# Wake-ups per second and CPU with which a curve begins, and when it gets more points. A step of the
+# cost by more than _STEP gets a point in its middle, unless the rates are within _NEAR.
 _BEGIN = (20.0, 1000.0, 4000.0, 12000.0, 40000.0)
 _STEP, _NEAR, _MOST = 1.5, 1.08, 16
-# Below this many nanoseconds a step is noise.
+# A step up to a cost below this many nanoseconds is noise.
 _NOISE = 300.0
-# The worst error of the model on what it was fitted to (README.md). A stretch covers it as well.
+# The worst error of the model on what it was fitted to (README.md). A stretch covers it too.
 _MODEL = 1.26
 _KIND = "workload"
 _HEAD = {
@@ -58,7 +58,7 @@ Key = tuple[str, bool | None, bool | None, bool | None, int]
 
 
 def counted(cpus: int) -> float:
-    """Return how many wake-ups of a load are counted."""
+    """Return how many wake-ups a run counts."""
     return max(2500.0, 5.0 * cpus)
 
 
@@ -72,7 +72,7 @@ def run(requests: Sequence[RunRequest]) -> list[dict[str, float]]:
 
 
 def apart(sizes: set[int]) -> list[int]:
-    """Return numbers of CPUs without those that are close to the one before; the last one stays."""
+    """Return the sizes without those that are close to the one before; the largest one stays."""
     kept: list[int] = []
     for size in sorted(sizes):
         if kept and size < 1.2 * kept[-1]:
@@ -86,8 +86,8 @@ def apart(sizes: set[int]) -> list[int]:
 def keys(row: Mapping[str, Any]) -> list[Key]:
     """Return the curves of a machine: kernel, push, pinned, spread, CPUs; None stands for both.
 
-    With schedshard's series the cost follows the CPUs of a group: its curves are of one group of
-    that size, while all CPUs are in such groups (surface.py).
+    With schedshard's series the cost depends on the CPUs of a group. So its curves are for groups
+    of that size, which all CPUs are in (surface.py).
     """
     cpus, cache, package = row["cpus"], row["cpus"] // row["llcs"], row["cpus"] // row["packages"]
     # Two CPUs may be one core, in which nothing travels. With a quarter more CPUs than a cache or
@@ -102,7 +102,7 @@ def keys(row: Mapping[str, Any]) -> list[Key]:
         for kernel in ("stock", "series")
         for push, pinned in ((True, False), (False, False), (None, True))
     ):
-        # What is left of the lines in a published series bends less: half of the sizes will do.
+        # With the published series the curves bend less, so half of the sizes are enough.
         step = 1 if kernel == "stock" else 2
         made += [(kernel, push, pinned, False if far else None, size) for size in near[::step]]
         made += [(kernel, push, pinned, True, size) for size in far[::step]]
@@ -111,14 +111,14 @@ def keys(row: Mapping[str, Any]) -> list[Key]:
 
 
 def spot_of(key: Key, per_cpu: float, have: int) -> Spot:
-    """Return a load on a curve, by the wake-ups per second and CPU that are asked for."""
+    """Return the load on a curve with these wake-ups per second and CPU."""
     kernel, push, pinned, spread, size = key
     cpus, group = (have, size) if kernel == SHARD else (size, 0)
     return Spot(kernel, bool(push), bool(pinned), bool(spread), cpus, per_cpu * cpus, group)
 
 
 def missing(found: Mapping[float, Seen]) -> list[float]:
-    """Return the rates between those of a curve where its cost bends."""
+    """Return rates to add to a curve where its cost bends."""
     rates = sorted(found)
     wanted = []
     for low, high in pairwise(rates):
@@ -130,7 +130,7 @@ def missing(found: Mapping[float, Seen]) -> list[float]:
 
 
 def _monotone(values: Sequence[float]) -> list[float]:
-    """Return the nearest values that never fall: neighbours that do share their mean (pooled)."""
+    """Return the nearest values that never fall: neighbours that fall get their mean (pooled)."""
     pools: list[tuple[float, int]] = []
     for value in values:
         pools.append((value, 1))
@@ -141,7 +141,7 @@ def _monotone(values: Sequence[float]) -> list[float]:
 
 
 def rising(found: Mapping[float, Seen]) -> list[Point]:
-    """Return the points of a curve: from each to the next more wake-ups, which cost no less."""
+    """Return the points of a curve, with rising wake-ups and costs that never fall."""
     kept: list[Seen] = []
     for _, now in sorted(found.items()):
         if not kept or now.rate >= 1.005 * kept[-1].rate:
@@ -158,7 +158,7 @@ def rising(found: Mapping[float, Seen]) -> list[Point]:
 
 
 def beyond(now: Seen, alone: Seen) -> Seen:
-    """Return what a load costs beyond a thread that is alone; at least a nanosecond."""
+    """Return what a load costs more than a lone thread; at least a nanosecond."""
     return Seen(
         now.rate, max(now.kernel_ns - alone.kernel_ns, 1.0), max(now.late_ns - alone.late_ns, 1.0)
     )
@@ -185,7 +185,7 @@ def curves(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def probes(surface: Surface) -> list[Spot]:
-    """Return the loads at which samples say how far the model's time may be stretched."""
+    """Return the loads at which samples show how far the model's time may be stretched."""
     cpus = surface.row["cpus"]
     made = []
     for kernel, push, shares in (
@@ -204,7 +204,7 @@ def probes(surface: Surface) -> list[Spot]:
 
 
 def stretch_of(surface: Surface, spot: Spot, now: Seen) -> float | None:
-    """Return by how much the model's time is stretched in a sample; None if it cannot be."""
+    """Return the factor that stretches the model's time to a sample; None if none does."""
     asked = Asked(spot.kernel, spot.push, False, False, spot.cpus, now.rate)
     low, high = 0.2, 5.0
     if not (
@@ -223,7 +223,7 @@ def stretch_of(surface: Surface, spot: Spot, now: Seen) -> float | None:
 
 
 def stretches(surface: Surface, directory: Path) -> dict[str, list[float]]:
-    """Return by kernel the 5th and the 95th percentile of samples, with the model's own error."""
+    """Return the 5th and 95th percentile of samples per kernel, with the model's own error."""
     machine, experiment = load_machine(surface.name), load_experiment(EXPERIMENT)
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
     samples = make_samples(machine, experiment, inputs, SAMPLES, 1, directory / "sample")
@@ -263,7 +263,7 @@ def _with_model(factor: float) -> float:
 
 
 def machine_entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all of a machine."""
+    """Return a machine's entry in the file."""
     began = time.monotonic()
     kept = ("name", "title", "kind", "cpus", "packages", "nodes", "llcs")
     entry = {**{key: row[key] for key in kept}, "curves": curves(row)}
@@ -275,7 +275,7 @@ def machine_entry(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def validation() -> dict[str, Any]:
-    """Return on what predictions of whole workloads were checked."""
+    """Return how well predictions of whole workloads were validated."""
     error = known_error(_KIND)
     return {
         "curves": error.curves, "machines": error.machines, "factor": round(error.factor, 2),
@@ -284,7 +284,7 @@ def validation() -> dict[str, Any]:
 
 
 def text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the file: a line per curve."""
+    """Return the file's text: a line per curve."""
     first = {**_HEAD, "validation": validation()}
     lines = ["{", *(f' "{key}": {json.dumps(value)},' for key, value in first.items())]
     lines.append(' "machines": [')
@@ -302,7 +302,7 @@ def main(names: Sequence[str]) -> None:
     rows = {row["name"]: row for row in list_machines() if row["name"] in MACHINES}
     old = json.loads(FILE.read_text(encoding="utf-8"))["machines"] if FILE.is_file() else []
     entries = {entry["name"]: entry for entry in old if entry["name"] in MACHINES}
-    # The quick ones first: the file has all machines at any time.
+    # Quick machines first. The file contains all machines at any time.
     for name in names or sorted(MACHINES, key=lambda name: int(rows[name]["cpus"])):
         entries[name] = machine_entry(rows[name])
         write_atomic(Path(str(FILE)), text([entries[each] for each in MACHINES if each in entries]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Clients of the servers in exact_programs.py: each answer is known, the last command ends it."""
+"""Clients of the servers in exact_programs.py: they check each answer, then end the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE = 600  # seconds, for a server on a busy host
 
 
 def _connected(path: Path, server: subprocess.Popen[bytes]) -> socket.socket:
-    """To the server, once it listens."""
+    """Return a connection to the server, once it listens."""
     end = time.monotonic() + PATIENCE
     while True:
         made = socket.socket(socket.AF_UNIX)
@@ -34,7 +34,7 @@ def _connected(path: Path, server: subprocess.Popen[bytes]) -> socket.socket:
 
 
 def _ask(to: socket.socket, words: bytes, answer: bytes) -> bool:
-    """Return: the answer is as expected."""
+    """Send a command, and return whether the answer is as expected."""
     to.sendall(words)
     found = b""
     while len(found) < len(answer):
@@ -66,7 +66,7 @@ _LOADS: dict[str, tuple[Callable[[socket.socket, bytes, bytes], int], bytes]] = 
 
 
 def load(name: str, path: Path, server: subprocess.Popen[bytes]) -> int:
-    """Store and read from all clients at once, then end the server. Return: right answers.
+    """Store and read from all clients at once, end the server, return the number of right answers.
 
     A server that has ended, or that ends a connection, gives fewer.
     """
@@ -87,7 +87,7 @@ def load(name: str, path: Path, server: subprocess.Popen[bytes]) -> int:
         each.start()
     for each in clients:
         each.join()
-    # It may end before it answers.
+    # The server may end before it answers.
     with suppress(OSError), _connected(path, server) as to:
         to.sendall(last)
         to.recv(100)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Programs of Debian, unmodified, run by `c2c record --exact` and natively: docs/exact.md.
+"""Run unmodified programs of Debian with `c2c record --exact` and natively: docs/exact.md.
 
 exact_programs.py [NAME...]
 
-Sources come from the mirror that the system uses, in whichever version its first suite offers;
-a suite that lists a package without its files is passed over. Each is compiled twice, and must
-write the same bytes twice. Status 1: one did not. The table is Markdown.
+Sources come from the mirror that the system uses, in the version of the first suite that offers it;
+a suite that lists a package without its files is skipped. Each program is compiled for both runs,
+and must write the same bytes in both. Exit status 1: one did not. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ME = str(ROOT / "schedshard")
 
 @dataclass(frozen=True)
 class Program:
-    """How to build it in its folder, with F for flags, and what it does with a file."""
+    """How to build a program in its folder, with F for flags, and how to run it on a file."""
 
     package: str
     build: str
@@ -72,7 +72,7 @@ PROGRAMS = {
         "pbzip2 -p4 -b1 -c -k -q IN",
         3000,
     ),
-    # Made by CMake from five libraries: openjp2, z, png, tiff and lcms2.
+    # CMake builds it with five libraries: openjp2, z, png, tiff and lcms2.
     "openjpeg": Program(
         "openjpeg2",
         "cmake -S . -B made -DBUILD_THIRDPARTY=ON -DBUILD_SHARED_LIBS=OFF -DCMAKE_BUILD_TYPE=None "
@@ -84,7 +84,7 @@ PROGRAMS = {
     ),
     "memcached": Program(
         "memcached",
-        # A patch of Debian is newer than what automake made of it.
+        # Debian's patch makes automake's sources newer than its output, so automake is disabled.
         "(cd needed && ./configure -q --disable-shared --disable-openssl --disable-samples "
         "--disable-libevent-regress --prefix=$PWD/made ACLOCAL=: AUTOCONF=: AUTOMAKE=: "
         'AUTOHEADER=: CFLAGS="$F" && make install) && '
@@ -106,12 +106,12 @@ PROGRAMS = {
 
 
 def silent(*words: str | Path, at: Path) -> bool:
-    """Run in a folder. Return: it succeeded."""
+    """Run a command in a folder, and return whether it succeeded."""
     return subprocess.run(words, cwd=at, capture_output=True, check=False).returncode == 0
 
 
 def fetch(package: str, folder: Path) -> tuple[Path, str]:
-    """The unpacked source, and its version."""
+    """Return the folder of the unpacked source, and its version."""
     address = mirror("debian")
     for suite in SUITES:
         with tempfile.TemporaryDirectory() as own:
@@ -128,7 +128,7 @@ def fetch(package: str, folder: Path) -> tuple[Path, str]:
 
 
 def build(program: Program, source: Path, flags: str) -> None:
-    """With all warnings of others silent."""
+    """Build a program silently; end with the compiler's message if that fails."""
     words = {**os.environ, "CC": "gcc", "CXX": "g++", "F": f"-O2 -g {flags}"}
     done = subprocess.run(
         program.build, shell=True, cwd=source, env=words, capture_output=True, check=False
@@ -138,9 +138,9 @@ def build(program: Program, source: Path, flags: str) -> None:
 
 
 def timed(words: list[str], out: Path, asked: tuple[str, Path] | None) -> tuple[float, str]:
-    """Run. Return: the CPU seconds of it and of what it started, and its standard error.
+    """Run a program; return its CPU seconds, with those of its children, and its standard error.
 
-    What a server says goes nowhere: ``out`` has the number of right answers instead.
+    For a server, ``out`` gets the number of right answers instead of its output.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with out.open("wb") as file, tempfile.TemporaryFile() as errors:
@@ -170,7 +170,7 @@ def timed(words: list[str], out: Path, asked: tuple[str, Path] | None) -> tuple[
 
 
 def contents(program: Program) -> bytes:
-    """The input: lines of numbers, or an image of a hundred lines with the same bytes."""
+    """Return the input: lines of numbers, or an image of a hundred lines with the same bytes."""
     numbers = b"".join(b"%d\n" % n for n in range(program.kilobytes * 1000 // 7))
     if not program.input.endswith(".ppm"):
         return numbers
@@ -179,7 +179,7 @@ def contents(program: Program) -> bytes:
 
 
 def row(name: str, program: Program, folder: Path) -> tuple[str, bool]:
-    """A row of the table, and whether the outputs are the same."""
+    """Return a program's row of the table, and whether the outputs are the same."""
     folder.mkdir()
     source, version = fetch(program.package, folder)
     data = folder / program.input
@@ -232,7 +232,7 @@ def row(name: str, program: Program, folder: Path) -> tuple[str, bool]:
 
 
 def main() -> int:
-    """All of them, or those named."""
+    """Run all programs, or those named; return the exit status."""
     names = sys.argv[1:] or list(PROGRAMS)
     unknown = [name for name in names if name not in PROGRAMS]
     if unknown:

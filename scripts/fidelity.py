@@ -3,13 +3,14 @@
 
 fidelity.py           predict each point, write machines/published/residuals.toml and the page
                       docs/results/fidelity.md with its plot
-fidelity.py --new     the same, but predict only curves of which residuals.toml has no points, or
-                      other ones: for a new curve while neither model nor machines changed
+fidelity.py --new     the same, but predict only curves whose points residuals.toml lacks: for a
+                      new curve while neither model nor machines changed
 fidelity.py --check   only print the three figures of each curve; status 1 if the page differs
 fidelity.py FILE      the same figures for the curves of another file, nothing written
 
-A point is inside if the interval holds it that an estimate without any curve of the same machine
-gives. build/results keeps each prediction as long as simulator, machine and samples stay the same.
+A point is inside if its interval contains it. The interval is estimated without any curve of the
+same machine. build/results keeps each prediction as long as simulator, machine and samples stay the
+same.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PAGE = ROOT / "docs/results/fidelity.md"
 PLOT = ROOT / "docs/pictures/fidelity.svg"
 KEPT = ROOT / "build/results"
 SAMPLES = 20
-PAIRS = "pairs"  # instead of points: latency class, and nanoseconds a turn
+PAIRS = "pairs"  # instead of points: latency class, and nanoseconds per turn
 BEGIN, END = "<!-- table: fidelity -->\n", "<!-- end of table -->"
 
 
@@ -66,7 +67,7 @@ def build() -> Path:
 
 
 def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
-    """Return a kept prediction of a curve with the intervals of its machine's inputs, or run it."""
+    """Return a curve's prediction, kept or new, with the intervals of its machine's inputs."""
     machine = base / f"{curve['machine']}.toml"
     words_ = ["run", "ping-pong" if PAIRS in curve else "primitives", "--machine", str(machine)]
     words_ += ["--op", curve["op"]]
@@ -93,7 +94,7 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
 
 
 def residuals_of(curve: dict[str, Any], base: Path) -> list[Residual]:
-    """Return one residual a point."""
+    """Return one residual per point."""
     result = predict(curve, base)
     place = "class" if PAIRS in curve else "threads"
     points = {point[place]: point for point in result["variants"][0]["points"]}
@@ -114,7 +115,7 @@ def residuals_of(curve: dict[str, Any], base: Path) -> list[Residual]:
 
 
 def kept_of(curve: dict[str, Any]) -> list[Residual]:
-    """Return the residuals that the table has of all points of a curve, or nothing."""
+    """Return a curve's residuals in the table if they cover exactly its points, or nothing."""
     mine = [one for one in known_residuals() if one.curve == curve["name"]]
     measured = [one for _, one in curve.get(PAIRS) or curve["points"]]
     same = [f"{one:.5g}" for one in measured] == [f"{one.measured:.5g}" for one in mine]
@@ -160,7 +161,7 @@ def lines(scores: Sequence[Score]) -> list[str]:
 
 
 def kinds(known: Sequence[Residual]) -> list[str]:
-    """Return the table of kinds: what an interval of each has for the model's own error."""
+    """Return the table of kinds, with the model's error factor in the intervals of each."""
     made = ["| kind | curves | machines | makers | threads | error factor |",
             "|---|---|---|---|---|---|"]  # fmt: skip
     for kind in [*sorted({one.kind for one in known}), "workload"]:
@@ -226,7 +227,7 @@ def draw(known: Sequence[Residual]) -> None:
 
 
 def page_with(scores: Sequence[Score], known: Sequence[Residual]) -> str:
-    """Return the page with its tables anew."""
+    """Return the page with new tables."""
     old = PAGE.read_text(encoding="utf-8")
     start = old.index(BEGIN) + len(BEGIN)
     made = "\n".join([*lines(scores), "", *kinds(known)]) + "\n"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Three rules that no other linter knows, over every file that git tracks or would track.
+"""Check three rules that no other linter knows, for every file that git tracks or would track.
 
 Every source file names its licence in its first lines. No file names a path that exists only on one
-developer's machine. C has 100 columns (the formatter ignores comments).
+developer's machine. Lines of C have at most 100 columns (the formatter ignores comments).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A hash of what a stage of `make quick` reads: a stage with the same hash need not run again.
+"""Hash what a stage of `make quick` reads. A stage whose hash is unchanged need not run again.
 
 Each set of files is larger than what the stage opens, never smaller.
 """
@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-# What is compiled. Tests in Python see it by way of the tools that are built of it.
+# Sources that are compiled. Python tests depend on them only through the compiled tools.
 COMPILED = re.compile(
     r"(bench|core|experiments|layouts|lib|plugin|port|primitives|record|sim"
     r"|tests/(?!cli/|doctor/|machines/)[a-z]+)/(.*\.(c|h|cc|hh|inc)|(.*/)?meson\.build)"
@@ -39,18 +39,18 @@ def digest(names: Iterable[str | Path]) -> str:
 
 
 def typed() -> str:
-    """Return the hash of what mypy reads; the lock stands for the packages."""
+    """Return the hash of what mypy reads. The lock file represents the packages."""
     return digest(tracked("*.py", "pyproject.toml", "cli/*.lock"))
 
 
 def not_compiled() -> str:
-    """Return the hash of what tests read that run no compiled tool."""
+    """Return the hash of what tests without compiled tools read."""
     names = tracked()
     listed = hashlib.sha256("\n".join(names).encode()).hexdigest()  # pages name files
     return listed + digest(name for name in names if not COMPILED.fullmatch(name))
 
 
 def with_tools(build: Path, patterns: Sequence[str]) -> str:
-    """Return the hash of what tests read that run these tools of a build tree."""
+    """Return the hash of what tests with these tools of a build tree read."""
     tools = {path for pattern in patterns for path in build.glob(pattern) if path.is_file()}
     return not_compiled() + digest(sorted(tools))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Count the instructions of each primitive that are not accesses to shared memory.
 
-primitive_instructions.py BUILD   print NAME and instructions per operation, of a build tree
+primitive_instructions.py BUILD   print each primitive's name and instructions per operation
 
-callgrind counts what one thread executes, the simulator how often it accesses shared memory. Two
-runs of different length give what an operation adds. experiments/primitives.toml has the numbers.
+callgrind counts the instructions of one thread, the simulator its accesses to shared memory. The
+difference of two runs is the cost of an operation. experiments/primitives.toml uses the numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEW, MANY = 1000, 3000
 
 
 def executed(build: Path, name: str, operations: int) -> int:
-    """Return all instructions of a process that does so many operations."""
+    """Return all instructions of a process that does this many operations."""
     ran = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
          str(build / "tests/primitives/primitives-count"), name, str(operations)],
@@ -34,7 +34,7 @@ def executed(build: Path, name: str, operations: int) -> int:
 
 
 def accesses(build: Path, name: str, operations: int) -> int:
-    """Return how often a simulated CPU accesses shared memory in so many operations."""
+    """Return how often a simulated CPU accesses shared memory in this many operations."""
     nothing = ["hold_ns", "work_ns", "pause_cycles", "instructions"]
     nothing += ["syscall_ns", "futex_wait_ns", "futex_wake_ns", "schedule_ns", "context_switch_ns"]
     nothing += ["queue_ns", "wake_ns", "ipi_send_ns", "ipi_travel_ns", "irq_ns", "idle_exit_ns"]

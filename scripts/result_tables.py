@@ -3,11 +3,11 @@
 
 result_tables.py            run what is missing, and write the tables into the pages
 result_tables.py TABLE...   only these
-result_tables.py --check    only report tables of the pages that differ; status 1 then
+result_tables.py --check    only report tables of the pages that differ; exit status 1 if any do
 
 build/results keeps a run as long as its simulator, machine file and experiment file stay the same.
-So an interrupted program continues where it stopped. A page has this program's text between the
-lines `<!-- table: NAME -->` and `<!-- end of table -->`.
+So an interrupted program continues where it stopped. In a page, the table stands between the lines
+`<!-- table: NAME -->` and `<!-- end of table -->`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build() -> Path:
 
 
 def seeds(run: Run) -> list[int]:
-    """Return the seeds of a run; an interval is one run with the first of them."""
+    """Return the seeds of a run. A run with samples has only the first seed."""
     return [1] if run.get("samples") else list(range(1, run.get("seeds", 1) + 1))
 
 
@@ -57,7 +57,7 @@ def command(run: Run, variants: Sequence[str], seed: int) -> list[str]:
 
 
 def result(run: Run, variants: Sequence[str], seed: int) -> dict[str, Any]:
-    """Return a kept result, or run it."""
+    """Return a run's result, kept or new."""
     words = command(run, variants, seed)
     key = hashlib.sha256(" ".join(words).encode())
     key.update((build() / "experiments/schedshard-sim").read_bytes())
@@ -75,7 +75,7 @@ def result(run: Run, variants: Sequence[str], seed: int) -> dict[str, Any]:
 
 
 def of(table: Any, figure: str) -> Any:
-    """Return one figure of a table by name, or the value that stands for the only figure."""
+    """Return one figure of a table by name, or the value itself if there is only one figure."""
     return table.get(figure) if isinstance(table, dict) and "median" not in table else table
 
 
@@ -88,7 +88,7 @@ class Cells:
         self.kept: dict[str, list[dict[str, Any]]] = {}
 
     def found(self, name: str, variant: str) -> list[dict[str, Any]]:
-        """Return a variant in the results of all seeds of a run."""
+        """Return a variant's results for all seeds of a run."""
         run = self.runs[name]
         variants: list[str] = run.get("variants") or self.variants
         if name not in self.kept:
@@ -96,7 +96,7 @@ class Cells:
         return [v for r in self.kept[name] for v in r["variants"] if v["name"] == variant]
 
     def figures(self, row: Spec, variant: str) -> list[float]:
-        """Return a figure of all seeds; a row may want parts of the mean of another variant."""
+        """Return a figure for all seeds, perhaps as a fraction of another variant's mean."""
         each = self.found(row["run"], variant)
         values = [v.get(row["figure"], v["metrics"].get(row["figure"])) for v in each]
         numbers = [value for value in values if value is not None]
@@ -112,7 +112,7 @@ class Cells:
         return statistics.fmean(numbers) if numbers else None
 
     def half_spread(self, row: Spec, variant: str) -> float:
-        """Return half of the difference between the seeds."""
+        """Return half of the range over the seeds."""
         numbers = self.figures(row, variant)
         return (max(numbers) - min(numbers)) / 2 if numbers else 0
 
@@ -123,7 +123,7 @@ class Cells:
         return value
 
     def interval(self, row: Spec, variant: str) -> dict[str, float] | None:
-        """Return median and 90% interval of the run with samples, if it has the variant."""
+        """Return the median and 90% interval from the run with samples, if it has the variant."""
         name: str = row["samples"] if "samples" in row else row["run"]
         runs = self.found(name, variant)
         if not runs:
@@ -182,7 +182,7 @@ def lines(table: Spec) -> list[str]:
 
 
 def place(name: str) -> re.Pattern[str]:
-    """Return where a page has a table."""
+    """Return the pattern that finds a table in a page."""
     begin, end = f"<!-- table: {re.escape(name)} -->\n", "<!-- end of table -->"
     return re.compile(rf"({begin}).*?({end})", re.DOTALL)
 

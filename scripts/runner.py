@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run the stages of scripts/check.py one after the other: progress, a log each, an honest count.
+"""Run the stages of scripts/check.py one after the other, with progress, logs and test counts.
 
-A stage is a list of commands. Its output goes to a log; on the screen are its name, a sign of life
+A stage is a list of commands. Its output goes to a log. The screen shows its name, a sign of life
 while it works, its time and its result. A failed stage shows the end of its log, and the next
 stages still run, so that one run shows everything that is wrong.
 
-A stage that leaves CPUs idle can have another one beside it. That one gets what is left of them,
-and says nothing until it has ended.
+A stage that leaves CPUs idle can have another stage beside it, which runs at the lowest priority
+and prints nothing until it has ended.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
-    bad: list[str] = field(default_factory=list)  # tests that failed, with what is known of why
+    bad: list[str] = field(default_factory=list)  # tests that failed, with the reason if known
 
     def add(self, other: Count) -> None:
         """Add the results of one more run."""
@@ -98,7 +98,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Stage:
-    """A named list of commands; `results`: where their test results are, and what counts them.
+    """A named list of commands; `results`: files of test results, and functions that count them.
 
     `inputs` returns a hash of all that decides the outcome. A stage that passed does not run again
     while the hash stays the same.
@@ -125,7 +125,7 @@ class Screen:
         self.out.flush()
 
     def alive(self, seconds: float, text: str) -> None:
-        """Say that a stage still works, and on what."""
+        """Show that a stage still works, and its last line of output."""
         shown = f"        {seconds:4.0f} s  {text.strip()[:88]}"
         self.out.write(f"\r\x1b[K{shown}" if self.tty else shown + "\n")
         self.out.flush()
@@ -175,7 +175,7 @@ def run_command(command: Command, log: TextIO, screen: Screen, started: float) -
 
 
 def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Count) -> bool:
-    """Run one stage, add its test results to `total`, and tell whether all of it was good."""
+    """Run one stage, add its test results to `total`, and return whether all of it succeeded."""
     screen.line(f"[{position}] {stage.name}")
     started = time.monotonic()
     log_path = logs / f"{stage.name}.log"
@@ -200,7 +200,7 @@ def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Co
             count.add(counter(path))
         else:
             good = False
-    # A test stage in which nothing ran has not shown that anything works.
+    # A test stage in which no test passed is a failure.
     if (stage.results and count.passed == 0) or count.failed:
         good = False
     total.add(count)
@@ -218,7 +218,7 @@ def run_stage(stage: Stage, position: str, logs: Path, screen: Screen, total: Co
 
 
 def politely(stage: Stage) -> Stage:
-    """Return the stage with the lowest priority."""
+    """Return the stage with its commands at the lowest priority."""
     commands = [
         Command(["nice", "-n", "19", *command.argv], command.env) for command in stage.commands
     ]
@@ -226,7 +226,7 @@ def politely(stage: Stage) -> Stage:
 
 
 def run_stages(stages: Sequence[Stage], logs: Path) -> int:
-    """Run all stages; the last line counts the tests. Return the exit status."""
+    """Run all stages, and print the test counts as the last line; return the exit status."""
     logs.mkdir(parents=True, exist_ok=True)
     screen, total = Screen(sys.stdout), Count()
     started = time.monotonic()
@@ -256,7 +256,7 @@ def run_stages(stages: Sequence[Stage], logs: Path) -> int:
     screen.line(f"{of} stages in {minutes} min {seconds} s")
     if failed:
         screen.line(f"failed stages: {', '.join(failed)}")
-    # Again, for those who see only the end.
+    # Repeat them, for those who see only the end.
     for name in total.bad:
         screen.line(f"failed: {name}")
     if total.passed or total.failed:

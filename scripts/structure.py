@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Where code may lie, for what the linters of Python do not see.
+"""Check where code may lie, as far as the Python linters do not.
 
 structure.py [ROOT]    the project's root, or this folder
 
-A header or source file includes files of its own folder and of those that the table in
+A header or source file includes only files of its own folder and of the folders that the table in
 CONTRIBUTING.md names. No files include each other in a circle, so that types form none. No source
 files of one folder use each other's functions and data in a circle. A package of cli/schedshard has
-at most 12 files. pyproject.toml ([tool.importlinter]) has the rules for imports in Python.
+at most 12 files. pyproject.toml ([tool.importlinter]) contains the rules for Python imports.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PACKAGE = "cli/schedshard"
 ROOM = 12
 SOURCES = re.compile(r"\.(c|cc|h|hh|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-# The kernel's style: a function's name stands in a line that begins it, its brace begins a line.
+# In the kernel's style a function's name is in its first line, and its brace begins a line.
 TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 FUNCTION = re.compile(r"^(?!static\b)\w[^;{}()#]*?\b(\w+)\([^;{}]*\n\{", re.MULTILINE)
 STATIC = re.compile(r"^static\b[^;{}()#]*?\b(\w+)\(", re.MULTILINE)
@@ -42,7 +42,7 @@ FOLDER = re.compile(r"`([\w.-]+)/`")
 
 
 def may_use(table: str) -> dict[str, set[str]]:
-    """Return the folders that each may use, by the rows | `folder/` | what | `other/`, ... |."""
+    """Return the folders that each may use, from rows | `folder/` | what | `other/`, ... |."""
     found: dict[str, set[str]] = {}
     for line in table.splitlines():
         cells = line.split("|")
@@ -55,7 +55,7 @@ def may_use(table: str) -> dict[str, set[str]]:
 
 
 def includes(texts: Mapping[str, str]) -> dict[str, list[tuple[str, list[str]]]]:
-    """Return the includes of each file: as they are written, and the files that they may mean."""
+    """Return the includes of each file: as written, and the files that each may mean."""
     by_name: dict[str, list[str]] = {}
     for name in texts:
         by_name.setdefault(PurePosixPath(name).name, []).append(name)
@@ -74,7 +74,7 @@ def includes(texts: Mapping[str, str]) -> dict[str, list[tuple[str, list[str]]]]
 def arrows(
     found: Mapping[str, Sequence[tuple[str, Sequence[str]]]], allowed: Mapping[str, set[str]]
 ) -> list[str]:
-    """Return includes from a folder that the table does not name."""
+    """Return faults: includes from a folder that the table does not allow."""
     faults = []
     for name, meant in found.items():
         folder = PurePosixPath(name).parts[0]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Reduce a build tree's compile commands to one per file: tidy_commands.py FROM_DIR TO_DIR.
 
-core/ is compiled a dozen times, against each port and for each planted bug, and clang-tidy would
-look at each file as many times. The first command in the database is the library's own.
+core/ is compiled a dozen times, for each port and each planted bug, and clang-tidy would check each
+file as many times. The first command in the database is the library's.
 
 kernel/guest/ is compiled by `kernel test`, so its commands are made here.
 """
