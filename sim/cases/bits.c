@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Small broken variants of the real bitmap and summary, each beside its correct form.
+ * Small broken variants of the real bitmap and summary, each with its correct form.
  *
  * Plain updates: __sbm_set() on a shard that another CPU updates too, which sbm.h forbids: the
  * read-modify-write of one CPU undoes the other's.
@@ -10,16 +10,17 @@
  * (core/shard_summary.c). The rest of the cleaner is the real one.
  *
  * Byte summary: occupied and cleaning are two bytes of one word, which a single cleaner writes with
- * plain stores. They wait in its store buffer while it reads the line again, so that x86 too needs
- * the barrier between. A setter must not return before its own store is visible. This does not work
- * for several cleaners: the real one sets "cleaning" with a locked operation.
+ * plain stores. The stores wait in its store buffer while it reads the line again, so even x86
+ * needs the barrier in between. A setter must not return before its own store is visible. This
+ * scheme does not work for several cleaners: the real cleaner sets "cleaning" with a locked
+ * operation.
  */
 #include "port.h"
 
 #include "cases.h"
 #include "objects.h"
 
-enum { RETURNED }; /* ghost: the setter is done */
+enum { RETURNED }; /* ghost: the setter has returned */
 
 static struct sbm *b;
 
@@ -135,8 +136,9 @@ static port_always_inline void byte_clean(bool barrier)
 	WRITE_ONCE(s->bytes[1], 1);
 	WRITE_ONCE(s->bytes[0], 0);
 	/*
-	 * Without it the cleaner reads the line before its clear of "occupied" is visible: a setter
-	 * in between still sees "occupied" and relies on it. Pairs with the barrier in byte_set().
+	 * Without this barrier the cleaner reads the line before its clear of "occupied" is
+	 * visible: a setter in between still sees "occupied" and relies on it. Pairs with the
+	 * barrier in byte_set().
 	 */
 	if (barrier)
 		smp_mb();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real byte map: neighbouring byte stores, and searches that read eight bytes at once while
- * levels rise and fall. Stores wait in store buffers, so that a search may see a level late. It
- * must see the old level or the new one.
+ * The real byte map: adjacent byte stores, and searches that read eight bytes at once while levels
+ * rise and fall. Stores wait in store buffers, so a search may see a new level late. It must see
+ * either the old level or the new one.
  */
 #include "port.h"
 
@@ -22,10 +22,10 @@ static void neighbours(uint32_t cpu)
 	unsigned long found = 0;
 	u32 own;
 
-	if (cpu < 2) /* with 4 CPUs that store twice there are 1.8 million executions */
+	if (cpu < 2) /* if all 4 CPUs stored twice, there would be 1.8 million executions */
 		bytemap_set(m, cpu, 1);
 	bytemap_set(m, cpu, (u8)(10 + cpu));
-	/* Loads the whole word, of which some bytes come from the own store buffer. */
+	/* Loads the whole word; some of its bytes come from the own store buffer. */
 	own = bytemap_find_equal(m, (u8)(10 + cpu), NULL, cpu, &found, NULL);
 	explore_result(cpu, bytemap_get(m, (cpu + 1) % 4));
 	explore_check(own == 1 && found == 1ul << cpu, "CPU %u's value is found at CPUs %#lx", cpu,
@@ -46,7 +46,7 @@ static void setup_levels(uint32_t nr_cpus)
 	bytemap_set(m, 0, 2);
 }
 
-/* In one execution every search from here sees CPU 0 at its old or at its new level. */
+/* CPU 0 rises; every search sees it at its old or at its new level. */
 static void rise(uint32_t cpu)
 {
 	unsigned long found = 0;
@@ -98,7 +98,7 @@ static void rise_order(uint32_t cpu)
 	explore_check(old == 2 || !then, "a level of %u was seen, and 2 after it", old);
 }
 
-/* CPU 0 rises while CPU 1 falls; the search's mask has only these two. */
+/* CPU 0 rises while CPU 1 falls; the search's mask contains only these two. */
 static void rise_and_fall(uint32_t cpu)
 {
 	const unsigned long allowed = 0x3;

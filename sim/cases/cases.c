@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * All cases there are, in the order in which --list shows them.
- */
+/* All cases, in the order in which --list shows them. */
 #include "cases.h"
 
 const struct explore_case *const explore_all_cases[] = {

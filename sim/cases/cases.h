@@ -28,12 +28,12 @@ extern const struct explore_case explore_wakeup_cases[];
 extern const struct explore_case explore_order_cases[];
 extern const struct explore_case explore_bits_cases[];
 
-/* Versions of summary.c, see meson.build. */
+/* Variants of summary.c and summary_planted.c, see meson.build. */
 extern const struct explore_case explore_summary_posted_cases[];
 extern const struct explore_case explore_summary_no_c3_cases[];
 extern const struct explore_case explore_summary_no_s2_cases[];
 
-/* order_planted.c, see meson.build. */
+/* Variants of order_planted.c, see meson.build. */
 extern const struct explore_case explore_order_scan_whole_cases[];
 extern const struct explore_case explore_order_word_whole_cases[];
 extern const struct explore_case explore_order_counter_whole_cases[];

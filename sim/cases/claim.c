@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Claims of the bitmap. Plan CPUs are 0 to 3 in two shards. Planted cases claim by a look and a
- * clear, and put by sbm_set(), which releases nothing.
+ * Claims of the bitmap and of slots. Plan CPUs are 0 to 3 in two shards. Planted cases claim by a
+ * test and then a clear, and put by sbm_set(), which is not a release.
  */
 #include "port.h"
 
@@ -45,7 +45,7 @@ static void setup_all(uint32_t nr_cpus)
 		sbm_put(b, cpu);
 }
 
-/* Shard 0 looks occupied and is empty. */
+/* The summary calls shard 0 occupied, but it is empty. */
 static void setup_stale(uint32_t nr_cpus)
 {
 	make(SBM_SUMMARY);
@@ -59,7 +59,7 @@ static void own(s64 cpu)
 	explore_ghost_set((u32)cpu, 1);
 }
 
-/* Result by CPU: 1 + its claim; 0: it found none. */
+/* Result by CPU: its claim + 1; 0: none. */
 static void near(uint32_t cpu)
 {
 	s64 got = sbm_claim_near(b, cpu);
@@ -69,7 +69,7 @@ static void near(uint32_t cpu)
 	explore_result(cpu, (u64)(got + 1));
 }
 
-/* Two bits: two CPUs own them, and nothing is left. */
+/* Two bits: in the end two CPUs own them, and no bit is left. */
 static void check_two(uint32_t nr_cpus)
 {
 	u32 owners = 0;
@@ -80,7 +80,7 @@ static void check_two(uint32_t nr_cpus)
 	explore_check(sbm_empty(b), "a claimed bit is set");
 }
 
-/* Four bits for which callers ask more often. */
+/* Four bits, and more than four claims. */
 static void several(uint32_t cpu)
 {
 	u32 got[3], n = sbm_claim_n(b, cpu, cpu ? 2 : 3, got);
@@ -111,7 +111,7 @@ static void throughout(uint32_t cpu)
 		sbm_put(b, cpu - 1);
 }
 
-/* Once a put has returned, the only claimer finds the bit; a third CPU cleans the summary. */
+/* After a put has returned, the only claimer finds the bit; a third CPU cleans the summary. */
 static void realtime(uint32_t cpu)
 {
 	bool put;
@@ -127,7 +127,7 @@ static void realtime(uint32_t cpu)
 	}
 }
 
-/* What was done before a put is visible to who claims. */
+/* What a CPU did before a put is visible to the claimer. */
 static port_always_inline void hand_over(u32 cpu, bool release)
 {
 	if (!cpu) {
@@ -187,7 +187,7 @@ static void setup_slots(uint32_t nr_cpus)
 	name_slots(0);
 }
 
-/* Each takes two slots, or what is left, and puts the second. */
+/* Each CPU takes two slots, or what is left, and puts the second. */
 static void take_slots(uint32_t cpu)
 {
 	s64 first = slot_claim_near(slots, cpu), second;
@@ -215,7 +215,7 @@ static void check_slots(uint32_t nr_cpus)
 	explore_check(owners, "no CPU got a slot");
 }
 
-/* Three slots for which callers ask more often, by both kinds of claims. */
+/* Three slots, and more claims of both kinds. */
 static void several_slots(uint32_t cpu)
 {
 	u32 got[2], n = cpu == 2 ? slot_claim_limit(slots, cpu, 3) >= 0
@@ -236,7 +236,7 @@ static void check_several_slots(uint32_t nr_cpus)
 		      (unsigned int)n);
 }
 
-/* A set of one slot, taken, grows by one. A claim finds none or the new one, made whole. */
+/* A set of one slot, which is taken, grows by one. A claim finds none, or the complete new slot. */
 static void setup_grow(uint32_t nr_cpus)
 {
 	slots = slot_set_alloc(case_plan(4, 2), 1);
@@ -263,7 +263,7 @@ static void grow(uint32_t cpu)
 
 /* -------- slots whose homes follow -------- */
 
-/* Two slots, one of each shard. */
+/* Two slots, one in each shard. */
 static void setup_follow(uint32_t nr_cpus)
 {
 	slots = slot_set_alloc_follow(case_plan(4, 2), 2);
@@ -273,7 +273,7 @@ static void setup_follow(uint32_t nr_cpus)
 	name_slots(0);
 }
 
-/* Each takes a slot and puts it at the other shard; CPU 0 keeps it. */
+/* Each CPU takes a slot and puts it at the other shard; CPU 0 keeps its slot. */
 static void moves(uint32_t cpu)
 {
 	s64 got = slot_claim_near(slots, cpu);
@@ -308,7 +308,7 @@ static void moves_throughout(uint32_t cpu)
 	explore_result(cpu, 1 + (u64)got);
 }
 
-/* A put hands the CPU's stores over to who claims the slot there. */
+/* A put hands over the CPU's stores to the CPU that claims the slot there. */
 static void setup_follow_taken(uint32_t nr_cpus)
 {
 	setup_follow(nr_cpus);
@@ -329,7 +329,7 @@ static void follow_hands_over(uint32_t cpu)
 	}
 }
 
-/* The same by slot_put(), which knows no CPU. */
+/* The same with slot_put(), which takes no CPU number. */
 static void follow_put_hands_over(uint32_t cpu)
 {
 	if (!cpu) {

@@ -55,7 +55,7 @@ static void is_zero(uint32_t cpu)
 
 	if (!cpu) {
 		shard_counter_inc(c, 0);
-		smp_mb__after_atomic(); /* the ghost is real time, see shard_counter.h */
+		smp_mb__after_atomic(); /* the ghost stands for real time, see shard_counter.h */
 		explore_ghost_set(COUNTED, 1);
 		return;
 	}
@@ -114,7 +114,7 @@ static void check_increments(uint32_t nr_cpus)
 		      (int)shard_counter_sum(c));
 }
 
-/* CPU 0 attaches while CPU 1 adds an item and removes it, at whichever place. */
+/* CPU 0 attaches while CPU 1 adds an item and removes it, in either place. */
 static void attach(uint32_t cpu)
 {
 	bool zero;
@@ -125,7 +125,7 @@ static void attach(uint32_t cpu)
 	}
 	if (cpu == 1) {
 		shard_counter_inc(c, 0);
-		smp_mb__after_atomic(); /* it is added before it is removed */
+		smp_mb__after_atomic(); /* the inc before the dec */
 		shard_counter_dec(c, 0);
 		return;
 	}
@@ -148,8 +148,8 @@ static void attach_and_ask(uint32_t cpu)
 }
 
 /*
- * During the attach CPU 1 adds an item, then removes the item from before: at every moment 1 or 2
- * items are counted.
+ * During the attach CPU 1 adds an item, then removes the early item: at every moment 1 or 2 items
+ * are counted.
  */
 static void attach_hand_over(uint32_t cpu)
 {
@@ -200,7 +200,7 @@ static void setup_estimate(uint32_t nr_cpus)
 	make_by_cpu(2);
 }
 
-/* CPU 0 takes twice, the others add. */
+/* CPU 0 calls cpu_counter_take() twice, the others add. */
 static void take(uint32_t cpu)
 {
 	s64 first, second;
@@ -239,7 +239,7 @@ static void check_estimate(uint32_t nr_cpus)
 		      (int)cpu_counter_about(by_cpu));
 }
 
-/* Planted: two CPUs add for one number. */
+/* Planted: two CPUs add for one CPU number with plain stores. */
 static void one_line(uint32_t cpu)
 {
 	cpu_counter_add(by_cpu, 0, 1);
@@ -256,8 +256,8 @@ static void one_line_any(uint32_t cpu)
 }
 
 /*
- * The last CPU sums while the others add for one number. A ghost says that an add has returned and
- * is visible.
+ * The last CPU sums while the others add for one CPU number. A ghost records that an add has
+ * returned and is visible.
  */
 static void sum_beside(uint32_t cpu, uint32_t reader)
 {
@@ -287,7 +287,7 @@ static void check_noted(uint32_t nr_cpus)
 	explore_check(cpu_counter_sum(by_cpu) == (s64)nr_cpus - 1, "an add is lost");
 }
 
-/* Two CPUs add for numbers of their own, by plain stores. CPU 2 sums twice. */
+/* Two CPUs add for their own CPU numbers, by plain stores. CPU 2 sums twice. */
 static void noted_own(uint32_t cpu)
 {
 	s64 before = 0, first, second;

@@ -7,9 +7,9 @@
  *   F2  full barrier             P2  full barrier
  *   F3  look for overloaded CPUs P3  look for CPUs of lower level
  *
- * F3 sees P1 or P3 sees F1: a CPU pulls or pushes the task. Of another shard F3 sees what the
- * summary names. P1's CPU names its shard after P2, and has a barrier after that (S5), as another
- * CPU may have named it. Each planted case leaves out one barrier.
+ * F3 sees P1 or P3 sees F1: a CPU pulls or pushes the task. In other shards F3 sees only what the
+ * summary names. P1's CPU names its shard after P2, and has a barrier after that (S5), because
+ * another CPU may have named it. Each planted case omits one barrier.
  */
 #include "port.h"
 
@@ -20,7 +20,7 @@
 #include "cpupri.h"
 #include "overload.h"
 
-#define CPUS 24u /* of the plan: more than a search looks up one by one */
+#define CPUS 24u /* CPUs of the plan: more than a search looks up one by one */
 
 static struct cpupri *cp;
 static struct overload *rto;
@@ -71,7 +71,7 @@ static void rise(uint32_t cpu)
 		      "the lowest level is %d at CPUs %#lx", level, found);
 }
 
-/* The same with CPU 0 alone allowed: the search finds it at 2 or at 6. */
+/* The same with only CPU 0 allowed: the search finds it at 2 or at 6. */
 static void rise_alone(uint32_t cpu)
 {
 	const unsigned long allowed = 1;
@@ -127,14 +127,14 @@ static void setup_not_named(uint32_t nr_cpus)
 static void setup_both(uint32_t nr_cpus)
 {
 	setup_not_named(nr_cpus);
-	/* The summary has both shards, as it does after a while. */
+	/* The summary names both shards, as it does after a while. */
 	for (u32 cpu = 0; cpu < 4; cpu++) {
 		overload_set(rto, cpu, true);
 		overload_clear(rto, cpu);
 	}
 }
 
-/* Result of CPU 0: it saw a CPU to pull from. Of another CPU: it saw CPU 0 free. */
+/* Result of CPU 0: it saw a CPU to pull from. Result of another CPU: it saw CPU 0 free. */
 static port_always_inline void fall(bool barrier)
 {
 	cpupri_set(cp, 0, CPUPRI_NORMAL);
@@ -180,7 +180,10 @@ static void no_set_barrier(uint32_t cpu)
 		push(cpu + 1, false);
 }
 
-/* Another CPU may name the shard meanwhile. Of the search only what meets the fall. */
+/*
+ * Another CPU may name the shard meanwhile. The search consists only of the load that conflicts
+ * with the fall.
+ */
 static void not_named(uint32_t cpu)
 {
 	if (!cpu) {
@@ -191,7 +194,7 @@ static void not_named(uint32_t cpu)
 	explore_result(cpu + 1, cpupri_get(cp, 0) == CPUPRI_NORMAL);
 }
 
-/* overload_set() as it would be without a barrier after a summary that names the shard. */
+/* overload_set() without the barrier for a summary that names the shard already. */
 static void not_named_no_barrier(uint32_t cpu)
 {
 	u64 *word = shard_summary_word(rto->summary, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * What the operations of ordered.h hand over, on a machine that performs accesses in any order. CPU
- * 0 stores data and releases; another one acquires and reads them. Planted cases leave out one
- * side.
+ * 0 stores data and releases; another one acquires and reads the data. Planted cases omit the
+ * release or the acquire.
  */
 #include "port.h"
 
@@ -84,8 +84,8 @@ static port_always_inline void set_byte(u32 cpu, bool release, bool acquire)
 }
 
 /*
- * The last item goes; a third CPU counts and takes off another one of the same line. There is no
- * planted case for the other side: shard_counter_sum() has a read barrier of its own.
+ * The last item is removed; a third CPU counts and removes another item on the same line. There is
+ * no planted case for the other side: shard_counter_sum() contains a read barrier.
  */
 static port_always_inline void take_off(u32 cpu, bool release)
 {

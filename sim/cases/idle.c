@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The real layouts of the nohz idle set. Once a CPU has entered, any() and the walk find it. A
- * balancer that clears a flag sees what the flag was raised for, or the flag stays up. That is why
- * our layout need not write a flag that is up. CPU 0 goes idle, and the last CPU is the balancer. A
- * third CPU enters and exits in the same shard.
+ * balancer that clears a flag sees the reason for which the flag was set, or the flag stays set.
+ * That is why schedshard's layout need not write a flag that is set. CPU 0 goes idle, and the last
+ * CPU is the balancer. A third CPU enters and exits in the same shard.
  */
 #include "port.h"
 
@@ -74,14 +74,14 @@ static void setup_shard_count(uint32_t nr_cpus)
 	make(&idle_shard_count, nr_cpus);
 }
 
-/* CPU 0 is in the set, and the flags are up. */
+/* CPU 0 is in the set, and the flags are set. */
 static void setup_in(uint32_t nr_cpus)
 {
 	make(&idle_shard, nr_cpus);
 	ops->enter(set, 0);
 }
 
-/* Linux writes the flag always: that alone orders it after the load. */
+/* Linux always writes the flag, after the load of the CPU: x86 orders the two stores. */
 static void setup_in_stock(uint32_t nr_cpus)
 {
 	make(&idle_stock, nr_cpus);
@@ -178,7 +178,7 @@ static void check_stay(uint32_t nr_cpus)
 		      "the balancer saw no load, and the flag is down");
 }
 
-/* All CPUs ask in one jiffy, after reading the same next_balance. */
+/* All CPUs request a balance in one jiffy, after reading the same next_balance. */
 static void ask(uint32_t cpu)
 {
 	explore_result(cpu, ops->claim_balance(set, 5, 0));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The levels and the set of overloaded queues as our kernel has them, core/sched/, as the layout
- * "shard" puts them together. A CPU that falls meets a queue that becomes overloaded, or one that
- * is and gets a task which may leave its shard, or one of higher level:
+ * The levels and the set of overloaded queues of the kernel series (core/sched/), combined as in
+ * the layout "shard". A CPU falls while a queue becomes overloaded, or while an overloaded queue
+ * gets a task that may leave its shard, or a task of higher level:
  *
  *   F1  lower own level                P1  store the queue's highest waiting level, and its state
  *   F2  full barrier, in rto_others()  P2  full barrier, in push_rt_task()
  *   F3  look for overloaded queues     P3  search for CPUs of lower level
  *
- * F3 sees P1 or P3 sees F1. Each planted case leaves out one barrier.
+ * F3 sees P1 or P3 sees F1. Each planted case omits one barrier.
  *
- * A task of higher level leaves the state of an overloaded queue alone, so no barrier can come
- * with a change of state. Linux has none of its own there. On x86 the reference that push_rt_task()
- * takes of the task is one.
+ * A task of higher level does not change the state of an overloaded queue, so no barrier can come
+ * with a change of state. Linux has no explicit barrier there. On x86 the increment by which
+ * push_rt_task() takes a reference on the task is a barrier.
  */
 #include "port.h"
 
@@ -34,7 +34,7 @@ extern const struct rd_ops rd_case_shard;
 static struct rd *rd;
 static const unsigned long everyone = 0xf;
 
-/* CPU 2's queue: the highest level that waits, and references of the task that has it. */
+/* CPU 2's queue: its highest waiting level, and the reference count of that task. */
 static u32 *highest_next, *usage;
 
 /* Two shards of two CPUs. CPU 0 at level 2, the others at 4. */
@@ -46,7 +46,7 @@ static void setup(uint32_t nr_cpus)
 	(void)nr_cpus;
 	for (s32 i = 0; i < 4; i++)
 		cpu[i] = (struct shard_cpu){ .llc = i / 2, .core = i, .possible = true };
-	linux_sched_forget(); /* of the case's last run */
+	linux_sched_forget(); /* left from the case's last run */
 	rd = rd_case_shard.create(&topo, NULL, &everyone);
 	if (!rd || !cpus_share_shard(0, 1) || cpus_share_shard(1, 2))
 		abort();
@@ -106,7 +106,7 @@ static void rise(uint32_t cpu)
 		      "the lowest level is %d at CPUs %#lx", level, found);
 }
 
-/* The same with CPU 0 alone allowed: the search finds it at 2 or at 6. */
+/* The same with only CPU 0 allowed: the search finds it at 2 or at 6. */
 static void rise_alone(uint32_t cpu)
 {
 	const unsigned long allowed = 1;
@@ -122,7 +122,7 @@ static void rise_alone(uint32_t cpu)
 		      "CPU 0 rose from 2 to 6 and is at level %d", level);
 }
 
-/* Result of CPU 0: it saw a queue to pull from. Of CPU 2: it saw CPU 0 free. */
+/* Result of CPU 0: it saw a queue to pull from. Result of CPU 2: it saw CPU 0 free. */
 static port_always_inline void fall(bool barrier)
 {
 	struct rto *rto = &rd->root->rto;
@@ -134,7 +134,7 @@ static port_always_inline void fall(bool barrier)
 		explore_result(0, rto_next_for(rto, -1, 0) < nr_cpu_ids);
 }
 
-/* atomic_inc() orders nothing by itself, so a plain store stands for it without the barrier. */
+/* atomic_inc() orders nothing by itself, so without the barrier a plain store stands for it. */
 static port_always_inline void push(bool barrier)
 {
 	const unsigned long allowed = 1;
@@ -171,7 +171,7 @@ static void fall_a_little(void)
 	explore_result(0, rto_others(&rd->root->rto, 0) && READ_ONCE(*highest_next) > 20);
 }
 
-/* CPU 2 gets a task of level 50, and takes a reference of it to push it. */
+/* CPU 2 gets a task of level 50, and takes a reference on it to push it. */
 static port_always_inline void push_further(bool barrier)
 {
 	const unsigned long allowed = 1;

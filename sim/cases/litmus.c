@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Litmus tests: small programs whose outcomes under x86-TSO and sequential consistency are known.
- * They test the explorer itself: tests/explore/ compares the sets of outcomes of each search. None
- * has a property to violate.
+ * They test the explorer itself: tests/explore/ compares the sets of outcomes of each search. They
+ * check no property.
  *
  * All locations start at 0; rN are the values loaded.
  */
@@ -34,7 +34,7 @@ static void check_memory(uint32_t nr_cpus)
 	explore_result(1, READ_ONCE(s->y));
 }
 
-/* SB, store buffering: r0 = r1 = 0 only when stores wait while later loads go ahead. */
+/* SB, store buffering: r0 = r1 = 0 only if stores wait while later loads are performed. */
 static void sb(uint32_t cpu)
 {
 	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
@@ -69,7 +69,7 @@ static void sb_locked(uint32_t cpu)
 	explore_result(cpu, READ_ONCE(*other));
 }
 
-/* SB in which each CPU first reads its own store: forwarding, still 0 and 0. */
+/* SB in which each CPU first reads its own store: despite forwarding r0 = r1 = 0 is possible. */
 static void sb_forward(uint32_t cpu)
 {
 	u64 *mine = cpu ? &s->y : &s->x, *other = cpu ? &s->x : &s->y;
@@ -190,13 +190,13 @@ static void increments(uint32_t cpu)
 	explore_result(2 + cpu, port_fetch_add64(&s->x, 1));
 }
 
-/* Compare-and-exchange from 0: one wins, and all others see the winner's value. */
+/* Compare-and-exchange from 0: one CPU wins, and all others see the winner's value. */
 static void elect(uint32_t cpu)
 {
 	explore_result(2 + cpu, port_cmpxchg64(&s->x, 0, cpu + 1));
 }
 
-/* Neighbouring byte stores, read as a word: any subset, then all. */
+/* Adjacent byte stores, read as a word: any subset, then all. */
 static void bytes(uint32_t cpu)
 {
 	WRITE_ONCE(s->bytes[cpu], 1);

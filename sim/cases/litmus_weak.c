@@ -3,7 +3,7 @@
  * Litmus tests of the model weak. Each has one result that seems impossible at first sight.
  * tests/explore/explore_weak_litmus.py says whether Linux's memory model and this model allow it.
  * The shapes and their names are those of the literature (MP, SB, WRC ...). A variant is named
- * after what stands between a CPU's two accesses.
+ * after what is between a CPU's two accesses.
  *
  * All locations start at 0; rN are the values loaded in the order of the CPUs; x, y, z the final
  * values.
@@ -30,14 +30,14 @@ enum order {
 	CMPXCHG_FAILS /* a compare-and-exchange elsewhere that finds something else */
 };
 
-#define ARRAY 4 /* words; x is the last one */
+#define ARRAY 4 /* words; x is the last word */
 
 static u64 *x, *y, *z, *elsewhere, *array;
 static u64 **pointer;
 
 static void setup(uint32_t nr_cpus)
 {
-	/* Separate allocations: a loaded pointer leads to one allocation, see explore_weak.c. */
+	/* Separate allocations: a loaded pointer points into one allocation, see explore_weak.c. */
 	array = port_alloc(ARRAY * sizeof(u64), -1);
 	x = &array[ARRAY - 1];
 	y = port_alloc(sizeof(u64), -1);
@@ -269,7 +269,7 @@ static port_always_inline void z6_0(u32 cpu, enum order o, enum order last)
 }
 
 /*
- * CPU 3 misses x, although CPU 0 stored x before a full barrier. The way leads over an old value:
+ * CPU 3 misses x, although CPU 0 stored x before a full barrier. The chain contains an old value:
  * CPU 2 knows the newer y, and then loads the older one.
  */
 static void by_way_of_old(uint32_t cpu)
@@ -317,7 +317,7 @@ static void coww(uint32_t cpu)
 		two_stores(x, 1, NOTHING, x, 2);
 }
 
-/* A lock of an exchange and a release; its second holder sees the first one's store. */
+/* A lock made of an exchange and a release; the second holder sees the first one's store. */
 static void lock(uint32_t cpu)
 {
 	if (port_xchg64(y, 1))

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Headers and tables are const for the explorer only after core/ has filled them in. A structure's
- * header lines hold nothing that changes later: lines and summary words start lines of their own.
- * Otherwise the explorer would report the store.
+ * Headers and tables are constant for the explorer only after core/ has filled them in. The header
+ * lines of a structure contain nothing that changes later: its lines and summary words are on other
+ * lines. Otherwise the explorer would report the store.
  */
 #include "objects.h"
 
 #include <stdlib.h>
 
 #define MAX_CPUS  32
-#define MAX_LINES 8 /* shards with names for their lines */
+#define MAX_LINES 8 /* number of shards whose lines have names */
 
 static const char *const line_names[MAX_LINES] = { "line 0", "line 1", "line 2", "line 3",
 						   "line 4", "line 5", "line 6", "line 7" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * objects.h - core/'s structures made for a case: with names for schedules, and with constant parts
- * declared constant. Set-up only.
+ * objects.h - makes structures of core/ for a case: with names for schedules, and with constant
+ * parts declared constant. Set-up only.
  */
 #ifndef SIM_CASES_OBJECTS_H
 #define SIM_CASES_OBJECTS_H
@@ -16,7 +16,7 @@
 
 /**
  * case_plan - a plan of one package, one CPU per core
- * @nr_cpus: CPUs of the plan, at most 32 in 8 shards; the CPUs that run are another number
+ * @nr_cpus: CPUs of the plan, at most 32 in 8 shards; independent of the number of CPUs that run
  * @per_shard: CPUs of each LLC, and so of each shard
  */
 const struct shard_plan *case_plan(u32 nr_cpus, u32 per_shard);

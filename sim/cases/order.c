@@ -6,9 +6,9 @@
  * Count and mask: a level has a count and a mask. Readers load the count first, and the mask only
  * if the count is not 0. A CPU that enters sets its bit before it raises the count. A CPU that
  * leaves lowers the count before it clears its bit. So a reader that sees the count sees a bit. All
- * updates are locked operations, hence in order on x86; between them Linux has
- * smp_mb__before_atomic() for other machines. A search has a read barrier after each count, and one
- * after each level.
+ * updates are locked operations, and so in order on x86; for other machines Linux has
+ * smp_mb__before_atomic() between them. A search has a read barrier after each count, and one after
+ * each level.
  *
  * Level rise: a CPU moves from a low level to a higher one, while a search reads the levels from
  * the lowest. The CPU enters the new level before it leaves the old one. So a search that misses it
@@ -61,7 +61,7 @@ static void leave(u32 cpu, struct level *l)
 	port_and64(&l->mask, ~(1ull << cpu));
 }
 
-/* The CPUs of the level. */
+/* Return the CPUs of a level. */
 static u64 find(const struct level *l)
 {
 	u64 mask = 0;
@@ -78,7 +78,7 @@ static u64 find(const struct level *l)
 	return mask;
 }
 
-/* CPU 0 enters, the others look. */
+/* CPU 0 enters, the others search. */
 static port_always_inline void count_mask(u32 cpu, bool count_first)
 {
 	u64 count;

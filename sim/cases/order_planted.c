@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * core/visited.c, core/shard_counter.c and core/cpu_counter.c without one kind of ordering, under
- * the model weak. meson.build names the kind, port_explore/port.h removes it. It is compiled once
- * for each kind.
+ * the model weak. This file is compiled once per kind: meson.build names the kind, and
+ * port_explore/port.h removes it.
  */
 #include "port.h"
 
@@ -41,7 +41,7 @@ static void setup(uint32_t nr_cpus)
 	explore_name(told, 8, "told");
 }
 
-/* CPUs 0 and 1 add for one number. CPU 1 tells CPU 2, which sums. */
+/* CPUs 0 and 1 add for one CPU number. CPU 1 signals CPU 2, which sums. */
 static void body(uint32_t cpu)
 {
 	if (cpu < 2)
@@ -99,7 +99,9 @@ static void setup(uint32_t nr_cpus)
 	explore_name(v->spare, sizeof(*v->spare), "spare block");
 }
 
-/* A CPU runs the process for the first time, and again. Another CPU scans in one of two ways. */
+/*
+ * A CPU runs the process for the first time, and then again. Another CPU scans in one of two ways.
+ */
 static void body(uint32_t cpu)
 {
 	struct visited_scan s;

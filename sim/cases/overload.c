@@ -12,12 +12,14 @@
 #include "objects.h"
 #include "overload.h"
 
-enum { RETURNED }; /* ghost: overload_set() is done */
+enum { RETURNED }; /* ghost: overload_set() has returned */
 
 static struct overload *o;
 static bool passers_by; /* CPUs other than CPU 0 come and go */
 
-/* Two shards. All CPUs were overloaded, so that the summary has both shards; none is now. */
+/*
+ * Two shards. All CPUs were overloaded, so the summary names both shards; none is overloaded now.
+ */
 static void setup(uint32_t nr_cpus)
 {
 	passers_by = false;
@@ -55,7 +57,7 @@ static void judge_in(u64 period)
 		explore_check(overload_next_wide(o, -1) == 0, "CPU 0 is wide, and is not found");
 }
 
-/* A period in which all shards count as tidied: so this query tidies nothing. */
+/* Query in a period in which all shards count as tidied, so that the query tidies nothing. */
 static void judge(void)
 {
 	judge_in(0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One CPU publishes a plan that core/ built, and others read it without locks. shard_plan.h
- * requires of its caller: "the pointer to a new plan reaches other threads by a release store". The
+ * One CPU publishes a plan that core/ built, and others read it without locks. shard_topo.h
+ * requires that the caller publishes the pointer to a new plan, for example by a release store. The
  * writer fills in the plan's header with plain stores, and the others read it with plain loads. The
  * explorer reports a data race if nothing orders them.
  *
- * TSO keeps stores in program order. So these cases do not show that the release orders them on
- * weaker machines, or for the compiler.
+ * TSO keeps stores in program order. So these cases do not show that the release orders the stores
+ * on weaker machines, or for the compiler.
  */
 #include "port.h"
 
@@ -17,7 +17,7 @@ struct published {
 	struct shard_plan *plan;
 };
 
-static const struct shard_plan *built; /* set-up makes it; the copies share its tables */
+static const struct shard_plan *built; /* made by set-up; the copies share its tables */
 static struct published *p;
 
 static void setup(uint32_t nr_cpus)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real push walk. Every CPU lowers its level and requests a walk. A CPU must read that level
+ * The real push walk. Every CPU lowers its level and requests a walk. Some CPU must read that level
  * after it was lowered. The CPU that carries the walk does what the overloaded CPU would do: it
- * reads all levels. The same CPU stays overloaded.
+ * reads all levels. One and the same CPU stays overloaded.
  *
- * Beside it Linux's walk (loop_next, loop_start, a lock), as in layouts/linux_walk.h. A CPU that
- * would have to wait for the lock gives the execution up; the other executions remain. One CPU
- * stays overloaded. Linux 7.3 and 6.12.117 lose a request there. The walk stands on that CPU, which
- * has read all levels. A request comes and leaves its work to the walk. The round for it skips the
- * CPU on which the walk stands. With patches 03 and 04 of the series no request is lost.
+ * The other cases are for Linux's walk (loop_next, loop_start, a lock), as in layouts/linux_walk.h.
+ * A CPU that would have to wait for the lock gives up the execution; the other executions remain.
+ * One CPU stays overloaded. Linux 7.3 and 6.12.117 lose a request: the walk is at that CPU, which
+ * has read all levels. Then a request comes and relies on the walk. The round for this request
+ * skips the CPU at which the walk is. With patches 03 and 04 of the series no request is lost.
  *
  * If the set becomes empty and full again, one request is still lost. A CPU took loop_start, saw a
  * walk under way and released the lock, but has not released loop_start yet. Meanwhile the walk
@@ -28,7 +28,7 @@
 
 struct linux_walk {
 	u64 next, start, lock;
-	u64 loop, cpu; /* cpu: 1 while the walk stands on the overloaded CPU */
+	u64 loop, cpu; /* cpu: 1 while the walk is at the overloaded CPU */
 	u64 nobody;    /* that CPU is not overloaded */
 };
 
@@ -41,7 +41,7 @@ struct state {
 
 static struct state *s;
 static u32 cpus;
-static bool empties; /* the overloaded CPU has nothing left after its push */
+static bool empties; /* the overloaded CPU has no tasks left after its push */
 static bool mended;  /* with patches 03 and 04 */
 
 static void setup(uint32_t nr_cpus)
@@ -99,7 +99,7 @@ static void ask(uint32_t cpu)
 		carry();
 }
 
-/* The caller has the barrier, as where a query comes in between. */
+/* The caller has executed the barrier, for example in a query. */
 static void ask_behind_barrier(uint32_t cpu)
 {
 	WRITE_ONCE(s->low[cpu], 1);
@@ -108,7 +108,7 @@ static void ask_behind_barrier(uint32_t cpu)
 		carry();
 }
 
-/* Planted: reads the state before its level is visible. */
+/* Planted bug: reads the state before the CPU's level is visible. */
 static void ask_without_barrier(uint32_t cpu)
 {
 	WRITE_ONCE(s->low[cpu], 1);
@@ -116,7 +116,7 @@ static void ask_without_barrier(uint32_t cpu)
 		carry();
 }
 
-/* Planted: takes a walk under way to be enough. */
+/* Planted bug: does not request another round if a walk is under way. */
 static void ask_once(uint32_t cpu)
 {
 	WRITE_ONCE(s->low[cpu], 1);
@@ -138,8 +138,8 @@ static void unlock(void)
 }
 
 /*
- * Under the lock: the walk continues to the overloaded CPU, or ends. @stands: it stands on that
- * CPU, which has served the requests up to @served.
+ * Under the lock: the walk continues to the overloaded CPU, or ends. @stands: it is at that CPU,
+ * which has served the requests up to @served.
  */
 static bool next_stop(bool stands, u64 served)
 {
@@ -228,7 +228,7 @@ static void ask_linux_refilled(uint32_t cpu)
 	ask_linux(cpu);
 }
 
-/* Result 0: the execution was given up. */
+/* Result 0 is 1 if the execution was given up. */
 static void check(uint32_t nr_cpus)
 {
 	for (u32 c = 0; c < nr_cpus; c++)

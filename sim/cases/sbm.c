@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real bitmap: atomic bits, exclusive test-and-set, and walks under change. The simulated CPUs
- * and the CPU numbers of the plan differ. One CPU walks a plan of 4 CPUs in 2 shards while 1 to 3
- * others change it.
+ * The real bitmap: atomic bits, exclusive test-and-set, and walks during changes. The simulated
+ * CPUs and the CPU numbers of the plan differ. One CPU walks a plan of 4 CPUs in 2 shards while 1
+ * to 3 others change it.
  */
 #include "port.h"
 
@@ -41,7 +41,7 @@ static void check_claim(uint32_t nr_cpus)
 	explore_check(sbm_weight(b) == 1, "the bit is not found");
 }
 
-/* Claim and release as a lock: the holder is alone. */
+/* Test-and-set and test-and-clear as a lock: there is one holder at a time. */
 static void lock(uint32_t cpu)
 {
 	if (sbm_test_and_set(b, 0))
@@ -143,7 +143,7 @@ static void walk(uint32_t cpu)
 	judge(visited, twice, THROUGHOUT);
 }
 
-/* From the middle of a shard, so that this shard is read at both ends of the walk. */
+/* A walk from the middle of a shard, which reads this shard at both ends of the walk. */
 static void walk_wrap(uint32_t cpu)
 {
 	u32 visited = 0, twice = 0, c;
@@ -172,7 +172,7 @@ static void walk_and_wrap(uint32_t cpu)
 	explore_check(!(visited & 4), "a walk leaves its mask");
 }
 
-/* The walk that keeps its state between calls, one search a step. */
+/* The walk that keeps its state between calls, one search per step. */
 static void walk_next(uint32_t cpu)
 {
 	u32 visited = 0, twice = 0, steps = 0;

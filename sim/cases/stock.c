@@ -47,7 +47,7 @@ static void setup(uint32_t nr_cpus)
 	explore_name(rd->root->cpupri.cpu_to_pri, 3 * sizeof(s32), "cpu_to_pri");
 }
 
-/* CPU 0 alone, and with CPU 1: found at its old or at its new level. */
+/* Searches for CPU 0 alone, and with CPU 1: CPU 0 is at its old or at its new level. */
 static void search(void)
 {
 	const unsigned long alone = 1;
@@ -69,7 +69,7 @@ static void rise(uint32_t cpu)
 		search();
 }
 
-/* Planted: leaves the old level first. */
+/* Planted bug: leaves the old level first. */
 static void rise_out_first(uint32_t cpu)
 {
 	if (cpu) {

@@ -10,10 +10,10 @@
  *   POSTED      with real barriers, for the model in which atomic operations without a
  *               result wait in the store buffer: only the barriers order them there
  *
- * "Returned" is a moment in real time on x86: a ghost. In the posted model the setter reports its
- * return through memory, with a release store. In the last case it is a ghost in both models, as
- * shard_summary_mark() ends with a barrier. Without that barrier the bit may still be in the buffer
- * when the function returns.
+ * On x86 "returned" is a moment in real time: a ghost. In the posted model the setter reports its
+ * return through memory, with a release store. In the last case it is a ghost in both models,
+ * because shard_summary_mark() ends with a barrier. Without that barrier the bit may still be in
+ * the buffer when the function returns.
  */
 #include "port.h"
 
@@ -91,8 +91,8 @@ static void check_found(uint32_t nr_cpus)
 }
 
 /*
- * One setter; all other CPUs search and clean. With 3 and more CPUs one of them is in another one's
- * cleaning window.
+ * One setter; all other CPUs search and clean. With 3 or more CPUs one of them can search while
+ * another one cleans.
  */
 static void set_search(uint32_t cpu)
 {
@@ -122,7 +122,7 @@ static void clear_set_search(uint32_t cpu)
 	set_and_tell(0, REALTIME);
 }
 
-/* Two setters of one word, each of which may find the other one's summary bit. */
+/* Two setters of one word; each may find the summary bit that the other one set. */
 static void two_set(uint32_t cpu)
 {
 	if (cpu == 1)
@@ -131,7 +131,7 @@ static void two_set(uint32_t cpu)
 		set_search(cpu);
 }
 
-/* Setters of two shards: a clean of one shard does not disturb the other one's bits. */
+/* Setters of two shards: cleaning one shard does not change the other one's bits. */
 static void two_shards(uint32_t cpu)
 {
 	if (cpu == 1) {
@@ -149,9 +149,9 @@ static void check_both(uint32_t nr_cpus)
 }
 
 /*
- * Not promised: before sbm_set() has returned, a search that has already read the summary may find
- * the bit in the line. A later search may read the summary as empty, and miss the bit. (Strict
- * linearisability would rule that out.) It takes a third CPU, which cleaned in between.
+ * Not guaranteed: before sbm_set() has returned, a search that has already read the summary may
+ * find the bit in the line. A later search may read the summary as empty, and miss the bit. (Strict
+ * linearisability would rule that out.) This requires a third CPU, which cleaned in between.
  */
 static void set_search_twice(uint32_t cpu)
 {

@@ -6,7 +6,7 @@
  *   C3   shard_summary_clean(): between clearing "occupied" and reading the line again
  *   S2   shard_summary_note(): between setting the bit and reading the summary
  *
- * On x86 both are empty, as locked operations are full barriers. So these cases are for the
+ * On x86 both are empty, because locked operations are full barriers. So these cases use the
  * "posted" model.
  */
 #include "port.h"

@@ -13,9 +13,9 @@
 #include "visited.h"
 
 #define TIMEOUT 5
-#define OLD	10 /* epoch of earlier runtime */
+#define OLD	10 /* epoch of the earlier runtime */
 #define NOW	20
-#define CPUS	10 /* of the largest plan */
+#define CPUS	10 /* CPUs of the largest plan */
 
 enum { COUNTED_0, COUNTED_1, COUNTED_2, SCANS }; /* ghosts */
 
@@ -81,7 +81,7 @@ static void setup_grow(uint32_t nr_cpus)
 	v->want_table = 1;
 }
 
-/* CPU 0's runtime is older than the timeout: a scan takes its bit, and the block. */
+/* CPU 0's runtime is older than the timeout: a scan removes its bit, and the block. */
 static void setup_old(uint32_t nr_cpus)
 {
 	make(2);
@@ -158,7 +158,7 @@ static void come_and_scan(uint32_t cpu)
 	scan_and_judge(NOW + cpu - 1);
 }
 
-/* CPU 0 comes back while a scan takes its block out, and accounts again an epoch later. */
+/* CPU 0 comes back while a scan removes its block, and accounts again an epoch later. */
 static void next_epoch(uint32_t cpu)
 {
 	if (cpu) {
@@ -178,7 +178,7 @@ static void both_come(uint32_t cpu)
 		scan_and_judge(NOW);
 }
 
-/* CPU 0 comes back while a scan takes its block out; CPU 1 enters for the first time. */
+/* CPU 0 comes back while a scan removes its block; CPU 1 enters for the first time. */
 static void both_while_scanned(uint32_t cpu)
 {
 	if (cpu == 1)
@@ -201,7 +201,7 @@ static void account_while_growing(uint32_t cpu)
 	}
 }
 
-/* A scan in each epoch, of a set whose only block goes. */
+/* One scan per epoch, of a set whose only block is removed. */
 static void scan_after_scan(uint32_t cpu)
 {
 	struct visited_scan s;
@@ -315,7 +315,7 @@ static void enter_no_look(uint32_t cpu)
 	explore_ghost_set(COUNTED_0, NOW);
 }
 
-/* The second call, while a scan may take the block out: E5 drops the old runtime. */
+/* The second call, while a scan may remove the block: E5 drops the old runtime. */
 static void give_up_and_forget(uint32_t cpu)
 {
 	struct visited_block *b;
@@ -333,7 +333,7 @@ static void give_up_and_forget(uint32_t cpu)
 		WRITE_ONCE(*visited_record(b, 0), 0);
 }
 
-/* Each CPU inserts a block where it saw room, without "changing". */
+/* Each CPU inserts a block into a place that it saw free, without holding "changing". */
 static struct visited_block *two[2];
 
 static void setup_two_blocks(uint32_t nr_cpus)
@@ -376,7 +376,7 @@ static void insert_pointer_first(uint32_t cpu)
 	explore_ghost_set(COUNTED_1, NOW);
 }
 
-/* The block serves another process as soon as it is out, without a grace period. */
+/* Another process reuses the block as soon as it is removed, without a grace period. */
 static struct visited *other;
 
 static void setup_other(uint32_t nr_cpus)

@@ -2,8 +2,8 @@
 /*
  * Waiters for a bit. A waiter that finds no signal counts as asleep; if a signal comes later, its
  * thread would wake. In the end no waiter sleeps without a signal while a bit is set. Planted cases
- * contain the faults of Linux's sbitmap. One waiter does not look again after it joined, and
- * another leaves with a wake-up that was for somebody else.
+ * contain the faults of Linux's sbitmap. In one a waiter does not look again after it joined; in
+ * another a waiter leaves with a wake-up that was for another waiter.
  */
 #include "port.h"
 
@@ -17,7 +17,7 @@
 static struct sbm *b;
 static struct shard_wait *w;
 
-/* Plan CPUs 0 and 1 are of one shard, 2 and 3 of the other. */
+/* Plan CPUs 0 and 1 are in one shard, 2 and 3 in the other. */
 static void setup(uint32_t nr_cpus)
 {
 	const struct shard_plan *plan = case_plan(4, 2);
@@ -46,7 +46,7 @@ static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pas
 	got = again ? sbm_claim_near(b, from) : -1;
 	if (got < 0 && shard_wait_woken(w, from)) {
 		got = sbm_claim_near(b, from);
-		if (got < 0) { /* another one has it: wait again */
+		if (got < 0) { /* another waiter got the bit: wait again */
 			shard_wait_join(w, from);
 			got = sbm_claim_near(b, from);
 			if (got >= 0 && shard_wait_leave(w, from))
@@ -78,7 +78,7 @@ static void check(uint32_t nr_cpus)
 	explore_check(signals <= asleep, "a signal for nobody");
 }
 
-/* CPU 0 puts; the others wait, in turn in both shards. */
+/* CPU 0 puts; the others wait, alternately in the two shards. */
 static void one(uint32_t cpu)
 {
 	if (cpu)
@@ -87,7 +87,7 @@ static void one(uint32_t cpu)
 		put(0, true);
 }
 
-/* CPU 0 puts two bits: of two waiters none sleeps without a signal. */
+/* CPU 0 puts two bits: neither of two waiters sleeps without a signal. */
 static void two(uint32_t cpu)
 {
 	if (cpu) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The idle set of a worker pool. A worker without work meets a CPU that has work for it:
+ * The idle set of a worker pool. A worker goes idle while another CPU has work for it:
  *
  *   W1  set own bit in the idle set      K1  publish the work
  *   W2  full barrier                     K2  full barrier
  *   W3  look for work; none: sleep       K3  look for an idle worker; found: wake it
  *
- * W3 sees K1 or K3 sees W1, so that no work waits while a worker sleeps. It is store buffering, and
- *    needs both barriers. K1 is a plain store, so that K2 is an mfence on x86. W1 in a bitmap is a
- *    locked operation, which makes W2 nothing on x86. In a byte map W1 is a plain store, and W2 is
- *    needed. Each planted case leaves out one.
+ * W3 sees K1 or K3 sees W1, so no work waits while a worker sleeps. This is store buffering, and
+ * needs both barriers. K1 is a plain store, so K2 is an mfence on x86. In a bitmap W1 is a locked
+ * operation, so W2 is empty on x86. In a byte map W1 is a plain store, and W2 is needed. Each
+ * planted case omits one barrier.
  */
 #include "port.h"
 
@@ -40,7 +40,9 @@ static void setup_summary(uint32_t nr_cpus)
 {
 	setup(nr_cpus);
 	idle = case_sbm(idle->plan, SBM_SUMMARY);
-	/* All shards look occupied and are empty, so that the waker's search cleans. */
+	/*
+	 * The summary calls all shards occupied, but they are empty, so the waker's search cleans.
+	 */
 	for (u32 cpu = 0; cpu < 4; cpu++) {
 		sbm_set(idle, cpu);
 		sbm_clear(idle, cpu);
@@ -139,7 +141,7 @@ static void byte_pool_no_worker_barrier(uint32_t cpu)
 		byte_waker();
 }
 
-/* Planted: looks for work before it enters the idle set. */
+/* Planted bug: looks for work before it enters the idle set. */
 static void pool_check_first(uint32_t cpu)
 {
 	if (cpu < nr_workers) {

@@ -2,25 +2,25 @@
 /*
  * schedshard-explore - run a small concurrent case in all its interleavings.
  *
- * Why "clean" means that the code is right, for the case, on the machine modelled:
+ * Why "clean" means that the code of the case is correct on the machine modelled:
  *
  * 1. The code is the real one: core/ as it is, compiled against port/sim. The compiler's
- *    thread-sanitizer instrumentation reports each access to shared memory, so that each is a
+ *    thread-sanitizer instrumentation reports each access to shared memory, so each access is a
  *    step of the machine (explore_machine.c).
- * 2. Runs differ only in the order of steps, including a store buffer's flushes, and in the
- *    model weak in the value that a load returns. Nothing else is nondeterministic.
- * 3. The search runs each order of steps, with two exceptions. It leaves out an order that is
- *    equivalent to one that it ran: each program sees the same values (explore_dpor.c). It
- *    stops at a state from which it has continued before (explore_states.c). Otherwise the
- *    search says "complete": false.
- * 4. The property is a function of the values seen: it fails in the order that ran if it fails
- *    in an equivalent one. If a property speaks of real time, steps stand for real time
+ * 2. Executions differ only in the order of steps, including flushes of store buffers, and in the
+ *    model weak in the values that loads return. Nothing else is nondeterministic.
+ * 3. The search runs each order of steps, with two exceptions. It omits an order that is equivalent
+ *    to one that it ran, which means that each program sees the same values (explore_dpor.c). It
+ *    stops at a state from which it has continued before (explore_states.c). If it omits anything
+ *    else, it reports "complete": false.
+ * 4. The property is a function of the values seen: if it fails in one order, it fails in the
+ *    equivalent order that ran. If a property refers to real time, ghost steps stand for real time
  *    (explore_ghost_set() in explore_case.h).
  *
  * "Clean" says nothing about more CPUs or longer programs than the case's. It says nothing about
  * the compiler's treatment of non-atomic accesses, except their data races. In no model do stores
  * pass earlier loads of their CPU. Only the model weak (explore_weak.c) shows whether smp_wmb(),
- * smp_rmb(), acquire and release are where they must be: on x86 they are not instructions.
+ * smp_rmb(), acquire and release are in the right places: on x86 they are not instructions.
  *
  * Exit status: 0 no violation, 1 violation, 2 bad usage.
  */
@@ -34,7 +34,7 @@
 #include "explore_report.h"
 #include "explore_search.h"
 
-/* Most executions for the search of a shorter failing schedule. */
+/* Maximum number of executions for the search of a shorter failing schedule. */
 #define SHORTEN_EXECUTIONS 200000
 
 enum { CPUS = 256, MODEL, SEARCH, PREEMPTIONS, EXECUTIONS, TEXT, LIST };
@@ -60,7 +60,7 @@ static const struct argp_option option[] = {
 	{ 0 },
 };
 
-/* The command line. */
+/* The parsed command line. */
 struct request {
 	struct x_run run;
 	const char *name;
@@ -71,7 +71,7 @@ struct request {
 	for (const struct explore_case *const *list = explore_all_cases; *list; list++) \
 		for (const struct explore_case *c = *list; c->name; c++)
 
-/* Insertions, deletions and replacements that turn @a into @b. */
+/* The number of insertions, deletions and replacements that turn @a into @b. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[64], nb = strlen(b);
@@ -158,8 +158,8 @@ static void search(const struct x_run *run, const struct x_options *o, struct x_
 }
 
 /*
- * A failing schedule with as few preemptions as possible: search with a bound that grows from 0
- * until an execution fails. These searches supply only the schedule.
+ * Find a failing schedule with as few preemptions as possible: search with a bound that grows from
+ * 0 until an execution fails. The statistics of these searches are not used.
  */
 static void shorten(const struct x_run *run, struct x_stats *found)
 {
@@ -212,7 +212,7 @@ static enum x_search parse_search(const char *text)
 	return search;
 }
 
-/* What was not given, for the case that was; refuses what does not go together. */
+/* Fill in options that were not given, from the case; refuse options that do not go together. */
 static void complete(struct request *r)
 {
 	struct x_run *run = &r->run;

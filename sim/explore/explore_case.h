@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * explore_case.h - what a test case of the explorer is made of.
+ * explore_case.h - the parts of a test case of the explorer.
  *
  * A case is a set-up, one body per CPU and a final check. The bodies of all CPUs run in every
- * possible interleaving of their accesses to shared memory. Shared memory is memory from
- * port_alloc() and nothing else: the explorer does not reset static variables or the heap between
- * executions. So a case keeps its state in one shared object that its set-up allocates. Statics
- * hold pointers to it, which only set-up writes.
+ * possible interleaving of their accesses to shared memory. Shared memory is only memory from
+ * port_alloc(): the explorer does not reset static variables or the heap between executions. So a
+ * case keeps its state in one shared object that its set-up allocates. Static variables contain
+ * pointers to it, which only set-up writes.
  *
  * The explorer does not see what the compiler does not instrument. So memset(), memcpy() and
- * assignments of whole structures to or from shared memory belong into set-up, not into a body.
+ * assignments of whole structures to or from shared memory are allowed in set-up, not in a body.
  *
  * A body must be a function of what it reads from shared memory: after the same values it does the
- * same operations. It must end: a loop that waits for another CPU makes executions without end.
+ * same operations. It must end: a loop that waits for another CPU makes an execution endless.
  */
 #ifndef SIM_EXPLORE_CASE_H
 #define SIM_EXPLORE_CASE_H
@@ -30,7 +30,7 @@ struct explore_case {
 	const char *title; /* one line: what the case claims or plants */
 	const char *kind;  /* "litmus", "litmus-weak", "core", "pattern" or "planted" */
 	uint8_t min_cpus, max_cpus;
-	/* The model for the case, see explore_machine.h; neither: x86-TSO. */
+	/* The model for the case, see explore_machine.h; neither is set: x86-TSO. */
 	bool posted;
 	bool weak;
 	void (*setup)(uint32_t nr_cpus);      /* once, on one CPU */
@@ -43,7 +43,7 @@ struct explore_case {
 extern const struct explore_case *const explore_all_cases[];
 
 /**
- * explore_name - name a shared object in schedules.
+ * explore_name - set the name of a shared object in schedules.
  * @ptr: from port_alloc()
  * @size: bytes
  * @name: not copied
@@ -52,18 +52,17 @@ extern const struct explore_case *const explore_all_cases[];
 void explore_name(const void *ptr, size_t size, const char *name);
 
 /**
- * explore_const - an object that no body writes.
+ * explore_const - declare that no body writes an object.
  * @ptr: from port_alloc(); its whole lines count
  * @size: bytes
  *
  * Loads from it are not steps, which keeps the number of interleavings low. A store to it is a
- * failure, so that a wrong claim is found.
- * Context: set-up only.
+ * failure, which reveals a wrong declaration. Context: set-up only.
  */
 void explore_const(const void *ptr, size_t size);
 
 /**
- * explore_result - a value that tells executions apart.
+ * explore_result - record a value that distinguishes executions.
  * @slot: 0..EXPLORE_RESULTS-1
  * Context: a body, or the final check. The value must depend only on values read.
  */
@@ -72,14 +71,14 @@ void explore_result(uint32_t slot, uint64_t val);
 /* The value passed to explore_result() in this execution, else 0. Final check only. */
 uint64_t explore_result_of(uint32_t slot);
 
-/* The CPU whose body runs; EXPLORE_MAX_CPUS in set-up and final check. */
+/* The CPU whose body runs; EXPLORE_MAX_CPUS in set-up and in the final check. */
 uint32_t explore_cpu(void);
 
 /**
- * explore_give_up - the body ends here, and the execution counts for nothing.
+ * explore_give_up - end the body here; the execution does not count.
  *
- * For a body that would have to wait for a lock. Other executions have it ask while the lock is
- * free; only executions without waiting count. The final check calls explore_gave_up().
+ * For a body that would have to wait for a lock. In other executions it finds the lock free; only
+ * executions without waiting count. The final check calls explore_gave_up().
  */
 void explore_give_up(void);
 bool explore_gave_up(void);
@@ -97,11 +96,11 @@ bool explore_gave_up(void);
 void explore_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /**
- * explore_ghost_set, explore_ghost_get - variables outside of the machine.
+ * explore_ghost_set, explore_ghost_get - variables outside the machine.
  *
- * They take effect at once, for all CPUs, past every store buffer, and order nothing else. They
- * stand for real time ("set() had returned when the search began"). They are steps like any other,
- * and zero at the start.
+ * Accesses to them take effect at once, for all CPUs, past every store buffer, and order nothing
+ * else. They stand for real time ("set() had returned when the search began"). They are steps like
+ * any other. The variables are 0 at the start.
  */
 void explore_ghost_set(uint32_t slot, uint64_t val);
 uint64_t explore_ghost_get(uint32_t slot);

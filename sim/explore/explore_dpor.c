@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Source-DPOR with sleep sets (after Abdulla, Aronis, Jonsson, Sagonas: "Optimal
- * dynamic partial order reduction", POPL 2014), each store buffer a process of its own.
+ * Source-DPOR with sleep sets (after Abdulla, Aronis, Jonsson, Sagonas: "Optimal dynamic partial
+ * order reduction", POPL 2014). Each store buffer is a separate process.
  *
  * Why the search misses no outcome. Two steps are independent if, in every state that enables both,
  * either order leads to the same state and neither disables the other. This machine has few
@@ -15,29 +15,29 @@
  *    the first enables the second. They have this order in every execution, so that there is
  *    nothing to reverse.
  *
- * In particular a program's load and the flush of its own buffer commute, same address or not.
- * Before the flush the load finds the newest own store in the buffer. After the flush it finds the
- * same bytes in memory, or a newer store in the buffer. A load counts as reaching memory even when
- * its value comes from the buffer. A failed compare-and-exchange counts as a write. Such extra
- * dependence costs executions and loses none. No step disables another process, so an enabled
- * process stays enabled until it moves, as the algorithm requires.
+ * In particular a program's load and the flush of its own buffer commute, whether or not the
+ * address is the same. Before the flush the load finds the newest own store in the buffer. After
+ * the flush it finds the same bytes in memory, or a newer store in the buffer. A load counts as
+ * reaching memory even when its value comes from the buffer. A failed compare-and-exchange counts
+ * as a write. Such extra dependences cost executions, but lose none. No step disables another
+ * process, so an enabled process stays enabled until it moves, as the algorithm requires.
  *
  * Executions that differ only in the order of independent steps are equivalent: each program sees
- * the same values in each. A race is a pair of dependent steps that are next to each other in the
- * happens-before order. For every race the search goes back to the state before its first step.
+ * the same values in each. A race is a pair of dependent steps that are adjacent in the
+ * happens-before order. For every race the search goes back to the state before the first step.
  * There it also tries a process that leads to an execution with the second step first
- * (add_backtrack()). This makes the set of tried processes a source set. Sleep sets hold processes
- * whose next step would only repeat an earlier branch, until a dependent step wakes them.
+ * (add_backtrack()). This makes the set of tried processes a source set. Sleep sets contain
+ * processes whose next step would only repeat an earlier branch, until a dependent step wakes them.
  *
  * A step that touches nothing shared is independent of every step of every other process, now and
- * later. So it alone is a source set: the search takes it at once and never branches on it.
+ * later. So this step alone is a source set: the search takes it at once and never branches there.
  *
- * Data races of non-atomic accesses are the same races: only the schedule ordered the two steps, so
- * some execution has them side by side.
+ * Data races of non-atomic accesses are found as such races: only the schedule ordered the two
+ * steps, so in some execution they are adjacent.
  *
- * Vector clocks hold happens-before, one entry per process. Only the steps after the last branch
- * are new in an execution. For the steps before it the search repeats the operations and reuses
- * what it computed.
+ * Vector clocks represent happens-before, one entry per process. Only the steps after the last
+ * branch are new in an execution. For the steps before it the search repeats the operations and
+ * reuses the clocks.
  */
 #include "explore_search.h"
 
@@ -46,10 +46,10 @@
 
 struct frame {
 	struct x_event ev;
-	uint16_t clock[X_NR_PROCS]; /* how many steps of each happened before, this one included */
-	uint16_t nth;		    /* which step of its process this is, from 1 */
+	uint16_t clock[X_NR_PROCS]; /* by process: its steps that happened before, or this one */
+	uint16_t nth;		    /* number of this step in its process, from 1 */
 	uint8_t sleep;		    /* processes that this frame need not try */
-	uint8_t backtrack;	    /* processes that this frame must try, tried ones included */
+	uint8_t backtrack; /* processes that this frame must try, including those already tried */
 };
 
 static struct frame frames[X_MAX_STEPS + 1];
@@ -57,13 +57,13 @@ static struct x_event events[X_MAX_STEPS];
 
 /* Position in frames[] of the nth (from 1) step of a process. */
 static uint16_t step_at[X_NR_PROCS][X_MAX_STEPS + 1];
-static uint16_t taken[X_NR_PROCS]; /* steps so far */
+static uint16_t taken[X_NR_PROCS]; /* by process: steps so far */
 
 /* Position in frames[] of the step that put the nth (from 1) store into a CPU's buffer. */
 static uint16_t entry_of[EXPLORE_MAX_CPUS][2 * X_MAX_STEPS + 1];
 static uint16_t entered[EXPLORE_MAX_CPUS];
 
-static uint16_t races[X_MAX_STEPS]; /* first parts of the races that a step ends */
+static uint16_t races[X_MAX_STEPS]; /* first steps of the races that end with a step */
 
 static bool before(const struct frame *a, const struct frame *b)
 {
@@ -79,9 +79,9 @@ static void join(struct frame *f, const struct frame *earlier)
 }
 
 /*
- * The race of frames[j] and frames[n]. v is frames[n] and the steps after frames[j] that do not
- * depend on it. Each initial of v (a process that can come first) leads to the reversed race. The
- * search must try at least one of them in place of frames[j].
+ * Handle the race of frames[j] and frames[n]. Let v be frames[n] and the steps after frames[j] that
+ * do not depend on frames[j]. Each initial of v (a process that can come first) leads to the
+ * reversed race. The search must try at least one initial in place of frames[j].
  */
 static void add_backtrack(uint32_t j, uint32_t n)
 {
@@ -111,7 +111,7 @@ static void add_backtrack(uint32_t j, uint32_t n)
 		frames[j].backtrack |= initials & -initials;
 }
 
-/* Count frames[n], so that later steps find it. */
+/* Enter frames[n] into the tables, so that later steps find it. */
 static void count_step(uint32_t n)
 {
 	const struct x_event *ev = &frames[n].ev;
@@ -124,7 +124,7 @@ static void count_step(uint32_t n)
 	}
 }
 
-/* Compute the clock of the step just taken, and the races that it ends. */
+/* Compute the clock of frames[n], the step just taken, and the races that end with it. */
 static void place(uint32_t n)
 {
 	struct frame *f = &frames[n];
@@ -144,7 +144,7 @@ static void place(uint32_t n)
 	count_step(n);
 	if (ev->touch == X_TOUCH_NONE)
 		return;
-	/* Latest first: an earlier step that happens before a later one of these is not a race. */
+	/* Latest first: a step that happens before a later one of these is not in a race. */
 	for (uint32_t j = n; j-- > 0;) {
 		const struct x_event *old = &frames[j].ev;
 
@@ -161,7 +161,7 @@ static void place(uint32_t n)
 		add_backtrack(races[i], n);
 }
 
-/* The processes of @sleep that are still asleep after the next step of @p. */
+/* The processes in @sleep that are still asleep after the next step of @p. */
 static uint8_t still_asleep(uint8_t sleep, unsigned int p)
 {
 	const struct x_op *op = x_pending(p);
@@ -183,7 +183,7 @@ static uint8_t still_asleep(uint8_t sleep, unsigned int p)
 	return left;
 }
 
-/* The CPU that moved last continues, which keeps preemptions few. */
+/* Choose a process: the CPU that moved last continues, which keeps preemptions few. */
 static unsigned int pick(uint32_t from, uint32_t n)
 {
 	unsigned int last = n ? frames[n - 1].ev.proc : 0;

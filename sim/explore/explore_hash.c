@@ -4,14 +4,14 @@
  * updates it at each step. For the model weak it adds histories and views.
  *
  * It omits what no CPU can distinguish any more: values older than what every CPU knows, and their
- * number. Views count only in words of which some CPU may still read an old value.
+ * number. Views count only for words of which some CPU may still read an old value.
  */
 #include "explore_weak.h"
 
 #include <string.h>
 
-static uint8_t least[MAX_WORDS];   /* the oldest store that a running CPU may still see */
-static uint16_t active[MAX_WORDS]; /* words in which that is not the newest one */
+static uint8_t least[MAX_WORDS];   /* by word: the oldest store that a running CPU may still see */
+static uint16_t active[MAX_WORDS]; /* words whose least[] is not their newest store */
 
 static void hash_view(struct x_hash *h, const struct view *v, uint32_t nr_active)
 {
@@ -34,7 +34,7 @@ static void hash_message(struct x_hash *h, uint32_t w, uint32_t k, uint32_t nr_a
 	hash_view(h, &m->known, nr_active);
 }
 
-/* Would a CPU that reads the word learn of a newer store elsewhere? */
+/* Would a CPU that reads word @w learn of a newer store to another word? */
 static bool tells(uint32_t w, uint32_t nr_active, uint32_t running)
 {
 	const struct view *v = &message_of(w, xk.words[w].newest)->known;
@@ -101,8 +101,8 @@ struct x_hash x_state_hash(void)
 		uint32_t buffered = c->tail - c->head;
 
 		/*
-		 * The buffer's content follows from what the program has seen, and from the number
-		 * of stores still in the buffer.
+		 * What the program has seen, and the number of stores still in the buffer,
+		 * determine the buffer's content.
 		 */
 		h.lo = x_mix(h.lo + c->seen[0] + buffered);
 		h.hi = x_mix((h.hi ^ c->seen[1]) + buffered);

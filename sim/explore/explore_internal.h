@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * explore_internal.h - what the files of the machine share: its one state, and each CPU's view of
+ * explore_internal.h - shared by the files of the machine: its state, and each CPU's view of
  * memory.
  *
- *   explore_machine.c   set-up, processes and steps
- *   explore_program.c   functions that programs call: accesses, names, results
- *   explore_hash.c      the hash of a state
- *   explore_weak.c      the model weak: histories of words, and what each CPU knows of them
- *   explore_memory.c    memory, and store buffers laid over it
- *   explore_state.c     the state itself, and its failures
+ *   explore_machine.c set-up, processes and steps explore_program.c the functions that programs
+ *   call: accesses, names, results explore_hash.c the hash of a state explore_weak.c the model
+ *   weak: histories of words, and what each CPU knows of them explore_memory.c memory overlaid with
+ *   store buffers explore_state.c the state itself, and its failures
  *
- * A file uses only files below it.
+ * A file uses only files below it in this list.
  */
 #ifndef SIM_EXPLORE_INTERNAL_H
 #define SIM_EXPLORE_INTERNAL_H
@@ -20,7 +18,7 @@
 
 #define X_NO_CPU    (-1)
 #define X_HEAP_SIZE (16u << 10) /* bytes that one body may allocate */
-#define X_MAX_LINES (1u << 16)	/* 4 MiB of shared memory, a thousand times what cases use */
+#define X_MAX_LINES (1u << 16)	/* 4 MiB of shared memory, a thousand times what cases need */
 
 struct x_buffered {
 	uint64_t addr, val;
@@ -32,11 +30,11 @@ struct x_buffered {
 };
 
 struct x_cpu {
-	struct x_op next;  /* program's next operation */
-	struct x_op flush; /* oldest buffered store as an operation */
+	struct x_op next;  /* the program's next operation */
+	struct x_op flush; /* the oldest buffered store as an operation */
 	uint64_t answer;   /* what the operation returns to the program */
 	uint64_t seen[2];  /* hash of all returned values, and of the number of steps */
-	char *heap;	   /* for port_alloc(): the same lines in every execution */
+	char *heap;	   /* lines for port_alloc(), the same in every execution */
 	size_t heap_used;
 	uint32_t head, tail; /* buffered stores are buf[head..tail-1] */
 	uint32_t flushed;    /* entries that have left the buffer since the start */
@@ -44,7 +42,7 @@ struct x_cpu {
 	struct x_buffered buf[X_BUFFER_DEPTH];
 };
 
-/* The machine. Sorted by use: all files, set-up and reset, reports. */
+/* The machine. Fields sorted by use: all files, set-up and reset, reports. */
 struct x_world {
 	struct x_cpu cpus[EXPLORE_MAX_CPUS];
 	struct fiber *fibers;
@@ -65,14 +63,14 @@ struct x_world {
 
 extern struct x_world xw;
 
-/* Memory, past all buffers. Writes update the state's hash. */
+/* Access memory, past all buffers. Writes update the state's hash. */
 void x_mem_write(uint64_t addr, uint32_t size, uint64_t val);
 uint64_t x_mem_read(uint64_t addr, uint32_t size);
 
-/* What the CPU sees at @addr: memory with its own buffered stores laid over it. */
+/* Return what the CPU sees at @addr: memory overlaid with its own buffered stores. */
 uint64_t x_view(const struct x_cpu *c, uint64_t addr, uint32_t size);
 
-/* Lay a CPU's buffered stores, oldest first, over a copy of memory at @addr. */
+/* Apply a CPU's buffered stores, oldest first, to a copy of memory at @addr. */
 void x_lay_over(const struct x_cpu *c, uint64_t addr, uint32_t size, uint8_t *bytes);
 
 /* Remove the words of a range from the state's hash (@sign -1) or add them (1). */
@@ -81,7 +79,7 @@ void x_hash_range(uint64_t addr, uint32_t size, uint64_t sign);
 /* Add a value that the program received to its hash. */
 void x_hash_seen(struct x_cpu *c, uint64_t val);
 
-/* Forget all names from explore_name(). */
+/* Discard all names from explore_name(). */
 void x_forget_names(void);
 
 static inline uint64_t x_mix(uint64_t x)
@@ -92,7 +90,7 @@ static inline uint64_t x_mix(uint64_t x)
 	return x ^ (x >> 32);
 }
 
-/* Add a value to a state's hash; the order matters. */
+/* Add a value to a hash; the order of values matters. */
 static inline void x_hash_add(struct x_hash *h, uint64_t val)
 {
 	h->lo = x_mix(h->lo + val) + 1;
@@ -100,9 +98,9 @@ static inline void x_hash_add(struct x_hash *h, uint64_t val)
 }
 
 /*
- * The model weak. x_weak_address() runs before an operation is proposed. x_weak_barrier() is for
- * barriers that are not steps. The history gets a plain store before the program performs it;
- * x_weak_plain_stored() runs after that.
+ * The model weak. x_weak_address() is called before an operation is proposed. x_weak_barrier() is
+ * for barriers that are not steps. A plain store enters the history before the program performs it;
+ * x_weak_plain_stored() is called after that.
  */
 void x_weak_init(void);
 void x_weak_reset(void);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why every execution is the machine's. A program runs on its fiber until its next access to shared
- * memory (a sim_*() function in explore_program.c). It records that operation and switches to the
- * scheduler. Only x_step() performs operations, one at a time. So memory changes only at steps, and
- * only their order is nondeterministic. x_machine_reset() restores every byte that a program can
- * have changed (the arena; bodies share nothing else, see explore_case.h) and restarts the fibers.
- * The same choices then give the same execution.
+ * Why every execution is one of the modelled machine. A program runs on its fiber until its next
+ * access to shared memory (a sim_*() function in explore_program.c). It records that operation and
+ * switches to the scheduler. Only x_step() performs operations, one at a time. So memory changes
+ * only at steps, and only their order is nondeterministic. x_machine_reset() restores every byte
+ * that a program can have changed (the arena; bodies share no other memory, see explore_case.h) and
+ * restarts the fibers. The same choices then give the same execution.
  *
  * The compiled code performs non-atomic accesses itself, after the hook returns and before its next
- * hook. They still get the machine's meaning. While the fiber runs, a plain load finds in memory
- * what the CPU would see (memory with its own buffered bytes laid over it). When the fiber comes
+ * hook. They still behave as on the machine. While the fiber runs, a plain load finds in memory
+ * what the CPU would see (memory overlaid with its own buffered bytes). When the fiber switches
  * back, the machine removes a plain store from memory and puts it into the buffer. No other program
  * runs in between.
  *
- * Store buffers are FIFO, and so are the buffers here. A program with X_BUFFER_DEPTH stores in its
- * buffer would wait in hardware; here the run ends.
+ * Store buffers are FIFO, and so are the buffers here. In hardware a program with X_BUFFER_DEPTH
+ * stores in its buffer would wait; here the explorer aborts.
  */
 #include "explore_internal.h"
 
@@ -29,7 +29,7 @@
 static char *initial; /* copy of the arena after set-up */
 static size_t initial_size;
 
-/* For a body: lines of its CPU's own heap, which reset() clears. */
+/* Allocate lines for a body from its CPU's heap, which x_machine_reset() clears. */
 static void *heap_alloc(size_t size)
 {
 	size_t bytes = (size + LINE_SIZE - 1) & ~(size_t)(LINE_SIZE - 1);
@@ -178,7 +178,7 @@ enum x_touch x_op_touch(const struct x_op *op)
 	case X_CAS: /* if it fails, it counts as a write of the value found */
 	case X_FLUSH:
 		return X_TOUCH_WRITE;
-	case X_FENCE: /* full barriers know of each other in the model weak */
+	case X_FENCE: /* in the model weak full barriers are ordered with each other */
 		return xw.model == X_WEAK ? X_TOUCH_WRITE : X_TOUCH_NONE;
 	default:
 		return X_TOUCH_NONE;
@@ -243,8 +243,8 @@ static void step_plain_store(struct x_cpu *c, const struct x_op *op, struct x_ev
 	if (xw.hashing)
 		x_hash_range(op->addr, op->size, -1ull);
 	/*
-	 * The store takes its place in the buffer now, because the program's next operation may
-	 * have to wait for it, and run_on() announces that one. The value follows.
+	 * The store takes its place in the buffer now, because the program's next operation, which
+	 * run_on() announces, may have to wait for it. The value follows.
 	 */
 	for (uint32_t i = 0; i < nr && op->buffered; i++)
 		enter_buffer(c, op, op->addr + 8 * i, op->size < 8 ? op->size : 8, 0);
@@ -264,7 +264,7 @@ static void step_plain_store(struct x_cpu *c, const struct x_op *op, struct x_ev
 		x_hash_range(op->addr, op->size, 1);
 }
 
-/* A locked operation takes effect. Return: the value found. */
+/* Perform a locked operation. Return: the value found. */
 static uint64_t perform_rmw(const struct x_op *op, struct x_event *ev)
 {
 	uint64_t val;
@@ -275,7 +275,7 @@ static uint64_t perform_rmw(const struct x_op *op, struct x_event *ev)
 	else
 		val = sim_rmw_result(op->rmw, ev->old, op->val);
 	x_mem_write(op->addr, op->size, val);
-	ev->val = x_mem_read(op->addr, op->size); /* cut to the operand's size */
+	ev->val = x_mem_read(op->addr, op->size); /* truncated to the operand's size */
 	return ev->old;
 }
 

@@ -2,7 +2,7 @@
 /*
  * explore_machine.h - the abstract machine whose interleavings the explorer runs.
  *
- * Each simulated CPU is two processes that a schedule may pick:
+ * Each simulated CPU consists of two processes, which a schedule may pick:
  *
  *   process c             CPU c's program: performs its next memory operation
  *   process BUFFER(c)     CPU c's store buffer: makes its oldest store visible
@@ -18,10 +18,9 @@
  *   flush           | oldest buffered store takes effect      | never enabled
  *
  * A third model, "posted", is x86-TSO with one difference. An atomic operation with relaxed order
- * and no result (port_or64() and its like) enters the buffer too. Its flush performs it,
- * atomically; a load of the same bytes waits for that. Processors with far atomics, such as
- * arm64's, do this. x86 does not, which is why smp_mb__after_atomic() is empty there. This model
- * shows its purpose.
+ * and no result (such as port_or64()) enters the buffer too. Its flush performs it atomically; a
+ * load of the same bytes waits for that. Processors with far atomics, such as arm64, do this. x86
+ * does not, which is why smp_mb__after_atomic() is empty there. This model shows its purpose.
  *
  * The fourth model, "weak", has no buffers. Each load may return an old value, within the limits of
  * barriers and coherence. So loads pass loads and stores, and stores pass stores; see
@@ -44,7 +43,7 @@
 #define X_BUFFER(cpu)  (EXPLORE_MAX_CPUS + (cpu))
 #define X_IS_BUFFER(p) ((p) >= EXPLORE_MAX_CPUS)
 #define X_CPU(p)       ((p) % EXPLORE_MAX_CPUS)
-#define X_MAX_STEPS    2000 /* of one execution; more count as a loop without end */
+#define X_MAX_STEPS    2000 /* per execution; more count as an endless loop */
 #define X_BUFFER_DEPTH 64   /* stores per CPU; x86 cores have 42 to 72, cases need 10 */
 
 enum x_model { X_SC, X_TSO, X_POSTED, X_WEAK };
@@ -72,11 +71,11 @@ struct x_op {
 	uint8_t size;	/* bytes */
 	uint8_t rmw;	/* enum sim_rmw_op */
 	uint8_t mo;	/* memory order, as the compiler passes it */
-	bool plain;	/* not atomic: the program touches memory itself after the step */
-	bool ghost;	/* bookkeeping of the case, no real memory: never buffered */
+	bool plain;	/* not atomic: the program accesses memory itself after the step */
+	bool ghost;	/* a ghost variable, not real memory: never buffered */
 	bool buffered;	/* enters the store buffer */
-	bool posted;	/* flush of an atomic operation, not of a store */
-	uint32_t after; /* enabled after this many flushes of the CPU's buffer */
+	bool posted;	/* the flush of an atomic operation, not of a store */
+	uint32_t after; /* enabled after this number of flushes of the CPU's buffer */
 };
 
 /* The effect of a step. */
@@ -94,21 +93,21 @@ struct x_event {
 	bool buffered;
 	bool posted;
 	bool old_value; /* a load returned a value that was not the newest */
-	uint8_t alt;	/* which of the operation's x_alternatives() the step took */
-	uint32_t after; /* flushes of the own buffer that it had to wait for */
+	uint8_t alt;	/* which of the operation's x_alternatives() was taken */
+	uint32_t after; /* number of flushes of the own buffer before it was enabled */
 };
 
 /* The first failure of an execution. */
 struct x_failure {
 	bool found;
-	int cpu;	/* -1: final check, or of no single CPU */
-	uint32_t steps; /* steps taken before */
+	int cpu;	/* -1: final check, or more than one CPU */
+	uint32_t steps; /* steps taken before the failure */
 	char text[200];
 };
 
 /**
  * x_machine_init - build the case's initial state.
- * @hashing: update the state hash (costs a little every step)
+ * @hashing: update the state hash (a small cost per step)
  *
  * Runs the case's set-up, saves the memory after it and prepares one fiber per CPU. A second call
  * starts over. Aborts when memory is short.
@@ -116,7 +115,7 @@ struct x_failure {
 void x_machine_init(const struct explore_case *c, uint32_t nr_cpus, enum x_model model,
 		    bool hashing);
 
-/* Back to the initial state, every program before its first operation. */
+/* Restore the initial state, with every program before its first operation. */
 void x_machine_reset(void);
 
 /* Set of processes whose next operation is enabled, as a bit mask. */
@@ -128,10 +127,13 @@ uint32_t x_unfinished(void);
 /* The next operation of @proc, valid until it steps; kind X_NONE when there is none. */
 const struct x_op *x_pending(unsigned int proc);
 
-/* The number of ways to do an enabled process's next operation; way 0 uses the newest value. */
+/*
+ * The number of alternatives for an enabled process's next operation; alternative 0 uses the newest
+ * value.
+ */
 uint32_t x_alternatives(unsigned int proc);
 
-/* How that operation would touch memory. Depends on the operation alone, not on the state. */
+/* How an operation touches memory. Depends only on the operation, not on the state. */
 enum x_touch x_op_touch(const struct x_op *op);
 
 /**
@@ -142,7 +144,7 @@ enum x_touch x_op_touch(const struct x_op *op);
  */
 void x_step(unsigned int proc, uint32_t alt, struct x_event *ev);
 
-/* Run the case's final check; call when x_enabled() is 0 and all programs ended. */
+/* Run the case's final check. Call it when x_enabled() is 0 and all programs have ended. */
 void x_final_check(void);
 
 const struct x_failure *x_failure(void);

@@ -2,13 +2,14 @@
 /*
  * Memory as CPUs see it, and the hashes of memory and programs.
  *
- * A load may cover only some bytes of an own buffered store. It reads these bytes from the buffer
- * and the others from memory. Processors wait for the store to reach the cache instead: the machine
- * allows more than they do, never less.
+ * A load may overlap only partly with a buffered store of its CPU. It then reads these bytes from
+ * the buffer and the others from memory. Processors wait for the store to reach the cache instead:
+ * the machine allows more than they do, never less.
  *
  * The hash of memory is a sum over all words, 0 for the initial memory. A write changes two terms
- * of it: it subtracts the old word and adds the new one. The hash of a program covers all values it
- * received, in order, which also counts its steps. explore_hash.c combines them.
+ * of it: it subtracts the old word and adds the new one. The hash of a program covers all values
+ * that it received, in order, and so also the number of its steps. explore_hash.c combines these
+ * hashes.
  */
 #include "explore_internal.h"
 
@@ -57,7 +58,7 @@ static bool buffer_overlaps(const struct x_cpu *c, uint64_t addr, uint32_t size)
 	return false;
 }
 
-/* Lay a CPU's buffered stores, oldest first, over a copy of memory at @addr. */
+/* Apply a CPU's buffered stores, oldest first, to a copy of memory at @addr. */
 void x_lay_over(const struct x_cpu *c, uint64_t addr, uint32_t size, uint8_t *bytes)
 {
 	for (uint32_t i = c->head; i < c->tail; i++) {
@@ -75,7 +76,7 @@ void x_lay_over(const struct x_cpu *c, uint64_t addr, uint32_t size, uint8_t *by
 	}
 }
 
-/* What the CPU sees at @addr. Little endian, as is every machine with TSO. */
+/* Return what the CPU sees at @addr. Assumes little endian, as on every machine with TSO. */
 uint64_t x_view(const struct x_cpu *c, uint64_t addr, uint32_t size)
 {
 	uint64_t val = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The functions that the code of a case calls, most through the compiler's instrumentation. Every
- * access becomes a proposal to the scheduler, and is done when propose() returns. On the main
- * stack, in set-up and final check, accesses happen at once.
+ * access becomes a proposal to the scheduler, and has been performed when propose() returns. On the
+ * main stack, in set-up and in the final check, accesses happen at once.
  *
  * Only memory from the arena is shared; all other memory, such as the stack, is private to the
- * program. Loads of constant lines happen at once, since their moment makes no difference. A store
- * to one is a failure.
+ * program. Loads of constant lines happen at once, because their time makes no difference. A store
+ * to a constant line is a failure.
  */
 #include "explore_internal.h"
 
@@ -70,7 +70,7 @@ uint64_t explore_result_of(uint32_t slot)
 	return xw.results[slot];
 }
 
-/* Entries of the own buffer that must leave it before a load can read these bytes. */
+/* The number of entries of the own buffer that must leave it before a load can read these bytes. */
 static uint32_t after_posted(const struct x_cpu *c, uint64_t addr, uint32_t size)
 {
 	for (uint32_t i = c->tail; i-- > c->head;) {
@@ -82,7 +82,7 @@ static uint32_t after_posted(const struct x_cpu *c, uint64_t addr, uint32_t size
 	return 0;
 }
 
-/* Propose the operation to the scheduler; it is done when this returns. */
+/* Propose an operation to the scheduler, which has performed it when this returns. */
 static uint64_t propose(struct x_op op)
 {
 	struct x_cpu *c = &xw.cpus[xw.running];
@@ -102,7 +102,7 @@ static uint64_t propose(struct x_op op)
 	return c->answer;
 }
 
-/* Does a CPU run, and can another CPU change this memory? */
+/* Is a CPU running, and can another CPU change this memory? */
 static bool shared(const volatile void *addr)
 {
 	return xw.running != X_NO_CPU && arena_contains(addr);
@@ -200,7 +200,10 @@ void sim_relax(void)
 {
 }
 
-/* An index was made of a word's bits: the load that uses it comes after the word's load. */
+/*
+ * The program computed an index from a word's bits: a load that uses the index comes after the
+ * word's load.
+ */
 void sim_index(void)
 {
 	if (xw.running != X_NO_CPU && xw.model == X_WEAK)
@@ -212,12 +215,12 @@ void sim_fence(int mo, const void *pc)
 	if (xw.running == X_NO_CPU || xw.model == X_SC)
 		return;
 	/*
-	 * smp_mb(); in models where atomic operations are not barriers also the barriers beside
+	 * smp_mb(), and in models where atomic operations are not barriers the barriers beside
 	 * them.
 	 */
 	if (mo == MO_SEQ_CST || (mo == MO_ACQ_REL && xw.model != X_TSO))
 		propose(make_op(X_FENCE, NULL, 0, pc));
-	/* Loads with loads, stores with stores: TSO orders these itself. */
+	/* smp_rmb() and smp_wmb(): TSO orders loads with loads, and stores with stores. */
 	else if (xw.model == X_WEAK)
 		x_weak_barrier(&xw.cpus[xw.running], mo == MO_ACQUIRE, mo == MO_RELEASE);
 }

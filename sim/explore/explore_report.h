@@ -2,9 +2,9 @@
 /*
  * explore_report.h - the result of a search as JSON, and the same JSON as text.
  *
- * The schedule of a violation is a table with a line per step. It names the CPU, its program or its
- * store buffer, the operation, the object, the value, and the function and source line. addr2line
- * supplies the last two from the program's own debug information.
+ * The schedule of a violation is a table with one line per step: the CPU, its program or its store
+ * buffer, the operation, the object, the value, and the function and source line. addr2line
+ * supplies the last two from the program's debug information.
  */
 #ifndef SIM_EXPLORE_REPORT_H
 #define SIM_EXPLORE_REPORT_H
@@ -25,7 +25,10 @@ struct x_run {
 const char *x_model_name(enum x_model m);
 const char *x_search_name(enum x_search s);
 
-/* A new reference. Call it while the machine still has the case's set-up. */
+/*
+ * Return the report, a new reference. Call it while the machine still has the state of the case's
+ * set-up.
+ */
 json_t *x_report(const struct x_run *run, const struct x_stats *s);
 
 /* Print a report for people, on stdout. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * explore_search.h - walks over the executions of a case, and their results.
+ * explore_search.h - searches over the executions of a case, and their results.
  *
  *   search  | visits                                   | file
  *   --------+------------------------------------------+-------------------
@@ -30,7 +30,7 @@ struct x_options {
 	uint64_t max_executions; /* stop after this many; 0: no limit */
 };
 
-/* One outcome of executions: their results. */
+/* An outcome: the results of one or more executions. */
 struct x_outcome {
 	uint64_t results[EXPLORE_RESULTS];
 	uint64_t executions; /* with this outcome */
@@ -45,28 +45,27 @@ struct x_schedule {
 };
 
 struct x_stats {
-	uint64_t executions;  /* that ran to the end */
-	uint64_t cut;	      /* given up early, as redundant */
-	uint64_t transitions; /* steps performed, replays included */
+	uint64_t executions;  /* executions that ran to the end */
+	uint64_t cut;	      /* executions ended early as redundant */
+	uint64_t transitions; /* steps performed, including replays */
 	uint64_t states;      /* distinct states, states search only */
 	uint64_t failing;     /* executions with a violation */
-	uint32_t max_steps;   /* of the longest execution */
-	bool complete;	      /* nothing left out, except by the preemption bound */
+	uint32_t max_steps;   /* steps of the longest execution */
+	bool complete;	      /* nothing omitted, except by the preemption bound */
 	struct x_outcome *outcomes;
 	uint32_t nr_outcomes;
-	struct x_schedule
-		*shortest; /* of the failing ones: fewest preemptions, then steps; or NULL */
+	struct x_schedule *shortest; /* failing: fewest preemptions, then fewest steps; or NULL */
 };
 
-/* Each explores the case that x_machine_init() was given. */
+/* Explore the case that was passed to x_machine_init(). */
 void x_search_dpor(const struct x_options *o, struct x_stats *s);
 void x_search_states(const struct x_options *o, struct x_stats *s);
 
-/* Release what the searches put into @s. */
+/* Free what the searches allocated in @s. */
 void x_stats_free(struct x_stats *s);
 
 /**
- * x_note_end - an execution has ended: count it, keep its outcome or its failure.
+ * x_note_end - count an execution that has ended, and keep its outcome or its failure.
  * @events: its steps
  * @nr_events: how many
  *
@@ -74,10 +73,10 @@ void x_stats_free(struct x_stats *s);
  */
 void x_note_end(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
 
-/* The search ends a redundant execution early. It still counts a data race found on the way. */
+/* Count an execution that the search ends early as redundant, with a data race found in it. */
 void x_note_cut(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
 
-/* The number of switches away from a program that had not ended, and of old values read. */
+/* The number of switches away from a program that had not ended, plus that of old values read. */
 uint32_t x_count_preemptions(const struct x_event *events, uint32_t nr_events);
 
 /* May the order of these two operations of different CPUs matter? */
@@ -91,7 +90,9 @@ static inline bool x_touches_conflict(uint64_t a, uint32_t as, enum x_touch at, 
 	return a < b + bs && b < a + as;
 }
 
-/* A step that no other process can notice or hinder; if there is one, it goes first. */
+/*
+ * Return a process whose next step no other process can observe or affect; it goes first. -1: none.
+ */
 static inline int x_local_step(uint32_t enabled)
 {
 	for (unsigned int c = 0; c < EXPLORE_MAX_CPUS; c++) {

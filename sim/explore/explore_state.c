@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The machine's one state, and questions about it: which programs run, what failed, how objects are
- * named. All other files of the machine use it; it uses none of them.
+ * The state of the machine, and queries of it: which programs run, what failed, how objects are
+ * named. All other files of the machine use this file; it uses none of them.
  */
 #include "explore_internal.h"
 

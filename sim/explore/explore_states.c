@@ -2,24 +2,25 @@
 /*
  * Depth-first search over states, and, without the table of states, over all executions.
  *
- * Why it misses nothing: what can happen after a state depends on the state alone. A state is
+ * Why it misses nothing: what can happen after a state depends only on the state. A state is
  * memory, the store buffers and the position of each program. Programs have no input but the
  * answers to their operations. So the sequence of answers determines where a program is and what
  * its variables hold. Two states count as equal if they have equal hashes of these sequences, of
- * the numbers of buffered stores and of memory. The hash has 128 bits: among the 10^7 states that
- * fit the table, two different ones share a hash with a chance below 10^-23. The search does not
- * continue from a state that it reached before: the first visit finds, or is still finding, its
- * results. No state can reach itself, since each step lengthens a sequence or shortens a buffer.
+ * the numbers of buffered stores and of memory. The hash has 128 bits: the probability that two
+ * different states share a hash is below 10^-23 for the 10^7 states that fit the table. The search
+ * does not continue from a state that it reached before: the first visit finds, or is still
+ * finding, its results. No state can reach itself, since each step lengthens a sequence or shortens
+ * a buffer.
  *
- * The search takes steps that touch nothing shared at once, see explore_dpor.c.
+ * The search takes steps that touch nothing shared at once; see explore_dpor.c.
  *
- * If an operation can be done in several ways, each way is a step of its own.
+ * If an operation has several alternatives, each is a separate step.
  *
  * With a bound, a switch from a program that has not ended to another CPU's program costs one
  * preemption. So does a load that returns an old value; flushes are free. What can happen then also
  * depends on the CPU that moved last and on the preemptions left. The first is part of the hash.
- * The second lies beside it, and the search continues again from a state that it reaches with more
- * preemptions left.
+ * The second is stored beside it, and the search continues again from a state that it reaches with
+ * more preemptions left.
  */
 #include "explore_search.h"
 
@@ -33,7 +34,7 @@ struct frame {
 	uint32_t left; /* preemptions left */
 	uint8_t todo;  /* processes not yet tried */
 	uint8_t cpu;   /* the CPU whose program moved last, or NO_CPU */
-	uint8_t alt;   /* of the process being tried: its next way */
+	uint8_t alt;   /* next alternative of the process being tried */
 };
 
 struct entry {
@@ -82,7 +83,7 @@ static void table_free(void)
 	table_used = 0;
 }
 
-/* True when the state is new, or reached with more preemptions left than ever before. */
+/* Is the state new, or reached with more preemptions left than ever before? */
 static bool is_news(struct x_hash h, uint32_t left)
 {
 	uint64_t at;
@@ -103,7 +104,7 @@ static bool is_news(struct x_hash h, uint32_t left)
 	return true;
 }
 
-/* Are two processes about to touch the same memory, not both atomically? */
+/* Check whether two processes are about to access the same memory, not both atomically. */
 static void check_races(uint32_t enabled)
 {
 	uint32_t plain = 0;
@@ -127,7 +128,7 @@ static void check_races(uint32_t enabled)
 	}
 }
 
-/* Preemptions that a step of @p costs when @cpu's program moved last. */
+/* The preemptions that a step of @p costs if @cpu's program moved last. */
 static uint32_t cost(unsigned int p, unsigned int cpu)
 {
 	return !X_IS_BUFFER(p) && cpu != NO_CPU && p != cpu && (x_unfinished() >> cpu & 1);
@@ -153,7 +154,7 @@ static void take(uint32_t n, unsigned int p, uint32_t alt, struct x_stats *s)
 	s->transitions++;
 }
 
-/* Processes to try at frames[n]; none when the execution is over or the state is old. */
+/* The processes to try at frames[n]; none if the execution is over or the state is known. */
 static uint8_t choices(uint32_t n, const struct x_options *o, struct x_stats *s)
 {
 	struct frame *f = &frames[n];
@@ -193,7 +194,10 @@ static uint8_t choices(uint32_t n, const struct x_options *o, struct x_stats *s)
 	return (uint8_t)enabled;
 }
 
-/* The CPU that moved last continues first: executions with few switches come early. */
+/*
+ * Choose a process: the CPU that moved last continues first, so executions with few switches come
+ * early.
+ */
 static unsigned int pick(const struct frame *f)
 {
 	if (f->cpu != NO_CPU && (f->todo >> f->cpu & 1))
@@ -201,7 +205,7 @@ static unsigned int pick(const struct frame *f)
 	return (unsigned int)__builtin_ctz(f->todo);
 }
 
-/* The next way of a process to try at @f. Return: false: that was its last one. */
+/* Advance to the process's next alternative at @f. Return: false: there is none. */
 static bool next_way(struct frame *f, unsigned int p)
 {
 	if (++f->alt >= x_alternatives(p))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What the searches share: they count executions, distinguish outcomes, and keep the failing
- * execution that is easiest to read. One with fewer preemptions is easier than a shorter one with
- * more: a reader must remember each preemption.
+ * Shared by the searches: counts executions, distinguishes outcomes, and keeps the failing
+ * execution that is easiest to read. Fewer preemptions are easier than fewer steps, because a
+ * reader must remember each preemption.
  */
 #include "explore_search.h"
 
@@ -23,8 +23,8 @@ uint32_t x_count_preemptions(const struct x_event *events, uint32_t nr_events)
 		int c = events[i].proc;
 
 		/*
-		 * Neither is a switch: the hardware flushes, and a step that touches nothing shared
-		 * continues what its CPU did before.
+		 * Neither of these is a switch: the hardware performs flushes, and a step that
+		 * touches nothing shared belongs to what its CPU did before.
 		 */
 		if (X_IS_BUFFER(c) || events[i].touch == X_TOUCH_NONE)
 			continue;
@@ -41,7 +41,7 @@ static void note_outcome(struct x_stats *s)
 	const uint64_t *r = x_results();
 	struct x_outcome *o;
 
-	/* The newest outcome first: executions that follow each other mostly end alike. */
+	/* The newest outcome first: consecutive executions mostly have the same outcome. */
 	for (uint32_t i = s->nr_outcomes; i-- > 0;) {
 		if (!memcmp(s->outcomes[i].results, r, sizeof(s->outcomes[i].results))) {
 			s->outcomes[i].executions++;

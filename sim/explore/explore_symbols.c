@@ -4,8 +4,8 @@
  * function inlined there, innermost first: its name and file:line. So a line that starts with "0x"
  * always starts the next address.
  *
- * The compiler inlines the barriers and atomics of port/. A schedule names their callers instead.
- * Addresses are those of calls' ends: one less lies inside the call.
+ * The compiler inlines the barriers and atomics of port/, so a schedule names their callers. The
+ * addresses are return addresses: one less is inside the call instruction.
  */
 #include "explore_symbols.h"
 
@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-/* The first object is the program itself; ASLR chose its load address. */
+/* The first object is the program itself: get the load address that ASLR chose. */
 static int first_object(struct dl_phdr_info *info, size_t size, void *base)
 {
 	(void)size;
@@ -90,7 +90,7 @@ static void take_answer(struct x_symbol *sym, const char *function, char *where)
 void x_symbols(struct x_symbol *sym, size_t n)
 {
 	char line[512], function[512] = "";
-	size_t at = 0; /* the answers that come next are for sym[at - 1] */
+	size_t at = 0; /* the next answers are for sym[at - 1] */
 	pid_t pid;
 	FILE *out;
 

@@ -8,14 +8,14 @@
 #include <stddef.h>
 
 struct x_symbol {
-	const void *pc;	   /* in: where; a return address */
-	char function[64]; /* out: innermost inlined function outside of port/, "?" if unknown */
+	const void *pc;	   /* in: a return address */
+	char function[64]; /* out: innermost inlined function outside port/, "?" if unknown */
 	char source[64];   /* out: "file.c:12" in it, "?" if unknown */
 };
 
 /**
  * x_symbols - look up many addresses with one run of addr2line.
- * @sym: what to look up and where to put the answers
+ * @sym: the addresses; receives the answers
  * @n: how many
  *
  * Without addr2line or debug information all answers are "?".

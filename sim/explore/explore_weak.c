@@ -2,10 +2,10 @@
 /*
  * The model "weak": loads pass loads, stores pass stores, loads pass stores.
  *
- * Programs are C code, so that a load must return a value at once. The machine does not reorder
+ * Programs are C code, so a load must return a value at once. The machine does not reorder
  * accesses: it performs them in order and keeps old values. Each word of memory has a history of
- * stores. A load may return any value of it that is not older than what its CPU knows. A view holds
- * that: for each word the oldest store that the CPU may still read.
+ * stores. A load may return any value in that history that is not older than what its CPU knows. A
+ * view represents this knowledge: for each word the oldest store that the CPU may still read.
  *
  *   current   bounds the CPU's next load
  *   read      joined views of all stores that it has read
@@ -27,19 +27,19 @@
  *   compare-exchange   as an atomic with a result when it exchanges; else a load
  *   ghost, looked at   current, read += seen: a CPU that reads the clock loads later than that
  *
- * The model allows store buffering, message passing without either barrier, IRIW and its like
- * without full barriers. The value of a failed compare-and-exchange may be old.
+ * The model allows store buffering, message passing with either barrier missing, and IRIW and
+ * similar shapes without full barriers. The value of a failed compare-and-exchange may be old.
  *
  * It forbids what Linux's memory model (tools/memory-model) forbids: a reported fault must be real,
  * even if some faults are missed. tests/explore/test_axioms.c compares random programs with the
- * memory model's axioms. The argument: a cycle that the memory model forbids has an edge against
- * the order in which this machine performed its accesses. The only such edge leads from a load to a
- * store S that the load did not see, although S had been performed. Along the rest of the cycle
- * views carry S:
+ * memory model's axioms. The argument: a cycle that the memory model forbids contains an edge
+ * against the order in which this machine performed the accesses. The only such edge leads from a
+ * load to a store S that the load did not see, although S had been performed. Along the rest of the
+ * cycle views propagate S:
  *
  *  - from S to a store that a barrier orders after it,
  *  - from a store to its reader,
- *  - from a reader to each of its later stores (always: dependencies need not be known),
+ *  - from a reader to each of its later stores (always, so the machine need not know dependencies),
  *  - from a store to the one that overwrites it,
  *  - through "fences" from full barrier to full barrier, and
  *  - into "current" where a barrier or a dependency orders two loads.
@@ -49,25 +49,26 @@
  * The model omits the following, and misses faults that need it:
  *
  *  - A store never passes an earlier load of its CPU (load buffering): the load would have to
- *    return a value before it is known. So a missing barrier between a load and a later store is
+ *    return a value that is not yet known. So a missing barrier between a load and a later store is
  *    not found.
  *  - Stores to one word take effect in the order in which they are performed. A store that a later
- *    one of its CPU passes is hidden from loads, not from atomic operations and stores of other
- *    CPUs (2+2W).
+ *    store of its CPU passes is hidden from loads, but not from atomic operations and stores of
+ *    other CPUs (2+2W).
  *  - Reads are cumulative: a store carries what its CPU has read before. A reader of that store
- *    knows it after a barrier of its own, as on multi-copy atomic machines (arm64, x86, RISC-V).
- *  - Address dependencies. A load from the allocation that a loaded pointer leads into comes after
- *    that pointer's load and all before it. Each load after port_ctz64() of a word comes after all
- *    before that. This orders more than the true dependencies. An index that was itself loaded
- *    counts as no dependency: a case that relies on one would report false faults.
+ *    knows this after its own barrier, as on multi-copy atomic machines (arm64, x86, RISC-V).
+ *  - Address dependencies. A load from the allocation that a loaded pointer points into comes after
+ *    the pointer's load and everything before it. Each load after port_ctz64() of a word comes
+ *    after everything before the load of the word. This orders more than the true dependencies. An
+ *    index that was itself loaded counts as no dependency: a case that relies on one would report
+ *    false faults.
  *  - Eight aligned bytes are one word, whichever of them an access touches.
  *
- * Memory from port_alloc() held other data before. A CPU that does not know of its zeroing must not
- * read it.
+ * Memory from port_alloc() contained other data before. A CPU that does not know of its zeroing
+ * must not read it.
  *
- * Data races: the model reports a plain load of bytes of which the CPU does not know another CPU's
- * store. It reports a plain store over such bytes as well. Like the other models it also reports
- * two accesses side by side.
+ * Data races: the model reports a plain load of bytes to which another CPU has stored without this
+ * CPU's knowledge. It also reports a plain store to such bytes, and, like the other models, two
+ * adjacent conflicting accesses.
  */
 #include "explore_weak.h"
 
@@ -84,7 +85,7 @@
 
 struct x_weak xk;
 
-static uint16_t word_at[TABLE_SIZE]; /* by hash of the address: number of the word plus 1 */
+static uint16_t word_at[TABLE_SIZE]; /* by hash of the address: the word's number plus 1 */
 
 static void give_up(const char *what)
 {
@@ -121,7 +122,7 @@ static void join(struct view *v, const struct view *with)
 		v->at[w] = v->at[w] > with->at[w] ? v->at[w] : with->at[w];
 }
 
-/* Number of the word, or -1 when no program has stored to it; @make: begin its history. */
+/* The number of a word, or -1 if no program has stored to it; @make: begin its history. */
 static int word_of(uint64_t addr, bool make)
 {
 	uint64_t at = addr & ~7ull;
@@ -140,7 +141,7 @@ static int word_of(uint64_t addr, bool make)
 	return (int)xk.nr_words - 1;
 }
 
-/* The bytes of its word that an access touches, as a mask. */
+/* The bytes of a word that an access touches, as a mask. */
 static uint8_t bytes_of(uint64_t addr, uint32_t size)
 {
 	return (uint8_t)(((1u << size) - 1) << (addr & 7));
@@ -158,8 +159,8 @@ static bool in_one_word(const struct x_op *op)
 }
 
 /*
- * The store that a load returns in its @alt-th way; 0: the newest. Stores in between that did not
- * touch the bytes do not count. Return: false: there are fewer ways.
+ * Find the store that a load returns in alternative @alt; 0: the newest. Stores that did not touch
+ * the bytes do not count. Return: false: there are fewer alternatives.
  */
 static bool candidate(const struct x_cpu *c, const struct x_op *op, int w, uint32_t alt,
 		      uint32_t *store)
@@ -171,7 +172,10 @@ static bool candidate(const struct x_cpu *c, const struct x_op *op, int w, uint3
 		bool counts =
 			k == oldest || k == xk.words[w].newest || (message_of(w, k)->bytes & bytes);
 
-		/* A CAS exchanges only the newest value: an older one may not equal @expected. */
+		/*
+		 * A CAS exchanges only the newest value, so an older one that equals @expected is
+		 * not an alternative.
+		 */
 		if (op->kind == X_CAS && k != xk.words[w].newest &&
 		    cut(value_of(w, k), op->addr, op->size) == op->expected)
 			counts = false;
@@ -276,7 +280,7 @@ static void load_from(struct weak_cpu *k, int w, uint32_t store, uint8_t bytes)
 		k->current.at[w] = (uint8_t)store;
 }
 
-/* Performs an atomic load. Return: the value. */
+/* Perform an atomic load. Return: the value. */
 static uint64_t load(struct x_cpu *c, const struct x_op *op, uint32_t alt)
 {
 	struct weak_cpu *k = of(c);
@@ -307,7 +311,7 @@ static uint64_t load(struct x_cpu *c, const struct x_op *op, uint32_t alt)
 	return val;
 }
 
-/* A store to a part of one word; memory has it already or gets it at once. */
+/* Record a store to a part of one word; memory contains it already or receives it at once. */
 static void store_word(struct weak_cpu *k, uint64_t addr, uint32_t size, bool release)
 {
 	int w = word_of(addr, true);
@@ -331,7 +335,7 @@ static void store_word(struct weak_cpu *k, uint64_t addr, uint32_t size, bool re
 	join(&k->stored, &m->known);
 }
 
-/* Memory now has the value of the newest store. */
+/* Record the value that memory now has as that of the newest store. */
 static void settle(uint64_t addr)
 {
 	int w = word_of(addr, false);
@@ -358,7 +362,7 @@ static void write_memory(const struct x_op *op, uint64_t val)
 		settle((op->addr & ~7ull) + 8);
 }
 
-/* Return: the value found, the newest. */
+/* Perform a locked operation. Return: the value found, which is the newest. */
 static uint64_t perform_rmw(struct x_cpu *c, const struct x_op *op, struct x_event *ev)
 {
 	struct weak_cpu *k = of(c);
@@ -390,7 +394,7 @@ static uint64_t compare_exchange(struct x_cpu *c, const struct x_op *op, uint32_
 
 	if (!alt && x_mem_read(op->addr, op->size) == op->expected)
 		return perform_rmw(c, op, ev);
-	failing.mo = MO_RELAXED; /* a failed one orders nothing */
+	failing.mo = MO_RELAXED; /* a failed CAS orders nothing */
 	ev->old = load(c, &failing, alt);
 	ev->val = ev->old;
 	ev->touch = X_TOUCH_READ;
@@ -437,7 +441,7 @@ uint64_t x_weak_perform(struct x_cpu *c, const struct x_op *op, uint32_t alt, st
 
 /* ---- plain accesses ---- */
 
-/* A body's new memory held other data before; the allocator's zeroing is a plain store. */
+/* New memory of a body contained other data before; the allocator's zeroing is a plain store. */
 void x_weak_allocated(struct x_cpu *c, uint64_t addr, uint32_t size)
 {
 	for (uint64_t at = addr; at < addr + size; at += 8) {
@@ -447,7 +451,7 @@ void x_weak_allocated(struct x_cpu *c, uint64_t addr, uint32_t size)
 	}
 }
 
-/* Has another CPU stored to these bytes, and this CPU cannot know? */
+/* Check whether another CPU has stored to these bytes without this CPU's knowledge. */
 static void check_known(const struct weak_cpu *k, uint64_t addr, uint32_t size)
 {
 	int w = word_of(addr, false);

@@ -8,33 +8,33 @@
 
 #include "explore_internal.h"
 
-#define MAX_WORDS    512   /* that programs write */
-#define MAX_MESSAGES 4096  /* of one execution */
-#define MAX_STORES   255   /* to one word */
-#define MAX_POINTERS 64	   /* that one program loads */
-#define NOBODY	     0xffu /* owner of a byte: set-up */
+#define MAX_WORDS    512   /* words that programs write */
+#define MAX_MESSAGES 4096  /* stores per execution */
+#define MAX_STORES   255   /* stores to one word */
+#define MAX_POINTERS 64	   /* pointers that one program loads */
+#define NOBODY	     0xffu /* owner of a byte that set-up wrote */
 #define TABLE_SIZE   (4 * MAX_WORDS)
 
 struct view {
-	uint8_t at[MAX_WORDS]; /* by word: the store, 0: none of this execution */
+	uint8_t at[MAX_WORDS]; /* by word: the store; 0: none of this execution */
 };
 
 struct message {
 	uint64_t val;	   /* the whole word after the store */
-	uint8_t owner[8];  /* of each byte: the CPU that stored it last */
+	uint8_t owner[8];  /* by byte: the CPU that stored it last */
 	uint8_t bytes;	   /* mask of the bytes that this store wrote */
-	struct view known; /* its view */
+	struct view known; /* the view of the store */
 };
 
 struct word {
 	uint64_t addr;
 	uint32_t newest;
-	bool allocated; /* its first store is the allocator's, which makes it zero */
+	bool allocated; /* its first store is the zeroing by the allocator */
 	uint64_t initial;
 	uint16_t message[MAX_STORES + 1];
 };
 
-/* The allocation that a loaded pointer leads to, and what the CPU had read at that load. */
+/* The allocation that a loaded pointer points into, and what the CPU had read at that load. */
 struct pointer {
 	const struct arena_object *to;
 	struct view read;
@@ -53,7 +53,7 @@ struct x_weak {
 	uint32_t nr_messages;
 	uint32_t nr_words; /* not reset between executions */
 	struct message messages[MAX_MESSAGES];
-	struct message first; /* of any word: from set-up */
+	struct message first; /* the initial store of every word: from set-up */
 	struct word words[MAX_WORDS];
 };
 

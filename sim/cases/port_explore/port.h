@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The port of core/ to the explorer. It is the simulated machine's, but every barrier is a call, so
- * that the model chosen on the command line decides what the barrier orders. The model also learns
- * of each index made from a word's bits, see explore_weak.c.
+ * The port of core/ to the explorer. It is the port to the simulated machine, but every barrier is
+ * a call, so the model chosen on the command line decides what the barrier orders. The model is
+ * also notified of each index computed from a word's bits, see explore_weak.c.
  *
  * For planted bugs WITHOUT_RMB, WITHOUT_WMB or WITHOUT_RELEASE removes one kind of ordering.
  */
@@ -14,7 +14,7 @@
 
 #include "../../../port/sim/port.h"
 
-/* The program made an index from a loaded value: later addresses depend on it. */
+/* The program computed an index from a loaded value: later addresses depend on it. */
 void sim_index(void);
 
 static port_always_inline unsigned int port_ctz64_told(u64 x)
