@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Planted: this file and circle_there.c use each other; one_direction.py must find that. */
+/* Planted fault: this file and circle_there.c use each other; one_direction.py must find that. */
 #include "circle.h"
 
 int circle_back(int steps)

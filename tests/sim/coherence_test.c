@@ -11,7 +11,7 @@
 #include "sim.h"
 #include "toy.h"
 
-/* CPU @owner modifies a line whose home is node @home, later @other adds to it: how long? */
+/* @owner modifies a line of home node @home. Returns how long a later access of @other takes. */
 static uint64_t transfer(uint32_t owner, uint32_t other, int home, enum step_kind kind)
 {
 	struct step first = { .kind = STEP_ADD }, second = { .kind = kind, .at = FAR };
@@ -30,7 +30,7 @@ static uint64_t transfer(uint32_t owner, uint32_t other, int home, enum step_kin
 
 static void transfers_take_what_the_machine_file_says(void)
 {
-	/* The op itself (15) comes on top of the transfer. */
+	/* Each time is the transfer plus the operation itself, 15. */
 	CHECK_EQ(transfer(0, 1, 0, STEP_ADD), 35 * NS);	 /* same LLC */
 	CHECK_EQ(transfer(0, 2, 0, STEP_ADD), 115 * NS); /* other LLC, home here */
 	CHECK_EQ(transfer(0, 4, 0, STEP_ADD), 315 * NS); /* other package, home at the owner */
@@ -39,7 +39,7 @@ static void transfers_take_what_the_machine_file_says(void)
 	CHECK_EQ(transfer(0, 1, 1, STEP_ADD), 35 * NS);	 /* one LLC: the home does not matter */
 	CHECK_EQ(transfer(0, 8, 0, STEP_ADD), 15 * NS);	 /* SMT siblings share the core's cache */
 	CHECK_EQ(transfer(0, 4, 0, STEP_LOAD),
-		 304 * NS); /* a load of a modified line travels as far */
+		 304 * NS); /* a load of a modified line takes the same transfer */
 }
 
 static void hits_and_cold_misses(void)
@@ -61,7 +61,7 @@ static void hits_and_cold_misses(void)
 	sim_run();
 	CHECK(s[0].took >= 80 * NS && s[0].took < 130 * NS); /* memory + a request leg + the load */
 	CHECK_EQ(s[1].took, 4 * NS);
-	CHECK_EQ(s[2].took, 15 * NS); /* the first reader has it exclusively */
+	CHECK_EQ(s[2].took, 15 * NS); /* the first reader got the line exclusively */
 	CHECK_EQ(s[3].took, 1 * NS);
 	CHECK_EQ(s[4].took, 12 * NS);
 	toy_end();
@@ -88,13 +88,13 @@ static void readers_share_until_a_write(void)
 	sim_run();
 	CHECK(r[0][0].took > 90 * NS);
 	CHECK_EQ(r[0][1].took, 4 * NS); /* its own copy */
-	CHECK(w[1].took > 100 * NS); /* has to invalidate both copies, one in the other package */
+	CHECK(w[1].took > 100 * NS);	/* invalidates both copies, one in the other package */
 	CHECK(r[1][1].took > 250 * NS); /* and this copy is gone */
 	toy_end();
 }
 
 struct hammered {
-	uint64_t longest; /* that one operation took, picoseconds */
+	uint64_t longest; /* time of one operation, picoseconds */
 	uint64_t total;	  /* picoseconds */
 };
 
@@ -129,9 +129,9 @@ static void near_first_starves_nobody(void)
 	uint64_t once_round = 16 * (310 + 15) * NS;
 	struct hammered fifo = hammer("near_rounds = 0", 1), near = hammer("", 1);
 
-	/* Before a request is served, each thread before it had the line at most once... */
+	/* While a request waits, each other thread gets the line at most once... */
 	CHECK(fifo.longest <= once_round);
-	/* ...or, near ones first, once more. */
+	/* ...or, if near requests come first, at most twice. */
 	CHECK(near.longest <= 2 * once_round);
 }
 
@@ -141,7 +141,7 @@ static void same_seed_same_result(void)
 
 	CHECK_EQ(a.total, b.total);
 	CHECK_EQ(a.longest, b.longest);
-	CHECK(a.total != other.total); /* the acknowledgements are spread by the seed */
+	CHECK(a.total != other.total); /* the seed varies the acknowledgements */
 }
 
 /* CPUs @a and @b alternate on a line: by an add at their turn, or after a load. */
@@ -173,7 +173,7 @@ static void turns_take_the_latency(void)
 {
 	CHECK(within(turn("", 0, 2, false), 100 * NS, 10));
 	CHECK(within(turn("", 0, 4, false), 300 * NS, 10));
-	/* A load before it is one more transfer, and the invalidation of the copy. */
+	/* A load before the add costs one more transfer, and the invalidation of the copy. */
 	CHECK(within(turn("", 0, 2, true), 200 * NS, 15));
 	CHECK(within(turn("", 0, 4, true), 600 * NS, 15));
 	/* With a directory in memory the home is busy after each load from the other package. */
@@ -181,7 +181,7 @@ static void turns_take_the_latency(void)
 	CHECK(within(turn("directory = 1", 0, 2, true), 200 * NS, 15));
 }
 
-/* A load from the other package does not wait until the near ones had their round. */
+/* A load from the other package does not wait for a round of near requests. */
 static void loads_do_not_wait_for_the_round(void)
 {
 	struct step s[9] = { 0 };
@@ -201,11 +201,11 @@ static void loads_do_not_wait_for_the_round(void)
 	sim_spawn(4, toy_body, &script[8], 0);
 	sim_run();
 	toy_end();
-	/* Its way there and back, and not more than the two transfers before it. */
+	/* The load takes its own transfer, and waits for at most two others. */
 	CHECK(s[8].took >= 300 * NS && s[8].took < 600 * NS);
 }
 
-/* Siblings do not double a visit: eight threads of four cores add as fast as four do. */
+/* A sibling does not prolong a core's turn: eight threads of four cores add as fast as four. */
 static void siblings_gain_nothing(void)
 {
 	uint64_t alone = 0, both = 0;
@@ -230,7 +230,7 @@ static void siblings_gain_nothing(void)
 
 #define ROUNDS 20
 
-/* Every CPU reads a table, then adds to a counter. Return: the time of all of it. */
+/* Every CPU reads a table and adds to a counter. Returns a hash of the times of all steps. */
 static uint64_t table_and_counter(bool constant)
 {
 	static struct step step[16][2 * ROUNDS];

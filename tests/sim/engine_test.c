@@ -30,7 +30,7 @@ static void plain_stores_do_not_wait_but_fences_do(void)
 	toy_end();
 }
 
-/* CPUs 4 and 5 have copies. CPU 0 stores; what do it and CPU 5 read until the copies are gone? */
+/* CPUs 4 and 5 have copies when CPU 0 stores. CPU 5 reads the old value until its copy is gone. */
 static void stores_are_seen_when_they_leave_the_buffer(void)
 {
 	struct step own[] = { { .kind = STEP_ADD } };
@@ -58,24 +58,24 @@ static void stores_are_seen_when_they_leave_the_buffer(void)
 		w[i].addr = line;
 	for (int i = 0; i < 5; i++)
 		r[i].addr = line;
-	*line = 6; /* the owner makes 7 of it */
+	*line = 6; /* the owner adds 1 */
 	sim_spawn(4, toy_body, &owner, 0);
 	sim_spawn(0, toy_body, &writer, 0);
 	sim_spawn(5, toy_body, &reader, 0);
 	sim_run();
-	CHECK_EQ(w[1].n, 1); /* its own buffer */
+	CHECK_EQ(w[1].n, 1); /* from its own buffer */
 	CHECK_EQ(w[2].n, 1);
 	CHECK_EQ(w[4].n, 1);
-	CHECK_EQ(r[1].n, 7); /* its copy of before */
+	CHECK_EQ(r[1].n, 7); /* from its old copy */
 	CHECK_EQ(r[1].took, 4 * NS);
 	CHECK_EQ(r[2].n, 1); /* an observer sees everything */
-	CHECK_EQ(r[3].n, 7); /* and the observation has changed nothing */
+	CHECK_EQ(r[3].n, 7); /* the observation has changed nothing */
 	CHECK_EQ(r[4].n, 1);
 	CHECK_EQ(*line, 1);
 	toy_end();
 }
 
-/* Of one CPU, atomic and plain accesses of different sizes meet in the buffer. */
+/* Atomic and plain accesses of one CPU, of different sizes, meet in its buffer. */
 static void own_stores_are_in_order(void)
 {
 	struct step own[] = { { .kind = STEP_ADD } };
@@ -101,11 +101,11 @@ static void own_stores_are_in_order(void)
 	CHECK_EQ(w[1].n, 1);
 	CHECK_EQ(w[3].n, 2);
 	CHECK_EQ(w[5].n, 1);
-	CHECK_EQ(*line, 1); /* also of a body that has returned */
+	CHECK_EQ(*line, 1); /* stores leave the buffer after the body has returned */
 	toy_end();
 }
 
-/* A CPU that waits for another value than its own store's lets the others run. */
+/* A CPU that spins on a word which it stored itself lets the others run. */
 static void who_spins_on_an_own_store_waits(void)
 {
 	struct spin game[2];
@@ -118,7 +118,7 @@ static void who_spins_on_an_own_store_waits(void)
 	}
 	sim_run();
 	CHECK_EQ(*game[0].word, 2 * TOY_TURNS);
-	/* A turn is a transfer of the value and one of the right to write. */
+	/* A turn takes two transfers: of the value, and of the ownership. */
 	CHECK(game[1].took > TOY_TURNS * 2 * 2 * 200 * NS);
 	toy_end();
 }
@@ -181,10 +181,10 @@ static void interrupts_end_computing(void)
 	struct step s[] = {
 		{ .kind = STEP_COMPUTE, .n = 50 * NS }, /* nobody interrupts */
 		{ .kind = STEP_COMPUTE },		/* idle until FAR + 1 */
-		{ .kind = STEP_COMPUTE, .n = FAR / 2 }, /* the timer of before is stale */
+		{ .kind = STEP_COMPUTE, .n = FAR / 2 }, /* the earlier timer is stale */
 		{ .kind = STEP_COMPUTE,
 		  .n = 5 * FAR,
-		  .at = 3 * FAR }, /* interrupted before: at once */
+		  .at = 3 * FAR }, /* an interrupt is pending: ends at once */
 	};
 	struct step irq[] = { { .kind = STEP_INTERRUPT, .n = 0, .at = FAR },
 			      { .kind = STEP_INTERRUPT, .n = 0, .at = 2 * FAR } };
@@ -201,7 +201,7 @@ static void interrupts_end_computing(void)
 	toy_end();
 }
 
-/* Those of memcpy() have up to 64 bytes. A size of 32 was none, at a place one byte further. */
+/* Accesses of memcpy() have up to 64 bytes. Regression: a size of 32 was recorded as 0. */
 static void a_record_has_the_place_and_size_of_its_accesses(void)
 {
 	static const uint8_t sizes[] = { 1, 2, 4, 8, 16, 32, 64 };

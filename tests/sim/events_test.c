@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The timing wheel against an unsorted array with a search for its least element, with delays from
- * nothing to many turns of the wheel.
+ * The timing wheel against a search for the least element of an unsorted array. Delays are between
+ * 0 and many turns of the wheel.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +29,11 @@ static uint64_t delay(void)
 	case 0:
 		return 0;
 	case 1:
-		return r >> 40; /* 17 us: beyond the wheel more often than not */
+		return r >> 40; /* up to 17 us: mostly beyond the wheel */
 	case 2:
 		return (uint64_t)WHEEL_SLOTS << WHEEL_SLOT_SHIFT; /* exactly one turn */
 	default:
-		return r >> 44; /* 1 us */
+		return r >> 44; /* up to 1 us */
 	}
 }
 

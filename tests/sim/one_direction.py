@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The files of a static library use each other in one direction.
 
-Usage: one_direction.py LIBRARY...: status 1, and the circle, where they do not. Names are read with
-nm, so that a call, a variable and a pointer to a function count alike.
+Usage: one_direction.py LIBRARY... If files form a circle, prints it and ends with status 1. nm
+gives the names, so a call, a variable and a pointer to a function all count.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def uses(library: str) -> dict[str, set[str]]:
 
 
 def circle(graph: Mapping[str, set[str]]) -> str:
-    """Return a circle in words, or nothing."""
+    """Return a circle of files as text, or nothing."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

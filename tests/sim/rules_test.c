@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Rules of the model that measured curves showed, each against what it replaces on the toy machine
- * (in ns): far atomics, invalidation before data, loads after stores and locked operations,
- * siblings that store, stores that merge, loads beside a
- * transfer to another group.
+ * Rules that were added to the model because of measured curves. Each is compared with the model
+ * without it, on the toy machine (in ns): far atomics, invalidation before data, loads after stores
+ * and locked operations, siblings that store, stores that merge, loads during a transfer to another
+ * group.
  */
 #include "arena.h"
 #include "sim.h"
 #include "toy.h"
 
-/* @n cores of package 0 add @times each; returns nanoseconds an addition of the whole machine. */
+/* @n cores of package 0 add @times each. Returns nanoseconds per addition of all cores together. */
 static uint64_t additions(const char *protocol, uint32_t n, uint64_t times)
 {
 	struct step s[4];
@@ -33,15 +33,15 @@ static void the_home_executes_far_additions(void)
 {
 	static const char far[] = "far_atomics = 1\nfar_ns = 9\n";
 
-	/* Alone a core takes the line, and pays as for any locked operation. */
+	/* A single core takes the line, and pays for a usual locked operation. */
 	CHECK_EQ(additions(far, 1, 400), 15);
-	/* Two wait for their requests' way of 30 in turn; of four the home's time is the limit. */
+	/* With two cores the way of a request, 30, is the limit; with four the home's time. */
 	CHECK_EQ(additions(far, 2, 400), (30 + 9) / 2);
 	CHECK_EQ(additions(far, 4, 400), 9);
 	CHECK(additions("", 4, 400) > 20);
 }
 
-/* Nanoseconds of two cores that take turns by compare-and-swap. */
+/* Returns the nanoseconds that two cores take for turns by compare-and-swap. */
 static uint64_t turns(const char *protocol)
 {
 	struct step s[2];
@@ -65,7 +65,7 @@ static void compare_and_swap_moves_the_line(void)
 	CHECK_EQ(turns("far_atomics = 1\n"), turns(""));
 }
 
-/* A load finds a line that the home has in its cache, not in memory. */
+/* After far additions a load finds the line in the home's cache, not in memory. */
 static void the_home_keeps_what_it_executed(void)
 {
 	struct step add[2] = { { .kind = STEP_LOOP_ADD, .n = 50 },
@@ -87,8 +87,8 @@ static void the_home_keeps_what_it_executed(void)
 }
 
 /*
- * CPUs 0 and 4, of two packages, have copies. CPU 0 writes. When is the last load of CPU 4 that
- * finds the old value? Returns nanoseconds after the write began; @whole: how long it took.
+ * CPUs 0 and 4, in two packages, have copies, and CPU 0 writes. Returns when CPU 4 last loads the
+ * old value, in nanoseconds after the write began; @whole receives how long the write took.
  */
 static uint64_t last_old_value(uint64_t *whole)
 {
@@ -121,7 +121,7 @@ static void sharers_lose_their_copies_before_the_writer_has_the_line(void)
 	uint64_t whole, last = last_old_value(&whole);
 
 	CHECK(last > 0);
-	/* What remains is the acknowledgement: 0.4 of 300 (data_leg). */
+	/* The acknowledgement takes the rest of the time: 0.4 of 300 (data_leg). */
 	CHECK(last + 100 < whole);
 }
 
@@ -163,7 +163,7 @@ static void a_load_of_the_own_store_is_forwarded(void)
 	toy_end();
 }
 
-/* A thread stores to a line that its sibling wrote; the sibling's next load pays for it. */
+/* A store to a line that the sibling wrote does not wait; the sibling's next load does. */
 static void a_store_does_not_wait_for_the_sibling(void)
 {
 	struct step first[] = { { .kind = STEP_ADD }, { .kind = STEP_LOAD, .at = 2 * FAR } };
@@ -177,7 +177,7 @@ static void a_store_does_not_wait_for_the_sibling(void)
 	sim_run();
 	CHECK_EQ(second[0].took + second[1].took, (1 + 12) * NS);
 	CHECK_EQ(first[1].n, 1);
-	CHECK_EQ(first[1].took, (10 + 3) * NS); /* latency_ns.smt, and what a load costs more */
+	CHECK_EQ(first[1].took, (10 + 3) * NS); /* latency_ns.smt, plus smt_read_ns */
 	toy_end();
 }
 
@@ -217,10 +217,10 @@ static void stores_to_a_line_on_its_way_merge(void)
 	CHECK(waited > 0);
 	merged = nine_stores("stores_merge = 3\n", false, &waited);
 	CHECK_EQ(waited, 0); /* three entries are enough */
-	/* They leave in one cycle, when the line comes; it was asked for eight stores before. */
+	/* The stores leave in one cycle, when the line comes. It was requested 8 ns earlier. */
 	CHECK_EQ(merged, 300 - 8 + 12);
 	CHECK(alone < merged);
-	/* Stores to another line come between: none can merge, or their order would change. */
+	/* With stores to another line in between none can merge, or their order would change. */
 	nine_stores("stores_merge = 3\n", true, &waited);
 	CHECK(waited > 0);
 }
@@ -262,8 +262,8 @@ static void a_group_with_a_copy_serves_its_loads_meanwhile(void)
 	three_loads("l3_hit_cycles = 10\n", took);
 	CHECK(took[0] > 200);
 	CHECK(took[2] < 50);		/* does not wait for the other package's load */
-	CHECK(took[1] + 1 >= took[0]);	/* its group has no copy before */
-	CHECK(took[1] < took[0] + 100); /* but needs no transfer of its own */
+	CHECK(took[1] + 1 >= took[0]);	/* waits, because its group has no copy yet */
+	CHECK(took[1] < took[0] + 100); /* but needs no second transfer */
 	/* The home rejects the loads that wait, and serves the first one later. */
 	three_loads("l3_hit_cycles = 10\nretry_ns = 40\n", later);
 	CHECK(later[0] >= took[0] + 40);

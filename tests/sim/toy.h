@@ -37,12 +37,12 @@ enum step_kind {
 	STEP_ADD,
 	STEP_FENCE,
 	STEP_LOOP_ADD,
-	STEP_TURNS,	  /* compare-and-swap alone until it is one's turn */
-	STEP_TURNS_LOAD,  /* loads until it is one's turn, then a compare-and-swap */
+	STEP_TURNS,	  /* only compare-and-swaps until it is the CPU's turn */
+	STEP_TURNS_LOAD,  /* loads until it is the CPU's turn, then a compare-and-swap */
 	STEP_COMPUTE,	  /* n picoseconds, 0: idle */
 	STEP_INTERRUPT,	  /* CPU n */
 	STEP_PLAIN_LOAD,  /* n is the value */
-	STEP_PLAIN_STORE, /* of 2 */
+	STEP_PLAIN_STORE, /* stores 2 */
 	STEP_OBSERVE,	  /* n is the value */
 };
 
@@ -50,7 +50,7 @@ struct step {
 	uint64_t at; /* picoseconds; the CPU waits until then */
 	enum step_kind kind;
 	uint64_t *addr;
-	uint64_t n;    /* how often: STEP_LOOP_ADD, STEP_TURNS; the value of a load */
+	uint64_t n;    /* number of times: STEP_LOOP_ADD, STEP_TURNS; the value of a load */
 	bool odd;      /* STEP_TURNS: the second of the two */
 	uint64_t took; /* result: picoseconds */
 };

@@ -12,7 +12,7 @@
 static const struct shape shape = { .name = "64", 2, 1, 1, 16, 2, 1, .adjacent = true };
 static struct shard_plan *plan;
 static struct bytemap *map;
-static u32 writing; /* threads that are not done */
+static u32 writing; /* number of threads that still write */
 
 static void write_own_bytes(u32 thread)
 {
@@ -44,7 +44,7 @@ static void neighbours_are_never_disturbed(void)
 #define MIDDLE 50u
 #define HIGH   90u
 
-/* Results of a search of the whole map while CPU 5 goes from LOW to HIGH and back. */
+/* Checks a search of the whole map while CPU 5 goes from LOW to HIGH and back. */
 static void check_min(void)
 {
 	unsigned long found, all = ~0ul, flipping = 1ul << 5, expect;
@@ -56,7 +56,7 @@ static void check_min(void)
 	CHECK_MASK_EQ(&found, &expect, 64);
 	CHECK(first == 5 || min != (int)LOW);
 
-	/* The CPU alone: at one of its two levels, never at none. */
+	/* A search for this CPU alone finds it at one of its two levels, never at none. */
 	min = bytemap_find_min(map, 128, &flipping, 40, &found, &first);
 	CHECK(min == (int)LOW || min == (int)HIGH);
 	CHECK_EQ(found, flipping);

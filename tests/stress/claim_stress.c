@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that claim and put. What a bit stands for is written with plain stores by its owner: two
- * owners at once are a data race for ThreadSanitizer, and lose an update.
+ * Threads that claim and put. The owner of a bit counts by plain stores: two owners at once are a
+ * data race for ThreadSanitizer, and lose an update.
  */
 #include "sbm_claim.h"
 #include "sbm_more.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on one counter while it is attached: the final count is exact, and every sum has an item
- * that stays counted. Threads on new counters of a line for each CPU: a sum has each add that it
- * was told of.
+ * Threads on one counter while it is attached: the final count is exact, and every sum includes an
+ * item that stays counted. Threads on new counters with a line per CPU: a sum includes each add
+ * that was announced before.
  */
 #include "cpu_counter.h"
 #include "shapes.h"
@@ -16,7 +16,7 @@ static struct shard_plan *plan;
 static struct shard_counter counter;
 static u64 expected;
 
-/* Unpaired: it adds for one CPU and subtracts for another. */
+/* Unpaired use: a thread adds for one CPU and subtracts for another. */
 static void add_anything(u32 thread)
 {
 	u64 random = 11 + thread;
@@ -46,9 +46,9 @@ static void end_is_exact(void)
 }
 
 /*
- * Paired: every CPU named here counts one item all the time, added before the attach, and sometimes
- * a second one. So while a thread holds its second one, any sum is more than NR_THREADS, and never
- * more than twice that.
+ * Paired use: each CPU named here counts one item all the time, added before the attach, and
+ * sometimes a second one. While a thread holds its second item, any sum is more than NR_THREADS,
+ * and at most twice that.
  */
 static void count_own_item(u32 thread)
 {
@@ -88,8 +88,8 @@ static struct cpu_counter *by_cpu[COUNTERS];
 static u64 told[COUNTERS];
 
 /*
- * All threads add first to the same new counter, two of them for each CPU number, and tell. The sum
- * has at least the adds that were told of.
+ * All threads make the first adds to a new counter, two threads per CPU number, and announce them.
+ * A sum includes at least the adds announced before.
  */
 static void tell_and_sum(u32 thread)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Each documented way to hand data over from thread to thread. The data are plain, so that a way
- * without release or acquire is a data race for ThreadSanitizer. With UNORDERED the first one
- * has barriers instead, which ThreadSanitizer does not know: it must report that.
+ * without release or acquire is a data race for ThreadSanitizer. With UNORDERED the first way uses
+ * barriers instead, which ThreadSanitizer does not know: it must report a race.
  */
 #include "bytemap_find.h"
 #include "claim_wait.h"
@@ -21,7 +21,7 @@ static struct bytemap *m;
 static struct shard_counter *counters;
 static struct slot_set *slots;
 static struct shard_wait *waiters;
-static u64 data[16]; /* by what a bit, a byte, a slot stands for */
+static u64 data[16]; /* the object that a bit, a byte or a slot stands for */
 
 static void wait_a_little(void)
 {
@@ -38,7 +38,7 @@ static void set_release(u32 cpu)
 #define set_release(cpu) sbm_put(b, cpu)
 #endif
 
-/* A pair hands data to and fro: the first thread sets the bit, the second one clears it. */
+/* A pair hands data back and forth: the first thread sets the bit, the second one clears it. */
 static void by_a_bit(u32 thread)
 {
 	u32 cpu = thread / 2;
@@ -57,7 +57,7 @@ static void by_a_bit(u32 thread)
 	}
 }
 
-/* The second thread finds the first one's bit by a search, in turns by each kind. */
+/* The second thread finds the first one's bit by a search; each kind of search in turn. */
 static s64 find(u32 i, u32 cpu)
 {
 	unsigned long mask[TEST_MAX_WORDS] = { 0 };
@@ -118,7 +118,7 @@ static void by_a_byte(u32 thread)
 	}
 }
 
-/* Bits are locks: who set one owns the data. */
+/* Bits are locks: the thread that set a bit owns the data. */
 static void by_a_lock(u32 thread)
 {
 	for (u32 i = 0; i < ROUNDS; i++) {
@@ -134,7 +134,7 @@ static void by_a_lock(u32 thread)
 	}
 }
 
-/* Who sees that all items are gone may use what they used. */
+/* A thread that sees that all items are gone may use the data that they used. */
 static void by_a_count(u32 thread)
 {
 	u32 pair = thread / 2;
@@ -147,7 +147,7 @@ static void by_a_count(u32 thread)
 			shard_counter_dec_release(c, i % 8);
 		}
 		data[pair]++;
-		shard_counter_dec_release(c, 7); /* the item of before the start */
+		shard_counter_dec_release(c, 7); /* the item counted before the start */
 		return;
 	}
 	while (shard_counter_sum_acquire(c))
@@ -171,7 +171,7 @@ static void by_slots(u32 thread)
 	}
 }
 
-/* Two objects for four threads, who sleep where there is none. */
+/* Four threads use two objects, and sleep while none is free. */
 static void by_waiting(u32 thread)
 {
 	for (u32 i = 0; i < ROUNDS; i++) {

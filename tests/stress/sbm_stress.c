@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on one sharded bitmap. These must hold whatever they do: no bit is lost, and once
+ * Threads on one sharded bitmap. Two rules must hold whatever they do: no bit is lost, and once
  * sbm_set() has returned no search finds the bitmap empty.
  *
  * Real threads prove nothing about orderings that this hardware does not show; the explorer runs
- * all interleavings of the summary. This test is for faults that only occur at speed, and for the
- * sanitizers.
+ * all interleavings of the summary. This test is for faults that need many fast operations, and for
+ * the sanitizers.
  */
 #include "sbm_more.h"
 #include "shapes.h"
@@ -30,7 +30,7 @@ static void tear_down(void)
 	shard_plan_free(plan);
 }
 
-/* Thread t owns the CPUs t, t + 4, ...: its neighbours in every word are other threads'. */
+/* Thread t owns the CPUs t, t + 4, ...: their neighbours in every word belong to other threads. */
 static void change_own_bits(u32 thread)
 {
 	u64 random = 77 + thread;
@@ -77,8 +77,8 @@ static void no_bit_is_lost(void)
 }
 
 /*
- * Sets its bit and searches at once, while others clear their bits and clean the summary. Each
- * search must find at least the searcher's own bit.
+ * Sets a bit and searches at once, while others clear their bits and clean the summary. Each search
+ * must find at least the thread's own bit.
  */
 static void set_and_search(u32 thread)
 {
@@ -115,8 +115,8 @@ static void set_bit_is_never_missed_by_its_setter(void)
 }
 
 /*
- * Threads 0 and 1 set a bit, publish their round, and leave the bit set until the searcher has
- * searched. Threads 2 and 3 are their searchers, and clean between the rounds.
+ * Threads 0 and 1 set a bit, publish their round, and leave the bit set until their searcher has
+ * searched. Threads 2 and 3 are the searchers, and clean between the rounds.
  */
 static void hand_over(u32 thread)
 {

@@ -24,7 +24,7 @@ static void *stress_start(void *arg)
 {
 	struct stress_thread *t = arg;
 
-	/* All at once: otherwise the first is done before the last starts. */
+	/* All threads start at once: otherwise the first would end before the last starts. */
 	__atomic_fetch_add(&stress_ready, 1, __ATOMIC_RELAXED);
 	while (READ_ONCE(stress_ready) < NR_THREADS)
 		sched_yield();

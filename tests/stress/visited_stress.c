@@ -26,7 +26,7 @@ static struct {
 	u64 count port_cacheline_aligned;
 } section[NR_THREADS];
 
-/* By CPU number: the last epoch in which it was counted, as scanners may rely on it. */
+/* By CPU number: the last epoch in which the CPU was counted; scanners rely on it. */
 static u64 counted[TEST_MAX_CPUS];
 static u64 queue[TEST_MAX_CPUS];
 static u64 found_in_all, counted_in_all;
@@ -46,7 +46,7 @@ static bool account(u32 thread, u32 cpu, u32 epoch)
 	bool ok;
 
 	WRITE_ONCE(section[thread].count, section[thread].count + 1);
-	/* The section is seen open before anything is read in it: pairs with that in scan(). */
+	/* Others see the section open before it reads anything: pairs with that in scan(). */
 	smp_mb();
 	ok = visited_account(v, &queue[cpu], cpu, epoch, 1000);
 	smp_store_release(&section[thread].count, section[thread].count + 1);
@@ -69,7 +69,7 @@ static void scan(u64 *before, u8 *seen)
 	while (visited_scan_next(&s, &cpu, &word)) {
 		CHECK(!seen[cpu]);
 		CHECK(occupancy_ns(word) >= 1000);
-		/* read after it: has all of it, if it is of the same epoch */
+		/* the queue, read after the word, includes its runtime if both have one epoch */
 		all = READ_ONCE(queue[cpu]);
 		CHECK(occupancy_epoch(all) != occupancy_epoch(word) ||
 		      occupancy_ns(all) >= occupancy_ns(word));
@@ -81,7 +81,7 @@ static void scan(u64 *before, u8 *seen)
 		if (before[i] && (s32)(epoch - (u32)before[i]) <= TIMEOUT)
 			CHECK(seen[i]);
 	if (list) {
-		smp_mb(); /* the blocks are out before the sections are read */
+		smp_mb(); /* the blocks are removed before the sections are read */
 		wait_for_sections();
 		visited_blocks_free(list);
 	}
@@ -97,7 +97,7 @@ static void run(u32 thread)
 
 	CHECK(before && seen);
 	for (u32 i = 0; i < ROUNDS; i++) {
-		/* each thread has every NR_THREADS-th position: all meet in every shard */
+		/* each thread has every NR_THREADS-th position, so all meet in every shard */
 		u32 idx = (home + test_below(&random, i % 40000 < 30000 ? 4 : per_thread)) %
 				  per_thread * NR_THREADS +
 			  thread;

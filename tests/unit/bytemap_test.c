@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The byte map by hand: every pair of values, every position, masks sparse and dense. */
+/* The byte map in single cases: every pair of values, every position, sparse and dense masks. */
 #include "bytemap_find.h"
 #include "shapes.h"
 #include "test.h"
@@ -28,7 +28,7 @@ static void every_value_against_every_other(void)
 	shard_plan_free(plan);
 }
 
-/* A value must not leak into what is said about the neighbours in its word. */
+/* A value must not affect the results for its neighbours in the word. */
 static void extreme_neighbours_do_not_disturb(void)
 {
 	static const u8 extremes[] = { 0, 1, 126, 127 };

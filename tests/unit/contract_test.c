@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A caller that breaks a contract gets an error, and what it has stays as it is. */
+/* A caller that breaks a contract gets an error, and its object does not change. */
 #include "shapes.h"
 #include "shard_counter.h"
 #include "test.h"

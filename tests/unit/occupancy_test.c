@@ -5,7 +5,7 @@
 
 #define MS 1000000u
 
-/* Shares in 1024ths: a whole one is a little less than it. */
+/* Shares in 1024ths; a whole share is a little less than 1024. */
 #define HALF  511
 #define WHOLE 1023
 
@@ -113,7 +113,7 @@ static void a_share_is_a_part_of_the_whole(void)
 	CHECK(occupancy_share(all, all, 4) < OCCUPANCY_SCALE);
 	CHECK_EQ(occupancy_share(0, all, 4), 0);
 	CHECK_EQ(occupancy_share(0, 0, 4), 0);
-	/* decayed alike, so that the share stays as long as nobody else runs */
+	/* both decay alike, so the share stays while no other process runs */
 	CHECK_EQ(occupancy_share(half, all, 9) >> 10, HALF);
 	/* the queue is an epoch ahead of the reader, and was halved there */
 	CHECK_EQ(occupancy_share(half, occupancy_pack(5, 5 * MS), 4) >> 10, HALF);

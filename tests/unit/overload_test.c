@@ -52,7 +52,7 @@ static void cpu_0_in_a_later_shard(void)
 	shard_plan_free(p);
 }
 
-/* With two words of the summary the own shard is left out of its own word only. */
+/* With two words of the summary a query leaves out the own shard only in its own word. */
 static void a_shard_of_the_same_bit(void)
 {
 	static const struct shape shape = { .name = "64 LLCs of 2", 1, 1, 64, 2, 1, 1 };
@@ -70,7 +70,7 @@ static void a_shard_of_the_same_bit(void)
 	end();
 }
 
-/* Words of the summary end with the last shard. */
+/* The last shard has the last bit of the summary's word. */
 static void as_many_shards_as_bits(void)
 {
 	static const struct shape shape = { .name = "32 LLCs of 2", 1, 1, 32, 2, 1, 1 };
@@ -105,17 +105,17 @@ static void a_query_tidies_once_a_period(void)
 	CHECK(shard_summary_test(set->summary, 2));
 	CHECK_EQ(overload_query(set, asks, 7), 0);
 	CHECK(!shard_summary_test(set->summary, 2));
-	/* Again in the same period: it stays; in another one it goes. */
+	/* A second time in the same period the shard stays; in another period it is removed. */
 	overload_set(set, far, true);
 	CHECK_EQ(overload_query(set, asks, 7), OVERLOAD_WIDE);
 	overload_clear(set, far);
 	CHECK_EQ(overload_query(set, asks, 7), 0);
 	CHECK(shard_summary_test(set->summary, 2));
-	CHECK_EQ(overload_query(set, cpu_of(2, 0), 8), 0); /* not its own */
+	CHECK_EQ(overload_query(set, cpu_of(2, 0), 8), 0); /* does not remove its own shard */
 	CHECK(shard_summary_test(set->summary, 2));
 	CHECK_EQ(overload_query(set, asks, 8), 0);
 	CHECK(!shard_summary_test(set->summary, 2));
-	/* Of two the empty one goes, though the other one ends the search. */
+	/* Of two shards the empty one is removed, though the other one ends the search. */
 	overload_set(set, far, true);
 	overload_set(set, cpu_of(3, 0), true);
 	overload_clear(set, far);
@@ -125,7 +125,7 @@ static void a_query_tidies_once_a_period(void)
 	end();
 }
 
-/* Whichever allocation fails, nothing leaks. */
+/* Nothing leaks, whichever allocation fails. */
 static void no_memory(void)
 {
 	static const struct shape shape = { .name = "4 LLCs of 2", 1, 1, 4, 2, 1, 1 };

@@ -90,7 +90,7 @@ static void clusters_stay_whole(void)
 	check_clusters(number_0, 8, "6 4");
 }
 
-/* Of a core with the number 0 too. */
+/* This holds for a core with the number 0 too. */
 static void split_llc_keeps_siblings_together(void)
 {
 	struct shard_plan_opts opts = { .split_llc = 2 };
@@ -182,7 +182,7 @@ static void one_unknown_llc_makes_all_unknown(void)
 	CHECK_EQ(build(&plan, cpu, nr_cpus, NULL), SHARD_PLAN_OK);
 	CHECK_EQ(plan->level, SHARD_LEVEL_NODE);
 	shard_plan_free(plan);
-	/* ... unless that CPU is a hole. */
+	/* ... unless that CPU number is a hole. */
 	cpu[5].possible = false;
 	CHECK_EQ(build(&plan, cpu, nr_cpus, NULL), SHARD_PLAN_OK);
 	CHECK_EQ(plan->level, SHARD_LEVEL_LLC);
@@ -297,7 +297,7 @@ static void contradictions_are_refused(void)
 	c[2].node = 1;
 	check_refused(c, 4, SHARD_PLAN_L2_SPANS_LLCS, 2);
 
-	ALL_GOOD(); /* a number of 0 is one too */
+	ALL_GOOD(); /* 0 is a valid number of an L2 */
 	c[1].l2 = 0;
 	c[1].node = 1;
 	check_refused(c, 4, SHARD_PLAN_L2_SPANS_LLCS, 1);
@@ -310,7 +310,7 @@ static void contradictions_are_refused(void)
 	c[1].core = 0;
 	check_refused(c, 4, SHARD_PLAN_CORE_SPANS_LLCS, 1);
 
-	ALL_GOOD(); /* no L2 is known to object */
+	ALL_GOOD(); /* without a known L2, which would be refused first */
 	for (int i = 0; i < 4; i++)
 		c[i].l2 = -1;
 	c[3].core = 2;
@@ -335,7 +335,7 @@ static void empty_and_oversized_are_refused(void)
 	none.possible = false;
 	check_refused(&none, 1, SHARD_PLAN_NO_POSSIBLE, ~0u);
 	check_refused(&none, SHARD_MAX_CPUS + 1, SHARD_PLAN_TOO_MANY_CPUS, ~0u);
-	test_fail_alloc(1); /* as many as it may be are not refused */
+	test_fail_alloc(1); /* the largest number of CPUs is not refused for its size */
 	check_refused(&none, SHARD_MAX_CPUS, SHARD_PLAN_NO_MEMORY, ~0u);
 	CHECK_EQ(build(&plan, &good, 1, &opts), SHARD_PLAN_CAP_RANGE);
 	opts.cap = 64;
@@ -385,8 +385,8 @@ static void no_memory_leaves_nothing_behind(void)
 }
 
 /*
- * A hybrid machine: 6 cores of two threads and 8 small ones share an L3. Two low-power cores have
- * none; their last shared cache is their L2. They are a separate shard, next to the other one. If
+ * A hybrid machine: 6 cores of two threads and 8 small cores share an L3. Two low-power cores have
+ * no L3; their last shared cache is their L2. They are a separate shard, next to the other one. If
  * their caches are unknown, the caches of all count as unknown, and all CPUs are one shard.
  */
 static void low_power_cores_without_an_l3(void)

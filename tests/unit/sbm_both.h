@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Shared by the tests of the sharded bitmap by hand. */
+/* Shared by the single-case tests of the sharded bitmap. */
 #ifndef SBM_BOTH_H
 #define SBM_BOTH_H
 

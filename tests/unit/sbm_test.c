@@ -21,8 +21,8 @@ static void check_walk(const struct sbm *b, const u32 *expected, u32 n)
 
 /*
  * The prototype's next-bit loop did not end when a leaf had a bit, only when none was left. It then
- * reported the last leaf's (empty) word at the last leaf's place: its caller called again from
- * there, for ever.
+ * reported the last leaf's (empty) word at the last leaf's place, and its caller continued from
+ * there forever.
  */
 static void endless_loop(struct sbm *b)
 {
@@ -39,7 +39,7 @@ static void prototype_bug_endless_loop_on_empty_leaves(void)
 	for_both(&small_leaves, endless_loop);
 }
 
-/* A search never found a bit after an empty leaf: the leaf's 0 ended it. */
+/* A search never found a bit after an empty leaf: the leaf's 0 ended the search. */
 static void skipped_leaf(struct sbm *b)
 {
 	static const u32 set[] = { 1, 6, 15 };
@@ -104,7 +104,7 @@ static void prototype_bug_shift_off_by_one(void)
 	for_both(&shape, upper_half);
 }
 
-/* The walk always began at the first CPU, which got all the work. */
+/* Every walk began at the first CPU, which got all the work. */
 static void wrapped(struct sbm *b)
 {
 	static const u32 from_6[] = { 6, 15, 1, 3 }, from_2[] = { 3, 6, 15, 1 };
@@ -159,7 +159,7 @@ static void clear_while_walking(struct sbm *b)
 	for (cpu = 0; cpu < 16; cpu++)
 		sbm_set(b, cpu);
 	sbm_for_each_cpu_wrap(cpu, it, b, 0) {
-		/* Cleared in the word that is being walked: still visited. Later: not. */
+		/* A bit cleared in the current word is still visited; in a later word it is not. */
 		if (cpu == 0) {
 			sbm_clear(b, 1);
 			sbm_clear(b, 2);
@@ -196,7 +196,7 @@ static void summary_is_cleaned_by_searches(void)
 	shard_plan_free(plan);
 }
 
-/* A cleaner that was interrupted half-way: its shard counts as occupied. */
+/* The shard of a cleaner that was interrupted half-way counts as occupied. */
 static void shard_that_is_being_cleaned_counts_as_occupied(void)
 {
 	struct shard_plan *plan = shape_plan(&small_leaves);
@@ -221,7 +221,7 @@ static void shard_that_is_being_cleaned_counts_as_occupied(void)
 	shard_plan_free(plan);
 }
 
-/* A frequent caller reads the summary only: idle CPUs write the lines. */
+/* sbm_seems_empty() reads only the summary, because idle CPUs often write the lines. */
 static void seems_empty_reads_no_line(void)
 {
 	struct shard_plan *plan = shape_plan(&small_leaves);
@@ -250,7 +250,7 @@ static void cleaner_puts_the_bit_back(void)
 	shard_plan_free(plan);
 }
 
-/* Memory after the words of a line is not the line's: it keeps no bit set. */
+/* Memory after the words of a line does not belong to it, and keeps no bit of the summary set. */
 static void cleaner_looks_at_its_words_only(void)
 {
 	struct shard_plan *plan = shape_plan(&small_leaves);

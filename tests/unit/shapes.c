@@ -40,7 +40,7 @@ const struct shape shapes[] = {
 
 const u32 nr_shapes = sizeof(shapes) / sizeof(shapes[0]);
 
-/* CPU number of a thread before holes are made. */
+/* The CPU number of a thread, before holes are made. */
 static u32 number_of(const struct shape *s, u32 core, u32 thread)
 {
 	u32 cores = s->packages * s->nodes * s->llcs * s->cores;
@@ -60,7 +60,7 @@ static void fill_cpu(struct shard_cpu *c, const struct shape *s, u32 core, u32 t
 
 	c->package = s->hidden & NO_PACKAGE ? -1 : (s32)(node / s->nodes);
 	c->node = s->hidden & NO_NODE ? -1 : (s32)node;
-	/* Ids with gaps and an offset: nothing may depend on their being small. */
+	/* Ids have gaps and an offset: no code may rely on small ids. */
 	c->llc = s->hidden & NO_LLC ? -1 : (s32)(llc / (s->llc_nodes ? s->llc_nodes : 1) * 16 + 3);
 	c->l2 = s->hidden & NO_L2 ? -1 : (s32)(llc * 1000 + core % s->cores / s->l2_cores);
 	c->core = s->hidden & NO_CORE ? -1 : (s32)core * 2 + 7;

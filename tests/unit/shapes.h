@@ -5,7 +5,7 @@
 
 #include "shard_topo.h"
 
-/* Levels that a shape does not know. */
+/* Levels that are unknown in a shape. */
 enum {
 	NO_LLC = 1,
 	NO_NODE = 2,
@@ -22,7 +22,7 @@ enum {
  * @llcs: LLCs per node; with @llc_nodes more than 1: LLCs for every @llc_nodes nodes
  * @cores: cores per LLC
  * @threads: threads per core
- * @l2_cores: cores an L2
+ * @l2_cores: cores per L2
  * @adjacent: siblings have adjacent numbers, else all second threads come last
  * @hole: every @hole-th CPU number is not a CPU, 0: none
  * @hidden: what is unknown

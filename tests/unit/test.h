@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The whole test harness: checks that print both sides and their difference, a counter of passed
- * tests, a random number generator. A test is a function without arguments. A file lists its tests
- * and ends with TEST_MAIN(), or has a main() that calls RUN(name) for each and returns test_done().
+ * The test harness: checks that print both sides and their difference, a counter of passed tests, a
+ * random number generator. A test is a function without arguments. A file lists its tests and ends
+ * with TEST_MAIN(), or has a main() that calls RUN(name) for each test and returns test_done().
  *
  * The first failed check ends the program with status 1: later checks would say nothing after a
  * broken invariant.
@@ -80,7 +80,7 @@ void test_check_mask(const char *file, int line, const char *a_name, const unsig
 /* Bytes of port_alloc() that are not freed yet. */
 size_t test_bytes_allocated(void);
 
-/* The @n-th port_alloc() from now on fails, 1: the next; 0: none does. */
+/* Makes the @n-th port_alloc() from now on fail: 1 is the next one; 0 means none. */
 void test_fail_alloc(unsigned int n);
 
 /* xorshift64*: the same seed gives the same test. */
@@ -113,14 +113,14 @@ static inline void test_set_bit(unsigned long *mask, u32 cpu)
 	mask[cpu / TEST_WORD] |= 1ul << cpu % TEST_WORD;
 }
 
-/* Set the bits beyond @nr_cpus in the last word of a mask, which no function may use. */
+/* Sets the bits beyond @nr_cpus in the last word of a mask; no function may use these bits. */
 static inline void test_set_tail(unsigned long *mask, u32 nr_cpus)
 {
 	if (nr_cpus % TEST_WORD)
 		mask[nr_cpus / TEST_WORD] |= ~0ul << nr_cpus % TEST_WORD;
 }
 
-/* Most CPU numbers in any shape; masks on the stack have this many bits. */
+/* The largest number of CPU numbers of a shape; masks on the stack have this many bits. */
 #define TEST_MAX_CPUS  8192
 #define TEST_MAX_WORDS (TEST_MAX_CPUS / TEST_WORD)
 

@@ -182,7 +182,7 @@ static void the_epoch_wraps(void)
 	end();
 }
 
-/* A record that was never written is 0: epoch 0, and nothing ran. */
+/* A record that was never written is 0, which means epoch 0 without any runtime. */
 static void epoch_0_is_like_any_other(void)
 {
 	begin(&genoa);
@@ -205,7 +205,7 @@ static void one_scan_an_epoch(void)
 	CHECK(!visited_scan_begin(&s, v, 0, TIMEOUT));
 	CHECK(visited_scan_begin(&s, v, 3, TIMEOUT));
 	CHECK_EQ(s.idle, 3);
-	/* not even in the next epoch while the first scan runs */
+	/* while a scan runs, no other begins, not even in the next epoch */
 	CHECK(!visited_scan_due(v, 4));
 	CHECK(!visited_scan_begin(&other, v, 4, TIMEOUT));
 	CHECK(!visited_scan_end(&s));
@@ -289,8 +289,8 @@ static void shards_that_share_a_place(void)
 }
 
 /*
- * Its bit for a scan is cleared as well; a small table has none. The place of a ninth shard's bit
- * after the small table would be the word of the last scan's epoch.
+ * The shard's bit for a scan is cleared as well; a small table has no such bits. The place of a
+ * ninth shard's bit after the small table would be the word of the last scan's epoch.
  */
 static void who_leaves_a_table_leaves_nothing(void)
 {
@@ -303,7 +303,7 @@ static void who_leaves_a_table_leaves_nothing(void)
 	scan(epoch);
 	CHECK_EQ(seen.released, 6);
 	CHECK_EQ((u32)v->scan, epoch);
-	for (u32 shard = 0; shard < 9; shard++) { /* until the table is the large one */
+	for (u32 shard = 0; shard < 9; shard++) { /* until the large table is in use */
 		while (!ran(v, cpu_of(shard, 0), epoch, 1)) {
 			CHECK(visited_pool_fill(pool, cpu_of(shard, 0)));
 			scan(++epoch);
@@ -331,7 +331,7 @@ static void an_empty_reserve_drops_the_runtime(void)
 		CHECK(other[i]);
 		CHECK(ran(other[i], home, 1, 1));
 		CHECK(ran(other[i], cpu, 1, 1));
-		/* Half of it is not less than half. */
+		/* Exactly half of the reserve does not count as low. */
 		CHECK_EQ(visited_pool_low(pool, cpu), i + 1 > VISITED_RESERVE / 2);
 	}
 	CHECK(visited_pool_low(pool, cpu));

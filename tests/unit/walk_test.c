@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The walk over allowed CPUs by hand: which of its two ways it takes. tests/model checks that both
- * visit the same shards. Only their costs differ, so that no other test sees a wrong choice.
+ * The walk over allowed CPUs in single cases: which of two ways it takes. tests/model checks that
+ * both visit the same shards. Only their costs differ, so no other test notices a wrong choice.
  */
 #include "shapes.h"
 #include "shard_walk.h"
 #include "test.h"
 
-/* Two runs per shard: CPUs 0-3 and 48-51 are the first one. */
+/* Two runs per shard: CPUs 0-3 and 48-51 are the first shard. */
 static const struct shape twelve = { .name = "12 LLCs", 1, 1, 12, 4, 2, 1 };
 static const struct shape many = { .name = "64 LLCs", 1, 1, 64, 2, 2, 1 };
 
@@ -32,7 +32,7 @@ static bool are_sparse(const struct shard_plan *plan, u32 first, u32 n)
 	return sparse;
 }
 
-/* Up to half as many CPUs as runs go one by one. */
+/* A mask of at most half as many CPUs as there are runs is walked CPU by CPU. */
 static void few_runs(void)
 {
 	struct shard_plan *plan = shape_plan(&twelve);
@@ -48,7 +48,7 @@ static void few_runs(void)
 	shard_plan_free(plan);
 }
 
-/* However many runs there are, at most SHARD_WALK_SPARSE CPUs do. */
+/* However many runs there are, at most SHARD_WALK_SPARSE CPUs are walked one by one. */
 static void many_runs(void)
 {
 	struct shard_plan *plan = shape_plan(&many);
@@ -59,7 +59,7 @@ static void many_runs(void)
 	shard_plan_free(plan);
 }
 
-/* CPUs of as many shards as a sparse walk has room for, from the ninth of them on. */
+/* A sparse walk over as many shards as it has room for, which begins at the ninth. */
 static void a_full_table(void)
 {
 	struct shard_plan *plan = shape_plan(&many);
