@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Cache-aware scheduling's scan for the cache in which a process runs most. The figures say how
- * many CPUs it reads, and what it costs. They also say whether it finds the same preference as a
- * full scan of exact runtimes.
+ * The scan of cache-aware scheduling for the cache in which a process runs most. The figures show
+ * how many CPUs a scan reads, what it costs, and whether it finds the same preference as a full
+ * scan of exact runtimes.
  *
  *   cycle_share           time of scans / (time of scans and accounting + kernel_share x run time
  *                         of threads): cycles in the kernel, as `perf top -e cycles:k` counts them
- *   cycles_per_scan       from the claim of the scan to its end, with every wait for a line
- *   cycles_per_fork       work of fork and exec for it, without allocation; 0: no forks
- *   agreement             share of scans with the judge's preference
- *   agreement_fresh       the same with a judge that drops runtimes older than the timeout
- *   worst_margin          largest distance of the judge's own decision from the other one, of the
+ *   cycles_per_scan from the claim of the scan to its end, with every wait for a line
+ *   cycles_per_fork work of fork and exec for the scan, without allocation; 0: no forks agreement
+ *   share of scans with the judge's preference agreement_fresh the same with a judge that drops
+ *   runtimes older than the timeout worst_margin largest distance of the judge's own decision from
+ *   the other one, of the
  *                         scans that differ from the judge
  *   worst_missed          of these, the largest part of a process's occupancy that the scan missed
  *   worst_missed_runtime  the same of its runtime
  *
- * The last two differ: an occupancy is a share of what a CPU ran. A CPU that has idled since halves
- * both runtimes alike, so that the share stays.
- * Simulated CPUs by LLC, LLCs in topology order.
+ * The last two differ, because an occupancy is a share of what a CPU ran. On a CPU that has idled
+ * since then both runtimes decay alike, so the share stays the same. Simulated CPUs by LLC, LLCs in
+ * topology order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static int create(struct cs *cs, struct run *run)
 	return 0;
 }
 
-/* The node of a process's first thread, on which it touched its memory first. */
+/* The node of a process's first thread, which touched the memory first. */
 static s32 home_of(const struct cs *cs, const struct cs_process *p)
 {
 	u32 number = cs->run->model->cpu[p->first->cpu].number;

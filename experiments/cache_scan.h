@@ -3,14 +3,13 @@
  * cache_scan.h - processes whose threads run, sleep and wake each other on the simulated machine.
  * Every CPU accounts their runtime, and its tick lets them scan for their preferred cache.
  *
- *   cache_scan_sched.c   threads on CPUs: first come, first served, woken where they ran
- *   cache_scan_load.c    what the threads do: one function a workload
- *   cache_scan_judge.c   the result of a full scan of exact runtimes
- *   cache_scan.c         the experiments: set-up, figures
+ *   cache_scan_sched.c threads on CPUs: first come, first served, woken where they ran
+ *   cache_scan_load.c what the threads do: one function per workload cache_scan_judge.c the result
+ *   of a full scan of exact runtimes cache_scan.c the experiments: set-up, figures
  *
- * Only what the scans themselves touch lies in simulated memory. Queues, timers and the judge's
- * records are private to the experiment and cost nothing: it does not measure the scheduler around
- * a scan.
+ * Only what the scans touch is in simulated memory. Queues, timers and the judge's records are
+ * private to the experiment and cost nothing, because it does not measure the scheduler around a
+ * scan.
  */
 #ifndef EXPERIMENTS_CACHE_SCAN_H
 #define EXPERIMENTS_CACHE_SCAN_H
@@ -23,8 +22,9 @@ struct cs_thread;
 
 /**
  * struct cs_load - what a thread does
- * @begin: the thread was woken, or has one more job: how long will it run? Picoseconds, not 0
- * @end: its run is over: which threads does it wake, and when does it wake itself?
+ * @begin: called when the thread was woken, or has one more job; returns how long it will run:
+ *	picoseconds, not 0
+ * @end: called when its run is over; wakes other threads, and sets the thread's timer
  */
 struct cs_load {
 	u64 (*begin)(struct cs *cs, struct cs_thread *t);
@@ -33,15 +33,15 @@ struct cs_load {
 
 /**
  * struct cs_process - one process
- * @scan: its state in the implementation under test
- * @first_llc: it runs in this LLC
- * @nr_llcs: and the next ones, this many in all
- * @cache: LLC to which its threads go on a wake-up, CS_ANY: the one where each was
+ * @scan: the process's state in the implementation under test
+ * @first_llc: the first LLC in which it runs
+ * @nr_llcs: number of LLCs in which it runs, from @first_llc on
+ * @cache: LLC to which its threads go on a wake-up, CS_ANY: each to its previous LLC
  * @home: NUMA node of its memory, -1: unknown
- * @number: in the judge's records
- * @move_at: when it moves to another one of its LLCs, CS_NEVER: never
+ * @number: its number in the judge's records
+ * @move_at: when it moves to another of its LLCs, CS_NEVER: never
  * @first: its first thread
- * @threads: how many
+ * @threads: number of threads
  */
 struct cs_process {
 	struct scan_process *scan;
@@ -57,14 +57,14 @@ struct cs_process {
  * struct cs_thread - one thread
  * @process: its process
  * @load: what it does
- * @next: in a CPU's queue
- * @peer: for @load: its partner
- * @cpu: simulated CPU where it is or was
+ * @next: next in a CPU's queue
+ * @peer: its partner, for @load
+ * @cpu: simulated CPU on which it is or was last
  * @left: picoseconds left of its run
  * @due: when its timer wakes it, CS_NEVER: none
  * @jobs: runs requested beyond the one under way
  * @runnable: in a queue, or running
- * @state: for @load
+ * @state: state of @load
  */
 struct cs_thread {
 	struct cs_process *process;
@@ -91,7 +91,7 @@ struct cs_cpu {
 	bool busy;
 };
 
-/* Of all CPUs, in the measured window. */
+/* Counts of all CPUs in the measured window. */
 struct cs_counts {
 	u64 busy, account_time, scan_time, fork_time; /* picoseconds */
 	u64 forks, accounts, dropped, scans, agreed, agreed_fresh;
@@ -108,13 +108,13 @@ struct cs_judge;
  * @ops: the implementation under test
  * @machine: its state
  * @plan: the plan
- * @online: by CPU number: it is simulated
- * @llc: by simulated CPU; LLCs without a simulated CPU do not count
- * @llc_cpus: simulated CPUs, LLC by LLC: of one @llc_first[llc] to @llc_first[llc + 1] - 1
- * @begin: of the measured window, picoseconds
- * @end: of it, and of the run
+ * @online: by CPU number: is it simulated?
+ * @llc: by simulated CPU: its LLC; LLCs without a simulated CPU are not numbered
+ * @llc_cpus: simulated CPUs, LLC by LLC: an LLC has @llc_first[llc] to @llc_first[llc + 1] - 1
+ * @begin: start of the measured window, picoseconds
+ * @end: end of the window, and of the run
  * @forked: by simulated CPU: the process that it forks repeatedly
- * @forks: forks of a CPU at each tick
+ * @forks: forks per CPU and tick
  * @elsewhere: probability that a thread wakes on another CPU of its cache although its own is idle
  */
 struct cs {
@@ -135,7 +135,7 @@ struct cs {
 	double elsewhere, forks;
 	struct cs_counts counts;
 	struct cs_judge *judge;
-	u64 run_ps, peer_run_ps, pause_ps, stay_ps; /* of the workload */
+	u64 run_ps, peer_run_ps, pause_ps, stay_ps; /* parameters of the workload */
 };
 
 static inline u32 cs_epoch(const struct cs *cs, u64 now)
@@ -158,12 +158,12 @@ void cs_sched_body(uint32_t cpu, void *arg);
  */
 void cs_sched_wake(struct cs *cs, u32 from, struct cs_thread *t);
 
-/** cs_sched_start - before the run: @t sleeps on @cpu until @at. */
+/** cs_sched_start - let @t sleep on @cpu until @at. Call it before the run. */
 void cs_sched_start(struct cs *cs, struct cs_thread *t, u32 cpu, u64 at);
 
 /* ---- cache_scan_load.c ---- */
 
-/* Makes processes and threads; -1 after run_fail(). */
+/* Make the processes and threads; -1 after run_fail(). */
 int cs_load_redis(struct cs *cs);
 int cs_load_hackbench(struct cs *cs);
 int cs_load_threads(struct cs *cs);
@@ -174,14 +174,15 @@ int cs_load_migrate(struct cs *cs);
 struct cs_judge *cs_judge_new(const struct cs *cs);
 void cs_judge_free(struct cs_judge *j);
 
-/** cs_judge_account - the same runtime, exactly. */
+/** cs_judge_account - account the same runtime, exactly. */
 void cs_judge_account(struct cs_judge *j, u32 process, u32 cpu_number, u32 epoch, u64 ns);
 
 /**
- * struct cs_verdict - a scan beside that of the judge, from the same preference
+ * struct cs_verdict - comparison of a scan with that of the judge, from the same preference
  * @agrees: both prefer the same cache
  * @agrees_fresh: both would if the judge dropped runtimes older than the timeout
- * @margin: distance of the judge's decision from the other one, of the process's occupancy
+ * @margin: distance of the judge's decision from the opposite one, as a part of the process's
+ *	occupancy
  * @missed: part of the process's occupancy that the scan did not see
  * @missed_runtime: the same of its decayed runtime
  */

@@ -2,8 +2,8 @@
 /*
  * The judge keeps every runtime of every process on every CPU in 64 bits, never drops a CPU, and
  * adds up all of them. That is the result of a full scan, and takes no simulated time. It starts
- * from the same preference as the scan under test, so that one difference counts once and does not
- * cause later ones.
+ * from the same preference as the scan under test, so a difference counts once and does not cause
+ * later ones.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ struct cs_judge {
 	const struct shard_plan *plan;
 	u32 nr_cpus; /* CPU numbers */
 	struct runtime *queue;
-	struct runtime *record; /* process after process */
+	struct runtime *record; /* one process after the other */
 };
 
 static u64 decayed(const struct runtime *r, u32 epoch)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The workloads. Lengths vary evenly by half either way, so that threads do not synchronise.
+ * The workloads. Durations are uniform in [0.5, 1.5] x their mean, so that threads do not
+ * synchronise.
  *
  *   redis      a server and a client a pair, servers on the first half of the NUMA nodes, clients
  *	       on the others. One request is under way: the client sends, the server answers, the
@@ -31,7 +32,7 @@ static u64 begin_peer_run(struct cs *cs, struct cs_thread *t)
 	return about(cs->peer_run_ps) + 1;
 }
 
-/* Sometimes the process moves, and each of its threads with its next wake-up. */
+/* Move the process, if it is time; each of its threads follows with its next wake-up. */
 static void maybe_move(struct cs *cs, struct cs_process *p)
 {
 	if (sim_now() < p->move_at)
@@ -66,7 +67,7 @@ static void end_client(struct cs *cs, struct cs_thread *t)
 	}
 }
 
-/* A message to any thread of the other half. */
+/* Send a message to a random thread of the other half. */
 static void end_message(struct cs *cs, struct cs_thread *t)
 {
 	const struct cs_process *p = t->process;
@@ -112,8 +113,8 @@ static int make(struct cs *cs, u32 processes, u32 threads)
 }
 
 /*
- * The process begins in @cache, its threads on the CPUs of it in turn; @awake of them start
- * running.
+ * Start a process in @cache, with its threads on the CPUs of that cache in turn; @awake threads
+ * start running.
  */
 static void settle(struct cs *cs, struct cs_process *p, u32 cache, u32 awake, u64 *random)
 {

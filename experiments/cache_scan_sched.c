@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on CPUs. A CPU runs its queue in order, each thread until its run is over, but no longer
- * than a slice while others wait. When a thread stops, and at each tick, the CPU accounts its
- * runtime, as Linux's fair class does. A tick of a running thread whose process has not scanned in
- * this epoch makes the thread scan on its way back to user space.
+ * Threads on CPUs. A CPU runs the threads of its queue in order, each until its run is over, but no
+ * longer than a slice while others wait. When a thread stops, and at each tick, the CPU accounts
+ * its runtime, as Linux's fair class does. If a thread's process has not scanned in this epoch, a
+ * tick makes the thread scan on its way back to user space.
  *
  * A thread wakes where it ran, if that CPU is idle. Otherwise, or by chance (interrupts and kernel
  * threads use that CPU, a balancer moved it), it wakes on an idle CPU of the same cache. If there
- * is none, it waits where it ran. After its process has moved to another cache, it wakes there.
+ * is none, it waits where it ran. After its process has moved to another cache, the thread wakes
+ * there.
  *
  * A fiber changes the queues of other CPUs only between two calls that may switch, at its own time.
- * It interrupts an idle CPU; a busy one looks when its thread stops.
+ * It interrupts an idle CPU; a busy CPU looks at its queue when its thread stops.
  */
 #include <stdlib.h>
 
@@ -92,7 +93,7 @@ static bool is_idle(const struct cs_cpu *c)
 	return !c->busy && !c->head;
 }
 
-/* An idle CPU of the cache, searched from a random one on; @otherwise: there is none. */
+/* An idle CPU of the cache, searched from a random one on; @otherwise if there is none. */
 static u32 idle_of(const struct cs *cs, u32 llc, u32 otherwise)
 {
 	u32 first = cs->llc_first[llc], n = cs->llc_first[llc + 1] - first;
@@ -205,7 +206,7 @@ struct judged {
 	struct cs_verdict verdict;
 };
 
-/* Outside of simulated time: the judge reads the plan, which lies in simulated memory. */
+/* Runs outside simulated time, because the judge reads the plan, which is in simulated memory. */
 static void judge(void *arg)
 {
 	struct judged *j = arg;
@@ -229,7 +230,7 @@ static void tick(struct cs *cs, u32 cpu, const struct cs_thread *t)
 		note(&cs->counts, &j.result, &j.verdict, time);
 }
 
-/* The running thread forks a process, in memory that another one had before. */
+/* The running thread forks a process, in memory that another process used before. */
 static void fork_one(struct cs *cs, u32 cpu)
 {
 	u64 began = sim_now();
@@ -264,7 +265,7 @@ static void run_thread(struct cs *cs, u32 cpu, struct cs_thread *t)
 	u64 slice_end = sim_now() + cs->slice_ps;
 
 	c->busy = true;
-	/* A context switch, which the scheduler does anyway: not counted. */
+	/* Part of a context switch, which the scheduler does anyway: not counted. */
 	if (cs->ops->run)
 		cs->ops->run(t->process->scan, cs->run->model->cpu[cpu].number);
 	while (t->left && !(c->head && sim_now() >= slice_end)) {
@@ -277,8 +278,8 @@ static void run_thread(struct cs *cs, u32 cpu, struct cs_thread *t)
 		if (stop < began) /* a timer expired while this CPU scanned */
 			stop = began;
 		/*
-		 * An interrupt does not change what a busy CPU does: it looks when the thread
-		 * stops.
+		 * An interrupt does not change what a busy CPU does: it looks at its queue when the
+		 * thread stops.
 		 */
 		for (u64 left = stop - began; left;)
 			left = sim_compute(left);

@@ -2,11 +2,11 @@
 /*
  * On every CPU two threads yield to each other; one sets its CPU in a mask, the other clears it.
  * The experiment counts the time inside the mask operations as a kernel would. That is the time
- * from one reading of the time-stamp counter to the next, so that it contains one such reading.
+ * from one reading of the time-stamp counter to the next, so it contains one such reading.
  *
- * One parameter is the time between two operations, the yield with its context switch. It was not
- * published, and the costs of contended layouts depend on it (latency = CPUs x service - think
- * time). It varies at random by a tenth either way, so that CPUs do not synchronise.
+ * One parameter is the time between two operations, that is, of the yield with its context switch.
+ * It was not published, and the costs of contended layouts depend on it (latency = CPUs x service -
+ * think time). It is uniform in [0.9, 1.1] x its mean, so that CPUs do not synchronise.
  *
  * The read side (readers_every > 0): one CPU in readers_every walks the whole set at tick rate, as
  * idle load balancing does.
@@ -34,7 +34,7 @@ struct yield {
 	u64 started_at, ended_at;
 };
 
-/* Visit every CPU in the set once, as a balancer would. Return: how many there were. */
+/* Visit every CPU in the set once, as a balancer would. Return: the number of CPUs. */
 static u32 walk(const struct yield *y)
 {
 	u32 cpu, n = 0;
@@ -106,8 +106,8 @@ static void body(u32 cpu, void *arg)
 }
 
 /*
- * Not if CPUs walk. The next access after a walk is count_read()'s, which depends on how far the
- * other CPUs have come.
+ * Declare memory constant, except if CPUs walk: the next access after a walk is that of
+ * count_read(), which depends on how far the other CPUs have come.
  */
 static void constant(const struct yield *y, const void *ptr, size_t size)
 {
@@ -150,7 +150,7 @@ static int build(struct run *run, struct yield *y)
 	return 0;
 }
 
-/* Every CPU's bit is as its last operation left it: no update was lost. */
+/* Is every CPU's bit as its last operation left it, so that no update was lost? */
 static bool consistent(const struct yield *y)
 {
 	return walk(y) == y->left_set;
@@ -182,7 +182,7 @@ static int execute(struct run *run)
 	run_report(run, "ops", (double)y.ops);
 	run_report(run, "ops_per_second",
 		   (double)y.ops / (double)(y.ended_at - y.started_at) * 1e12);
-	/* Part of all CPUs' time that mask operations took. */
+	/* The share of all CPUs' time that mask operations took. */
 	run_report(run, "share", (double)y.op_time / (double)(y.ended_at - y.started_at) / n);
 	if (y.reads) {
 		run_report(run, "cycles_per_read",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * experiment.h - one run of one experiment: its inputs and its report.
+ * experiment.h - one run of an experiment: its inputs and its report.
  *
  * An experiment builds its data in the simulated arena, runs one body on every simulated CPU, and
- * reports figures by name. Its caller supplies the parameters (experiments/NAME.toml has them with
- * their sources). There are no defaults here, so that a figure has one place.
+ * reports figures by name. Its caller supplies the parameters (experiments/NAME.toml contains them
+ * with their sources). There are no defaults here, so that each figure has one place.
  */
 #ifndef EXPERIMENTS_EXPERIMENT_H
 #define EXPERIMENTS_EXPERIMENT_H
@@ -24,8 +24,8 @@ struct experiment {
 	const char *name;
 	const char *const *variants; /* NULL-terminated */
 	const char *const *params;   /* NULL-terminated; all are required */
-	const char *const *objects;  /* NULL-terminated: report their lines; NULL: all */
-	/* Returns 0, or -1 after run_fail(). The simulated machine is fresh. */
+	const char *const *objects;  /* NULL-terminated: report only their lines; NULL: all */
+	/* Returns 0, or -1 after run_fail(). The simulated machine has just been initialised. */
 	int (*execute)(struct run *run);
 };
 
@@ -51,15 +51,16 @@ struct run {
 extern const struct experiment *const experiments[]; /* NULL-terminated */
 
 /**
- * run_param - a parameter that the experiment lists; options.c has checked that it was given.
+ * run_param - return a parameter that the experiment lists; options.c has checked that it was
+ * given.
  */
 double run_param(const struct run *run, const char *name);
 
-/** run_report - one figure of the result; a name is reported once. */
+/** run_report - add a figure to the result; each name is reported once. */
 void run_report(struct run *run, const char *name, double value);
 
 /**
- * run_fail - say in one line why the run is impossible; returns -1.
+ * run_fail - record in one line why the run is impossible. Returns -1.
  */
 int run_fail(struct run *run, const char *why);
 

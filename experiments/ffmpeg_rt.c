@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * FFmpeg as published: one instance on every 8 CPUs (4 cores), pinned there, its encoder threads at
+ * FFmpeg as published: one instance per 8 CPUs (4 cores), pinned there, with its encoder threads at
  * FIFO 99. The threads are those of a frame-threaded encoder (x264): each encodes one frame, row
- * after row. A row may begin when the frame before is some rows further on, since motion vectors
- * point there. A thread that must wait sleeps on the frame's condition. A thread that finishes a
- * row wakes its frame's waiters. A cheap frame after an expensive one catches up and then waits
- * for every row, which causes the wake-ups. A main thread of the normal class takes finished frames
- * in order and starts the next ones. It runs when an RT thread leaves it a CPU.
+ * after row. A row may begin when the previous frame is some rows further on, because motion
+ * vectors point there. A thread that must wait sleeps on the frame's condition. A thread that
+ * finishes a row wakes its frame's waiters. A cheap frame after an expensive one catches up and
+ * then waits for every row, which causes the wake-ups. A main thread of the normal class takes
+ * finished frames in order and starts the next ones. It runs when an RT thread leaves it a CPU.
  *
- * The work of a row is row_us on average, the one calibrated number. It varies at random, from
- * frame to frame and from row to row, and is the same in all variants with the same seed.
+ * The work of a row is row_us on average, the only calibrated number. It varies randomly from frame
+ * to frame and from row to row, and is the same in all variants with the same seed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +22,19 @@
 #define ROW_BITS 10 /* a frame's progress: frame << ROW_BITS | finished rows */
 
 /**
- * struct cond - a number that rises, and its waiters; all three of a frame share a line
+ * struct cond - a number that rises, and its waiters; the three of a frame share a line
  * @value: the number
- * @waiters: threads that sleep until it changes, or are about to
+ * @waiters: threads that sleep until it changes, or are about to sleep
  */
 struct cond {
 	u32 value, waiters;
 };
 
 /**
- * struct frame - what the threads of an instance share about one frame under way
+ * struct frame - state of one frame under way, shared by the threads of an instance
  * @progress: frame << ROW_BITS | finished rows; rises from frame to frame of this slot
- * @started: frame + 1 that a thread may encode in this slot
- * @done: frame + 1 that is encoded
+ * @started: number + 1 of the frame that a thread may encode in this slot
+ * @done: number + 1 of the frame that has been encoded
  */
 struct frame {
 	struct cond progress, started, done;
@@ -75,7 +75,7 @@ static u64 mix(u64 x)
 	return x ^ (x >> 31);
 }
 
-/* Evenly from 1 - @spread to 1 + @spread. */
+/* Uniform in [1 - @spread, 1 + @spread]. */
 static double vary(u64 x, double spread)
 {
 	return 1 + spread * (2 * ((double)(mix(x) >> 11) * 0x1p-53) - 1);
@@ -92,8 +92,8 @@ static u64 work_of(const struct rt *rt, const struct worker *w)
 }
 
 /*
- * pthread_cond_wait() until the value is at least @need. @waits: the caller keeps it over the
- * sleep. Return: false: the thread sleeps; the program returns, and calls again when it runs.
+ * pthread_cond_wait() until the value is at least @need. @waits: state that the caller keeps during
+ * the sleep. Return: false: the thread sleeps; the program returns, and calls again when it runs.
  */
 static bool cond_wait(struct rt_cpu *me, struct cond *c, struct rt_futex *futex, u32 need,
 		      bool *waits)
@@ -127,7 +127,7 @@ static struct slot *slot_of(const struct instance *in, u32 frame)
 	return &in->slot[frame % in->f->threads];
 }
 
-/* Is the previous frame far enough? Sleeps if not. */
+/* Is the previous frame far enough? If not, the thread sleeps. */
 static bool may_begin(struct rt_cpu *me, struct worker *w)
 {
 	const struct ffmpeg *f = w->in->f;
@@ -188,7 +188,7 @@ static void encode(struct rt_cpu *me, struct rt_thread *t)
 	}
 }
 
-/* The main thread: takes frames in order; each makes room for another one. */
+/* The main thread: takes finished frames in order; each makes room for another one. */
 static void hand_out(struct rt_cpu *me, struct rt_thread *t)
 {
 	struct instance *in = t->arg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each receiver has its own socket, into which all senders of its group write. A thread makes one
- * system call at a time, and repeats one that had to wait.
+ * Each receiver has its own socket, to which all senders of its group write. A thread makes one
+ * system call at a time, and repeats a call that had to wait.
  *
  * hackbench ends after a number of messages. This one runs until @over, so that every variant is
  * measured over the same time.
@@ -25,13 +25,15 @@ struct hack_thread {
 	u32 next; /* receiver */
 };
 
-/* The user time of a message varies by a tenth either way, so that threads do not synchronise. */
+/*
+ * The user time of a message: uniform in [0.9, 1.1] x the mean, so that threads do not synchronise.
+ */
 static u64 some_work(const struct hackbench *h)
 {
 	return h->work * 9 / 10 + sim_random() % (h->work / 5 + 1) + 1;
 }
 
-/* Return: does the thread continue? */
+/* Begin a step of a thread. Return: does the thread continue? */
 static bool begin(struct fair_cpu *me, struct hackbench *h)
 {
 	h->step(me, h->arg);
@@ -65,7 +67,7 @@ static void *zalloc(size_t n, size_t size)
 	void *p = calloc(n, size);
 
 	if (!p || !n)
-		abort(); /* nothing here is ever empty */
+		abort(); /* no allocation here is empty */
 	return p;
 }
 
@@ -129,7 +131,7 @@ double hackbench_llcs(const struct hackbench *h, const struct model *model)
 		u32 cpu = fair_task_cpu(t->thread), group = (u32)(t->group - h->group) + 1;
 		u32 *last = &seen[model->core[model->cpu[cpu].core].llc];
 
-		llcs += *last != group; /* threads of a group follow each other */
+		llcs += *last != group; /* the threads of a group are consecutive */
 		*last = group;
 	}
 	free(seen);

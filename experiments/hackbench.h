@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * hackbench.h - the load of hackbench: groups of senders and receivers. Every sender sends one
- * message after the other to each receiver of its group in turn.
+ * hackbench.h - the load of hackbench: groups of senders and receivers. Every sender sends messages
+ * to each receiver of its group in turn.
  */
 #ifndef EXPERIMENTS_HACKBENCH_H
 #define EXPERIMENTS_HACKBENCH_H
@@ -10,10 +10,10 @@
 
 /**
  * struct hackbench - one run
- * @received: messages
- * @on: count them
- * @over: senders and receivers end
- * @step: its threads call it often
+ * @received: number of messages received
+ * @on: count messages
+ * @over: senders and receivers should end
+ * @step: called often by the threads
  * @arg: for @step
  */
 struct hackbench {
@@ -30,23 +30,24 @@ struct hackbench {
 };
 
 /**
- * hackbench_new - make its threads; they start with fair_fork().
+ * hackbench_new - make the threads; they start with fair_fork().
  * @tasks: senders and receivers of all groups, at least 2
- * @pairs: senders, and receivers, of a full group
- * @capacity: messages that a receiver's socket holds
- * @work: picoseconds of user time a message
+ * @pairs: number of senders, and of receivers, in a full group
+ * @capacity: maximum number of messages in a receiver's socket
+ * @work: picoseconds of user time per message
  */
 void hackbench_new(struct hackbench *h, struct fair *f, u32 tasks, u32 pairs, u32 capacity,
 		   u64 work);
 void hackbench_free(struct hackbench *h);
 
 /**
- * hackbench_thread - the @i-th thread, below @nr_threads: receivers of a group before its senders.
+ * hackbench_thread - return thread @i, below @nr_threads: the receivers of a group come before its
+ * senders.
  */
 struct fair_thread *hackbench_thread(const struct hackbench *h, u32 i);
 
 /**
- * hackbench_llcs - number of last-level caches that the tasks of a group use, on average.
+ * hackbench_llcs - return the average number of last-level caches that the tasks of a group use.
  */
 double hackbench_llcs(const struct hackbench *h, const struct model *model);
 

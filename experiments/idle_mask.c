@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The nohz idle set under hackbench. The figures are the costs of entry and exit, the CPU that is
- * picked as the balancer, the length of its walk, and hackbench's throughput. First there are fewer
- * tasks than CPUs, then, after a pause, more.
+ * The nohz idle set under hackbench. The figures are the costs of entry and exit, which CPU is
+ * picked as balancer, the length of its walk, and hackbench's throughput. First there are fewer
+ * tasks than CPUs; then, after a pause, more.
  *
- * Variants differ only in the layout of the set and the order in which it is searched
- * (layouts/idle/). The scheduler's own rules (fair/) decide where tasks run. The lines that a
- * sender and a receiver share set the cost of their distance.
+ * Variants differ only in the layout of the set and in the order of searches (layouts/idle/). The
+ * rules of the scheduler (fair/) decide where tasks run. The lines that a sender and a receiver
+ * share determine the cost of their distance.
  *
- * Shares are of the cycles that are not spent halted, as a profiler counts.
+ * Shares are relative to the cycles that are not spent halted, as a profiler counts.
  *
- * idle-counter is the same with other inputs: the load with which the removal of the counter in
- * Linux 7.0 was measured.
+ * idle-counter is the same experiment with other inputs: the load with which the removal of the
+ * counter in Linux 7.0 was measured.
  */
 #include <string.h>
 
@@ -19,13 +19,13 @@
 #include "hackbench.h"
 #include "machine.h"
 
-/* One load: hackbench starts, warms up, is measured, and ends. */
+/* One load: hackbench starts, warms up, is measured and ends. */
 struct load {
 	struct idle_run *run;
 	struct hackbench bench;
 	u64 start, from, until;	 /* planned */
 	u64 began, ended;	 /* measured */
-	struct fair_stats stats; /* in between */
+	struct fair_stats stats; /* between these */
 	u64 most_picked;
 	double llcs;
 	bool wanted;
@@ -36,7 +36,7 @@ struct idle_run {
 	struct fair *fair;
 	struct load load[2];
 	u32 at, forked;
-	bool measured; /* some load was measured: statistics of lines start there */
+	bool measured; /* a load was measured: the statistics of lines start there */
 	u64 pause;
 };
 
@@ -67,7 +67,7 @@ static void step(struct fair_cpu *me, void *arg)
 	}
 }
 
-/* The shell that starts hackbench once for each load. */
+/* The shell, which starts hackbench once per load. */
 static void shell(struct fair_cpu *me, struct fair_thread *t)
 {
 	struct idle_run *x = t->arg;
@@ -190,7 +190,7 @@ static struct fair *create(struct run *run)
 	return NULL;
 }
 
-/* Set when each load starts, and with how many tasks. */
+/* Set when a load starts, and its number of tasks. */
 static void plan(struct idle_run *x, struct load *l, u64 start, const char *const *param)
 {
 	struct run *run = x->run;
@@ -283,7 +283,7 @@ static const char *const params[] = { "under_tasks_per_cpu",
 				      "migration_cost_us",
 				      NULL };
 
-/* The idle set and its neighbours; hackbench's sockets and tasks have far more lines. */
+/* The objects around the idle set; hackbench's sockets and tasks have far more lines. */
 static const char *const objects[] = { "nohz",
 				       "idle_cpus_mask",
 				       "idle group",

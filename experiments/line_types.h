@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * line_types.h - the contents of lines that the code under test allocates without a type. Reports
- * find the fields in the debug information; nothing else uses these types.
+ * line_types.h - types for lines that the code under test allocates without one. Only reports use
+ * these types: they find the fields in the debug information.
  */
 #ifndef EXPERIMENTS_LINE_TYPES_H
 #define EXPERIMENTS_LINE_TYPES_H

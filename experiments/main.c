@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-sim: one process runs one variant of one experiment on one machine once. A sweep is
- * many processes. Two runs share nothing, so that each repeats alone.
+ * schedshard-sim: one process runs one variant of one experiment on one machine, once. A sweep is
+ * many processes. Two runs share nothing, so each can be repeated alone.
  */
 #include <err.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "pairs.h"
 #include "result.h"
 
-/* Processor time: the cost of the run, whatever else the host does. */
+/* Return the processor time: the cost of the run, independent of other load on the host. */
 static double seconds(void)
 {
 	struct timespec t;
@@ -47,7 +47,10 @@ static json_t *pairs(const struct options *o, const struct machine *machine)
 	return pairs_from(machine, o->from);
 }
 
-/* The CPUs to simulate, in an array that the caller frees, and their number; NULL: no memory. */
+/*
+ * Return the CPUs to simulate, in an array that the caller frees; @n receives their number. NULL:
+ * no memory.
+ */
 static uint32_t *chosen_cpus(const struct options *o, const struct machine *machine, uint32_t *n)
 {
 	uint32_t *cpus = placement_cpus(machine, o->placement);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* argp parses; this file checks what argp cannot know. */
+/* argp parses the options; this file checks what argp cannot check. */
 #include "options.h"
 
 #include <err.h>
@@ -73,7 +73,7 @@ static void set_on(struct options *o, char *text, const char *name)
 	char *rest = text, *part;
 
 	free(o->on);
-	o->on = calloc(strlen(text) + 1, sizeof(*o->on)); /* more than the text can have numbers */
+	o->on = calloc(strlen(text) + 1, sizeof(*o->on)); /* more than enough */
 	if (!o->on)
 		errx(2, "out of memory");
 	for (o->nr_on = 0; (part = strsep(&rest, ",")); o->nr_on++) {

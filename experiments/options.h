@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* options.h - the runner's command line. */
+/* options.h - the command line of schedshard-sim. */
 #ifndef EXPERIMENTS_OPTIONS_H
 #define EXPERIMENTS_OPTIONS_H
 
@@ -25,7 +25,7 @@ struct options {
 };
 
 /**
- * options_parse - fill @o; on a mistake print one line and exit with 2.
+ * options_parse - fill @o; on an error print one line and exit with status 2.
  */
 void options_parse(struct options *o, int argc, char **argv);
 

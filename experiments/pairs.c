@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A class is a level of the topology or a tier between two levels, by its name. Its latency gives
- * its place in the order. Classes of equal latency keep the order in which they were found.
+ * A class is the name of a level of the topology, or of a tier between two levels. Classes are
+ * sorted by latency. Classes of equal latency keep the order in which they were found.
  */
 #include "pairs.h"
 

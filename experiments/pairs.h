@@ -15,13 +15,15 @@ struct machine;
 bool pairs_has_cpu(const struct machine *machine, uint64_t cpu);
 
 /**
- * pairs_by_class - one pair of each class that occurs, as JSON: class, from, to.
+ * pairs_by_class - return one pair of each class that occurs, as JSON: class, from, to.
  *
  * The pair with the lowest first CPU, then the lowest second one; nearest classes first.
  */
 json_t *pairs_by_class(const struct machine *machine);
 
-/** pairs_from - @from with every other CPU, in the order of their numbers. @from must exist. */
+/*
+ * pairs_from - return @from with every other CPU, in the order of their numbers. @from must exist.
+ */
 json_t *pairs_from(const struct machine *machine, uint32_t from);
 
 #endif

@@ -3,19 +3,19 @@
  * pi_stress -g N/2: groups of three threads of rising FIFO priority on one CPU each, and one mutex
  * with priority inheritance. One round is one inversion:
  *
- *	all	"go on?" under the group's own mutex, loop; the last at loop looks at the flag that
- *		ends the program, under the one mutex of all groups; start
+ *	all	"go on?" under the group's mutex, loop; the last thread at loop reads the flag that
+ *		ends the program, under the mutex of all groups; start
  *	low	lock, "locked", elevate, (boosted by high:) unlock, finish
  *	med	elevate, finish: without the boost it would keep low from running for ever
  *	high	"locked", lock (sleeps; lends its priority to low), unlock, finish
  *
  * loop, start and finish are barriers of all three, "locked" of low and high, elevate of low and
- * med. Barriers are glibc's: a counter, and a futex for threads that come before the last one. The
- * mutex of all groups is glibc's default one: a word, and a futex.
+ * med. Barriers are those of glibc: a counter, and a futex for threads that come before the last
+ * one. The mutex of all groups is glibc's default mutex: a word, and a futex.
  *
- * Threads may run on one CPU only: nothing is pushed or pulled, and no CPU is ever in the overload
- * set. What CPUs share is the changes of each queue's level, a dozen and more in every round, and
- * that mutex, once per round.
+ * Each thread may run on only one CPU: no task is pushed or pulled, and no CPU is ever in the
+ * overload set. CPUs share only the priority map, with a dozen or more level changes per round, and
+ * the mutex of all groups, once per round.
  */
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ struct shared {
 	struct barrier loop, start, locked, elevate, finish;
 	u32 loop_mutex; /* never contended: its threads share a CPU, and no step is preempted */
 	u32 going;
-	u32 wait_lock; /* of the mutex, as in the kernel */
+	u32 wait_lock; /* wait_lock of the mutex, as in the kernel */
 	u32 owned;
 };
 
@@ -46,7 +46,7 @@ struct player {
 	struct rt_thread *thread;
 	enum role role;
 	u32 step, seen;
-	bool waits, last; /* the last one at the barrier loop */
+	bool waits, last; /* last: the last thread at the barrier loop */
 };
 
 /* What all groups share. */
@@ -75,7 +75,10 @@ static int level_of(enum role role)
 	return 1 + (int)role;
 }
 
-/* True: all threads are here. False: the thread sleeps, and calls again when woken. */
+/*
+ * Wait at a barrier. True: all threads are here. False: the thread sleeps, and calls again when
+ * woken.
+ */
 static bool meet(struct rt_cpu *me, struct player *p, struct barrier *b, struct rt_futex *f, u32 n)
 {
 	if (!p->waits) {
@@ -97,7 +100,10 @@ static bool meet(struct rt_cpu *me, struct player *p, struct barrier *b, struct 
 	return true;
 }
 
-/* True: the thread owns it, at once or because the owner passed it on. */
+/*
+ * Lock the mutex with priority inheritance. True: the thread owns it, at once or because the owner
+ * passed it on.
+ */
 static bool lock_pi(struct rt_cpu *me, struct player *p)
 {
 	struct group *g = p->g;
@@ -149,7 +155,7 @@ static void unlock_pi(struct rt_cpu *me, struct player *p)
 		g->game->inversions++;
 }
 
-/* The group's own mutex, around one load. */
+/* Lock and unlock the group's mutex around one load. */
 static void look_at_loop(struct shared *s)
 {
 	u32 free = 0;
@@ -160,7 +166,10 @@ static void look_at_loop(struct shared *s)
 	__atomic_exchange_n(&s->loop_mutex, 0, __ATOMIC_RELEASE);
 }
 
-/* The mutex of all groups, around one load. False: the thread sleeps, and calls again. */
+/*
+ * Lock and unlock the mutex of all groups around one load. False: the thread sleeps, and calls
+ * again.
+ */
 static bool look_at_end(struct rt_cpu *me, struct player *p)
 {
 	struct game *game = p->g->game;
@@ -201,7 +210,7 @@ static bool has_step(const struct player *p, u32 step)
 	return true;
 }
 
-/* One step of a thread's round; false: it sleeps before the step is done. */
+/* One step of a thread's round; false: it sleeps before the step is complete. */
 static bool step(struct rt_cpu *me, struct player *p)
 {
 	struct group *g = p->g;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two CPUs alternate on one line, see primitives/ping_pong.h. The first CPU's node is the line's
- * home, unless the run says which.
+ * Two CPUs alternate on one line, see primitives/ping_pong.h. The line's home is the first CPU's
+ * node, unless a parameter sets another one.
  *
- * The window lies between two ends of the first CPU's own turns. It contains as many turns of the
- * other CPU. So a store that a store buffer delays is counted exactly once.
+ * The measured window begins and ends at the end of a turn of the first CPU. It contains an equal
+ * number of turns of the other CPU. So a store that a store buffer delays counts exactly once.
  */
 #include "ping_pong.h"
 #include "arena.h"
@@ -18,7 +18,7 @@ struct game {
 	u64 started_at, ended_at;
 };
 
-/* The line that they share, for reports. */
+/* The type of the shared line, for reports. */
 struct ping_pong_line {
 	u64 turn;
 	u8 unused[PORT_CACHELINE - sizeof(u64)];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One sort with one key per CPU. The key of scatter: the sibling, then the core's rank in its LLC,
- * then the LLC's rank in its package, then the package. Neighbours in this order are as far apart
- * as the machine allows.
+ * One sort with one key per CPU. The key of scatter is: the sibling's rank, the core's rank in its
+ * LLC, the LLC's rank in its package, the package. Neighbours in this order are as far apart as the
+ * machine allows.
  */
 #include "placement.h"
 
@@ -24,7 +24,7 @@ static int by_key(const void *a, const void *b)
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-/* Lowest number of @what within the same @group: ranks count from there. */
+/* The lowest number in the same group, from which ranks count. */
 static int32_t base_of(const struct machine *m, const struct shard_cpu *cpu, bool core_in_llc)
 {
 	int32_t low = INT32_MAX;

@@ -14,7 +14,7 @@ enum placement {
 };
 
 /**
- * placement_cpus - all CPUs of @machine in the order in which a run uses them.
+ * placement_cpus - list all CPUs of @machine in the order in which a run uses them.
  *
  * Return: array of machine->nr_cpus CPU numbers, which the caller frees; NULL: no memory.
  */

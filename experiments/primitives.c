@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * N threads, one per CPU, do one operation of primitives/ as fast as they can; atomic-inc is the
- * same for one operation.
+ * N threads, one per CPU, repeat one operation of primitives/ as fast as they can. The experiment
+ * atomic-inc is the same for one operation.
  *
  * The time of an operation is what each thread sees: threads x time of the measured window /
- * operations in it. A sum of the operations' own times would be wrong. An owner that gets several
- * increments in a row does many short operations, and would count as many times.
+ * operations in it. The mean of the times of single operations would be wrong: an owner that
+ * performs several increments in a row does many short operations, and each would count.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@ struct contest {
 	const struct model *model;
 	const struct primitive *primitive;
 	void *state[MAX_LINES];
-	u32 lines;	       /* states: an operation is done on one after the other */
-	u64 hold, work;	       /* picoseconds: inside an operation, and after it */
-	u64 code;	       /* the same: instructions of the operation other than its accesses */
+	u32 lines;	/* number of states; operations use them in turn */
+	u64 hold, work; /* picoseconds inside an operation, and after it */
+	u64 code;	/* picoseconds of the operation's instructions other than its accesses */
 	u64 warm_up, measured; /* operations of all threads */
 	u64 done, started_at, ended_at;
 	u64 *ops; /* by CPU, in the window */
@@ -153,7 +153,7 @@ static int contest(struct run *run, const struct primitive *primitive, double ho
 
 	if (hold_ns > 0 && !primitive->holds)
 		return run_fail(run, "this operation has no hold time: hold_ns must be 0");
-	/* Half of the code lies between acquire and release, where an operation has these. */
+	/* Half of the code is between acquire and release, if an operation has these. */
 	x.code = model_cycles(run->model, primitive->holds ? cycles / 2 : cycles);
 	x.hold = (u64)(hold_ns * 1000) + (primitive->holds ? x.code : 0);
 	x.work = (u64)(work_ns * 1000);

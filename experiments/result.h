@@ -7,10 +7,13 @@
 
 #include "experiment.h"
 
-/** result_json - all about a run; only @seconds (of processor time) does not repeat. */
+/*
+ * result_json - return the whole result of a run; only @seconds (of processor time) differs between
+ * runs.
+ */
 json_t *result_json(const struct run *run, uint64_t seed, const char *placement, double seconds);
 
-/** result_list - all experiments with variants and parameters. */
+/** result_list - return all experiments with variants and parameters. */
 json_t *result_list(void);
 
 #endif

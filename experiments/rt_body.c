@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Kernel share: time in the kernel / (kernel + user). A profiler that counts cycles counts none
- * while a CPU is halted, so that idle time is in neither. The share of all time is another figure.
+ * while a CPU is halted, so idle time is in neither. The share of all time is a separate figure.
  *
  * Cycles per wake-up: all time inside the layout's operations, divided by wake-ups. So it covers
  * both how often a layout needs an operation and what each costs.
@@ -184,7 +184,7 @@ u32 *rt_body_groups(const struct run *run, u32 *size, u32 *n)
 	qsort(p, nr, sizeof(*p), by_place);
 	if (*size > nr)
 		*size = nr;
-	/* Full groups of each LLC first; the remaining CPUs follow in order. */
+	/* Full groups within each LLC come first; the remaining CPUs follow in order. */
 	for (u32 i = 0; i < nr;) {
 		u32 end = i, take;
 

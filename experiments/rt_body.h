@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * rt_body.h - what the experiments on the RT class share. It turns parameters into costs, a
+ * rt_body.h - shared by the experiments on the RT class. It turns parameters into costs, a
  * variant's name into a layout, and the scheduler's counts into figures.
  */
 #ifndef EXPERIMENTS_RT_BODY_H
@@ -9,18 +9,18 @@
 #include "experiment.h"
 #include "rt/rt.h"
 
-/* Every layout, and stock with one root domain an instance. */
+/* Every layout, and "partition": stock with one root domain per instance. */
 extern const char *const rt_variants[];
 extern const char *const rt_variants_global[]; /* without partition: nothing is pinned */
 
-/* Parameters of all of them; each adds its own and a NULL. */
+/* Parameters of all these experiments; each appends its own and a NULL. */
 #define RT_PARAMS                                                                               \
 	"syscall_ns", "futex_ns", "schedule_ns", "context_switch_ns", "queue_ns", "wake_ns",    \
 		"ipi_send_ns", "ipi_travel_ns", "irq_ns", "idle_exit_ns", "tick_ns", "tick_us", \
 		"push_ipi", "warm_up_us", "measured_us"
 
 /**
- * rt_body_create - a scheduler for the run's variant and parameters.
+ * rt_body_create - make a scheduler for the run's variant and parameters.
  *
  * Return: NULL after run_fail().
  */
@@ -46,7 +46,7 @@ struct rt_phase rt_body_phases(const struct run *run);
 bool rt_body_phase(struct rt_cpu *me, struct rt_phase *phase);
 
 /**
- * rt_body_report - the figures of all of them; @rt has run.
+ * rt_body_report - report the figures that all these experiments share, after @rt has run.
  */
 void rt_body_report(struct run *run, const struct rt *rt, const struct rt_phase *phase);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* What experiments call while they run: their parameters, and what they report. */
+/* Functions that experiments call while they run: parameters and reports. */
 #include <stdlib.h>
 #include <string.h>
 

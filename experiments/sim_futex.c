@@ -3,7 +3,7 @@
  * The lines are those of Linux. A word's hash bucket contains its number of waiters, its lock and
  * the ends of its list. A task contains its place in the list, its lock and state. Each CPU has a
  * run queue. A sleeper raises the number of waiters before it reads the word, and a waker changes
- * the word before it reads the number. So a waker that finds nobody need not take the bucket's
+ * the word before it reads the number. So a waker that finds no waiters need not take the bucket's
  * lock.
  *
  * No wake-up is lost, for the reasons that rt/futex.c gives. A sleeper compares the word and queues
@@ -16,7 +16,7 @@
  * other caches do that themselves.
  *
  * The time of each path through the kernel is uniform in [0.5, 1.5] x its mean. With fixed times,
- * two threads that fail and wake each other would fall into step for good.
+ * two threads that fail and wake each other would stay synchronised.
  */
 #include "sim_futex.h"
 
@@ -47,8 +47,8 @@ static struct {
 	const u32 **word; /* by bucket */
 	struct bucket **bucket;
 	struct task **task;	  /* by thread */
-	struct run_queue **queue; /* by thread: of its CPU */
-	bool *idle;		  /* the same; a waker sees it for free */
+	struct run_queue **queue; /* by thread: the queue of its CPU */
+	bool *idle;		  /* by thread; a waker reads it in no simulated time */
 } futexes;
 
 static void *need(void *p)
@@ -90,7 +90,7 @@ void sim_futex_end(void)
 	free(futexes.idle);
 }
 
-/* A part of the kernel that takes @ps on average. */
+/* Spend @ps on average in a part of the kernel. */
 static void spend(u64 ps)
 {
 	sim_spend(ps / 2 + (ps ? sim_random() % ps : 0));

@@ -76,7 +76,10 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The CPUs in the order of the groups, @size of them a group; without groups all are one group. */
+/*
+ * Return the CPUs in the order of the groups, @size CPUs per group; without groups all CPUs are one
+ * group.
+ */
 static u32 *grouped(const struct sleepers *s, u32 *size, u32 *groups)
 {
 	u32 n = s->run->model->nr_cpus, *cpus;
@@ -94,7 +97,7 @@ static u32 *grouped(const struct sleepers *s, u32 *size, u32 *groups)
 	return cpus;
 }
 
-/* One thread for each CPU of full groups. */
+/* Make one thread per CPU of the full groups. */
 static int lie_down(struct bed *b, struct rt *rt, struct sleeper *sleeper)
 {
 	const struct sleepers *s = b->s;

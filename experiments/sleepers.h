@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sleepers.h - threads that sleep until a time, measure how late they are, do a little, and sleep
- * again. Both stress-ng --cyclic and cyclictest do that.
+ * sleepers.h - threads that sleep until a time, measure how late they wake up, work briefly, and
+ * sleep again. Both stress-ng --cyclic and cyclictest do that.
  */
 #ifndef EXPERIMENTS_SLEEPERS_H
 #define EXPERIMENTS_SLEEPERS_H
@@ -9,15 +9,15 @@
 #include "rt_body.h"
 
 /**
- * struct sleepers - one thread a simulated CPU
+ * struct sleepers - one thread per simulated CPU
  * @run: the run
- * @level: the highest one
- * @levels: number of levels, descending from thread to thread; 0 and 1: all have one
- * @group: pinned in groups of this many CPUs; with the variant "partition" each group is a root
- *	domain of its own; 0: all may run anywhere
+ * @level: the highest level
+ * @levels: number of levels, descending from thread to thread; 0 or 1: all threads have one level
+ * @group: pinned in groups of this many CPUs; with the variant "partition" each group is a separate
+ *	root domain; 0: all threads may run anywhere
  * @interval: picoseconds of a sleep
- * @work: picoseconds of user time a cycle
- * @spinners: threads that never sleep, of the lowest level, pinned to the first two CPUs
+ * @work: picoseconds of user time per cycle
+ * @spinners: threads that never sleep, at the lowest level, pinned to the first two CPUs
  * @absolute: the next time is @interval after the last target time, not after now
  */
 struct sleepers {
@@ -32,7 +32,7 @@ struct sleepers {
 
 /**
  * struct sleepers_result - latencies in picoseconds, from the target time
- * @cycles: number of measured ones
+ * @cycles: number of measured cycles
  * @late: all measured latencies, sorted
  * @spun: the spinners' share of the time of their two CPUs
  */

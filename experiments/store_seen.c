@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One CPU stores to a word that all others read all the time. When does a reader last begin a read
- * that finds the old value, and when does it get the new one? Both in nanoseconds after the store
- * begins, the median over all readers and rounds.
+ * One CPU stores to a word that all others read all the time. The experiment reports when a reader
+ * last begins a read that finds the old value, and when it gets the new one: nanoseconds after the
+ * store begins, median over all readers and rounds.
  *
- * Every reader takes the time before and after each read, as the published program does, and each
- * time takes a read of the time-stamp counter. On x86 that read does not wait for the load before
- * it. So the time that such a program takes after a read is one read of the counter later than the
- * one before, whenever the load ends (*stamp*).
+ * Every reader reads the time-stamp counter before and after each read, as the published program
+ * does. On x86 a read of the counter does not wait for the preceding load. So the time stamp after
+ * a read is one read of the counter later than the one before it, whenever the load ends (*stamp*).
  */
 #include <stdlib.h>
 
@@ -16,7 +15,7 @@
 #include "port.h"
 
 struct seen {
-	u64 old_begins; /* the last read of the old value */
+	u64 old_begins; /* begin of the last read of the old value */
 	u64 new_begins, new_ends;
 };
 
@@ -29,7 +28,7 @@ struct store_seen {
 	bool over;
 };
 
-/* The line, for reports. */
+/* The type of the line, for reports. */
 struct store_seen_line {
 	u64 word;
 	u8 unused[PORT_CACHELINE - sizeof(u64)];
@@ -101,7 +100,10 @@ static void report(struct run *run, const struct store_seen *x)
 				 : what == 2 ? s->new_begins + x->timestamp
 					     : s->new_ends;
 
-			/* A reader may have missed a value; its first read is not a last one. */
+			/*
+			 * A reader may have missed a value: then it has no last read of the old
+			 * one.
+			 */
 			if (s->old_begins)
 				ns[n++] = ((double)at - (double)stored) / 1000;
 		}

@@ -4,12 +4,13 @@
  * it runs out of tasks. It does so itself at its tick; the idle load balancer does it for CPUs
  * without a tick.
  *
- * Why a task is never on two queues, nor lost: this function takes it off its queue under that
- * queue's lock. Then it puts the task on the other queue under that one's lock. In between no queue
- * has it. It is runnable then, so that no waker touches it.
+ * Why a task is never on two queues, nor lost: a balance takes it off its queue under that queue's
+ * lock, and then puts it on the other queue under that queue's lock. In between the task is on no
+ * queue. It is runnable then, so no waker touches it.
  *
- * A balance does not take the running task of a queue. If only running tasks could even things out,
- * and that lasts for several rounds, the balancer asks their CPU to send one (active balancing).
+ * A balance does not take the running task of a queue. If only moving a running task would help,
+ * and that is so for several rounds, the balancer requests the task from its CPU (active
+ * balancing).
  */
 #include "fair_rq.h"
 
@@ -37,14 +38,14 @@ static u32 take_tasks(struct fair_cpu *me, u32 cpu, const struct fair_domain *d,
 
 	rt_lock(&rq->lock);
 	l = rq->queue.next;
-	/* Not the last one: its CPU would only take it back. */
+	/* Not the last task: its CPU would only take it back. */
 	while (n < most && l != &rq->queue && rq->nr_running > 1) {
 		struct fair_task *p = rt_list_item(l, struct fair_task, run_node);
 
 		l = l->next;
 		/*
-		 * Still running here: it slept, and a waker woke it before its CPU had switched
-		 * away.
+		 * The task still runs here: it went to sleep, and a waker woke it before the CPU
+		 * had switched away.
 		 */
 		if (p == rq->curr || cache_hot(me, d, sd, p))
 			continue;
@@ -97,7 +98,10 @@ static void count_moved(struct fair_cpu *me, u32 from, u32 to, u32 n, enum fair_
 		me->stats.far_pulls += n;
 }
 
-/* Should @dst balance this domain? Yes for the first idle CPU of its group, of an idle core. */
+/*
+ * Should @dst balance this domain? True for the first idle CPU of its group, preferably of an idle
+ * core.
+ */
 static bool should_balance(struct fair_cpu *me, u32 dst, u32 level)
 {
 	const struct fair_cpu *to = &me->fair->cpu[dst];
@@ -166,7 +170,10 @@ static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 	return 0;
 }
 
-/* Jiffies between two balances of a domain; those of a busy CPU are not multiples of each other. */
+/*
+ * Jiffies between two balances of a domain; for a busy CPU the intervals are not multiples of each
+ * other.
+ */
 static u64 interval_of(const struct fair_cpu *me, const struct fair_sd *sd, bool idle)
 {
 	u64 ms = READ_ONCE(sd->interval), most = (u64)me->fair->nr_cpus * 100, jiffies;

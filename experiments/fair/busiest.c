@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which queue of a domain has tasks that another CPU should have, and how many. All tasks have the
- * same weight: load is the number of tasks, and a CPU's utilisation is whether it runs one.
+ * Finds which queue of a domain has tasks that another CPU should run, and how many. All tasks have
+ * the same weight: load is the number of tasks, and a CPU's utilisation is whether it runs one.
  *
  * A group of CPUs has spare capacity, is fully busy, or overloaded. Tasks move
  *
@@ -10,8 +10,8 @@
  *	same number of tasks per core; else until they have the same number of idle CPUs;
  *   between loaded groups: until the busier one has the domain's average, never below.
  *
- * Why that converges: a balance moves half the difference, and takes from no group so many that the
- * difference would change its sign.
+ * Why that converges: a balance moves half the difference, and never so many tasks that the
+ * difference changes its sign.
  *
  * Reads of counts take no locks and may be old: the mover reads again under the queue's lock.
  */
@@ -52,7 +52,7 @@ static struct sum sum_group(struct fair_cpu *me, const struct fair_domain *d,
 	return s;
 }
 
-/* Is @a busier for its size than @b? */
+/* Is @a busier than @b, relative to its size? */
 static bool denser(const struct sum *a, const struct sum *b)
 {
 	return (u64)a->running * b->nr > (u64)b->running * a->nr;
@@ -99,7 +99,7 @@ static u32 to_spare(const struct fair_domain *d, const struct sum *local, const 
 	return tasks / 2;
 }
 
-/* The busiest group is no busier than it should be, compared with @local. */
+/* Is the busiest group no busier than it should be, compared with @local? */
 static bool balanced(const struct fair_domain *d, const struct sum *local,
 		     const struct sum *busiest, const struct sum *all, enum fair_why why)
 {
@@ -145,7 +145,7 @@ static struct fair_imbalance imbalance(const struct fair_domain *d, const struct
 	return m;
 }
 
-/* How many CPUs per wake-up should search: fewer the busier the LLC. */
+/* Set how many CPUs the search of a wake-up may read: fewer if the LLC is busier. */
 static void update_scan(struct fair_cpu *me, const struct fair_domain *d, const struct sum *all)
 {
 	struct fair_llc *llc = me->shared;

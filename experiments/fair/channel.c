@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A stream of messages, like a UNIX socket in Linux. Senders count what is in flight, fill
+ * A stream of messages, like a UNIX socket in Linux. Senders count the messages in flight, fill
  * their own buffers and link them to the receiver's queue. The receiver unlinks and copies a
  * message. It wakes the senders when little enough is in flight (a quarter of the capacity).
  *
@@ -9,9 +9,9 @@
  * first, and then reads the list. Both have a full barrier in between (taking a lock is one on the
  * simulated machine).
  *
- * A message is two lines of bookkeeping and two of data, as 100 bytes and their sk_buff. The choice
- * of a buffer is not simulated (in Linux it is the allocator's, and per CPU). A message gets the
- * buffer freed last, whose lines are in the receiver's cache.
+ * A message consists of two lines of bookkeeping and two of data, as for 100 bytes and their
+ * sk_buff. The choice of a buffer is not simulated (in Linux the allocator makes it, per CPU). A
+ * message gets the buffer freed last, whose lines are in the receiver's cache.
  */
 #include "fair_rq.h"
 
@@ -29,7 +29,7 @@ struct message {
  * struct channel - the shared half
  * @lock: protects @queued, @head
  * @queued: messages that the receiver has not taken
- * @head: of a list in Linux: both sides write it
+ * @head: stands for the head of Linux's list, which both sides write
  * @in_flight: messages that senders have counted and the receiver has not
  * @wait_lock: protects both lists
  * @receivers: threads that wait for a message: at most one
@@ -49,10 +49,10 @@ struct channel {
  * struct fair_channel - the private half: costs no simulated time
  * @c: the shared half
  * @message: buffers
- * @nr: how many; always enough: one for each sender more than the capacity
+ * @nr: number of buffers: the capacity and one per sender, which is always enough
  * @unused: stack of unused buffers
- * @nr_unused: how many
- * @order: ring of those sent
+ * @nr_unused: number of unused buffers
+ * @order: ring of the buffers that were sent
  * @sent, @received: counts; positions in the ring
  */
 struct fair_channel {
@@ -105,7 +105,7 @@ static void start_waiting(struct fair_cpu *me, struct channel *c, struct rt_list
 	}
 	WRITE_ONCE(p->state, FAIR_ASLEEP);
 	rt_unlock(&c->wait_lock);
-	/* Joins the list before it checks again. Pairs with smp_mb() in wake_all(). */
+	/* Orders joining the list before the second check. Pairs with smp_mb() in wake_all(). */
 	smp_mb();
 }
 
@@ -124,7 +124,10 @@ static void stop_waiting(struct fair_cpu *me, struct channel *c)
 
 static void wake_all(struct fair_cpu *me, struct channel *c, struct rt_list *list)
 {
-	/* Message or room before the list is read. Pairs with smp_mb() in start_waiting(). */
+	/*
+	 * Orders the message or the room before the read of the list. Pairs with smp_mb() in
+	 * start_waiting().
+	 */
 	smp_mb();
 	if (READ_ONCE(list->next) == list)
 		return;

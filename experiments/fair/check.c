@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What must hold while no CPU is inside the kernel and no interrupt is on its way:
+ * The invariants that hold while no CPU is inside the kernel and no interrupt is on its way:
  *
  * 1. a runnable task is on exactly one queue, a sleeping one on none; the task's own CPU
  *    number is that of its queue;
  * 2. the queue's counts agree with its list, and the waiting tasks are in order;
  * 3. an idle CPU has no task, and a CPU with tasks runs one of them;
- * 4. the idle set has exactly the CPUs that say so. Every CPU that idles without a tick is in it.
- *    Each LLC's count of busy CPUs counts the others;
- * 5. any() says whether the set has a CPU; pick() and walk() return each CPU of it once, and
- *    no other;
+ * 4. the idle set contains exactly the CPUs that record this. Every CPU that idles without a tick
+ *    is in it. Each LLC's count of busy CPUs counts the others;
+ * 5. any() is true if the set contains a CPU; pick() and walk() return each CPU of the set once,
+ *    and no other;
  * 6. pick() finds an idle load balancer exactly when another CPU of the set idles.
  *
  * The walk and the search of 5 and 6 start at the CPU that checks.
  *
- * The check changes nothing that costs time: it runs outside of simulated time (sim_observe()). A
- * search may correct a summary of the set, as searches of the scheduler do.
+ * The check takes no simulated time (sim_observe()). A search may correct a summary of the set, as
+ * searches of the scheduler do.
  */
 #include "fair_rq.h"
 
@@ -25,7 +25,7 @@
 
 struct look {
 	struct fair_cpu *me;
-	u8 *task; /* by thread: how often it is on queues */
+	u8 *task; /* by thread: how often its task is on queues */
 	u8 *cpu;  /* by index: how often a walk returned it */
 };
 

@@ -6,7 +6,7 @@
  * Why no interrupt is lost: a sender writes first (wake_list, nohz_flags, resched) and then sends.
  * An interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once.
  * The CPU reads the words before every sim_compute(). Interrupts that arrive together merge into
- * one; a second look at empty words does nothing.
+ * one. A superfluous interrupt finds empty words and does nothing.
  *
  * Time is counted from fair_enter() to fair_enter(). A wait for a cache line in the kernel is
  * kernel time, as in a profiler. An idle CPU is halted, and its cycles do not count.
@@ -153,7 +153,7 @@ static void idle(struct fair_cpu *me)
 		fair_nohz_enter(me);
 	}
 	if (READ_ONCE(me->rq->resched) || READ_ONCE(me->rq->wake_list))
-		return; /* the interrupt came before it halted */
+		return; /* the interrupt came before the CPU halted */
 	when = next_timer(me);
 	if (!me->tick_off && me->next_tick < when)
 		when = me->next_tick;
@@ -168,7 +168,7 @@ static void idle(struct fair_cpu *me)
 	sim_spend(me->fair->costs.irq);
 }
 
-/* The tick continues at the times at which it would have come without the stop. */
+/* Restart the tick, at the times at which it would have come without the stop. */
 static void restart_tick(struct fair_cpu *me)
 {
 	u64 period = me->fair->costs.tick_period;

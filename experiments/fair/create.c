@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Allocates all shared objects, those of each CPU on the memory of its own node. */
+/* Allocates all shared objects, those of each CPU in the memory of its node. */
 #include "fair_rq.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void *zalloc(size_t n, size_t size)
 	void *p = calloc(n, size);
 
 	if (!p || !n)
-		abort(); /* nothing here is ever empty */
+		abort(); /* no allocation here is empty */
 	return p;
 }
 
@@ -59,7 +59,7 @@ static void cpu_init(struct fair *f, u32 index)
 					     "sched_domain_shared", "struct fair_llc");
 	c->shared = f->llc[c->llc];
 	c->shared->nr_busy++;
-	c->shared->scan = UINT32_MAX - 1; /* all, until a balance computes a better number */
+	c->shared->scan = UINT32_MAX - 1; /* all CPUs, until a balance computes a better number */
 	f->by_number[c->number] = index;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Scheduler domains: core, LLC, node, package, machine. As in Linux, a level that joins nothing is
- * left out. The parameters of a level are those of Linux 6.12.
+ * omitted. The parameters of a level are those of Linux 6.12.
  *
- * Why all CPUs of a domain agree on it: the builder takes CPUs in the order of their numbers. It
- * takes groups in the order of their first CPU, and builds each set of CPUs once.
+ * Why all CPUs of a domain share one description: the builder takes CPUs in the order of their
+ * numbers and groups in the order of their first CPUs, and builds each set of CPUs once.
  */
 #include "fair_rq.h"
 
@@ -21,7 +21,7 @@ static void *zalloc(size_t n, size_t size)
 	void *p = n && size ? calloc(n, size) : NULL;
 
 	if (!p)
-		abort(); /* nothing here is ever empty */
+		abort(); /* no allocation here is empty */
 	return p;
 }
 
@@ -76,7 +76,7 @@ static void add_groups(struct fair *f, struct fair_domain *d, int child)
 		while (child >= 0 && id_of(&f->cpu[d->cpu[k]], child) != id)
 			k++;
 		if (child >= 0 && k < i)
-			continue; /* in the group of an earlier one */
+			continue; /* already in the group of an earlier CPU */
 		g->cpu = zalloc(d->nr, sizeof(*g->cpu));
 		for (k = i; k < d->nr; k++)
 			if (k == i || (child >= 0 && id_of(&f->cpu[d->cpu[k]], child) == id))
@@ -169,7 +169,7 @@ void fair_domains_build(struct fair *f)
 {
 	u32 *scratch = zalloc(f->nr_cpus, sizeof(*scratch));
 
-	/* At most one core, LLC and so on for every CPU. */
+	/* At most one core, LLC and so on per CPU. */
 	f->domain = zalloc((size_t)f->nr_cpus * FAIR_LEVELS, sizeof(*f->domain));
 	for (u32 i = 0; i < f->nr_cpus; i++)
 		add_domains(f, &f->cpu[i], scratch);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * fair.h - a scheduler with the fair class of Linux 6.12, as an experiment sees it. It has what the
- * nohz idle set needs: CPUs go idle, wake up and are balanced as in the kernel.
+ * fair.h - a scheduler with the fair class of Linux 6.12: the interface for experiments. It
+ * implements what the nohz idle set needs: CPUs go idle, wake up and are balanced as in the kernel.
  *
  * Shared state (run queues, task structs, scheduler domains, the idle set, channels) is simulated
  * memory, and the code accesses it as the kernel does. struct fair_costs estimates the instructions
  * between these accesses. A thread is a program: a function that runs, in user mode, whenever the
  * thread has nothing left to compute. It chooses what the thread does next:
  *
- *	t->left = ps;				compute for so long, then call again
- *	a call that returned false, fair_sleep_until(), fair_exit()	then return at once
+ *	t->left = ps; compute for that time, then call again a call that returned false,
+ *	fair_sleep_until(), fair_exit() then return at once
  *
  * All tasks have the same weight and may run anywhere. CPUs have the simulator's numbers; only the
  * idle set knows CPU numbers.
@@ -33,45 +33,46 @@ struct model;
 /**
  * struct fair_costs - time of the instructions between accesses to shared state, picoseconds
  * @syscall: into the kernel and back
- * @message: send or receive one, without syscall, locks, wake-ups and the data itself
+ * @message: send or receive a message, without syscall, locks, wake-ups and the data
  * @schedule: pick the next task
  * @context_switch: to another thread
  * @queue: put a task on a run queue or take it off
  * @wake: a wake-up, without changes of queues
  * @fork: a new thread
- * @look: a look at one CPU, in a search for an idle or a busy one
- * @ipi_send: what an interrupt costs its sender
+ * @look: examine one CPU, in a search for an idle or a busy one
+ * @ipi_send: the sender's part of an interrupt
  * @ipi_travel: until the interrupt arrives
  * @irq: entry and exit of an interrupt
  * @idle_exit: until an interrupted idle CPU runs
  * @tick: the timer tick's work
  * @tick_period: between two ticks, which come at the same time on all CPUs
- * @slice: a task's run time before another one's turn
- * @migration: a task that ran more recently is cache hot; a shorter idle time is not worth a search
+ * @slice: how long a task runs while others wait
+ * @migration: a task that ran more recently than this is cache hot; a shorter idle time is not
+ *	worth a search
  */
 struct fair_costs {
 	u64 syscall, message, schedule, context_switch, queue, wake, fork, look, ipi_send,
 		ipi_travel, irq, idle_exit, tick, tick_period, slice, migration;
 };
 
-/* What a CPU spends its time on. */
+/* How a CPU spends its time. */
 enum fair_mode { FAIR_USER, FAIR_KERNEL, FAIR_HALTED, FAIR_MODES };
 
 /**
  * struct fair_stats - events, on one CPU or on all
  * @time: by mode, picoseconds
  * @enters, @enter_time: CPUs that stopped their tick and entered the idle set
- * @stays: CPUs that went idle and were still in it
+ * @stays: CPUs that went idle and were still in the idle set
  * @exits, @exit_time: first busy ticks
- * @ticks, @kick_time: busy ticks, and the time in which they asked for a balancer
+ * @ticks, @kick_time: busy ticks, and the time that they spent on requesting a balancer
  * @kicks: requests for a balancer; @near: of these, in the same LLC
- * @balances: walks of a balancer; @looks: walks that balance nothing: for new CPUs, decaying load
- * @walked: CPUs that walks visited; @cut: walks that ended since the balancer got work
+ * @balances: walks of a balancer; @looks: walks without balancing, for new CPUs or decaying load
+ * @walked: CPUs that walks visited; @cut: walks that ended because the balancer got work
  * @idle_pulls, @newidle_pulls, @busy_pulls: tasks moved by balancers, by CPUs that ran out of
  *	tasks, by CPUs that had some; @active: running tasks moved
- * @far_pulls: of all these, to another LLC
+ * @far_pulls: pulls to another LLC
  * @idles: CPUs that went idle
- * @wakeups: tasks woken; @far_wakeups: of these, to another LLC than they ran on before
+ * @wakeups: tasks woken; @far_wakeups: tasks woken on another LLC than before
  * @scanned: CPUs that searches for a woken task read
  */
 struct fair_stats {
@@ -88,8 +89,8 @@ struct fair_stats {
  * @run: the program
  * @arg: its argument
  * @left: picoseconds to compute before @run is called again
- * @id: in order of creation
- * @blocked: sleeps, or is about to
+ * @id: number in order of creation
+ * @blocked: sleeps, or is about to sleep
  * @exited: never runs again
  */
 struct fair_thread {
@@ -104,7 +105,7 @@ struct fair_thread {
 /* ---- building, before sim_run() ---- */
 
 /**
- * fair_create - a scheduler for all simulated CPUs.
+ * fair_create - make a scheduler for all simulated CPUs.
  * @ops: layout of the idle set
  * @cap: most CPUs in a shard, 0: the plan's default
  *
@@ -115,7 +116,7 @@ struct fair *fair_create(const struct model *model, const struct idle_ops *ops,
 void fair_free(struct fair *f);
 
 /**
- * fair_thread_new - a thread that the scheduler does not know before fair_fork().
+ * fair_thread_new - make a thread. The scheduler does not know it before fair_fork().
  */
 struct fair_thread *
 fair_thread_new(struct fair *f, void (*run)(struct fair_cpu *, struct fair_thread *), void *arg);
@@ -138,11 +139,11 @@ void fair_sleep_until(struct fair_cpu *me, u64 when);
 
 void fair_exit(struct fair_cpu *me);
 
-/** fair_stop - all bodies return as soon as they can. */
+/** fair_stop - let all bodies return as soon as they can. */
 void fair_stop(struct fair_cpu *me);
 
 /**
- * fair_count_from_here - drop all counts so far.
+ * fair_count_from_here - reset all counts.
  */
 void fair_count_from_here(struct fair_cpu *me);
 
@@ -150,7 +151,7 @@ void fair_count_from_here(struct fair_cpu *me);
 struct fair_stats fair_stats(struct fair_cpu *me);
 
 /**
- * fair_most_picked - picks of the CPU that was picked most often as a balancer.
+ * fair_most_picked - how often the most frequent balancer was picked.
  */
 u64 fair_most_picked(const struct fair *f);
 
@@ -159,12 +160,12 @@ size_t fair_idle_bytes(const struct fair *f);
 /* ---- channels: see channel.c ---- */
 
 /**
- * fair_channel_new - a stream of messages with one receiver and any number of senders.
- * @cpu: its lines lie on this CPU's node
- * @capacity: messages that it holds before senders wait
- * @senders: how many
+ * fair_channel_new - make a stream of messages with one receiver and any number of senders.
+ * @cpu: the stream's lines are on this CPU's node
+ * @capacity: maximum number of messages before senders wait
+ * @senders: number of senders
  *
- * Before sim_run().
+ * Call it before sim_run().
  */
 struct fair_channel *fair_channel_new(struct fair *f, u32 cpu, u32 capacity, u32 senders);
 void fair_channel_free(struct fair_channel *x);
@@ -176,14 +177,15 @@ bool fair_receive(struct fair_cpu *me, struct fair_channel *x);
 /* ---- tests ---- */
 
 /**
- * fair_check - check everything whenever no CPU is inside the kernel and no interrupt on its way.
+ * fair_check - check all invariants whenever no CPU is inside the kernel and no interrupt is on its
+ * way.
  *
  * Prints a violation on stderr and aborts. See check.c.
  */
 void fair_check(struct fair *f);
 u64 fair_checks_made(const struct fair *f);
 
-/* For tests, outside of simulated time. */
+/* For tests, outside simulated time. */
 u32 fair_task_cpu(const struct fair_thread *t);
 const struct fair_thread *fair_running(const struct fair *f, u32 cpu);
 

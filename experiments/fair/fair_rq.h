@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * fair_rq.h - run queues, tasks, domains, CPUs: what the files of this directory share.
+ * fair_rq.h - shared by the files of this directory: run queues, tasks, domains, CPUs.
  *
  * Locks, in the order in which they nest: a channel's, a task's lock (pi_lock), one run queue. No
  * CPU ever locks two queues at once: it takes tasks off one queue, then puts them on the other. A
- * queue's lock protects the queue, which task runs, on_rq of its tasks.
+ * queue's lock protects the queue, the choice of the running task, and on_rq of the queue's tasks.
  *
  * These are read without a lock:
  *
@@ -24,7 +24,7 @@
 #include "../rt/lock.h"
 #include "sim.h"
 
-/* A task is being woken, asleep, or neither. */
+/* A task is asleep, being woken, or neither. */
 enum fair_state { FAIR_RUNNABLE, FAIR_ASLEEP, FAIR_WAKING };
 
 /**
@@ -33,20 +33,20 @@ enum fair_state { FAIR_RUNNABLE, FAIR_ASLEEP, FAIR_WAKING };
  * @state: enum fair_state
  * @on_rq: queued or running
  * @on_cpu: running, or not yet switched away from
- * @cpu: queue it is on, or was on last
- * @recent: CPU before that one
+ * @cpu: CPU of the queue it is on, or was on last
+ * @recent: the CPU before @cpu
  * @wake_next: next on a CPU's wake list
  * @thread: the private half
- * @flips: how often @last_wakee changed, halved every second
+ * @flips: number of changes of @last_wakee, halved every second
  * @flips_at: time of the last halving
- * @last_wakee: the task it woke last
+ * @last_wakee: the task that this one woke last
  * @run_node: on its queue's list, unless it runs
- * @vruntime: picoseconds it ran, relative to the others of its queue
- * @lag: asleep: its vruntime ahead of the queue's least
+ * @vruntime: its run time in picoseconds, relative to other tasks of its queue
+ * @lag: while asleep: its vruntime minus the queue's lowest
  * @exec_start: when its run time was counted last
  * @slice_end: run time at which its slice ends
  * @wait_node: on a channel's list of waiters
- * @waiting: is on it
+ * @waiting: is on such a list
  */
 struct fair_task {
 	u32 lock, state, on_rq, on_cpu, cpu, recent;
@@ -63,25 +63,25 @@ struct fair_task {
 };
 
 /**
- * struct fair_rq - one CPU's run queue, on lines of its own
- * @lock: protects it
+ * struct fair_rq - one CPU's run queue, on separate lines
+ * @lock: protects the queue
  * @nr_running: runnable tasks
- * @pending: others woke tasks for this CPU
+ * @pending: other CPUs woke tasks for this CPU
  * @cpu: its CPU
- * @tick_stopped: is in the idle set
+ * @tick_stopped: the CPU is in the idle set
  * @has_blocked: load of tasks that left may have to decay
- * @blocked_at: jiffy of the last look at that load
+ * @blocked_at: jiffy of the last update of that load
  * @blocked_until: when it will have decayed, picoseconds
  * @curr: the running task
- * @min_vruntime: of the tasks here
- * @queue: those that wait, smallest vruntime first
+ * @min_vruntime: lowest vruntime of the tasks here
+ * @queue: waiting tasks, lowest vruntime first
  * @wake_list: tasks that other CPUs woke for this one
- * @resched: switch away from the running task
+ * @resched: the CPU should switch away from the running task
  * @nohz_flags: requests to this CPU as a balancer
  * @next_balance: jiffy in which a domain of this CPU is due
  * @avg_idle: idle time, moving average, picoseconds
  * @max_idle_cost: longest time of a search for tasks
- * @idle_since: when it went idle, if no task woke since; else 0
+ * @idle_since: when the CPU went idle, if no task woke since then; else 0
  */
 struct fair_rq {
 	u32 lock, nr_running, pending, cpu;
@@ -100,10 +100,10 @@ struct fair_rq {
 };
 
 /**
- * struct fair_llc - state that the CPUs of an LLC share (Linux: sched_domain_shared)
+ * struct fair_llc - state shared by the CPUs of an LLC (Linux: sched_domain_shared)
  * @nr_busy: CPUs with a tick
  * @idle_cores: there may be a core with all threads idle
- * @scan: how many CPUs per search for an idle one reads
+ * @scan: number of CPUs that a search for an idle one may read
  */
 struct fair_llc {
 	u32 nr_busy, idle_cores, scan;
@@ -111,10 +111,10 @@ struct fair_llc {
 
 /**
  * struct fair_sd - a CPU's scheduler domain: the part that changes
- * @last_balance: jiffy
+ * @last_balance: jiffy of the last balance
  * @interval: jiffies between two balances of an idle CPU
  * @failed: balances that found an imbalance and could not move a task
- * @max_cost: longest time of a search by a CPU that ran out of tasks
+ * @max_cost: longest search by a CPU that ran out of tasks
  */
 struct fair_sd {
 	u64 last_balance;
@@ -122,7 +122,7 @@ struct fair_sd {
 	u64 max_cost;
 } port_cacheline_aligned;
 
-/* CPUs of a domain's child domain. */
+/* The CPUs of a child domain. */
 struct fair_group {
 	u32 *cpu, nr, cores;
 };
@@ -130,11 +130,11 @@ struct fair_group {
 /**
  * struct fair_domain - CPUs that balance with each other; all of them use one struct
  * @cpu: its CPUs
- * @nr: how many
+ * @nr: number of CPUs
  * @group: the child domains, at least two
- * @nr_groups: how many
- * @share_llc: all of them share an LLC
- * @siblings: they are threads of one core
+ * @nr_groups: number of groups
+ * @share_llc: all its CPUs share an LLC
+ * @siblings: its CPUs are threads of one core
  * @numa: joins NUMA nodes
  * @spread: spread tasks evenly over the groups (Linux: the child prefers siblings)
  * @percent: by how much a group must be busier
@@ -161,17 +161,17 @@ struct fair_timer {
  * struct fair_cpu - one CPU's private state; costs no simulated time
  * @index: number in the simulator
  * @number: CPU number
- * @domain: smallest first
- * @group: which of the domain's groups it is in
+ * @domain: its domains, smallest first
+ * @group: by level: the domain's group that contains the CPU
  * @sd: by level, in simulated memory
- * @mode: what it has spent its time on since @since
+ * @mode: how it has spent its time since @since
  * @tick_off: idle, with its tick stopped
- * @evict_to: move the running task there, or -1
- * @leaving: the CPU switched away from it; it goes to @leave_to
+ * @evict_to: CPU to which to move the running task, or -1
+ * @leaving: task that goes to @leave_to, now that the CPU has switched away from it
  * @idle_for: its latest idle times, microseconds
- * @idle_at: next of these
+ * @idle_at: next entry of @idle_for
  * @idle_begin: when it halted
- * @picked: how often as a balancer
+ * @picked: how often it was picked as a balancer
  * @in_kernel: not computing: the checker waits
  */
 struct fair_cpu {
@@ -208,7 +208,7 @@ struct fair {
 	u32 nr_domains;
 	struct fair_llc **llc;
 	u32 nr_llcs;
-	u32 *overloaded; /* of the root domain: some queue has two tasks */
+	u32 *overloaded; /* flag of the root domain: some queue has two tasks */
 	struct fair_thread **thread, *first;
 	u32 nr_threads, cap_threads;
 	bool stop, check;
@@ -226,7 +226,7 @@ static inline u64 fair_jiffies(const struct fair_cpu *me)
 	return sim_now() / me->fair->costs.tick_period;
 }
 
-/* Runs nothing, and no task is on its way to it: reads two lines. */
+/* Does the CPU run no task, with none on its way to it? Reads two lines. */
 static inline bool fair_is_idle(const struct fair_cpu *me, u32 cpu)
 {
 	const struct fair_rq *rq = fair_rq_of(me, cpu);
@@ -277,7 +277,7 @@ void fair_schedule(struct fair_cpu *me);
 enum fair_why { FAIR_BUSY, FAIR_IDLE, FAIR_NEWIDLE };
 
 struct fair_imbalance {
-	s64 cpu;   /* the CPU to take from, -1: balanced */
+	s64 cpu;   /* the CPU to take tasks from, -1: balanced */
 	u32 tasks; /* how many */
 };
 
@@ -302,6 +302,6 @@ bool fair_keep_tick(struct fair_cpu *me);
 void fair_idle_ended(struct fair_cpu *me, bool by_tick);
 
 /* check.c */
-void fair_check_now(struct fair_cpu *me); /* looks outside of simulated time */
+void fair_check_now(struct fair_cpu *me); /* outside simulated time */
 
 #endif

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Is it worth stopping the tick? A guess as by Linux's "menu" governor: from the last eight idle
- * times, without the longest ones while these are outliers. A CPU that expects to idle for less
- * than a tick keeps it, and does not enter the idle set.
+ * Decides whether to stop the tick. The prediction is that of Linux's "menu" governor: from the
+ * last eight idle times, without the longest ones while these are outliers. A CPU that expects to
+ * idle for less than a tick keeps the tick, and does not enter the idle set.
  *
- * If the tick wakes a CPU that kept it, the guess was wrong. Its idle time then counts as long, so
- * that it stops the tick sooner the next time.
+ * If the tick wakes a CPU that kept it, the prediction was wrong. The idle time then counts as
+ * long, so the CPU is more likely to stop the tick the next time.
  */
 #include "fair_rq.h"
 
 #define LONG_US	 45000 /* "could have been long, but not for ever" */
 #define NO_GUESS UINT64_MAX
 
-/* Of the idle times up to @most: their number, mean, variance, and the longest. */
+/* Number, mean, variance and maximum of some idle times. */
 struct times {
 	u64 n, mean, variance, longest;
 };

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * CPUs without a tick, and the one of them that balances for all: Linux's use of `nohz`.
+ * CPUs without a tick, and the CPU that balances for all of them: Linux's use of `nohz`.
  *
- *   a CPU that stops its tick enters the set; its first busy tick takes it out again
- *   a busy tick that finds work for others asks an idle CPU to balance, at most once a jiffy
- *   that CPU walks the set and balances for each CPU that is due, until it has work itself
+ *   a CPU that stops its tick enters the set; its first busy tick takes it out again a busy tick
+ *   that finds work for others requests a balance from an idle CPU, at most once per jiffy that CPU
+ *   walks the set and balances for each CPU that is due, until it has work itself
  *
- * Why no idle CPU is missed while others have too much: it enters the set before it halts, and
- * leaves when it is busy. Every busy tick looks again. layouts/idle/idle_set.h says why the
+ * Why no idle CPU is missed while others have too many tasks: it enters the set before it halts,
+ * and leaves when it is busy. Every busy tick looks again. layouts/idle/idle_set.h says why the
  * balancer's flags are not lost. If work ends a walk early, the balancer sets the flags of that
  * walk again.
  */
 #include "fair_rq.h"
 
-#define DECAYED (345 * 1000000000ull) /* a sleeper's load is nothing after 345 ms */
+#define DECAYED (345 * 1000000000ull) /* a sleeper's load has decayed to 0 after 345 ms */
 #define STATS	(32 * 1000000000ull)  /* time between two looks at decaying load */
 #define KICKED	(NOHZ_BALANCE | NOHZ_STATS | NOHZ_NEXT)
 
@@ -95,13 +95,13 @@ static void ask(struct fair_cpu *me, u32 flags)
 	fair_kick(me, (u32)cpu);
 }
 
-/* An idle CPU could take work from here, or from another CPU of this cache. */
+/* Could an idle CPU take work from here, or from another CPU of this cache? */
 static bool has_work_for_others(const struct fair_cpu *me)
 {
 	return READ_ONCE(me->rq->nr_running) >= 2 || READ_ONCE(me->shared->nr_busy) > 1;
 }
 
-/* A balance may be requested once a jiffy. */
+/* May this CPU request a balance? One request per jiffy is enough. */
 static bool may_balance(struct fair_cpu *me, u64 now, u64 due)
 {
 	const struct fair *f = me->fair;
@@ -114,7 +114,7 @@ static bool may_balance(struct fair_cpu *me, u64 now, u64 due)
 	return true;
 }
 
-/* The same for walks that only look at the flags. */
+/* The same for walks that only serve the flags. */
 static bool may_look(struct fair_cpu *me, u64 now)
 {
 	const struct fair *f = me->fair;
@@ -182,7 +182,7 @@ static bool still_decays(struct fair_cpu *me, u32 cpu)
 
 static bool got_work(struct fair_cpu *me)
 {
-	if (READ_ONCE(me->rq->wake_list)) /* an interrupt came while the CPU served this one */
+	if (READ_ONCE(me->rq->wake_list)) /* an interrupt came during the walk */
 		fair_take_woken(me);
 	return !fair_is_idle(me, me->index) && READ_ONCE(me->rq->resched);
 }
@@ -193,7 +193,7 @@ struct walk {
 	bool update, blocked;
 };
 
-/* Return: false: the walk ends here, since this CPU has work. */
+/* Visit one CPU of a walk. Return: false: the walk ends, because this CPU has work. */
 static bool visit(struct fair_cpu *me, u32 cpu, struct walk *w)
 {
 	struct fair_rq *rq = fair_rq_of(me, cpu);
@@ -206,7 +206,7 @@ static bool visit(struct fair_cpu *me, u32 cpu, struct walk *w)
 	if (w->flags & NOHZ_STATS)
 		w->blocked |= still_decays(me, cpu);
 	if (fair_jiffies(me) >= READ_ONCE(rq->next_balance)) {
-		rt_lock(&rq->lock); /* updates its clock */
+		rt_lock(&rq->lock); /* Linux updates the queue's clock here */
 		sim_spend(me->fair->costs.look);
 		rt_unlock(&rq->lock);
 		if (w->flags & NOHZ_BALANCE)
@@ -264,7 +264,7 @@ void fair_nohz_kicked(struct fair_cpu *me)
 	walk(me, flags);
 }
 
-/* A CPU that will idle for a while updates decaying load itself, before it halts. */
+/* A CPU that will idle for a while updates the decaying load itself, before it halts. */
 void fair_nohz_newidle(struct fair_cpu *me)
 {
 	struct nohz *nohz = nohz_of(me);
@@ -282,7 +282,7 @@ void fair_nohz_before_idle(struct fair_cpu *me)
 	if (!(READ_ONCE(me->rq->nohz_flags) & NOHZ_NEWILB))
 		return;
 	flags = __atomic_fetch_and(&me->rq->nohz_flags, ~(u32)NOHZ_NEWILB, __ATOMIC_SEQ_CST);
-	/* If another CPU asked too, that balance does this as well. */
+	/* If another CPU has requested a balance, that balance includes this update. */
 	if (flags == NOHZ_NEWILB && !READ_ONCE(me->rq->resched)) {
 		me->stats.looks++;
 		walk(me, NOHZ_STATS);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which task runs next: the waiting task with the least vruntime. All have the same weight and the
- * same slice, so that Linux's earliest virtual deadline is the least vruntime too. A running task
- * runs until its slice ends or it sleeps (RUN_TO_PARITY).
+ * Which task runs next: the waiting task with the lowest vruntime. All tasks have the same weight
+ * and the same slice, so Linux's earliest virtual deadline is the lowest vruntime too. A running
+ * task runs until its slice ends or it sleeps (RUN_TO_PARITY).
  *
- * Why no task starves: vruntime only grows by running, and the task with the least one runs. A new
- * task starts at the queue's least vruntime or later. A sleeper keeps its distance from the others
- * (at most a slice). Otherwise a short sleep would be a way to run more.
+ * Why no task starves: vruntime grows only by running, and the task with the lowest vruntime runs.
+ * A new task starts at the queue's lowest vruntime or later. A sleeper keeps its distance from the
+ * others (at most a slice). Otherwise a task could run more by sleeping briefly.
  *
  * The running task is on no list; it counts in nr_running.
  */
@@ -38,7 +38,9 @@ void fair_count_run(struct fair_rq *rq, struct fair_task *p)
 	raise_min(rq);
 }
 
-/* After all with a lower or equal vruntime; the search starts at the end of the list. */
+/*
+ * Insert a task after all with a lower or equal vruntime; the search starts at the end of the list.
+ */
 static void link(struct fair_rq *rq, struct fair_task *p)
 {
 	struct rt_list *at = &rq->queue;

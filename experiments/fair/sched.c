@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The switch. Order matters. The task that sleeps leaves its queue first. Then a CPU without tasks
- * looks for some elsewhere, with its queue's lock released, so that others may send it one
- * meanwhile. Then it picks. The previous task may run elsewhere only when on_cpu says that its
- * registers are saved.
+ * The context switch. The order of its steps matters. A task that sleeps leaves its queue first.
+ * Then a CPU without tasks looks for some elsewhere, with its queue's lock released, so that others
+ * may send it one meanwhile. Then the CPU picks the next task. The previous task may run elsewhere
+ * only when on_cpu says that its registers are saved.
  */
 #include "fair_rq.h"
 
@@ -40,7 +40,7 @@ static void go_idle(struct fair_cpu *me)
 	fair_core_went_idle(me);
 }
 
-/* Between two tasks, with no lock held: a CPU without tasks looks for some. */
+/* A CPU without tasks looks for some, with no lock held. */
 static void ran_out(struct fair_cpu *me, struct fair_rq *rq)
 {
 	rq->idle_since = sim_now();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where a task should run. The search reads queues without locks while they change, so that its
- * answer may be wrong. That does no harm: the caller still puts the task on the chosen queue, and
- * balancing corrects the choice.
+ * Where a task should run. The search reads queues without locks while they change, so its answer
+ * may be outdated. That does no harm: the caller puts the task on the chosen queue, and balancing
+ * corrects the choice.
  *
  * A woken task stays in the cache of the CPU where it ran. It goes to its waker's cache if the
  * waker is about to sleep or has less load, unless both wake many others (too_many_partners()). In
- * that cache it takes an idle CPU: the target, its previous one, the one before, one of an idle
- * core, any. The search goes round the LLC from the target. It gives up after the number of CPUs
- * that the last balance of the LLC set.
+ * that cache it takes an idle CPU: the target, its previous CPU, the CPU before that, a CPU of an
+ * idle core, or any. The search goes around the LLC from the target. It gives up after the number
+ * of CPUs that the last balance of the LLC set.
  */
 #include "fair_rq.h"
 
@@ -37,7 +37,7 @@ static void note_wakee(struct fair_task *waker, struct fair_task *p)
 	WRITE_ONCE(waker->flips, flips_of(waker) + 1);
 }
 
-/* One wakes many of them, and these wake many too: more than a cache has CPUs. */
+/* Do waker and wakee have more partners than a cache has CPUs? */
 static bool too_many_partners(const struct fair_cpu *me, struct fair_task *p)
 {
 	u64 a = READ_ONCE(me->curr->flips), b = READ_ONCE(p->flips), llc = 1;
@@ -53,7 +53,7 @@ static bool too_many_partners(const struct fair_cpu *me, struct fair_task *p)
 	return b >= llc && a >= b * llc;
 }
 
-/* The waker's CPU, or @prev. */
+/* Choose the waker's CPU or @prev. */
 static u32 affine(struct fair_cpu *me, u32 prev, bool sync)
 {
 	u64 here, there;
@@ -193,7 +193,7 @@ struct room {
 	u32 idle, running;
 };
 
-/* Outside of simulated time: a program starts once, and the experiment does not measure it. */
+/* Runs outside simulated time: a program starts once, and the experiment does not measure that. */
 static struct room room_in(const struct fair *f, const struct fair_group *g)
 {
 	struct room r = { 0 };
@@ -217,7 +217,7 @@ struct fork {
 	u32 cpu;
 };
 
-/* The group of @d with most room; @own: it is as good, or nearly as good on another node. */
+/* The group of @d with most room; @own if it is as good, or on another node nearly as good. */
 static u32 roomiest(const struct fair *f, const struct fair_domain *d, u32 own)
 {
 	struct room here = room_in(f, &d->group[own]), most = here;
@@ -236,7 +236,7 @@ static u32 roomiest(const struct fair *f, const struct fair_domain *d, u32 own)
 	return best;
 }
 
-/* From the machine down to one CPU. */
+/* Search from the machine down to one CPU. */
 static void find_room(void *arg)
 {
 	struct fork *fork = arg;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why no wake-up is lost: a sleeper stores ASLEEP before it releases what it waits for. A waker
- * changes that under the task's lock, so that one of two wakers does the work. If the sleeper has
+ * changes the state under the task's lock, so one of two wakers does the work. If the sleeper has
  * not left its queue yet, that queue's lock decides. Either the waker finds it still there and
- * makes it runnable. Or it has left, and the waker waits until its CPU has switched away, since a
- * task must not run on two.
+ * makes it runnable. Or it has left, and the waker waits until its CPU has switched away, because a
+ * task must not run on two CPUs.
  *
  * A waker puts a task for an idle CPU, or a CPU of another cache, on that CPU's list, and that CPU
- * does the rest. Until then p->state is WAKING, which stops other wakers. The CPU counts as busy
- * from then on (pending): otherwise every waker would send it tasks.
+ * does the rest. Until then p->state is WAKING, which stops other wakers. From then on the CPU
+ * counts as busy (pending): otherwise every waker would send it tasks.
  */
 #include "fair_rq.h"
 
@@ -35,7 +35,7 @@ void fair_resched(struct fair_cpu *me, struct fair_rq *rq)
 		fair_kick(me, rq->cpu);
 }
 
-/* The idle time that just ended predicts the next one, up to twice the cost of a search. */
+/* Include the idle time that just ended in the average, up to twice the cost of a search. */
 static void end_idle_time(struct fair_rq *rq)
 {
 	u64 since = rq->idle_since, now = sim_now(), most = 2 * rq->max_idle_cost, idle;
@@ -102,7 +102,7 @@ static bool wake_queued(struct fair_cpu *me, struct fair_task *p)
 	return queued;
 }
 
-/* Leave the rest to the CPU itself, where that is better. */
+/* Leave the rest to the CPU itself, if that is better. Return: was it left? */
 static bool hand_over(struct fair_cpu *me, struct fair_task *p, u32 cpu)
 {
 	struct fair_rq *rq = fair_rq_of(me, cpu);
@@ -121,7 +121,7 @@ static bool hand_over(struct fair_cpu *me, struct fair_task *p, u32 cpu)
 	return true;
 }
 
-/* @p runs nowhere and is on no queue; its lock is held. */
+/* Choose a CPU for @p, which does not run and is on no queue; its lock is held. */
 static void place(struct fair_cpu *me, struct fair_task *p, bool sync)
 {
 	u32 cpu = fair_select(me, p, sync);
@@ -182,7 +182,10 @@ void fair_take_woken(struct fair_cpu *me)
 		activate_woken(me, rq, list);
 		list = next;
 	}
-	/* A task that comes after the exchange sets it again: its waker interrupts this CPU. */
+	/*
+	 * A task that arrives after the exchange sets pending again, and its waker interrupts this
+	 * CPU.
+	 */
 	WRITE_ONCE(rq->pending, READ_ONCE(rq->wake_list) != NULL);
 	rt_unlock(&rq->lock);
 }

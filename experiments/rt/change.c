@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Changes of a task that may be queued or running. Under the queue's lock the task leaves the queue
- * with its old properties and returns with the new ones. So map and overload set follow. Then
- * another task may have to run, or there is room for others. As in Linux the map sees both steps: a
- * running task that changes its level is absent in between.
+ * with its old properties and returns with the new ones, which updates the map and the overload
+ * set. Then another task may have to run, or there is room for others. As in Linux the map sees
+ * both steps: a running task that changes its level is absent in between.
  */
 #include "rq.h"
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What must hold while no CPU is inside the kernel and no interrupt is on its way:
+ * The invariants that hold while no CPU is inside the kernel and no interrupt is on its way:
  *
  * 1. a runnable task is on exactly one queue, a sleeping one on none. The task's own CPU number is
  *    that of its queue, and the task may use that CPU;
  * 2. the queue's counts, level and bitmap agree with its lists; the map has the same level;
  * 3. the running task is the highest of its queue;
- * 4. pushable are exactly the RT tasks that wait and may run elsewhere, in order. The CPU is in the
- *    overload set exactly if there is one;
+ * 4. the pushable list contains exactly the RT tasks that wait and may run elsewhere, in order. The
+ *    CPU is in the overload set exactly if the list is not empty;
  * 5. no CPU that the first pushable task of a queue may use is at a lower level.
  *
- * Rule 5 is the RT class's purpose, but neither Linux nor this copy of its behaviour always keeps
- * it. A task whose push met a CPU that had just become busy is not tried elsewhere. Of tasks with
- * different affinities only the highest one of a queue is tried. A waiting task that is raised, but
- * not above the running one, is not tried at all. It then waits for the next pull. So a breach of
- * rule 5 is counted, and aborts only with RT_CHECK_PLACEMENT.
+ * Rule 5 is the purpose of the RT class, but neither Linux nor this copy of its behaviour always
+ * follows it. If a push finds that the chosen CPU has just become busy, it does not try another
+ * CPU. Of tasks with different affinities it tries only the highest one of a queue. A waiting task
+ * whose level rises, but not above that of the running task, is not pushed at all. Such tasks wait
+ * for the next pull. So a violation of rule 5 is counted, and aborts only with RT_CHECK_PLACEMENT.
  *
- * Runs outside of simulated time (sim_observe()), so that the check changes nothing.
+ * The check runs outside simulated time (sim_observe()), and so changes nothing.
  */
 #include "rq.h"
 

@@ -5,8 +5,8 @@
  *
  * Why no interrupt is lost: a sender writes first (wake_list, irq_work, resched) and then sends. An
  * interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once. The
- * CPU reads the words before every sim_compute(). Interrupts that arrive together merge into one; a
- * second look at empty words does nothing.
+ * CPU reads the words before every sim_compute(). Interrupts that arrive together merge into one. A
+ * superfluous interrupt finds empty words and does nothing.
  *
  * Time is counted from rt_enter() to rt_enter(). A wait for a cache line in the kernel is kernel
  * time, as in a profiler. An idle CPU is halted, and its cycles do not count.
@@ -193,7 +193,7 @@ void rt_body(u32 index, void *arg)
 	me->in_kernel = true;
 	rt->in_kernel++;
 	rt_enter(me, RT_KERNEL);
-	sim_spend(1000000); /* all CPUs draw their salts before any CPU reads one */
+	sim_spend(1000000); /* all CPUs must draw their salts before any CPU reads one */
 	start_threads(me);
 	while (!rt->stop) {
 		struct rt_thread *t = me->curr->thread;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Allocates all shared objects. Each CPU's queue lies in the memory of the CPU's own node, each
- * thread's task in that of the CPU where it starts.
+ * Allocates all shared objects. Each CPU's queue is in the memory of the CPU's node, each thread's
+ * task in that of the CPU where it starts.
  */
 #include "rq.h"
 
@@ -17,7 +17,7 @@ static void *zalloc(size_t n, size_t size)
 	void *p = calloc(n, size);
 
 	if (!p || !n)
-		abort(); /* nothing here is ever empty */
+		abort(); /* no allocation here is empty */
 	return p;
 }
 
@@ -185,7 +185,7 @@ size_t rt_map_bytes(const struct rt *rt)
 {
 	size_t sum = 0;
 
-	/* If every CPU has a domain of its own, the domain of all CPUs stays, and is empty. */
+	/* If every CPU is in a partition, the domain of all CPUs still exists, and is empty. */
 	for (u32 i = rt->nr_domains > 1; i < rt->nr_domains; i++)
 		sum += rt->ops->map_bytes(rt->domain[i]);
 	return sum;

@@ -2,8 +2,8 @@
 /*
  * Why no wake-up is lost: a waiter compares the word, queues itself and stores its sleeping state
  * under the bucket's lock. A waker changes the word first and then takes the lock. Either the
- * waiter sees the new word, or the waker sees the waiter. The waker takes waiters off under the
- * lock and wakes them after it, so that it holds the lock for a few accesses only.
+ * waiter sees the new word, or the waker sees the waiter. The waker removes waiters under the lock
+ * and wakes them afterwards, so it holds the lock only for a few accesses.
  */
 #include "arena.h"
 #include "rq.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* list.h - a circular list in simulated memory; its user holds the lock that protects it. */
+/* list.h - a circular list in simulated memory. The caller holds the lock that protects it. */
 #ifndef EXPERIMENTS_RT_LIST_H
 #define EXPERIMENTS_RT_LIST_H
 
@@ -20,7 +20,7 @@ static inline bool rt_list_empty(const struct rt_list *l)
 	return l->next == l;
 }
 
-/* Insert @item before @at: as the last one, when @at is the head. */
+/* Insert @item before @at; if @at is the head, as the last item. */
 static inline void rt_list_add_before(struct rt_list *item, struct rt_list *at)
 {
 	struct rt_list *prev = at->prev;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * lock.h - a ticket lock: first come, first served, as the kernel's queued spinlock is.
+ * lock.h - a ticket lock: first come, first served, like the kernel's queued spinlock.
  *
  *            | lock            | trylock          | unlock
  *  lock      | waits in line   | ok, fails        | ok
@@ -8,10 +8,10 @@
  *  unlock    | ok              | ok               | never: one owner
  *
  * One word of simulated memory: the low half is the ticket being served, the high half the next
- * ticket. A waiter reads again after a time in proportion to the waiters before it. A kernel's
- * waiter spins on its own line, which costs the lock's line nothing. If a waiter read the lock's
- * line all the time, that line would be busier than in the kernel. The simulator would also process
- * far more events.
+ * ticket. A waiter reads again after a time proportional to the number of waiters before it. In the
+ * kernel a waiter spins on its own line, which causes no traffic on the lock's line. If a waiter
+ * read the lock's line all the time, that line would be busier than in the kernel, and the
+ * simulator would process far more events.
  *
  * Ordering: lock acquires, unlock releases. Line touched: the lock's own.
  */
@@ -21,7 +21,7 @@
 #include "port.h"
 #include "sim.h"
 
-#define RT_LOCK_BACKOFF 60000 /* ps for each waiter before: about one transfer of a line */
+#define RT_LOCK_BACKOFF 60000 /* ps per waiter in front: about one transfer of a line */
 
 static inline void rt_lock(u32 *lock)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Pull: a CPU whose level fell takes tasks that wait on others. push.c says why it misses none.
+ * Pull: a CPU whose level fell takes tasks that wait on other CPUs. push.c says why no task is
+ * missed.
  */
 #include "rq.h"
 
-/* Highest pushable task that may run on @cpu. */
+/* The highest pushable task that may run on @cpu. */
 static struct rt_task *pushable_for(const struct rt_rq *rq, u32 cpu)
 {
 	for (struct rt_list *l = rq->pushable.next; l != &rq->pushable; l = l->next) {
@@ -31,7 +32,7 @@ static void pull_from_all(struct rt_cpu *me, struct rt_rq *rq, u32 walk)
 			continue;
 		rt_double_lock(rq, from);
 		p = pushable_for(from, rq->cpu);
-		/* A task that is higher than its CPU's current task runs there in a moment. */
+		/* A task that outranks its CPU's current task will run there in a moment. */
 		if (p && p->level > rq->level && p->level <= from->curr->level) {
 			rt_move(me, from, rq, p);
 			me->stats.pulled++;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Push and pull keep the promise of the RT class: the highest tasks of the machine run, each on a
+ * Push and pull implement the rule of the RT class: the highest tasks of the machine run, each on a
  * CPU that it may use.
  *
  * Why no task is missed: the CPU that makes a task wait pushes it (the waker, or the CPU that
- * picked another task). If it found no CPU with a lower level, every CPU that later falls to a
+ * picked another task). If that CPU finds no CPU at a lower level, every CPU that later falls to a
  * lower level pulls. In between, the waker adds the queue to the overload set before it searches
- * the map. The falling CPU lowers its level in the map before it reads the overload set. One of
- * them sees the other.
+ * the map. The falling CPU lowers its level in the map before it reads the overload set. So at
+ * least one of them sees the other.
  */
 #include "rq.h"
 

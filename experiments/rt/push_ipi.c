@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Pull by a walk of interrupts. A CPU that wants tasks does not lock all overloaded queues. It
- * sends one interrupt, which travels from overloaded CPU to overloaded CPU; each pushes its tasks.
+ * sends one interrupt, which travels from one overloaded CPU to the next; each pushes its tasks.
  *
- * The layout keeps the walk's state, and says why no request is lost. A request starts a walk, or
- * makes a walk under way begin another round. Here, each walk is one interrupt, and a CPU is
- * visited only by its shard's walk and the machine's. So one word per CPU (irq_work) has a bit for
- * each of the two that says that it has arrived.
+ * The layout keeps the state of the walk, and its file says why no request is lost. A request
+ * starts a walk, or makes a walk under way begin another round. Here each walk is one interrupt,
+ * and only two walks visit a CPU: its shard's and the machine's. So one word per CPU (irq_work) has
+ * a bit for each of them: the walk has arrived.
  */
 #include "rq.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why the root domain's state follows the queue: only this file changes it, under the queue's lock,
- * in the same step as the queue.
+ * Why the state of the root domain agrees with the queue: only this file changes that state, under
+ * the queue's lock, together with the queue.
  *
  * - level: the queue's highest RT level, running task included. Only a change of it reaches the map
  *   (set_level): rises in enqueue, falls in dequeue.
@@ -55,7 +55,7 @@ static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
 		set_overload(me, rq, overloaded);
 }
 
-/* The queue has two or more tasks, and had fewer, as the RT class counts. */
+/* The queue has come to have two or more tasks, as the RT class counts. */
 static void two_running(struct rt_cpu *me, struct rt_rq *rq)
 {
 	u8 *flag = me->rt->ops->flag(rq->rd);
@@ -81,7 +81,7 @@ struct rt_task *rt_first_pushable(const struct rt_rq *rq)
 	return rt_list_item(rq->pushable.next, struct rt_task, push_node);
 }
 
-/* May the task run outside of its CPU's shard? */
+/* May the task run outside its CPU's shard? */
 static bool is_wide(const struct rt_cpu *me, const struct rt_rq *rq, const struct rt_task *p)
 {
 	const struct shard_plan *plan = me->rt->plan;
@@ -115,7 +115,7 @@ static void dequeue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task
 	update_overload(me, rq, running);
 }
 
-/* The same for a layout with same_shard(). It stops at the first CPU outside. */
+/* The same for a layout with same_shard(). Stops at the first CPU outside the shard. */
 static bool may_leave(const struct rt_cpu *me, const struct rt_rq *rq, const struct rt_task *p)
 {
 	const struct rt *rt = me->rt;

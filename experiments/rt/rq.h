@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * rq.h - run queues, tasks, CPUs: what the files of this directory share.
+ * rq.h - shared by the files of this directory: run queues, tasks, CPUs.
  *
  * Locks, in the order in which they nest: a task's lock (pi_lock), then run queues, of two the
- * lower-numbered one first. A queue's lock protects the queue, which task runs, on_rq of its tasks.
- * A task's lock serialises its wake-ups and changes. The code takes a futex's lock with none of
- * them held.
+ * lower-numbered one first. A queue's lock protects the queue, the choice of the running task, and
+ * on_rq of the queue's tasks. A task's lock serialises its wake-ups and changes. A futex's lock is
+ * taken with none of these held.
  *
  * These are read without a lock:
  *
@@ -25,7 +25,7 @@
 
 #define RT_LEVELS 100 /* 1 to 99 are used */
 
-/* A task is being woken, asleep, or neither. */
+/* A task is asleep, being woken, or neither. */
 enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
 
 /**
@@ -34,18 +34,18 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @state: enum rt_state
  * @on_rq: queued or running
  * @on_cpu: running, or not yet switched away from
- * @cpu: queue it is on, or was on last
+ * @cpu: CPU of the queue it is on, or was on last
  * @level: 1-99 RT, RT_NORMAL, RT_IDLE
  * @nr_allowed: CPUs in @allowed
- * @moving: it may no longer use its CPU, and must leave it
+ * @moving: the task may no longer use its CPU, and must leave it
  * @wake_next: next on a CPU's wake list
  * @thread: the private half
  * @run_node: on its level's list
  * @push_node: on the list of pushable tasks
- * @pushable: is on it
+ * @pushable: is on that list
  * @wide: is counted in its queue's nr_wide
  * @wait_node: on a futex's list of waiters
- * @allowed: ordinary mask, long enough for the machine's CPU numbers
+ * @allowed: cpumask, long enough for the machine's CPU numbers
  */
 struct rt_task {
 	u32 lock, state, on_rq, on_cpu, cpu;
@@ -63,15 +63,15 @@ struct rt_task {
 };
 
 /**
- * struct rt_rq - one CPU's run queue, on lines of its own
- * @lock: protects it
+ * struct rt_rq - one CPU's run queue, on separate lines
+ * @lock: protects the queue
  * @nr_running: runnable tasks of all classes
  * @cpu: its CPU
  * @rd: its root domain
  * @curr: the running task
  * @wake_list: tasks that other CPUs woke for this one
  * @irq_work: a bit for each push-IPI walk that has arrived here
- * @resched: switch away from the running task
+ * @resched: the CPU should switch away from the running task
  * @level: highest RT level that is queued or running; 0: none
  * @next_level: highest level of a pushable task; 0: none
  * @nr_rt: RT tasks, queued or running
@@ -119,13 +119,13 @@ struct rt_timer {
  * @number: CPU number
  * @curr: the running task
  * @idle: its idle task
- * @mode: what it has spent its time on since @since
+ * @mode: how it has spent its time since @since
  * @push: after the switch, push the waiting tasks (balance callback)
  * @pull: after the change, pull (balance callback)
  * @requeue: the running task yields
- * @leaving: the CPU switched away from it, and it may have to leave
+ * @leaving: task that may have to leave the CPU, which has switched away from it
  * @timer: sorted by time, the next one last
- * @cursor: last CPU chosen among equals, which are chosen in turn
+ * @cursor: the last CPU chosen among equal ones, which are chosen in turn
  * @salt: see rt_salt()
  * @in_kernel: not computing: the checker waits
  */
@@ -141,9 +141,9 @@ struct rt_cpu {
 	struct rt_timer *timer;
 	u32 nr_timers, cap_timers;
 	u32 cursor;
-	u32 extra_finds;		/* thousandths of one that are due */
+	u32 extra_finds;		/* thousandths of an extra search that are due */
 	unsigned long *lowest;		/* mask for find_lowest_rq() */
-	struct rt_stats stats, counted; /* counted: as of rt_stop() */
+	struct rt_stats stats, counted; /* counted: at the time of rt_stop() */
 };
 
 struct rt {
@@ -162,7 +162,7 @@ struct rt {
 	u32 in_kernel; /* CPUs */
 	u32 extra_finds;
 	u64 checks, misplaced;
-	u64 period; /* of rd_ops.overloaded(): a real one of 250 ms is longer than any run */
+	u64 period; /* for rd_ops.overloaded(); a real period of 250 ms is longer than any run */
 };
 
 static inline struct rt_rq *rt_rq_of(const struct rt_cpu *me, u32 cpu)
@@ -183,7 +183,7 @@ static inline bool rt_may_run(const struct rt_task *p, u32 cpu)
 /* Interrupts wait while a CPU is in the kernel; only the loop of cpu.c takes them. */
 
 /* cpu.c */
-void rt_enter(struct rt_cpu *me, enum rt_mode mode); /* from now on time counts as @mode */
+void rt_enter(struct rt_cpu *me, enum rt_mode mode); /* time counts as @mode from now on */
 void rt_body(u32 index, void *rt);
 
 /* queue.c: the caller holds the queue's lock */

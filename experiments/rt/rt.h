@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * rt.h - a scheduler with the RT class of Linux 6.12, as an experiment sees it.
+ * rt.h - a scheduler with the RT class of Linux 6.12: the interface for experiments.
  *
  * Its shared state (run queues, task structs, root domains) is simulated memory, and the code
  * accesses it as the kernel does. struct rt_costs estimates the instructions between these
  * accesses. A thread is a program: a function that runs, in user mode, whenever the thread has
  * nothing left to compute. It chooses what the thread does next:
  *
- *	t->left = ps;			compute for so long, then call again
- *	rt_futex_wait(), rt_sleep_until(), rt_exit()	then return at once
+ *	t->left = ps; compute for that time, then call again rt_futex_wait(), rt_sleep_until(),
+ *	rt_exit() then return at once
  *
  * Before that a program may call all other functions here any number of times.
  *
@@ -41,7 +41,7 @@ struct rt_thread;
  * @context_switch: to another thread
  * @queue: put a task on a run queue or take it off
  * @wake: a wake-up, without changes of queues
- * @ipi_send: what an interrupt costs its sender
+ * @ipi_send: the sender's part of an interrupt
  * @ipi_travel: until the interrupt arrives
  * @irq: entry and exit of an interrupt
  * @idle_exit: until an interrupted idle CPU runs
@@ -53,16 +53,16 @@ struct rt_costs {
 		idle_exit, tick, tick_period;
 };
 
-/* What a CPU spends its time on. */
+/* How a CPU spends its time. */
 enum rt_mode { RT_USER, RT_KERNEL, RT_HALTED, RT_MODES };
 
 /**
  * struct rt_stats - events, on one CPU or on all
  * @time: by mode, picoseconds
- * @set_time: in set_level(), and so on
- * @pulls: pull_rt_task() calls; @pulls_asked: those that found others overloaded; @pull_time: time
- *	to find that out
- * @push_tries: attempts to push a task; @pushes: those that moved one
+ * @set_time: picoseconds in set_level(); likewise for the other operations
+ * @pulls: pull_rt_task() calls; @pulls_asked: calls that found other CPUs overloaded; @pull_time:
+ *	time of that query
+ * @push_tries: attempts to push a task; @pushes: attempts that moved one
  * @walks: push-IPI walks started; @steps: CPUs that they visited; @walk_time: time to request a
  *	walk and to find its next CPU
  * @newidle: CPUs that ran out of tasks
@@ -87,7 +87,7 @@ struct rt_stats {
  * @arg: its argument
  * @left: picoseconds to compute before @run is called again
  * @woken_at: start of the last wake-up
- * @latency: from there until it ran
+ * @latency: from @woken_at until it ran
  * @exited: never runs again
  */
 struct rt_thread {
@@ -102,7 +102,7 @@ struct rt_thread {
 /* ---- building, before sim_run() ---- */
 
 /**
- * rt_create - a scheduler for all simulated CPUs, in one root domain.
+ * rt_create - make a scheduler for all simulated CPUs, in one root domain.
  * @ops: layout of the root domain
  * @cap: most CPUs in a shard, 0: the plan's default
  * @push_ipi: pull by a walk of interrupts (RT_PUSH_IPI) instead of from the pulling CPU
@@ -114,26 +114,26 @@ struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
 void rt_free(struct rt *rt);
 
 /**
- * rt_set_extra_finds - add searches of the map at wake-ups to those of the class
- * @thousandths: of one search, for each wake-up of an RT task that may migrate; the scheduler drops
- *	the answers
+ * rt_set_extra_finds - add searches of the map at wake-ups
+ * @thousandths: thousandths of a search per wake-up of an RT task that may migrate; the scheduler
+ *	ignores the results
  */
 void rt_set_extra_finds(struct rt *rt, u32 thousandths);
 
-/** rt_partition - a root domain of its own for the CPUs in @span. Returns 0 or -1. */
+/** rt_partition - make a separate root domain for the CPUs in @span. Returns 0 or -1. */
 int rt_partition(struct rt *rt, const unsigned long *span);
 
 /**
- * rt_thread_new - a thread, runnable from the start.
- * @cpu: CPU number where it starts, of @allowed
+ * rt_thread_new - make a thread, runnable from the start.
+ * @cpu: CPU number where it starts, in @allowed
  * @level: RT_NORMAL, or 1 to 99
- * @allowed: ordinary mask, copied
+ * @allowed: cpumask, copied
  */
 struct rt_thread *rt_thread_new(struct rt *rt, u32 cpu, int level, const unsigned long *allowed,
 				void (*run)(struct rt_cpu *, struct rt_thread *), void *arg);
 
 /**
- * rt_futex_new - a futex's hash bucket with its line on @node.
+ * rt_futex_new - make a futex's hash bucket, with its line on @node.
  */
 struct rt_futex *rt_futex_new(int node);
 
@@ -151,10 +151,10 @@ u64 rt_run(struct rt *rt);
  */
 bool rt_futex_wait(struct rt_cpu *me, struct rt_futex *f, const u32 *word, u32 expected);
 
-/** rt_futex_wake - wake up to @n waiters. Returns how many. */
+/** rt_futex_wake - wake up to @n waiters. Returns their number. */
 u32 rt_futex_wake(struct rt_cpu *me, struct rt_futex *f, u32 n);
 
-/** rt_sleep_until - sleep until a time; the program returns now. Past times: a tick later. */
+/** rt_sleep_until - sleep until a time; the program returns now. A past time means a tick later. */
 void rt_sleep_until(struct rt_cpu *me, u64 when);
 
 /**
@@ -168,16 +168,16 @@ void rt_exit(struct rt_cpu *me);
 void rt_set_level(struct rt_cpu *me, struct rt_task *p, int level);
 
 /**
- * rt_set_affinity - allow other CPUs; at least one of them is simulated.
+ * rt_set_affinity - set the allowed CPUs; at least one of them must be simulated.
  */
 void rt_set_affinity(struct rt_cpu *me, struct rt_task *p, const unsigned long *allowed);
 
 /**
- * rt_wake - wake a task that waits for an event of its program. Returns whether it slept.
+ * rt_wake - wake a task that waits for an event of its program. Return: did it sleep?
  */
 bool rt_wake(struct rt_cpu *me, struct rt_task *p);
 
-/** rt_block - the running thread sleeps until rt_wake(); the program returns now. */
+/** rt_block - let the running thread sleep until rt_wake(); the program returns now. */
 void rt_block(struct rt_cpu *me);
 
 void rt_syscall_begin(struct rt_cpu *me);
@@ -188,11 +188,11 @@ struct rt_thread *rt_current(const struct rt_cpu *me);
 u32 rt_cpu_number(const struct rt_cpu *me);
 u64 rt_salt(const struct rt *rt, u32 cpu); /* random, from the seed, constant during the run */
 
-/** rt_stop - all bodies return as soon as they can. */
+/** rt_stop - let all bodies return as soon as they can. */
 void rt_stop(struct rt_cpu *me);
 
 /**
- * rt_measure_from_here - drop all counts so far.
+ * rt_measure_from_here - reset all counts.
  */
 void rt_measure_from_here(struct rt_cpu *me);
 
@@ -207,7 +207,8 @@ size_t rt_map_bytes(const struct rt *rt);
 enum rt_check { RT_CHECK_NOTHING, RT_CHECK_STATE, RT_CHECK_PLACEMENT };
 
 /**
- * rt_check - check everything whenever no CPU is inside the kernel and no interrupt on its way.
+ * rt_check - check all invariants whenever no CPU is inside the kernel and no interrupt is on its
+ * way.
  * @what: RT_CHECK_STATE: queues, map and overload set agree; count checks in which a task waits
  *	that could run. RT_CHECK_PLACEMENT: such a task is a violation too. See check.c.
  *
@@ -215,9 +216,9 @@ enum rt_check { RT_CHECK_NOTHING, RT_CHECK_STATE, RT_CHECK_PLACEMENT };
  */
 void rt_check(struct rt *rt, enum rt_check what);
 u64 rt_checks_made(const struct rt *rt);
-u64 rt_checks_misplaced(const struct rt *rt); /* of these: a task waited that could have run */
+u64 rt_checks_misplaced(const struct rt *rt); /* checks in which a task waited without need */
 
-/* For tests, outside of simulated time. */
+/* For tests, outside simulated time. */
 u32 rt_task_cpu(const struct rt_thread *t);
 const struct rt_thread *rt_running(const struct rt *rt, u32 cpu);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The switch. Order matters. The task that sleeps leaves its queue first, which updates the map.
- * Then the CPU pulls if its level fell, then it picks. The previous task may run elsewhere only
- * when on_cpu says that its registers are saved. The CPU pushes the waiting tasks last, when the
- * new one already runs.
+ * The context switch. The order of its steps matters. A task that sleeps leaves its queue first,
+ * which updates the map. Then the CPU pulls if its level fell, and then picks the next task. The
+ * previous task may run elsewhere only when on_cpu says that its registers are saved. The CPU
+ * pushes the waiting tasks last, when the new task already runs.
  */
 #include "rq.h"
 
@@ -13,8 +13,8 @@ struct search {
 };
 
 /*
- * A normal task that waits behind an RT task and may run here. Not instrumented: it reads all
- * threads outside of simulated time, where calls for each access would do nothing.
+ * Find a normal task that waits behind an RT task and may run here. Not instrumented: it reads all
+ * threads outside simulated time, where the call for each access would do nothing.
  */
 __attribute__((no_sanitize("thread"))) static void find_waiting(void *arg)
 {
@@ -33,8 +33,8 @@ __attribute__((no_sanitize("thread"))) static void find_waiting(void *arg)
 
 /*
  * The fair class's newly idle balancing. It simulates the reads of the root domain and the move of
- * a task. Its search is not simulated, so that it finds a task at once. Normal tasks are few here,
- * and must not wait behind RT tasks for longer than in Linux.
+ * a task. The search is not simulated, so it finds a task at once. There are few normal tasks here,
+ * and they must not wait behind RT tasks for longer than in Linux.
  */
 static void newly_idle(struct rt_cpu *me, struct rt_rq *rq)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where a task should run. Why a wrong answer does no harm: the search reads queues without locks
- * while they change. A push checks again under the lock of the chosen queue. A wake-up enqueues
- * there anyway, and that CPU then pushes the task on.
+ * Where a task should run. The search reads queues without locks while they change, so its answer
+ * may be outdated. That does no harm: a push checks again under the lock of the chosen queue. A
+ * wake-up enqueues there anyway, and that CPU then pushes the task on.
  */
 #include "rq.h"
 
@@ -17,7 +17,7 @@ int rt_find(struct rt_cpu *me, struct rt_task *p, unsigned long *found)
 	u64 begin = sim_now();
 	int level;
 
-	/* A caller that takes one of the CPUs found takes it near the task's last one. */
+	/* A caller that takes one of the CPUs found takes one near the task's last CPU. */
 	if (found)
 		level = ops->find_near(rd, p->level, p->cpu, p->allowed, found, NULL, NULL);
 	else
@@ -51,7 +51,9 @@ static bool same_domain(const struct rt_cpu *a, const struct rt_cpu *b, int doma
 	return true;
 }
 
-/* One of @mask in @home's domain, in turn; -1: none. Mask and topology are not simulated. */
+/*
+ * A CPU of @mask in @home's domain, chosen in turn; -1: none. Mask and topology are not simulated.
+ */
 static s64 any_distribute(struct rt_cpu *me, const struct rt_cpu *home, int domain)
 {
 	const struct rt *rt = me->rt;

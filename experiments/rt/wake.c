@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why no wake-up is lost: a sleeper stores ASLEEP before it releases what it waits for. A waker
- * changes that under the task's lock, so that one of two wakers does the work. If the sleeper has
+ * changes the state under the task's lock, so one of two wakers does the work. If the sleeper has
  * not left its queue yet, that queue's lock decides. Either the waker finds it still there and
- * makes it runnable. Or it has left, and the waker waits until its CPU has switched away, since a
- * task must not run on two.
+ * makes it runnable. Or it has left, and the waker waits until its CPU has switched away, because a
+ * task must not run on two CPUs.
  *
  * A waker puts a task for an idle CPU, or a CPU of another cache, on that CPU's list, and that CPU
  * does the rest. Until then p->state is WAKING, which stops other wakers.
@@ -14,8 +14,8 @@
 #define SPIN 20000 /* ps between two reads of on_cpu */
 
 /*
- * @p has the level of the running task. If that one could move and @p could not, swap them: the
- *	other one will be pushed.
+ * @p has the level of the running task. If the running task could move and @p could not, swap them:
+ * the running task will be pushed.
  */
 static void preempt_equal(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
@@ -76,7 +76,7 @@ static bool wake_queued(struct rt_cpu *me, struct rt_task *p)
 	return queued;
 }
 
-/* Leave the rest to the CPU itself, where that is better. */
+/* Leave the rest to the CPU itself, if that is better. Return: was it left? */
 static bool hand_over(struct rt_cpu *me, struct rt_task *p, u32 cpu)
 {
 	struct rt_rq *rq = rt_rq_of(me, cpu);
@@ -106,7 +106,7 @@ static void find_in_vain(struct rt_cpu *me, struct rt_task *p)
 		rt_find(me, p, me->lowest);
 }
 
-/* @p runs nowhere and is on no queue; its lock is held. */
+/* Choose a CPU for @p, which does not run and is on no queue; its lock is held. */
 void rt_place(struct rt_cpu *me, struct rt_task *p)
 {
 	u32 cpu = rt_select(me, p);
