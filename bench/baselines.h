@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The references for the sharded structures: the simplest code that does the same.
+ * The reference implementations for the sharded structures: the simplest code that does the same.
  *
- * CPU numbers index all of it, without topology. It uses the same port.h operations as core. So a
- * difference between the two is one of layout and algorithm, never one of a better atomic.
+ * They are indexed by CPU number, without topology, and use the same port.h operations as core/. So
+ * a difference between the two comes from layout and algorithm, never from a better atomic
+ * operation.
  *
- * | object        | concurrent writers                 | readers        |
- * |---------------|------------------------------------|----------------|
- * | plain_bitmap  | any, one locked operation a change | any, no order  |
- * | plain_bytes   | one per byte, plain stores           | any, no order  |
- * | plain_counter | any, one locked operation a change | any, no order  |
+ * | object | concurrent writers | readers |
+ * |---------------|------------------------------------|----------------| | plain_bitmap | any, one
+ * locked operation per change | any, no order | | plain_bytes | one per byte, plain stores | any,
+ * no order | | plain_counter | any, one locked operation a change | any, no order |
  */
 #ifndef BENCH_BASELINES_H
 #define BENCH_BASELINES_H
@@ -43,7 +43,7 @@ static inline bool plain_bitmap_test(const struct plain_bitmap *b, u32 cpu)
 	return READ_ONCE(b->word[cpu >> 6]) >> (cpu & 63) & 1;
 }
 
-/* The first set bit from @cpu on, or @b->nr: the step of a for_each loop over a CPU mask. */
+/* The first set bit from @cpu on, or @b->nr; the step of a for_each loop over a CPU mask. */
 static inline u32 plain_bitmap_next(const struct plain_bitmap *b, u32 cpu)
 {
 	u32 i = cpu >> 6;
@@ -85,7 +85,7 @@ static inline u8 plain_bytes_get(const struct plain_bytes *m, u32 cpu)
 }
 
 /**
- * struct plain_counter - one count for all, alone on its line
+ * struct plain_counter - one count for all CPUs, alone on its line
  * @count: the count
  */
 struct plain_counter {

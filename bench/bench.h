@@ -23,17 +23,17 @@
  * struct bench_plan - a shard plan with a name
  * @name: as in the output
  * @plan: the plan
- * @pools: the same with a line for each core; NULL without a machine file
+ * @pools: the plan with a line per core; NULL without a machine file
  */
 struct bench_plan {
 	const char *name;
 	struct shard_plan *plan, *pools;
 };
 
-/* From now on, the only plan is that of a machine file. Return: 0, or 2 after a line on stderr. */
+/* Make the plan of a machine file the only plan. Return: 0, or 2 after a line on stderr. */
 int bench_plans_of_machine(const char *path);
 
-/* bench_plans_get() builds all plans. Return: NULL after a line on stderr when that fails. */
+/* Build all plans. Return: the plans, or NULL after a line on stderr. */
 const struct bench_plan *bench_plans_get(u32 *nr);
 void bench_plans_put(void);
 
@@ -60,7 +60,7 @@ struct bench_time {
  * @timed: @time is valid
  * @time: result of timing.c or contend.c
  * @counted: @instructions is valid
- * @instructions: an operation, averaged over one call of the kernel
+ * @instructions: instructions per operation, averaged over one call of the kernel
  * @bytes: memory of an object; 0: not counted
  */
 struct bench_entry {
@@ -76,16 +76,17 @@ struct bench_entry {
 };
 
 /**
- * struct bench_bout - variants that do the same on the same data; entry 0 is the reference
+ * struct bench_bout - a comparison of variants that do the same on the same data; entry 0 is the
+ * reference
  * @number: position in the order of bench_for_each_bout()
  * @group: which structure: loop, set, find, counter, contended
  * @op: which operation
  * @plan: name of the plan
- * @density: how full the set is, BENCH_NO_DENSITY where that does not matter
+ * @density: how full the set is, or BENCH_NO_DENSITY
  * @cpu: CPU numbers for the kernels
- * @n: how many
+ * @n: number of CPU numbers
  * @ops: operations in one call of a kernel
- * @nr: entries
+ * @nr: number of entries
  * @entry: the variants
  */
 struct bench_bout {
@@ -103,21 +104,21 @@ struct bench_bout {
 
 /**
  * bench_for_each_bout() - set up every bout in turn, and remove it again
- * @work: called with each; a negative result ends the walk
+ * @work: called with each bout; a negative result ends the loop
  * @context: for @work
  *
- * Return: 0, the result of @work, or -ENOMEM. The order never changes, so that two processes can
- * name a bout by its number.
+ * Return: 0, the result of @work, or -ENOMEM. The order never changes, so two processes can
+ * identify a bout by its number.
  */
 int bench_for_each_bout(int (*work)(struct bench_bout *bout, void *context), void *context);
 
-/* The bouts of a machine file: make a set, set and clear, walk. */
+/* The same for a machine file, with fewer bouts: make a set, set and clear, walk. */
 int bench_for_each_machine_bout(int (*work)(struct bench_bout *bout, void *context), void *context);
 
-/* Enter what makes and frees each set and pool, into a bout of one operation per call. */
+/* Add entries that make and free each set and pool to a bout with one operation per call. */
 bool bench_enter_makers(struct bench_bout *bout, const struct bench_plan *plan);
 
-/* As bench_for_each_bout(), of two threads: see contend.c. Numbers start at 0 again. */
+/* As bench_for_each_bout(), with two threads: see contend.c. Numbers start at 0 again. */
 #define BENCH_CONTENDED_OPS 64
 int bench_for_each_contended_bout(int (*work)(struct bench_bout *bout, void *context),
 				  void *context);
@@ -132,7 +133,7 @@ struct bench_effort {
 	double turn_ns;
 };
 
-/* The densities of a set: name, and whether CPU @i of @n is in it. */
+/* A density of a set: its name, and whether CPU @i of @n is in the set. */
 struct bench_density {
 	const char *name;
 	bool (*has)(u32 i, u32 n);
@@ -141,14 +142,14 @@ extern const struct bench_density bench_densities[];
 extern const u32 bench_nr_densities;
 
 /*
- * All variants give the same answers. Return: 0, or -1 after a line on stderr that names the wrong
- * one.
+ * Check that all variants give the same answers. Return: 0, or -1 after a line on stderr that names
+ * the wrong variant.
  */
 int bench_verify(void);
 
 int bench_time_bout(struct bench_bout *bout, const struct bench_effort *effort);
 
-/* A turn of timing.c: run @calls calls. Return: their time. */
+/* A turn of timing.c: make @calls calls. Return: their time. */
 typedef double (*bench_turn)(const struct bench_bout *bout, const struct bench_entry *entry,
 			     u64 calls);
 int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort, bench_turn turn);
@@ -166,11 +167,11 @@ int bench_contend_bout(struct bench_bout *bout, const struct bench_effort *effor
 
 /* instructions.c */
 struct bench_counts;
-/* NULL after a line on stderr: valgrind is missing or failed. */
+/* Count all instructions. Return: NULL after a line on stderr: valgrind is missing or failed. */
 struct bench_counts *bench_counts_get(void);
 void bench_counts_free(struct bench_counts *counts);
 void bench_counts_apply(const struct bench_counts *counts, struct bench_bout *bout);
-/* The other side: runs in the copy of this program under valgrind. */
+/* The counted side: runs in the copy of this program under valgrind. */
 int bench_counts_run(void);
 
 /* report.c */

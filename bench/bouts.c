@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which variants are compared, on what.
+ * Defines which variants are compared, and on which data.
  *
- * A bout is one operation on one plan, with one filling where that matters, by all variants that
- * have the operation. Each variant gets its own object, filled by its own operations with the same
- * CPUs. The kernels take the CPUs in one fixed pseudo-random order. In the order of CPU numbers the
- * hardware could guess the next address for some layouts and not for others.
+ * A bout compares all variants of one operation on one plan, with one density if that matters. Each
+ * variant has its own object, filled by its own operations with the same CPUs. The kernels use the
+ * CPUs in one fixed pseudo-random order. In the order of CPU numbers the hardware could predict the
+ * next address for some layouts and not for others.
  */
 #include "bench.h"
 
@@ -49,7 +49,7 @@ enum { EMPTY, FULL = 4, HALF = 3 };
 struct scene {
 	const struct bench_plan *plan;
 	u32 *shuffled; /* all CPUs */
-	u32 *member;   /* those of the current density */
+	u32 *member;   /* CPUs of the current density */
 	u32 nr_members;
 	u32 next_number;
 	int (*work)(struct bench_bout *bout, void *context);
@@ -99,7 +99,7 @@ static struct bench_bout new_bout(struct scene *scene, const char *group, const 
 	};
 }
 
-/* Add an entry with a new object; false: there is none. */
+/* Add an entry with a new object; false: the object could not be made. */
 static bool enter(struct bench_bout *bout, const char *variant, void *object,
 		  void (*destroy)(void *object), bench_kernel kernel)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* How schedshard-live refuses: one line on stderr, begun by its name. */
+/* Errors of schedshard-live: one line on stderr that begins with the program's name. */
 #ifndef BENCH_COMPLAIN_H
 #define BENCH_COMPLAIN_H
 
-/* One line on stderr; returns @status. Any thread. */
+/* Print one line on stderr, and return @status. Any thread may call it. */
 int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two threads on two CPUs of this host, each with the same operation on its own CPU number. The two
- * numbers are the first and the last of the plan. In one-shard-64 these share a word of every
+ * Two threads on two CPUs of this host repeat the same operation, each for its own CPU number. The
+ * two numbers are the first and the last of the plan. In one-shard-64 these share a word of every
  * bitmap and a line of every structure. In epyc-256 they are in different shards, and in different
  * words of one line of the plain bitmap.
  *
- * Both threads are pinned and spin to a common start. Then each measures its own time for the same
- * number of calls; a turn's time is the mean of both. Start and end differ by well under a
+ * Both threads are pinned, and spin until a common start. Then each measures its time for the same
+ * number of calls; the time of a turn is the mean of both. Start and end differ by well under a
  * microsecond. A turn takes a tenth of a millisecond or more, so nearly all of it is contended. A
- * turn in which the host took one of the two off its CPU is an outlier, and the median of many
- * rounds drops it.
+ * turn in which the host preempted one of the two threads is an outlier, and the median of many
+ * rounds ignores it.
  */
 #include "bench.h"
 #include "sample.h"
@@ -28,7 +28,7 @@
  * @calls: calls of its kernel
  * @helper_ns: the helper's time
  * @helper_cpu: the helper's CPU
- * @cpu: the lists of the two threads
+ * @cpu: by thread: its list of CPU numbers
  */
 struct contest {
 	u64 turn port_cacheline_aligned;
@@ -40,7 +40,7 @@ struct contest {
 	u32 cpu[2][BENCH_CONTENDED_OPS];
 };
 
-/* One contest at a time: bench_turn has no context to pass it in. */
+/* A global variable, because bench_turn has no context argument. */
 static struct contest contest;
 
 static double run_calls(const struct bench_entry *entry, u64 calls, const u32 *cpu)
@@ -52,7 +52,7 @@ static double run_calls(const struct bench_entry *entry, u64 calls, const u32 *c
 	return sample_now_ns() - start;
 }
 
-/* Wait until *@p is @value; sometimes yield the CPU in case the other thread needs it. */
+/* Wait until *@p is @value; sometimes yield the CPU, in case the other thread needs it. */
 static void wait_for(const u64 *p, u64 value)
 {
 	for (u32 spins = 1; smp_load_acquire(p) != value; spins++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What it takes to make an object and to free it, and how much memory it has. A pool is made with
- * all of its objects free. The linker passes port_alloc() through this file, which counts bytes. It
- * counts whole cache lines, as the allocator gives them. hwloc allocates by itself, uncounted.
+ * The time to make and to free an object, and the object's memory. A pool is made with all of its
+ * objects free. The linker passes port_alloc() through this file, which counts bytes as whole cache
+ * lines, as the allocator does. hwloc has its own allocation, which is not counted.
  */
 #include "bench.h"
 #include "primitive.h"
@@ -44,7 +44,7 @@ static u64 make_and_destroy(void *object, const u32 *unused, u32 n)
 {
 	void *made = make(object);
 
-	/* Without memory the time is wrong and nothing else is; the first one was made. */
+	/* Out of memory only makes the time wrong: the first object was made. */
 	if (made)
 		destroy(object, made);
 	return made != NULL;
@@ -74,7 +74,7 @@ bool bench_enter_makers(struct bench_bout *bout, const struct bench_plan *plan)
 {
 	static const char *const pools[] = { "claim-pool", "claim-slots", "claim-words" };
 	u32 nr = plan->plan->nr_possible;
-	int *node = calloc(nr, sizeof(*node)); /* of no matter: on this host */
+	int *node = calloc(nr, sizeof(*node)); /* unimportant on this host */
 	struct primitive_place place = { nr, -1, node, plan->plan, plan->pools };
 	bool complete = node;
 

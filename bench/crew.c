@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each member waits for its own semaphore, so that members without work sleep. A thread that spins
- * takes cycles from its sibling, and clock frequency from all CPUs.
+ * Each member waits on its own semaphore, so members without work sleep. A spinning thread would
+ * take cycles from its sibling, and lower the clock of all CPUs.
  *
  * The semaphores order everything else: members see the stores before crew_begin(), and the caller
- * sees theirs after crew_end().
+ * sees the members' stores after crew_end().
  */
 #include "crew.h"
 #include "sample.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * crew.h - threads that stay on one CPU each, and wait for work without spinning.
+ * crew.h - threads that are each pinned to one CPU, and wait for work without spinning.
  *
  * One caller at a time: crew_begin() and crew_end() alternate.
  */
@@ -18,8 +18,8 @@ struct crew;
  * @error: receives a positive errno value on failure
  * @at: receives the CPU on which it failed
  *
- * Return: the crew, or NULL: then no thread is left. EINVAL: the CPU does not exist, is offline, or
- * is not allowed for this process.
+ * Return: the crew, or NULL, with no thread left. EINVAL: the CPU does not exist, is offline, or is
+ * not allowed for this process.
  */
 struct crew *crew_new(const u32 *cpu, u32 nr, int *error, u32 *at);
 
@@ -31,24 +31,26 @@ void crew_free(struct crew *crew);
  * @crew: the crew
  * @member: their positions in the list of CPUs, all different; NULL: the first @nr
  * @nr: how many, at least 1
- * @work: each of them calls it once, with its rank among them; they start at slightly different
- *	times
+ * @work: each member calls it once, with its rank among the members; they start at slightly
+ *	different times
  * @arg: for @work
  */
 void crew_begin(struct crew *crew, const u32 *member, u32 nr, void (*work)(u32 number, void *arg),
 		void *arg);
 
-/** crew_end() - wait until all of them are done. */
+/** crew_end() - wait until all members have finished. */
 void crew_end(struct crew *crew);
 
 /**
- * crew_moved() - a CPU whose thread had to leave it; -1: none had to
+ * crew_moved() - return a CPU whose thread had to leave it; -1: none
  *
  * The kernel moves a thread when its CPU goes offline. Measurements since then are invalid.
  */
 int crew_moved(const struct crew *crew);
 
-/* Time in which the calling thread could not run: wall time less its own processor time. */
+/*
+ * Measures the time in which the calling thread could not run: wall time minus its processor time.
+ */
 struct crew_watch {
 	double wall, cpu;
 };

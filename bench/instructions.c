@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Exact instruction counts: the same binary, run once more under valgrind's callgrind.
+ * Exact instruction counts: runs the same binary under valgrind's callgrind.
  *
  * callgrind counts executed instructions, here only inside functions whose name starts with
  * bench_k_ and their callees, that is, inside the kernels. The copy of this program runs the bouts
  * in the same order as this one. Around each kernel it calls bench_count_begin() and
  * bench_count_end(), at which callgrind clears its counts and writes them to a file. So a count
- * holds one call of one kernel: its loop, its operations, its prologue. It has nothing of
+ * covers one call of one kernel: its prologue, its loop and its operations. It contains nothing of
  * callgrind, of the set-up, or of this machine's noise, and is the same in every run. The empty
- * loop is a row like the others; no row has it subtracted.
+ * loop is a row like the others, and is not subtracted from any row.
  *
- * The copy prints the bout and entry of each file, in the order of writing.
+ * The copy prints the bout and the entry of each file, in the order of writing.
  */
 #include "bench.h"
 
@@ -29,14 +29,14 @@
 
 extern char **environ;
 
-/* Instructions in one call of each entry's kernel, by bout and entry; -1: not counted. */
+/* By bout and entry: instructions in one call of the entry's kernel; -1: not counted. */
 struct bench_counts {
 	double call[MAX_BOUTS][BENCH_MAX_ENTRIES];
 };
 
 /*
- * The copy under valgrind finds them by name. The compiler must not inline them, drop them as
- * empty, or merge them as equal: hence the two different assembler comments.
+ * callgrind finds these functions by name. The compiler must not inline them, drop them as empty,
+ * or merge them as equal, hence the two different assembler comments.
  */
 
 __attribute__((noinline)) static void bench_count_begin(void)
@@ -54,7 +54,10 @@ static int count_bout(struct bench_bout *bout, void *unused)
 	for (u32 i = 0; i < bout->nr; i++) {
 		struct bench_entry *entry = &bout->entry[i];
 
-		/* The first call may pay for work that later ones find done, as in a summary. */
+		/*
+		 * The first call may do work that later calls need not repeat, for example in a
+		 * summary.
+		 */
 		entry->kernel(entry->object, bout->cpu, bout->n);
 		bench_count_begin();
 		entry->kernel(entry->object, bout->cpu, bout->n);
@@ -69,7 +72,7 @@ int bench_counts_run(void)
 	return bench_for_each_bout(count_bout, NULL) ? 1 : fflush(stdout) != 0;
 }
 
-/* This side. */
+/* The side that starts valgrind. */
 
 static int path_in(char *path, size_t size, const char *dir, const char *name)
 {
@@ -153,7 +156,7 @@ static int run_valgrind(const char *dir)
 	return 0;
 }
 
-/* The instruction count of one of callgrind's files, which ends with a line "totals: N". */
+/* Return the instruction count of a callgrind file, which ends with a line "totals: N". */
 static double read_total(const char *path)
 {
 	unsigned long long total;

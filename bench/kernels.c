@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every measured loop. The comparison is fair for three reasons. All loops of an operation come
- * from one text. The operations are those of users, inlined if the header inlines them and called
- * otherwise. Objects come from port_alloc(), on their own cache line. So the time is what a caller
- * pays, with the loop, whose own cost is a row of the output (bench_empty_loop).
+ * All measured loops. The comparison is fair for three reasons. All loops of an operation come from
+ * one source text. The operations are the public ones, inlined if the header inlines them and
+ * called otherwise. Objects come from port_alloc(), on their own cache lines. So the time is what a
+ * caller pays, plus the loop, whose cost is a separate row of the output (bench_empty_loop).
  */
 #include "kernels.h"
 
@@ -50,7 +50,10 @@ static void plain_destroy(void *object)
 	port_free(b, plain_bitmap_size(b->nr_words));
 }
 
-/* Concurrency Kit's bitmap: 32 CPUs per word, an iterator that keeps the rest of its word. */
+/*
+ * Concurrency Kit's bitmap: 32 CPUs per word, with an iterator that keeps the rest of the current
+ * word.
+ */
 
 static inline struct ck_bitmap_iterator ck_walk_begin(const struct ck_bitmap *b)
 {
@@ -107,7 +110,7 @@ static void hwloc_destroy(void *object)
 	hwloc_bitmap_free(object);
 }
 
-/* The sharded bitmap, with and without a summary: the same functions. */
+/* The sharded bitmap with and without a summary, which have the same functions. */
 
 #define SET_VARIANT	   sbm
 #define SET_TYPE	   struct sbm
@@ -132,7 +135,7 @@ static void sbm_destroy(void *object)
 	sbm_free(object);
 }
 
-/* One byte per CPU, by CPU number: a set where each CPU writes only its own. */
+/* One byte per CPU, by CPU number: a set in which each CPU writes only its own byte. */
 
 #define SET_VARIANT	   bytes
 #define SET_TYPE	   struct plain_bytes
@@ -160,13 +163,13 @@ static void bytemap_destroy(void *object)
 	bytemap_free(object);
 }
 
-/* Both again as maps for searches; a search writes its result to a mask beside the map. */
+/* Both byte maps again, for searches; a search writes its result to a mask beside the map. */
 
 /**
  * struct searched - a byte map and the result of a search
  * @map: struct plain_bytes or struct bytemap
- * @plan: its plan
- * @found: ordinary mask
+ * @plan: the map's plan
+ * @found: cpumask
  */
 struct searched {
 	void *map;
@@ -320,7 +323,7 @@ BENCH_KERNEL bench_k_atomic_inc(void *object, const u32 *cpu, u32 n)
 {
 	struct plain_counter *c = object;
 
-	/* One counter does not need the CPU's number and still loads it: the loop is the same. */
+	/* The counter does not need the CPU number, but loads it, so that the loop is the same. */
 	BENCH_NOT_UNROLLED
 	for (u32 i = 0; i < n; i++) {
 		READ_ONCE(cpu[i]);

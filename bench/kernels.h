@@ -2,10 +2,10 @@
 /*
  * The measured code.
  *
- * A kernel is one function with one loop around one operation. One text (set_kernels.inc) makes all
- * kernels of an operation, which differ only in the operation's name. So the compiler cannot
- * unroll, hoist or inline for one variant alone. None is inlined into its caller. The name of each
- * starts with bench_k_: by that prefix the instruction counter finds them.
+ * A kernel is a function with one loop around one operation. One source text (set_kernels.inc)
+ * makes all kernels of an operation, which differ only in the operation's name. So the compiler
+ * cannot unroll, hoist or inline for only one variant. No kernel is inlined into its caller. The
+ * name of each kernel starts with bench_k_: the instruction counter finds kernels by that prefix.
  */
 #ifndef BENCH_KERNELS_H
 #define BENCH_KERNELS_H
@@ -16,7 +16,10 @@
 #define BENCH_KERNEL_PREFIX "bench_k_"
 #define BENCH_KERNEL	    static __attribute__((noinline)) u64
 
-/* Before each loop: the decision to unroll must not depend on the operation in the loop. */
+/*
+ * Stands before each loop, because the decision to unroll must not depend on the operation in the
+ * loop.
+ */
 #ifdef __clang__
 #define BENCH_NOT_UNROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -29,23 +32,24 @@
  * @cpu: CPU numbers, in this order; a walk ignores them
  * @n: how many
  *
- * Return: a value that depends on every result, so that the compiler can drop no work.
+ * Return: a value that depends on every result, so the compiler cannot drop any work.
  */
 typedef u64 (*bench_kernel)(void *object, const u32 *cpu, u32 n);
 
 /**
- * struct bench_set - one way to keep a set of CPUs
+ * struct bench_set - one implementation of a set of CPUs
  * @name: as in the output
- * @one_writer: updates are not atomic: not for threads
+ * @one_writer: updates are not atomic, so not for several threads
  * @make: an empty set for the CPUs of a plan; NULL: no memory
  * @destroy: free it
  * @set: add each CPU
  * @clear: remove each CPU
  * @set_clear: add, then remove, each CPU
- * @test: how many of the CPUs are in the set
- * @walk: visit the set's CPUs; sum of (CPU + 1); NULL when the variant has no such operation
- * @visit: the same loop, which stores the CPUs while there is room; returns how many; NULL with
- *	@walk
+ * @test: returns how many of the CPUs are in the set
+ * @walk: visit the set's CPUs; returns the sum of (CPU + 1); NULL: the variant has no such
+ *	operation
+ * @visit: the same loop, which stores the CPUs while there is room; returns their number; NULL if
+ *	@walk is NULL
  */
 struct bench_set {
 	const char *name;
@@ -61,13 +65,13 @@ struct bench_set {
 };
 
 /**
- * struct bench_find - one way to find the CPUs of a value among one byte per CPU
+ * struct bench_find - one implementation of a search for a value among one byte per CPU
  * @name: as in the output
  * @make: all bytes 0
  * @destroy: free it
  * @put: store BENCH_WANTED for each CPU
- * @find: find the CPUs that have it; returns their number
- * @found: ordinary mask that the last @find wrote
+ * @find: find the CPUs with that value; returns their number
+ * @found: returns the cpumask that the last @find wrote
  */
 struct bench_find {
 	const char *name;
@@ -81,12 +85,12 @@ struct bench_find {
 #define BENCH_WANTED 7u
 
 /**
- * struct bench_counter - one way to count
+ * struct bench_counter - one implementation of a counter
  * @name: as in the output
  * @make: a count of 0
  * @destroy: free it
  * @inc: add one on behalf of each CPU
- * @sum: the count
+ * @sum: returns the count
  */
 struct bench_counter {
 	const char *name;
@@ -96,7 +100,7 @@ struct bench_counter {
 	bench_kernel sum;
 };
 
-/* The first of each table is the reference, by which the others are divided. */
+/* The first entry of each table is the reference, by whose time the others are divided. */
 extern const struct bench_set bench_sets[];
 extern const u32 bench_nr_sets;
 extern const struct bench_find bench_finds[];
@@ -104,7 +108,7 @@ extern const u32 bench_nr_finds;
 extern const struct bench_counter bench_counters[];
 extern const u32 bench_nr_counters;
 
-/* The loop alone: the cost of every kernel over a list of CPUs without its operation. */
+/* The loop alone: the cost of a kernel over a list of CPUs without its operation. */
 extern const bench_kernel bench_empty_loop;
 
 #endif

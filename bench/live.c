@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-live: what the operations of primitives/ cost on this host's own CPUs.
+ * schedshard-live: measures what the operations of primitives/ cost on the CPUs of this host.
  *
- * Errors are one line on stderr and exit status 2 (wrong request) or 1. The program writes JSON at
- * the end, in one piece: after an error there is none.
+ * Errors are one line on stderr and exit status 2 (wrong request) or 1. The program writes JSON
+ * once, at the end: after an error there is none.
  */
 #include "live.h"
 
@@ -56,7 +56,7 @@ static u32 position(struct live_list *list, u32 value)
 	return list->nr - 1;
 }
 
-/* Each CPU once: of --pairs in the order of appearance, of --cpus in their order. */
+/* Return each CPU of --pairs or --cpus once, in the order of first appearance. */
 static struct live_list crew_cpus(const struct live_options *o)
 {
 	const struct live_list *from = o->ping_pong ? &o->pairs : &o->cpus;
@@ -97,7 +97,7 @@ static void add_points(const struct live_options *o, struct live *live, struct l
 	}
 }
 
-/* Six digits are more than any clock measures. */
+/* Six digits are more than any clock resolves. */
 static json_t *ns(double value)
 {
 	char text[32];
@@ -186,7 +186,10 @@ static int print_list(void)
 	return print(json_pack("{s:o, s:o}", "ping-pong", ways, "primitives", ops));
 }
 
-/* A thread could leave the affinity that the program was started with, but must respect it. */
+/*
+ * Check that all CPUs are in the affinity of the program. A thread could leave that affinity, but
+ * should respect it.
+ */
 static int check_allowed(const struct live *live)
 {
 	size_t size = CPU_ALLOC_SIZE(SHARD_MAX_CPUS);

@@ -9,7 +9,7 @@
  *   live_ping_pong.c   one turn of two threads
  *   crew.c             threads on CPUs
  *
- * Not thread safe: two measurements at once would disturb each other.
+ * Not thread safe: concurrent measurements would disturb each other.
  */
 #ifndef BENCH_LIVE_H
 #define BENCH_LIVE_H
@@ -22,9 +22,9 @@
 
 /**
  * struct live_sample - the result of one turn, in nanoseconds per operation
- * @ns: as each thread sees it on average: threads / (operations of all in a nanosecond)
- * @min: for the fastest thread
- * @max: for the slowest thread
+ * @ns: mean over all threads: number of threads / (operations of all threads per nanosecond)
+ * @min: time of the fastest thread
+ * @max: time of the slowest thread
  * @disturbed: another task kept a thread from running
  */
 struct live_sample {
@@ -36,13 +36,13 @@ struct live_sample {
  * struct live_point - one number of threads, or one pair of CPUs
  * @primitive: the operation to measure, or NULL
  * @way: the ping-pong to measure instead
- * @nr: threads
+ * @nr: number of threads
  * @member: positions in the crew of a ping-pong's two threads
- * @turns: of each player of a ping-pong in one game; 0 before the first one
- * @window: nanoseconds of a primitive's turn; 0 before the first one
- * @spins: additions in the hold time of an operation, the fewest of all turns; 0: no hold time
- * @sample: of each turn
- * @nr_samples: how many
+ * @turns: turns of each player in one game of a ping-pong; 0 before the first game
+ * @window: nanoseconds of a primitive's turn; 0 before the first turn
+ * @spins: additions in the hold time of an operation, minimum over all turns; 0: no hold time
+ * @sample: by turn: its result
+ * @nr_samples: number of samples
  */
 struct live_point {
 	const struct primitive *primitive;
@@ -57,21 +57,21 @@ struct live_point {
 
 /**
  * struct live - one measurement
- * @crew: a thread for each CPU of @cpu
+ * @crew: a thread per CPU of @cpu
  * @cpu: CPU numbers, in the order of use
  * @node: their NUMA nodes
- * @nr_cpus: how many
- * @plan: the shard plan of this host, with the library's own number of CPUs per line
- * @pools: that of its pools
- * @hold_ns: between acquire and release
- * @work_ns: between two operations
- * @lines: objects of one operation, in turn, 1 to LIVE_MAX_LINES
- * @home: NUMA node of a ping-pong's line, -1: that of its first CPU
- * @repeats: undisturbed turns wanted for each point
- * @limit_ns: no turn begins later than that
- * @progress: called with the share of work done, 0 to 1, at least once a turn
+ * @nr_cpus: number of CPUs
+ * @plan: the shard plan of this host, with the library's default number of CPUs per line
+ * @pools: the plan for pools
+ * @hold_ns: time between acquire and release
+ * @work_ns: time between two operations
+ * @lines: number of objects that an operation uses in turn, 1 to LIVE_MAX_LINES
+ * @home: NUMA node of a ping-pong's line, -1: the node of its first CPU
+ * @repeats: undisturbed turns wanted per point
+ * @limit_ns: no turn begins later than this
+ * @progress: called with the share of work done, 0 to 1, at least once per turn
  * @point: the points to measure
- * @nr_points: how many
+ * @nr_points: number of points
  */
 struct live {
 	struct crew *crew;
@@ -89,14 +89,16 @@ struct live {
 	u32 nr_points;
 };
 
-/* A turn. Return: 0, or the exit status after a line on stderr. @budget: its length, in ns. */
+/*
+ * Take a turn. @budget: its duration in ns. Return: 0, or the exit status after a line on stderr.
+ */
 int live_primitive_turn(const struct live *live, struct live_point *point, double budget,
 			struct live_sample *sample);
 int live_ping_pong_turn(const struct live *live, struct live_point *point, double budget,
 			struct live_sample *sample);
 
 /**
- * live_measure() - take turns until every point has enough of them, or the time is up
+ * live_measure() - take turns until every point has enough turns, or the time is up
  *
  * Return: 0, or the exit status after a line on stderr. Points without a turn have no samples.
  */
@@ -104,10 +106,10 @@ int live_measure(struct live *live);
 
 /**
  * struct live_summary - the summary of a point's turns
- * @median: of the turns that count, separately for each member
- * @low: tenth percentile of @median.ns
- * @high: ninetieth
- * @rounds: turns that count: the undisturbed ones, if there are at least three, or all of them
+ * @median: median of the turns that count, separately for each member of the struct
+ * @low: 10th percentile of ns
+ * @high: 90th percentile of ns
+ * @rounds: number of turns that count: the undisturbed ones if there are at least three, else all
  * @disturbed: turns in which another task kept a thread from running
  */
 struct live_summary {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* argp parses; this file checks what argp cannot know. */
+/* argp parses the options; this file checks what argp cannot check. */
 #include "live_options.h"
 
 #include <err.h>

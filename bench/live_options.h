@@ -19,19 +19,19 @@ struct live_options {
 	bool has_home;
 };
 
-/** live_options_parse - fill @o; on a mistake print one line and exit with 2. */
+/** live_options_parse - fill @o; on an error print one line and exit with status 2. */
 void live_options_parse(struct live_options *o, int argc, char **argv);
 
 /** live_options_free - free the lists. */
 void live_options_free(struct live_options *o);
 
 /**
- * live_list_add - append a value; exits with 1: no memory.
+ * live_list_add - append a value; if there is no memory, exit with status 1.
  */
 void live_list_add(struct live_list *list, u32 value);
 
 /**
- * live_chosen - is @name one of @ops, a list with commas? NULL names all.
+ * live_chosen - is @name in @ops, a list with commas? NULL contains all names.
  */
 bool live_chosen(const char *ops, const char *name);
 

@@ -2,12 +2,12 @@
 /*
  * Two pinned threads alternate on one word.
  *
- * Neither can get ahead of the other, so one clock is enough. It runs between two ends of the first
- * player's own turns. As many turns of the other player lie between them, so that a store that a
- * store buffer delays counts exactly once.
+ * Neither thread can get ahead of the other, so one clock is enough. The time is measured from the
+ * end of one turn of the first player to the end of another. In between there is an equal number of
+ * turns of the other player, so a store that a store buffer delays counts exactly once.
  *
- * The first game of a pair is short; its time tells how many turns fill the budget. Players agree
- * on the number before they begin, so that neither waits for ever.
+ * The first game of a pair is short; from its time follows how many turns fill the budget. The
+ * players know the number before they begin, so neither waits forever.
  */
 #include "complain.h"
 #include "live.h"
@@ -71,7 +71,7 @@ int live_ping_pong_turn(const struct live *live, struct live_point *point, doubl
 		if (g.lost[i] > g.ns * LOST_SHARE + LOST_NS)
 			sample->disturbed = true;
 	want = (u64)(budget / (2 * (ns > 0.1 ? ns : 0.1)));
-	/* A disturbed game looks slow; the next one may be longer, but never by too much. */
+	/* A disturbed game looks slow, so the next game may be longer, but not by too much. */
 	want = want > 8 * turns ? 8 * turns : want;
 	point->turns = want < FIRST_TURNS ? FIRST_TURNS : want > MAX_TURNS ? MAX_TURNS : want;
 	return 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * N pinned threads do one operation as fast as they can.
+ * N pinned threads repeat one operation as fast as they can.
  *
  * A turn has a warm-up and a window. The caller sleeps through both and changes the phase. A thread
- * reads the phase after each batch of operations, and takes the time itself when it sees a change.
- * So the clock is read twice per thread and not twice per operation, and each thread's own time
- * belongs to its own operations. In the warm-up a thread doubles its batch until a batch takes a
- * few microseconds. Then the read of the phase, a hit in its own cache, is negligible.
+ * reads the phase after each batch of operations, and reads the clock when it sees a change. So
+ * each thread reads the clock twice, not twice per operation, and measures the time of exactly its
+ * own operations. In the warm-up a thread doubles its batch until a batch takes a few microseconds.
+ * Then the read of the phase, a hit in its own cache, is negligible.
  *
  * A thread does at least one batch in the window, however long that takes. Threads leave the window
- * one batch apart, which is little against a window of a thousand batches. live_rounds.c makes the
- * window longer where operations are slow.
+ * up to one batch apart, which is little compared with a window of a thousand batches.
+ * live_rounds.c makes the window longer if operations are slow.
  */
 #include "complain.h"
 #include "live.h"
@@ -23,12 +23,12 @@
 
 #define BATCH_NS     4000.0
 #define MAX_BATCH    4096u
-#define HOLD_SPINS   20000u /* some microseconds, to measure the length of a spin */
+#define HOLD_SPINS   20000u /* some microseconds, to measure the duration of a spin */
 #define HOLD_SAMPLES 5u
 #define WARM_UP	     0.2 /* share of a turn */
 /*
- * Ticks of the timer count as the thread's own time; a switch to another task and back takes
- * longer.
+ * Lost time up to this counts as the thread's own: it may be timer ticks. A switch to another task
+ * and back takes longer.
  */
 #define LOST_SHARE 0.01
 #define LOST_NS	   10e3
@@ -36,8 +36,8 @@
 enum phase { WAIT, WARM, COUNT, STOP };
 
 struct own {
-	u64 ops, all_ops; /* in the window, and altogether */
-	u64 spins, spun;  /* of an operation's hold time, and altogether */
+	u64 ops, all_ops; /* operations in the window, and in total */
+	u64 spins, spun;  /* additions of a hold time, and in total */
 	double ns, lost;
 } port_cacheline_aligned;
 
@@ -50,7 +50,7 @@ struct turn {
 	struct own *own;
 };
 
-/* One addition an iteration, each of which needs the result of the one before. */
+/* One addition per iteration; each needs the result of the previous one. */
 static void spin(u64 n)
 {
 	for (u64 i = 0; i < n; i++)
@@ -77,7 +77,7 @@ static u64 spins_for(double ns)
 		if (!i || took < best)
 			best = took;
 	}
-	/* however long the clock took for the samples */
+	/* the shortest sample; independent of the time that reading the clock takes */
 	return best > 0 && ns * HOLD_SPINS > best ? (u64)(ns * HOLD_SPINS / best + 0.5) : 1;
 }
 
@@ -98,7 +98,7 @@ static void wait_for_others(struct turn *t)
 	}
 }
 
-/* One object and nothing between operations: the loop is the primitive's own. */
+/* Do @n operations. With one object and nothing between operations, the primitive itself loops. */
 static void operate(const struct turn *t, const struct primitive_thread *me, u64 between, u32 n)
 {
 	const struct primitive *p = t->point->primitive;
@@ -207,7 +207,7 @@ static bool create(struct turn *t, const struct primitive_place *place)
 	return true;
 }
 
-/* Does each object have the result of @ops operations? They are destroyed. */
+/* Destroy all objects. Return: did each have the result of its operations? */
 static bool destroy_consistent(const struct turn *t, u64 ops)
 {
 	const struct primitive *p = t->point->primitive;
@@ -244,7 +244,7 @@ int live_primitive_turn(const struct live *live, struct live_point *point, doubl
 	for (u32 i = 0; i < point->nr; i++)
 		ops += turn.own[i].all_ops;
 	consistent = destroy_consistent(&turn, ops) && ops;
-	/* a reader that has to try again holds again */
+	/* a reader that has to retry holds again */
 	for (u32 i = 0; i < point->nr; i++) {
 		const struct own *own = &turn.own[i];
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * In every round each point has one turn. So a slow phase of the host spoils one turn of many
- * points, and not all turns of one. Rounds continue until each point has enough undisturbed turns.
- * If the host never lets them run undisturbed, rounds end after MOST_ROUNDS times as many. The
- * limit may end them earlier.
+ * In every round each point has one turn. So a slow phase of the host affects one turn of many
+ * points, not all turns of one point. Rounds continue until each point has enough undisturbed
+ * turns. If the host never lets them run undisturbed, rounds end after MOST_ROUNDS times that
+ * number. The time limit may end them earlier.
  *
  * The median of the turns counts. A disturbance makes two players slower, but may make contended
  * operations faster. So neither a minimum nor a lower quartile would be right.
@@ -20,8 +20,8 @@
 #define GAME_NS		1e6
 #define WINDOW_NS	2.5e6
 #define MAX_WINDOW_NS	50e6
-#define LEAST		0.1   /* of the usual length, however short the time */
-#define WINDOW_OPS	200.0 /* operations of each thread in a turn, if they take that long */
+#define LEAST		0.1   /* minimum duration of a turn, relative to the usual one */
+#define WINDOW_OPS	200.0 /* operations of each thread in a turn, if operations are slow */
 
 static u32 undisturbed(const struct live_point *p)
 {
@@ -32,7 +32,7 @@ static u32 undisturbed(const struct live_point *p)
 	return n;
 }
 
-/* Turns get shorter, up to a point, when the limit leaves less than their usual length. */
+/* Return a shorter duration of a turn, within bounds, if the time limit requires that. */
 static double shorter(const struct live *live, double usual)
 {
 	double share = live->limit_ns / ((double)live->nr_points * live->repeats) / (1.5 * usual);
@@ -47,7 +47,7 @@ static int turn(const struct live *live, struct live_point *p)
 
 	if (p->way) {
 		ret = live_ping_pong_turn(live, p, shorter(live, GAME_NS), sample);
-		/* The first game only measures the length of a game. */
+		/* The first game only measures the duration of a game. */
 		if (!ret && !p->nr_samples && p->window == 0) {
 			p->window = GAME_NS;
 			ret = live_ping_pong_turn(live, p, shorter(live, GAME_NS), sample);
@@ -123,7 +123,7 @@ int live_measure(struct live *live)
 	return 0;
 }
 
-/* The value that @share of the sorted values do not exceed. */
+/* The value that a share @share of the sorted values does not exceed. */
 static double percentile(const double *sorted, u32 n, double share)
 {
 	return sorted[(u32)(share * (n - 1) + 0.5)];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-bench: what the sharded structures cost on this host's CPUs, beside the plain ones.
+ * schedshard-bench: compares the cost of the sharded structures with plain ones on this host's
+ * CPUs.
  *
- * All comparisons run inside one process and one run. Before the first measurement, a check shows
- * that all variants compute the same.
+ * All comparisons run inside one process and one run. Before the first measurement the program
+ * checks that all variants compute the same.
  */
 #include "bench.h"
 
@@ -130,7 +131,7 @@ int main(int argc, char **argv)
 	struct options options = { .effort = { .rounds = 101, .turn_ns = 400e3 } };
 	int result;
 
-	/* instructions.c calls its copy this way; private. */
+	/* instructions.c starts the copy of the program with this private option. */
 	if (argc == 2 && !strcmp(argv[1], "--count-kernels")) {
 		result = bench_counts_run();
 		bench_plans_put();

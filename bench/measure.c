@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-measure: latencies between CPUs and operation costs of this host.
+ * schedshard-measure: measures latencies between CPUs, and operation costs, of this host.
  *
- * Output is JSON on stdout with numbers only, so that printf() writes it: no text needs escaping.
- * The program writes it at the end, in one piece: after an error there is none. Errors are one line
- * on stderr and exit status 2 (wrong request) or 1.
+ * Output is JSON on stdout. It contains only numbers, so printf() can write it: no text needs
+ * escaping. The program writes it once, at the end: after an error there is none. Errors are one
+ * line on stderr and exit status 2 (wrong request) or 1.
  */
 #include <err.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define MAX_SAMPLES 10000
 #define MAX_LIMIT   86400
 
-/* A pair to measure; its result. */
+/* A pair to measure, and its result. */
 struct job {
 	u32 a, b, home;
 	double ns;
@@ -29,7 +29,7 @@ struct jobs {
 	u32 nr, room;
 };
 
-/* The command line. Without pairs: all of cpus; limit: seconds, 0 is none. */
+/* The parsed command line. Without pairs: all pairs of cpus. limit: seconds, 0: none. */
 struct request {
 	struct cpulist cpus;
 	struct jobs pairs, homes;
@@ -149,13 +149,13 @@ static void print_all(const struct jobs *pairs, const struct jobs *homes,
 		err(1, "cannot write to stdout");
 }
 
-/* EINVAL: the CPU on which to place the thread does not exist. */
+/* The text of an error. EINVAL: the CPU for the thread does not exist. */
 static const char *reason(int error)
 {
 	return error == EINVAL ? "no such CPU, or this process may not use it" : strerror(error);
 }
 
-/* Measures one after the other; when the time is up it drops the rest. */
+/* Measure the pairs one after the other; when the time is up, drop the rest. */
 static void run_jobs(struct jobs *jobs, u32 samples, double deadline)
 {
 	for (u32 i = 0; i < jobs->nr; i++) {
@@ -187,7 +187,7 @@ static void all_pairs(const struct cpulist *cpus, struct jobs *pairs)
 	}
 }
 
-/* Operations first, then pairs with a far home, which are few, then the others. */
+/* Measure operations first, then the few pairs with a far home, then the other pairs. */
 static void measure(u32 cpu, struct request *request)
 {
 	struct jobs *pairs = &request->pairs, *homes = &request->homes;

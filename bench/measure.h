@@ -2,11 +2,10 @@
 /*
  * measure.h - the parts of schedshard-measure.
  *
- *   measure.c        arguments, progress, JSON
- *   measure_pair.c   one-way latency between two CPUs
- *   measure_ops.c    what an operation costs that stays inside one core
+ *   measure.c arguments, progress, JSON measure_pair.c one-way latency between two CPUs
+ *   measure_ops.c costs of operations that stay inside one core
  *
- * Not thread safe: one caller at a time, since two measurements at once would disturb each other.
+ * Not thread safe: one caller at a time, because concurrent measurements would disturb each other.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -16,33 +15,32 @@
 
 /**
  * struct measure_ops - nanoseconds per operation, on one CPU
- * @cycle: an addition that needs the result of the one before: one core cycle
- * @load_hit: load whose address is the result of the one before, L1 hit
- * @store: plain store to a line that the core holds
- * @locked: locked OR of a line that the core holds
+ * @cycle: an addition that needs the result of the previous one: one core cycle
+ * @load_hit: load whose address is the result of the previous one, L1 hit
+ * @store: plain store to a line that is in the core's cache
+ * @locked: locked OR of a line that is in the core's cache
  * @fence: full barrier, as the kernel's smp_mb() on this architecture
  * @timestamp: read of the time-stamp counter
  * @memory: load that misses every cache
- * @yield_switch: sched_yield() from one thread to another of the same CPU; 0 when it never
- *	switched
+ * @yield_switch: sched_yield() from one thread to another on the same CPU; 0: it never switched
  */
 struct measure_ops {
 	double cycle, load_hit, store, locked, fence, timestamp, memory, yield_switch;
 };
 
 /*
- * Lower quartile of @nr values; sorts them. Other load on the host only adds time, so that the
- * median of a busy host is too high. The minimum would be one value and no average.
+ * Sort @nr values and return the lower quartile. Other load on the host only adds time, so on a
+ * busy host the median is too high. The minimum would depend on a single value.
  */
 double measure_quartile(double *value, u32 nr);
 
 /**
  * measure_pair() - pass a line back and forth between two CPUs
  * @a: one CPU
- * @b: the other one
+ * @b: the other CPU
  * @home: CPU that touches the line's page first, which places the page on its node
  * @samples: number of samples, at least 1
- * @deadline: take no further sample after this time of sample_now_ns(); 0: take all
+ * @deadline: take no further sample after this time of sample_now_ns(); 0: no deadline
  * @ns: receives the one-way latency, lower quartile of all samples; the first sample is always
  *	taken
  *
@@ -52,9 +50,9 @@ int measure_pair(u32 a, u32 b, u32 home, u32 samples, double deadline, double *n
 
 /**
  * measure_ops() - measure operation costs
- * @cpu: where; the function pins the calling thread to it
- * @samples: samples of each, at least 1
- * @limit: about how long, in nanoseconds, to sample all of them together; 0: no limit
+ * @cpu: CPU to measure; the function pins the calling thread to it
+ * @samples: samples per operation, at least 1
+ * @limit: approximate time, in nanoseconds, for all samples together; 0: no limit
  * @ops: receives the lower quartiles
  * @step: called after each of %MEASURE_OPS measurements
  *

@@ -2,14 +2,14 @@
 /*
  * Operation costs on one CPU.
  *
- * Why the loops measure the operation: each holds eight copies of it as assembly, which the
- * compiler may not merge or drop. The loop around them then costs less than a cycle per operation,
- * and the copies hide it. For a latency (cycle, load) each copy needs the result of the one before.
- * A locked operation and a fence wait for the one before by themselves.
+ * Why the loops measure the operation: each contains eight copies of it as assembly, which the
+ * compiler may not merge or drop. So the loop itself costs less than a cycle per operation, and
+ * runs in parallel with the copies. For a latency (cycle, load) each copy needs the result of the
+ * previous one. A locked operation and a fence wait for the previous one by themselves.
  *
- * An addition of two registers takes one cycle on every core of the last twenty years. So the clock
- * follows from it, whatever the frequency is at the moment. (An addition of a constant does not:
- * some cores do it while renaming.) Each operation is measured between two samples of the clock and
+ * An addition of two registers takes one cycle on every core of the last twenty years. So its time
+ * gives the clock, whatever the current frequency is. (An addition of a constant does not: some
+ * cores do it while renaming.) Each operation is measured between two samples of the clock and
  * divided by their mean. Turbo may come and go during the run.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 #if defined(__x86_64__)
 #define LOCKED_OP(word) __asm__ volatile("lock; orq $1, %0" : "+m"(*(word)) : : "cc")
-/* as the kernel's smp_mb(): cheaper than MFENCE */
+/* as in the kernel's smp_mb(): cheaper than MFENCE */
 #define FENCE_OP()     __asm__ volatile("lock; addl $0, -4(%%rsp)" : : : "memory", "cc")
 #define TIMESTAMP_OP() __asm__ volatile("rdtsc" : : : "rax", "rdx")
 #elif defined(__aarch64__)
@@ -62,7 +62,7 @@ struct line {
 	void *self;
 } __attribute__((aligned(64)));
 
-/* How often to measure an operation, and for how long: @share in ns, 0: no limit. */
+/* How many samples of an operation to take, and for how long: @share in ns, 0: no limit. */
 struct pace {
 	u32 samples;
 	double share, begun;
@@ -76,7 +76,7 @@ static struct pace begin(const struct pace *pace)
 	return begun;
 }
 
-/* Does one more sample follow? The first one always does. */
+/* Take another sample? The first one is always taken. */
 static bool more(const struct pace *pace, u32 taken)
 {
 	if (!taken)
@@ -142,7 +142,7 @@ static double ns_per_op(void (*loop)(struct line *line), struct line *line)
 }
 
 /*
- * Every operation in nanoseconds at the clock of @cycle_ns, the same for all. So cost / cycle is
+ * Measure every operation in nanoseconds at the same clock, that of @cycle. So cost / cycle is
  * right in cycles even if the clock changed in between.
  */
 static void in_core(struct measure_ops *ops, const struct pace *asked, double *value, double *cycle,
@@ -170,7 +170,10 @@ static void in_core(struct measure_ops *ops, const struct pace *asked, double *v
 			double cost = ns_per_op(entry[i].loop, &line);
 			double after = ns_per_op(loop_cycle, &line);
 
-			/* The faster one: an interrupted loop makes the operation look cheap. */
+			/*
+			 * The faster one: an interrupted clock loop would make the operation look
+			 * cheap.
+			 */
 			cycle[cycles] = before < after ? before : after;
 			value[sample] = cost / cycle[cycles];
 		}
@@ -191,7 +194,7 @@ static u64 next_random(u64 *state)
 	return *state;
 }
 
-/* A walk in random order through far more lines than any cache has. */
+/* Measure memory: a walk in random order through far more lines than the caches contain. */
 static int in_memory(struct measure_ops *ops, const struct pace *asked, double *value)
 {
 	long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -266,7 +269,7 @@ static void *yield_side(void *arg)
 
 /*
  * Two threads on one CPU yield to each other. A yield need not switch, so the code counts switches,
- * not yields; a few among thousands of yields are not a measurement.
+ * not yields; a few switches in thousands of yields are not enough for a measurement.
  */
 static int yields(struct measure_ops *ops, u32 cpu, const struct pace *asked, double *value)
 {

@@ -3,14 +3,14 @@
  * One-way latency between two CPUs.
  *
  * Why half a round trip is the latency of a transfer: the word is 0 or 1. One thread turns 0 into
- * 1, the other 1 into 0, each by compare-and-swap. Neither can get ahead of the other, so a round
- * holds exactly two transfers of the line in modified state, and nothing else takes long. The
- * published core-to-core tables use this method, so that both kinds of machine files are
+ * 1, the other 1 into 0, each by compare-and-swap. Neither thread can get ahead of the other, so a
+ * round contains exactly two transfers of the line in modified state, and nothing else takes long.
+ * The published core-to-core tables use this method, so measured and published machine files are
  * comparable.
  *
- * Why no thread waits for ever: placing a thread may fail, before the barrier, and both threads
- * check that after it. When the time is up the first thread writes a third value in its own turn.
- * The second thread sees it where it waits for its turn.
+ * Why no thread waits forever: placing a thread may fail, but it does so before the barrier, and
+ * both threads check for that after the barrier. When the time is up, the first thread writes a
+ * third value in its turn. The second thread sees it where it waits for its turn.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ struct side {
 	int which;
 };
 
-/* Wait until the word is @from and make it @to; false: the word says that this was the last. */
+/* Wait until the word is @from and make it @to; false: the word is STOP. */
 static bool turn(u32 *word, u32 from, u32 to)
 {
 	u32 seen = from;
@@ -98,7 +98,7 @@ static int run_pair(struct pair *pair)
 	size_t size = CPU_ALLOC_SIZE(CPU_SETSIZE * 8);
 	int ret;
 
-	/* The caller is the first side: it returns to its former affinity. */
+	/* The caller is the first side; save its affinity, to restore it. */
 	before = CPU_ALLOC(CPU_SETSIZE * 8);
 	if (!before)
 		return ENOMEM;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two fixed machines, instead of the host's own, so that every host measures the same code paths.
- * This host may have two CPUs, and the CPU numbers in the structures are not its own.
+ * Two fixed machines instead of this host, so that every host measures the same code paths. The
+ * host may have only two CPUs: the CPU numbers in the structures are not those of the host.
  *
  * one-shard-64 is one cache of 32 cores with two threads each: all CPUs in one shard, where a
  * sharded structure has costs and no advantage. epyc-256 is 2 sockets x 8 caches x 8 cores x 2
- * threads: 16 shards. Both number the second threads after all first ones, as most x86 machines do.
+ * threads: 16 shards. Both number all first threads before the second threads, as most x86 machines
+ * do.
  */
 #include "bench.h"
 
@@ -16,14 +17,14 @@
 #include "create.h"
 #include "topology.h"
 
-#define NR_PLANS 2 /* or one, of a machine file */
+#define NR_PLANS 2 /* with a machine file only one */
 
 struct shape {
 	const char *name;
 	u32 packages;
-	u32 llcs;    /* a package */
-	u32 cores;   /* an LLC */
-	u32 threads; /* a core */
+	u32 llcs;    /* per package */
+	u32 cores;   /* per LLC */
+	u32 threads; /* per core */
 };
 
 static const struct shape shapes[NR_PLANS] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The result as JSON: the host, and a row for every variant of every bout. A missing measurement is
- * null, so that all rows have all keys.
+ * null, so all rows have all keys.
  */
 #include "bench.h"
 
@@ -18,7 +18,7 @@ struct bench_report {
 	json_t *rows;
 };
 
-/* The processor's name as the kernel prints it, if it does. */
+/* The processor's name as the kernel reports it, or null. */
 static json_t *cpu_model(void)
 {
 	static const char key[] = "model name";
@@ -69,7 +69,7 @@ struct bench_report *bench_report_new(const struct bench_pair *pair)
 	return report;
 }
 
-/* Six digits are more than any clock measures; more would only make runs differ more often. */
+/* Six digits are more than any clock resolves; more would only make runs differ more often. */
 static json_t *number(bool known, double value)
 {
 	char text[32];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Ratios that survive a busy machine.
+ * Measures ratios that are robust on a busy machine.
  *
  * A time alone says little on a host whose clock frequency, neighbours and interrupts change from
  * one millisecond to the next. So the entries of a bout take turns. In every round each runs for
- * about a tenth of a millisecond or more, right after the other. Its time is divided by the
- * reference's time of the same round. A disturbance of a whole round cancels out. One of a single
- * turn spoils one ratio of many: the median ignores it, and the printed spread (10th to 90th
- * percentile) shows it. The entry that begins rotates from round to round, so that none always
+ * about a tenth of a millisecond or more, one right after the other. Each time is divided by the
+ * reference's time in the same round. A disturbance of a whole round cancels out. A disturbance of
+ * a single turn affects one ratio of many: the median ignores it, and the printed spread (10th to
+ * 90th percentile) shows it. The entry that begins rotates from round to round, so no entry always
  * follows the same other one.
  */
 #include "bench.h"
@@ -16,13 +16,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The value that @share of the sorted values do not exceed. */
+/* The value that a share @share of the sorted values does not exceed. */
 static double percentile(const double *sorted, u32 n, double share)
 {
 	return sorted[(u32)(share * (n - 1) + 0.5)];
 }
 
-/* The number of calls in a turn of about @turn_ns; the calls to find it also warm the caches. */
+/*
+ * The number of calls in a turn of about @turn_ns; the calls to find this number also warm the
+ * caches.
+ */
 static u64 calls_for(const struct bench_bout *bout, const struct bench_entry *entry, double turn_ns,
 		     bench_turn turn)
 {
@@ -43,7 +46,7 @@ static u64 calls_for(const struct bench_bout *bout, const struct bench_entry *en
 int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort, bench_turn turn)
 {
 	u32 rounds = effort->rounds;
-	double *ns = calloc((size_t)rounds * bout->nr, sizeof(*ns)); /* entry after entry */
+	double *ns = calloc((size_t)rounds * bout->nr, sizeof(*ns)); /* one entry after the other */
 	double *ratio = calloc(rounds, sizeof(*ratio));
 	u64 calls[BENCH_MAX_ENTRIES];
 
@@ -63,8 +66,7 @@ int bench_time_turns(struct bench_bout *bout, const struct bench_effort *effort,
 		}
 	}
 	/*
-	 * Backwards: the sort of an entry's times for their median loses which round each belongs
-	 * to.
+	 * Backwards, so that the reference comes last: sorting an entry's times loses their rounds.
 	 */
 	for (u32 e = bout->nr; e-- > 0;) {
 		struct bench_time *time = &bout->entry[e].time;

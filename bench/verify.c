@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A benchmark of code that computes something else is worthless. Before any measurement, every
- * variant runs its own measured kernels at every density, and the check compares the result with
- * that of the density. Then it removes half and compares again.
+ * variant runs its own measured kernels at every density, and this check compares the result with
+ * the expected one. Then it removes half of the CPUs and compares again.
  */
 #include "bench.h"
 
@@ -16,7 +16,7 @@ struct trial {
 	const char *variant;
 	const char *density;
 	u32 n;	  /* CPU numbers 0..n-1 */
-	u32 *cpu; /* all of them, in order */
+	u32 *cpu; /* all CPU numbers, in order */
 	u32 *list;
 	u32 *seen;
 	bool *in;
@@ -41,7 +41,7 @@ static u32 list_members(const struct trial *t, bool in)
 	return n;
 }
 
-/* The CPUs of a walk: each member once, no other, in any order. */
+/* Check the CPUs of a walk: each member once, no other CPU, in any order. */
 static int check_visits(const struct trial *t, u32 nr_seen, u32 want)
 {
 	if (nr_seen != want)
@@ -180,7 +180,10 @@ int bench_verify(void)
 			.n = n,
 			.cpu = calloc(n, sizeof(u32)),
 			.list = calloc(n, sizeof(u32)),
-			/* One more, so that the check notices a walk that visits too many. */
+			/*
+			 * One more entry, so that the check detects a walk that visits too many
+			 * CPUs.
+			 */
 			.seen = calloc(n + 1, sizeof(u32)),
 			.in = calloc(n, sizeof(bool)),
 		};

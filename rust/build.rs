@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! Links libschedshard: of the folder `SCHEDSHARD_LIB_DIR`, or the one that pkg-config knows.
-//! With `SCHEDSHARD_STATIC` set the static library.
+//! Links libschedshard from the folder `SCHEDSHARD_LIB_DIR`, or as pkg-config reports it. If
+//! `SCHEDSHARD_STATIC` is set, it links the static library.
 
 use std::env;
 use std::process::{self, Command};

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent / "async-executor"
-# What is in the crate's lib.rs, how often, and what replaces it.
+# Text in the crate's lib.rs, how often it occurs, and what replaces it.
 CHANGES = (
     ("use slab::Slab;", 1, "mod active;"),
     ("Mutex<Slab<Waker>>", 2, "active::Active"),

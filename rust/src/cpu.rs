@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::sys;
 
-/// The first plan that this crate saw. It is never freed, and each object has all of its CPUs: those
-/// that are created later may have more.
+/// The first plan that this crate saw. It is never freed. Every object contains all of its CPUs;
+/// objects that are created later may contain more.
 fn plan() -> io::Result<*const sys::Plan> {
     static FIRST: AtomicPtr<sys::Plan> = AtomicPtr::new(ptr::null_mut());
     let known = FIRST.load(Ordering::Acquire);
@@ -28,21 +28,21 @@ fn plan() -> io::Result<*const sys::Plan> {
     }
 }
 
-/// A CPU of this machine: as `sched_getcpu()` numbers them, or one that is offline. A CPU that was
-/// plugged in after the first object was created is none.
+/// A CPU of this machine, online or offline, as `sched_getcpu()` numbers it. A CPU that was plugged
+/// in after the first object was created does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cpu(u32);
 
 impl Cpu {
-    /// The CPU of that number, if the machine can have one.
+    /// The CPU with that number, if the machine can have one.
     pub fn new(number: u32) -> Option<Cpu> {
         let plan = plan().ok()?;
         // SAFETY: the plan lives for ever, and this function checks the number.
         unsafe { sys::schedshard_plan_has_cpu(plan, number) }.then_some(Cpu(number))
     }
 
-    /// The CPU on which the thread runs. It may run on another one when this returns: an operation
-    /// for the old one then costs a cache miss.
+    /// The CPU on which the thread runs. The thread may be on another CPU when this returns; an
+    /// operation for the old CPU then costs a cache miss.
     ///
     /// # Panics
     ///
@@ -63,18 +63,18 @@ impl Cpu {
         Ok((0..end).filter_map(Cpu::new))
     }
 
-    /// Its number.
+    /// The CPU's number.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// One that the library returned; negative: none.
+    /// Converts a number that the library returned; negative: none.
     pub(crate) fn returned(number: i64) -> Option<Cpu> {
         u32::try_from(number).ok().map(Cpu)
     }
 }
 
-/// How many CPUs the thread may run on now: as many workers are useful.
+/// On how many CPUs the thread may run now: how many workers are useful.
 pub fn allowed() -> io::Result<u32> {
     let plan = plan()?;
     // SAFETY: the plan lives for ever.
@@ -89,8 +89,9 @@ pub fn how() -> &'static str {
         .unwrap_or("")
 }
 
-/// Look whether CPUs came since the machine was read, or are online for the first time. True: there
-/// is a better plan. Objects that are created later follow it; the others stay as they are.
+/// Checks whether CPUs were added since the machine was read, or are online for the first time.
+/// True: there is a better plan. Objects that are created later use it; existing objects do not
+/// change.
 pub fn refresh() -> io::Result<bool> {
     plan()?;
     // SAFETY: takes NULL for the description of an error.
@@ -100,8 +101,8 @@ pub fn refresh() -> io::Result<bool> {
     }
 }
 
-/// The number of the plan that new objects follow; it rises with each [`refresh`] that made another.
-/// 0: nothing was created yet.
+/// The number of the plan that new objects use. Each [`refresh`] that makes another plan increments
+/// it. 0: nothing has been created yet.
 pub fn generation() -> u32 {
     // SAFETY: takes and changes nothing.
     unsafe { sys::schedshard_plan_generation() }

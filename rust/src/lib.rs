@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! What all CPUs of a large machine publish, on one cache line for each few CPUs that share a cache:
-//! sets of CPUs, pools, slots and counters. A write stays in a near cache, and a search starts near.
+//! Sets of CPUs, pools, slots and counters for all CPUs of a large machine, with one cache line per
+//! few CPUs that share a cache. A write stays in a near cache, and a search starts near.
 //!
-//! A pool of connections, of which each caller takes one that was last used near it:
+//! A pool of connections, from which each caller takes one that was last used near it:
 //!
 //! ```
 //! use schedshard::Slots;
@@ -16,10 +16,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! This crate is a safe wrapper of the C library `libschedshard`, which must be installed. It has no
-//! other dependency. A CPU number is a [`Cpu`], which is checked once, when it is made: the library
-//! itself checks none. Every operation is a call of some nanoseconds. All objects may be shared by
-//! threads, and their operations may overlap in any way.
+//! This crate is a safe wrapper of the C library `libschedshard`, which must be installed. It has
+//! no other dependency. A CPU number is a [`Cpu`], which is checked once, when it is made: the
+//! library itself does not check numbers. Every operation is a call of a few nanoseconds. Threads
+//! may share all objects, and all operations may overlap.
 
 mod cpu;
 mod number;
@@ -38,12 +38,12 @@ use std::io;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// What a call to create returned: an object, or errno.
+/// Converts the result of a create function: an object, or the error in errno.
 fn created<T>(pointer: *mut T) -> io::Result<NonNull<T>> {
     NonNull::new(pointer).ok_or_else(io::Error::last_os_error)
 }
 
-/// Nanoseconds as the library takes them: negative, for ever.
+/// Converts to nanoseconds for the library; negative: no limit.
 fn nanoseconds(timeout: Option<Duration>) -> i64 {
     match timeout {
         None => -1,

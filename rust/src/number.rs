@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use crate::{created, sys, Cpu};
 
-/// A statistic, which is counted often and read seldom: a line for each CPU.
+/// A counter for statistics, which change often and are read seldom: it has a line per CPU.
 ///
 /// ```
 /// use schedshard::Statistic;
@@ -36,7 +36,7 @@ impl Statistic {
         unsafe { sys::schedshard_cpu_counter_add_any(self.0.as_ptr(), here, n) }
     }
 
-    /// All counts that are visible when this begins, and some of those beside it.
+    /// The sum of all counts that are visible when this begins, and of some concurrent ones.
     pub fn sum(&self) -> i64 {
         // SAFETY: the counter lives.
         unsafe { sys::schedshard_cpu_counter_sum(self.0.as_ptr()) }
@@ -50,7 +50,7 @@ impl Drop for Statistic {
     }
 }
 
-/// How many items there are, for "is there any?": a line for each few CPUs.
+/// A count of items, for "is there any?": it has a line per few CPUs.
 pub struct Items(NonNull<sys::Counter>);
 
 // SAFETY: all operations of the C structure that this type has may overlap.
@@ -67,24 +67,24 @@ impl Items {
 
     // SAFETY of all calls below: the counter lives, and the numbers are of CPUs.
 
-    /// One more, which belongs to a CPU.
+    /// Counts one more item, which belongs to a CPU.
     pub fn add(&self, cpu: Cpu) {
         unsafe { sys::schedshard_counter_add(self.0.as_ptr(), cpu.number(), 1) }
     }
 
-    /// One less, which belonged to that CPU.
+    /// Counts one item less, which belonged to that CPU.
     pub fn remove(&self, cpu: Cpu) {
         unsafe { sys::schedshard_counter_add(self.0.as_ptr(), cpu.number(), -1) }
     }
 
-    /// Whether there is any; never false while one stays from before the call to its end. Starts
-    /// near the CPU on which the thread runs.
+    /// Whether there is any item; never false while an item stays counted throughout the call. The
+    /// search starts near the CPU on which the thread runs.
     pub fn any(&self) -> bool {
         let here = Cpu::current().number();
         unsafe { sys::schedshard_counter_more_than(self.0.as_ptr(), 0, here) }
     }
 
-    /// How many.
+    /// The number of items.
     pub fn sum(&self) -> i64 {
         unsafe { sys::schedshard_counter_sum(self.0.as_ptr()) }
     }
@@ -97,7 +97,7 @@ impl Drop for Items {
     }
 }
 
-/// A small number for each CPU, written by plain stores.
+/// A small number per CPU, written by plain stores.
 pub struct ByteMap(NonNull<sys::Bytemap>);
 
 // SAFETY: all operations of the C structure that this type has may overlap.
@@ -109,7 +109,7 @@ impl ByteMap {
     /// The largest value.
     pub const MAX: u8 = 127;
 
-    /// All CPUs have one value, at most [`ByteMap::MAX`].
+    /// A map in which all CPUs have `value`, at most [`ByteMap::MAX`].
     pub fn new(value: u8) -> io::Result<ByteMap> {
         // SAFETY: takes a number, which it checks.
         created(unsafe { sys::schedshard_bytemap_create(value) }).map(ByteMap)
@@ -121,7 +121,7 @@ impl ByteMap {
         unsafe { sys::schedshard_bytemap_get(self.0.as_ptr(), cpu.number()) }
     }
 
-    /// Give a CPU a value.
+    /// Sets a CPU's value.
     ///
     /// # Panics
     ///

@@ -15,7 +15,7 @@ unsafe impl Send for Waiters {}
 unsafe impl Sync for Waiters {}
 
 impl Waiters {
-    /// As many CPUs on a line as the set has: 0, as usual.
+    /// With as many CPUs per line as the set; 0: the default.
     pub(crate) fn new(cap: u32) -> io::Result<Waiters> {
         const USUAL: u32 = 16; // SCHEDSHARD_CAP_LOCKED
         let mut plan = ptr::null();
@@ -44,7 +44,7 @@ impl Drop for Waiters {
     }
 }
 
-/// A pool with an object for each CPU, such as idle workers: claim one that is near and free.
+/// A pool with one object per CPU, such as idle workers: claim a free one that is near.
 ///
 /// ```
 /// use schedshard::{Cpu, Pool};
@@ -57,14 +57,14 @@ impl Drop for Waiters {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// A claim that finds an object acquires what its last user released by the put.
+/// A claim is an acquire, which pairs with the release of the object's last put.
 pub struct Pool {
     set: Set,
     waiters: Waiters,
 }
 
 impl Pool {
-    /// A pool of which nothing is free, with a line for each core.
+    /// A pool in which nothing is free, with a line per core.
     pub fn new() -> io::Result<Pool> {
         Pool::with(Options {
             cap: Options::EACH_CORE,
@@ -72,7 +72,7 @@ impl Pool {
         })
     }
 
-    /// The same, made in another way.
+    /// The same with options.
     pub fn with(options: Options) -> io::Result<Pool> {
         let set = Set::with(options)?;
         Ok(Pool {
@@ -93,7 +93,7 @@ impl Pool {
         Cpu::returned(got).map(|cpu| Claimed { pool: self, cpu })
     }
 
-    /// `claim()` that sleeps until there is one; `None`: the time is over.
+    /// `claim()` that sleeps until there is a free object; `None`: the timeout has passed.
     pub fn claim_wait(&self, timeout: Option<Duration>) -> Option<Claimed<'_>> {
         let (here, limit) = (Cpu::current().number(), nanoseconds(timeout));
         // SAFETY: set and waiters live, are of one plan, and the number is of a CPU.
@@ -109,13 +109,13 @@ impl Pool {
         unsafe { sys::schedshard_sbm_put_wake(self.set.raw(), self.waiters.raw(), cpu.number()) }
     }
 
-    /// How many are free.
+    /// How many objects are free.
     pub fn free(&self) -> usize {
         self.set.len()
     }
 }
 
-/// An object of a [`Pool`] that its holder has claimed; dropped, it is free again.
+/// An object of a [`Pool`] that its holder has claimed; it becomes free when this is dropped.
 #[must_use]
 pub struct Claimed<'a> {
     pool: &'a Pool,
@@ -123,12 +123,13 @@ pub struct Claimed<'a> {
 }
 
 impl Claimed<'_> {
-    /// Which one.
+    /// Which object this is.
     pub fn cpu(&self) -> Cpu {
         self.cpu
     }
 
-    /// Keep it claimed: the holder, or who it tells, calls [`Pool::put`].
+    /// Keeps the object claimed: the holder, or another thread that gets the number, calls
+    /// [`Pool::put`].
     pub fn keep(self) -> Cpu {
         let cpu = self.cpu;
         std::mem::forget(self);

@@ -6,22 +6,22 @@ use std::ptr::{self, NonNull};
 
 use crate::{created, sys, Cpu};
 
-/// How a [`Set`] or a [`Pool`](crate::Pool) is made.
+/// Options of a [`Set`] or a [`Pool`](crate::Pool).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// At most so many CPUs share a cache line, 1 to 64, or [`Options::EACH_CORE`], which suits
-    /// pools. 0: what suits most sets.
+    /// Maximum number of CPUs per cache line, 1 to 64, or [`Options::EACH_CORE`], which suits
+    /// pools. 0: the default, which suits most sets.
     pub cap: u32,
     /// Keep a summary: for sets that are often empty or sparse.
     pub summary: bool,
 }
 
 impl Options {
-    /// As `cap`: a cache line for each core.
+    /// For `cap`: a cache line per core.
     pub const EACH_CORE: u32 = u32::MAX; // SCHEDSHARD_CAP_CORE
 }
 
-/// A set of CPUs: a bit for each. Atomic, any writer.
+/// A set of CPUs with one bit per CPU. Updates are atomic, by any thread.
 ///
 /// ```
 /// use schedshard::{Cpu, Set};
@@ -34,8 +34,9 @@ impl Options {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// A search finds a CPU that is in the set all through the call, and none that is out of it all
-/// through. `insert` and `remove` are full barriers; `contains` and searches order nothing.
+/// A search finds a CPU that is in the set throughout the call, and none that is not in the set
+/// throughout the call. `insert` and `remove` are full barriers; `contains` and searches order
+/// nothing.
 pub struct Set(NonNull<sys::Sbm>);
 
 // SAFETY: all operations of the C structure may overlap, but for the end of its life.
@@ -49,7 +50,7 @@ impl Set {
         Set::with(Options::default())
     }
 
-    /// An empty set, made in another way.
+    /// An empty set with options.
     pub fn with(options: Options) -> io::Result<Set> {
         let opts = sys::CreateOpts {
             cap: options.cap,
@@ -66,22 +67,22 @@ impl Set {
 
     // SAFETY of all calls below: the set lives, and the numbers are of CPUs.
 
-    /// Add a CPU; whether it was not in the set.
+    /// Adds a CPU. Returns whether it was not in the set.
     pub fn insert(&self, cpu: Cpu) -> bool {
         !unsafe { sys::schedshard_sbm_test_and_set(self.raw(), cpu.number()) }
     }
 
-    /// Remove a CPU; whether it was in the set.
+    /// Removes a CPU. Returns whether it was in the set.
     pub fn remove(&self, cpu: Cpu) -> bool {
         unsafe { sys::schedshard_sbm_test_and_clear(self.raw(), cpu.number()) }
     }
 
-    /// `insert()` without an answer and, without a summary, without a barrier: the quickest way.
+    /// `insert()` without a result and, if there is no summary, without a barrier: the fastest way.
     pub fn set(&self, cpu: Cpu) {
         unsafe { sys::schedshard_sbm_set(self.raw(), cpu.number()) }
     }
 
-    /// `remove()` in the same way.
+    /// `remove()` without a result and without a barrier.
     pub fn clear(&self, cpu: Cpu) {
         unsafe { sys::schedshard_sbm_clear(self.raw(), cpu.number()) }
     }
@@ -91,24 +92,24 @@ impl Set {
         unsafe { sys::schedshard_sbm_test(self.raw(), cpu.number()) }
     }
 
-    /// How many are in the set.
+    /// How many CPUs are in the set.
     pub fn len(&self) -> usize {
         unsafe { sys::schedshard_sbm_weight(self.raw()) as usize }
     }
 
-    /// Whether none is in the set.
+    /// Whether no CPU is in the set.
     pub fn is_empty(&self) -> bool {
         unsafe { sys::schedshard_sbm_empty(self.raw()) }
     }
 
-    /// The one nearest to a CPU.
+    /// The CPU in the set that is nearest to a CPU.
     pub fn near(&self, cpu: Cpu) -> Option<Cpu> {
         Cpu::returned(unsafe {
             sys::schedshard_sbm_near_cpu(self.raw(), ptr::null(), cpu.number())
         })
     }
 
-    /// The CPUs in the set, those of a cache after each other.
+    /// The CPUs in the set; those that share a cache are consecutive.
     pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
         let mut last: Option<Cpu> = None;
         std::iter::from_fn(move || {

@@ -22,13 +22,14 @@ unsafe impl Send for Slots {}
 unsafe impl Sync for Slots {}
 
 impl Slots {
-    /// `count` free slots, 1 to 2^30. Each keeps its home: for slots that one core claims and puts.
+    /// `count` free slots, 1 to 2^30. Each slot keeps its home: for slots that the same core claims
+    /// and puts.
     pub fn new(count: u32) -> io::Result<Slots> {
         Slots::made(count, false)
     }
 
-    /// `count` free slots, 1 to 2^20, whose homes follow: a put makes the caller's core the home. For
-    /// slots that one core claims and another one puts. It takes two bits for each slot in each core.
+    /// `count` free slots, 1 to 2^20, whose homes follow: a put makes the caller's core the home.
+    /// For slots that one core claims and another core puts. It takes two bits per slot and core.
     ///
     /// ```
     /// use schedshard::Slots;
@@ -73,14 +74,14 @@ impl Slots {
         self.slot(unsafe { sys::schedshard_slot_claim_near(self.set.as_ptr(), cpu.number()) })
     }
 
-    /// Claim one of `limit` slots, which are spread over all cores. Callers with one limit never
-    /// hold more, so that others find the rest free.
+    /// Claims one of `limit` slots, which are spread over all cores. Callers with the same limit
+    /// never hold more than that, so the rest stays free for others.
     pub fn claim_limit(&self, limit: u32) -> Option<Slot<'_>> {
         let here = Cpu::current().number();
         self.slot(unsafe { sys::schedshard_slot_claim_limit(self.set.as_ptr(), here, limit) })
     }
 
-    /// `claim()` that sleeps until there is one; `None`: the time is over.
+    /// `claim()` that sleeps until there is a free slot; `None`: the timeout has passed.
     pub fn claim_wait(&self, timeout: Option<Duration>) -> Option<Slot<'_>> {
         let (here, limit) = (Cpu::current().number(), nanoseconds(timeout));
         self.slot(unsafe {
@@ -88,18 +89,18 @@ impl Slots {
         })
     }
 
-    /// How many there are.
+    /// How many slots there are.
     pub fn count(&self) -> u32 {
         unsafe { sys::schedshard_slot_set_size(self.set.as_ptr()) }
     }
 
-    /// How many are free; exact if none changes meanwhile.
+    /// How many slots are free; exact if none changes meanwhile.
     pub fn free(&self) -> u32 {
         unsafe { sys::schedshard_slot_set_nr_free(self.set.as_ptr()) }
     }
 
-    /// Add `more` free slots, if there are `known` now; else others have added some already. A set
-    /// grows 15 times at most. Claims and puts may overlap with this.
+    /// Adds `more` free slots if there are `known` slots now; if not, others have added some
+    /// already. A set can grow at most 15 times. Claims and puts may overlap with this.
     pub fn grow_from(&self, known: u32, more: u32) -> io::Result<()> {
         let _one_at_a_time = self.growing.lock().unwrap_or_else(|e| e.into_inner());
         if self.count() != known {
@@ -115,7 +116,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Make a slot free that [`Slot::keep`] kept claimed, and wake a waiter near the caller.
+    /// Frees a slot that [`Slot::keep`] kept claimed, and wakes a waiter near the caller.
     ///
     /// # Panics
     ///
@@ -141,7 +142,7 @@ impl Drop for Slots {
     }
 }
 
-/// A slot that its holder has claimed; dropped, it is free again.
+/// A slot that its holder has claimed; it becomes free when this is dropped.
 #[must_use]
 pub struct Slot<'a> {
     slots: &'a Slots,
@@ -149,12 +150,13 @@ pub struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Its number, from 0.
+    /// The slot's number, from 0.
     pub fn index(&self) -> usize {
         self.index as usize
     }
 
-    /// Keep it claimed: the holder, or who it tells, calls [`Slots::put`].
+    /// Keeps the slot claimed: the holder, or another thread that gets the number, calls
+    /// [`Slots::put`].
     pub fn keep(self) -> usize {
         let index = self.index();
         std::mem::forget(self);

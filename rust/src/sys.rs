@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! The functions of libschedshard that this crate calls. `man schedshard_sbm_create` and its like
-//! say what they promise. The structures are not seen from here.
+//! The functions of libschedshard that this crate calls. Their contracts are in the manual pages,
+//! such as `man schedshard_sbm_create`. The structures are opaque here.
 
 use std::os::raw::{c_char, c_int, c_void};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! What the wrapper promises, with threads.
+//! Tests what the wrapper guarantees, with threads.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,7 +22,7 @@ fn numbers_are_checked() {
     assert!(!how().is_empty());
 }
 
-/// A refresh changes neither objects nor numbers, whatever CPUs do meanwhile.
+/// A refresh changes neither objects nor numbers, even if CPUs come or go.
 #[test]
 fn the_plan_may_be_made_anew() {
     let set = Set::new().unwrap();
@@ -74,7 +74,7 @@ fn slots_that_follow_are_exclusive() {
     assert!(Slots::following(0).is_err() && Slots::following((1 << 20) + 1).is_err());
 }
 
-/// Who has a limit holds no more, also of a set that has grown.
+/// Callers with a limit hold no more than that, also in a set that has grown.
 #[test]
 fn limits_leave_slots() {
     for slots in [Slots::new(8).unwrap(), Slots::following(8).unwrap()] {
@@ -107,7 +107,7 @@ fn exclusive(slots: &Slots) {
     assert_eq!(slots.free(), 3);
 }
 
-/// A waiter gets what another thread puts, and sees what it wrote before.
+/// A waiter gets what another thread puts, and sees what that thread wrote before.
 #[test]
 fn a_put_wakes() {
     let pool = Pool::new().unwrap();
@@ -160,7 +160,7 @@ fn a_large_byte_panics() {
     ByteMap::new(0).unwrap().set(Cpu::current(), 128);
 }
 
-/// A set of slots grows beside claims, and numbers that were kept are put by anyone.
+/// A set of slots grows during claims, and any thread may put a number that was kept.
 #[test]
 fn slots_grow_and_are_kept() {
     let slots = Slots::new(4).unwrap();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! Nanoseconds an operation of this crate and of others, on this host: `cargo run --release -- 1 2`
-//! with the numbers of threads. Each figure is the median of several turns, which alternate.
+//! Measures nanoseconds per operation of this crate and of others, on this host: `cargo run
+//! --release -- 1 2` with the numbers of threads. Each figure is the median of several turns, which
+//! alternate.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -18,7 +19,7 @@ const TURNS: usize = 15;
 const BATCH: usize = 64;
 const OBJECTS: usize = 64;
 
-/// Runs operations on each thread for a turn; returns the nanoseconds of one, as a thread sees it.
+/// Runs operations on each thread for a turn; returns the nanoseconds per operation of a thread.
 fn turn(threads: usize, operation: &(dyn Fn(usize, &mut usize) + Sync)) -> f64 {
     let (stop, start) = (AtomicBool::new(false), Barrier::new(threads + 1));
     thread::scope(|scope| {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! The executor's active tasks in slots of schedshard. It takes the place of `Mutex<Slab<Waker>>`,
-//! with the few operations that the executor uses: a lock that locks nothing.
+//! The executor's active tasks in slots of schedshard. It replaces `Mutex<Slab<Waker>>`, with the
+//! few operations that the executor uses, including a `lock()` that locks nothing.
 //!
-//! A task's number is that of a slot, claimed near the CPU that spawns it. Whoever claimed the slot
-//! writes its waker. Only the end of the executor, which wakes all tasks, may meet a task that ends:
-//! so a waker has a lock, which is in a near cache, and free.
+//! A task's number is that of its slot, claimed near the CPU that spawns the task. The thread that
+//! claimed the slot writes its waker. Only the drop of the executor, which wakes all tasks, can
+//! race with a task that ends. So each waker has a lock, which is uncontended and in a near cache.
 
 use std::sync::{LockResult, Mutex, OnceLock, TryLockResult};
 use std::task::Waker;
@@ -74,7 +74,7 @@ impl Active {
     }
 }
 
-/// What a guard of the lock was.
+/// Replaces the guard of the lock.
 pub(crate) struct Near<'a>(&'a Active);
 
 impl<'a> Near<'a> {
@@ -109,7 +109,7 @@ impl<'a> Near<'a> {
     }
 }
 
-/// A number without a waker yet; dropped so, it is free again.
+/// A number that has no waker yet; if it is dropped in this state, it is free again.
 pub(crate) struct Vacant<'a>(&'a Active, usize);
 
 impl Vacant<'_> {

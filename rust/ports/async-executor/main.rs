@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! Threads that run one executor, spawn short tasks on it and wait for them.
+//! Threads run one executor, spawn short tasks on it, and wait for them.
 //!
-//! usage: spawn THREADS TASKS [BATCH]: TASKS by each thread, BATCH at a time. Prints nanoseconds for
-//! a task, as each thread sees them.
+//! usage: spawn THREADS TASKS [BATCH]: each thread spawns TASKS tasks, BATCH at a time. Prints
+//! nanoseconds per task of a thread.
 
 use std::env;
 use std::sync::Barrier;
