@@ -85,7 +85,7 @@ def debian(host: Path, *, user: int, candidates: str) -> None:
         ("true", "Debian has them in: python3 python3-venv"),
     ],
 )
-def test_another_distribution_is_told_its_names(host: Path, manager: str, words: str) -> None:
+def test_another_distribution_gets_its_own_names(host: Path, manager: str, words: str) -> None:
     fake(host, manager)
     done = bootstrap(host, "doctor")
     assert done.returncode == 2

@@ -336,7 +336,7 @@ def test_diff_ends_with_four_and_one_sentence(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "five", "-5%", "5%%", "nan", "1e3", "5 %", "\u0665%"])
-def test_a_limit_that_is_none_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
+def test_a_text_that_is_no_limit_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
     a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50))))
     done = cli("c2c", "diff", a, a, f"--fail-above={text}")
     assert (done.status, done.out) == (2, "")
@@ -417,7 +417,7 @@ def test_a_baseline_that_does_not_compare_is_refused_in_a_line(
 
 
 @pytest.mark.parametrize("change", ["empty", "none", "huge", "tiny", "recorder"])
-def test_the_other_side_is_looked_at_as_well(cli: Cli, tmp_path: Path, change: str) -> None:
+def test_the_second_report_is_checked_as_well(cli: Cli, tmp_path: Path, change: str) -> None:
     a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50)), run(cost("a", 90, 50))))
     b = saved(tmp_path / "b.json", _changed(change))
     files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")

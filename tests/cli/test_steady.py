@@ -54,7 +54,7 @@ def test_noise_and_single_outliers_do_not_end_it(seed: int) -> None:
         [each for _ in range(25) for each in (0.0, 0.0, 900e3, 900e3)],
     ],
 )
-def test_no_part_of_its_own(took: list[float]) -> None:
+def test_runs_without_a_steady_part(took: list[float]) -> None:
     assert ends(took) is None
 
 

@@ -173,7 +173,7 @@ def test_where_the_published_figure_does_not_apply_it_is_drawn(cli: Cli, figures
     assert "param.row_us" in [one["name"] for one in data["uncertainty"]["inputs"]]
 
 
-def test_a_figure_that_cannot_be_reached_is_told(cli: Cli, figures: Path) -> None:
+def test_samples_that_miss_the_figure_are_counted(cli: Cli, figures: Path) -> None:
     figures.write_text(figures.read_text().replace("high = 1000.0", "high = 160.0"))
     data = cli("run", "figures", "--uncertainty", "20", "--json").json
     missed = data["uncertainty"]["calibrated"]["missed"]

@@ -350,7 +350,7 @@ def test_verify_tells_what_the_kernel_refused(capsys: Capture, tmp_path: Path) -
     assert fake.everything() == before
 
 
-def test_isolcpus_has_to_go_first(capsys: Capture, tmp_path: Path) -> None:
+def test_isolcpus_must_be_removed_first(capsys: Capture, tmp_path: Path) -> None:
     word = "isolcpus=domain,managed_irq,4-15"
     machine = Machine(
         tasks=tasks(), cgroups={ROOT: MEMBER}, isolated="4-15", cmdline=f"quiet {word}"
@@ -432,7 +432,7 @@ def test_where_no_plan_can_be_made(capsys: Capture, tmp_path: Path) -> None:
     assert_refused(outcome, "a profile shows no groups")
 
 
-def test_nothing_to_part(capsys: Capture, tmp_path: Path) -> None:
+def test_no_plan_without_two_groups(capsys: Capture, tmp_path: Path) -> None:
     one_process = [replace(task, tgid=100) for task in tasks()]
     for name, found, words in (
         ("none", [], "no real-time threads"),

@@ -44,7 +44,7 @@ def test_a_gate_is_closed_if_another_run_failed(again: Path, tmp_path: Path) -> 
     assert "gate: passed" not in done.stderr
 
 
-def test_a_deadlock_of_another_order_is_told(again: Path) -> None:
+def test_a_deadlock_of_another_order_is_reported(again: Path) -> None:
     """A quarter of all orders deadlock: some of 20 do, and for some seed the first one does not."""
     for first in range(1, 20):
         done = call(

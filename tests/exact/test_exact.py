@@ -123,7 +123,7 @@ def test_a_signal_that_ends_the_program_leaves_the_report(
         assert report["variants"][0]["hitm_total"] > 0
 
 
-def test_two_runs_are_one(behave: Path, tmp_path: Path) -> None:
+def test_two_runs_have_one_result(behave: Path, tmp_path: Path) -> None:
     """Two runs with one seed have the same result; another seed has another."""
     found = []
     for number, seed in enumerate((1, 1, 2)):
@@ -363,7 +363,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_a_note_tells_of_locked_assembly(compiler: str, tmp_path: Path) -> None:
+def test_a_note_counts_locked_assembly(compiler: str, tmp_path: Path) -> None:
     """The recorder cannot see which lines assembly shares; on the stack it is a fence."""
     source = tmp_path / "assembly.c"
     source.write_text(ASSEMBLY)
@@ -374,7 +374,7 @@ def test_a_note_tells_of_locked_assembly(compiler: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_calls_of_other_code_are_told(compiler: str, tmp_path: Path) -> None:
+def test_calls_of_other_code_are_reported(compiler: str, tmp_path: Path) -> None:
     source = tmp_path / "outside.c"
     source.write_text(OUTSIDE)
     made = compiled(tmp_path / "outside", compiler, str(source))

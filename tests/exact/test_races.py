@@ -35,7 +35,7 @@ def name_of(race: Mapping[str, Any]) -> str:
         ("mixed", {"flag"}),
     ],
 )  # fmt: skip
-def test_a_race_is_told(raced: Path, kind: str, objects: set[str], tmp_path: Path) -> None:
+def test_a_race_is_reported(raced: Path, kind: str, objects: set[str], tmp_path: Path) -> None:
     found = races(runs(raced, tmp_path, kind, races=ALL).meta)
     assert {name_of(race) for race in found} == objects
     lines = SOURCE.read_text(encoding="utf-8").splitlines()
@@ -50,9 +50,7 @@ def test_a_race_is_told(raced: Path, kind: str, objects: set[str], tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", ["increments", "plain-flag"])
-def test_a_race_on_shared_lines_is_told_without_being_asked_for(
-    raced: Path, kind: str, tmp_path: Path
-) -> None:
+def test_races_on_shared_lines_are_always_reported(raced: Path, kind: str, tmp_path: Path) -> None:
     found = races(runs(raced, tmp_path, kind, races=SHARED).meta)
     assert {name_of(race) for race in found} >= {"count" if kind == "increments" else "plain_flag"}
 
@@ -153,7 +151,7 @@ def test_the_report_has_the_races(raced: Path) -> None:
     assert not any("race" in note for note in clean["notes"])
 
 
-def test_a_race_is_told_again(raced: Path) -> None:
+def test_a_race_is_reported_again(raced: Path) -> None:
     first, second = (record(raced, "increments").stdout for _ in range(2))
     assert first == second
     assert "data race on count." in first

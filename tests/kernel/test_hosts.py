@@ -126,7 +126,7 @@ def all_hosts(
     return hosts.hosts(guest.layout, request, on_row)
 
 
-def test_each_host_is_told_of_when_it_is_done(
+def test_each_host_is_reported_when_it_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guest = Guest(tmp_path)

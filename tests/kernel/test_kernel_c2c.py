@@ -47,7 +47,7 @@ def test_the_published_fields_are_on_top(report: dict[str, Any]) -> None:
         assert {"rto_count.counter", "cpupri.pri_to_cpu[0].count.counter"} <= fields
 
 
-def test_the_same_again(report: dict[str, Any]) -> None:
+def test_a_replay_repeats(report: dict[str, Any]) -> None:
     again = replay(ReplayRequest(TRACE, (load_machine("epyc-7763-2s"),), 5))
     assert again["variants"][0] == report["variants"][0]
 
@@ -58,7 +58,7 @@ def test_another_machine_takes_another_time(report: dict[str, Any]) -> None:
     assert first["model"]["virtual_ns"] != second["model"]["virtual_ns"]
 
 
-def test_replay_as_typed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_replays(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["kernel", "replay", str(TRACE), "--machine", "epyc-7763-2s", "--lines", "1"]) == 0
     captured = capsys.readouterr()
     assert "PARTIAL: the trace is cut" in captured.out

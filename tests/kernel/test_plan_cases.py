@@ -88,7 +88,7 @@ def test_a_root_domain_that_was_there_before(
     assert wrong == ["the kernel made no root domain of CPUs 0-3"]
 
 
-def test_two_boots_a_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_guest_boots_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real archive goes through doctor; the second guest gets the plan's files."""
     boots: list[BootRequest] = []
     archive = base64.b64encode((TAR / "16/pinned.tar.gz").read_bytes()).decode()

@@ -67,7 +67,7 @@ def test_stale_code_is_booted_again(
     assert capsys.readouterr().err.count("booting again") == 2
 
 
-def test_but_not_for_ever(start: Callable[..., Any]) -> None:
+def test_stale_code_is_not_booted_for_ever(start: Callable[..., Any]) -> None:
     words = "the emulator executed stale code of the guest, 5 times, log .*guest.log"
     with pytest.raises(UserError, match=words) as caught:
         start(*[(STALE, False)] * 5)

@@ -98,7 +98,7 @@ def run_with(
     return validate(Layout(work=tmp_path), request, lambda line: None)
 
 
-def test_all_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_all_checks_and_a_missed_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     report = run_with({}, monkeypatch, tmp_path)
     assert report["good"] is True
     assert len(report["checks"]) == 10
@@ -110,7 +110,7 @@ def test_all_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         run_with({"shard cyclic": variant(0) | {"partial": True}}, monkeypatch, tmp_path)
 
 
-def test_as_typed(
+def test_the_command_validates(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from schedshard.kernel.profile import c2c

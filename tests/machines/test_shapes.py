@@ -189,7 +189,7 @@ def test_a_tree_of_sys_says_what_the_table_cannot(tmp_path: Path, packed: bool) 
         ("# CPU,Core,Socket\n0,0,0\n0,1,0\n", "two lines"),
     ],
 )
-def test_a_text_that_is_none_is_refused(text: str, said: str) -> None:
+def test_a_text_not_of_lscpu_is_refused(text: str, said: str) -> None:
     with pytest.raises(UserError, match=said) as raised:
         parse_lscpu(text, "x.txt")
     assert "\n" not in str(raised.value)

@@ -330,7 +330,7 @@ def test_the_keyboard_opens_every_fold(browser: Browser, page: Path) -> None:
     assert len(reached) == folds > 0
 
 
-def test_a4_has_all_of_it(browser: Browser, page: Path) -> None:
+def test_a4_shows_the_whole_page(browser: Browser, page: Path) -> None:
     browser.look(A4, dark=True, paper=True)
     browser.open(page)
     assert browser.ask("return document.documentElement.scrollWidth") <= A4

@@ -122,7 +122,7 @@ def run_here(folder: Path, *words: str) -> Told:
     return parse_told(b"".join(heard))
 
 
-def test_a_program_is_run_and_told_of(runner: Path) -> None:
+def test_a_program_runs_and_is_reported(runner: Path) -> None:
     script = r"""printf 'out \r\n\000'; echo "$1,$2" >&2; exit 7"""
     told = run_here(runner, "/bin/sh", "-c", script, "sh", "a b", "")
     assert told.out == b"out \r\n\0"
