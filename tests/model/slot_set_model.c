@@ -137,13 +137,19 @@ static void claim_limited(const struct shard_plan *plan, bool follow, u32 nr, u3
 	}
 	CHECK_EQ(n, limit < nr + more ? limit : nr + more);
 	CHECK_EQ(slot_set_nr_free(s), nr + more - n);
-	for (u32 begin = 0; begin < nr + more; begin += 64) {
-		u32 end = begin + 64 < nr + more ? begin + 64 : nr + more, here = 0;
+	for (u32 i = 0; i < s->nr_parts; i++) {
+		const struct slot_part *p = s->part[i];
 
-		for (u32 i = begin; i < end; i++)
-			here += got[i];
-		/* these 64 numbers may be in two words */
-		CHECK(here <= (u64)n * (end - begin) / (nr + more) + 64);
+		for (u32 begin = 0; begin < p->nr; begin += 1u << p->shift) {
+			u32 end = begin + (1u << p->shift), here = 0;
+
+			end = end < p->nr ? end : p->nr;
+			for (u32 at = begin; at < end; at++)
+				here += got[p->first + at];
+			/* rounded up or down */
+			CHECK((u64)here * (nr + more) < (u64)n * (end - begin) + nr + more);
+			CHECK((here + 1ull) * (nr + more) > (u64)n * (end - begin));
+		}
 	}
 	for (u32 i = 0; i < nr + more; i++)
 		if (got[i])
