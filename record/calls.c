@@ -340,10 +340,12 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 		return;
 	case SYS_execve:
 	case SYS_execveat:
-		if (user.follow)
+		if (user.follow) {
 			exec_follow(t, number, arg);
-		else if (number == SYS_execve && will_exec(arg[0]))
+		} else if (number == SYS_execve && will_exec(arg[0])) {
+			__atomic_store_n(&shared->executes, true, __ATOMIC_RELAXED);
 			user_leave(t);
+		}
 		return;
 	case SYS_sched_setaffinity:
 		bind_cpus(t, arg[0], arg[2], arg[1]);

@@ -242,10 +242,11 @@ static void images_json(json_t *into)
 
 static int write_meta(void)
 {
-	json_t *all = json_pack("{s:s, s:i, s:i, s:I, s:I}", "format", "schedshard/record-meta/2",
-				"nr_threads", (int)shared->threads, "children",
-				(int)shared->children, "unseen_blocks", (json_int_t)shared->unseen,
-				"lost_accesses", (json_int_t)shared->lost);
+	json_t *all =
+		json_pack("{s:s, s:i, s:i, s:b, s:I, s:I}", "format", "schedshard/record-meta/2",
+			  "nr_threads", (int)shared->threads, "children", (int)shared->children,
+			  "executes", (int)shared->executes, "unseen_blocks",
+			  (json_int_t)shared->unseen, "lost_accesses", (json_int_t)shared->lost);
 	int failed;
 
 	images_json(all);

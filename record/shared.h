@@ -74,6 +74,7 @@ struct shared_cpu {
  * @threads: so far
  * @unseen: blocks that executed while a thread had no CPU
  * @children: processes that are not recorded
+ * @executes: the program has executed another one, which is not recorded
  * @lost: accesses to pages that found no place in the table of pages
  * @owned: number of threads, per image and CPU
  */
@@ -91,6 +92,7 @@ struct shared {
 	pthread_mutex_t lock;
 	uint32_t wanted, is;
 	uint32_t coming, threads, images, programs, objects, children;
+	bool executes;
 	uint64_t unseen, lost;
 	struct shared_image image[SHARED_IMAGES];
 	struct shared_object object[SHARED_OBJECTS];

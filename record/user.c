@@ -195,6 +195,7 @@ void user_leave(struct user_thread *t)
 
 void user_stay(void)
 {
+	__atomic_store_n(&shared->executes, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&shared->image[user.image].left, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&user.told, false, __ATOMIC_SEQ_CST);
 }

@@ -41,6 +41,18 @@ def hottest(report: dict[str, Any]) -> dict[str, Any]:
     return line
 
 
+def test_a_note_says_that_the_program_became_another_one() -> None:
+    """Nothing was to gain, and nothing said that the program itself had not been recorded."""
+    words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--no-advice", "--")
+    note = "note: the program executed another one, which is not in here: --follow records it\n"
+    done = run(*words, "env", "A=1", "echo", "said")
+    assert (done.returncode, done.stdout) == (0, "said\n")
+    assert note in done.stderr
+    for more in (("env",), ("env", "no-such-program")):
+        assert note not in run(*words, *more).stderr
+    assert note not in follow("--", "env", "A=1", "true").stderr
+
+
 @pytest.mark.parametrize("case", ["shared", "file", "segment", "memfd", "exec", "crash", "daemon"])
 def test_processes_meet_at_the_memory_that_they_share(case: str, tmp_path: Path) -> None:
     """Each operation finds one modified line in another cache."""

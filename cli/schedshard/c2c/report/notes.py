@@ -24,6 +24,8 @@ def notes(
     if meta.get("children"):
         count = meta["children"]
         said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
+    if meta.get("executes"):
+        said.append("the program executed another one, which is not in here: --follow records it")
     silent = sum(not told for _, _, _, told in meta["images"])
     if silent:
         whole = len(meta["images"])
