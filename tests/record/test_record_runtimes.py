@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from recording import Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.naming import modules
+from schedshard.c2c.naming.modules import Modules
+from schedshard.c2c.naming.objects import Objects, Thing
 from schedshard.c2c.naming.runtimes import used_by
 from schedshard.c2c.program import perf_map
 from schedshard.c2c.report.elsewhere.moving import moves
@@ -159,11 +161,15 @@ func main() {
 
 
 @recorded
+@pytest.mark.parametrize("with_c", [False, True])
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
-def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path) -> None:
-    (tmp_path / "p.go").write_text(GO, encoding="utf-8")
+def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path, with_c: bool) -> None:
+    """With C the heap was an object of the function that maps memory for Go."""
+    source = GO.replace("package main", 'package main\n\nimport "C"') if with_c else GO
+    (tmp_path / "p.go").write_text(source, encoding="utf-8")
     words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
-    subprocess.run(words, check=True, env={**os.environ, "GOFLAGS": ""})
+    environment = {**os.environ, "GOFLAGS": "", "CGO_ENABLED": str(int(with_c))}
+    subprocess.run(words, check=True, env=environment)
 
     def holds(report: Report) -> bool:
         lines = report["variants"][0]["lines"]
@@ -171,6 +177,36 @@ def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path) -> None:
         return bool(heap) and hitm_of(heap[0]) > 1000
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+
+
+def test_memory_that_a_library_of_the_system_divides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line there was an object of the library's own function, and had no type."""
+    source = tmp_path / "alloc.c"
+    source.write_text("void *refill(void *at) { return at; }\n", encoding="utf-8")
+    library = tmp_path / "liballoc.so"
+    words = ["gcc", "-g", "-shared", "-fPIC", str(source), "-o", str(library)]
+    subprocess.run(words, check=True)
+    (module,) = Modules([(0x100000, 0x200000, 0, str(library))]).modules
+    (refill,) = {each.address for each in module.functions if each.name == "refill"}
+    at, size = 0x700000, 0x100000
+    meta = {
+        "objects": [[at, size, 1, 0, False, 4096]],
+        "sites": [{"site": 1, "frames": [0x100000 + refill + 5]}],
+        "regions": [[at, size, False]],
+        "threads": [],
+        "stacks": [],
+    }
+
+    def name() -> str:
+        thing = Objects(meta, Modules([(0x100000, 0x200000, 0, str(library))])).at(at + 64)
+        assert thing is not None
+        return thing.name
+
+    assert name() == "heap: refill (alloc.c:1)"
+    monkeypatch.setattr(modules, "_SYSTEM", (str(tmp_path),))
+    assert name() == "memory of liballoc.so"
 
 
 def test_a_map_of_another_time_or_user_is_not_read(

@@ -39,6 +39,28 @@ _MAKES = re.compile(
 )
 _RUST = 28
 
+# Functions between the program and the allocator, which no reader needs.
+ALLOCATORS = re.compile(
+    r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap)"
+    r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
+    r"|x?[mc]alloc|x?realloc|[zn]?[mc]alloc|z(re)?alloc"
+    r"|x?strdup|allocate_stack|__libc_.*"
+    # Java's virtual machine, which is written in C++.
+    r"|os::.*|(Re)?[aA]llocateHeap"
+    # Rust: a global allocator, and the library's functions between it and a program.
+    r"|__rustc?::.*|__rust_.*|__r(dl|g)_.*|alloc::.*|std::(sys::)?alloc::.*"
+    r"|hashbrown::.*|core::.*)$"
+)
+
+# What Java's virtual machine maps, by a function that led to it.
+JAVA = (
+    (re.compile(r".*CollectedHeap::.*|universe_init|Universe::.*|G1\w+::.*"), "Java's heap"),
+    (re.compile(r"[mM]etaspace::.*"), "Java's metadata of classes"),
+    (re.compile(r"Code(Heap|Cache)::.*|codeCache_init"), "Java's compiled code"),
+)
+# What these allocate begins with counts; the pointer's type is that of what follows.
+COUNTED = re.compile(r"\b(sync::Arc|rc::Rc|make_shared|allocate_shared|_Sp_counted)")
+
 
 def may_say(functions: Sequence[str]) -> bool | None:
     """Whether functions at a call, the innermost first, say what is allocated.

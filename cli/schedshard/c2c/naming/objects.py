@@ -5,14 +5,21 @@ In this order: an object of the heap by the place that allocated it, a thread's 
 a file, other mapped memory.
 """
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schedshard.c2c.naming.allocators import Line, Pointers, content, may_say
+from schedshard.c2c.naming.allocators import (
+    ALLOCATORS,
+    COUNTED,
+    JAVA,
+    Line,
+    Pointers,
+    content,
+    may_say,
+)  # fmt: skip
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import TENANT, Module, Modules
@@ -23,34 +30,13 @@ from schedshard.lines.units import FAULTS
 
 LINE = 64
 _MALLOC = 16  # bytes to which it aligns
+_MMAP = 4096
 _HISTORY = 64  # objects that had one byte, one after the other, and are looked at
 _LARGEST_STACK = 64 << 20  # of a thread: 8 MiB are usual
-# Functions between the program and the allocator, which no reader needs.
-_ALLOCATORS = re.compile(
-    r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap)"
-    r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
-    r"|x?[mc]alloc|x?realloc|[zn]?[mc]alloc|z(re)?alloc"
-    r"|x?strdup|allocate_stack|__libc_.*"
-    # Java's virtual machine, which is written in C++.
-    r"|os::.*|(Re)?[aA]llocateHeap"
-    # Rust: a global allocator, and the library's functions between it and a program.
-    r"|__rustc?::.*|__rust_.*|__r(dl|g)_.*|alloc::.*|std::(sys::)?alloc::.*"
-    r"|hashbrown::.*|core::.*)$"
-)
-
-# What Java's virtual machine maps, by a function that led to it.
-_JAVA = (
-    (re.compile(r".*CollectedHeap::.*|universe_init|Universe::.*|G1\w+::.*"), "Java's heap"),
-    (re.compile(r"[mM]etaspace::.*"), "Java's metadata of classes"),
-    (re.compile(r"Code(Heap|Cache)::.*|codeCache_init"), "Java's compiled code"),
-)
 _GO_ARENA = 4 << 20  # Go's heap grows by multiples of it, at such an address
 
 # Instructions whose accesses say what types objects have: those that access most.
 _MOST_USES = 256
-
-# What these allocate begins with counts; the pointer's type is that of what follows.
-_COUNTED = re.compile(r"\b(sync::Arc|rc::Rc|make_shared|allocate_shared|_Sp_counted)")
 
 
 @dataclass(frozen=True)
@@ -174,7 +160,7 @@ class Objects:
             typed = self._allocated.get(site)
             if self._made.get(site) is not None:
                 continue
-            counted = any(_COUNTED.search(frame.function) for frame in self._all_frames(site))
+            counted = any(COUNTED.search(frame.function) for frame in self._all_frames(site))
             if typed is not None and (counted or not typed.agrees(found)):
                 self._allocated[site] = None
 
@@ -285,7 +271,7 @@ class Objects:
         for pc in self._sites.get(site, ()):
             frames = self._frames.get(pc - 1, ())
             # The allocator's functions may be inlined into the program's.
-            own = [frame for frame in frames if not _ALLOCATORS.match(frame.function)]
+            own = [frame for frame in frames if not ALLOCATORS.match(frame.function)]
             if not own:
                 continue
             module = self._modules.at(pc - 1)
@@ -320,11 +306,22 @@ class Objects:
         )
 
     def _small(self, address: int) -> list[_Object]:
-        """Those that are no stack; the loader's and the libraries' own if there are no others."""
+        """Those that are no stack and no memory that others divide.
+
+        The loader's and the libraries' own only if there are no others.
+        """
         found = [
-            each for each in self._covering(address) if not self._holds_a_stack(each.at, each.size)
+            each
+            for each in self._covering(address)
+            if not self._holds_a_stack(each.at, each.size) and not self._divided_by(each)
         ]
-        return [each for each in found if not self._of_system(each.site)] or found
+        return [each for each in found if not self._system(each.site)] or found
+
+    def _divided_by(self, each: _Object) -> str:
+        """Which runtime, or library of the system, divides a part of memory by itself."""
+        if each.alignment != _MMAP or self._modules.runtime == "Java":
+            return ""
+        return "Go" if self._modules.runtime == "Go" else self._system(each.site)
 
     def _holds_a_stack(self, at: int, size: int) -> bool:
         """Whether it is one thread's stack. A runtime's memory, Go's, has those of many."""
@@ -344,7 +341,7 @@ class Objects:
         if size is not None and (size < 1 or chosen.size % size):
             typed = None  # the pointer was declared there for something else
         where = frames[0] if frames else None
-        for pattern, area in _JAVA if self._modules.runtime == "Java" else ():
+        for pattern, area in JAVA if self._modules.runtime == "Java" else ():
             if any(pattern.fullmatch(frame.function) for frame in frames):
                 return Thing(area, "mapped", chosen.at, chosen.size, frames=frames, area=True)
         name = f"heap: {where.function} ({where.source})" if where else "heap"
@@ -361,19 +358,19 @@ class Objects:
             alignment=max(chosen.alignment, _MALLOC),
         )  # fmt: skip
 
-    def _of_system(self, site: int) -> bool:
-        """Whether code of the system's libraries allocates there, for itself."""
+    def _system(self, site: int) -> str:
+        """The library of the system that allocates there, for itself."""
         for pc in self._sites.get(site, ()):
             frames = self._frames.get(pc - 1, ())
-            if not all(_ALLOCATORS.match(frame.function) for frame in frames):
+            if not all(ALLOCATORS.match(frame.function) for frame in frames):
                 module = self._modules.at(pc - 1)
-                return module is not None and module.of_system
-        return False
+                return module.path.name if module is not None and module.of_system else ""
+        return ""
 
     def site_frames(self, site: int) -> tuple[Frame, ...]:
         """The program's own functions that led to an allocation, the innermost first."""
         frames = self._all_frames(site)
-        while len(frames) > 1 and _ALLOCATORS.match(frames[0].function):
+        while len(frames) > 1 and ALLOCATORS.match(frames[0].function):
             frames.pop(0)
         return tuple(frames)
 
@@ -455,6 +452,12 @@ class Objects:
                     name = "Go's heap" if whole else "memory of Go's runtime"
                     return self._used_at(name, address) or Thing(
                         name, "mapped", at, size, area=True
+                    )
+                owner = next(filter(None, map(self._divided_by, self._covering(address))), "")
+                if owner:
+                    area = f"memory of {owner}"
+                    return self._used_at(area, address) or Thing(
+                        area, "mapped", at, size, area=True
                     )
                 kind = "shared memory" if shared else "mapped memory"
                 return self._used_at(kind, address) or Thing(
