@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Bounds of the simulator's cost: instructions per access, start and report included.
+"""Bounds of the simulator's cost: instructions per access, including start and report.
 
 Counts repeat exactly with one compiler. Under meson malloc() fills memory, which adds up to 140.
 The bounds are a tenth above counts with that. Before hits and waiting fetches had short paths, and

@@ -250,7 +250,7 @@ def test_placements_by_hand() -> None:
 @pytest.mark.parametrize("name", ["epyc-7763-2s", "xeon-480-snc", "altra-max-2s"])
 @pytest.mark.parametrize("placement", ["os", "compact", "scatter"])
 def test_placements_are_the_simulators(real: Path, name: str, placement: str) -> None:
-    """The same CPUs by number and by placement are the same run."""
+    """A run on CPUs given by number equals the run on the same CPUs given by placement."""
     experiment, machine = load_experiment("primitives"), load_machine(name)
     where = from_tool(machine_topology(machine))
     cpus = len(where.cpus)

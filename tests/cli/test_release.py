@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One version everywhere, and what a newcomer looks for at the root."""
+"""All places name one version, and the root folder contains what a newcomer looks for."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_an_answer_of_the_walk_is_true(
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "DESIGN.md"])
 def test_functions_and_files_of_a_page_are_in_the_tree(page: str) -> None:
-    """Functions of Linux count if a semantic patch, a patch or a comment of ours names them."""
+    """Functions of Linux count if a semantic patch, a patch or a comment here names them."""
     text = (ROOT / page).read_text(encoding="utf-8")
     text = re.sub(r"(?ms)^```.*?^```", "", text)
     files = {Path(name).name for name in pages.tracked()}

@@ -52,7 +52,7 @@ def call(*argv: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_older_python_gets_one_line(tmp_path: Path) -> None:
-    """As on a host of RHEL 8, whose Python is 3.6: nothing of ours is imported there."""
+    """On RHEL 8, whose Python is 3.6, the program imports none of its modules before it refuses."""
     (tmp_path / "main.py").write_text(
         f"import sys\nsys.version_info = (3, 6, 8)\nexec({doctor_alone.MAIN!r})\n"
     )

@@ -125,7 +125,7 @@ def test_a_thousand_archives(hosts: Path, tmp_path: Path) -> None:
 
 
 def busy(machine: Machine, ticks: int) -> Machine:
-    """A machine whose CPUs were busy for so many of the 200 ticks between two readings."""
+    """Make the CPUs of a machine busy for ``ticks`` of the 200 ticks between two readings."""
     lines = ["ctxt 1000", *(f"cpu{n} {ticks} 0 0 {200 - ticks} 0 0 0 0 0 0" for n in range(16))]
     return replace(machine, files={**machine.files, "proc/stat": "\n".join(lines) + "\n"})
 

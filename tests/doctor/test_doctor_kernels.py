@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Kernels of distributors: what they show, what their version tells, and what is offered there."""
+"""Kernels of distributors: signs of fixes, the meaning of versions, and remedies for them."""
 
 from __future__ import annotations
 

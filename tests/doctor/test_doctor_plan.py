@@ -86,7 +86,7 @@ def fact(plan: Path, name: str) -> str:
 def applied(
     tmp_path: Path, machine: Machine, plan: Path, status: int = 0, shell: str = "sh"
 ) -> tuple[FakeCgroups, Mapping[str, str]]:
-    """Apply a plan, and see that no step took a CPU from a real-time thread, or crowded others."""
+    """Apply a plan; no step may take a CPU from a real-time thread, or crowd other threads."""
     fake = fake_cgroups(tmp_path / "live", machine)
     (fake.root / "free").write_text(fact(plan, "rest"))
     before = fake.everything()

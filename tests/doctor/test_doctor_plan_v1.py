@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A plan for cgroup v1: cpusets that balance load by themselves, made without taking a CPU away."""
+"""A plan for cgroup v1: separate cpusets that balance load; no step takes a CPU away."""
 
 from __future__ import annotations
 

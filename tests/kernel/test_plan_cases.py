@@ -149,7 +149,7 @@ Threads = tuple[tuple[int, str, bool | None, str], ...]
 
 
 def compared(tmp_path: Path, before: Threads, after: Threads) -> list[str]:
-    """What compare() says of threads: number, name, whether the kernel's (None: unread), CPUs."""
+    """Return compare()'s words on threads: number, name, kernel's or not (None: unread), CPUs."""
     proc = tmp_path / "proc"
     text = (SCRIPTS / "shared.sh").read_text(encoding="utf-8")
     text = text.replace("/var/lib/trial", str(tmp_path)).replace("/proc/", f"{proc}/")

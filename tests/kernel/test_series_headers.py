@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Each patch compiles on those before it: its files include no header of ours of a later one.
+"""Each patch compiles on those before it: its files include no header that a later one adds.
 
 The kernels with a part of the steps are built without most KUnit suites, so that only this test
 sees a suite that comes too early.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Who has an address, as libraries, files and memory come and go. */
+/* The tenant of an address, while libraries, files and memory come and go. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -8,7 +8,7 @@
 
 static const struct tenants_who a = { 1, 10, 0 }, b = { 1, 11, 0 }, memory;
 
-/* As a loader does: the whole file, then its data over the end, and memory behind them. */
+/* Maps a library as a loader does: the whole file, its data over the end, then memory. */
 static bool load(uint64_t at, const struct tenants_who *file)
 {
 	struct tenants_who data = { file->device, file->inode, 0x3000 };
@@ -25,32 +25,32 @@ int main(void)
 
 	CHECK(!load(0x10000, &a));
 	CHECK(tenants_at(0x10000) == 0 && tenants_at(0x15000) == 0);
-	/* Another library, a little lower. */
+	/* Another library is loaded a little lower. */
 	tenants_unmapped(0x10000, 0x6000);
 	CHECK(load(0xf000, &b));
 	CHECK(tenants_at(0xf000) == 1 && tenants_at(0x14fff) == 1);
 	CHECK(tenants_at(0x15000) == 0);
-	/* The first one comes back, and goes on elsewhere. */
+	/* The first library comes back, and is then loaded elsewhere. */
 	tenants_unmapped(0xf000, 0x6000);
 	CHECK(load(0x10000, &a));
 	CHECK(tenants_at(0x10000) == 0 && tenants_at(0x15fff) == 0 && tenants_at(0xf000) == 1);
 	tenants_unmapped(0x10000, 0x6000);
 	CHECK(load(0x11000, &a));
 	CHECK(tenants_at(0x11000) == 2 && tenants_at(0x16fff) == 2);
-	/* Memory where a library was is new once, and its parts are it. */
+	/* Memory in place of a library is a new tenant; mapping parts of it again is not. */
 	tenants_unmapped(0x11000, 0x6000);
 	CHECK(tenants_mapped(0x11000, 0x8000, &memory));
 	CHECK(tenants_at(0x11000) == 3 && tenants_at(0x18fff) == 3);
 	tenants_unmapped(0x12000, 0x3000);
 	CHECK(!tenants_mapped(0x12000, 0x1000, &memory));
 	CHECK(tenants_at(0x12000) == 3);
-	/* A file over memory that is there; memory where nothing was; memory over a file's data. */
+	/* A file over memory is a new tenant; memory in a free place or over a file is not. */
 	CHECK(tenants_mapped(0x12000, 0x1000, &middle));
 	CHECK(tenants_at(0x12000) == 4 && tenants_at(0x13000) == 3);
 	CHECK(!tenants_mapped(0x100000, 0x1000, &memory));
 	CHECK(!tenants_mapped(0x12000, 0x1000, &memory));
 	CHECK(tenants_at(0x12000) == 4);
-	/* Without end: nothing is lost, and a range that is not there has the first tenant. */
+	/* Beyond the limit the last number is used again; other ranges have the first tenant. */
 	for (uint64_t i = 0; i < 3000; i++) {
 		struct tenants_who other = { 2, i + 1, 0 };
 

@@ -25,7 +25,7 @@ def gated(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Counters in lines of their own, two runs."""
+    """The baseline of two runs whose counters have a line each."""
     path = tmp_path_factory.mktemp("gate") / "base.json"
     words = ("--baseline", str(path), "--update-baseline", "--runs", "2", "--", *APART)
     done = gated(*words)

@@ -16,7 +16,7 @@ pytestmark = needs(PROGRAMS / "record-known")
 
 
 def check_stacks(text: str, waited: list[Any]) -> None:
-    """Machine, functions, source line and object; the cycles that the report has."""
+    """Check folded stacks: machine, functions, source line, object, and the report's cycles."""
     first = text.splitlines()[0]
     frames, _, cycles = first.rpartition(" ")
     machine, *functions, source, thing = frames.split(";")
@@ -27,7 +27,7 @@ def check_stacks(text: str, waited: list[Any]) -> None:
 
 
 def check_intervals(report: Report) -> None:
-    """Of cycles a load, of all cycles, and of what advice gains."""
+    """Check the intervals of cycles per load, of all cycles, and of the gain of advice."""
     assert report["uncertainty"]["samples"] == 20
     for variant in report["variants"]:
         line = variant["lines"][0]

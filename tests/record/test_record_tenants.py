@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: two libraries, and memory, that have one address after each other."""
+"""c2c record: two libraries, and memory, that are at one address one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.naming.modules import TENANT, Modules
 from schedshard.common.paths import build_dir
 
-# Two threads add to a field each: of its own data, and of an object that it has allocated.
+# Two threads each add to a field of the library's data, and of an object that it allocated.
 PLUGIN = r"""
 #include <stdlib.h>
 struct %(name)s { unsigned long %(one)s, %(other)s; };
@@ -33,7 +33,7 @@ void work(long me)
 	}
 }
 """
-# Each library in turn; at the end memory that has the address of the last one's data.
+# Loads each library in turn, and at the end maps memory at the address of the last one's data.
 HOST = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -97,12 +97,12 @@ int main(int argc, char **argv)
 
 def library(folder: Path, name: str, one: str, other: str) -> Path:
     text = PLUGIN % {"name": name, "one": one, "other": other}
-    # Where a program without PIE has them, its libraries lie where they want to.
+    # In a program without PIE the loader puts a library at the address that it asks for.
     return compiled(folder, f"{name}.so", text, "-shared", "-fPIC", "-Wl,-Ttext-segment=0x30000000")
 
 
 def by_object(report: Report) -> dict[str, list[Report]]:
-    """Accesses with transfers, by the object of their line."""
+    """Return the accesses that transfer lines, by the object of their line."""
     found: dict[str, list[Report]] = {}
     for line in report["variants"][0]["lines"]:
         if hitm_of(line) > 200:
@@ -115,7 +115,7 @@ def by_object(report: Report) -> dict[str, list[Report]]:
 @pytest.mark.parametrize("options", [(), ("--follow",)])
 @needs(build_dir() / "record" / "libschedshard-record.so")
 def test_libraries_at_one_address(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """What lay at one address in turn was one line, with the names of the last library."""
+    """Regression: objects at one address in turn were one line, named by the last library."""
     first = library(tmp_path, "counter", "hits", "misses")
     second = library(tmp_path, "gauge", "level", "peak")
     host = compiled(tmp_path, "host", HOST, "-no-pie")
@@ -150,7 +150,7 @@ def test_libraries_at_one_address(tmp_path: Path, options: tuple[str, ...]) -> N
 
 
 def test_addresses_of_tenants(tmp_path: Path) -> None:
-    """A page's owner, and all that the recording says, has the tenant above."""
+    """Addresses of recordings and owners of pages contain the tenant in their upper bits."""
     one, other = (
         compiled(tmp_path, name, f"int {name[0]};\n", "-shared", "-fPIC", "-nostdlib")
         for name in ("a.so", "b.so")

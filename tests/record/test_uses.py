@@ -153,7 +153,7 @@ WORDS = [
     ("g++", "-O1", "-fno-omit-frame-pointer"),
     ("clang++", "-O2", "-gdwarf-5"),
     ("clang++", "-O2", "-gdwarf-4"),
-    # Each type has a unit of its own.
+    # Each type has its own unit.
     ("g++", "-O2", "-gdwarf-5", "-fdebug-types-section"),
     ("g++", "-O2", "-gdwarf-4", "-fdebug-types-section"),
     ("clang++", "-O2", "-gdwarf-5", "-fdebug-types-section"),
