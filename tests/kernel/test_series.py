@@ -200,6 +200,28 @@ def test_steps_for_tests_come_after_the_series(layout: Layout) -> None:
         write_patches(layout)
 
 
+def test_another_part_has_a_folder_of_its_own(layout: Layout) -> None:
+    write(layout.inputs / "changelog/03.txt", "sched: checks\n\nWhy.\n")
+    write(layout.inputs / "changelog/cover.txt", "sched: Shards\n\nWhy.\n")
+    limits = 'cover = "changelog/cover.txt"\n[most_lines]\nrt = 99\nidle = 99\n'
+    steps = [STEP, SECOND]
+    for i, part in enumerate(("rt", "idle")):
+        steps[i] = steps[i].replace("[[step]]\n", f'[[step]]\npart = "{part}"\n', 1)
+    write_series(layout, limits + "".join(steps) + TEST_STEP)
+    made = write_patches(layout)
+    assert [[path.parent.name for path in patches] for _, patches in made.parts] == [
+        ["series"], ["series-idle"], ["series-test"],
+    ]  # fmt: skip
+    assert [path.name for path in made.all] == [
+        "0001-lib-add-shard.patch", "0001-sched-more.patch", "0001-sched-checks.patch",
+    ]  # fmt: skip
+    letter = (layout.work / "series/0000-cover-letter.patch").read_text(encoding="utf-8")
+    assert "A. Uthor (1):\n  lib: add shard\n" in letter
+    assert not (layout.work / "series-idle/0000-cover-letter.patch").exists()
+    apply(layout, "shard")
+    check_am(layout, made)
+
+
 def test_letter_before_the_patches(layout: Layout) -> None:
     text = "# a comment\nsched: Shards\n\nWhy: \u00b5s.\n\n  table  1\n"
     write(layout.inputs / "changelog/cover.txt", text)

@@ -82,17 +82,14 @@ def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: 
 
     layout = the_layout()
     made = write_series(layout, out)
-    folder = layout.shown(made.patches[0].parent)
-    click.echo(f"{folder}: {len(made.patches)} patches")
-    if made.test_patches:
-        folder = layout.shown(made.test_patches[0].parent)
-        click.echo(f"{folder}: {len(made.test_patches)} patches for tests, after them")
+    for _, patches in made.parts:
+        click.echo(f"{layout.shown(patches[0].parent)}: patches: {len(patches)}")
     lines = count_lines(made)
     print_lines(lines)
     check_lines(layout, lines)
     if check:
         files = check_am(layout, made)
         click.echo(f"git am on an untouched tree: {files} files as in the built tree")
-        print_judged(checkpatch(layout, (*made.patches, *made.test_patches)))
+        print_judged(checkpatch(layout, made.all))
     if check_steps:
         print_steps(build_steps(layout, config, jobs))

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
@@ -33,6 +34,7 @@ _AM = "am"
 _HEAD = "series"
 _COVER = "0000-"
 _STEPS = "steps"
+_TEST = "test"  # the part of steps for tests
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,22 @@ class Series:
 
     base: str
     commits: tuple[Commit, ...]
-    patches: tuple[Path, ...]
-    test_patches: tuple[Path, ...] = ()
+    parts: tuple[tuple[str, tuple[Path, ...]], ...]  # in order: the series, others, those for tests
+
+    @property
+    def patches(self) -> tuple[Path, ...]:
+        """The series itself."""
+        return self.parts[0][1]
+
+    @property
+    def test_patches(self) -> tuple[Path, ...]:
+        """What only tests need, to be applied after all others."""
+        return dict(self.parts).get(_TEST, ())
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """A patch per commit."""
+        return tuple(patch for _, patches in self.parts for patch in patches)
 
 
 def _base_commit(layout: Layout, base_hash: str) -> tuple[Repository, str]:
@@ -157,14 +173,25 @@ def write_series(layout: Layout, out: Path | None = None) -> Series:
         repository, base = _base_commit(layout, base_hash)
         commits = _commit_steps(layout, repository, base, recipe.steps, person)
         repository.run("update-ref", "refs/heads/base", base, what="naming the base")
-        ours = [commit.commit for commit in commits if not commit.step.test]
-        head = ours[-1] if ours else base
-        repository.run("update-ref", f"refs/heads/{_HEAD}", head, what="naming the series")
-        letter = Letter(load_cover(layout, recipe.cover), person) if recipe.cover else None
-        patches = _write(repository, base, _HEAD, out, letter)
-        # Beside the series: patches that only tests need, to be applied after it.
-        tests = _write(repository, head, commits[-1].commit, out.with_name(f"{out.name}-test"))
-    return Series(base, commits, patches, tests)
+        written: dict[str, tuple[Path, ...]] = {}
+        head = base
+        for part, own in groupby(commits, lambda commit: _folder(commit.step)):
+            parent, head = head, tuple(own)[-1].commit
+            if written or part == _TEST:
+                written[part] = _write(
+                    repository, parent, head, out.with_name(f"{out.name}-{part}")
+                )
+                continue
+            repository.run("update-ref", f"refs/heads/{_HEAD}", head, what="naming the series")
+            letter = Letter(load_cover(layout, recipe.cover), person) if recipe.cover else None
+            written[part] = _write(repository, parent, _HEAD, out, letter)
+        if _TEST not in written:  # what an earlier series needed goes
+            _write(repository, head, head, out.with_name(f"{out.name}-{_TEST}"))
+    return Series(base, commits, tuple(written.items()))
+
+
+def _folder(step: Step) -> str:
+    return _TEST if step.test else step.part
 
 
 @dataclass(frozen=True)
@@ -195,10 +222,9 @@ def _lines_of(patch: Path) -> tuple[int, int]:
 
 def count_lines(series: Series) -> tuple[Lines, ...]:
     """The lines of each patch, read from the patches that were written."""
-    patches = (*series.patches, *series.test_patches)
     return tuple(
         Lines(commit.step, *_lines_of(patch))
-        for commit, patch in zip(series.commits, patches, strict=True)
+        for commit, patch in zip(series.commits, series.all, strict=True)
     )
 
 
@@ -244,7 +270,7 @@ def _am(layout: Layout, series: Series, repository: Repository) -> int:
     # The base's own index: its files are these files, so git need not read a gigabyte again.
     shutil.copy(layout.work / "series.git" / "index", repository.git_dir / "index")
     repository.run("update-index", "-q", "--refresh", what=what)
-    repository.run("am", "-q", "--keep-cr", *series.patches, *series.test_patches, what=what)
+    repository.run("am", "-q", "--keep-cr", *series.all, what=what)
     listing = repository.run("log", "--reverse", "--format=%T", f"{series.base}..HEAD", what=what)
     trees = listing.splitlines()
     if trees != [commit.tree for commit in series.commits]:
