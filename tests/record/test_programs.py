@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from recording import MACHINE, PROGRAMS, Report, hitm_of, needs, quiet, run
 
+from schedshard.c2c.naming.allocators import ALLOCATORS
 from schedshard.c2c.naming.modules import _load
-from schedshard.c2c.naming.objects import _ALLOCATORS
 from schedshard.c2c.naming.readable import short as shortened
 from schedshard.c2c.report.report import bytes_named
 from schedshard.common.paths import build_dir
@@ -533,4 +533,4 @@ def test_names_of_data_are_as_in_the_source(tmp_path: Path) -> None:
     ],
 )
 def test_what_lies_between_a_program_and_its_memory(name: str, between: bool) -> None:
-    assert bool(_ALLOCATORS.match(name)) is between
+    assert bool(ALLOCATORS.match(name)) is between
