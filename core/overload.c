@@ -19,9 +19,9 @@
  * overload_next_wide() does not read the summary. A query may see the byte of a CPU that has not
  * marked the summary yet, in a shard named before and tidied since. The walk must find that CPU.
  *
- * No CPU outside of the shard learns of a CPU that is not wide, and none there could take its
- * tasks. When such a task may use more CPUs, its queue calls overload_set() again. cpupri.c has the
- * proof against the lost wake-up.
+ * CPUs outside the shard do not see a CPU that is not wide, and none of them could take its tasks.
+ * When such a task may use more CPUs, its queue calls overload_set() again. cpupri.c has the proof
+ * against the lost wake-up.
  */
 #include "overload.h"
 #include "bytemap_match.h"

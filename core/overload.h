@@ -3,7 +3,7 @@
  * The overload set: CPUs with RT tasks that wait and could run elsewhere. Each CPU has a byte in
  * the line of its shard.
  *
- * A CPU in the set is wide or not. Wide: a waiting task may run outside of the CPU's shard, and all
+ * A CPU in the set is wide or not. Wide: a waiting task may run outside the CPU's shard, and all
  * CPUs see it. Not wide: the shard confines every waiting task, and only its CPUs see it.
  *
  * Concurrency: the caller holds the CPU's run-queue lock in set and clear. overload_alloc() and

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The sharded counter: one count per shard, each on a line of its own on the shard's home node,
- * summed on demand. It works before the plan is known: a statically initialised counter counts in
- * one place of its own until a caller attaches it.
+ * The sharded counter: one count per shard, each on a separate line on the shard's home node,
+ * summed on demand. It works before the plan is known: a statically initialised counter counts in a
+ * single place until a caller attaches it.
  *
  * Concurrency: one attach at a time. shard_counter_detach() excludes everything else. All other
  * calls may overlap.

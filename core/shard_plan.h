@@ -56,8 +56,8 @@ struct shard_span {
 
 /* One shard. */
 struct shard {
-	u64 valid; /* one bit for every position that is a CPU: the low @nr_cpus bits */
-	const struct shard_run *run;	 /* its runs */
+	u64 valid;		     /* one bit per position that is a CPU: the low @nr_cpus bits */
+	const struct shard_run *run; /* its runs */
 	const struct shard_run *end_run; /* one past the last of them */
 	u32 first_idx;			 /* index of position 0 */
 	u32 nr_cpus;			 /* 1..cap */

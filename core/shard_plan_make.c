@@ -11,7 +11,7 @@
  * other order has fewer runs. A record's index is its place in the array. Its position is the
  * distance from the shard's first record.
  *
- * The plan is one block of memory: the struct, then the tables, each on lines of its own.
+ * The plan is one block of memory: the struct, then the tables, each on separate lines.
  */
 #include "shard_plan_make.h"
 #include "shard_mask.h"

@@ -26,7 +26,7 @@ enum shard_at {
 /**
  * struct shard_rec - one possible CPU during the making of a plan
  * @at: ids that rise in topology order; negative: unknown, for all CPUs, or as a core for this CPU,
- *	which then is a core of its own
+ *	which then counts as a separate core
  * @cpu: CPU number
  * @llc_nr: set by shard_plan_cut(): LLC as in struct shard
  * @shard: set by shard_plan_cut(): its shard

@@ -59,9 +59,9 @@ static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 s
 void shard_summary_mark(u64 *word, u64 occupied);
 
 /*
- * Ensure that the shard's bit is set in its word, also while a cleaner clears it. For a setter with
- * a full barrier of its own (S2); others call shard_summary_note(). Ordering: a full barrier after
- * it (S5).
+ * Ensure that the shard's bit is set in its word, also while a cleaner clears it. For a setter that
+ * has executed a full barrier (S2); others call shard_summary_note(). Ordering: a full barrier
+ * after it (S5).
  */
 static port_always_inline void shard_summary_ensure(u64 *word, u64 occupied)
 {

@@ -29,7 +29,7 @@
  * Ids are any numbers that rise in topology order, with gaps or not. They are unique in the
  * machine, not in the package as core_id in sysfs is. A negative number means unknown. A level
  * unknown for one possible CPU counts as unknown for all. Exceptions are @thread and @core: a CPU
- * of unknown @core is a core of its own.
+ * of unknown @core counts as a separate core.
  */
 struct shard_cpu {
 	s32 package;
@@ -90,7 +90,7 @@ enum shard_plan_err {
  */
 enum shard_plan_level {
 	SHARD_LEVEL_LLC = 0, /* cache information, known for every possible CPU */
-	SHARD_LEVEL_NODE,    /* NUMA nodes, as some CPU's LLC is unknown */
+	SHARD_LEVEL_NODE,    /* NUMA nodes, because some CPU's LLC is unknown */
 	SHARD_LEVEL_PACKAGE, /* packages, as some CPU's LLC and some CPU's node are unknown */
 	SHARD_LEVEL_ALL,     /* nothing is known: all CPUs are one LLC */
 };

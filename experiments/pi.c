@@ -5,9 +5,9 @@
  *
  *	all	"go on?" under the group's mutex, loop; the last thread at loop reads the flag that
  *		ends the program, under the mutex of all groups; start
- *	low	lock, "locked", elevate, (boosted by high:) unlock, finish
- *	med	elevate, finish: without the boost it would keep low from running for ever
- *	high	"locked", lock (sleeps; lends its priority to low), unlock, finish
+ *	low lock, "locked", elevate, (boosted by high:) unlock, finish med elevate, finish: without
+ *	the boost it would keep low from running forever high "locked", lock (sleeps; lends its
+ *	priority to low), unlock, finish
  *
  * loop, start and finish are barriers of all three, "locked" of low and high, elevate of low and
  * med. Barriers are those of glibc: a counter, and a futex for threads that come before the last

@@ -61,8 +61,8 @@ struct rd;
  * @place: a CPU's place in the order of @next; NULL: see @by_index
  * @walk_a_shard: there is a walk per shard, 0, and one for the machine, 1
  * @tells_wide: @overload_set uses @wide: other shards see such CPUs only; walk 1 is for them
- * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside of the CPU's
- *	shard. Also called when only that changes
+ * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside the CPU's shard.
+ *	Also called when only that changes
  * @overload_clear: the CPU no longer has any
  * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @period rises
  *	a few times per second: a layout with a hint may correct it once in each

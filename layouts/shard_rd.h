@@ -8,7 +8,7 @@
  *   RD_NAME		its name in tables, a string
  *   ONLY_WAITING	a CPU is overloaded only while a pushable task cannot run at once
  *   WALK_A_SHARD	each shard has a push walk; else the machine has one
- *   TELLS_WIDE		only wide CPUs are visible outside of their shard; default: WALK_A_SHARD
+ *   TELLS_WIDE		only wide CPUs are visible outside their shard; default: WALK_A_SHARD
  *   SUMMARY		keep the overload set's summary; else it always names every shard, and a
  *			query reads all lines. Default: true
  *   NEAREST		searches visit the nearest shard first; else shards in the order of their

@@ -3,9 +3,10 @@
 
 manual_pages.py VERSION DIRECTORY HEADER...
 
-DIRECTORY gets a page NAME.3 for each function, inline function and macro with a comment. A page
-schedshard-HEADER.3 has the rules for all functions of a header, and its types. schedshard.3 is for
-schedshard.h. A comment is kernel-doc, or a few sentences; members may have theirs beside them.
+The program writes to DIRECTORY a page NAME.3 for each function, inline function and macro with a
+comment. A page schedshard-HEADER.3 contains the rules for all functions of a header, and its types.
+schedshard.3 is for schedshard.h. A comment is kernel-doc, or a few sentences; a member may have its
+comment beside it.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def first_sentence(text: str) -> tuple[str, str]:
 
 
 def arguments_of(text: str) -> tuple[dict[str, str], str]:
-    """Return the @NAME: parts that a text begins with or has, and the rest."""
+    """Return the @NAME: parts of a text, by name, and the rest of the text."""
     found: dict[str, str] = {}
     rest = []
     name = ""
@@ -111,14 +112,14 @@ def arguments_of(text: str) -> tuple[dict[str, str], str]:
 
 
 def members_of(match: re.Match[str]) -> dict[str, str]:
-    """Return the members, of the type after a comment, that have a comment."""
+    """Return the commented members of the type that follows a comment."""
     inside = match.string[match.end() :].partition("\n}")[0]
     found = {each["name"]: each["before"] or each["after"] for each in MEMBER.finditer(inside)}
     return {name: said for name, said in found.items() if said}
 
 
 def documented(match: re.Match[str], common: dict[str, str], before: str) -> Item | None:
-    """Return the item that a comment describes; None: it describes no single item."""
+    """Return the item that a comment describes; None if it describes no single item."""
     text = plain(match["text"])
     prototype = match["macro"] or match["function"] or ""
     if prototype:
@@ -144,7 +145,7 @@ def documented(match: re.Match[str], common: dict[str, str], before: str) -> Ite
 
 
 def parse(path: Path) -> Header:
-    """Read a header."""
+    """Return a header, parsed from its file."""
     text = path.read_text(encoding="utf-8")
     comments = iter(ITEM.finditer(text))
     next(comments)  # the licence
@@ -171,7 +172,7 @@ def parse(path: Path) -> Header:
 
 
 def escaped(text: str) -> str:
-    """Return text as troff prints it: no escapes, no request at a line's start."""
+    """Return text escaped for troff, which then prints it as it is."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     text = text.replace("`", "\\(ga").replace("~", "\\(ti").replace("^", "\\(ha")
     return re.sub(r"(?m)^\.", r"\\&.", text)
@@ -210,7 +211,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def sections(text: str) -> tuple[str, dict[str, str]]:
-    """Return a body without its labelled sentences, and those, by title."""
+    """Return a body without its labelled sentences, and the labelled ones by title."""
     parts = LABEL.split(text)
     found: dict[str, str] = {}
     for label, said in zip(parts[1::2], parts[2::2], strict=True):
@@ -255,7 +256,7 @@ def synopsis(prototype: str) -> list[str]:
 
 
 def faults(header: Header) -> list[str]:
-    """Return which comments describe other arguments than there are."""
+    """Return a line for each comment whose arguments differ from those of its function."""
     found = []
     for item in header.items:
         names = [name for name, _ in parameters(item.prototype) if name]
@@ -265,7 +266,7 @@ def faults(header: Header) -> list[str]:
 
 
 def top(name: str, version: str, short: str) -> list[str]:
-    """Return how every page begins."""
+    """Return the first lines of a page."""
     return [
         '.\\" SPDX-License-Identifier: (MIT OR GPL-2.0-only)',
         f'.TH "{name}" "3" "" "schedshard {version}" "Library Functions Manual"',
@@ -277,12 +278,12 @@ def top(name: str, version: str, short: str) -> list[str]:
 
 
 def include() -> list[str]:
-    """Return the lines of a synopsis that all have."""
+    """Return the lines that every synopsis contains."""
     return [".SH SYNOPSIS", ".nf", "\\fB#include <schedshard/schedshard.h>\\fR"]
 
 
 def definitions(arguments: dict[str, str]) -> list[str]:
-    """Return a list of arguments or members."""
+    """Return the lines of a list of arguments or members."""
     lines = []
     for name, said in arguments.items():
         lines += [".TP", f"\\fI{escaped(name)}\\fR", marked(said) or "\\&"]
@@ -331,7 +332,7 @@ def header_page(header: Header, version: str, others: list[str]) -> list[str]:
 
 
 def main(version: str, directory: Path, paths: list[Path]) -> int:
-    """Write all pages; return how many there are."""
+    """Write all pages; return their number."""
     headers = sorted((parse(path) for path in paths), key=lambda header: header.name)
     wrong = [fault for header in headers for fault in faults(header)]
     if wrong:

@@ -33,7 +33,7 @@
 #include "topo_build.h"
 #include "topology.h"
 
-/* A test compiles this file with a tree of its own. */
+/* A test compiles this file with another tree. */
 #ifndef SYSFS_ROOT
 #define SYSFS_ROOT "/"
 #endif

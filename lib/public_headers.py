@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The public headers, in which every name has one prefix, from those in the kernel's spelling.
+"""Make the public headers, whose names all have one prefix, from headers in the kernel's style.
 
 public_headers.py DIRECTORY PUBLIC... -- PRIVATE...
 
-Inside, the library has the names of the series and of the simulation: sbm_set(), u64, READ_ONCE().
-A program may have the same ones. DIRECTORY gets each public header with schedshard_ before every
-name that it defines, in comments as well: schedshard_sbm_set(), uint64_t, SCHEDSHARD_READ_ONCE().
-What begins with shard_ exchanges that: schedshard_plan_build().
+The library's own sources use the names of the simulation: sbm_set(), u64, READ_ONCE(). A program
+may define the same names. So the program writes to DIRECTORY each public header with schedshard_
+before every name that it defines, also in comments: schedshard_sbm_set(), uint64_t,
+SCHEDSHARD_READ_ONCE(). In names that begin with shard_ it replaces that: schedshard_plan_build().
 
-DIRECTORY also gets names.h, which the library is compiled with: it gives its functions, those of
-the private headers as well, their public names. In exports.c the inline functions are symbols, for
-other languages; machine_exports.c has those of machine.h.
+It also writes names.h, with which the library is compiled: it renames the library's functions,
+including those of the private headers, to their public names. exports.c makes symbols of the inline
+functions, for other languages; machine_exports.c does so for machine.h.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def code(text: str) -> str:
 
 
 def declarations(text: str) -> list[str]:
-    """Return what stands outside of all braces, each up to its body or semicolon."""
+    """Return the declarations outside all braces, each up to its body or semicolon."""
     text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", code(text), flags=re.M)
     text = re.sub(r'extern "C" \{', "", text)
     found, depth, begin = [], 0, 0
@@ -126,14 +126,14 @@ class Names:
         return self.rename(text)
 
     def cpp_header(self, text: str) -> str:
-        """Return the header of C++, which names types without "struct"."""
+        """Return the C++ header, which names types without "struct"."""
         tags = "|".join(sorted(self.tags, key=len, reverse=True))
         text = re.sub(rf"(?<=[(<])({tags})\b(?=[ ,>*])", lambda m: self.tags[m[1]], text)
         return self.rename(text)
 
 
 def exports(paths: list[Path], names: Names) -> str:
-    """Return a file of C: the inline functions that have a manual page, as symbols."""
+    """Return a C file that makes symbols of the inline functions with a manual page."""
     lines = [
         "/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */",
         "/* Made by public_headers.py: inline functions, for programs that can only call. */",
@@ -166,7 +166,7 @@ def renamed(texts: list[str]) -> str:
 
 
 def main(directory: Path, paths: list[Path], private: list[Path]) -> None:
-    """Write all."""
+    """Write all files."""
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     headers = [path for path in paths if path.suffix == ".h"]
     names = Names([texts[path] for path in headers])

@@ -18,7 +18,7 @@
  * @name: as on the command line
  * @what: short description, for tables
  * @turns: wait until *@word is @turn and make it @turn + 1; then the same with @turn + 2 and so on,
- *	@n times in all. The other player takes the turns between. @word has a line of its own.
+ *	@n times in all. The other player takes the turns between. @word has its own line.
  */
 struct ping_pong {
 	const char *name, *what;

@@ -76,10 +76,10 @@ struct rt_task {
  * @next_level: highest level of a pushable task; 0: none
  * @nr_rt: RT tasks, queued or running
  * @nr_normal: normal tasks, queued or running
- * @nr_wide: pushable tasks that may run outside of the CPU's shard, if the layout wants them
+ * @nr_wide: pushable tasks that may run outside the CPU's shard, if the layout needs this
  * @overloaded: the CPU's state in the root domain's overload set: enum rt_overload
- * @leaves: a pushable task may run outside of the CPU's shard, or one might since the list was
- *	empty; if the layout wants that
+ * @leaves: a pushable task may run outside the CPU's shard, or one might since the list was empty;
+ *	if the layout needs this
  * @used: levels with tasks
  * @pushable: tasks that could run elsewhere, highest level first
  * @normal: normal tasks

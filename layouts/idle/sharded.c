@@ -151,7 +151,7 @@ static s64 wrap_walk(const struct idle_set *s, u32 this_cpu, s64 after)
 	return round_from(s, start, after);
 }
 
-/* ---- ours ---- */
+/* ---- schedshard ---- */
 
 static void shard_enter(struct idle_set *s, u32 cpu)
 {

@@ -4,9 +4,9 @@
 
 usage: SCHEDSHARD_LIB_DIR=... port.py FOLDER
 
-FOLDER gets before/ and after/, each with the program "spawn". Cargo fetches the sources from
-crates.io; none are in this repository. The port adds a file, and changes the lines that CHANGES
-names. SCHEDSHARD_LIB_DIR names the folder of libschedshard.so.
+The script makes FOLDER/before and FOLDER/after, each with the program "spawn". Cargo fetches the
+sources from crates.io; none are in this repository. The port adds a file, and changes the lines
+that CHANGES lists. SCHEDSHARD_LIB_DIR names the folder of libschedshard.so.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def cargo(folder: Path, *arguments: str) -> str:
 
 
 def ported(source: str) -> tuple[str, int]:
-    """Return the crate's lib.rs, ported, and how many lines changed."""
+    """Return the crate's lib.rs after the port, and the number of changed lines."""
     text = source
     for old, times, new in CHANGES:
         if text.count(old) != times:
@@ -73,7 +73,7 @@ def program(folder: Path, manifest: str) -> None:
 
 
 def vendor(folder: Path, target: Path) -> str:
-    """Fetch the locked versions; others of what the crate needs where crates.io lacks one."""
+    """Fetch the locked versions of the crate's dependencies, or others if crates.io lacks one."""
     try:
         return cargo(folder, "vendor", "--locked", "--quiet", str(target))
     except subprocess.CalledProcessError:
@@ -83,7 +83,7 @@ def vendor(folder: Path, target: Path) -> str:
 
 
 def main(target: Path) -> int:
-    """Make both; return how many lines of the crate changed."""
+    """Make both programs; return the number of changed lines of the crate."""
     before, after = target / "before", target / "after"
     program(before, MANIFEST)
     config = vendor(before, target / "vendor")

@@ -37,7 +37,7 @@ impl Cpu {
     /// The CPU with that number, if the machine can have one.
     pub fn new(number: u32) -> Option<Cpu> {
         let plan = plan().ok()?;
-        // SAFETY: the plan lives for ever, and this function checks the number.
+        // SAFETY: the plan lives forever, and this function checks the number.
         unsafe { sys::schedshard_plan_has_cpu(plan, number) }.then_some(Cpu(number))
     }
 
@@ -58,7 +58,7 @@ impl Cpu {
     /// All CPUs that this machine can have, by number.
     pub fn all() -> io::Result<impl Iterator<Item = Cpu>> {
         let plan = plan()?;
-        // SAFETY: the plan lives for ever.
+        // SAFETY: the plan lives forever.
         let end = unsafe { sys::schedshard_plan_nr_cpus(plan) };
         Ok((0..end).filter_map(Cpu::new))
     }
@@ -77,7 +77,7 @@ impl Cpu {
 /// On how many CPUs the thread may run now: how many workers are useful.
 pub fn allowed() -> io::Result<u32> {
     let plan = plan()?;
-    // SAFETY: the plan lives for ever.
+    // SAFETY: the plan lives forever.
     Ok(unsafe { sys::schedshard_nr_allowed(plan) })
 }
 

@@ -25,7 +25,7 @@ impl Waiters {
         if status != 0 {
             return Err(io::Error::from_raw_os_error(-status));
         }
-        // SAFETY: the plan lives for ever.
+        // SAFETY: the plan lives forever.
         let made = unsafe { sys::schedshard_wait_alloc(plan) };
         NonNull::new(made)
             .map(Waiters)

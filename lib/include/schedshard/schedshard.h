@@ -12,7 +12,7 @@
  *
  *   create.h         a set, a byte map, a counter for this machine, in one call
  *   plans.h          the plans of this machine, and what to do when its CPUs change
- *   claim_wait.h     wait for a bit of a set, and wake who waits
+ *   claim_wait.h     wait for a bit of a set, and wake the waiters
  *   topology.h       which CPU is where: sysfs, hwloc, machine files
  *   machine.h        machine files with their latencies
  *   shard_plan.h     CPUs to shards (a cache line each) and back
@@ -53,9 +53,9 @@
  *   push_walk       alone        requests: any; again: only the walk's carrier
  *   plan, topology, machine: constant from their making until they are freed
  *
- *   any: with every call of the row that is not "alone". alone: with no other call.
- *   one per CPU: the caller serialises the calls for one CPU, as by a lock or by a bound thread.
- *   (1) detach; a counter needs no alloc. (2) cpu_counter_add_any(): any.
+ *   any: with every call of the row that is not "alone". alone: with no other call. one per CPU:
+ *   the caller serialises the calls for one CPU, for example by a lock or by a bound thread. (1)
+ *   detach; a counter needs no alloc. (2) cpu_counter_add_any(): any.
  */
 #ifndef SCHEDSHARD_SCHEDSHARD_H
 #define SCHEDSHARD_SCHEDSHARD_H
