@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program schedshard-doctor: the verb doctor by itself (scripts/doctor_alone.py makes it)."""
+"""The program schedshard-doctor: the command doctor alone (scripts/doctor_alone.py makes it)."""
 
 from __future__ import annotations
 

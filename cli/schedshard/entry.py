@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run the command line: every way to fail becomes one line and an exit status."""
+"""Runs the command line. Every failure becomes one line on stderr and an exit status."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _PIPE_CLOSED = 141
 
 
 class _NeverRaised(click.UsageError):
-    """What an older Click has in place of the error below: it prints the help, and exits."""
+    """Stands for the error below with an older Click, which prints the help and exits instead."""
 
 
 _NO_VERB: type[click.UsageError] = getattr(click.exceptions, "NoArgsIsHelpError", _NeverRaised)
 
 
 class Terminated(BaseException):
-    """SIGTERM, SIGHUP: unwinds like Ctrl-C, so that children end and temporary files go."""
+    """SIGTERM or SIGHUP came. It unwinds like Ctrl-C: children end, temporary files are removed."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -60,32 +60,32 @@ def _defect(error: Exception) -> int:
 
 
 def _drop_stdout() -> None:
-    """Drop buffered output that cannot be written; Python would complain again at exit."""
+    """Drop buffered output that cannot be written, about which Python would complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _have_streams() -> None:
-    """Standard streams that were closed lead nowhere, for us; a program finds them closed."""
+    """Open /dev/null for closed standard streams, in this process. Children find them closed."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _terminated(number: int, frame: object) -> None:
-    for each in _ENDS:  # the first one may come again, to a group of processes as well
+    for each in _ENDS:  # the signal may come again, for example to the process group
         signal.signal(each, signal.SIG_IGN)
     raise Terminated(number)
 
 
 def unwind_at_signals() -> None:
-    """From now on. What the caller has ignored (nohup) stays so."""
+    """Raise Terminated at SIGTERM and SIGHUP. A signal that the caller ignores (nohup) stays so."""
     for each in _ENDS:
         if signal.getsignal(each) != signal.SIG_IGN:
             signal.signal(each, _terminated)
 
 
 def _said(error: click.UsageError) -> str:
-    """Click's words, but its suggestions only where ours would be made, too."""
+    """Return Click's message, but suggest only names that did_you_mean() would suggest."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error.format_message()
     known = [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts]
@@ -94,7 +94,7 @@ def _said(error: click.UsageError) -> str:
 
 
 def _seen(context: click.Context | None) -> str:
-    """Where the usage of a verb is explained."""
+    """Return where the usage of a command is explained, in parentheses."""
     if context is None:
         return ""
     words = f"{context.command_path} --help".partition(" ")[2]
@@ -108,7 +108,7 @@ def _all_verbs() -> click.Command:
 
 
 def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -> int:
-    """Run the command line, all of it or ``verbs``; returns the exit status and never raises."""
+    """Run the command line, or only ``verbs``. Return the exit status; never raise."""
     _have_streams()
     try:
         verbs = verbs or _all_verbs()
@@ -151,6 +151,6 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         _drop_stdout()
         print(f"{PROGRAM}: cannot write to standard output: {os_reason(error)}", file=sys.stderr)
         return 2
-    except Exception as error:  # a defect of ours: still one line, with the place to look at
+    except Exception as error:  # a defect of schedshard: also one line, with its place
         return _defect(error)
     return 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Manual pages of every verb and completion for three shells, from Click's own descriptions.
+"""Writes manual pages of all commands, and completions for three shells, from Click's descriptions.
 
 python -m schedshard.manual MAN_DIRECTORY COMPLETION_DIRECTORY
 
-Both get the folders that a system has: man1; bash-completion/completions, zsh/site-functions and
+Both directories get the usual folders: man1; bash-completion/completions, zsh/site-functions and
 fish/vendor_completions.d.
 """
 
@@ -26,7 +26,7 @@ _STATUSES = (
     ("1", "a tool of schedshard failed on good input"),
     ("2", "bad usage or bad input, in one line on standard error"),
 )
-# Click's own script for bash starts bash to ask for its version; this one needs no bash here.
+# Click's script for bash runs bash to find out its version. This one works without bash here.
 _BASH = """\
 _schedshard_completion() {
     local IFS=$'\\n' response kind value
@@ -47,14 +47,14 @@ complete -o nosort -F _schedshard_completion schedshard
 
 
 def _escaped(text: str) -> str:
-    """Return text as troff prints it: no escapes, plain hyphens, no request at a line's start."""
+    """Return text escaped for troff, so that it prints as it is, with plain hyphens."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     text = text.replace("`", "\\(ga").replace("~", "\\(ti").replace("^", "\\(ha")
     return re.sub(r"(?m)^\.", r"\\&.", text)
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Return the lines of a description: its paragraphs, filled anew."""
+    """Return the troff lines of a description, one per paragraph."""
     lines: list[str] = []
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         filled = " ".join(part.replace("\b", "").split())
@@ -73,7 +73,7 @@ def _options(command: click.Command, context: click.Context) -> list[str]:
 
 
 def visible(command: click.Command, context: click.Context) -> list[tuple[str, click.Command]]:
-    """Return the verbs below a command that are not hidden, by name."""
+    """Return the visible subcommands of a command with their names."""
     if not isinstance(command, click.Group):
         return []
     found = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
@@ -81,7 +81,7 @@ def visible(command: click.Command, context: click.Context) -> list[tuple[str, c
 
 
 def page(names: Sequence[str], command: click.Command, context: click.Context) -> str:
-    """Return the manual page of one verb."""
+    """Return the manual page of one command."""
     dashed, spaced = "-".join(names), " ".join(names)
     short = command.get_short_help_str(limit=200).rstrip(".")
     usage = " ".join(command.collect_usage_pieces(context))
@@ -95,7 +95,7 @@ def page(names: Sequence[str], command: click.Command, context: click.Context) -
         ".SH DESCRIPTION",
         *(_paragraphs(command.help or short)),
     ]
-    # A group may show the options of a command that it runs without a name.
+    # A group may have an unnamed command, whose options its page shows.
     shown = getattr(command, "unnamed", command)
     options = _options(shown, context)
     if options:
@@ -116,7 +116,7 @@ def page(names: Sequence[str], command: click.Command, context: click.Context) -
 
 
 def verbs() -> Iterator[tuple[tuple[str, ...], click.Command, click.Context]]:
-    """Yield the words, the command and its context of every verb that is not hidden."""
+    """Yield the words, the command and the context of every visible command."""
 
     def below(
         names: tuple[str, ...], command: click.Command, parent: click.Context | None
@@ -149,7 +149,7 @@ def completions() -> dict[str, str]:
 
 
 def write(man: Path, shared: Path) -> int:
-    """Write all files, and return how many pages there are."""
+    """Write all files, and return the number of manual pages."""
     directory = man / "man1"
     directory.mkdir(parents=True, exist_ok=True)
     count = 0

@@ -378,7 +378,7 @@ REFUSED = [
     ("threads", "is of 5 threads, this is 4"),
     ("failed", "is of a program that failed or was stopped"),
     ("old", "is of an earlier version: record it again"),
-    ("kernel", "is not of a program"),
+    ("kernel", "is not a recorded program"),
     *(
         (name, "is damaged")
         for name in (
@@ -438,14 +438,14 @@ def test_what_a_file_says_cannot_change_the_terminal(cli: Cli, tmp_path: Path) -
 
 
 ALONE = [
-    (("--fail-above", "5%"), "--fail-above is of a gate: add --baseline FILE"),
-    (("--annotate",), "--annotate is of a gate: add --baseline FILE"),
-    (("--update-baseline",), "--update-baseline is of a gate: add --baseline FILE"),
+    (("--fail-above", "5%"), "--fail-above needs a gate: add --baseline FILE"),
+    (("--annotate",), "--annotate needs a gate: add --baseline FILE"),
+    (("--update-baseline",), "--update-baseline needs a gate: add --baseline FILE"),
     (("--baseline", "none.json"), "no baseline none.json: --update-baseline makes it"),
     (("--baseline", "x", "--update-baseline", "--annotate"), "--update-baseline judges nothing"),
-    (("--baseline", "x", "--out", "x"), "--out is the baseline"),
+    (("--baseline", "x", "--out", "x"), "--out names the baseline"),
     (("--baseline", "no/b.json", "--update-baseline"), "cannot write no/b.json: no directory no"),
-    (("--exact", "--runs", "3"), "--runs: a program runs exactly without"),
+    (("--exact", "--runs", "3"), "--runs cannot be used with --exact"),
 ]
 
 

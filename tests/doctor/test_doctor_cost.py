@@ -247,7 +247,7 @@ def test_one_cache_is_judged(capsys: Capture, tmp_path: Path) -> None:
     share = finding["predicted"]["variants"][0]["share"]
     said = [each["value"] for each in finding["evidence"] if each["where"] == "the interval"]
     assert bool(said) == (share["high"] > 6 * share["low"])
-    assert all("near the rate at which they are busy" in each for each in said)
+    assert all("the lines are nearly saturated" in each for each in said)
 
 
 def test_how_the_prediction_was_checked_is_said(capsys: Capture, tmp_path: Path) -> None:

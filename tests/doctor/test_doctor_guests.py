@@ -124,7 +124,7 @@ def test_a_container_without_the_right(capsys: Capture, cpus: int) -> None:
     outcome = verdict(capsys, cpus, "container")
     assert outcome.status == (4 if found(outcome, cpus) else 3)
     if cpus == 16:
-        assert "whoever owns the host" in outcome.json["findings"][0]["remedy"]
+        assert "Run the collector on the host" in outcome.json["findings"][0]["remedy"]
     # There may be other partitions; the container does not see them.
     assert any("part of the cgroup tree" in each for each in outcome.json["doubts"])
 

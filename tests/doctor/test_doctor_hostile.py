@@ -115,7 +115,7 @@ def test_bombs(tmp_path: Path, lists: dict[str, bytes]) -> None:
     one = packed({**lists, "cgroups": b"a" * (20 << 20)})
     refused(tmp_path, gzip.compress(one, 1), "a line of more than 128 KiB")
     wide = packed({**lists, "threads": "\U0001f600\n".encode() * (4 << 20)})
-    refused(tmp_path, gzip.compress(wide, 1), "threads:1: no thread")
+    refused(tmp_path, gzip.compress(wide, 1), "threads:1 does not describe a thread")
 
 
 def test_headers_that_claim_much(tmp_path: Path, lists: dict[str, bytes]) -> None:

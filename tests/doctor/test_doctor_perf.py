@@ -166,11 +166,11 @@ def test_symbols_that_reports_cut() -> None:
 @pytest.mark.parametrize(
     ("data", "word"),
     [
-        (b"", "none that is known"),
-        (b"hello\n" * 100, "none that is known"),
+        (b"", "has no known format"),
+        (b"hello\n" * 100, "has no known format"),
         (REPORT.encode("utf-16"), "not text in UTF-8"),
         (bytes(1000), "not text in UTF-8"),
-        ("\ufeffperf\u00e9".encode("latin-1", "replace"), "none that is known"),
+        ("\ufeffperf\u00e9".encode("latin-1", "replace"), "has no known format"),
     ],
 )
 def test_what_is_no_profile(tmp_path: Path, data: bytes, word: str) -> None:

@@ -200,11 +200,11 @@ def test_after_a_boot_threads_are_known_by_name_and_cgroup(capsys: Capture, tmp_
     # A second apply does not forget the original state.
     again = fake.run(plan / "apply.sh")
     assert again.returncode == 0, again
-    assert again.stdout.count("is in force already") == 3
+    assert again.stdout.count("already in force") == 3
     undone = fake.run(plan / "undo.sh")
     assert undone.returncode == 0
     assert undone.stderr == (
-        "undo.sh: /c.service: restart it: its threads 'pool' were pinned, and may run anywhere\n"
+        "undo.sh: restart /c.service: its threads 'pool' were pinned, and may run anywhere now\n"
     )
     assert undone.stdout.endswith("everything else is as apply.sh found it\n")
     found = {number: fake.cpus_of(number) for number in (7, 107, 108, 109, 120)}
@@ -274,7 +274,7 @@ def test_services_that_the_plan_keeps_from_starting_are_named(
     undone = fake.run(plan / "undo.sh")
     assert undone.returncode == 0
     assert undone.stderr.splitlines() == [
-        "undo.sh: it did not start while its CPUs were apart: systemctl start pinned.service"
+        "undo.sh: a partition kept it from starting: systemctl start pinned.service"
     ]
     assert undone.stdout.splitlines()[-1] == "everything else is as apply.sh found it"
     (fake.root / "failed").unlink()
@@ -336,7 +336,8 @@ def test_verify_tells_what_the_kernel_refused(capsys: Capture, tmp_path: Path) -
     before = fake.everything()
     done = fake.run(plan / "apply.sh")
     assert done.returncode == 1
-    assert "is no good partition, and is one no longer: it reads 'root invalid (Cpu" in done.stderr
+    assert "did not become the planned partition, and was changed back" in done.stderr
+    assert "it reads 'root invalid (Cpu" in done.stderr
     # The second partition is a member again, the first one stays, and the third was not made.
     assert fake.read("schedshard0/cpuset.cpus.partition") == "root"
     assert fake.read("schedshard1/cpuset.cpus.partition") == "member"

@@ -74,7 +74,7 @@ def test_groups_that_are_moved_by_hand_wait(capsys: Capture, tmp_path: Path) -> 
     assert fake.harm == ""
     early = fake.run(plan / "undo.sh")
     assert early.returncode == 1
-    assert "stop or restart, as it was before: /system.slice/docker-0.scope" in early.stderr
+    assert "stop it, or start it as before the plan: /system.slice/docker-0.scope" in early.stderr
     for cgroup in fake.root.glob("proc/[0-9]*/task/[0-9]*/cgroup"):
         number = (int(cgroup.parent.name) - 100) // 4
         if int(cgroup.parent.name) >= 100:

@@ -284,7 +284,7 @@ def test_interrupts_that_go_to_partitions_are_named() -> None:
         "proc/irq/33/smp_affinity_list": "16",
     }  # fmt: skip
     said = planned(replace(facts, settings={**facts.settings, **irqs})).warnings
-    assert sum("Interrupts 31,33 have CPUs of partitions only" in each for each in said) == 1
+    assert sum("of interrupts 31,33 names CPUs of partitions only" in each for each in said) == 1
 
 
 def test_deadline_threads_that_may_run_anywhere() -> None:
@@ -306,7 +306,7 @@ def test_a_guest_keeps_a_cpu_for_its_emulator() -> None:
     tight = [replace(each, tid=each.tid + n, tgid=each.tgid + n) for n, each in enumerate(tight)]
     plan = planned(host_of(tight, {}, "252"))
     assert [listed(each.cpus) for each in plan.partitions] == ["1-3", "0,4-11"]
-    assert "its emulator's threads need another one in the partition" in plan.left[0]
+    assert "Its emulator's threads need another CPU in the partition" in plan.left[0]
 
 
 def test_groups_of_one_guest_or_pod_are_one() -> None:

@@ -121,7 +121,7 @@ def test_isolcpus(capsys: Capture, tmp_path: Path) -> None:
     said = {each["where"]: each["value"] for each in finding["evidence"]}
     assert "a simulation predicts 1.4 times" in said["emulated guests"]
     assert "on def_root_domain" in said["root domain (computed)"]
-    for word in ("Partitions of type root", "What is lost", "workqueue/cpumask"):
+    for word in ("partition of type root", "drawbacks", "workqueue/cpumask"):
         assert word in finding["remedy"]
 
 
@@ -168,7 +168,7 @@ def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: P
     outcome = judged(capsys, tar(tmp_path, Machine(cgroups=cgroups)))
     assert ids(outcome) == [("partition-invalid", "low")]
     found = json.loads(outcome.out)["findings"][0]
-    assert found["summary"].endswith("/system.slice may use its CPUs 8-9, too")
+    assert found["summary"].endswith("/system.slice may also use its CPUs 8-9")
     assert found["evidence"][1] == {
         "where": f"{ROOT}/system.slice/cpuset.cpus",
         "value": "0-9, of which 8-9 are the partition's",
@@ -188,7 +188,8 @@ def test_a_partition_of_one_service_is_done(capsys: Capture, tmp_path: Path) -> 
         ]
         outcome = judged(capsys, tar(tmp_path / name, Machine(tasks=tasks, cgroups=cgroups)))
         assert status or outcome.status == 0, outcome
-        said = [note for note in json.loads(outcome.out)["notes"] if "as good as" in note]
+        notes = json.loads(outcome.out)["notes"]
+        said = [note for note in notes if "partitions cannot improve this" in note]
         assert len(said) == (status == 0)
 
 
@@ -250,7 +251,7 @@ def test_a_container(capsys: Capture, tmp_path: Path) -> None:
     assert "container" in quiet.json["sentence"]
     busy = judged(capsys, tar(tmp_path / "busy", machine(1_000_000)))
     assert ids(busy) == [("rd-shared", "high")]
-    assert "whoever owns the host" in busy.json["findings"][0]["remedy"]
+    assert "Run the collector on the host" in busy.json["findings"][0]["remedy"]
     # The kernel would refuse a plan: from here the owners of CPUs are unknown.
     assert busy.json["findings"][0]["command"] == "./schedshard doctor collect > collect.sh"
     assert busy.json["doubts"]
@@ -311,7 +312,7 @@ def test_a_guest_without_caches(capsys: Capture, tmp_path: Path) -> None:
     out = tar(tmp_path, machine)
     outcome = judged(capsys, out)
     assert outcome.json["machine"]["hypervisor"] == "proc/cpuinfo: hypervisor yes"
-    assert any("hypervisor says, true or not" in note for note in outcome.json["notes"])
+    assert any("the hypervisor reports them" in note for note in outcome.json["notes"])
 
 
 def test_one_reading_is_no_rate(capsys: Capture, tmp_path: Path) -> None:
@@ -441,7 +442,7 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
     for name, cgroups, reason in (
         ("half", half, "CPUs 8-15 are in a partition that was not collected"),
         ("rootless", {f"{ROOT}/app0": tree[f"{ROOT}/app0"]}, "the cgroup tree lacks its root"),
-        ("bare", {}, "the cgroup tree has no file of a cpuset, and must have one"),
+        ("bare", {}, "the cgroup tree contains no cpuset file, but a kernel writes some"),
     ):
         (tmp_path / name).mkdir()
         outcome = judged(capsys, tar(tmp_path / name, replace(whole, cgroups=cgroups)))

@@ -44,7 +44,7 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["test", "--variant", "stock", "--shape", "holes", "--cpus", "4"],
-            "--shape is a whole machine: no --machine, --cpus or --split-llc with it",
+            "--shape is a whole machine: leave --machine, --cpus and --split-llc out",
         ),
         (
             ["test", "--variant", "stock", "--set", "foreign"],

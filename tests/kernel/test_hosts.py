@@ -201,8 +201,8 @@ def test_the_other_side_is_doctors_own() -> None:
         (["--case", "pinned"], "unknown case 'pinned'"),
         (["--set", "verdicts", "--case", "nested"], "unknown case 'nested'"),
         (["--keep", "/nowhere"], "--keep /nowhere: no such directory"),
-        (["--variant", "shard", "--keep", "/tmp"], "hold one variant"),
-        (["--bzimage", "/nowhere"], "give --variant or --bzimage"),
+        (["--variant", "shard", "--keep", "/tmp"], "work for one variant only"),
+        (["--bzimage", "/nowhere"], "give either --variant or --bzimage"),
     ],
 )
 def test_wrong_use(args: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:

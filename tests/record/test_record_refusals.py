@@ -55,7 +55,7 @@ def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
     elf[18] = 183  # EM_AARCH64
     foreign.write_bytes(bytes(elf))
     for path, words in (
-        (script, "is a script: record what it starts, or '/bin/sh "),
+        (script, "is a script: record the program it starts, or '/bin/sh "),
         (text, "is not an x86-64 ELF program: it is not an ELF file at all"),
         (foreign, "is not an x86-64 ELF program: it is for AArch64"),
         (cut, "is not an x86-64 ELF program: its headers are cut short or damaged"),

@@ -74,5 +74,5 @@ def test_a_run_without_such_a_part_is_reported_whole() -> None:
 
 def test_a_program_that_runs_exactly_has_no_trace() -> None:
     done = run("record", "--machine", MACHINE, "--exact", "--steady", "--", str(PROGRAM))
-    said = "--steady: a program runs exactly without; leave it out"
+    said = "--steady cannot be used with --exact; leave it out"
     assert (done.returncode, done.stderr) == (2, f"schedshard: {said}\n")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs of the command line: options to requests, results to the terminal or a file."""
+"""The commands: they turn options into requests, and print or save the results."""

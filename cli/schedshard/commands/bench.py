@@ -16,13 +16,13 @@ from schedshard.commands.options import (
     number_option,
 )
 
-_OP = many_option("--op", "ops", metavar="OP", help="Only this one; repeatable.")
+_OP = many_option("--op", "ops", metavar="OP", help="Measure only this operation; repeatable.")
 
 
 @click.command(name="primitives")
 @_OP
 @click.option(
-    "--threads", metavar="N,...", help="Numbers of threads, as in 1,2,64 [1, 2, 4, ... and all]."
+    "--threads", metavar="N,...", help="Numbers of threads, such as 1,2,64 [1, 2, 4, ... and all]."
 )
 @click.option(
     "--hold", "hold_ns", type=float, metavar="NS", help="Time between acquire and release."
@@ -32,7 +32,7 @@ _OP = many_option("--op", "ops", metavar="OP", help="Only this one; repeatable."
     "--lines",
     high=64,
     metavar="N",
-    help="An operation is done on N objects, one after the other [1].",
+    help="Do each operation on N objects, one after the other [1].",
 )
 @PLACEMENT
 @LIMIT
@@ -41,8 +41,8 @@ _OP = many_option("--op", "ops", metavar="OP", help="Only this one; repeatable."
 def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     """Measure locks and counters on this host: N CPUs do one operation in a loop.
 
-    'run primitives' predicts the same operations, from the same source files. It uses only
-    CPUs that this process may use, and no more than a control group allows.
+    'run primitives' predicts the same operations, from the same source files. Only CPUs that this
+    process may use take part, and no more of them than its control group allows.
     """
     from schedshard.live.measure import LiveRequest, bench_primitives
     from schedshard.live.view import live_tables
@@ -58,13 +58,13 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     "first",
     low=0,
     metavar="CPU",
-    help="This CPU with every other [one pair of each latency class].",
+    help="Measure this CPU with every other [one pair of each latency class].",
 )
 @number_option(
     "--home",
     low=0,
     metavar="NODE",
-    help="The line is memory of this NUMA node [the first CPU's].",
+    help="Allocate the line on this NUMA node [the first CPU's].",
 )
 @LIMIT
 @JSON
@@ -82,14 +82,16 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
 
 
 @click.command(name="library")
-@many_option("--machine", "machines", metavar="M", help="A simulated one; repeatable [this host].")
+@many_option(
+    "--machine", "machines", metavar="M", help="Simulate this one; repeatable [this host]."
+)
 @click.option(
     "--samples",
     type=int,
     metavar="N",
-    help="Samples of what is not known of a simulated machine, for the ranges; 0: none [20].",
+    help="Draw N samples of a simulated machine's unknown numbers, for the ranges; 0: none [20].",
 )
-@click.option("--rust", is_flag=True, help="This host: the crate of ours and sbitmap, too.")
+@click.option("--rust", is_flag=True, help="This host: also measure our Rust crate and sbitmap.")
 @number_option(
     "--limit",
     high=86400,
@@ -99,10 +101,10 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
 @JSON
 @OUT
 def library_command(as_json: bool, out: Path | None, **options: Any) -> None:
-    """Compare the library with what others use: pools, sets, counters.
+    """Compare the library with common alternatives: pools, sets, counters.
 
-    Each row has the best peer, the ratio to it with its range, and whether that is the target. On
-    simulated machines only rows of one thread are measured, on this host.
+    Each row shows the best alternative, the ratio to it with its range, and whether the ratio meets
+    its target. With a simulated machine only rows of one thread are measured, on this host.
     """
     from schedshard.live.library import LibraryRequest, bench_library
     from schedshard.live.library_view import library_tables

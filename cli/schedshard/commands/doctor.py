@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb doctor and its commands."""
+"""The command doctor and its subcommands."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class DoctorGroup(NamedGroup):
     """A group whose unnamed command judges: doctor, doctor HOST.tar, doctor --perf FILE."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Send what names no command, and asks for no help, to the unnamed one."""
+        """Pass arguments to the unnamed command, unless they name a command or ask for help."""
         if args[:1] == ["--version"]:
             return super().parse_args(ctx, args)
-        # Completion asks with what stands before the word: it may become a command.
+        # Completion passes the words before the incomplete one, which may become a command.
         if (args and args[0] in self.commands) or (ctx.resilient_parsing and not args):
             return super().parse_args(ctx, args)
         if set(args) & set(ctx.help_option_names):
@@ -39,11 +39,11 @@ class DoctorGroup(NamedGroup):
         return self.commands[_JUDGE]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands that have a name."""
+        """Return the names of all commands except the unnamed one."""
         return [name for name in super().list_commands(ctx) if name != _JUDGE]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands, and options and the file of the unnamed one."""
+        """Complete commands, and the options and the file of the unnamed command."""
         found = super().shell_complete(ctx, incomplete)
         found += self.unnamed.shell_complete(ctx, incomplete)
         if not incomplete.startswith("-"):
@@ -52,7 +52,7 @@ class DoctorGroup(NamedGroup):
         return found
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Show both forms."""
+        """Return the usage of both forms."""
         return ["[HOST.tar] [OPTIONS] | COMMAND"]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,42 +66,42 @@ class DoctorGroup(NamedGroup):
 
 @click.group(cls=DoctorGroup)
 def doctor() -> None:
-    """Tell what the scheduler's shared cache lines cost this machine, and what helps today.
+    """Show what the scheduler's shared cache lines cost this machine, and what helps today.
 
-    Without arguments it looks at this host for some seconds; HOST.tar is what the script of 'doctor
-    collect' made on another one. It only reads, and changes nothing.
+    Without arguments doctor looks at this host for a few seconds. HOST.tar is the file that the
+    script of 'doctor collect' made on another host. Doctor only reads, and changes nothing.
 
-    With --perf it judges a profile as well. That is the text of 'perf report --stdio', 'perf
-    script' or 'perf c2c report --stdio', or perf.data where perf is installed. Without HOST.tar the
-    profile is judged alone; --live adds this host.
+    With --perf it also judges a profile: the text of 'perf report --stdio', 'perf script' or 'perf
+    c2c report --stdio', or perf.data if perf is installed. Without HOST.tar it judges only the
+    profile; --live adds this host.
 
     Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input. With --batch
-    nagios those of a plugin: 0 nothing found, 1 findings, 2 findings of severity high, 3 cannot
-    tell or bad input. With --batch prometheus 0 once the file is written.
+    nagios it is that of a plugin: 0 nothing found, 1 findings, 2 findings of severity high, 3
+    cannot tell or bad input. With --batch prometheus it is 0 once the file is written.
     """
 
 
 @doctor.command(_JUDGE)
 @click.argument("host", required=False, type=click.Path(path_type=Path), metavar="[HOST.tar]")
 @path_option("--perf", "profiles", multiple=True, help="A profile; repeatable.")
-@click.option("--live", is_flag=True, help="Look at this host although a profile is given.")
+@click.option("--live", is_flag=True, help="Also look at this host when a profile is given.")
 @number_option("--seconds", high=600, default=3, help="How long to look at this host.")
 @path_option(
     "--plan",
     metavar="DIR",
     help="Write a plan of cpuset partitions into DIR, which must be empty or absent.",
 )
-@path_option("--html", help="Write one page with a picture of the machine.")
+@path_option("--html", help="Write an HTML page with a picture of the machine.")
 @click.option(
     "--batch",
     type=click.Choice(["nagios", "prometheus"]),
     help="Print as a Nagios plugin does, or write metrics for Prometheus into the file of --out.",
 )
-@path_option("--out", help="See --batch.")
+@path_option("--out", help="The file of metrics: see --batch and --watch.")
 @click.option(
     "--predict",
     is_flag=True,
-    help="Predict what the observed shape costs, now and after each remedy, instead of quoting the "
+    help="Simulate what the observed load costs, now and with each remedy, instead of using the "
     "stored table.",
 )
 @number_option(
@@ -110,16 +110,16 @@ def doctor() -> None:
     high=86400,
     default=120,
     metavar="SECONDS",
-    help="How long --predict may take, about.",
+    help="About how long --predict may take.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Look at this host again and again, write metrics for Prometheus into the file of --out, "
-    "and say when the cost passes --threshold.",
+    help="Look at this host repeatedly, write metrics for Prometheus into the file of --out, and "
+    "report when the cost exceeds --threshold.",
 )
 @number_option(
-    "--every", high=86400, default=60, metavar="SECONDS", help="From one look to the next."
+    "--every", high=86400, default=60, metavar="SECONDS", help="With --watch: time between looks."
 )
 @click.option(
     "--threshold",
@@ -127,14 +127,16 @@ def doctor() -> None:
     default=5.0,
     show_default=True,
     metavar="PERCENT",
-    help="Of the machine's CPU time.",
+    help="With --watch: a cost above this share of the machine's CPU time is reported.",
 )
-@number_option("--rounds", high=10_000, default=3, help="How often the cost must pass it.")
-@number_option("--count", low=0, default=0, help="End after N looks; 0 is never.")
+@number_option(
+    "--rounds", high=10_000, default=3, help="With --watch: report after N looks above it in a row."
+)
+@number_option("--count", low=0, default=0, help="With --watch: end after N looks; 0: never.")
 @_JSON
 @click.pass_context
 def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
-    """Judge a host, a tar file of one, or profiles."""
+    """Judge this host, a host's tar file, or profiles."""
     from schedshard.doctor.perform import JudgeRequest, perform
 
     if host is not None and not host.exists() and host.suffix == "":
@@ -145,7 +147,7 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
     if not wanted:
         for name in watched:
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                raise UserError(f"--{name} is for --watch: give that, too")
+                raise UserError(f"--{name} needs --watch: add it")
         ctx.exit(perform(JudgeRequest(host, **options)))
     seconds, out = options.pop("seconds"), options.pop("out")
     others = [name for name in options if name != "limit" and options[name]]
@@ -170,20 +172,20 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
     "places", nargs=-1, required=True, metavar="DIR|FILE...",
     type=click.Path(exists=True, path_type=Path),
 )  # fmt: skip
-@number_option("--jobs", high=1024, default=0, low=0, help="Hosts at a time; 0: one per CPU.")
-@target_option("--html", help="Write one page.")
-@target_option("--parquet", help="Write a row per host for other programs; needs pyarrow.")
+@number_option("--jobs", high=1024, default=0, low=0, help="Judge N hosts at once; 0: one per CPU.")
+@target_option("--html", help="Write an HTML page.")
+@target_option("--parquet", help="Write one row per host for other programs; needs pyarrow.")
 @_JSON
 @click.pass_context
 def fleet(
     ctx: click.Context, /, places: tuple[Path, ...], jobs: int, html: Path | None,
     parquet: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Judge the archives of many hosts: by finding, and by machine and kernel, worst first.
+    """Judge the archives of many hosts, and sum them by finding and by machine and kernel.
 
-    DIR is searched for .tar, .tar.gz and .tgz, with all folders in it. An archive that cannot be
-    read is listed, and the run goes on. Exit status: 0 nothing found, 4 findings, 3 a host cannot
-    be judged or read and none has findings.
+    DIR and all folders in it are searched for .tar, .tar.gz and .tgz. An archive that cannot be
+    read is listed, and the run goes on. Exit status: 0 nothing found, 4 findings, 3 no findings but
+    a host that cannot be judged or read.
     """
     import os
 
@@ -213,9 +215,9 @@ def fleet(
 @_JSON
 @click.pass_context
 def diff(ctx: click.Context, /, before: Path, after: Path, as_json: bool) -> None:
-    """Tell what changed on one host, and whether the predicted gain came.
+    """Show what changed on one host, and whether the predicted gain was reached.
 
-    Exit status: 0 no worse, 4 a finding is new or sharing costs more.
+    Exit status: 0 not worse, 4 a finding is new or sharing costs more.
     """
     from schedshard.common.output import to_json
     from schedshard.doctor.fleet.diff import compare, diff_data, diff_parts
@@ -239,13 +241,13 @@ def diff(ctx: click.Context, /, before: Path, after: Path, as_json: bool) -> Non
 def unit(out: Path) -> None:
     """Print a systemd unit that watches this host and writes metrics.
 
-    'schedshard doctor unit > /etc/systemd/system/schedshard-doctor.service', then 'systemctl enable
-    --now schedshard-doctor'.
+    Run 'schedshard doctor unit > /etc/systemd/system/schedshard-doctor.service', then 'systemctl
+    enable --now schedshard-doctor'.
     """
     from schedshard.common.paths import ALONE, own_argv
     from schedshard.doctor.watch.unit import unit_text
 
-    # The file that Python runs need not be a program itself.
+    # The file that Python runs need not be executable.
     command = [sys.executable, str(Path(sys.argv[0]).resolve())] if ALONE else own_argv("doctor")
     sys.stdout.write(unit_text(command, out))
 
@@ -254,11 +256,11 @@ def unit(out: Path) -> None:
 def collect() -> None:
     """Print a shell script that collects what doctor reads into one small tar file.
 
-    The script runs anywhere as an ordinary user: 'schedshard doctor collect > collect.sh', then
-    'sh collect.sh' on the machine in question. It reads /proc and /sys twice, some seconds apart,
-    and changes nothing. The tar file holds names of threads (comm) and of cgroups, or with -a
-    pseudonyms of them. It holds neither command-line arguments nor environments nor names of the
-    host and its users.
+    Run 'schedshard doctor collect > collect.sh', then 'sh collect.sh' on the machine in question.
+    An ordinary user can run the script. It reads /proc and /sys twice, some seconds apart, and
+    changes nothing. The tar file contains names of threads (comm) and of cgroups, or with -a
+    pseudonyms. It does not contain command-line arguments, environments, or names of the host and
+    its users.
     """
     from schedshard.doctor.collector.script import script_text
 

@@ -44,7 +44,7 @@ class NamedGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Look a command up; an unknown one is answered with the nearest name."""
+        """Look up a command. For an unknown name the error suggests the nearest one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             kind = "command" if ctx.parent is None else f"command of '{ctx.command_path}'"
             raise unknown_name(kind, args[0], self.list_commands(ctx))

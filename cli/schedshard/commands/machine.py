@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs `machine import` and `machine measure`."""
+"""The commands machine import and machine measure."""
 
 import sys
 import tarfile
@@ -27,7 +27,10 @@ CLOCK_LIMITS = (0.05, 20.0)
 def _finish(
     facts: Facts, text: str, evidence: Evidence | None, notes: list[str], out: Path | None
 ) -> None:
-    """Validate, write and report; without a file the machine goes to stdout, the rest to stderr."""
+    """Validate the machine file, write it, and report.
+
+    Without ``out`` the file goes to stdout, and the report to stderr.
+    """
     validated(text)
     console = Console(file=sys.stderr if out is None else sys.stdout, highlight=False)
     if out is None:
@@ -85,16 +88,16 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
 @path_option(
     "--hwloc-xml",
     metavar=None,
-    help="Take the topology from this file ('lstopo FILE.xml'), latencies from CSV.",
+    help="Take the topology from this file ('lstopo FILE.xml'), and only the latencies from CSV.",
 )
 @path_option(
     "--topology",
     metavar=None,
-    help="Take it from the text of 'lscpu -p' of that machine, a folder that holds sys/, or a tar "
-    "file of one.",
+    help="Take the topology from the machine's output of 'lscpu -p', a folder that contains sys/, "
+    "or a tar file of one.",
 )
 @click.option("--name", help="Name of the machine; default: from the file's name.")
-@click.option("--clock-ghz", type=float, help="Core clock in which cycles are counted.")
+@click.option("--clock-ghz", type=float, help="Core clock that converts times to cycles.")
 @target_option("--out", metavar=None, help="Write the machine file here, not to stdout.")
 def import_command(
     csv: Path,
@@ -106,9 +109,9 @@ def import_command(
 ) -> None:
     """Make a machine file from a core-to-core latency table.
 
-    CSV has a row per writing CPU and a column per responding CPU, nanoseconds one way; the upper
-    triangle may be empty. Clusters, and a trial of every regular shape, tell LLCs and packages
-    apart. The output and the file say how sure that is, and which shape is second.
+    CSV contains a row per writing CPU and a column per responding CPU, in nanoseconds one way. The
+    upper triangle may be empty. LLCs and packages are found by clustering, and by trying every
+    regular shape. The output and the file say how sure that is, and which shape is second best.
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
         raise UserError(
@@ -139,7 +142,7 @@ def _is_archive(path: Path) -> bool:
 @path_option(
     "--out",
     metavar=None,
-    help="Write the machine file here; default: where '--machine host' looks.",
+    help="Write the machine file here; default: where '--machine host' reads it.",
 )
 @click.option("--cpus", metavar="LIST", help="Measure between these CPUs only, such as 0-3,8.")
 @number_option(
@@ -147,18 +150,18 @@ def _is_archive(path: Path) -> bool:
     high=10000,
     default=50,
     metavar=None,
-    help="Runs of each measurement, of which the lower quartile counts.",
+    help="Repeat each measurement N times and use the lower quartile.",
 )
 @click.option(
     "--all-pairs",
     is_flag=True,
-    help="Measure every pair of CPUs, however long that takes (480 CPUs: a quarter of an hour).",
+    help="Measure every pair of CPUs, without a time limit (480 CPUs take a quarter of an hour).",
 )
 def measure_command(out: Path | None, cpus: str | None, samples: int, all_pairs: bool) -> None:
     """Measure this host, and write the machine file that '--machine host' names.
 
-    It takes a minute at most. On a host of more than 64 CPUs it measures a few hundred pairs of
-    each distance.
+    This takes at most a minute. On a host with more than 64 CPUs it measures a few hundred pairs
+    per distance.
     """
     request = MeasureRequest(parse_cpu_list(cpus) if cpus is not None else None, samples, all_pairs)
     target = out if out is not None else host_path()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs: options to typed requests, requests to stages, results to the terminal or a file.
+"""The top-level commands: they turn options into requests, run stages, and output the results.
 
-Stages are imported inside the verbs, so that --help and small verbs do not wait for the plotting
-and numeric libraries.
+Commands import their stages when they run, so that --help and small commands do not wait for the
+plotting and numeric libraries.
 """
 
 import subprocess
@@ -22,7 +22,7 @@ from schedshard.commands.c2c.record import record_command, replay_command
 from schedshard.commands.doctor import doctor
 from schedshard.commands.groups import NamedGroup
 
-# Each of these adds its verbs to the group.
+# Importing these modules adds their commands to the group.
 from schedshard.commands.kernel import build, guest, hosts, profile, source  # noqa: F401
 from schedshard.commands.kernel.group import kernel
 from schedshard.commands.options import (
@@ -66,25 +66,25 @@ _DOORS = {
 def main(ctx: click.Context) -> None:
     """Shard shared state by last-level cache, and predict what a layout costs on any machine.
 
-    Start with 'schedshard reproduce'. Every verb explains itself with --help.
+    Start with 'schedshard reproduce'. Every command has --help.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 class C2cGroup(NamedGroup):
-    """The verbs of c2c; any other word is a result to show."""
+    """The commands of c2c. Any other word is a result to show."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Show is the verb that need not be named."""
+        """Use 'show' if the first word is not a command."""
         if args and self.get_command(ctx, args[0]) is None:
             args = ["show", *args]
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Options before the result are those of show."""
+        """Use 'show' if options precede the result."""
         if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
             args = ["show", *args]
         return super().parse_args(ctx, args)
@@ -94,8 +94,8 @@ class C2cGroup(NamedGroup):
 def c2c() -> None:
     """Show contended cache lines: of a saved RESULT, or of your own program.
 
-    'c2c RESULT' shows the lines of what 'run --out RESULT' or 'c2c record --out RESULT' saved, as
-    perf c2c report does. 'c2c record' runs a program.
+    'c2c RESULT' shows the lines in a file saved by 'run --out RESULT' or 'c2c record --out RESULT',
+    as perf c2c report does. 'c2c record' runs a program.
     """
 
 
@@ -107,7 +107,8 @@ def c2c() -> None:
 def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
     """Show the contended cache lines of RESULT.
 
-    RESULT is what 'run --out RESULT' saved; the tables are those of perf c2c report.
+    RESULT was saved by 'run --out RESULT' or 'c2c record --out RESULT'. The tables follow perf c2c
+    report.
     """
     from schedshard.common.result import C2C, RUN, load_result
     from schedshard.lines.report import C2cRequest, find_names
@@ -124,7 +125,7 @@ def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool)
 
 
 def _saved_view(report: dict[str, Any]) -> RenderableType:
-    """What was saved with its names: of a program, of a kernel, or of its replay."""
+    """Return the view of a saved report of a program, of a kernel, or of a kernel's replay."""
     from schedshard.c2c.report.view import record_view
     from schedshard.kernel.profile.c2c_view import c2c_view
     from schedshard.kernel.profile.replay_view import replay_view
@@ -144,8 +145,8 @@ def _saved_view(report: dict[str, Any]) -> RenderableType:
 def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> None:
     """Measure on this host's CPUs.
 
-    Without a command it measures the structures: every operation beside the same one on a plain
-    bitmap, as a ratio of one run.
+    Without a command it measures the structures: each operation as a ratio to the same one on a
+    plain bitmap, in one run.
     """
     if ctx.invoked_subcommand is not None:
         if quick or as_json or out is not None:
@@ -167,8 +168,8 @@ def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> N
 def report(results: tuple[Path, ...], out: Path) -> None:
     """Make one HTML page from saved RESULTS.
 
-    RESULTS are files of run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs no
-    other file and no network.
+    RESULTS are files saved by run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs
+    no other file and no network.
     """
     from schedshard.common.extra import need_sweep
     from schedshard.common.result import (
@@ -208,9 +209,9 @@ def report(results: tuple[Path, ...], out: Path) -> None:
 @SEED
 @click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
 def reproduce(out: Path | None, seed: int, quick: bool) -> None:
-    """Predict, measure and report, all in one.
+    """Predict, measure and report in one command.
 
-    Predicts the published experiments, measures this host, prints the tables and writes
+    It predicts the published experiments, measures this host, prints the tables, and writes
     report.html and one JSON file per result.
     """
     from schedshard.common.extra import need_sweep
@@ -225,12 +226,12 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
 
 
 @main.command()
-@click.option("--check", is_flag=True, help="Say what is here and what is missing; change nothing.")
+@click.option("--check", is_flag=True, help="List what is installed and what is missing.")
 @click.pass_context
 def setup(ctx: click.Context, check: bool) -> None:
-    """Say what this machine has for schedshard, and the command that gets what is missing.
+    """List what schedshard needs on this machine, and the command that installs what is missing.
 
-    Exit status: 0 nothing is missing, 1 something is.
+    Exit status: 0 nothing is missing, 1 something is missing.
     """
     from schedshard.common.paths import INSTALLED, ROOT
 

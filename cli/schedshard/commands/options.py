@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Options that several verbs have, and how a result leaves."""
+"""Options that several commands share, and the output of a result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 class Decorator(Protocol):
-    """What makes a verb with an option of a verb without it."""
+    """A decorator that adds an option to a command."""
 
     def __call__(self, verb: Verb, /) -> Verb:
-        """The verb, with the option."""
+        """Return the command with the option."""
 
 
 def _writable(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -35,12 +35,12 @@ def _writable(context: click.Context, _: click.Parameter, path: Path | None) -> 
 
 
 def path_option(*names: str, metavar: str | None = "FILE", **more: Any) -> Decorator:
-    """An option that is a path."""
+    """Return an option that takes a path."""
     return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
 
 
 def target_option(*names: str, metavar: str | None = "FILE", **more: Any) -> Decorator:
-    """An option that names a file to write, which must be possible."""
+    """Return an option that names a file to write, and checks that it can be written."""
     return path_option(*names, metavar=metavar, callback=_writable, **more)
 
 
@@ -51,19 +51,19 @@ def number_option(
     metavar: str | None = "N",
     **more: Any,
 ) -> Decorator:
-    """An option that is a whole number from ``low`` on; a default is shown."""
+    """Return an option that takes a whole number from ``low`` to ``high``."""
     limits = click.IntRange(low, high)
     return click.option(*names, type=limits, metavar=metavar, **{"show_default": True, **more})
 
 
 def choice_option(*names: str, choices: Sequence[str], help: str) -> Decorator:
-    """An option with some values, of which the first one is the default."""
+    """Return an option that takes one of several values. The first one is the default."""
     kind = click.Choice(choices)
     return click.option(*names, type=kind, default=choices[0], show_default=True, help=help)
 
 
 def many_option(*names: str, metavar: str, help: str, **more: Any) -> Decorator:
-    """An option that may be given several times."""
+    """Return an option that may be repeated."""
     return click.option(*names, multiple=True, metavar=metavar, help=help, **more)
 
 
@@ -71,14 +71,14 @@ OUT = target_option("--out", help="Save the result as JSON.")
 PLACEMENT = choice_option(
     "--placement",
     choices=["os", "compact", "scatter"],
-    help="Which CPUs come first: CPU numbers in order, neighbours, or far apart.",
+    help="Which CPUs come first: in order of their numbers, close together, or far apart.",
 )
 LIMIT = number_option(
     "--limit",
     high=86400,
     default=50,
     metavar="SECONDS",
-    help="Start no measurement after that time.",
+    help="Start no measurement after this time.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 JSON_OR_TABLE = click.option(
@@ -89,16 +89,16 @@ CAP = number_option("--cap", high=64, help="At most N CPUs per shard [64].")
 PARAMETERS = many_option(
     "--append", "parameters", metavar="P", help="A kernel parameter; repeatable."
 )
-BZIMAGE = path_option("--bzimage", help="Image of the kernel of --vmlinux.")
+BZIMAGE = path_option("--bzimage", help="The kernel image that belongs to --vmlinux.")
 
 
 def show(renderable: RenderableType) -> None:
-    """Print to stdout: as wide as the terminal, or as wide as a table likes in a file."""
+    """Print to stdout, as wide as the terminal, or in a file as wide as a table needs."""
     terminal.show([renderable], _PLAIN_WIDTH, _NARROWEST)
 
 
 def with_options(verb: Verb, options: Sequence[Decorator]) -> Verb:
-    """Give a verb these options; its help shows them in this order."""
+    """Add options to a command. Its help shows them in this order."""
     for option in reversed(options):
         verb = option(verb)
     return verb
@@ -107,7 +107,7 @@ def with_options(verb: Verb, options: Sequence[Decorator]) -> Verb:
 def deliver(
     result: dict[str, Any], as_json: bool, out: Path | None, view: RenderableType | None
 ) -> None:
-    """Save where asked, then print JSON or the view."""
+    """Save the result to ``out`` if given, then print it as JSON, or the view."""
     text = to_json(result)
     if out is not None:
         write_atomic(out, text)

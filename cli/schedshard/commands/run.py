@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs run, sweep and compare: experiments on simulated machines."""
+"""The commands run, sweep and compare: experiments on simulated machines."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ _UNCERTAINTY = click.option(
     "--uncertainty",
     type=int,
     metavar="N",
-    help="Print intervals of N samples of all inputs that are not known.",
+    help="Print intervals from N samples of all uncertain inputs.",
 )
 
 
@@ -55,33 +55,35 @@ def experiments_command(as_json: bool) -> None:
 @SEED
 @PLACEMENT
 @CAP
-@many_option("--variant", "variants", metavar="V", help="Only this one; repeatable.")
+@many_option("--variant", "variants", metavar="V", help="Run only this variant; repeatable.")
 @many_option(
     "--set",
     "settings",
     metavar="NAME=VALUE",
-    help="Another value for an input of the experiment; repeatable.",
+    help="Set an input of the experiment to another value; repeatable.",
 )
 @_UNCERTAINTY
-@many_option("--op", "ops", metavar="OP", help="ping-pong, primitives: only this; repeatable.")
+@many_option(
+    "--op", "ops", metavar="OP", help="ping-pong, primitives: only this operation; repeatable."
+)
 @click.option("--threads", metavar="N,N...", help="atomic-inc, primitives: [1,2,4,...,all].")
 @click.option(
-    "--hold", "hold_ns", type=float, metavar="NS", help="primitives: from acquire to release [0]."
+    "--hold", "hold_ns", type=float, metavar="NS", help="primitives: time a lock is held [0]."
 )
 @click.option(
-    "--work", "work_ns", type=float, metavar="NS", help="primitives: between operations [0]."
+    "--work", "work_ns", type=float, metavar="NS", help="primitives: time between operations [0]."
 )
 @number_option(
     "--lines",
     high=64,
     metavar="N",
-    help="primitives: an operation is done on N objects, one after the other [1].",
+    help="primitives: do each operation on N objects, one after the other [1].",
 )
 @number_option(
     "--home",
     low=0,
     metavar="NODE",
-    help="ping-pong: the line is memory of this NUMA node [the first CPU's].",
+    help="ping-pong: allocate the line on this NUMA node [the first CPU's].",
 )
 @number_option(
     "--from",
@@ -95,9 +97,9 @@ def experiments_command(as_json: bool) -> None:
 def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any) -> None:
     """Run EXPERIMENT on a simulated machine.
 
-    Predicted figures stand beside published ones where there are any of the same machine. With
-    --uncertainty each has a median and a 90% interval of what the ranges in the machine file and
-    the experiment file allow.
+    Predicted figures are shown beside published ones of the same machine, if there are any. With
+    --uncertainty each figure gets a median and a 90% interval over the ranges of inputs in the
+    machine file and the experiment file.
     """
     from schedshard.common.progress import ticking
     from schedshard.experiments.run import execute, merge, plan_run
@@ -134,7 +136,7 @@ def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any
     "splits",
     multiple=True,
     high=1024,
-    help="Cut every last-level cache in N smaller ones; repeatable [1].",
+    help="Cut every last-level cache into N smaller ones; repeatable [1].",
 )
 @number_option("--seeds", high=1000, default=1, help="Run seeds 1 to N of every point.")
 @_UNCERTAINTY
@@ -143,15 +145,15 @@ def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any
     low=0,
     high=2**32 - 1,
     metavar=None,
-    help="Of the samples that --uncertainty draws [1].",
+    help="Seed of the samples that --uncertainty draws [1].",
 )
 @path_option("--out", required=True, metavar="FILE.parquet")
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [this host's CPUs].")
 def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
-    """Run every combination, and keep the results in one Parquet file.
+    """Run every combination, and save the results in one Parquet file.
 
-    A sweep skips points that FILE has. So an interrupted sweep continues, and a larger one adds to
-    a smaller one. A new simulator or machine file makes new points.
+    A sweep skips points that FILE already contains. So an interrupted sweep continues, and a larger
+    one adds to a smaller one. Points of another simulator or machine file count as new.
     """
     from schedshard.common.extra import need_sweep
     from schedshard.common.progress import ticking
@@ -184,10 +186,10 @@ def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
 def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
     """Compare A and B over their seeds: mean, %stddev and %change.
 
-    Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. With variants,
-    these are compared with each other at every point that both have; without, every variant of A
-    with the same one of B. Two recordings of a program ('c2c record --out') are compared as
-    'c2c diff' does.
+    Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. Two variants are
+    compared at every point that both files contain. Without variants, each variant of A is compared
+    with the same one of B. Two recordings of a program ('c2c record --out') are compared as by
+    'c2c diff'.
     """
     from schedshard.c2c.gate.diff import diff_files, diff_view, is_recording
     from schedshard.common.extra import need_sweep

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs topo, machines and machine: what a machine is, and what its file says."""
+"""The commands topo, machines and machine: topologies and machine files."""
 
 import sys
 from dataclasses import replace
@@ -39,11 +39,11 @@ def _advise(
 
 @click.command()
 @click.option("--machine", metavar="M", help="A machine file: preset name or path.")
-@path_option("--sysfs", metavar="DIR", help="A root holding sys/, or a tar file of one.")
-@path_option("--hwloc-xml", help="hwloc's XML.")
-@number_option("--split-llc", help="Cut every LLC in N.")
+@path_option("--sysfs", metavar="DIR", help="A folder that contains sys/, or a tar file of one.")
+@path_option("--hwloc-xml", help="An XML file of hwloc.")
+@number_option("--split-llc", help="Cut every LLC into N parts.")
 @CAP
-@target_option("--picture", help="Draw .svg or .png.")
+@target_option("--picture", help="Draw the topology as .svg or .png.")
 @click.option("--advise", is_flag=True, help="Predict how many CPUs should share a line or a lock.")
 @click.option(
     "--rate",
@@ -75,8 +75,8 @@ def topo(
     """Show a topology and its shard plan.
 
     It shows this host unless a machine, a sysfs tree or an hwloc file is given. With --advise it
-    predicts the cost of each shard size. It does so on the machine file given, or on the one that
-    'machine measure' made of this host.
+    predicts the cost of each shard size, for the given machine file, or for the one that 'machine
+    measure' made of this host.
     """
     if advise:
         others = {"--sysfs": sysfs, "--hwloc-xml": hwloc_xml, "--split-llc": split_llc,
@@ -127,12 +127,12 @@ def machines(as_json: bool) -> None:
 
 
 class MachineGroup(NamedGroup):
-    """The machine verbs; import and measure come from a package that needs numeric libraries."""
+    """The machine commands. import and measure are loaded late: they need numeric libraries."""
 
     _LAZY = ("import", "measure")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, those not loaded yet among them."""
+        """Return the names of all commands, including those that are not loaded yet."""
         return sorted({*super().list_commands(ctx), *self._LAZY})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -147,7 +147,7 @@ class MachineGroup(NamedGroup):
 
 @click.group(cls=MachineGroup)
 def machine() -> None:
-    """Look at machine files, and make new ones."""
+    """Show machine files, and make new ones."""
 
 
 @machine.command("show")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb `validate`."""
+"""The command validate."""
 
 from pathlib import Path
 
@@ -21,10 +21,8 @@ def _factor(name: str, default: float, words: str) -> Decorator:
 
 @click.command()
 @click.argument("result", required=False, type=click.Path(path_type=Path))
-@_factor(
-    "--median", 1.25, "Largest median factor between predicted and measured that is agreement."
-)
-@_factor("--worst", 2.0, "Largest factor of a single figure that is agreement.")
+@_factor("--median", 1.25, "Largest median factor between prediction and measurement that agrees.")
+@_factor("--worst", 2.0, "Largest factor of a single figure that agrees.")
 @LIMIT
 @JSON
 @OUT
@@ -38,17 +36,17 @@ def validate(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Measure this host, predict the same, and name the worst disagreement.
+    """Measure this host, predict the same figures, and name the worst disagreement.
 
     RESULT is a file saved with 'validate --out', or with --out of 'bench primitives' or 'bench
     ping-pong' on a host with a machine file. Then the command judges the file, and measures
     nothing. Without RESULT it measures this host, and first makes its machine file if there is none
-    yet. Each of the two takes a minute at most.
+    yet. Each of these takes at most a minute.
 
-    A figure is off by the factor between the prediction and the nearer end of its measurement's
-    spread. The spread is from the 10th to the 90th percentile of the turns. Exit status: 0 if the
-    median and the worst factor are within their bounds, 4 if not. 5: the host is no longer as its
-    machine file says, which proves nothing. 2: bad input. 1: a measurement failed.
+    The error of a figure is the factor between the prediction and the nearer end of the
+    measurement's spread, from the 10th to the 90th percentile of its turns. Exit status: 0 if the
+    median and the worst factor are within their bounds, 4 if not. 5: the host no longer matches its
+    machine file, so that nothing can be concluded. 2: bad input. 1: a measurement failed.
 
     The file that --out writes contains the processor's name, the kernel's version, the topology and
     the measurements. It names no host and no user: docs/validate.md.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The steps of the verb doctor: read, conclude, and output the verdict."""
+"""The steps of the command doctor: read, judge, and output the verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from schedshard.doctor.verdict.data import verdict_data
 from schedshard.doctor.verdict.view import verdict_parts
 from schedshard.show.terminal import show
 
-# --predict does not simulate a load that costs less, by the stored curves.
+# --predict does not simulate a load whose cost is below this by the stored curves.
 _NEGLIGIBLE = 1e-5
 
 
@@ -47,14 +47,14 @@ class JudgeRequest:
 
     @property
     def machine(self) -> bool:
-        """Whether a machine is judged, and not profiles alone."""
+        """Whether to judge a machine, and not only profiles."""
         return self.host is not None or self.live or not self.profiles
 
 
 def _check(request: JudgeRequest) -> None:
-    """Refuse what cannot be, before the long work."""
+    """Refuse options that contradict each other, before the long work."""
     if request.host is not None and request.live:
-        raise UserError("--live looks at this host: leave it out, or HOST.tar")
+        raise UserError("--live looks at this host: leave out either --live or HOST.tar")
     if request.batch is not None and request.as_json:
         raise UserError("--batch and --json exclude each other: both print the verdict")
     if request.batch == "prometheus" and request.out is None:
@@ -63,8 +63,8 @@ def _check(request: JudgeRequest) -> None:
         raise UserError("--out is the file of --batch prometheus: for a page there is --html FILE")
     if request.predict and ALONE:
         raise UserError(
-            "--predict needs the simulator, which schedshard-doctor does not contain: without it "
-            "the stored table serves, or run 'schedshard doctor' of the whole package"
+            "--predict needs the simulator, which schedshard-doctor does not contain: leave it out "
+            "to use the stored table, or run 'schedshard doctor' of the whole package"
         )
     if request.predict and not request.machine:
         raise UserError("--predict: a profile shows no groups: give HOST.tar, or --live")
@@ -88,7 +88,7 @@ def _facts(request: JudgeRequest) -> tuple[Facts | None, str]:
 
 
 def _predictor(request: JudgeRequest, facts: Facts | None) -> Predictor:
-    """Return what says the cost of a load: with --predict, a simulation of those that count."""
+    """Return the function that predicts a load's cost. With --predict it simulates costly loads."""
     if facts is None or not request.predict:
         return stored
     from schedshard.doctor.predict.predict import predict
@@ -125,13 +125,13 @@ def _perform(request: JudgeRequest) -> int:
     facts, source = _facts(request)
     if request.plan is not None and facts is not None and facts.pseudonyms:
         raise UserError(
-            f"--plan: the names in {source} are pseudonyms (collect.sh -a), and a plan needs those "
-            "of the host: make it of an archive with names"
+            f"--plan: the names in {source} are pseudonyms (collect.sh -a), but a plan needs the "
+            "host's names: use an archive that was collected without -a"
         )
     if request.plan is not None and facts is not None and facts.captured:
         raise UserError(
-            f"--plan: {source} is a captured tree of /sys, and a plan needs threads and cgroups: "
-            "make it of an archive of the collector"
+            f"--plan: {source} is a captured tree of /sys, but a plan needs threads and cgroups: "
+            "use an archive of the collector"
         )
     verdict = judge(source, facts, read, _predictor(request, facts))
     said = []

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Programs that were compiled to run on the simulated machine's own clock."""
+"""The exact recorder: compiled programs run on the simulated machine's own clock."""

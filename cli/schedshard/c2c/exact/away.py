@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How much of a run was in code that was not compiled with the flags: the calls of it."""
+"""How much of a run was spent in code without instrumentation, by the calls of that code."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from schedshard.c2c.naming.readable import readable
 
 _MOST = 3  # functions that a sentence names
 
-Sets = Sequence[tuple[str, ...]]  # of callees of a block, by number
+Sets = Sequence[tuple[str, ...]]  # the sets of callees that a block may have, by number
 
 
 def in_source_form(sets: Sets) -> Sets:
-    """The same with the names of the source."""
+    """Return the sets with names as the source code writes them."""
     plain = readable(name.removeprefix(ASSEMBLY) for names in sets for name in names)
 
     def shown(name: str) -> str:
@@ -33,7 +33,7 @@ def _names(counts: Counter[str], unit: float, form: str) -> str:
 
 
 def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> dict[str, Any]:
-    """For the report: calls, their time in the model and its share of all, calls by function."""
+    """Return the report's figures: calls, their modelled ns and share of the time, by function."""
     calls: Counter[str] = Counter()
     for number, times in meta["away"]:
         names = sets[int(number)]
@@ -48,7 +48,7 @@ def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> dict[str, Any]:
 
 
 def sentences(found: Mapping[str, Any]) -> list[str]:
-    """Those of the report, what is missing first."""
+    """Return the report's sentences. Locked instructions, whose lines are missing, come first."""
     calls = Counter(dict(found["functions"]))
     locked = Counter(
         {name.removeprefix(ASSEMBLY): n for name, n in calls.items() if name.startswith(ASSEMBLY)}
@@ -73,7 +73,7 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
 
 
 def measured(sets: Sets, meta: Mapping[str, Any], found: Mapping[str, Any], busy_ns: float) -> str:
-    """What it took this host, beside the model's time for the rest: no two runs say the same."""
+    """Return a sentence on the host time of code without instrumentation, which differs by run."""
     ticks: Counter[str] = Counter()
     for number, spent in meta["away_host"]:
         ticks["+".join(dict.fromkeys(sets[int(number)]))] += int(spent)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How many instructions each basic block has: the program's own, without the instrumentation's.
+"""Counts the instructions of each basic block, without those that the instrumentation added.
 
 A block begins after a call of the coverage hook. It ends at the next one, or where control leaves
-for good. These do not count, for they are there because of the hooks:
+the function. These do not count, because they exist only for the hooks:
 
 - calls of hooks, and the instructions that set their arguments;
-- what saves registers around them: moves between a register and the stack by its pointer, the end
-  of a function that restores registers, and a hook's result that goes to another register.
+- instructions that save registers around them: moves between a register and the stack by its
+  pointer, the restoring of registers at a function's end, and the move of a hook's result.
 """
 
 import re
@@ -22,7 +22,7 @@ from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.common.errors import UserError, telling
 
 HOOK = "__sanitizer_cov_trace_pc"
-# Of a set of callees: locked instructions that no hook stands before, by the function they are in.
+# Marks an element of a set of callees: locked instructions without a hook, by their function.
 ASSEMBLY = "assembly in "
 _LOCKED = re.compile(r"(?:lock |xchg).*\((?!%rsp)")
 _FREE = ("nop", "endbr64", "data16", "cs", "xchg   %ax,%ax", "pop", "leave")
@@ -32,16 +32,16 @@ _SPILL = re.compile(
 )
 _FRAME = re.compile(r"(?:add|sub) +\$0x\w+,%rsp$")
 _BY_POINTER = ("a call by pointer",)
-_UNSEEN, _POINTER, _ENTRY = 1, 2, 4  # as exact/blocks.c has them
+_UNSEEN, _POINTER, _ENTRY = 1, 2, 4  # the flags of exact/blocks.c
 _RESULT = re.compile(r"mov +%(?:[er]?ax|al),%\w+$")
-# The library has them to name objects; their work is the C library's.
+# The recorder's library wraps these to name objects, but the C library does their work.
 _ALLOCATORS = frozenset(
     ("malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign", "memalign")
 )
 
 
 def _arguments(hook: str) -> str:
-    """The registers that only the hook needs: addresses and memory orders."""
+    """Return the registers that only a hook needs: addresses and memory orders."""
     if not hook.startswith("__tsan_atomic"):
         return "di"
     if "compare" in hook:
@@ -51,31 +51,31 @@ def _arguments(hook: str) -> str:
 
 @dataclass
 class Block:
-    """A basic block: its address after the hook's call, and what it does."""
+    """A basic block: the address after the hook's call, and its counts."""
 
     begin: int
     count: int = 0
     pauses: int = 0
     outside: list[str] = field(default_factory=list)  # calls of code without instrumentation
-    unseen: bool = False  # it may have a lock that nobody sees (exact/unseen.h)
-    pointers: int = 0  # calls whose callee only the run knows
-    entry: bool = False  # a function begins with it
-    stamps: dict[int, int] = field(default_factory=dict)  # reads of the time-stamp counter: bytes
-    after: dict[int, int] = field(default_factory=dict)  # by an access: instructions from there on
+    unseen: bool = False  # it may take a lock that the recorder cannot see (exact/unseen.h)
+    pointers: int = 0  # calls whose callee is known only at run time
+    entry: bool = False  # it begins a function
+    stamps: dict[int, int] = field(default_factory=dict)  # rdtsc: address to length in bytes
+    after: dict[int, int] = field(default_factory=dict)  # access to instructions from there on
     _sets: set[str] = field(default_factory=set)  # registers of arguments set since the last call
     _result: bool = False  # the last instruction was a hook that returns a value
 
     def hook(self, name: str, follows: int) -> None:
-        """A call of a hook stands for nothing: the model has the time of an atomic operation."""
+        """Add a call of a hook, which does not count: the model charges for the operation."""
         self.count -= sum(register in self._sets for register in _arguments(name).split())
-        # The expected value goes through the stack, and both ways do not count: it is one move.
+        # The expected value goes to the stack and back. Neither move counts, so add one.
         self.count += "compare" in name
         self._sets.clear()
         self._result = name.startswith("__tsan_atomic")
         self.after[follows] = self.count
 
     def instruction(self, text: str) -> None:
-        """Any other one; the last operand is what it sets."""
+        """Add any other instruction. Its last operand is the register that it sets."""
         result, self._result = self._result, False
         if text.startswith(_FREE):
             return
@@ -96,7 +96,7 @@ class Block:
             self._sets.add(found[1])
 
     def ended(self) -> "Block":
-        """No more comes: the counts are complete."""
+        """Complete the counts, and return the block."""
         self.count = max(self.count, 0)
         self.after = {at: max(self.count - before, 0) for at, before in self.after.items()}
         return self
@@ -105,13 +105,14 @@ class Block:
 def parse(
     lines: Iterable[str], inside: Container[str] = frozenset(), locks: Container[str] = frozenset()
 ) -> Iterator[Block]:
-    """Each block of a disassembly.
+    """Yield each block of a disassembly.
 
-    inside: names of other files with instrumentation; locks: of functions that may wait unseen.
+    ``inside`` contains the functions of other instrumented files. ``locks`` contains functions that
+    may wait without the recorder seeing it.
     """
     block: Block | None = None
-    begins: str | None = None  # a hook was called: a block's, or an access's
-    entry = False  # no hook of a block since a function's name
+    begins: str | None = None  # the hook that the last line called, of a block or an access
+    entry = False  # a function began, and no block of it yet
     function = ""
     for line in lines:
         at, colon, text = line.partition(":\t")
@@ -180,9 +181,9 @@ def _defined(path: Path) -> set[str]:
 def write_blocks(
     paths: Iterable[Path], library: Path, into: Path, others: Iterable[Path] = ()
 ) -> list[tuple[str, ...]]:
-    """The file that the library reads (exact/blocks.c). Return: sets of callees, by number.
+    """Write the file that the library reads (exact/blocks.c). Return the numbered sets of callees.
 
-    others: libraries without instrumentation that may have locks of their own.
+    ``others`` are libraries without instrumentation that may contain locks.
     """
     paths = list(paths)
     inside = set().union(*map(_defined, [*paths, library])) - _ALLOCATORS

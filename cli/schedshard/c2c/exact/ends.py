@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Why a program was stopped: all of its threads wait, or are in loops that cannot end."""
+"""Why the recorder stopped a program: all of its threads wait, or loop without end."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def _looping(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
 
 
 def turns(meta: Mapping[str, Any]) -> str | None:
-    """The sentence about turns that code without instrumentation was forced to give."""
+    """Return the sentence on interruptions of code without instrumentation, or None."""
     counts = {int(pc): int(times) for pc, times in meta["turns"]}
     if not counts:
         return None
@@ -61,13 +61,13 @@ def turns(meta: Mapping[str, Any]) -> str | None:
         places[f"{found[0].function} ({found[0].source})" if found else f"0x{pc:x}"] += times
     return (
         f"code without instrumentation ran for long, and was interrupted for other threads: "
-        f"{_listed(places)}; the host decides when, so this run does not repeat: compile that "
-        f"code with '{typed('cc')}', or leave --exact out"
+        f"{_listed(places)}; the host decides when, so that runs differ: compile that code with "
+        f"'{typed('cc')}', or leave --exact out"
     )
 
 
 def why_stopped(meta: Mapping[str, Any]) -> str | None:
-    """The sentence; None: it was not stopped."""
+    """Return the sentence on why a program was stopped, or None if it was not."""
     if not meta["deadlock"] and not meta["spins"]:
         return None
     memory = Memory(meta)
@@ -76,9 +76,7 @@ def why_stopped(meta: Mapping[str, Any]) -> str | None:
         if meta["spins"]:
             rest = f"; {waiting.total()} wait: {_listed(waiting)}" if waiting else ""
             looping = _looping(memory, meta)
-            return (
-                f"no thread can end its loop, for no other one can store: {_listed(looping)}{rest}"
-            )
+            return f"no thread can end its loop, as none can store: {_listed(looping)}{rest}"
     finally:
         memory.close()
     count = waiting.total()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The compiler and its flags, for programs that the exact recorder runs."""
+"""The compiler and its flags, for programs that run on the exact recorder."""
 
 import os
 import re
@@ -12,15 +12,15 @@ from schedshard.common.errors import UserError, telling
 from schedshard.common.paths import build_dir, remake
 
 LIBRARY = "libschedshard-exact.so"
-# Functions of the C library that access the program's memory for it.
+# Functions of the C library that access the program's memory.
 _WRAPPED = ("memcpy", "memmove", "memset", "memcmp")
-# A checked variant, __read_chk() for read(), is not the library's.
+# The recorder's library has no checked variants, such as __read_chk() for read().
 _PLAIN = "-U_FORTIFY_SOURCE"
 _DRIVERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "clang++"))}
 
 
 def library() -> Path:
-    """The library that such a program loads."""
+    """Return the path of the library that such a program loads."""
     path = (build_dir() / "exact" / LIBRARY).resolve()
     if not path.is_file():
         raise UserError(f"{path} is missing: {remake()}")
@@ -37,16 +37,16 @@ def _version(compiler: str) -> str:
 
 
 def _knows_volatile(version: str) -> bool:
-    """Of gcc: does it tell volatile accesses from others? Version 11 and later do."""
+    """Whether gcc distinguishes volatile accesses from others, as version 11 and later do."""
     found = re.search(r"\) (\d+)\.", version)
     return found is not None and int(found[1]) >= 11
 
 
 def find_compiler(language: str) -> list[str]:
-    """The compiler that CC or CXX names, or the system's."""
+    """Return the compiler that CC or CXX names, or the system's."""
     variable, usual = _DRIVERS[language]
     named = os.environ.get(variable, "").split()
-    # 'make CC="schedshard cc"' names this command to itself.
+    # With 'make CC="schedshard cc"' CC names this command itself.
     if named and Path(named[0]).name == "schedshard":
         named = []
     for name in named[:1] or usual:
@@ -57,7 +57,7 @@ def find_compiler(language: str) -> list[str]:
 
 
 def flags(compiler: Sequence[str]) -> list[str]:
-    """For compiling and for linking alike: build systems pass the same to both."""
+    """Return flags for both compiling and linking, because build systems pass the same to both."""
     at = library().parent
     found = ["-fsanitize=thread", _PLAIN]
     version = _version(compiler[0])
@@ -66,7 +66,7 @@ def flags(compiler: Sequence[str]) -> list[str]:
         found += ["-mllvm", "-tsan-distinguish-volatile=1"]
         found += ["-Wno-unused-command-line-argument", f"-L{at}", f"-l:{LIBRARY}"]
     else:
-        # gcc links -ltsan: a link of that name beside the library leads to it.
+        # gcc adds -ltsan: beside the library a symbolic link of that name leads to it.
         found += ["-fsanitize-coverage=trace-pc", "-Wno-tsan", f"-L{at}"]
         if _knows_volatile(version):
             found.append("--param=tsan-distinguish-volatile=1")
@@ -75,7 +75,7 @@ def flags(compiler: Sequence[str]) -> list[str]:
 
 
 def rust_flags() -> list[str]:
-    """For RUSTFLAGS with RUSTC_BOOTSTRAP=1: the options are those of a nightly compiler."""
+    """Return the words of RUSTFLAGS. As nightly options they need RUSTC_BOOTSTRAP=1."""
     compiler, at = os.environ.get("RUSTC") or "rustc", library().parent
     if shutil.which(compiler) is None:
         raise UserError(f"no compiler {compiler}: install Rust, or set RUSTC")
@@ -84,7 +84,7 @@ def rust_flags() -> list[str]:
         *("-Zsanitizer=thread", "-Zexternal-clangrt", "-Cunsafe-allow-abi-mismatch=sanitizer"),
         *("-Cpasses=sancov-module", "-Cllvm-args=-sanitizer-coverage-level=3"),
         "-Cllvm-args=-sanitizer-coverage-trace-pc",
-        # Before the C library: this library's functions stand for some of it.
+        # Linked before the C library, because this library replaces some of its functions.
         *(f"-Zpre-link-arg={word}" for word in linked),
     ]
     with telling(f"cannot run {compiler}"):
@@ -100,11 +100,11 @@ def rust_flags() -> list[str]:
 
 
 def compile_exact(language: str, arguments: Sequence[str]) -> int:
-    """Run the compiler. Return: its exit status."""
+    """Run the compiler with the flags, and return its exit status."""
     if "-static" in arguments or "-static-pie" in arguments:
         raise UserError("-static: the simulated machine is in a shared library; leave it out")
     compiler = find_compiler(language)
-    # At the end once more: the last of a program's own flags would win.
+    # Repeated at the end, because the last flag wins over the program's own ones.
     command = [*compiler, *flags(compiler), *arguments, _PLAIN]
     with telling(f"cannot run {compiler[0]}"):
         return subprocess.run(command, check=False).returncode

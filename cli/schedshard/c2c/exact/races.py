@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Races that a run met: accesses of two threads to the same bytes that nothing orders."""
+"""The data races of a run: unordered accesses of two threads to the same bytes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
 
-OFF, SHARED, ALL = 0, 1, 2  # which lines are looked at: exact/races.h
+OFF, SHARED, ALL = 0, 1, 2  # which lines are checked (exact/races.h)
 _WRITES, _ATOMIC = 1, 2
-_MOST = 5  # races that the notes have
+_MOST = 5  # races in the notes of a report
 
 
 def _kind(how: int) -> str:
-    """What an access did."""
+    """Return the kind of an access as text."""
     return f"{'atomic or volatile ' if how & _ATOMIC else ''}{'write' if how & _WRITES else 'read'}"
 
 
 def _merged(told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One for each pair of lines of the source: `x++` reads and writes."""
+    """Merge races of the same two source lines, which may be several: `x++` reads and writes."""
     found: dict[tuple[str, ...], dict[str, Any]] = {}
     for race in told:
         first, second = race["accesses"]
@@ -35,7 +35,7 @@ def _merged(told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def races(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each pair of lines of the source, the one of the most times first."""
+    """Return one race per pair of source lines, the most frequent first."""
     found = meta["races"]
     if not found:
         return []
@@ -76,11 +76,11 @@ def _sentence(race: Mapping[str, Any]) -> str:
 
 
 def notes(found: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> list[str]:
-    """The sentences of the report."""
+    """Return the report's sentences on data races."""
     said = [_sentence(race) for race in found[:_MOST]]
     if len(found) > _MOST:
         more = len(found) - _MOST
         said.append(f"{more} other data race{'s' if more > 1 else ''}: --json has them")
     if meta["races_stopped"]:
-        said.append("more than 1,024 threads: races after the last of those are not told")
+        said.append("more than 1,024 threads: races after the last of those are not reported")
     return said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage record, exactly: the program runs on each machine, and its lines are reported."""
+"""The stage of 'c2c record --exact': runs the program on each machine, and reports its lines."""
 
 import sys
 import tempfile
@@ -25,7 +25,7 @@ from schedshard.machines.presets import Machine, load_machine
 
 @dataclass(frozen=True)
 class ExactRequest:
-    """What to run, where, and what to show."""
+    """The arguments of the command: what to run, where, and what to show."""
 
     program: tuple[str, ...]
     machines: tuple[str, ...]
@@ -44,7 +44,10 @@ class ExactRequest:
 
 
 def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
-    """Run, run again for advice, report; with several numbers of threads, each as a machine."""
+    """Run the program, also for advice and intervals, and return the report.
+
+    With several numbers of threads the report treats each like a machine.
+    """
     if not request.threads:
         return _record_one(request, folder)
 
@@ -90,10 +93,10 @@ def _without(
 def _reported(
     request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
 ) -> dict[str, Any]:
-    """The report; without what runs were for that ended otherwise than the first one.
+    """Return the report. If further runs end differently from the first, leave out their results.
 
-    Runs for advice may be in each other's way. One that was asked for, or was stopped, is a failure
-    of the program: ``stopped`` says which.
+    Runs for advice may disturb each other. But if a requested run ends differently, or one had to
+    be stopped, the program counts as failed, and ``stopped`` in the report says why.
     """
     try:
         return _report(request, recorded, runs, machines)

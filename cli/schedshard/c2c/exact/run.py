@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A program on the simulated machine's own clock: checked, run, and run again."""
+"""Checks a program for the exact recorder, and runs it as often as needed."""
 
 import contextlib
 import ctypes
@@ -47,11 +47,12 @@ _SYSTEM = (
     "libc.", "libm.", "libstdc++.", "libc++.", "libc++abi.", "libgcc_s.", "libpthread.", "ld-linux",
     LIBRARY,
 )  # fmt: skip
-# What arguments and environment take, rounded up: an argument may have four times as many bytes.
+# Stack space of arguments and environment is padded to a multiple of this. A single argument may be
+# four times as long.
 _STACK_USED = 32768
 _NO_RANDOMISATION = 0x0040000
 _END_WITH_PARENT = 1
-# Of the keyboard, a terminal that goes away, and kill: another run would not end by itself.
+# Signals of the keyboard, of a closed terminal and of kill. After one of them nothing runs again.
 INTERRUPTS = ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM")
 
 
@@ -62,7 +63,7 @@ def _needed(elf: ELFFile) -> list[str]:
 
 
 def _has_runtime(needed: Sequence[str]) -> bool:
-    """Whether the sanitizer's own is among the libraries that a file needs."""
+    """Whether the sanitizer's own runtime is among the libraries that a file needs."""
     return any(name.startswith("libtsan") for name in needed)
 
 
@@ -87,15 +88,15 @@ def _is_rust(path: Path) -> bool:
 
 
 def _is_of_system(path: Path) -> bool:
-    """Libraries that wait by calls that the recorder replaces: those of exact/unseen.c."""
+    """Whether this is a system library, whose waits the recorder replaces (exact/unseen.c)."""
     return path.name.startswith(_SYSTEM)
 
 
 def check_exact(program: Program) -> None:
-    """Refuse what cannot run so."""
+    """Raise a UserError if a program cannot run on the exact recorder."""
     path = program.path
     if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
-        raise UserError(f"{path} changes its user (setuid): it cannot be recorded; copy it")
+        raise UserError(f"{path} is setuid or setgid and cannot be recorded: record a copy")
     with path.open("rb") as file:
         elf = ELFFile(file)
         needed = _needed(elf)
@@ -106,26 +107,26 @@ def check_exact(program: Program) -> None:
     if LIBRARY not in needed:
         how = typed("cc")
         raise UserError(
-            f"{path} was built without '{how}': rebuild it so, or leave --exact out to emulate it"
+            f"{path} was not built with '{how}': rebuild it, or leave --exact out to emulate it"
         )
 
 
 def padded(settings: str, argv: Sequence[str], program: Path, env: Mapping[str, str]) -> str:
-    """Settings with spaces behind, so that the program's stack begins at the same address always.
+    """Return the settings, padded with spaces so that the program's stack has a fixed address.
 
-    The kernel puts arguments, environment and path on the stack, then a pointer to each of the
-    first two, and rounds to 16 bytes. ``env`` is without the settings.
+    The kernel puts arguments, environment and path on the stack, then pointers to the arguments and
+    environment, and rounds to 16 bytes. ``env`` does not contain the settings.
     """
     strings = [*argv, *(f"{name}={value}" for name, value in env.items()), str(program)]
     strings.append(f"{_SETTINGS}={settings}\n")
     used = sum(len(os.fsencode(each)) + 1 for each in strings)
-    pointers = len(strings) - 1 + 3  # not to the path; two ends, and the number of arguments
+    pointers = len(strings) - 1 + 3  # none to the path; two terminators, and the argument count
     used += -(-pointers // 2) * 16
     return f"{settings}\n{' ' * (-used % _STACK_USED)}"
 
 
 def _prepare() -> None:
-    """In the child: fixed addresses; it ends with this process, and a key ends it by itself."""
+    """Prepare the child: fixed addresses, Ctrl-C ends it, and so does the end of this process."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     library = ctypes.CDLL(None)
     library.personality(_NO_RANDOMISATION)
@@ -133,7 +134,7 @@ def _prepare() -> None:
 
 
 def _end_of(child: subprocess.Popen[bytes]) -> int:
-    """Its status. A key of the terminal goes to it as well: it writes what it has, and ends."""
+    """Return the child's status. Ctrl-C also reaches the child, which writes its data and ends."""
     while True:
         try:
             return child.wait()
@@ -143,7 +144,7 @@ def _end_of(child: subprocess.Popen[bytes]) -> int:
 
 
 class AnotherEndError(UserError):
-    """A run besides the first one ended in another way. ``found``: it was stopped, for good."""
+    """A later run ended differently from the first. ``found``: it deadlocked, and was stopped."""
 
     def __init__(self, message: str, *, found: bool = False) -> None:
         super().__init__(message, status=1)
@@ -152,9 +153,9 @@ class AnotherEndError(UserError):
 
 @dataclass(frozen=True)
 class Ran:
-    """One run."""
+    """The results of one run."""
 
-    status: int  # as the shell has it: 128 and more after a signal
+    status: int  # as a shell reports it: 128 + number after a signal
     signal: str | None
     raw: dict[str, Any]
     meta: dict[str, Any]
@@ -166,7 +167,7 @@ def _end(ran: Ran) -> str:
 
 @dataclass
 class Runs:
-    """A program that runs again for each job; its output is shown once."""
+    """Runs a program once per job. Only the first run's output is shown."""
 
     program: Program
     folder: Path
@@ -175,7 +176,7 @@ class Runs:
     stacks: bool = False
     races: int = SHARED
     blocks: Path = field(init=False)
-    callees: list[tuple[str, ...]] = field(init=False)  # by number: of blocks that call other code
+    callees: list[tuple[str, ...]] = field(init=False)  # the sets of callees, by number
     stdin: Path | None = field(init=False)
     first: tuple[Job, Ran] | None = None
     count: int = 0
@@ -184,7 +185,7 @@ class Runs:
     running: Running = field(default_factory=Running)
 
     def __post_init__(self) -> None:
-        """Look into the program, and keep its input: each run reads it from the beginning."""
+        """Analyse the program, and save its input, which each run reads from the beginning."""
         path = self.program.path.resolve()
         found = [path, *libraries(path)]
         mixed = next((each.name for each in found if _needs_runtime(each)), None)
@@ -195,7 +196,7 @@ class Runs:
                 "as well"
             )
         instrumented = [each for each in found if _imports_hook(each)]
-        # The standard library of Rust is part of the program, and has locks that nobody sees.
+        # Rust's standard library is part of the program, and its locks are not instrumented.
         if _is_rust(path):
             self.races = OFF
         self.blocks = self.folder / "blocks"
@@ -209,27 +210,27 @@ class Runs:
 
     @property
     def limits(self) -> Sequence[str]:
-        """What every report says."""
+        """Return the limits that every report states."""
         return LIMITS
 
     @property
     def intervals_by(self) -> str:
-        """Runs are not."""
+        """Return how a report gets intervals, which one run cannot give."""
         return "--seeds 10, or --uncertainty 20, runs the program"
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """Nothing besides the program."""
+        """Return no provenance besides the program's."""
         return {}
 
     def begin(self, job: Job) -> Ran:
-        """The run whose output is shown."""
+        """Run the first job, whose output is shown."""
         ran = self._run(job, shown=True)
         self.first = (job, ran)
         return ran
 
     def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-        """Each job's result, in order."""
+        """Return each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             try:
                 return list(pool.map(self._one, jobs))
@@ -244,13 +245,13 @@ class Runs:
         ran = self._run(job, shown=False)
         if self.first is not None and _end(ran) != _end(self.first[1]):
             raise AnotherEndError(
-                f"{self._which(job)}, the program ended {_end(ran)}, and {_end(self.first[1])} at "
-                "first: its runs depend on their order, or are in each other's way (files, ports)"
+                f"{self._which(job)}, the program ended {_end(ran)}, but {_end(self.first[1])} at "
+                "first: its runs depend on their order, or disturb each other (files, ports)"
             )
         return ran.raw
 
     def _which(self, job: Job) -> str:
-        """How a run differs from the first one, to begin a sentence."""
+        """Return how a run differs from the first one, as the beginning of a sentence."""
         first = self.first[0] if self.first is not None else job
         differs = []
         if job.machine.path != first.machine.path:
@@ -265,12 +266,12 @@ class Runs:
         self.count += 1
         made = (
             self.folder / f"run-{self.count:06}"
-        )  # as long as any other: it is in the environment
+        )  # always equally long, because the environment contains it
         made.mkdir()
         return made
 
     def _view(self, job: Job) -> Path:
-        """The machine's files, which are the same for all runs on it."""
+        """Return the folder of a machine's files, which all runs on it share."""
         key = (job.machine.path, job.cpus)
         with self.lock:
             if key not in self.viewed:
@@ -316,7 +317,7 @@ class Runs:
             raise UserError(f"{self.program.path.name} {said}", status=1 if code else 2)
         told = dict(read_json(meta, "what the recorder wrote"))
         process = dict(read_json(at / "meta.json.0", "what the recorder wrote"))
-        process["hooked"] = True  # its accesses have the places of calls of hooks
+        process["hooked"] = True  # the places of its accesses are those of calls of hooks
         told["processes"] = [process]
         if "turns" not in told:
             how = typed("cc")

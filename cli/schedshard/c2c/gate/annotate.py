@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict as annotations of GitHub Actions: workflow commands, one a line.
+"""A verdict as annotations of GitHub Actions: workflow commands, one per line.
 
-A command ends at the end of its line, and '%' begins an escape. In a property ':' and ',' mean
-something, too. Names of programs are made printable first, so that none begins a command.
+A command ends at the end of its line, and '%' begins an escape. In a property ':' and ',' are
+special as well. Names from programs are made printable first, so that none can begin a command.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def _command(row: Row, per: str) -> str:
 
 
 def annotation_of_failure(words: str) -> str:
-    """The program failed by itself."""
+    """Return the annotation for a program that failed, which was not judged."""
     return f"::error title={_TITLE}s not judged::{_data(words)}"
 
 
 def commands(judged: Judged) -> list[str]:
-    """One for each row that is not as it was."""
+    """Return one annotation per row that appeared, grew, or may have grown."""
     return [_command(row, judged.per) for row in judged.those(*_LEVELS)]

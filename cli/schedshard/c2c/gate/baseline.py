@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The reports on both sides of a gate: read, checked, and refused if they do not compare.
+"""Reads and checks the reports on both sides of a gate, and refuses those that do not compare.
 
-A baseline is the report that 'c2c record --out FILE' saves. It comes from a repository, so nothing
-in it is believed before it was looked at.
+A baseline is the report that 'c2c record --out FILE' saves. It comes from a repository, so each
+value is checked before it is used.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from schedshard.common.errors import UserError
 from schedshard.common.paths import typed
 from schedshard.common.result import C2C, load_result
 
-# The emulator runs threads freely: a runtime may start a few more or less of its own.
+# In the emulator the number of threads may vary, because a runtime may start some itself.
 _THREADS_MAY_DIFFER = 0.1
-# More than a year of cycles; squares of it are finite.
+# More cycles than in a year, but small enough to be squared.
 _LARGEST = 1e17
 AGAIN = "record it again, with --update-baseline"
 
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Cost:
-    """A line of memory in one run: by what names it is known, and what it cost."""
+    """A cache line in one run: its names, its cost, and the source line that accesses it."""
 
     object: str
     names: frozenset[str]
@@ -56,14 +56,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Side:
-    """All runs of a report, by machine."""
+    """One side of the comparison: all runs of a report, by machine."""
 
     name: str
     recorder: str
     placement: str
     runs: Mapping[str, tuple[Run, ...]]
     machine_files: Mapping[str, str]
-    steady: bool  # of the runs' steady parts alone
+    steady: bool  # only the steady parts of the runs
 
 
 def _number(value: object) -> float:
@@ -96,9 +96,11 @@ def _run(data: Mapping[str, Any]) -> Run:
 
 
 def side_of(report: Mapping[str, Any], name: str) -> Side:
-    """What a report says of its runs."""
+    """Return the runs of a report, checked."""
     if "program" not in report:
-        raise UserError(f"{name} is not of a program: '{typed('c2c record --out FILE')}' makes one")
+        raise UserError(
+            f"{name} is not a recorded program: '{typed('c2c record --out FILE')}' makes one"
+        )
     if "recorder" not in report:
         raise UserError(f"{name} is of an earlier version: {AGAIN}")
     try:
@@ -124,12 +126,12 @@ def side_of(report: Mapping[str, Any], name: str) -> Side:
 
 
 def load_side(path: Path) -> Side:
-    """A saved report."""
+    """Return the runs of a saved report, checked."""
     return side_of(load_result(path, (C2C,)), str(path))
 
 
 def check_recorder(before: Side, recorder: str) -> None:
-    """Refuse a baseline of another recorder."""
+    """Raise a UserError for a baseline of another recorder."""
     if before.recorder != recorder:
         raise UserError(
             f"{before.name} is of the {before.recorder} recorder, this is the {recorder} one: "
@@ -138,7 +140,7 @@ def check_recorder(before: Side, recorder: str) -> None:
 
 
 def check_same(before: Side, after: Side) -> None:
-    """Refuse what does not compare: another recorder, machine, placement or number of threads."""
+    """Raise a UserError unless recorder, machines, placement and number of threads match."""
     check_recorder(before, after.recorder)
     if before.placement != after.placement:
         raise UserError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Two recordings of a program: which lines became hotter, colder, new or gone."""
+"""Compares two recordings of a program: which lines became hotter, colder, new or gone."""
 
 import re
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ _LINE = re.compile(r":\d+\)")
 
 
 def _objects(variant: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """By object: what its kept lines cost, all together."""
+    """Return by object the summed cost of its reported lines."""
     found: dict[str, dict[str, float]] = {}
     for line in variant["lines"]:
-        # Where it was allocated: the function, whichever line that is by now.
+        # Without the line number of the allocation, which edits of the source may change.
         name = _LINE.sub(")", str(line["object"]))
         entry = found.setdefault(name, {"hitm": 0.0, "cycles": 0.0, "lines": 0.0})
         entry["hitm"] += hitm(line)
@@ -35,7 +35,7 @@ def _objects(variant: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def is_recording(name: str) -> bool:
-    """Whether a file is what 'c2c record --out' saved; what cannot be read is not."""
+    """Whether 'c2c record --out' saved this file. False if it cannot be read."""
     try:
         data = read_json(Path(name), "result")
     except UserError:
@@ -44,14 +44,16 @@ def is_recording(name: str) -> bool:
 
 
 def diff(a: Mapping[str, Any], b: Mapping[str, Any], a_name: str, b_name: str) -> dict[str, Any]:
-    """The machines that both have, and the objects that either has."""
+    """Return the comparison, for machines of both recordings and objects of either."""
     for name, each in ((a_name, a), (b_name, b)):
         if "program" not in each:
-            raise UserError(f"{name} is not of a program: '{typed('c2c record --out FILE')}'")
+            raise UserError(
+                f"{name} is not a recorded program: '{typed('c2c record --out FILE')}' makes one"
+            )
     if is_steady(a) != is_steady(b):
         raise UserError(
-            f"{a_name} and {b_name}: one is of a steady part alone; record both with --steady, or "
-            "both without"
+            f"{a_name} and {b_name}: one contains only a steady part; record both with --steady, "
+            "or both without"
         )
     of_b = {variant["name"]: variant for variant in b["variants"]}
     machines = []
@@ -80,7 +82,7 @@ def diff(a: Mapping[str, Any], b: Mapping[str, Any], a_name: str, b_name: str) -
 
 
 def diff_files(a: Path, b: Path) -> dict[str, Any]:
-    """The same of saved files."""
+    """Return the comparison of two saved files."""
     return diff(load_result(a, (C2C,)), load_result(b, (C2C,)), str(a), str(b))
 
 
@@ -89,7 +91,7 @@ def _change(a: float, b: float) -> str:
 
 
 def diff_view(data: Mapping[str, Any]) -> RenderableType:
-    """A table a machine."""
+    """Return one table per machine."""
     sheets = []
     for each in data["machines"]:
         numbers = ("HITM A", "HITM B", "cycles A", "cycles B", "change")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The gate itself: a report comes in, a verdict and an exit status go out."""
+"""The gate itself: turns a report into a verdict and an exit status."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from schedshard.c2c.gate.words import verdict
 from schedshard.common.errors import UserError
 from schedshard.common.output import to_json, write_atomic
 
-# The program's own status is what the command ends with otherwise.
+# The exit status of a closed gate. Otherwise the command ends with the program's status.
 CLOSED = 4
 _LIMIT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)%?", re.ASCII)
 
 
 def limit_of(text: str) -> float:
-    """The part that '5%' or '5' means."""
+    """Return the fraction that a text such as '5%' or '5' means."""
     found = _LIMIT.fullmatch(text.strip())
     if found is None:
         raise UserError(f"--fail-above {text}: not a percentage, such as 5%")
@@ -34,7 +34,7 @@ def limit_of(text: str) -> float:
 
 @dataclass(frozen=True)
 class Gate:
-    """What to compare with, and where the verdict goes."""
+    """The baseline, the limit of growth, and the outputs of the verdict."""
 
     baseline: Side
     limit: float
@@ -43,7 +43,10 @@ class Gate:
     annotate: bool
 
     def judge(self, report: Mapping[str, Any], name: str) -> Judged:
-        """The verdict on a program that ended well. UserError: the two do not compare."""
+        """Return the verdict on a program that ended well.
+
+        A UserError says why report and baseline do not compare. It is also written to the outputs.
+        """
         try:
             return judge(self.baseline, side_of(report, name), self.limit)
         except UserError as error:
@@ -51,7 +54,7 @@ class Gate:
             raise
 
     def closes(self, judged: Judged) -> int:
-        """Give the verdict. Return: the exit status."""
+        """Output the verdict, and return the exit status."""
         status = CLOSED if judged.failed else 0
         self._write(sarif(judged, status), junit(judged))
         if self.annotate:
@@ -60,7 +63,7 @@ class Gate:
         return status
 
     def not_judged(self, report: Mapping[str, Any]) -> None:
-        """The program failed: its status is the command's, and old verdicts do not stay."""
+        """Replace old verdicts by the message that the program failed and was not judged."""
         program = report["program"]
         status = int(program["status"]) or 1
         how = program.get("stopped", f"the program ended with status {status}")
@@ -78,5 +81,5 @@ class Gate:
             write_atomic(self.junit, in_xml)
 
     def _say(self, *lines: str) -> None:
-        """Standard output is the program's."""
+        """Print to stderr, because the program owns standard output."""
         sys.stderr.write("".join(f"{line}\n" for line in lines))

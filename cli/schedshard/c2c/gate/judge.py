@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which lines appeared or grew, and how sure that is.
+"""Decides which lines appeared or grew, and how sure that is.
 
-Lines of both sides that share a name are one row: a line that was split in two is compared with
+Lines of both sides that share a name form one row: a line that was split in two is compared with
 both halves. A row fails if it grew by more than the limit in HITM per operation, or in its share of
-all cycles. A share alone may also grow because other lines shrank, so its cycles per operation must
-have grown as well. With several runs the low end of the interval of the growth decides. It covers
-99.8%, since each of many rows may raise a false alarm. A row has appeared if every run has it, and
-no run of the baseline.
+all cycles. A share may also grow because other lines shrank, so the cycles per operation must have
+grown as well. With several runs the low end of the growth's interval decides. The interval covers
+99.8%, because each of many rows may raise a false alarm. A row has appeared if every run contains
+it, but no run of the baseline.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schedshard.c2c.gate.baseline import Cost, Place, Run, Side, check_same
 APPEARED, GREW, UNSURE, SAME = "appeared", "grew", "unsure", "same"
 # Rows below this share of all cycles are noise, as in the report.
 FLOOR = 0.005
-# Student's t, one-sided, by degrees of freedom from 1 on; the last one stands for more of them.
+# Student's t, one-sided, by degrees of freedom from 1 on. The last value serves for more of them.
 LEVEL = 0.999
 STUDENT = (
     318.3, 22.33, 10.21, 7.173, 5.893, 5.208, 4.785, 4.501, 4.297, 4.144, 4.025, 3.930, 3.852,
@@ -42,26 +42,26 @@ class Growth:
 
     @property
     def relative(self) -> float:
-        """The change as a part of what it was."""
+        """Return the change relative to the figure before."""
         return _relative(self.after - self.before, self.before)
 
 
 @dataclass(frozen=True)
 class Row:
-    """Lines that are one object's, on one machine."""
+    """The lines of one object on one machine, before and after."""
 
     machine: str
     object: str
     names: frozenset[str]
     place: Place | None
     verdict: str
-    hitm: Growth  # per operation, or per run where the program told no operations
+    hitm: Growth  # per operation, or per run if the program did not count operations
     share: Growth  # of all cycles
 
 
 @dataclass(frozen=True)
 class Judged:
-    """All of it."""
+    """The verdict: all rows. ``per`` is the unit of HITM, ``runs`` the runs of both sides."""
 
     baseline: str
     limit: float
@@ -70,7 +70,7 @@ class Judged:
     rows: tuple[Row, ...]
 
     def those(self, *verdicts: str) -> list[Row]:
-        """The rows of these verdicts."""
+        """Return the rows with these verdicts."""
         return [row for row in self.rows if row.verdict in verdicts]
 
     @property
@@ -86,7 +86,7 @@ def _relative(change: float, before: float) -> float:
 
 
 def growth(before: Sequence[float], after: Sequence[float]) -> Growth:
-    """Welch's interval of the difference; one run alone has the other side's variance."""
+    """Return the growth with Welch's interval. A single run gets the other side's variance."""
     a, b = fmean(before), fmean(after)
     known = [variance(side) if len(side) > 1 else None for side in (before, after)]
     if known == [None, None]:
@@ -107,7 +107,7 @@ def growth(before: Sequence[float], after: Sequence[float]) -> Growth:
 
 
 def judge(before: Side, after: Side, limit: float) -> Judged:
-    """Compare; refuses sides that do not compare."""
+    """Compare two sides. A UserError says why they do not compare."""
     check_same(before, after)
     counted = all(
         run.operations
@@ -127,7 +127,7 @@ def judge(before: Side, after: Side, limit: float) -> Judged:
 
 
 def _groups(lines: Iterable[Cost]) -> list[frozenset[str]]:
-    """Names that belong together, since one line has them."""
+    """Return sets of names that belong together, because lines have them in common."""
     groups: list[set[str]] = []
     for names in {line.names for line in lines}:
         apart = [group for group in groups if not group & names]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict as a JUnit report: a test for each line, grouped by machine."""
+"""A verdict as a JUnit report: one test per line, grouped by machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _xml(suites: ElementTree.Element) -> str:
 
 
 def junit(judged: Judged) -> str:
-    """The whole report; a line that may have grown is a skipped test."""
+    """Return the report. A line that may have grown is a skipped test."""
     suites = ElementTree.Element("testsuites", name="schedshard c2c record")
     for machine in dict.fromkeys(row.machine for row in judged.rows):
         rows = [row for row in judged.rows if row.machine == machine]
@@ -43,7 +43,7 @@ def junit(judged: Judged) -> str:
 
 
 def junit_of_failure(program: str, said: str) -> str:
-    """Nothing was judged, for the reason that is said: an error."""
+    """Return a report with one error, which says why nothing was judged."""
     suites = ElementTree.Element("testsuites", name="schedshard c2c record")
     suite = ElementTree.SubElement(
         suites, "testsuite", name="program", tests="1", errors="1", failures="0", skipped="0"

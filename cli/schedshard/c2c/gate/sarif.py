@@ -16,14 +16,14 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schem
 _ROOT = "SRCROOT"
 _LEVELS = {APPEARED: "error", GREW: "error", UNSURE: "note"}
 _RULES = {
-    APPEARED: ("line-appeared", "A contended cache line appeared that the baseline does not have."),
+    APPEARED: ("line-appeared", "A contended cache line is not in the baseline."),
     GREW: ("line-grew", "A contended cache line costs more than in the baseline."),
     UNSURE: ("line-may-have-grown", "A line may cost more; the runs were too few to tell."),
 }
 
 
 def _artifact(file: str) -> dict[str, str]:
-    """A file of the repository, or one elsewhere."""
+    """Return the location of a file: relative to the repository, or an absolute URI."""
     uri = quote(file.encode("utf-8", "surrogatepass"), safe="/")
     if PurePath(file).is_absolute():
         return {"uri": f"file://{uri}"}
@@ -57,9 +57,9 @@ def _result(row: Row, per: str) -> dict[str, Any]:
 
 
 def sarif(judged: Judged | None, status: int = 0) -> dict[str, Any]:
-    """One run of a tool, with a result for each row that is not as it was.
+    """Return a SARIF log with one result per row that appeared, grew, or may have grown.
 
-    ``judged``: None where nothing was judged; ``status`` is the command's.
+    ``judged`` is None if nothing was judged. ``status`` is the command's exit status.
     """
     rows = judged.those(*_LEVELS) if judged is not None else []
     per = judged.per if judged is not None else ""

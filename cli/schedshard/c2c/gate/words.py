@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict in sentences, and names of programs as plain text."""
+"""Formats a verdict as sentences, and names from programs as plain text."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _LONGEST = 200
 
 
 def plain(text: str, most: int | None = None) -> str:
-    """Text of one line that every format can hold: what is not printable has an escape."""
+    """Return text for one line of any format. What is not printable is escaped."""
     shown = printable(text)
     return shown if most is None or len(shown) <= most else f"{shown[:most]}..."
 
 
 def name_of(row: Row) -> str:
-    """The object, as one word of a report."""
+    """Return the name of a row's object, shortened if it is very long."""
     return plain(row.object, _LONGEST)
 
 
 def _change(found: Growth) -> str:
-    """By how much, and with several runs how sure that is."""
+    """Return the relative change in parentheses, with its interval if there are several runs."""
     if not found.before:
         return ""
     ends = f", {found.low:+.1%} to {found.high:+.1%}" if found.sure else ""
@@ -30,7 +30,7 @@ def _change(found: Growth) -> str:
 
 
 def figures(row: Row, per: str) -> str:
-    """HITM and cycles, before and after."""
+    """Return HITM and share of cycles, before and after, as text."""
     before, after = significant(row.hitm.before), significant(row.hitm.after)
     hitm = f"HITM per {per} {before} to {after}{_change(row.hitm)}"
     was, now = percent(row.share.before), percent(row.share.after)
@@ -38,12 +38,12 @@ def figures(row: Row, per: str) -> str:
 
 
 def where(row: Row) -> str:
-    """The source line, if one is known."""
+    """Return the source line that accesses a row's line, or ""."""
     return plain(f"{row.place.file}:{row.place.line}") if row.place is not None else ""
 
 
 def sentence(row: Row, per: str) -> str:
-    """One row: what became of it, and the figures."""
+    """Return a sentence on one row: its verdict and its figures."""
     verb = {APPEARED: "appeared", GREW: "grew", UNSURE: "may have grown"}.get(row.verdict, "is")
     at = f", accessed at {where(row)}" if row.place is not None else ""
     return f"{name_of(row)}{at}, {verb} on {plain(row.machine)}: {figures(row, per)}"
@@ -54,12 +54,12 @@ def _count(number: int, verb: str) -> str:
 
 
 def limit_words(judged: Judged) -> str:
-    """The limit, as its option has it."""
+    """Return the limit as a percentage."""
     return f"{judged.limit * 100:.10g}%"
 
 
 def verdict(judged: Judged) -> str:
-    """The one sentence."""
+    """Return the sentence that sums up the verdict."""
     since = f"since {plain(judged.baseline)}"
     appeared, grew = judged.those(APPEARED), judged.those(GREW)
     unsure = judged.those(UNSURE)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program that is recorded: in the emulator, in a guest, and what that costs."""
+"""Runs the recorded program in the emulator or in a guest, and measures what recording costs."""

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What recording costs: one program natively, emulated, under drd, recorded and run exactly.
+"""Measures what recording costs: one program native, emulated, under drd, recorded and exact.
 
-A host is never twice as busy. So each repeat does everything once, one after the other, and the
-ratios are those of one repeat. The output shows the middle one, the least and the most of all
-repeats. On a busy host CPU time is the figure to read; the output shows the time on the clock as
-well.
+The load of a host changes over time. So each repeat runs everything once, and ratios are formed
+within a repeat. The output shows their median, minimum and maximum. On a busy host read the CPU
+time; the output also shows the elapsed time.
 """
 
 import os
@@ -35,7 +34,7 @@ EXACT_CPUS = (16, 128, 384)
 
 @dataclass(frozen=True)
 class CostRequest:
-    """How often, how long, how many threads."""
+    """The arguments: threads, rounds per thread, repeats of the measurement, and the machine."""
 
     threads: int = 16
     rounds: int = 200
@@ -45,7 +44,7 @@ class CostRequest:
 
 @dataclass(frozen=True)
 class Took:
-    """One run."""
+    """The resources that one run used, and its output."""
 
     wall: float
     cpu: float
@@ -54,7 +53,7 @@ class Took:
 
 
 def _run(words: Sequence[str]) -> Took:
-    """Run something to its end; its memory is that of the largest process among its children."""
+    """Run a command to its end. The memory is that of its largest process."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
         pid = os.posix_spawnp(
@@ -74,9 +73,9 @@ def _run(words: Sequence[str]) -> Took:
 
 
 def compiled(folder: Path) -> dict[str, Path]:
-    """The program with the sanitizer's runtime, and for the exact recorder.
+    """Compile the program with the sanitizer's runtime and for the exact recorder.
 
-    Empty: there is no compiler or no source, as where schedshard is installed.
+    Return nothing without a compiler or the source, as in an installed schedshard.
     """
     compiler = next((name for name in ("gcc", "clang") if shutil.which(name)), None)
     if compiler is None or not SOURCE.is_file():
@@ -110,7 +109,7 @@ def _exact(request: CostRequest, rounds: int, made: Mapping[str, Path]) -> dict[
 def commands(
     request: CostRequest, rounds: int, trace: Path, made: Mapping[str, Path] | None = None
 ) -> dict[str, list[str]]:
-    """The compared runs, by name; ``made``: of compiled()."""
+    """Return the commands to compare, by name. ``made`` is the result of compiled()."""
     program = build_dir() / "tests" / "record" / PROGRAM
     if not program.is_file():
         raise UserError(f"{program} is missing: {remake()}")
@@ -140,7 +139,7 @@ def _measured(runs: Mapping[str, Sequence[Took]], base: str, key: str, name: str
 
 
 def cost(request: CostRequest) -> dict[str, Any]:
-    """Measure; memory and trace also at a quarter and half of the length."""
+    """Measure all commands, and memory and trace size also at a quarter and half of the rounds."""
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         trace = Path(folder) / "trace"
         runs: dict[str, list[Took]] = {}
@@ -150,7 +149,7 @@ def cost(request: CostRequest) -> dict[str, Any]:
                 runs.setdefault(name, []).append(_run(words))
         for name, found in runs.items():
             if {run.said for run in found} != {runs["native"][0].said}:
-                raise UserError(f"{name}: the program did not say what it says natively", status=1)
+                raise UserError(f"{name}: the program's output differs from a native run", status=1)
         bases = [name for name in ("native", "drd") if name in runs]
         rows = [
             {
@@ -196,7 +195,7 @@ def _range(value: Mapping[str, float]) -> str:
 
 
 def cost_tables(data: Mapping[str, Any]) -> list[Sheet]:
-    """Ratios, then memory by length."""
+    """Return two tables: the ratios, and the memory by length of the run."""
     bases = list(data["rows"][0]["against"])
     columns = ["CPU s", "wall s", "peak MiB"]
     columns += ["CPU / native", "wall / native", *("CPU / drd" for base in bases[1:])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program in the emulator: its input, output and exit status are its own."""
+"""Runs the program in the emulator, with its own input, output and exit status."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ from schedshard.machines.presets import Machine
 META = "schedshard/record-meta/2"
 _DIVIDES = re.compile(r"[\s:,]")
 _PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
-_GRACE = 5.0  # seconds for a program that is told to end
+_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class Window:
 
 @dataclass(frozen=True)
 class Emulated:
-    """The emulator's output."""
+    """The results of a run in the emulator."""
 
-    status: int  # as the shell has it: 128 and more after a signal
+    status: int  # as a shell reports it: 128 + number after a signal
     signal: str | None
     raw: dict[str, Any]
     meta: dict[str, Any]
 
 
 def plugin_paths() -> tuple[Path, Path, Path]:
-    """The plugin, the library for the program, and the model."""
+    """Return the paths of the plugin, of the library for the program, and of the model."""
     folder = build_dir() / "record"
     found = (
         folder / "libschedshard-qemu-user.so",
@@ -62,7 +62,7 @@ def plugin_paths() -> tuple[Path, Path, Path]:
 
 @contextlib.contextmanager
 def _signals_are_the_programs() -> Iterator[None]:
-    """Ctrl-C reaches the program as well, and its reaction is recorded."""
+    """Ignore Ctrl-C in this process: it also reaches the program, whose reaction is recorded."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -71,9 +71,9 @@ def _signals_are_the_programs() -> Iterator[None]:
 
 
 def _plain(path: Path, folder: Path) -> Path:
-    """The same file below @folder, where its own name would be taken apart.
+    """Return the path, or a link to it below @folder if the path contains a separator.
 
-    The linker divides LD_PRELOAD at spaces and colons, the emulator its option at commas.
+    The linker splits LD_PRELOAD at spaces and colons, and the emulator its option at commas.
     """
     if not _DIVIDES.search(str(path.parent)):
         return path
@@ -108,7 +108,10 @@ def _command(
 
 
 def _names_folder(folder: Path) -> Path:
-    """Each process writes its names there at its end; root's may be another user by then."""
+    """Make the folder in which each process writes its names when it ends.
+
+    A process that root started may be another user by then.
+    """
     names = folder / "names"
     names.mkdir()
     if os.geteuid() == 0:
@@ -130,10 +133,10 @@ def emulate(
     stacks: bool,
     output_to_stderr: bool,
 ) -> Emulated:
-    """Run the program to its end, and with @follow all that it has started."""
+    """Run the program to its end, and with @follow all processes that it started."""
     if "," in str(folder):
         raise UserError(
-            f"{folder} contains a comma, at which the emulator divides its arguments: set TMPDIR"
+            f"{folder} contains a comma, at which the emulator splits its arguments: set TMPDIR"
         )
     result, file = folder / "result.json", folder / "watch"
     watch = Watch(result, machine=machine.path, cpus=cpus, quantum=quantum, trace=trace)
@@ -173,12 +176,12 @@ def emulate(
 
 
 def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
-    """What the processes and the model have written."""
+    """Read what the processes and the model wrote."""
     if not meta.is_file() or not meta.with_name(f"{meta.name}.0").is_file():
         raise UserError(
             f"the emulator ended with status {code} before anything was recorded"
             if code >= 0
-            else f"the emulator was ended by {signal.Signals(-code).name}: nothing was kept",
+            else f"{signal.Signals(-code).name} ended the emulator: nothing was recorded",
             status=1,
         )
     told = dict(read_json(meta, "what the recorder wrote", links=False))
@@ -189,7 +192,7 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
     ]
     for process in told["processes"]:
         for part in process["maps"]:
-            # Bytes of a name that is not text.
+            # A name that is not valid text is a list of bytes.
             part[3] = part[3] if isinstance(part[3], str) else os.fsdecode(bytes(part[3]))
         process["code"] = perf_map(int(process["pid"]), began)
     raw = dict(read_json(result, "what the recorder wrote")) if result.is_file() else {}
@@ -201,7 +204,7 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
 def _model(
     watch: Path, meta: Path, window: Window, stacks: bool
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The model's process, and the memory that it shares."""
+    """Start the model. Yield its process, and the name of the memory that it shares."""
     command = [str(plugin_paths()[2]), str(watch), str(meta)]
     if window.after:
         command.append(f"after={round(window.after * 1000)}")
@@ -224,7 +227,7 @@ def _model(
     try:
         word, _, shared = model.stdout.readline().strip().partition(" ")
         if word != "ready":
-            raise UserError("the model cannot be made", status=1)
+            raise UserError("the model did not start", status=1)
         yield model, shared
     finally:
         if model.poll() is None:
@@ -236,7 +239,7 @@ def _model(
 
 
 def _wait_for_the_others(model: subprocess.Popen[str], follow: bool) -> None:
-    """The program has ended; processes that it started may still run."""
+    """Wait for the model, and with ``follow`` for processes that the ended program started."""
     assert model.stdin is not None
     with contextlib.suppress(OSError):
         model.stdin.close()
@@ -244,8 +247,8 @@ def _wait_for_the_others(model: subprocess.Popen[str], follow: bool) -> None:
         model.wait(_PATIENCE if follow else None)
     except subprocess.TimeoutExpired:
         print(
-            "schedshard: the program has ended, processes that it started have not: Ctrl-C ends "
-            "the recording",
+            "schedshard: the program has ended, but processes that it started still run: Ctrl-C "
+            "ends the recording",
             file=sys.stderr,
         )
         try:

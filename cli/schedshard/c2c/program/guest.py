@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A program inside a booted kernel: its lines and the kernel's.
+"""Records a program in a guest kernel, with the program's and the kernel's lines.
 
-The guest's root file system gets the program, its libraries and its other files. The program runs
+The guest's root file system contains the program, its libraries and other files. The program runs
 under kernel/guest/record-run, which opens and closes the window. Over the second serial line
-record-run reports the program's output, how it ended, and the frames of its pages.
+record-run reports the program's output, its exit status, and the physical addresses of its pages.
 """
 
 import os
@@ -33,7 +33,7 @@ ARGV = "/etc/record-argv"
 LIMIT_S = 3600
 # File systems that the guest mounts (kernel/guest/init.c).
 _MOUNTED = ("/dev", "/proc", "/sys")
-# All addresses of programs.
+# The range of all user addresses.
 _USER = (0x1000, 0x7FFF_FFFF_F000)
 _SECTIONS = ("maps", "pages", "out", "err", "status")
 _HEAD = re.compile(rb"([a-z]+) (\d{1,9})\n")
@@ -46,34 +46,34 @@ class Told:
 
     out: bytes
     err: bytes
-    status: int  # of wait()
+    status: int  # as wait() returns it
     maps: tuple[tuple[int, int, str, int, str], ...]  # low, high, rights, offset, file
     pages: Mapping[int, int]  # virtual to physical
 
     @property
     def code(self) -> int:
-        """The exit status as a shell has it."""
+        """Return the exit status as a shell reports it."""
         return (
             os.waitstatus_to_exitcode(self.status) % 256 if not self.signal else (128 + self.signal)
         )
 
     @property
     def signal(self) -> int:
-        """The signal that ended it, 0: it ended by itself."""
+        """Return the signal that ended the program, 0 if none did."""
         return self.status & 0x7F
 
 
 def parse_told(data: bytes) -> Told:
-    """The output of the serial line."""
+    """Return the guest's report in the bytes of the serial line."""
     parts: dict[str, bytes] = {}
     at = 0
     for name in _SECTIONS:
         head = _HEAD.match(data, at)
         if head is None or head[1].decode() != name:
-            raise UserError(f"the guest did not say the program's {name}", status=1)
+            raise UserError(f"the guest did not report the program's {name}", status=1)
         at = head.end() + int(head[2])
         if at > len(data):
-            raise UserError(f"the guest did not say all of the program's {name}", status=1)
+            raise UserError(f"the guest's report of the program's {name} is cut short", status=1)
         parts[name] = data[head.end() : at]
     maps = [_MAP.match(line) for line in parts["maps"].decode("utf-8", "replace").splitlines()]
     pages = [line.split() for line in parts["pages"].decode("ascii").splitlines()]
@@ -85,7 +85,7 @@ def parse_told(data: bytes) -> Told:
 
 
 def _shown(path: Path) -> Path:
-    """The absolute path, at which the guest can show a file."""
+    """Return the absolute path at which the guest sees a file."""
     path = path.absolute()
     for top in _MOUNTED:
         if path.is_relative_to(top):
@@ -94,9 +94,9 @@ def _shown(path: Path) -> Path:
 
 
 def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
-    """The files that the guest needs to run the program, by their paths on this host."""
+    """Return the files that the guest needs to run the program, by their paths on this host."""
     path = _shown(program.path)
-    # Not where the guest's own programs and their links are found first.
+    # At their own paths: elsewhere the guest's programs and links would take precedence.
     files = {str(path): plain(path, executable=True)}
     for library in libraries(path) if program.dynamic else ():
         files[str(library)] = plain(library, executable=True)
@@ -113,7 +113,7 @@ def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
 
 
 def extra_mb(files: Mapping[str, Entry]) -> int:
-    """Memory for the files, which the guest holds twice while it unpacks them, and for running."""
+    """Return MiB for the files, which the guest holds twice while it unpacks them, and to run."""
     size = sum(
         len(entry.data) if isinstance(entry.data, bytes) else entry.data.stat().st_size
         for entry in files.values()
@@ -135,7 +135,7 @@ class GuestRequest:
 
 @dataclass(frozen=True)
 class Guested:
-    """The files of a run in a guest."""
+    """The results of a run in a guest."""
 
     told: Told
     raw: dict[str, Any]
@@ -160,7 +160,7 @@ def run_in_guest(
     window: Window,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Guested:
-    """Boot, run the program, and read what there is."""
+    """Boot the guest, run the program, and return the results."""
     topology = machine_topology(machine)
     cpus = map_cpus(request.shape, topology, machine.name)
     files = program_files(program, request.files)
@@ -185,7 +185,7 @@ def run_in_guest(
             emulation=Emulation.MULTI,
             slow=request.slow,
             extra_mb=more,
-            # Without address randomisation, programs' either.
+            # No address randomisation in programs either.
             parameters=("norandmaps", *request.parameters),
             files=files,
             qemu=("-serial", f"file:{line}"),
@@ -196,13 +196,13 @@ def run_in_guest(
 
         done = probe(layout, plan, watch, on_line, see)
     if not line.is_file():
-        raise UserError(f"the guest said nothing of the program, log {done.booted.log}", status=1)
+        raise UserError(f"the guest did not report on the program, log {done.booted.log}", status=1)
     told = parse_told(line.read_bytes())
     return Guested(told, done.raw, _meta(request, told, more, known))
 
 
 def _process(told: Told, cpus: int) -> dict[str, Any]:
-    """The program, in the form that the recorder of this host's programs writes."""
+    """Return the process in the form that the emulator's recorder writes."""
     files = [each for each in told.maps if each[4].startswith("/")]
     others = [each for each in told.maps if not each[4] or each[4].startswith("[")]
     return {
@@ -220,7 +220,7 @@ def _process(told: Told, cpus: int) -> dict[str, Any]:
 
 
 def _meta(request: GuestRequest, told: Told, more: int, known: Mapping[str, Any]) -> dict[str, Any]:
-    """What the recorder of this host's programs writes, and what only a guest has."""
+    """Return the data in the form that the emulator's recorder writes, and the guest's own data."""
     areas = [[low, high, name] for low, high, _, _, name in told.maps if name.startswith("[")]
     return {
         "format": META,
@@ -228,7 +228,7 @@ def _meta(request: GuestRequest, told: Told, more: int, known: Mapping[str, Any]
         "children": 0,
         "unseen_blocks": 0,
         "lost_accesses": 0,
-        # One process: its number in the guest is not known.
+        # One process, whose number in the guest is not known.
         "images": [[0, 0, 0, True]],
         "processes": [_process(told, request.shape.cpus)],
         "pages": [],

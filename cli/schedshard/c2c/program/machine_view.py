@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The files in which a program looks for its machine: /sys and /proc of the machine file.
+"""Writes the files of /sys and /proc in which a program finds the simulated machine's topology.
 
-The emulator opens a file below the folder made here instead of the host's where there is one
-(its option -L). The CPUs are those that threads may use, with the machine's own numbers. Others are
-not there: a program sees what a kernel shows that has only these.
+If a file exists below the folder made here, the emulator opens it instead of the host's (its option
+-L). The files show only the CPUs that threads may use, with the machine's own numbers, like a
+kernel that has no others.
 """
 
 import os
@@ -21,7 +21,7 @@ from schedshard.machines.topo import ranges
 
 _CPU = Path("sys/devices/system/cpu")
 _NODE = Path("sys/devices/system/node")
-_MEMORY_KB = 64 << 20  # of each node: no machine file says how much there is
+_MEMORY_KB = 64 << 20  # per node; machine files do not contain it
 _KERNEL_MAX = 8191
 _SHM = Path("/dev/shm")
 _MOST_CPUS = 1024  # FEED_MAX_CPUS of plugin/feed.h
@@ -41,7 +41,7 @@ def _list(cpus: tuple[int, ...]) -> str:
 
 @cache
 def _mask(cpus: tuple[int, ...]) -> str:
-    """CPUs as the kernel writes a mask: words of 32 bits, the highest first."""
+    """Return CPUs as the kernel's mask: words of 32 bits, the highest first."""
     words = [0] * (max(cpus) // 32 + 1)
     for cpu in cpus:
         words[cpu // 32] |= 1 << cpu % 32
@@ -50,7 +50,7 @@ def _mask(cpus: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class _View:
-    """Where files go, and the CPUs that are there."""
+    """The folder for the files, and the CPUs that they show."""
 
     root: Path
     machine: Machine
@@ -58,14 +58,14 @@ class _View:
     written: dict[str, Path] = field(default_factory=dict)
 
     def write(self, path: Path, text: str) -> None:
-        """Write a file; of one text there is one, since most files of a CPU say what others do."""
+        """Write a file. Files of equal text, of which there are many, become links to one."""
         at = self.root / path
         if text in self.written:
             with suppress(OSError):  # a file system without links
                 at.hardlink_to(self.written[text])
                 return
         at.write_text(f"{text}\n", encoding="ascii")
-        at.chmod(0o444)  # what is written to one would be in the others
+        at.chmod(0o444)  # a write to one would change the others
         self.written[text] = at
 
     def folder(self, path: Path) -> Path:
@@ -76,7 +76,7 @@ class _View:
         (self.root / path).symlink_to(to)
 
     def sharing(self, key: str) -> dict[int, tuple[int, ...]]:
-        """The CPUs that have this in common."""
+        """Return the CPUs by their value of a key, such as core or node."""
         found: dict[int, list[int]] = {}
         for cpu in self.cpus:
             found.setdefault(int(cpu[key]), []).append(int(cpu["cpu"]))
@@ -85,11 +85,11 @@ class _View:
 
 @dataclass(frozen=True)
 class _Cache:
-    """A cache of each CPU. No machine file has sizes: these are usual ones."""
+    """A cache of each CPU. Machine files contain no sizes, so these are usual ones."""
 
     level: int
     kind: str
-    key: str  # what CPUs must share to have it in common
+    key: str  # CPUs with the same value of this key share the cache
     kib: int
     ways: int
 
@@ -119,7 +119,7 @@ def _cpu_folders(view: _View) -> None:
         view.link(at / f"node{cpu['node']}", f"../../node/node{cpu['node']}")
         first = groups["core"][int(cpu["core"])][0]
         if first != number:
-            # Siblings have the same files, but for what no program reads.
+            # Siblings share these files, which differ only in what no program reads.
             view.link(at / "topology", f"../cpu{first}/topology")
             view.link(at / "cache", f"../cpu{first}/cache")
             continue
@@ -208,7 +208,7 @@ def _proc(view: _View) -> None:
 
 
 def _control_groups(view: _View) -> None:
-    """No limit of the host's groups is the simulated machine's; of both versions."""
+    """Write files of cgroup v1 and v2 without limits, to hide the limits of the host's groups."""
     cpus, nodes = (ranges(sorted({int(cpu[key]) for cpu in view.cpus})) for key in ("cpu", "node"))
     view.write(Path("proc/self/cgroup"), "0::/")
     view.write(Path("proc/self/cpuset"), "/")
@@ -231,20 +231,19 @@ def _control_groups(view: _View) -> None:
 
 @contextmanager
 def room_for_views(folder: Path) -> Iterator[Path]:
-    """A folder for views: in memory, where thousands of files take a tenth of the time of a disk.
+    """Yield a folder for views: for root in memory, which takes a tenth of the time of a disk.
 
-    Only root's are there: at the end of a user's last session systemd removes the user's files from
-    memory, also those of a recording that goes on. ``folder``: for all others, and if the user has
-    chosen another place for temporary files.
+    For other users, or if TMPDIR chooses another place, it is below ``folder``. At the end of a
+    user's last session systemd removes that user's files from memory, even while a recording runs.
     """
     with TemporaryDirectory(prefix="schedshard-", dir=_memory() or folder) as made:
         if os.geteuid() == 0:
-            Path(made).chmod(0o711)  # a program may become another user, and looks on
+            Path(made).chmod(0o711)  # a program may become another user, and must still read it
         yield Path(made)
 
 
 def _memory() -> Path | None:
-    """The file system in memory, if it has room for several views of the largest machine."""
+    """Return the file system in memory if it has room for several views of the largest machine."""
     if os.geteuid() or gettempdir() != "/tmp":
         return None
     try:
@@ -258,7 +257,7 @@ def _memory() -> Path | None:
 
 
 def write_view(root: Path, machine: Machine, cpus: Sequence[int]) -> Path:
-    """Write the tree of a machine that has only these of its CPUs; return ``root``."""
+    """Write the files of a machine with only these of its CPUs, and return ``root``."""
     wanted = set(cpus)
     kept = [cpu for cpu in machine_topology(machine)["cpus"] if int(cpu["cpu"]) in wanted]
     view = _View(root, machine, tuple(sorted(kept, key=lambda cpu: int(cpu["cpu"]))))

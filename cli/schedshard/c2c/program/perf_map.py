@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Code that a program made while it ran, as in the file that 'perf' reads: /tmp/perf-PID.map.
+"""Reads /tmp/perf-PID.map, in which a program describes code that it generated, for 'perf'.
 
-The program writes it if it is asked to. Anybody may write into /tmp: a file that another user owns,
-or that was there before the program began, says nothing about it.
+The program writes it on request. Anybody may write into /tmp, so a file that another user owns, or
+that is older than the program, is ignored.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ from schedshard.common.inputs import open_input
 FOLDER = Path("/tmp")
 _LIMIT = 64 << 20
 _MOST = 1 << 18
-# begin, size, name; Java writes 0x before the numbers.
+# Begin, size, name. Java writes 0x before the numbers.
 _ENTRY = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,512})")
 
 Code = list[tuple[int, int, str]]
 
 
 def perf_map(pid: int, began: float) -> Code:
-    """Begin, size and name of each piece; none if the program has written no such file."""
+    """Return begin, size and name of each piece of code; none without a valid file."""
     found: Code = []
     path = FOLDER / f"perf-{pid}.map"
     with contextlib.suppress(UserError, OSError), open_input(path, "", _LIMIT, links=False) as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program to record: found, and checked that the emulator can run it."""
+"""Finds the program to record, and checks that the emulator can run it."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from schedshard.common.paths import INSTALLED, ROOT, typed
 
 EMULATOR = "qemu-x86_64"
 _X86_64 = "EM_X86_64"
-_LONGEST = 200  # letters of a command that a report shows
+_LONGEST = 200  # characters of a command in a report
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Program:
 
     @property
     def words(self) -> str:
-        """The command as the user typed it, in one line; of a long one the begin."""
+        """Return the command in one line, cut if it is long."""
         all_words = " ".join((self.path.name, *self.argv[1:]))
         if len(all_words) > _LONGEST:
             all_words = f"{all_words[:_LONGEST]}... ({len(self.argv) - 1:,} arguments)"
@@ -39,7 +39,7 @@ class Program:
 
 
 def find_program(argv: Sequence[str]) -> Program:
-    """Look the program up as a shell does, and look into it."""
+    """Find the program as a shell does, and check it."""
     if not argv:
         raise UserError(f"no program: '{typed('c2c record [OPTIONS] -- PROGRAM [ARGUMENT...]')}'")
     name = argv[0]
@@ -62,7 +62,7 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
                 first = start[2:].splitlines() or [b""]
                 with_what = first[0].decode("utf-8", "replace").strip()
                 raise UserError(
-                    f"{path} is a script: record what it starts, or '{with_what} {path}'"
+                    f"{path} is a script: record the program it starts, or '{with_what} {path}'"
                 )
             if not start.startswith(b"\x7fELF"):
                 raise UserError(
@@ -86,14 +86,14 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
     except OSError as error:
         raise UserError(f"cannot read {path}: {os_reason(error)}") from error
     except (ELFError, ValueError) as error:
-        # ValueError: offsets that no file can have.
+        # ValueError: impossible offsets.
         raise UserError(
             f"{path} is not an x86-64 ELF program: its headers are cut short or damaged"
         ) from error
 
 
 def find_emulator() -> str:
-    """Where an emulator is that loads plugins: ours (scripts/emulator), or the distribution's."""
+    """Return an emulator that loads plugins: scripts/emulator's, or else the distribution's."""
     ours = ROOT / "build" / "emulator" / EMULATOR
     if ours.is_file():
         return str(ours)
@@ -107,7 +107,7 @@ def find_emulator() -> str:
 
 
 def _loads_plugins(emulator: str) -> bool:
-    """Whether it knows the option. Some distributions link it statically, without."""
+    """Whether an emulator has the option -plugin. Some distributions build it without."""
     with telling(f"cannot run {emulator}"):
         done = subprocess.run(
             [emulator, "--help"], stdin=subprocess.DEVNULL, capture_output=True, check=False
@@ -116,7 +116,7 @@ def _loads_plugins(emulator: str) -> bool:
 
 
 def package_of(path: Path) -> str | None:
-    """The Debian package that a file belongs to."""
+    """Return the Debian package that a file belongs to, or None."""
     try:
         real = path.resolve()
         done = subprocess.run(
@@ -133,10 +133,10 @@ def package_of(path: Path) -> str | None:
 
 
 def debug_package_of(path: Path) -> str | None:
-    """The Debian package with the debug information of a file, and the archive that has it."""
+    """Return the Debian package with a file's debug information, and its archive, or None."""
     package = package_of(path)
     if package is None:
         return None
-    if package == "libc6":  # the one that is built by hand
+    if package == "libc6":  # its package is not made automatically
         return "libc6-dbg"
     return f"{package}-dbgsym (Debian's archive debian-debug)"

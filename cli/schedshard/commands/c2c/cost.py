@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs: bench record, cc, c++."""
+"""The commands bench record, cc and c++."""
 
 import shlex
 from pathlib import Path
@@ -18,11 +18,11 @@ from schedshard.commands.options import JSON, OUT, deliver, number_option
 @JSON
 @OUT
 def cost_command(machine: str, as_json: bool, out: Path | None, **options: int) -> None:
-    """Measure what 'c2c record' costs: against the program alone, and against valgrind's drd.
+    """Measure how much 'c2c record' slows a program down, beside valgrind's drd.
 
-    In a checkout with a compiler also the same program with the sanitizer's runtime (libtsan), and
-    compiled for --exact, on 16, 128 and 384 CPUs of the machine. The program has threads that share
-    little. Minutes with the usual numbers.
+    In a checkout with a compiler the command also measures the program with the sanitizer's runtime
+    (libtsan), and compiled for --exact on 16, 128 and 384 CPUs of the machine. The program's
+    threads share little. With the defaults this takes minutes.
     """
     from schedshard.c2c.program.cost import CostRequest, cost, cost_tables
     from schedshard.common.progress import working
@@ -34,7 +34,7 @@ def cost_command(machine: str, as_json: bool, out: Path | None, **options: int) 
     deliver(data, as_json, out, Group(*cost_tables(data)))
 
 
-# Everything is the compiler's.
+# All arguments go to the compiler.
 _AS_IS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 
 
@@ -55,9 +55,9 @@ def _compile(language: str, arguments: tuple[str, ...]) -> None:
 def cc_command(arguments: tuple[str, ...]) -> None:
     """Compile C so that 'c2c record --exact' runs the program on a simulated machine.
 
-    ARGUMENTS are the compiler's, which CC names. '--flags' alone prints what to add to the flags
-    of a build system, for compiling and for linking. '--rustflags' alone prints RUSTFLAGS; Rust
-    takes them with RUSTC_BOOTSTRAP=1, and cargo with '--target' for the program alone.
+    ARGUMENTS go to the compiler that CC names. '--flags' alone prints the flags that a build system
+    has to add for compiling and linking. '--rustflags' alone prints RUSTFLAGS: set
+    RUSTC_BOOTSTRAP=1 as well, and call cargo with '--target' so that only the program gets them.
     """
     _compile("c", arguments)
 
@@ -67,6 +67,6 @@ def cc_command(arguments: tuple[str, ...]) -> None:
 def cxx_command(arguments: tuple[str, ...]) -> None:
     """Compile C++ so that 'c2c record --exact' runs the program on a simulated machine.
 
-    As 'cc'; CXX names the compiler.
+    The arguments are those of 'cc'. CXX names the compiler.
     """
     _compile("c++", arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb: c2c diff."""
+"""The command c2c diff."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def diff_command(
 ) -> None:
     """Compare two recordings of a program, before and after a change.
 
-    A and B are what 'c2c record --out FILE' saved; lines are matched by object and field. With
-    --fail-above A is a baseline, and the exit status is 4 if B costs more.
+    A and B are files that 'c2c record --out FILE' saved. Lines are matched by object and field.
+    With --fail-above A is a baseline, and the exit status is 4 if B costs more.
     """
     from schedshard.c2c.gate.diff import diff_files, diff_view
     from schedshard.common.result import C2C, load_result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Options of a gate: c2c record --baseline, and c2c diff."""
+"""The options of a gate, for c2c record --baseline and for c2c diff."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from schedshard.common.output import check_writable, to_json, write_atomic
 if TYPE_CHECKING:
     from schedshard.c2c.gate.gate import Gate
 
-# Runs of the emulator with a gate: two of them never interleave alike.
+# How often a gate runs the program in the emulator, because each run interleaves its threads anew.
 RUNS = 5
 _LIMIT = {"emulator": "5%", "guest": "5%", "exact": "0%"}
 _VERDICT = (
     click.option(
         "--fail-above",
         metavar="PERCENT",
-        help="End with status 4 if a line appears or grows by more, as 5% [5%, exactly: 0%].",
+        help="End with status 4 if a line is new or grows by more than this [5%; --exact: 0%].",
     ),
     target_option("--sarif", help="Write the verdict as SARIF 2.1.0."),
     target_option("--junit", help="Write the verdict as a JUnit report."),
@@ -32,7 +32,7 @@ _VERDICT = (
     ),
 )
 _BASELINE = (
-    path_option("--baseline", help="Compare with this saved report: a gate."),
+    path_option("--baseline", help="Judge the recording against this saved report (a gate)."),
     click.option(
         "--update-baseline", is_flag=True, help="Save the report as the baseline, judge nothing."
     ),
@@ -40,12 +40,12 @@ _BASELINE = (
 
 
 def verdict_options(verb: Verb) -> Verb:
-    """Where a verdict goes, and what is too much."""
+    """Add the options for a verdict's limit and its output files."""
     return with_options(verb, _VERDICT)
 
 
 def gate_options(verb: Verb) -> Verb:
-    """The same, and what to compare with."""
+    """Add the options for a baseline and for the verdict."""
     return with_options(verb, (*_BASELINE, *_VERDICT))
 
 
@@ -62,11 +62,11 @@ class Asked:
 
     @property
     def runs(self) -> int:
-        """How often the emulator runs the program without --runs."""
+        """Return how often the emulator runs the program if --runs is not given."""
         return RUNS if self.baseline is not None else 1
 
     def _verdict_option(self) -> str | None:
-        """The first option that needs a verdict."""
+        """Return the first given option that needs a verdict, or None."""
         given = {
             "--fail-above": self.fail_above,
             "--sarif": self.sarif,
@@ -76,15 +76,15 @@ class Asked:
         return next((name for name, value in given.items() if value), None)
 
     def gate(self, recorder: str, out: Path | None) -> Gate | None:
-        """Read the baseline before the long work; None: nothing is judged."""
+        """Read the baseline, before the long work, and return the gate; None without a verdict."""
         of_verdict = self._verdict_option()
         if self.baseline is None:
             missing = of_verdict or ("--update-baseline" if self.update_baseline else None)
             if missing is not None:
-                raise UserError(f"{missing} is of a gate: add --baseline FILE")
+                raise UserError(f"{missing} needs a gate: add --baseline FILE")
             return None
         if out is not None and out.resolve() == self.baseline.resolve():
-            raise UserError("--out is the baseline: --update-baseline replaces it, leave --out out")
+            raise UserError("--out names the baseline: use --update-baseline instead to replace it")
         if self.update_baseline:
             if of_verdict is not None:
                 raise UserError(f"{of_verdict}: --update-baseline judges nothing; leave one out")
@@ -95,7 +95,7 @@ class Asked:
         return gate(self.baseline, recorder, self.fail_above, self.sarif, self.junit, self.annotate)
 
     def update(self, report: dict[str, Any]) -> None:
-        """Save the report of a program that ended well as the baseline."""
+        """With --update-baseline save the report of a program that ended well as the baseline."""
         if self.update_baseline and self.baseline is not None:
             write_atomic(self.baseline, to_json(report))
             click.echo(f"saved the baseline {self.baseline}", err=True)
@@ -109,7 +109,7 @@ def gate(
     junit: Path | None,
     annotate: bool,
 ) -> Gate:
-    """A gate with its baseline read; ``recorder``: None for the baseline's own."""
+    """Read the baseline and return the gate. A ``recorder`` of None accepts any baseline's."""
     from schedshard.c2c.gate.baseline import check_recorder, load_side
     from schedshard.c2c.gate.gate import Gate, limit_of
 

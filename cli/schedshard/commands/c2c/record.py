@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs: c2c record, c2c replay."""
+"""The commands c2c record and c2c replay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from schedshard.c2c.gate.gate import Gate
     from schedshard.c2c.program.guest import GuestRequest
 
-# Options of a guest, and the error where there is none.
+# The parameters that need --guest, with the option to name in the error.
 _OF_GUEST = {
     "variant": "--variant",
     "vmlinux": "--vmlinux",
@@ -52,24 +52,24 @@ _REPORT = (
         "--advice/--no-advice",
         "advise",
         default=True,
-        help="Replay with falsely shared objects on lines of their own.",
+        help="Predict what separate lines for falsely shared objects gain.",
     ),
     click.option(
         "--steady",
         is_flag=True,
-        help="Report only the part of the run in which shared lines cost the same all the time.",
+        help="Report only the part of the run in which the cost of shared lines is steady.",
     ),
     number_option(
         "--uncertainty",
         low=0,
-        help="Replay with N draws of the machine's ranged numbers, for 90% intervals; 0: none "
-        "[20, or none where more than 100,000 accesses were recorded].",
+        help="Replay with N samples of the machine's uncertain numbers, for 90% intervals; 0: none "
+        "[20, or none if more than 100,000 accesses were recorded].",
     ),
-    target_option("--html", help="Write a page as well."),
+    target_option("--html", help="Also write an HTML page."),
     target_option(
         "--flamegraph",
-        help="Write cycles waited for as folded stacks, which flamegraph.pl, inferno and "
-        "speedscope read.",
+        help="Write the cycles of waiting as folded stacks for flamegraph.pl, inferno or "
+        "speedscope.",
     ),
     JSON,
     OUT,
@@ -77,7 +77,7 @@ _REPORT = (
 
 
 def _report_options(verb: Verb) -> Verb:
-    """What a report shows, and where it goes."""
+    """Add the options for the content of a report and its output files."""
     return with_options(verb, _REPORT)
 
 
@@ -92,50 +92,50 @@ def _report_options(verb: Verb) -> Verb:
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="Start to record then.",
+    help="Start recording after SECONDS.",
 )
 @click.option(
     "--for",
     "lasts",
     type=click.FloatRange(min=0.01),
     metavar="SECONDS",
-    help="Record for that long.",
+    help="Record for SECONDS.",
 )
-@click.option("--marks", is_flag=True, help="Record between the marks of the program.")
+@click.option("--marks", is_flag=True, help="Record only between the marks in the program.")
 @number_option(
     "--quantum",
     low=100,
     high=1_000_000,
     default=1000,
-    help="Instructions that a thread may be ahead of the slowest.",
+    help="Let no thread run more than N instructions ahead of the slowest.",
 )
 @target_option("--trace", help="Save the recorded accesses for 'c2c replay'.")
-@click.option("--stacks", is_flag=True, help="Show the calls that led to each line.")
-@click.option("--follow", is_flag=True, help="Record the processes that PROGRAM starts as well.")
+@click.option("--stacks", is_flag=True, help="Show the call stacks of the accesses to each line.")
+@click.option("--follow", is_flag=True, help="Also record the processes that PROGRAM starts.")
 @click.option(
     "--guest",
     is_flag=True,
-    help="Run PROGRAM in a booted kernel, and show the kernel's lines as well.",
+    help="Run PROGRAM in a guest kernel, and also show the kernel's lines.",
 )
 @click.option(
     "--exact",
     is_flag=True,
     help="Run PROGRAM, compiled with 'schedshard cc', on the machine's own clock.",
 )
-@number_option("--seed", default=1, help="With --exact: the seed that orders threads.")
-@number_option("--seeds", low=2, help="With --exact: intervals over N seeds.")
+@number_option("--seed", default=1, help="With --exact: the seed for the order of threads.")
+@number_option("--seeds", low=2, help="With --exact: give intervals over N seeds.")
 @click.option(
     "--races",
     is_flag=True,
-    help="With --exact: tell data races in all memory (slower).",
+    help="With --exact: report data races in all memory (slower).",
 )
 @click.option(
     "--threads",
     metavar="LIST",
-    help="Run once for each of these numbers, as 2,64,384; {} in an argument stands for it.",
+    help="Run once for each of these numbers, such as 2,64,384, which replace {} in the arguments.",
 )
 @number_option(
-    "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1, with a gate 5]."
+    "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1; with a gate 5]."
 )
 @gate_options
 @click.option("--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml).")
@@ -147,14 +147,14 @@ def _report_options(verb: Verb) -> Verb:
     show_envvar=True,
     help="Its series of Linux [the default of kernel/base.toml].",
 )
-@path_option("--vmlinux", help="With --guest: symbols of another kernel.")
+@path_option("--vmlinux", help="With --guest: the symbols of another kernel.")
 @BZIMAGE
 @PARAMETERS
 @path_option(
     "--guest-file",
     "files",
     multiple=True,
-    help="The guest has it, at the same path; repeatable.",
+    help="Copy this file into the guest, to the same path; repeatable.",
 )
 @_report_options
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
@@ -191,20 +191,20 @@ def record_command(
 ) -> None:
     """Run PROGRAM, and show which lines its threads contend on, on each machine.
 
-    A thread is a CPU of the machine, in order of creation. PROGRAM has its input, output and exit
-    status; the report goes to standard error. With --json the report is what goes to standard
-    output, and the program's output goes to standard error.
+    Each thread runs on a CPU of the machine, in order of creation. PROGRAM keeps its input, output
+    and exit status; the report goes to standard error. With --json the report goes to standard
+    output, and the program's output to standard error.
 
-    With --guest PROGRAM runs in a booted kernel with the libraries that it needs. It has no input,
-    and of this host's files only what --guest-file names. The report shows the kernel's lines as
-    well.
+    With --guest PROGRAM runs in a guest kernel with the libraries that it needs. It has no input,
+    and sees only those of this host's files that --guest-file names. The report also shows the
+    kernel's lines.
     """
     from schedshard.c2c.program.emulate import Window
     from schedshard.c2c.record import RecordRequest, record
 
     _check_uncertainty(options["uncertainty"])
     if marks and (after or lasts is not None):
-        raise UserError("--marks is the program's own window: leave --after and --for out")
+        raise UserError("--marks lets the program choose the window: leave --after and --for out")
     of_guest = {name: options.pop(name) for name in _OF_GUEST}
     if exact:
         _check_exact(ctx)
@@ -218,7 +218,7 @@ def record_command(
         raise UserError(f"{what} is for one run: leave it or --threads out")
     placed = ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE
     if guest and options["stacks"]:
-        raise UserError("--stacks: the calls of a guest's programs are not seen; leave it out")
+        raise UserError("--stacks: call stacks cannot be recorded in a guest; leave it out")
     _check_guest(guest, placed, options["follow"], of_guest)
     asked = _guest(machines[0], cpus, config, linux, **of_guest) if guest else None
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
@@ -245,7 +245,7 @@ def record_command(
     _deliver(report, as_json, out, html, flamegraph, asked_gate, closing)
 
 
-# Options of the emulator, or of a guest.
+# The parameters that --exact excludes: those of the emulator and of guests.
 _OF_EMULATOR = (
     "runs",
     "after",
@@ -261,20 +261,20 @@ _OF_EMULATOR = (
 
 
 def _check_exact(ctx: click.Context) -> None:
-    """Refuse options that a program that runs exactly has not."""
+    """Raise a UserError for an option that --exact excludes."""
     for parameter in ctx.command.params:
         given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if given and parameter.name in _OF_EMULATOR:
-            raise UserError(f"{parameter.opts[0]}: a program runs exactly without; leave it out")
+            raise UserError(f"{parameter.opts[0]} cannot be used with --exact; leave it out")
 
 
 def _counts(text: str | None) -> tuple[int, ...]:
-    """The numbers of a list."""
+    """Return the numbers in the list of --threads."""
     found = [word.strip() for word in text.split(",")] if text is not None else []
     if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 8192 for word in found):
         raise UserError(f"--threads {text}: not a list of numbers from 1 to 8192, such as 2,64,384")
     if len(set(found)) != len(found):
-        raise UserError(f"--threads {text}: a number is there twice")
+        raise UserError(f"--threads {text} contains a number twice")
     return tuple(map(int, found))
 
 
@@ -295,8 +295,8 @@ def _deliver(
     asked: Asked,
     closing: Gate | None,
 ) -> None:
-    """Give the report, and end as the program did; if it ended well, as its gate says."""
-    # A run that was asked for and failed is the program's failure, too.
+    """Output the report, and exit with the program's status, or with the gate's if that is 0."""
+    # If a requested run failed, the program counts as failed.
     status = report["program"]["status"] or int("stopped" in report["program"])
     with ending_with(status):
         if as_json:
@@ -314,7 +314,7 @@ def _deliver(
 
 
 def _check_guest(guest: bool, placed: bool, follow: bool, of_guest: dict[str, Any]) -> None:
-    """Refuse options that a guest has not, or that only a guest has."""
+    """Raise a UserError for options that --guest excludes, or that need it."""
     if guest and placed:
         raise UserError("--placement: in a guest the kernel places threads; leave it out")
     if guest and follow:
@@ -343,7 +343,7 @@ def _guest(
     parameters: Sequence[str],
     files: Sequence[Path],
 ) -> GuestRequest:
-    """The guest that the options ask for."""
+    """Return the request for the guest that the options describe."""
     from schedshard.c2c.program.guest import GuestRequest
     from schedshard.common.paths import INSTALLED
     from schedshard.kernel.probe.watch import shape_for
@@ -399,7 +399,7 @@ def _give(
 def _give_to_stderr(
     report: dict[str, Any], out: Path | None, html: Path | None, flamegraph: Path | None
 ) -> None:
-    """Standard output is the program's."""
+    """Print the report to standard error, because the program owns standard output."""
     from schedshard.c2c.report.view import record_view
 
     _save(report, html, flamegraph)
@@ -432,8 +432,8 @@ def replay_command(
 ) -> None:
     """Replay TRACE, a recorded program or kernel, on other machines.
 
-    TRACE is what 'c2c record --trace TRACE' kept of a program, or 'kernel c2c --trace TRACE' of a
-    kernel.
+    TRACE was saved by 'c2c record --trace TRACE' for a program, or by 'kernel c2c --trace TRACE'
+    for a kernel.
     """
     from schedshard.c2c.report.replaying import Trace
     from schedshard.c2c.report.report import LIMITS, NAMES, Recorded, make_report

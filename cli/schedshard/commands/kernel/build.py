@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verbs of `schedshard kernel` that compile; stages are imported inside the verbs."""
+"""Subcommands of `schedshard kernel` that compile. They import their stages when they run."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from schedshard.common.errors import check_names
 @VARIANT
 @CONFIG
 def config(variants: tuple[str, ...], config: str) -> None:
-    """Merge the configuration of a variant and check that it took effect."""
+    """Merge a variant's configuration, and check that all options took effect."""
     from schedshard.kernel.build.config import configure, resolve
     from schedshard.kernel.source.apply import apply as apply_stage
     from schedshard.kernel.source.recipe import load_recipe
@@ -62,10 +62,10 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
 @many_option("--only", "names", metavar="K", help="Only this kernel, such as m68k; repeatable.")
 @JOBS
 def cross(variants: tuple[str, ...], names: tuple[str, ...], jobs: int) -> None:
-    """Compile the objects of a variant for other architectures; nothing boots.
+    """Compile the objects of a variant for other architectures, without booting them.
 
-    Any warning is an error. Small kernels are linked as well, and measured: so that --variant stock
-    --variant series shows what the series takes.
+    Any warning is an error. Small kernels are also linked and measured: '--variant stock --variant
+    series' shows the size that the series adds.
     """
     from schedshard.kernel.build.cross import CROSS, compile_cross
 
@@ -88,13 +88,15 @@ def cross(variants: tuple[str, ...], names: tuple[str, ...], jobs: int) -> None:
     default="package",
     show_default=True,
     metavar="C",
-    help="As of build; for a copy of the running Debian kernel's: /boot/config-$(uname -r).",
+    help="As for build; /boot/config-$(uname -r) copies that of the running Debian kernel.",
 )
 @path_option("--out", metavar="DIR", help="[build/kernel/deb]")
-@click.option("--try-install", is_flag=True, help="Install and remove them in a debootstrap root.")
+@click.option(
+    "--try-install", is_flag=True, help="Install and remove the packages in a debootstrap root."
+)
 @JOBS
 def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: int) -> None:
-    """Build Debian packages of the kernel and of its headers."""
+    """Build Debian packages of a kernel and of its headers."""
     from schedshard.kernel.build.deb import DebRequest
     from schedshard.kernel.build.deb import deb as stage
     from schedshard.kernel.build.deb_try import try_install as trial
@@ -117,7 +119,7 @@ def deb(variant: str, config: str, out: Path | None, try_install: bool, jobs: in
 @click.option("--machine", default="xeon-480", show_default=True, metavar="M")
 @JSON_OR_TABLE
 def sizes(variants: tuple[str, ...], config: str, machine: str, as_json: bool) -> None:
-    """Compare what a root domain takes: structures, and what is allocated for so many CPUs."""
+    """Compare the memory of a root domain: its structures, and what it allocates for the CPUs."""
     from schedshard.kernel.build.sizes import plan_of
     from schedshard.kernel.build.sizes import sizes as stage
     from schedshard.kernel.build.sizes_view import sizes_table

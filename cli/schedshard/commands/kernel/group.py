@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The group of `schedshard kernel`, its own module so that several files can add verbs to it."""
+"""The command group `schedshard kernel`, in its own module because several files add to it."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from schedshard.kernel.layout import Layout
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the options of the group say."""
+    """The values of the group's options."""
 
     linux: str | None
     arch: Arch
@@ -37,7 +37,7 @@ _SECTIONS = {
     metavar="V",
     envvar="SCHEDSHARD_LINUX",
     show_envvar=True,
-    help="Series of Linux, one of kernel/base.toml [the default there].",
+    help="Series of Linux in kernel/base.toml [the default there].",
 )
 @click.option(
     "--arch",
@@ -50,11 +50,11 @@ _SECTIONS = {
 )
 @click.pass_context
 def kernel(context: click.Context, linux: str | None, arch: str) -> None:
-    """Linux with sharded scheduler state: fetch, build, test, series, packages.
+    """Make Linux with sharded scheduler state: fetch, build, test, series, packages.
 
-    Work lies in build/kernel; every verb goes on where an earlier one stopped. A series of Linux
-    that is not the default one has its own, build/kernel-V. These verbs need a checkout of the
-    project: run ./schedshard there.
+    All files are in build/kernel, and each command continues where an earlier one stopped. A series
+    of Linux other than the default has its own folder, build/kernel-V. These commands need a
+    checkout of the project: run ./schedshard there.
     """
     if INSTALLED:
         raise UserError("'kernel' needs a checkout of the project: run ./schedshard kernel there")
@@ -62,7 +62,7 @@ def kernel(context: click.Context, linux: str | None, arch: str) -> None:
 
 
 def the_layout(*, any_arch: bool = False) -> Layout:
-    """Where things are for the series of Linux and the processor that the user chose."""
+    """Return the layout of files for the chosen series of Linux and processor."""
     from schedshard.kernel.source.base import layout_for
 
     context = click.get_current_context()
@@ -77,12 +77,12 @@ def the_layout(*, any_arch: bool = False) -> Layout:
 def split_commas(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """``--variant stock,shard`` is ``--variant stock --variant shard``."""
+    """Split values at commas: ``stock,shard`` means ``--variant stock --variant shard``."""
     return tuple(word for value in values for word in value.split(","))
 
 
 def variant_option(words: str, *, required: bool) -> Decorator:
-    """--variant of a verb, which gets ``variants``."""
+    """Return the option --variant, which a command receives as ``variants``."""
     words = f"{words}; repeatable, or with commas."
     return many_option(
         "--variant", "variants", required=required, metavar="V", callback=split_commas, help=words

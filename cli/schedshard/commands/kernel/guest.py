@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verbs of `schedshard kernel` that run guests; stages are imported inside the verbs."""
+"""Subcommands of `schedshard kernel` that run guests. They import their stages when they run."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ _SPLIT = number_option("--split-llc", help="Boot with shard_split=N.")
 _EMULATION = choice_option(
     "--emulation",
     choices=["single", "multi"],
-    help="All CPUs in one thread of the host, or a thread each.",
+    help="Emulate all CPUs in one thread of the host, or each in a thread.",
 )
 
 
 _FIRMWARE = choice_option(
     "--firmware",
     choices=["usual", "acpi", "acpi-bare"],
-    help="Of arm64: a device tree with caches; ACPI, with a table of caches, or the emulator's "
-    "tables, which have none.",
+    help="For arm64: a device tree with caches, ACPI with a table of caches, or only the "
+    "emulator's ACPI tables, which describe no caches.",
 )
 
 
 def _emulated(emulation: str, firmware: str, layout: Layout) -> tuple[Emulation, Firmware]:
-    """How guests run, if their architecture and this host can."""
+    """Return how guests run. A UserError says if their architecture cannot use the firmware."""
     from schedshard.kernel.guest.boot import Emulation, Firmware, check_firmware
 
     check_firmware(found := Firmware(firmware), layout.arch)
@@ -64,7 +64,7 @@ def _emulated(emulation: str, firmware: str, layout: Layout) -> tuple[Emulation,
 
 
 def _shape_options(verb: Verb) -> Verb:
-    """The options of choose_shape()."""
+    """Add the options that choose_shape() takes."""
     return MACHINE(_CPUS(_SPLIT(verb)))
 
 
@@ -85,9 +85,10 @@ def boot(
     verbose: bool,
     **machine: Any,
 ) -> None:
-    """Boot a built variant in the emulator, and say what it found.
+    """Boot a built variant in the emulator, and report what it found.
 
-    The machine has 16 CPUs on 2 sockets unless it is given. KUnit suites in the kernel run.
+    The machine has 16 CPUs on 2 sockets unless options choose another. The kernel's KUnit suites
+    run.
     """
     from schedshard.kernel.guest.topology import choose_shape
     from schedshard.kernel.testing.plan import guest_plan
@@ -116,7 +117,7 @@ def boot(
 
 
 def _quiet(line: str) -> None:
-    """Nothing is shown while a guest boots."""
+    """Show nothing while a guest boots."""
 
 
 @kernel.command()
@@ -128,24 +129,24 @@ def _quiet(line: str) -> None:
     type=click.Choice(["short", "quick", "ci", "soak", "foreign"]),
     default="quick",
     show_default=True,
-    help="How long: 30 s, 90 s, 5 minutes or an hour of guest time per variant. foreign: the tests "
-    "that others wrote, which must end alike in all variants.",
+    help="short, quick, ci and soak take 30 s, 90 s, 5 minutes and an hour of guest time per "
+    "variant. foreign: tests that others wrote, which must give equal results in all variants.",
 )
-@number_option("--seconds", high=86400, help="Guest time, not that of --set.")
-@many_option("--test", "names", metavar="T", help="Only this one; repeatable.")
+@number_option("--seconds", high=86400, help="Guest time, instead of that of --set.")
+@many_option("--test", "names", metavar="T", help="Run only this test; repeatable.")
 @many_option(
     "--shape",
     "named",
     metavar="S",
     callback=split_commas,
-    help="A small or odd machine (kernel/guest/README.md), or all of them; repeatable.",
+    help="A small or unusual machine (kernel/guest/README.md), or 'all'; repeatable.",
 )
 @_shape_options
 @PARAMETERS
 @_EMULATION
 @_FIRMWARE
 @SEED
-@click.option("--caught", is_flag=True, help="Succeed only if the kernel's check finds errors.")
+@click.option("--caught", is_flag=True, help="Succeed only if the kernel's checks find errors.")
 @JSON
 @OUT
 def test(
@@ -163,9 +164,10 @@ def test(
 ) -> None:
     """Run the tests in guests, and compare the variants.
 
-    The guests have 16 CPUs on 2 sockets, 64 CPUs with shard_split=4, and 1, unless one is given.
-    The exit status is 1 when anything went wrong in any of them. With --caught, for variants that
-    are broken on purpose, it is 1 when the kernel's check found nothing in one guest.
+    Unless options choose a machine, three guests run: 16 CPUs on 2 sockets, 64 CPUs with
+    shard_split=4, and 1 CPU. The exit status is 1 if anything failed in any of them. With --caught,
+    for variants that are broken on purpose, it is 1 if the kernel's checks found nothing in a
+    guest.
     """
     from schedshard.kernel.testing.plan import OTHERS
     from schedshard.kernel.testing.run import TestRequest, as_data
@@ -206,7 +208,7 @@ def _guests(
     seed: int,
     **machine: Any,
 ) -> list[GuestPlan]:
-    """What the options ask for: which guests, and the tests in each."""
+    """Return the guests that the options describe, with the tests in each."""
     from schedshard.kernel.guest.boot import kernel_has, kernel_image
     from schedshard.kernel.guest.shapes import named_shapes
     from schedshard.kernel.guest.topology import choose_shape
@@ -214,7 +216,7 @@ def _guests(
 
     given = any(value is not None for value in machine.values())
     if given and named:
-        raise UserError("--shape is a whole machine: no --machine, --cpus or --split-llc with it")
+        raise UserError("--shape is a whole machine: leave --machine, --cpus and --split-llc out")
     shapes = [choose_shape(**machine)] if given else named_shapes(named)
     for variant in variants:
         kernel_image(layout, variant, config)
@@ -230,7 +232,7 @@ def _guests(
 
 
 def _tested(layout: Layout, request: TestRequest) -> list[GuestResult]:
-    """Run all guests; print each test when it has ended."""
+    """Run all guests, and show progress after each test."""
     from schedshard.common.progress import ticking
     from schedshard.kernel.testing.run import run_matrix
 

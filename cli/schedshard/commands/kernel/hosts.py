@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verbs of `schedshard kernel` for doctor: guests as hosts to judge, and a plan that is tried."""
+"""Subcommands of `schedshard kernel` that test doctor: guests to judge, and plans to try."""
 
 from __future__ import annotations
 
@@ -32,21 +32,22 @@ if TYPE_CHECKING:
 @variant_option(VARIANTS, required=False)
 @CONFIG
 @path_option(
-    "--bzimage", metavar="B", help="A kernel that was built elsewhere; its memory is not read."
+    "--bzimage", metavar="B", help="A kernel built elsewhere; its root domains are not read."
 )
 @number_option("--cpus", low=12, high=240, default=16)
 @choice_option(
     "--set",
     "which",
     choices=["root-domains", "verdicts"],
-    help="Ways to come to root domains, or hosts that doctor is to judge.",
+    help="Ways to make root domains, or hosts for doctor to judge.",
 )
-@many_option("--case", "names", metavar="C", help="Only this one; repeatable.")
-@path_option("--keep", metavar="DIR", help="Keep the tar files there.")
+@many_option("--case", "names", metavar="C", help="Run only this case; repeatable.")
+@path_option("--keep", metavar="DIR", help="Keep the collector's tar files in DIR.")
 @number_option(
     "--slow",
     high=1000,
-    help="Run the guest's clock at 1/N of the host's [1; for verdicts it counts instructions].",
+    help="Run the guest's clock at 1/N of the host's [1; with --set verdicts it counts "
+    "instructions].",
 )
 @JSON_OR_TABLE
 @OUT
@@ -62,11 +63,11 @@ def hosts(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Make guests into hosts of many kinds, and compare doctor's root domains with the kernel's.
+    """Compare doctor's root domains with the kernel's, in guests set up as hosts of many kinds.
 
-    Doctor's collector runs in the guest; the kernel's root domains are read from its memory. Each
-    host is printed when it is done; --out has the hosts so far. The exit status is 1 when the root
-    domains differ. --keep keeps the collector's tar files, CASE.tar.gz.
+    Doctor's collector runs in the guest, and the kernel's root domains are read from its memory.
+    Each host is printed when it is done, and --out then contains the hosts so far. The exit status
+    is 1 if root domains differ. --keep keeps the collector's tar files, CASE.tar.gz.
     """
     from schedshard.kernel.guest.topology import usual_shape
     from schedshard.kernel.hosts.cases import ROOT_DOMAINS, VERDICTS
@@ -106,17 +107,17 @@ def hosts(
 def _kernels(
     layout: Layout, variants: Sequence[str], config: str, bzimage: Path | None, *, one: bool
 ) -> list[tuple[str, Path, Path | None]]:
-    """Name, image and symbols of the kernels: built ones, or another one without symbols."""
+    """Return name, image and symbols of the chosen kernels. --bzimage has no symbols."""
     from schedshard.kernel.profile.c2c import built_kernels
 
     if bool(variants) == (bzimage is not None):
-        raise UserError("give --variant or --bzimage")
+        raise UserError("give either --variant or --bzimage")
     if bzimage is not None:
         if not bzimage.is_file():
             raise UserError(f"--bzimage {bzimage}: no such file")
         return [(bzimage.name, bzimage, None)]
     if len(variants) > 1 and one:
-        raise UserError("--keep and --out hold one variant: give one")
+        raise UserError("--keep and --out work for one variant only: give one --variant")
     built = built_kernels(layout, variants, config)
     return [(f"{each.name}-{config}", each.bzimage, each.vmlinux) for each in built]
 
@@ -127,7 +128,7 @@ def _kernels(
     default="bookworm",
     show_default=True,
     metavar="S",
-    help="Debian's suite in the guest: bookworm has systemd 252, sid a newer one.",
+    help="Debian suite in the guest: bookworm has systemd 252, sid a newer one.",
 )
 @choice_option(
     "--init", choices=["systemd", "none"], help="The guest's first process: systemd, or a script."
@@ -136,15 +137,16 @@ def _kernels(
     "--slow",
     high=50,
     default=1,
-    help="Let the guest's clock run N times slower, for a busy host: its services time out less.",
+    help="Slow the guest's clock down N times, so that its services do not time out on a busy "
+    "host.",
 )
-@click.option("--verbose", "-v", is_flag=True, help="Print what the guest said.")
+@click.option("--verbose", "-v", is_flag=True, help="Print the guest's output.")
 def plan(suite: str, init: str, slow: int, verbose: bool) -> None:
-    """Try a plan of doctor in a small Debian: make, apply, verify, undo, and boot in between.
+    """Try a plan of doctor in a small Debian: make, apply, verify and undo it, with reboots.
 
-    The guest has 16 CPUs and three groups of real-time threads. Needs root on first use, for
-    debootstrap. The exit status is 1 when a partition is not in force, the kernel makes other root
-    domains, or undo.sh leaves a difference.
+    The guest has 16 CPUs and three groups of real-time threads. The first use needs root, for
+    debootstrap. The exit status is 1 if a partition is not in force, if the kernel makes other root
+    domains, or if undo.sh leaves a difference.
     """
     from schedshard.kernel.hosts.plan_trial import Trial, try_plan
     from schedshard.kernel.hosts.plan_view import plan_view
@@ -169,10 +171,10 @@ def plan(suite: str, init: str, slow: int, verbose: bool) -> None:
 @kernel.command()
 @variant_option(VARIANTS, required=False)
 @CONFIG
-@path_option("--bzimage", metavar="B", help="A kernel that was built elsewhere.")
-@many_option("--case", "names", metavar="C", help="Only this one; repeatable.")
-@number_option("--slow", high=50, default=1, help="Let the guest's clock run N times slower.")
-@click.option("--verbose", "-v", is_flag=True, help="Print what the guest said.")
+@path_option("--bzimage", metavar="B", help="A kernel built elsewhere.")
+@many_option("--case", "names", metavar="C", help="Run only this case; repeatable.")
+@number_option("--slow", high=50, default=1, help="Slow the guest's clock down N times.")
+@click.option("--verbose", "-v", is_flag=True, help="Print the guest's output.")
 def plans(
     variants: tuple[str, ...],
     config: str,
@@ -183,10 +185,10 @@ def plans(
 ) -> None:
     """Try plans of doctor on hosts of several kinds, in guests with 16 CPUs.
 
-    The guest collects; doctor makes the plan; in another boot the guest applies it step by step,
+    The guest collects, and doctor makes the plan. After a reboot the guest applies it step by step,
     verifies it, and undoes it. After each change a FIFO thread of priority 1 and an ordinary one
     have to run within a second, and no real-time thread may have lost a CPU. The exit status is 1
-    when anything else came of it than was planned.
+    if the result differs from the plan.
     """
     from schedshard.kernel.hosts.plan_cases import PLAN_CASES, CasesRequest, CaseTried, try_cases
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verbs of `schedshard kernel` that look at guests through the emulator's plugin."""
+"""Subcommands of `schedshard kernel` that observe guests through the emulator's plugin."""
 
 import sys
 from pathlib import Path
@@ -38,7 +38,7 @@ _WORKLOAD = click.option(
     help="cyclic, cyclic-dense, pi, pi-apart, hackbench, rt-storm, rt-storm-walk, "
     "rt-walk-waiting, ffmpeg, isolation-none or another way.",
 )
-_AMOUNT = number_option("--amount", help="Operations [the workload's own].")
+_AMOUNT = number_option("--amount", help="Number of operations [the workload's own].")
 _EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
 _LINES = number_option("--lines", default=10)
 _SLOW = number_option(
@@ -55,7 +55,7 @@ def _slow_for(cpus: int, given: int | None) -> int:
 
 
 def _heard(line: str) -> None:
-    """What the guest says of its own progress."""
+    """Print a line of the guest's output to stderr, if it reports progress."""
     for word in ("# begin ", "# time ", "# alive "):
         if word in line:
             print(f"guest: {line.partition(word)[1][2:]}{line.partition(word)[2]}", file=sys.stderr)
@@ -94,11 +94,11 @@ def count(
 
 
 @kernel.command()
-@variant_option("Built", required=False)
+@variant_option("A built variant", required=False)
 @CONFIG
-@path_option("--vmlinux", help="Symbols of another kernel.")
+@path_option("--vmlinux", help="The symbols of another kernel.")
 @BZIMAGE
-@many_option("--object", "objects", metavar="SYMBOL", help="Only lines of it; repeatable.")
+@many_option("--object", "objects", metavar="SYMBOL", help="Show only its lines; repeatable.")
 @_EPYC
 @number_option("--cpus", default=16)
 @_WORKLOAD
@@ -107,13 +107,13 @@ def count(
     "--quantum",
     low=0,
     default=1000,
-    help="Instructions that a CPU may be ahead of the slowest; 0: any number.",
+    help="Let no CPU run more than N instructions ahead of the slowest; 0: no limit.",
 )
 @_SLOW
 @_LINES
 @PARAMETERS
-@target_option("--trace", help="Keep the run for 'replay'.")
-@target_option("--html", metavar="FILE.html", help="Save a page.")
+@target_option("--trace", help="Save the accesses for 'replay'.")
+@target_option("--html", metavar="FILE.html", help="Write an HTML page.")
 @JSON_OR_TABLE
 @OUT
 def c2c(
@@ -131,7 +131,7 @@ def c2c(
 ) -> None:
     """Show the contended cache lines of real kernels, predicted for a machine.
 
-    The kernels run in the emulator; the machine's topology and latencies are the model's.
+    The kernels run in the emulator, and a model simulates the machine's caches and latencies.
     """
     from schedshard.kernel.probe.watch import shape_for
     from schedshard.kernel.profile.c2c import C2cRequest, Kernel, built_kernels
@@ -169,7 +169,7 @@ def c2c(
 @JSON_OR_TABLE
 @OUT
 def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Path | None) -> None:
-    """Compare what c2c says of guests with what is known or simulated."""
+    """Compare c2c's figures for guests with known or simulated ones."""
     from schedshard.kernel.profile.c2c import built_kernels
     from schedshard.kernel.profile.validate import ValidateRequest
     from schedshard.kernel.profile.validate import validate as stage
@@ -209,11 +209,11 @@ def replay(
 @CONFIG
 @_EPYC
 @number_option("--cpus", low=12, default=16)
-@many_option("--mode", "modes", metavar="W", help="Only this way; repeatable.")
+@many_option("--mode", "modes", metavar="W", help="Measure only this way; repeatable.")
 @path_option(
     "--plan",
     metavar="DIR",
-    help="Also isolate by the scripts of this plan of doctor, made for a guest with as many CPUs.",
+    help="Also isolate by the scripts of a plan of doctor, made for a guest with as many CPUs.",
 )
 @number_option("--repeat", high=100, default=3)
 @_SLOW
@@ -231,10 +231,10 @@ def isolation(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Compare ways to isolate CPUs: what wake-ups of pinned FIFO threads cost in each.
+    """Compare ways to isolate CPUs by the cost of wake-ups of pinned FIFO threads.
 
-    The ways are none, isolcpus, and cpuset partitions of type isolated or root. --out has the runs
-    so far when it is interrupted.
+    The ways are none, isolcpus, and cpuset partitions of type isolated or root. After an
+    interruption the file of --out contains the runs so far.
     """
     from schedshard.kernel.guest.workload import ISOLATION, PLAN
     from schedshard.kernel.probe.watch import shape_for

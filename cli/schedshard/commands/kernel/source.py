@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verbs of `schedshard kernel` on sources and patches; stages are imported inside the verbs."""
+"""Subcommands of `schedshard kernel` for sources and patches. They import stages when they run."""
 
 from pathlib import Path
 
@@ -15,18 +15,19 @@ from schedshard.common.errors import UserError
     "--base",
     "path",
     metavar="PATH",
-    help="A source tree, a tarball of one, or Debian's package; not from the mirror.",
+    help="Use this source tree, tarball or Debian package instead of the mirror.",
 )
 @click.option(
     "--any",
     "any_series",
     is_flag=True,
-    help="When the mirror has dropped the default series, the next of kernel/base.toml; prints it.",
+    help="If the mirror dropped the default series, use the next in kernel/base.toml; print it.",
 )
 def fetch(path: Path | None, any_series: bool) -> None:
-    """Unpack Debian's kernel source: the installed package, else the mirror's newest.
+    """Unpack Debian's kernel source: the installed package, or else the mirror's newest.
 
-    A version that was not tested works when every edit of the series applies, which is tried here.
+    A version that was not tested works if every edit of the series applies. This command tries
+    that.
     """
     from schedshard.kernel.source.apply import try_edits
     from schedshard.kernel.source.base import fetch as stage
@@ -35,7 +36,7 @@ def fetch(path: Path | None, any_series: bool) -> None:
     chosen = click.get_current_context().find_object(Chosen)
     named = chosen is not None and chosen.linux is not None
     if any_series and (path is not None or named):
-        raise UserError("--any chooses the series: no --base, --linux or SCHEDSHARD_LINUX with it")
+        raise UserError("--any chooses the series: leave --base, --linux and SCHEDSHARD_LINUX out")
     if any_series:
         layout, found = fetch_any(tell=lambda line: click.echo(f"schedshard: {line}", err=True))
         how = "is there"
@@ -69,12 +70,12 @@ def apply(variants: tuple[str, ...]) -> None:
 
 @kernel.command()
 @path_option("--out", metavar="DIR", help="[build/kernel/series]")
-@click.option("--check", is_flag=True, help="git am on an untouched tree, and checkpatch --strict.")
+@click.option("--check", is_flag=True, help="Run git am on a clean tree, and checkpatch --strict.")
 @click.option("--check-steps", is_flag=True, help="Compile the tree after every step.")
 @CONFIG
 @JOBS
 def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: int) -> None:
-    """Write the steps as a git format-patch series."""
+    """Write the patches as a series of git format-patch."""
     from schedshard.kernel.series.checkpatch import checkpatch
     from schedshard.kernel.series.series import check_am, check_lines, count_lines, write_series
     from schedshard.kernel.series.series import check_steps as build_steps

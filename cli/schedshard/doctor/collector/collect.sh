@@ -1,27 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Collect what the scheduler of this machine looks like, and put it into one small tar file.
+# Collect the state of this machine's scheduler, and put it into one small tar file.
 #
 #   sh collect.sh [-o FILE] [-s SECONDS]     write FILE [./schedshard-doctor.tar, or .tar.gz]
 #   sh collect.sh -d DIRECTORY               leave the files in DIRECTORY, which must be empty
 #
 #   -s SECONDS   time between the two readings of the context switches [3]
 #   -a           names of threads and of cgroups become pseudonyms, so that the file can be handed on
-#   -k KEY       the file of the key of pseudonyms, made if it is not there; it stays on this host
-#                [~/.schedshard-doctor.key]
+#   -k KEY       the file with the key for pseudonyms, made if it does not exist; it stays on this
+#                host [~/.schedshard-doctor.key]
 #   -r ROOT      read ROOT/proc and ROOT/sys instead of /proc and /sys
 #   -R ROOT      take the second reading from another ROOT (both serve tests)
 #
 # The script runs as an ordinary user. It reads files below /proc and /sys, and
-# /boot/config-RELEASE, looks for systemd's directory and library, and changes nothing. Of the
-# kernel's symbols and types it looks for a few names. It needs a shell, grep and the usual small
-# tools (cat, dd, mkdir, mktemp, rm, sleep, sort, tr, uniq, wc). It needs gzip where the kernel's
+# /boot/config-RELEASE, looks for systemd's directory and library, and changes nothing. It looks for
+# a few names among the kernel's symbols and types. It needs a shell, grep and the usual small tools
+# (cat, dd, mkdir, mktemp, rm, sleep, sort, tr, uniq, wc). It needs gzip if the kernel's
 # configuration is compressed, and awk and sha256sum for -a.
 #
-# Kept: CPUs and caches, kernel release, options of the kernel that matter to the scheduler, cgroups
-# with their cpuset files, real-time and deadline threads. THE NAMES OF THREADS (comm) AND OF CGROUPS
-# ARE KEPT without -a. Not read: command-line arguments and environments of processes, the names of the host
-# and of users.
+# Kept: CPUs and caches, kernel release, kernel options that matter to the scheduler, cgroups with
+# their cpuset files, real-time and deadline threads. THE NAMES OF THREADS (comm) AND OF CGROUPS ARE
+# KEPT without -a. Not read: command-line arguments and environments of processes, the names of the
+# host and of users.
 set -eu
 umask 077
 LC_ALL=C
@@ -65,7 +65,7 @@ esac
 [ "$seconds" -le 600 ] || fail "-s $seconds: at most 600 seconds"
 [ -z "$out" ] || [ -z "$directory" ] || fail "-o and -d exclude each other"
 [ -d "$root/proc" ] || fail "$root/proc is not a directory"
-# A file is made, never written through a link that somebody put in its place.
+# Redirections refuse existing files, so that none writes through a link that somebody put there.
 set -C
 # PSEUDONYMS
 if [ -n "$anonymous" ]; then
@@ -133,13 +133,13 @@ if echo a | grep -a a >/dev/null 2>&1; then
 	text=-a
 fi
 
-# flush PATTERN: print PATH:LINE of each line that matches in the listed files, forget the list.
-# A file that is gone or cannot be read is left out.
+# flush PATTERN: print PATH:LINE for each matching line in the listed files, and clear the list.
+# Files that are gone or cannot be read are left out.
 flush() {
 	if [ "$listed" -gt 0 ]; then
 		IFS=$newline
 		set -f
-		# Old kernels end some lists with a null byte, for which grep would take the file for no text.
+		# Old kernels end some lists with a null byte, so that grep would call the file binary.
 		# shellcheck disable=SC2086 # the newlines separate the paths
 		{ grep $text -s -E -e "$1" -- $list /dev/null || :; } | tr -d '\000'
 		set +f
@@ -180,19 +180,19 @@ cpus() {
 	flush ''
 }
 
-# Functions and names of types that tell which commits a kernel has, whoever built it. The first one
-# of each list is in all kernels, so that it tells that the list could be read.
+# Names of functions and types that show which commits a kernel contains, whoever built it. All
+# kernels contain the first name of each list, which so shows that the list could be read.
 symbols='schedule|cpuset_partition_write|mm_cid_fixup_cpus_to_tasks|rto_push_irq_work_func|sched_partition_write|task_cache_work|task_mm_cid_work'
 types='task_struct|last_update_tg_load_avg|sched_ext_ops'
 
-# Which of them the kernel has. Symbols of modules have a word after the name.
+# kernel_shows: which of these names the kernel contains. Symbols of modules have a word after the name.
 kernel_shows() {
 	if [ -f proc/kallsyms ]; then
 		grep -s -E "^[0-9a-fA-F]+ [A-Za-z] ($symbols)\$" proc/kallsyms | while IFS= read -r line; do
 			printf 'proc/kallsyms:%s\n' "${line##* }"
 		done | sort -u
 	fi
-	# BTF has its names one after the other, each with a null byte at its end.
+	# BTF contains its names one after the other, each followed by a null byte.
 	if [ -f sys/kernel/btf/vmlinux ] && [ -r sys/kernel/btf/vmlinux ]; then
 		tr '\000' '\n' <sys/kernel/btf/vmlinux | grep $text -x -E "$types" | sort -u |
 			while IFS= read -r line; do
@@ -201,7 +201,7 @@ kernel_shows() {
 	fi
 }
 
-# Files whose whole content counts. /proc/version is left out, since it names who built the kernel.
+# Files that are kept completely. /proc/version is left out, because it names who built the kernel.
 settings() {
 	cd "$root"
 	for file in proc/sys/kernel/osrelease proc/sys/kernel/version proc/version_signature \
@@ -219,7 +219,7 @@ settings() {
 		[ ! -f "$file" ] || add '' "$file"
 	done
 	flush ''
-	# The first CPU speaks for all: enough to know the vendor, the model and a hypervisor.
+	# The first CPU is enough: it shows the vendor, the model and a hypervisor.
 	grep -s -m 6 -E '^(vendor_id|cpu family|model|model name|CPU implementer|CPU part)[[:space:]]*:' \
 		proc/cpuinfo | while IFS= read -r line; do
 		printf 'proc/cpuinfo:%s\n' "$line"
@@ -231,7 +231,7 @@ settings() {
 	if [ -e proc/pressure/cpu ]; then
 		echo 'proc/pressure:yes'
 	fi
-	# Whether systemd runs, and its version: a library has it in its name.
+	# Whether systemd runs, and its version, which the name of a library contains.
 	if [ -d run/systemd/system ]; then
 		echo 'systemd/running:yes'
 	fi
@@ -305,8 +305,8 @@ mounts() {
 	done <proc/self/mountinfo
 }
 
-# walk DIRECTORY: list the cpuset files of a cgroup and of all cgroups below it. The loop goes on in
-# its own list after the call, and does not use its variable again.
+# walk DIRECTORY: list the cpuset files of a cgroup and of all cgroups below it. The recursive call
+# changes the loop's variable, which the loop does not read again.
 walk() {
 	for name in $cpuset_files; do
 		[ ! -f "$1/$name" ] || add '' "$1/$name"
@@ -333,8 +333,8 @@ cgroups() {
 		esac
 		walk "${place#/}"
 		flush ''
-		# The root of a hierarchy has no cgroup.events (v2) and has a release_agent (v1).
-		# Otherwise the mount is only a part of the tree, as in a container.
+		# The root of a hierarchy has no cgroup.events (v2), or has a release_agent (v1). Otherwise
+		# the mount shows only a part of the tree, as in a container.
 		if [ -e "${place#/}/cgroup.events" ]; then
 			printf '%s:%s\n' "${place#/}/cgroup.part" 1
 		elif [ "$kind" != cgroup2 ] && [ ! -e "${place#/}/release_agent" ]; then
@@ -408,7 +408,7 @@ thread_lines() {
 	done
 }
 
-# of_threads PATTERN FILE: the lines that match in a file of each thread that was found.
+# of_threads PATTERN FILE: the matching lines in a file of each listed thread.
 of_threads() {
 	while read -r tgid tid _; do
 		add "$1" "$tgid/task/$tid/$2"
@@ -425,8 +425,8 @@ affinities() {
 	flush '^Cpus_allowed_list:'
 }
 
-# reading ROOT: time, how busy each CPU was, context switches of the threads found and how long they
-# ran, interrupts between CPUs.
+# reading ROOT: the time, how busy each CPU was, interrupts between CPUs, and for each listed thread
+# its context switches and how long it ran.
 reading() {
 	cd "$1/proc"
 	grep -s '' uptime /dev/null || :

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# The part of collect.sh that replaces names by pseudonyms (-a); 'doctor collect' puts it in there.
+# The part of collect.sh that replaces names by pseudonyms (-a). 'doctor collect' inserts it there.
 #
-# A pseudonym is the start of SHA-256 of a key and the name. The key is random, is made once, and
-# stays on the host, so that two archives of a host have the same pseudonyms. What tells a service
-# from a slice, a guest or a pod remains, and so do names that the kernel or a manager gives.
+# A pseudonym is the start of the SHA-256 hash of a key and the name. The key is random, is made
+# once, and stays on the host, so that two archives of a host have the same pseudonyms. The parts of
+# a name that identify a service, slice, guest or pod remain. So do names that the kernel or a
+# manager gives.
 
-# key_of FILE: print the key in a file, made before if it is not there.
+# key_of FILE: print the key in a file, which is made first if it does not exist.
 key_of() {
 	if [ -h "$1" ]; then
 		fail "-k $1: is a link"
@@ -32,7 +33,7 @@ function digits(hex, at, sum) {
 		sum = sum * 16 + index("0123456789abcdef", substr(hex, at, 1)) - 1
 	return sprintf("%d", sum + 1)
 }
-# A name itself, or its pseudonym. Numbers stay numbers, since those of Proxmox tell a guest.
+# A name itself, or its pseudonym. Numbers stay numbers, because Proxmox identifies guests by them.
 function pseudonym(name) {
 	if (name == "" || name in whole)
 		return name
@@ -51,7 +52,7 @@ function parts(name, by, count, at, made, part) {
 		made = made (at > 1 ? by : "") pseudonym(part[at])
 	return made
 }
-# One part of a path: what is before and after the name says what it is.
+# One part of a path. The prefix and the suffix of its name, which show what it is, remain.
 function component(name, start, end, at) {
 	if (name == "" || name in whole || name ~ /^vcpu[0-9]+$/)
 		return name
@@ -87,7 +88,7 @@ BEGIN {
 	}
 }
 list_name == "threads" {
-	# Six numbers, then the name. The kernel names its own threads (a bit of the fifth number).
+	# Six numbers, then the name. Kernel threads, a bit of the fifth number, keep their names.
 	rest = $0
 	for (at = 1; at <= 6; at++)
 		rest = substr(rest, index(rest, " ") + 1)
@@ -98,7 +99,7 @@ list_name == "threads" {
 }
 list_name == "mounts" { out = $1 " " path($2) " " path($3) " " $4 }
 list_name == "cgroups" {
-	# component() looks for a match as well.
+	# Saved, because component() calls match() as well.
 	start = match($0, /\/[a-z_.]+:[^\/]*$/)
 	out = path(substr($0, 1, start - 1)) substr($0, start)
 }

@@ -25,10 +25,10 @@ def script_text() -> str:
 
 
 def run_collector(directory: Path, seconds: int, root: Path | None = None) -> None:
-    """Let the collector put its files into an empty directory.
+    """Run the collector, which writes its files into an empty directory.
 
-    The two readings are ``seconds`` apart. ``root`` replaces ``/``. A collector that fails is a
-    UserError with its own sentence.
+    The two readings are ``seconds`` apart. ``root`` replaces ``/``. If the collector fails, the
+    UserError contains its last message.
     """
     argv = ["-s", str(seconds), "-d", str(directory)]
     if root is not None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The collector's output, as text by list; nothing from a tar file reaches the disk.
+"""Reads the collector's lists from a tar file, a directory or this host.
 
-A tar file may come from anywhere. It is read in memory, up to fixed sizes, so that no archive needs
-more than 256 MB. A member that is not a regular file, that has holes, or whose name is not one of
-the collector's, is an error. A user may unpack a tar file, read it and pack it again. Then it has
-the folder as well, and may have "./" before its names.
+A tar file may come from anywhere. It is read in memory, and nothing of it is written to disk. Size
+limits keep the memory for any archive below 256 MB. A member is an error if it is not a regular
+file, if it is sparse, or if the collector writes no file of its name. A tar file that a user
+unpacked and packed again is accepted: it also contains the folder, and "./" may precede its names.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ LISTS = (
     "cpus", "settings", "cmdline", "config", "mounts", "cgroups", "threads", "reading-1", "places",
     "affinities", "reading-2", "format",
 )  # fmt: skip
-# For people; collectors before 0.2.0 wrote none.
+# For people. Collectors before 0.2.0 did not write it.
 _README = "README"
 FORMAT = "schedshard-doctor 1"
-# 90,000 real-time threads make 48 MB of lists, of which a reading has 20 MB.
+# With 90,000 real-time threads all lists take 48 MB, and the longest one, a reading, 20 MB.
 FILE_LIMIT = 64 << 20
 TOTAL_LIMIT = 48 << 20
 LIST_LIMIT = 20 << 20
@@ -82,12 +82,12 @@ def _plain(path: Path) -> bytes | bytearray:
 
 
 class _Headers(io.BytesIO):
-    """A tar file of which only so much is read as a few headers have: they may claim any size."""
+    """A tar file that refuses to read more than a few headers, which may claim any size."""
 
     left = _HEADERS
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read, or say that this is not a tar file of the collector."""
+        """Read, or raise a ReadError when more than _HEADERS bytes would have been read."""
         size = self.left + 1 if size is None or size < 0 else size
         if size > self.left:
             raise tarfile.ReadError("too many headers")
@@ -129,7 +129,7 @@ def _decoded(source: Path, name: str, data: bytes | bytearray) -> str:
         end = len(text) if end < 0 else end
         if end - start > LINE_LIMIT:
             raise UserError(f"{source}: '{name}' has a line of more than {LINE_LIMIT >> 10} KiB")
-        # A step as long as a line may be finds the last newline within it.
+        # Skip to the last newline in reach of the longest line that is allowed.
         start = max(end, text.rfind("\n", start, start + LINE_LIMIT)) + 1
     return text
 

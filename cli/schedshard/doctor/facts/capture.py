@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A captured tree of /sys in a tar file, as the test suites of hwloc and util-linux have them.
+"""Reads a captured tree of /sys in a tar file, as in the test suites of hwloc and util-linux.
 
-It has CPUs, caches and nodes, and neither threads nor cgroups. So doctor reads it as far as it
-goes, and cannot tell the rest. `topo --sysfs` takes the same files.
+A capture contains CPUs, caches and nodes, but neither threads nor cgroups. Doctor judges what is
+there, and reports the rest as unknown. `topo --sysfs` reads the same files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from schedshard.common.errors import UserError, telling
 from schedshard.doctor.facts.values import CPU_LIMIT, clean
 
-# Before its names a capture may have "./", or a folder with the name of the machine.
+# In a capture "./" may precede the names, or a folder with the name of the machine.
 _PLACE = re.compile(r"(?:\./)?(?:[^/]+/)?((?:sys|proc)/.+)")
 _KEPT = re.compile(
     r"sys/devices/system/cpu/(?:possible|present|online|offline|isolated|nohz_full)"
@@ -29,20 +29,20 @@ _KEPT = re.compile(
 )
 _LINK = re.compile(r"sys/devices/system/cpu/cpu\d{1,6}/node\d{1,6}")
 _MOST_MEMBERS = 200_000
-# The list of 8,192 CPUs without two neighbours has 19,000 characters.
+# The longest list, every second CPU of 8,192, has 19,000 characters.
 _MOST_BYTES = 32 << 10
 _KEPT_BYTES = 24 << 20
 _RELEASE = "proc/sys/kernel/osrelease"
 _CPU = "sys/devices/system/cpu"
-# What says that the lists are of a capture.
+# The setting that marks lists made from a capture.
 MARK = "collector/capture"
 
 
 class _Steps(io.BytesIO):
-    """A tar file that is read in short steps: a header may claim any size."""
+    """A tar file that refuses long reads, because a header may claim any size."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read, or say that no tool writes such a header."""
+        """Read, or raise a ReadError for more than _MOST_BYTES at once."""
         if size is None or not 0 <= size <= _MOST_BYTES:
             raise tarfile.ReadError("a long header")
         return super().read(size)
@@ -68,11 +68,11 @@ def capture_files(path: Path, data: bytes | bytearray) -> dict[str, str]:
                 member = tar.next()
                 if member is None:
                     break
-                # It would keep each member for good.
+                # tarfile would otherwise keep every member in memory.
                 tar.members.clear()  # type: ignore[attr-defined]
                 name = _place(member.name)
                 if name is not None and _LINK.fullmatch(name):
-                    # The node of a CPU: a link on the machine, and whatever in a capture.
+                    # The node of a CPU: a link in sysfs, but any type of file in a capture.
                     files[name] = ""
                     continue
                 if name is None or not _KEPT.fullmatch(name) or not member.isreg():
@@ -95,7 +95,7 @@ def capture_files(path: Path, data: bytes | bytearray) -> dict[str, str]:
 
 
 def _shown(files: dict[str, str]) -> set[str]:
-    """Return the files that the collector would have written: a mask only where no list is."""
+    """Return the files that the collector would have written: masks only where lists are absent."""
     lists = {"shared_cpu_map": "shared_cpu_list", "cpumap": "cpulist"}
     shown = set()
     for name in files:
@@ -128,7 +128,7 @@ def capture_lists(files: dict[str, str]) -> dict[str, str]:
 
 @contextmanager
 def unpacked(path: Path, files: dict[str, str]) -> Iterator[Path]:
-    """Put the files of a capture into a folder for a while; errors name the tar file instead."""
+    """Yield a temporary folder with the files of a capture. Errors name the tar file instead."""
     with telling(f"cannot unpack {path}"):
         temporary = tempfile.TemporaryDirectory(prefix="schedshard-capture-")
     with temporary as made:

@@ -14,7 +14,7 @@ from schedshard.doctor.facts.values import CpuLists, clean, numbered
 _FILES = 100_000
 _MOUNTS = 2000
 _LONGEST = 4096
-# Siblings that are named where cpusets collide. A machine may have thousands.
+# A collision of cpusets names at most this many siblings. A machine may have thousands.
 NAMED = 8
 
 _LEAF = re.compile(
@@ -70,7 +70,10 @@ class Cpuset:
 
 @dataclass(frozen=True)
 class Collisions:
-    """The CPUs of a cpuset that siblings request; some of these, and whether there are more."""
+    """The CPUs of a cpuset that siblings request too.
+
+    ``siblings`` names at most NAMED of these siblings, and ``more`` says whether others exist.
+    """
 
     cpus: frozenset[int]
     siblings: tuple[Cpuset, ...]
@@ -81,10 +84,10 @@ class Collisions:
 class Cpusets:
     """The tree of cpusets; ``version`` is 1, 2, or 0 when no mounted tree has any.
 
-    ``part`` tells that only a part of the tree was seen, as from inside a container.
-    ``place`` is where the tree is mounted. ``bare``: a tree of version 2 was seen whole, and no
-    tree contains a cpuset file. ``prefixed``: files are called cpuset.*, as everywhere but in a
-    mount of type cpuset.
+    ``part``: the collector saw only a part of the tree, as from inside a container. ``place`` is
+    where the tree is mounted. ``bare``: the collector saw a whole tree of version 2, and no tree
+    contains a cpuset file. ``prefixed``: files are called cpuset.*, as everywhere except in a mount
+    of type cpuset.
     """
 
     version: int
@@ -103,12 +106,12 @@ class Cpusets:
         return found
 
     def children(self, path: str) -> list[Cpuset]:
-        """Return the cpusets directly below one, by name."""
+        """Return the cpusets directly below a path, sorted by path."""
         return self._below.get(path, [])
 
     @cached_property
     def _claims(self) -> dict[str, dict[int, list[Cpuset]]]:
-        """By parent and CPU: the first that request it, one more than collisions() names."""
+        """Return by parent and CPU the children that request it, at most NAMED + 1 of them."""
         made: dict[str, dict[int, list[Cpuset]]] = {}
         for parent, children in self._below.items():
             claims = made.setdefault(parent, {})
@@ -208,12 +211,12 @@ def _mounts(text: str) -> Iterable[_Mount]:
     for place, line in numbered("mounts", text, _MOUNTS):
         words = line.split()
         if len(words) != 4 or words[0] not in ("cgroup", "cgroup2", "cpuset"):
-            raise ValueError(f"{place}: no mount of cgroups")
+            raise ValueError(f"{place} is not a mount of cgroups")
         yield _Mount(words[0], words[2].strip("/"), words[1] != "/")
 
 
 class _Places:
-    """Below which mount a folder is: the innermost one."""
+    """Finds the innermost mount that contains a folder."""
 
     def __init__(self, mounts: Iterable[str]) -> None:
         self._mounts = frozenset(mounts)
@@ -241,7 +244,7 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
     for at, line in numbered("cgroups", cgroups, _FILES):
         match = _LEAF.fullmatch(line)
         if match is None:
-            raise ValueError(f"{at}: no file of a cpuset")
+            raise ValueError(f"{at} is not a cpuset file")
         full = match["path"].strip("/")
         if len(full) > _LONGEST:
             raise ValueError(f"{at}: a path of more than {_LONGEST} characters")

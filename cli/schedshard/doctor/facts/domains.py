@@ -31,7 +31,7 @@ _REMOTE_FIXED = (6, 11, 0)
 # From 6.11 to 6.12.9 isolcpus returned to the domain of the rest once there was a partition of type
 # `root` (9b496a8bbed9).
 _LEAK_FIXED = (6, 12, 10)
-# Since then the root cgroup of version 2 has cpuset.cpus.effective.
+# Since this version the root cgroup of version 2 contains cpuset.cpus.effective.
 _EFFECTIVE = (5, 0, 0)
 
 
@@ -57,7 +57,7 @@ class RootDomain:
 class Domains:
     """All root domains with a CPU that is online, the one with the most CPUs first.
 
-    ``unsure`` says why the kernel may see it otherwise; it is empty when nothing is in doubt.
+    ``unsure`` lists the reasons why the kernel's root domains may differ from these.
     """
 
     domains: tuple[RootDomain, ...]
@@ -76,7 +76,7 @@ def _effective(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
 
 
 def _remote(cpusets: Cpusets, cpuset: Cpuset) -> bool:
-    """Whether a partition's parent is not a partition: not the root, and not a valid one."""
+    """Whether a partition is remote: its parent is neither the root nor a valid partition."""
     parent = cpusets.sets.get(cpuset.path.rpartition("/")[0] or "/")
     return (
         parent is not None and parent.path != "/"
@@ -97,7 +97,7 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
     built = []
     used: set[int] = set()
     for each in own:
-        # The kernel's partitions share no CPU; files that were read one after the other may.
+        # Partitions share no CPU in the kernel, but their files were not read at the same time.
         cpus = _effective(each, facts) - facts.isolated - used
         used |= cpus
         if cpus:
@@ -123,11 +123,11 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
 
 
 def _topmost_balanced(facts: Facts) -> list[Cpuset]:
-    """Return the cpusets that the kernel collects in version 1: it looks below no such cpuset."""
+    """Return the cpusets for which version 1 builds domains. It looks below none of them."""
     found: list[Cpuset] = []
     skipped = "//"
     for each in facts.cpusets.preorder():
-        # Those below a cpuset follow it without another one in between.
+        # In this order all cpusets below a cpuset follow it directly.
         if each.path == "/" or each.path.startswith(skipped):
             continue
         balances = each.load_balance is not False
@@ -169,7 +169,7 @@ def _why_left(facts: Facts, left: frozenset[int]) -> str:
 
 
 def _missing(facts: Facts) -> tuple[frozenset[int], str]:
-    """Return CPUs of which the cgroup tree should say more than it does, and why.
+    """Return the CPUs whose cgroup is missing in the collected data, and why.
 
     The kernel takes the CPUs of partitions out of the root cgroup's effective ones. CPUs that are
     neither there nor in a partition belong to one that was not collected.
@@ -178,7 +178,7 @@ def _missing(facts: Facts) -> tuple[frozenset[int], str]:
     if cpusets.bare and facts.version >= _EFFECTIVE:
         off = any(word.startswith("cgroup_disable=") for word in facts.cmdline)
         if not off and facts.config.get("CPUSETS") != "n":
-            return facts.online, "the cgroup tree has no file of a cpuset, and must have one"
+            return facts.online, "the cgroup tree contains no cpuset file, but a kernel writes some"
     if cpusets.version != 2 or cpusets.part:
         return frozenset(), ""
     top = cpusets.sets.get("/")
@@ -207,8 +207,8 @@ def root_domains(facts: Facts) -> Domains:
     for domain in built:
         left -= domain.cpus
     if facts.cpusets.part and facts.cpusets.version == 2:
-        # From inside a container, CPUs of other cgroups look free. Only the root domains of a whole
-        # machine without further partitions are known of them.
+        # From inside a container, CPUs of other cgroups look free. They share one root domain, as
+        # far as is known.
         unknown = left - facts.isolated
         for each in facts.cpusets.sets.values():
             if each.isolated_partition:

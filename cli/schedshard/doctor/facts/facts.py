@@ -26,7 +26,7 @@ _INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +\d{1,19})+)")
 _BUSY = re.compile(r"cpu(\d{1,6})((?: +\d{1,19}){4,16})")
 _RAN = re.compile(r"\d+/task/(\d{1,19})/schedstat")
 _STATUS = re.compile(r"\d+/task/(\d{1,19})/status")
-# A list has few lines or two for each CPU, cgroup or thread; a stranger's may have any number.
+# The collector writes few lines, or a few per CPU, cgroup or thread. A forged list may be longer.
 _MOST_LINES = {"settings": 50_000, "cmdline": 1000, "config": 5000, "affinities": 100_000}
 _MOST = 400_000
 _CONFIG = re.compile(r"(?:# )?CONFIG_([A-Z0-9_]+)(?:=(.*)| is not set)")
@@ -53,7 +53,7 @@ class Thread:
 
     @property
     def stopper(self) -> bool:
-        """Whether this is a CPU's stopper, which reads back as FIFO 99 and is in its own class."""
+        """Whether this is a CPU's stopper, which reads back as FIFO 99 but is in the stop class."""
         return self.kernel and self.comm.startswith("migration/")
 
 
@@ -79,12 +79,12 @@ class Facts:
     affinities: tuple[tuple[int, frozenset[int]], ...]
     nodes: Mapping[int, frozenset[int]] = field(default_factory=dict)
     calls: Mapping[int, int] = field(default_factory=dict)  # function call interrupts by CPU
-    busy: Mapping[int, float] = field(default_factory=dict)  # part of the time, by CPU
+    busy: Mapping[int, float] = field(default_factory=dict)  # fraction of the time, by CPU
     unplanned: str = ""  # why topo and sbm_create() refuse this machine
 
     @property
     def hypervisor(self) -> str | None:
-        """Return what says that this is a virtual machine, or None."""
+        """Return the file and value that show a virtual machine, or None if none does."""
         for key in ("proc/cpuinfo/hypervisor", "sys/hypervisor/type"):
             if key in self.settings:
                 return f"{key.replace('cpuinfo/', 'cpuinfo: ')} {self.settings[key]}"
@@ -97,7 +97,7 @@ class Facts:
 
     @property
     def captured(self) -> bool:
-        """Whether these are files of /sys alone, without threads and cgroups."""
+        """Whether the facts come from a capture of /sys, without threads and cgroups."""
         return MARK in self.settings
 
     @property
@@ -137,7 +137,7 @@ class Facts:
 
 
 class _WrongError(ValueError):
-    """A list has a line that the collector does not write."""
+    """A list contains a line that the collector does not write."""
 
 
 def _lines(lists: Mapping[str, str], name: str) -> Iterator[tuple[str, str]]:
@@ -167,7 +167,7 @@ def _settings(lists: Mapping[str, str]) -> dict[str, str]:
     for place, line in _lines(lists, "settings"):
         path, colon, value = line.partition(":")
         if not colon:
-            raise _WrongError(f"{place}: no file and value")
+            raise _WrongError(f"{place} is not FILE:VALUE")
         if path == "proc/cpuinfo":
             name, _, value = value.partition(":")
             settings[f"proc/cpuinfo/{name.strip()}"] = clean(value.strip())
@@ -181,7 +181,7 @@ def _config(lists: Mapping[str, str]) -> dict[str, str]:
     for place, line in _lines(lists, "config"):
         match = _CONFIG.fullmatch(line)
         if match is None:
-            raise _WrongError(f"{place}: no option of a configuration")
+            raise _WrongError(f"{place} is not an option of a kernel configuration")
         config[match[1]] = match[2] if match[2] is not None else "n"
     return config
 
@@ -190,14 +190,14 @@ def _busy_counters(place: str, value: str) -> dict[str, int]:
     """Return a CPU's time, and the part of it that was idle or waited for a disk, in ticks."""
     match = _BUSY.fullmatch(value.strip())
     if match is None:
-        raise _WrongError(f"{place}: no times of a CPU")
+        raise _WrongError(f"{place} is not a cpu line of /proc/stat")
     # The last two columns, guests, are part of the first two.
     ticks = [int(each) for each in match[2].split()][:8]
     return {f"time/{match[1]}": sum(ticks), f"idle/{match[1]}": ticks[3] + sum(ticks[4:5])}
 
 
 def _busy(before: Mapping[str, int], after: Mapping[str, int]) -> dict[int, float]:
-    """Return the part of the time in which each CPU did something."""
+    """Return by CPU the fraction of the time in which it was busy."""
     busy = {}
     for key, end in after.items():
         cpu = key.removeprefix("time/")
@@ -212,14 +212,19 @@ def _grown(first: int, second: int) -> int | None:
 
 
 def _difference(before: Mapping[int, int], after: Mapping[int, int], key: int) -> int | None:
-    """Return how much a counter grew, None where a reading lacks it or it went back."""
+    """Return how much a counter grew, or None if a reading lacks it or it decreased."""
     first, second = before.get(key), after.get(key)
     return second - first if first is not None and second is not None and second >= first else None
 
 
 @dataclass
 class _Reading:
-    """The time since boot at its start, all context switches, counters, and those of threads."""
+    """One reading of the counters.
+
+    ``uptime`` is the time since boot when the reading began, in seconds. ``switches`` counts all
+    context switches. ``counters`` has ticks by CPU, and interrupts by type and by CPU. ``slept``
+    has each thread's voluntary switches, and ``ran`` its nanoseconds on a CPU.
+    """
 
     uptime: float | None = None
     switches: int | None = None
@@ -237,9 +242,9 @@ def _reading(lists: Mapping[str, str], name: str) -> _Reading:
             try:
                 seen = float(value.split()[0])
             except (ValueError, IndexError) as error:
-                raise _WrongError(f"{place}: no time since boot") from error
+                raise _WrongError(f"{place} is not a time since boot") from error
             if not 0 <= seen < 1e12:
-                raise _WrongError(f"{place}: no time since boot")
+                raise _WrongError(f"{place} is not a time since boot")
             reading.uptime = seen if reading.uptime is None else reading.uptime
         elif path == "stat":
             reading.switches = _number(place, value.removeprefix("ctxt "))
@@ -262,7 +267,7 @@ def _reading(lists: Mapping[str, str], name: str) -> _Reading:
 def _calls(
     before: Mapping[str, int], after: Mapping[str, int], online: frozenset[int]
 ) -> dict[int, int]:
-    """Return the function call interrupts by CPU: the columns are the CPUs that are on line."""
+    """Return the function call interrupts by CPU: the columns are the CPUs that are online."""
     keys = [f"CAL/{n}" for n in range(len(online))]
     if f"CAL/{len(online)}" in after or not all(key in before and key in after for key in keys):
         return {}
@@ -278,13 +283,13 @@ def _places(
     for place, line in _lines(lists, "places"):
         match = re.match(r"\d+/task/(\d{1,19})/(status|cgroup):(.*)", line, re.DOTALL)
         if match is None:
-            raise _WrongError(f"{place}: no place of a thread")
+            raise _WrongError(f"{place} is not a line of a thread's status or cgroup file")
         tid = int(match[1])
         if match[2] == "status":
             allowed[tid] = _mask(place, match[3].partition(":")[2], known)
         else:
             _, controllers, path = [*match[3].split(":", 2), "", ""][:3]
-            # A line with controllers is of cgroup v1, and counts where the cpuset is on it.
+            # The collector writes a line with controllers, which is of cgroup v1, only for cpusets.
             if controllers or tid not in cgroups:
                 # One string for all threads of a cgroup.
                 cgroups[tid] = names.setdefault(path, clean(path) or "/")
@@ -299,7 +304,7 @@ def _threads(
     for place, line in _lines(lists, "threads"):
         words = line.split(" ", 6)
         if len(words) != 7:
-            raise _WrongError(f"{place}: no thread")
+            raise _WrongError(f"{place} does not describe a thread")
         tgid, tid, policy, priority, flags, cpu = (_number(place, word) for word in words[:6])
         if policy not in POLICIES:
             raise _WrongError(f"{place}: policy {policy} is neither real-time nor deadline")
@@ -319,7 +324,7 @@ def _affinities(lists: Mapping[str, str], known: CpuLists) -> list[tuple[int, fr
     for place, line in _lines(lists, "affinities"):
         words = line.split()
         if len(words) not in (1, 2):
-            raise _WrongError(f"{place}: no count and list of CPUs")
+            raise _WrongError(f"{place} is not a count and a list of CPUs")
         found.append((_number(place, words[0]), _mask(place, "".join(words[1:]), known)))
     return found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether the last-level caches of a guest can be those of a machine."""
+"""Checks whether hardware can have the last-level caches that a guest sees."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from schedshard.doctor.facts.facts import Facts
 from schedshard.machines.topo import ranges
 
-# Guests of fewer CPUs fit into one cache, and each may have one.
+# Hardware with fewer CPUs may well have one cache for all of them, or one for each.
 _LEAST_CPUS = 4
-# Zen 4c and 5c: 16 cores of 2 threads at one L3, which is the most of any EPYC.
+# Zen 4c and 5c have 16 cores of 2 threads per L3, the most of any EPYC.
 _MOST_OF_AMD = 32
 
 
 @dataclass(frozen=True)
 class FalseCaches:
-    """What the hypervisor does with caches, and the source of that."""
+    """What the hypervisor does with caches, the files that show it, and what they contain."""
 
     summary: str
     where: str
@@ -28,7 +28,7 @@ def _shown(cpus: frozenset[int]) -> str:
 
 
 def false_caches(facts: Facts) -> FalseCaches | None:
-    """Tell what cannot be true of a guest's caches, None if nothing is known to be false."""
+    """Return what cannot be true of a guest's caches, or None if nothing is known to be false."""
     if facts.hypervisor is None or len(facts.online) < _LEAST_CPUS:
         return None
     where = "/sys/devices/system/cpu/cpu*/cache/index*"

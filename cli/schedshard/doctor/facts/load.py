@@ -24,8 +24,8 @@ class Group:
     """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
 
     Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
-    CPUs of the root domain. The latter kind counts only if other threads may not. Both form a
-    separate group that ``roams``.
+    CPUs of the root domain. Both go into a separate group that ``roams``. If all threads may run on
+    all CPUs, those that are not kernel threads form an ordinary group.
     """
 
     cpus: frozenset[int]
@@ -39,9 +39,9 @@ class Group:
 class DomainLoad:
     """One root domain and its real-time threads; rates are wake-ups per second.
 
-    ``kernel`` is the part of kernel threads, ``deadline`` that of deadline threads. ``llcs`` counts
-    the last-level caches of the CPUs that these threads may use. ``known`` is False when no
-    thread's rate was measured.
+    ``wakeups`` counts all threads, ``kernel`` only kernel threads, and ``deadline`` only deadline
+    threads. ``llcs`` counts the last-level caches of the CPUs that the groups may use. ``known`` is
+    False when no thread's rate was measured.
     """
 
     domain: RootDomain
@@ -54,15 +54,15 @@ class DomainLoad:
 
     @property
     def apart(self) -> tuple[Group, ...]:
-        """Return the groups that share no CPU with each other."""
+        """Return the groups that share no CPU, which are all that do not roam."""
         return tuple(group for group in self.groups if not group.roams)
 
     @property
     def done(self) -> bool:
         """Whether this is a partition of type root that cannot be cut into smaller ones.
 
-        Its real-time threads form one group, or all are of one service, scope or cgroup, which is
-        moved as one.
+        Its real-time threads form one group, or all belong to one service, scope or cgroup, which
+        can only be moved as a whole.
         """
         if not self.domain.because.startswith("partition "):
             return False
@@ -80,7 +80,7 @@ def _rate(thread: Thread, seconds: float) -> float:
 
 
 class _Whereabouts:
-    """The root domain of a thread: that of all of its CPUs, or where it was seen last."""
+    """Finds a thread's root domain: that of all CPUs it may use, or of the CPU it was last on."""
 
     def __init__(self, domains: Domains, facts: Facts) -> None:
         self._number = {
@@ -91,7 +91,7 @@ class _Whereabouts:
         self._known: dict[frozenset[int] | None, set[int]] = {}
 
     def of(self, thread: Thread) -> RootDomain | None:
-        """Return the domain, None if the thread has no CPU that is on line."""
+        """Return the domain, or None if no CPU of the thread is online."""
         if thread.allowed not in self._known:
             allowed = self._online if thread.allowed is None else thread.allowed
             found = {self._number[cpu] for cpu in allowed if cpu in self._number}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which topologies the library refuses: lists that contradict each other, groups that do not nest.
+"""Refuses the topologies that the library refuses, where lists disagree or groups do not nest.
 
 These are the rules of lib/topo_sysfs.c, lib/topo_build.c and core/shard_topo_check.c. Each
-ValueError names the CPU. The last file's are about the plan of shards, which doctor does not need:
-it judges a host without one, and says so.
+ValueError names the CPU. The rules of core/shard_topo_check.c concern the plan of shards. Doctor
+needs no plan: it judges a host that breaks them, and reports that no plan can be made.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 LLC, L2, CORE = "last-level cache", "L2", "core"
-# The levels of a place, from the outside.
+# The levels of a CPU's place, outermost first.
 _PACKAGE, _NODE, _LLC, _L2, _CORE = range(5)
 _SPLIT = {
     _LLC: "one last-level cache in two packages",
@@ -31,7 +31,7 @@ class Groups:
     _there: dict[frozenset[int], frozenset[int]] = field(default_factory=dict)
 
     def add(self, kind: str, cpu: int, shared: frozenset[int]) -> None:
-        """Take the list in a CPU's folder."""
+        """Add the list of CPUs that a CPU's folder contains, or raise a ValueError."""
         if cpu not in shared:
             raise ValueError(f"cpus: the {kind} of CPU {cpu} must contain CPU {cpu} itself")
         there = self._there.get(shared)
@@ -61,7 +61,10 @@ class Groups:
 def place_nodes(
     nodes: Mapping[int, frozenset[int]], links: Mapping[int, int], groups: Groups
 ) -> dict[int, int]:
-    """Return the node of each CPU, by lists and else by the links of CPUs that are off line."""
+    """Return the node of each CPU from the nodes' lists, or else from the CPU's link.
+
+    Only the link remains of a CPU that is offline.
+    """
     found: dict[int, int] = {}
     for node, cpus in sorted(nodes.items()):
         for cpu in sorted(cpus):
@@ -75,7 +78,11 @@ def place_nodes(
 
 
 def _fill_places(cpus: list[int], packages: dict[int, int], nodes: dict[int, int]) -> None:
-    """Give CPUs of unknown package or node that of a CPU with the same other one, or a new one."""
+    """Fill in unknown packages and nodes.
+
+    A CPU whose node is known gets the package of another CPU of that node, and the reverse. If
+    there is none, it gets a new number.
+    """
     like: dict[tuple[int | None, int | None], tuple[int, int]] = {}
 
     def know(cpu: int) -> None:
@@ -113,13 +120,14 @@ def _check_cycles(places: Mapping[int, list[int]]) -> None:
 
 
 def check_nesting(groups: Groups, packages: Mapping[int, int], nodes: Mapping[int, int]) -> None:
-    """Refuse what no order of CPUs fits: each group must lie within one of the level above."""
+    """Raise a ValueError if a group of CPUs does not lie within one group of the level above."""
     cpus = sorted(groups.present)
     if not cpus:
         return
     llcs, l2s, cores = (groups.assigned(kind) for kind in (LLC, L2, CORE))
     package_of = {cpu: number for cpu, number in packages.items() if cpu in groups.present}
-    # A hypervisor may give each virtual CPU a package: the cache tells more.
+    # A hypervisor may give each virtual CPU a package. Where a cache spans packages, they are
+    # ignored.
     for cpu, first in llcs.items():
         if package_of.get(cpu, -1) != package_of.get(first, -1) and {cpu, first} <= set(package_of):
             package_of = {}

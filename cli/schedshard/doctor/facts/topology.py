@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """CPUs, caches and nodes from the collector's list 'cpus', by the rules of lib/topo_sysfs.c.
 
-A capture is read or refused by both alike (tests/doctor/test_doctor_topology.py compares them). A
-CPU that is not present has no caches. Kernels before 5.4 of some architectures list the CPUs of a
-cache as a mask only. What both refuse is in nesting.py.
+Both read the same captures and refuse the same ones (tests/doctor/test_doctor_topology.py compares
+them). A CPU that is not present has no caches. On some architectures kernels before 5.4 give the
+CPUs of a cache as a mask only. What both refuse is in nesting.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _MOST_LEVELS = 9
 
 @dataclass(frozen=True)
 class Cpu:
-    """Where a CPU is. ``llc`` is its largest shared cache that the kernel knows, None if none."""
+    """Where a CPU is. ``llc`` is the set of CPUs that share its last-level cache.
+
+    None: the kernel does not say.
+    """
 
     number: int
     package: int | None = None
@@ -40,7 +43,7 @@ class Cpu:
 class Topology:
     """The CPUs that have a folder, the masks by the names of their files, and the nodes.
 
-    ``unplanned`` says why the library makes no plan of shards for it, "" if it makes one.
+    ``unplanned`` says why the library makes no plan of shards for the machine, "" if it makes one.
     """
 
     cpus: Mapping[int, Cpu]
@@ -128,7 +131,10 @@ def _set(read: _Read, path: str, value: str, known: CpuLists) -> None:
 
 
 def _add_caches(groups: Groups, cpu: int, caches: Iterable[_Cache]) -> int | None:
-    """Take a CPU's lists of caches, and return the level of the last one; level 1 is none."""
+    """Add a CPU's caches to the groups.
+
+    Return the level of its last-level cache, or None if it has none of level 2 or above.
+    """
     data = []
     for cache in caches:
         if cache.kind not in ("Data", "Unified", "Instruction", ""):
@@ -149,7 +155,7 @@ def _add_caches(groups: Groups, cpu: int, caches: Iterable[_Cache]) -> int | Non
 
 
 def _groups(read: _Read) -> tuple[Groups, dict[int, int]]:
-    """Return the lists of CPUs that share a core or a cache, and the level of each CPU's last."""
+    """Return the CPUs that share cores and caches, and the level of each CPU's last-level cache."""
     present = read.masks.get("present")
     possible = read.masks.get("possible", frozenset(read.caches) if present is None else present)
     there = possible if present is None else present & possible
@@ -174,7 +180,7 @@ def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology
     for place, line in lines:
         path, colon, value = line.partition(":")
         if not colon:
-            raise ValueError(f"{place}: no file and value")
+            raise ValueError(f"{place} is not FILE:VALUE")
         try:
             _set(read, path, value, known)
         except ValueError as error:

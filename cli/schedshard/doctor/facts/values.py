@@ -9,7 +9,7 @@ from typing import TypeVar
 
 # The largest configuration of the kernel has 8192 CPUs on x86, 4096 elsewhere.
 CPU_LIMIT = 8192
-# CPUs in all different lists of one machine: a set takes up to 64 bytes for each.
+# CPUs in all distinct lists of one machine: a set takes up to 64 bytes per CPU.
 _CPUS_IN_ALL = 1_000_000
 _NUMBERS = tuple(range(CPU_LIMIT))
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
@@ -41,7 +41,7 @@ def cpu_list(text: str) -> frozenset[int]:
 
 
 class CpuLists:
-    """The lists of CPUs of one machine: each text is read once, and all are within a bound."""
+    """Parses the CPU lists of one machine: each text once, and up to _CPUS_IN_ALL CPUs in all."""
 
     def __init__(self) -> None:
         self._known: dict[str, frozenset[int]] = {}
@@ -100,7 +100,7 @@ def stable_release(name: str, build: str, signature: str = "") -> tuple[int, int
 
 
 def clean(text: str) -> str:
-    """Return a name fit for a terminal and for one line: what cannot be printed becomes '?'."""
+    """Return text that fits a terminal and one line: '?' replaces what cannot be printed."""
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
@@ -110,10 +110,10 @@ Member = TypeVar("Member")
 def merged(
     masks: Mapping[frozenset[int], list[Member]],
 ) -> list[tuple[frozenset[int], list[Member]]]:
-    """Return sets of CPUs that share none, each with the members of all masks that are in it.
+    """Return disjoint sets of CPUs, each with the members of all masks that it contains.
 
-    A mask ties its CPUs together, in a tree whose root stands for a set (union by size). So the
-    work is that of reading the masks once.
+    Masks that overlap become one set. The sets are found by union-find (union by size), so that the
+    cost is about that of reading each mask once.
     """
     above: dict[int, int] = {}
     size: dict[int, int] = {}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One host at two times: what changed, and whether the gain came that was predicted.
+"""Compares one host at two times: what changed, and whether the predicted gain was reached.
 
-Cost is a prediction at both times. What was measured are the wake-ups and how long the CPUs were
-busy. If both archives have that, CPU time per wake-up has a measured change, beside the one that a
-remedy was predicted to make.
+The cost is predicted at both times. Measured are the wake-ups and how long the CPUs were busy. If
+both archives contain these, the sentence gives the measured change of the CPU time per wake-up, and
+the change that the remedy was predicted to make.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schedshard.doctor.predict.prediction import PARTITION, PIN, Prediction, Ran
 from schedshard.machines.topo import ranges
 
 FORMAT = "schedshard-doctor-diff/1"
-# A change of the cost by less than this share of the machine is none.
+# A change of the cost counts from this share of the machine's CPU time.
 _LEAST = 0.001
 
 
@@ -61,10 +61,10 @@ class Diff:
 
     @property
     def sentence(self) -> str:
-        """Return what became of the cost."""
+        """Return how the cost changed, in sentences."""
         return (
-            f"Sharing costs {share_words(self.after.cost)} of the machine's CPU time, and cost "
-            f"{share_words(self.before.cost)} before (predicted, both). {self.gain}"
+            f"Sharing costs {share_words(self.after.cost)} of the machine's CPU time now, and cost "
+            f"{share_words(self.before.cost)} before (both predicted). {self.gain}"
         )
 
 
@@ -108,7 +108,7 @@ def _changes(before: Verdict, after: Verdict, old: Facts, new: Facts) -> list[Ch
     changes = [
         *pair("kernel", old.release, new.release),
         *pair("boot options", _few(words_old - words_new), _few(words_new - words_old)),
-        *pair("CPUs on line", ranges(sorted(old.online)), ranges(sorted(new.online))),
+        *pair("online CPUs", ranges(sorted(old.online)), ranges(sorted(new.online))),
         *pair("isolated CPUs", ranges(sorted(old.isolated)), ranges(sorted(new.isolated))),
         *pair(
             "partitions",
@@ -126,7 +126,7 @@ def _changes(before: Verdict, after: Verdict, old: Facts, new: Facts) -> list[Ch
 
 
 def _promised(verdict: Verdict) -> Range:
-    """Return the cost that was predicted for after the remedies."""
+    """Return the cost that this verdict predicts for the machine with the remedies."""
     rows = []
     for each in verdict.costs:
         if isinstance(each, Prediction):
@@ -136,7 +136,7 @@ def _promised(verdict: Verdict) -> Range:
 
 
 def busy_ns(facts: Facts, verdict: Verdict) -> float | None:
-    """Return the CPU time of a wake-up, all of it, None where it was not collected."""
+    """Return the busy time of all CPUs per wake-up in ns, or None if it was not collected."""
     rate = sum(load.wakeups for load in verdict.loads)
     if rate < 1 or not facts.online <= facts.busy.keys():
         return None
@@ -144,23 +144,23 @@ def busy_ns(facts: Facts, verdict: Verdict) -> float | None:
 
 
 def _gain(before: Verdict, after: Verdict, old: Facts, new: Facts, promised: Range) -> str:
-    """Say whether the cost is where a remedy was predicted to bring it, and what was measured."""
+    """Return in sentences whether the predicted gain was reached, and what was measured."""
     dropped = before.cost.value - after.cost.value
     if dropped <= _LEAST:
         return "Nothing was gained."
-    came = "it came"
+    came = "this was reached"
     if not after.cost.meets(promised):
         less = after.cost.value < promised.value
-        came = "it is less than that now" if less else "that much did not come"
-    words = f"{share_words(promised)} was predicted for partitions: {came}."
+        came = "the cost is even lower now" if less else "this was not reached"
+    words = f"Partitions were predicted to leave {share_words(promised)}: {came}."
     first, second = busy_ns(old, before), busy_ns(new, after)
     if first is None or second is None:
-        return f"{words} Nothing was measured: an archive lacks how busy the CPUs were."
+        return f"{words} Nothing was measured: an archive does not say how busy the CPUs were."
     rate = sum(load.wakeups for load in before.loads)
     per_wakeup = dropped * len(old.online) / rate * 1e9
     return (
         f"{words} Measured: CPU time per wake-up went from {first / 1000:,.1f} to "
-        f"{second / 1000:,.1f} us, with the threads' own work; predicted was a drop by "
+        f"{second / 1000:,.1f} us, including the threads' own work; the predicted drop was "
         f"{per_wakeup / 1000:,.1f} us."
     )
 

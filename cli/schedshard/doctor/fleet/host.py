@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a fleet's table needs of one archive, small enough to keep a thousand of them."""
+"""What a fleet's table shows of one archive: small, so that a thousand hosts fit into memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Host:
 
     @property
     def rank(self) -> tuple[float, int, int, str]:
-        """Return what sorts the worst host first."""
+        """Return a sort key that puts the worst host first."""
         weights = [("low", "medium", "high").index(each.severity) for each in self.findings]
         return -self.cost.value, -max(weights, default=-1), -self.status, self.file
 
@@ -55,7 +55,7 @@ class Unread:
 
 
 def machine_of(facts: Facts) -> str:
-    """Return the type of a machine: its processor, and how many CPUs and caches it has."""
+    """Return a machine's type as text: its processor and the numbers of its CPUs and caches."""
     model = " ".join(facts.settings.get("proc/cpuinfo/model name", "").split())
     model = model or facts.settings.get("proc/cpuinfo/CPU part", "") or "unknown processor"
     guest = f", {facts.hypervisor} guest" if facts.hypervisor is not None else ""
@@ -63,7 +63,7 @@ def machine_of(facts: Facts) -> str:
 
 
 def judged_host(path: str) -> Host | Unread:
-    """Read and judge one archive; what is wrong with it is one line."""
+    """Read and judge one archive. An archive that cannot be read gives an Unread."""
     try:
         facts = read_facts(read_tar(Path(path)), path)
         verdict = judge(path, facts, [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How a fleet's verdict leaves: tables on a terminal, JSON, a page, a Parquet file."""
+"""Output of a fleet's verdict: tables on a terminal, JSON, a page, a Parquet file."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def _host(host: Host) -> list[str]:
 
 
 def _sheet(title: str, columns: tuple[str, ...], rows: list[list[str]], words: int) -> Sheet:
-    """A table whose first ``words`` columns and last one are words."""
+    """Return a table. Its first ``words`` columns and its last one are text, the others numbers."""
     made = Sheet(title, *columns, right=columns[words:-1])
     for row in rows[:_SHOWN]:
         made.add_row(*row)
     if len(rows) > _SHOWN:
-        made.caption = f"and {len(rows) - _SHOWN} more: --json and --html have them all"
+        made.caption = f"and {len(rows) - _SHOWN} more: --json and --html list all"
     return made
 
 
@@ -73,7 +73,7 @@ def fleet_parts(fleet: Fleet) -> list[RenderableType]:
     for host in worst[:_SHOWN]:
         made.add_row(*_host(host))
     if len(worst) > _SHOWN:
-        made.caption = f"and {len(worst) - _SHOWN} more: --json and --html have them all"
+        made.caption = f"and {len(worst) - _SHOWN} more: --json and --html list all"
     parts += [Text(""), made]
     return parts + [Text(f"not read: {each.why}") for each in fleet.unread[:_SHOWN]]
 
@@ -152,7 +152,7 @@ def fleet_page(fleet: Fleet) -> str:
 
 
 def write_parquet(path: Path, fleet: Fleet) -> None:
-    """Write a row per host; an old file stays until the new one is whole."""
+    """Write one row per host. The new file replaces an old one only when it is complete."""
     try:
         import pyarrow
         import pyarrow.parquet

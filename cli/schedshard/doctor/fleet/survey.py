@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""All archives of a fleet, judged side by side, and summed by finding and by kind of machine."""
+"""Judges all archives of a fleet in parallel, and sums them by finding and by type of machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS = (".tar", ".tar.gz", ".tgz")
 
 @dataclass(frozen=True)
 class Group:
-    """Hosts that have something in common; ``worst`` costs most. Costs are in CPUs."""
+    """The hosts of one machine type and kernel. Costs are in CPUs; ``worst`` ranks first."""
 
     name: str
     kernel: str
@@ -34,7 +34,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Kind:
-    """A finding in all of a fleet."""
+    """One finding of the catalogue, summed over all hosts. The cost is in CPUs."""
 
     id: str
     hosts: int
@@ -52,7 +52,7 @@ class Fleet:
 
     @property
     def status(self) -> int:
-        """Return the exit status: findings, else whether a host cannot be told, else nothing."""
+        """Return FOUND for any finding, else CANNOT_TELL if a host is in doubt, else NOTHING."""
         if any(host.status == FOUND for host in self.hosts):
             return FOUND
         unsure = self.unread or any(host.status == CANNOT_TELL for host in self.hosts)
@@ -60,12 +60,12 @@ class Fleet:
 
     @property
     def cost(self) -> float:
-        """Return what sharing costs all hosts together, in CPUs."""
+        """Return the cost of sharing on all hosts, in CPUs."""
         return sum(host.cost.value * host.cpus for host in self.hosts)
 
     @property
     def cpus(self) -> int:
-        """Return the CPUs of all hosts."""
+        """Return the number of CPUs of all hosts."""
         return sum(host.cpus for host in self.hosts)
 
     @property
@@ -118,7 +118,7 @@ class Fleet:
 
 
 def archives(places: Sequence[Path]) -> list[str]:
-    """Return the archives in the directories and among the files, each once."""
+    """Return the paths of all archives: the files, and those in the directories, each once."""
     found: dict[str, None] = {}
     for place in places:
         if not place.is_dir():
@@ -130,7 +130,7 @@ def archives(places: Sequence[Path]) -> list[str]:
             for name in names if name.endswith(_ENDS)
         ]  # fmt: skip
         if not inside:
-            raise UserError(f"{place} has no archive: their names end with {', '.join(_ENDS)}")
+            raise UserError(f"{place} contains no archive: their names end in {', '.join(_ENDS)}")
         found.update(dict.fromkeys(sorted(inside)))
     return list(found)
 

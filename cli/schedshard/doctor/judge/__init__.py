@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""From facts and profiles to findings of the catalogue, and to a verdict."""
+"""Turns facts and profiles into findings of the catalogue, and these into a verdict."""

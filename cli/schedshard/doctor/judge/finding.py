@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A finding, and words that all findings use."""
+"""A finding, and the number formats that all findings use."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Finding:
 
     @property
     def cost(self) -> float:
-        """Return the share of the machine's CPU time, 0 where none was predicted."""
+        """Return the predicted cost as a share of the machine's CPU time, 0 if there is none."""
         return self.predicted.now.share.value if isinstance(self.predicted, Prediction) else 0.0
 
 
 def per_second(rate: float) -> str:
-    """Return a rate for people."""
+    """Return a rate as text, with a decimal below 10."""
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return a number of things."""
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -17,7 +17,7 @@ from schedshard.doctor.known.kernels import state_of
 from schedshard.doctor.known.offers import offer
 from schedshard.machines.topo import ranges
 
-# Interrupts per second and CPU from which they are a storm. Those of irq_work are usually below 10.
+# This many interrupts per second and CPU are a storm. Those of irq_work are usually below 10.
 _STORM = 1000.0
 
 
@@ -44,7 +44,7 @@ def _invalid_partitions(
             shared = ranges(sorted(collisions.cpus))
             names = ", ".join(sibling.path for sibling in collisions.siblings)
             names += " and more" if collisions.more else ""
-            summary += f": {names} may use its CPUs {shared}, too"
+            summary += f": {names} may also use its CPUs {shared}"
             remedy = (
                 f"Take CPUs {shared} out of the cpuset.cpus of {names} (systemd: "
                 "AllowedCPUs=), and write the partition's type to its file again."
@@ -72,10 +72,11 @@ def _invalid_partitions(
 
 
 def _pushed(facts: Facts) -> Evidence | None:
-    """Return interrupts that wake no thread, on CPUs with queued real-time threads.
+    """Return the highest rate of requests to push on one CPU, or None if none is a storm.
 
-    The profile counts requests to push as function calls; so it does wake-ups from other caches. If
-    several such threads exist, calls beyond the wake-ups of real-time threads count as requests.
+    /proc/interrupts counts these requests as function calls, as it does wake-ups from other caches.
+    On a CPU with several real-time threads the calls beyond the wake-ups of such threads count as
+    requests.
     """
     worst, most = None, 0.0
     queued = Counter(each.cpu for each in facts.threads if not each.stopper and not each.kernel)
@@ -112,7 +113,7 @@ def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
         return None
     rate = facts.interrupts.get("IWI", 0) / facts.seconds / len(facts.online)
     if rate >= _STORM:
-        # Kernels before irq_work_queue_on() sent a function call.
+        # Kernels older than irq_work_queue_on() sent function calls, which the next branch counts.
         each = f"{per_second(rate)} interrupts per second"
         summary = f"Each CPU gets {each} that look for real-time work"
         seen = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} per second and CPU")
@@ -147,7 +148,7 @@ def _guest_caches(facts: Facts, catalogue: Catalogue) -> Finding | None:
     return Finding(entry, "low", false.summary, evidence, entry.remedy, entry.command)
 
 
-# What a machine's facts show without a profile.
+# The findings that need no profile.
 FROM_FACTS = frozenset(("partition-invalid", "rd-isolated", "rd-shared", "rt-push-ipi", "vm-llc"))
 
 

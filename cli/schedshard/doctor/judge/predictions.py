@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A prediction in words, and as data."""
+"""Formats a prediction as text and as JSON data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schedshard.doctor.predict.surface import validation
 
 
 def percent(share: float) -> str:
-    """Return a share with two digits that count."""
+    """Return a share as a percentage with about two significant digits."""
     if share < 0.0001:
         return "less than 0.01%"
     return f"{share:.2%}" if share < 0.01 else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
@@ -42,7 +42,7 @@ def delay_words(late_ns: Range) -> str:
 
 
 def row_words(row: Predicted) -> str:
-    """Return one variant in words."""
+    """Return the prediction of one variant as text."""
     return (
         f"{row.title}: {share_words(row.share)} of the machine's CPU time, a wake-up delayed by "
         f"{delay_words(row.late_ns)}"
@@ -50,7 +50,7 @@ def row_words(row: Predicted) -> str:
 
 
 def prediction_words(prediction: Prediction) -> list[str]:
-    """Return a prediction in lines: its basis, how it was checked, then a line per variant."""
+    """Return a prediction as lines of text: its basis, its validation, and a line per variant."""
     samples = {None: "90% interval", 0: "one run, no interval"}.get(
         prediction.samples, f"median of {prediction.samples} samples and 90% interval"
     )

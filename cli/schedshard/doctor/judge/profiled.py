@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Findings from profiles, and how they join those of the machine."""
+"""Makes findings of profiles, and merges them with the findings from the machine's facts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _set_evidence(hot: HotSet, source: str) -> list[Evidence]:
 
 def _line_evidence(hot: KnownHotLine, source: str) -> Evidence:
     fields = ", ".join(f"{name} {share:.0%}" for name, share in hot.fields[:4])
-    cycles = f"{hot.cycles[0]:,.0f} to {hot.cycles[1]:,.0f} cycles a load"
+    cycles = f"{hot.cycles[0]:,.0f} to {hot.cycles[1]:,.0f} cycles per load"
     return Evidence(
         f"{source}: line {hot.line.address:#x}",
         f"{hot.known.title}; {hot.line.remote} remote and {hot.line.local} local HITM, {cycles}; "
@@ -81,8 +81,11 @@ class _Findings:
         self.doubts.insert(0, f"{self.profile.source} ({self.profile.kind}): {words}")
 
     def functions(self) -> None:
-        """Take the functions whose share is large enough, by the lower end of its interval."""
-        # The functions are the same; which of the two it is, the machine says and no profile.
+        """Add a finding for each entry whose functions' share is large enough.
+
+        The lower end of the interval counts.
+        """
+        # rd-isolated and rd-shared list the same functions. Only the facts can tell them apart.
         hot = [
             each
             for each in hot_sets(self.profile, self.catalogue)
@@ -106,12 +109,12 @@ class _Findings:
             else:
                 self._doubt(
                     f"{each.share:.1%} of all samples ({each.low:.1%} to {each.high:.1%}) are in "
-                    f"functions of {each.entry.id}: more samples tell whether that is above "
+                    f"functions of {each.entry.id}: more samples would show whether that is above "
                     f"{each.entry.share:.1%}"
                 )
 
     def lines(self) -> None:
-        """Take the lines of perf c2c that are known by offsets, then those known by functions."""
+        """Add findings for the lines of perf c2c: those known by offsets, then by functions."""
         known = known_lines(self.profile, self.catalogue)
         sure = {id(each.line) for each in known}
         others = [
@@ -132,12 +135,12 @@ class _Findings:
             )
         for line, entry in others:
             touching = ", ".join(dict.fromkeys(each.symbol for each in line.accesses))
-            summary = "A contended line in perf c2c is one of these functions"
+            summary = "These functions make most accesses to a contended line in perf c2c"
             self._at(entry, "low", summary).evidence.append(
                 Evidence(
                     f"{self.profile.source}: line {line.address:#x}",
                     f"{line.remote} remote and {line.local} local loads from other caches, in "
-                    f"{touching}; its offsets are those of no known line",
+                    f"{touching}; its offsets match no known line",
                 )
             )
 
@@ -152,8 +155,8 @@ def _from_profile(
     made = found.made
     if facts is None and "rd-shared" in made:
         made["rd-shared"].remedy += (
-            " On isolated CPUs (isolcpus, partitions of type isolated) it is rd-isolated: the "
-            "profile cannot tell, HOST.tar can."
+            " On isolated CPUs (isolcpus, partitions of type isolated) it is rd-isolated: a "
+            "profile cannot show which it is, but HOST.tar can."
         )
     if facts is not None:
         for finding in made.values():
@@ -173,7 +176,7 @@ def _from_profile(
 
 
 def _join(held: list[Finding], more: Finding) -> None:
-    """Add a profile's evidence to the finding that it confirms, or as a separate finding."""
+    """Add a profile's finding to the finding that it confirms, or else to the list."""
     same = ("rd-shared", "rd-isolated")
     ids = same if more.entry.id in same else (more.entry.id,)
     confirmed = [finding for finding in held if finding.entry.id in ids]
@@ -190,7 +193,10 @@ def all_findings(
     facts: Facts | None, loads: list[DomainLoad], costs: list[Cost], profiles: list[Profile],
     catalogue: Catalogue,
 ) -> tuple[list[Finding], list[str]]:  # fmt: skip
-    """Return all findings, worst first, and doubts; those of profiles join those of the machine."""
+    """Return all findings, worst first, and the doubts about the profiles.
+
+    A profile's finding that confirms one of the machine is merged with it.
+    """
     found = facts_findings(facts, loads, costs, catalogue) if facts is not None else []
     doubts = []
     for profile in profiles:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The finding of a root domain: what its shared lines cost, and whether it can cost less.
+"""The finding for a root domain: what its shared lines cost, and which remedy would save how much.
 
-Severity is the cost's share of the machine's CPU time. What costs little, or can be had for no less
-without another kernel, is not a finding.
+The severity follows from the cost, as a share of the machine's CPU time. A small cost is not a
+finding, and neither is one that only another kernel could lower.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from schedshard.doctor.predict.prediction import (
 from schedshard.machines.topo import ranges
 
 Cost = Union[Prediction, Unpredicted]
-# The least share of the machine's CPU time for each severity.
+# The smallest share of the machine's CPU time for each severity.
 _LIMITS = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
-# A remedy has to save this share, and as many CPUs: a partition takes more than that away.
+# A remedy has to save this share and this many CPUs, because a partition itself costs more.
 LEAST_SHARE, LEAST_CPUS = 0.001, 0.05
-# An interval whose ends are apart by more than this factor is explained.
+# The evidence explains an interval whose ends differ by more than this factor.
 _WIDE = 6.0
 # docs/doctor.md has the table.
 _ISOLATION = (
@@ -77,21 +77,20 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
     evidence.append(Evidence("RT_PUSH_IPI", f"{state} ({push.why})"))
     share = cost.now.share
     if share.low is not None and share.high is not None and share.high > _WIDE * share.low:
-        measured = "" if facts.busy else "; this archive does not have how busy the CPUs were"
+        measured = "" if facts.busy else ", which this archive lacks"
         evidence.append(
             Evidence(
                 "the interval",
-                "is wide because the lines are near the rate at which they are busy all of the "
-                "time: there some percent of speed decide, and rates alone do not tell. No cost "
-                f"exceeds the time for which the CPUs were busy{measured}. A profile (--perf) "
-                "shows the cost",
+                "is wide because the lines are nearly saturated: a few percent of speed then "
+                "decide the cost, and wake-up rates alone cannot show it. The cost is at most the "
+                f"time for which the CPUs were busy{measured}. A profile (--perf) shows the cost",
             )
         )
     return evidence
 
 
 def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) -> None:
-    """Say what helps where it is not what the catalogue says."""
+    """Replace the catalogue's remedy and command where something else helps."""
     command = finding.entry.command
     if load.kernel > load.wakeups / 2:
         finding.remedy = (
@@ -110,29 +109,32 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
             # The kernel answers sched_setaffinity() of a deadline thread with EBUSY.
             finding.remedy = (
                 "Deadline threads may run on every CPU of their root domain, and the kernel does "
-                "not let them be pinned. Start each group of them in a partition of type root that "
-                "has the CPUs of that group only."
+                "not let them be pinned. Start each group of them in a partition of type root with "
+                "the CPUs of that group only."
             )
             finding.command = "systemd-run --scope --slice=NAME.slice COMMAND"
     elif (other := no_partitions(facts)) is not None:
         finding.remedy, finding.command = other
     elif facts.cpusets.version == 1:
         finding.remedy = (
-            "A cpuset for each group, below a root cpuset with sched_load_balance 0: with cgroup "
-            "v1 each of them is a root domain. CPUs of isolcpus=domain cannot be in one, so that "
-            "these CPUs leave that option. --plan writes the steps."
+            "Make a cpuset for each group, below a root cpuset with sched_load_balance 0: with "
+            "cgroup v1 each of them is a root domain. CPUs of isolcpus=domain cannot be in one: "
+            "remove these CPUs from that option. --plan writes the steps."
         )
     if facts.cpusets.part:
         finding.remedy += (
-            " This was seen from inside a container: partitions are the business of whoever owns "
-            "the host. There the collector sees all of it."
+            " This was collected inside a container, where no partition can be made. Run the "
+            "collector on the host, where it sees everything."
         )
         if finding.command == command:
             finding.command = typed("doctor collect > collect.sh")
 
 
 def _gains(facts: Facts, load: DomainLoad, cost: Prediction) -> bool:
-    """Whether the load costs something, and a remedy without another kernel saves enough of it."""
+    """Whether a remedy saves enough without another kernel.
+
+    Where kernel threads cause most wake-ups, the whole cost counts as what can be saved.
+    """
     least = max(LEAST_SHARE, LEAST_CPUS / len(facts.online))
     if load.kernel > load.wakeups / 2:
         return cost.now.share.value >= least
@@ -142,7 +144,7 @@ def _gains(facts: Facts, load: DomainLoad, cost: Prediction) -> bool:
 def domain_finding(
     facts: Facts, load: DomainLoad, cost: Cost, catalogue: Catalogue
 ) -> Finding | None:
-    """Return the finding of a root domain, None where nothing is to be gained."""
+    """Return the finding for a root domain, or None if no remedy would save enough."""
     if (
         isinstance(cost, Unpredicted)
         or len(load.domain.cpus) < 2
@@ -182,7 +184,7 @@ def machine_cost(costs: Sequence[Cost]) -> Range:
 
 
 def left_words(costs: Sequence[Cost]) -> str:
-    """Return in words what is left where nothing more is to be gained."""
+    """Return the remaining cost as text, for a machine on which no remedy saves enough."""
     all_of_it = machine_cost(costs)
     if not all_of_it.value:
         return "sharing costs nothing here"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the number of samples lets a profile say: an interval for a share, and reasons for doubt."""
+"""What a profile's number of samples allows: intervals of shares, and reasons for doubt."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 
 from schedshard.doctor.profiles.profile import Profile
 
-# Fewer samples are too few for the catalogue's shares: 1% of 500 is 5, give or take 4.
+# The catalogue's shares need this many samples: 1% of 500 is 5, plus or minus 4.
 LEAST = 500
 _Z = 1.96  # 95%
-# Functions of the kernel without names may be any of the catalogue's from this share on.
+# From this share on, kernel functions without names may hide one of the catalogue's.
 _NAMELESS = 0.01
-# Rows that cover less are an excerpt, and what is missing may be hot.
+# Rows that cover less than this are an excerpt, and functions that are missing may be hot.
 _EXCERPT = 0.5
 
 
 def interval(share: float, samples: int | None) -> tuple[float, float]:
-    """Return Wilson's 95% interval of a share; without a number of samples the share itself."""
+    """Return Wilson's 95% interval of a share, or the share twice if ``samples`` is None."""
     if samples is None:
         return share, share
     if samples <= 0:
@@ -30,7 +30,7 @@ def interval(share: float, samples: int | None) -> tuple[float, float]:
 
 
 def mute(profile: Profile) -> str:
-    """Return why the shares of a profile give no finding, or ""."""
+    """Return why the shares of a profile cannot give a finding, or "" if they can."""
     if profile.samples is not None and profile.samples < LEAST:
         return f"{profile.samples:,} samples are too few: {LEAST} are the least"
     if profile.alone and not profile.everything:
@@ -42,7 +42,7 @@ def mute(profile: Profile) -> str:
 
 
 def mute_lines(profile: Profile) -> str:
-    """Return why the lines of a profile give no finding, or ""."""
+    """Return why the lines of a profile cannot give a finding, or "" if they can."""
     hits = sum(line.remote + line.local for line in profile.lines)
     if profile.lines and hits < LEAST:
         return f"{hits:,} loads from other caches are too few: {LEAST} are the least"
@@ -50,7 +50,7 @@ def mute_lines(profile: Profile) -> str:
 
 
 def doubts_of(profile: Profile) -> list[str]:
-    """Return why a profile may hide something, in sentences."""
+    """Return the reasons why a profile may hide something."""
     said = []
     if profile.nameless >= _NAMELESS:
         said.append(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Entries of the catalogue in a profile: hot functions, and lines known by their offsets."""
+"""Finds entries of the catalogue in a profile, by hot functions and by offsets within lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIT = 0.6
 
 @dataclass(frozen=True)
 class HotSet:
-    """The functions of an entry in a profile; shares are of all samples, 0 to 1.
+    """The functions of an entry in a profile. Shares are fractions of all samples.
 
     ``low`` and ``high`` are the ends of the share's interval.
     """
@@ -30,7 +30,11 @@ class HotSet:
 
 @dataclass(frozen=True)
 class KnownHotLine:
-    """A contended line that is a known one; ``fields`` are shares of its records by field."""
+    """A contended line that matches a known one.
+
+    ``fit`` is the share of the line's records that match, ``fields`` that share by field.
+    ``cycles`` are the lowest and highest mean cycles of a load.
+    """
 
     known: KnownLine
     line: CacheLine
@@ -49,7 +53,7 @@ def _found(profile: Profile, names: tuple[str, ...]) -> tuple[tuple[str, float],
 
 
 def hot_sets(profile: Profile, catalogue: Catalogue) -> list[HotSet]:
-    """Return the entries whose functions take at least their entry's share, hottest first."""
+    """Return the entries whose functions reach the share that the entry asks for, hottest first."""
     sets = []
     for entry in catalogue.entries.values():
         functions = _found(profile, entry.functions)
@@ -94,9 +98,9 @@ def _fitting(known: KnownLine, line: CacheLine) -> KnownHotLine | None:
 
 
 def known_lines(profile: Profile, catalogue: Catalogue) -> list[KnownHotLine]:
-    """Return the lines of a profile that are known ones, each as the one that fits best.
+    """Return the lines of a profile that match a known line, each with the best match.
 
-    Of two that fit alike, the one with fewer places where an access could be is the better one.
+    Of two known lines that fit equally, the better one names fewer functions.
     """
     found = []
     for line in profile.lines:
@@ -115,9 +119,9 @@ def known_lines(profile: Profile, catalogue: Catalogue) -> list[KnownHotLine]:
 
 
 def lines_by_functions(profile: Profile, catalogue: Catalogue) -> list[tuple[CacheLine, Entry]]:
-    """Return the lines that most accesses reach from one entry's functions, each with that entry.
+    """Return the lines that one entry's functions access most, each with that entry.
 
-    They tell an entry's line where the offsets of known lines do not fit, as on other
+    This finds an entry's line where the offsets of known lines do not fit, as on other
     architectures.
     """
     found = []

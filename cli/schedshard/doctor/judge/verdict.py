@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verdict: from facts and profiles to findings, a sentence and an exit status."""
+"""Makes the verdict of facts and profiles: findings, a sentence and an exit status."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from schedshard.doctor.predict.stored import stored
 from schedshard.doctor.profiles.profile import Profile
 
 NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
-# What a load costs: from the stored curves, or simulated now.
+# Returns what a load costs, from the stored curves or from a simulation.
 Predictor = Callable[[Facts, DomainLoad], Cost]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """All that was concluded. ``doubts`` are reasons why something may have been missed.
+    """All conclusions. ``doubts`` are reasons why something may have been missed.
 
-    ``costs`` are those of ``loads``.
-
-    ``facts`` and ``domains`` are None when only profiles were judged.
+    ``costs`` has one element per element of ``loads``. ``facts`` and ``domains`` are None when only
+    profiles were judged.
     """
 
     source: str
@@ -47,13 +46,13 @@ class Verdict:
 
     @property
     def facts_doubted(self) -> bool:
-        """Whether a doubt is of the machine; those of a profile begin with its source."""
+        """Whether a doubt concerns the machine. A doubt about a profile begins with its source."""
         sources = tuple(profile.source for profile in self.profiles)
         return any(not sources or not doubt.startswith(sources) for doubt in self.doubts)
 
     @property
     def cost(self) -> Range:
-        """Return the share of the machine's CPU time that goes into sharing, all in all."""
+        """Return the share of the machine's CPU time that sharing costs, over all root domains."""
         return machine_cost(self.costs)
 
 
@@ -78,7 +77,7 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
 
 
 def _groups_have_budgets(facts: Facts) -> bool:
-    """Whether real-time threads need a budget of their group: built in, and on at boot."""
+    """Whether groups have budgets for real-time threads: built into the kernel, and on at boot."""
     off = facts.config.get("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y"
     for word in facts.cmdline:
         if word.startswith("rt_group_sched="):
@@ -87,7 +86,7 @@ def _groups_have_budgets(facts: Facts) -> bool:
 
 
 def _scheduler_notes(facts: Facts) -> list[str]:
-    """Return what is set on this machine and changes what real-time threads do."""
+    """Return notes on settings of this machine that change how real-time threads run."""
     notes = []
     if "-1" in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split():
         notes.append(
@@ -102,7 +101,7 @@ def _scheduler_notes(facts: Facts) -> list[str]:
         }.get(facts.settings.get("sys/kernel/sched_ext/switch_all", ""), "it runs ordinary threads")
         notes.append(
             f"a sched_ext scheduler is loaded ({name}): {takes}. Real-time and deadline threads "
-            "stay the kernel's, and write the lines of the root domain as without it"
+            "stay the kernel's, and write the lines of the root domain as they do without it"
         )
     if "threadirqs" in facts.cmdline:
         notes.append("threadirqs: interrupts wake FIFO threads, which count as real-time wake-ups")
@@ -126,14 +125,14 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
         most = max(done, key=lambda load: load.wakeups)
         others = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
         notes.append(
-            f"{most.domain.because}{others}: as good as partitions get; what is left are "
-            f"{per_second(most.wakeups)} wake-ups per second on CPUs {most.domain.label}, on lines "
-            "of these CPUs alone"
+            f"{most.domain.because}{others}: partitions cannot improve this. The remaining "
+            f"{per_second(most.wakeups)} wake-ups per second on CPUs {most.domain.label} write "
+            "lines of these CPUs alone"
         )
     if facts is not None and facts.hypervisor is not None:
         notes.append(
-            f"a virtual machine ({facts.hypervisor}): caches and nodes are what the hypervisor "
-            "says, true or not"
+            f"a virtual machine ({facts.hypervisor}): caches and nodes are as the hypervisor "
+            "reports them, which may be false"
         )
     if facts is not None and facts.pseudonyms:
         notes.append("names of threads and cgroups are pseudonyms (collect.sh -a)")
@@ -143,15 +142,15 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
             f"{facts.unplanned.removeprefix('cpus: ')}"
         )
     if facts is not None and not facts.llcs:
-        notes.append("the kernel knows no caches here: lines are taken to cross caches")
+        notes.append("the kernel reports no caches: the prediction lets all lines cross caches")
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):
         notes.append("nothing shows that the profile comes from this machine")
     for profile in profiles:
         notes += profile.said
         if profile.functions and profile.samples is None:
             notes.append(
-                f"{profile.source} does not tell how many samples it is of: its shares are taken "
-                "as they stand, without an interval"
+                f"{profile.source} does not contain its number of samples: its shares are used as "
+                "they are, without an interval"
             )
     if not profiles:
         notes.append(

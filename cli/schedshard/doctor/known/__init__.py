@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is known of hot lines and of kernels, without looking at a machine."""
+"""What is known about hot lines and kernels in general."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The catalogue of known hot lines, typed, with every key checked."""
+"""Reads the catalogue of known hot lines, and checks its keys."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Entry:
     checked: str
 
     def fixed(self, version: tuple[int, int, int]) -> bool:
-        """Whether a version has the fix: from Linus' tree, or from a stable release."""
+        """Whether a version contains the fix, from Linus' tree or from a stable release."""
         first = release(self.fixed_in)
         if first is None or version >= first:
             return first is not None
@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def versions(self) -> str:
-        """Return the versions that have it, in words."""
+        """Return the affected versions as text."""
         first = f"{self.since} to " if self.since else ""
         others = f" (of older series {', '.join(self.backports)})" if self.backports else ""
         if self.fixed_in and not self.remains:
@@ -61,7 +61,7 @@ class Entry:
 
     @property
     def fix(self) -> str:
-        """Return the version with the fix and what the fix leaves, in words; "" for none."""
+        """Return the version with the fix and what the fix leaves, as text; "" without a fix."""
         if not self.fixed_in:
             return ""
         others = f" and {', '.join(self.backports)}" if self.backports else ""
@@ -80,7 +80,7 @@ class KnownField:
 
 @dataclass(frozen=True)
 class KnownLine:
-    """A line without a symbol; a function of each group in ``require`` has to touch it."""
+    """A line without a symbol. A function of each group in ``require`` has to touch it."""
 
     id: str
     entry: str
@@ -98,7 +98,7 @@ class Catalogue:
 
 
 def _made(kind: type, raw: dict[str, Any]) -> Any:
-    """Make a record whose keys are exactly those of its class."""
+    """Return an instance of a class. Wrong or missing keys are a ValueError."""
     names = {field.name for field in fields(kind)}
     if set(raw) != names:
         wrong = sorted(set(raw) ^ names)
@@ -112,7 +112,7 @@ def _made(kind: type, raw: dict[str, Any]) -> Any:
 
 
 def _typed(command: str) -> str:
-    """Return the command with our program as this user calls it."""
+    """Return a command, with './schedshard' replaced by what this user types."""
     ours = "./schedshard "
     return typed(command[len(ours) :]) if command.startswith(ours) else command
 
@@ -134,7 +134,7 @@ def load_catalogue() -> Catalogue:
 
 
 def find_entry(name: str) -> Entry:
-    """Return an entry by id; an unknown id is answered with the nearest one."""
+    """Return an entry by id. For an unknown id the UserError names the nearest one."""
     entries = load_catalogue().entries
     check_names("finding", [name], entries)
     return entries[name]

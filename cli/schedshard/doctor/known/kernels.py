@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether a kernel has a hot line and its fix: by what it shows, its distributor, its version.
+"""Finds out whether a kernel has a hot line and its fix.
 
-A version alone tells it for kernels of Linus' tree and of stable series. Distributors add commits
-of later versions. Their kernels are asked first, where the collector saw their symbols, types and
-files. kernels.toml has what is known besides.
+For Linus' tree and stable series the version decides. But distributors add commits of later
+versions. So the symbols, types and files that the collector saw come first. kernels.toml contains
+what is known about the distributors' kernels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schedshard.doctor.facts.values import release
 from schedshard.doctor.known.catalogue import Entry
 
 FILE = files("schedshard.doctor.known") / "kernels.toml"
-# The list of each kind in the facts, a name that all kernels have there, and words for people.
+# By kind of sign: the list in the facts, a name in it that all kernels have, and a noun.
 _LISTS = {
     "kallsyms": ("proc/kallsyms", "schedule", "symbols"),
     "btf": ("sys/kernel/btf/vmlinux", "task_struct", "types"),
@@ -28,7 +28,7 @@ _LISTS = {
 
 @dataclass(frozen=True)
 class KernelLine:
-    """A distributor's line of kernels; kernels.toml explains each key."""
+    """A distributor's series of kernels; kernels.toml explains each key."""
 
     id: str
     name: str
@@ -41,7 +41,7 @@ class KernelLine:
 
 @dataclass(frozen=True)
 class KernelFact:
-    """What is known of an entry in a line of kernels."""
+    """What is known about an entry of the catalogue in a series of kernels."""
 
     line: str
     entry: str
@@ -51,7 +51,7 @@ class KernelFact:
 
 @dataclass(frozen=True)
 class Sign:
-    """What a running kernel shows of an entry."""
+    """A name by which a running kernel shows that it has an entry's hot line or fix."""
 
     entry: str
     where: str
@@ -62,14 +62,14 @@ class Sign:
 
 @dataclass(frozen=True)
 class Kernels:
-    """All that is known of lines of kernels."""
+    """The content of kernels.toml."""
 
     lines: tuple[KernelLine, ...]
     facts: tuple[KernelFact, ...]
     signs: tuple[Sign, ...]
 
     def said(self, line: KernelLine | None, entry: str) -> str:
-        """Return what is known of an entry in a line, "" for nothing."""
+        """Return what is known about an entry in a series of kernels, or ""."""
         return "; ".join(
             f"{fact.says} ({fact.source})" for fact in self.facts
             if line is not None and fact.line == line.id and fact.entry == entry
@@ -78,7 +78,7 @@ class Kernels:
 
 @dataclass(frozen=True)
 class State:
-    """Whether a kernel has a hot line and its fix, None where that is not known; and why."""
+    """Whether a kernel has a hot line and its fix, and why. None: not known."""
 
     has: bool | None
     fixed: bool | None
@@ -87,7 +87,7 @@ class State:
 
 @cache
 def load_kernels() -> Kernels:
-    """Read the file that comes with the program."""
+    """Return the content of kernels.toml."""
     raw = toml_of(FILE.read_text(encoding="utf-8"))
     return Kernels(
         tuple(KernelLine(**each) for each in raw["line"]),
@@ -97,7 +97,7 @@ def load_kernels() -> Kernels:
 
 
 def line_of(facts: Facts) -> KernelLine | None:
-    """Return the distributor's line of a host's kernel, None for none that is known."""
+    """Return the distributor's series that a host's kernel belongs to, or None if unknown."""
     for line in load_kernels().lines:
         named = re.match(line.release, facts.release) if line.release else None
         built = re.search(line.build, facts.build) if line.build else None
@@ -107,7 +107,7 @@ def line_of(facts: Facts) -> KernelLine | None:
 
 
 def shows(facts: Facts, sign: Sign) -> bool | None:
-    """Whether a kernel shows a sign, None where the collector could not look."""
+    """Whether a kernel shows a sign, or None if the collector could not look."""
     if sign.where == "settings":
         folder = sign.names[0].rpartition("/")[0]
         if not any(key.startswith(f"{folder}/") for key in facts.settings):
@@ -124,7 +124,7 @@ def _place(sign: Sign) -> str:
 
 
 def _by_signs(entry: Entry, facts: Facts) -> tuple[bool | None, bool | None, list[str]]:
-    """Return whether the line and the fix are there by what the kernel shows, and the words."""
+    """Return whether the kernel's signs show the hot line and the fix, and why, as text."""
     has = fixed = None
     words = []
     for sign in load_kernels().signs:
@@ -156,7 +156,7 @@ def hint(entry: Entry, look: str) -> str:
 
 
 def _by_version(entry: Entry, facts: Facts, line: KernelLine | None) -> tuple[bool | None, str]:
-    """Return whether a kernel has the fix by its version, and the words."""
+    """Return whether a kernel has the fix according to its version, and why, as text."""
     number = ".".join(map(str, facts.version))
     fix = f"the fix, commit {entry.fixed_by}"
     if not entry.fixed_in:

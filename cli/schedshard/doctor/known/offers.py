@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Remedies and commands of the catalogue, as the running kernel has them.
+"""Adapts the catalogue's remedies and commands to the kernel that runs.
 
-The catalogue is written for kernels of Linus' tree. Older ones, and those of distributors, lack
-some of its files. What a kernel is known not to have is never proposed.
+The catalogue is written for current kernels of Linus' tree. Older kernels, and those of
+distributors, lack some of the files that it names. Doctor proposes no file that is known to be
+missing.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def has_partitions(facts: Facts) -> bool | None:
 
 
 def no_partitions(facts: Facts) -> tuple[str, str] | None:
-    """Return remedy and command where cgroup v2 has no partitions, or perhaps none; else None."""
+    """Return remedy and command if cgroup v2 lacks partitions, or may lack them; else None."""
     has = has_partitions(facts)
     if facts.cpusets.version != 2 or has:
         return None
@@ -65,7 +66,7 @@ def _workqueue(facts: Facts) -> tuple[str, str] | None:
 
 
 def offer(entry: Entry, facts: Facts | None) -> tuple[str, str]:
-    """Return the remedy and the command of an entry for a host; without facts as they are."""
+    """Return an entry's remedy and command for a host, or unchanged ones without facts."""
     remedy, command = entry.remedy, entry.command
     if facts is None:
         return remedy, command

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether a CPU that looks for real-time work asks by an interrupt (RT_PUSH_IPI) or pulls itself.
+"""Finds out whether RT_PUSH_IPI is on. With it, a CPU asks for real-time work by an interrupt.
 
-debugfs says it, which only root may read. Else it is the kernel's default: on since 4.2, and off
-without PREEMPT_RT since 7.3 and the stable releases below. Distributors add commits of later
-versions. But no kernel contains a commit that was written after it was built: a kernel older than
-the commit that switches this off has it on. Of others it is unknown. (Catalogue: rt-push-ipi.)
+Without it the CPU pulls tasks itself. debugfs shows the setting, but only to root. Otherwise the
+kernel's default counts: on since 4.2, and off without PREEMPT_RT since 7.3 and the stable releases
+below. Distributors add commits of later versions. A kernel that was built before the commit that
+switches this off was written cannot contain it, so there it is on. For others it is unknown.
+(Catalogue: rt-push-ipi.)
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 # As the kernel's build prints it (Tue Mar  5 10:00:00 UTC 2024), or Debian's: (2026-06-01).
 _BUILT = re.compile(rf"\b({'|'.join(_MONTHS)}) +(\d\d?) \d\d:\d\d:\d\d (?:\w+ )?(\d{{4}})\b")
 _BUILT_ISO = re.compile(r"\((\d{4})-(\d\d)-(\d\d)\)")
-# Series that were maintained when the default changed, so that a release of them may have it.
+# Series that were maintained when the default changed, so that a release of them may be changed.
 _PERHAPS = {(5, 10), (5, 15), (6, 6), (6, 18), (7, 0), (7, 1), (7, 2)}
 
 
 @dataclass(frozen=True)
 class PushIpi:
-    """Whether it is on, None: unknown; and how that is known."""
+    """Whether RT_PUSH_IPI is on (None: unknown), and how that is known."""
 
     on: bool | None
     why: str
 
 
 def built(build: str) -> date | None:
-    """Return the day on which a kernel was built, None where /proc/sys/kernel/version lacks it."""
+    """Return the day on which a kernel was built, or None if its version string lacks it."""
     named, iso = _BUILT.search(build), _BUILT_ISO.search(build)
     try:
         if named is not None:
@@ -49,7 +50,7 @@ def built(build: str) -> date | None:
 
 
 def push_ipi(facts: Facts) -> PushIpi:
-    """Return the setting of a host."""
+    """Return whether RT_PUSH_IPI is on on a host, and how that is known."""
     features = facts.features()
     if features is not None:
         return PushIpi("RT_PUSH_IPI" in features, "debugfs")
@@ -62,7 +63,8 @@ def push_ipi(facts: Facts) -> PushIpi:
     day = built(facts.build)
     if day is not None and day < _COMMIT:
         return PushIpi(True, f"{default}, which was built on {day}, before commit dd29c017aed6")
-    # A series that has the commit by a known release tells; a distributor may have added it.
+    # For stable series with a known first release the version decides. In distributors' kernels
+    # that do not follow such a series, the commit may have been added.
     line = line_of(facts)
     added = line is not None and not (line.follows and series in _OFF_STABLE)
     if series in _PERHAPS or added:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A plan of cpuset partitions: which, in files and scripts, and in words."""
+"""A plan of cpuset partitions: its choice, its files and scripts, and its text."""

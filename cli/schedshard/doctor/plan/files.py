@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The files of a plan: input of the scripts, systemd's units, and a text for people."""
+"""The files of a plan: scripts and their input, systemd units, and a README."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRITTEN = ("found", "affinities")
 
 
 def _facts(plan: Plan, units: dict[str, str]) -> str:
-    """Return what the scripts have to know, a line per fact."""
+    """Return the facts that the scripts read, one per line."""
     lines = [
         ["place", plan.place], ["version", str(plan.version)], ["prefix", plan.prefix],
         ["manager", "none" if plan.systemd is None else "systemd"], ["rest", label(plan.rest)],
@@ -71,22 +71,22 @@ def _same(directory: Path, files: dict[str, str]) -> bool:
 def check_directory(directory: Path) -> None:
     """Refuse a directory that cannot be made, before the long work."""
     if directory.exists() and not directory.is_dir():
-        raise UserError(f"--plan {directory}: is not a directory: name one that does not exist")
+        raise UserError(f"--plan {directory} is not a directory: name one that does not exist")
     if not directory.exists() and not directory.parent.is_dir():
         raise UserError(f"--plan {directory}: no directory {directory.parent}")
 
 
 def write_plan(directory: Path, files: dict[str, str]) -> bool:
-    """Write the files into a directory; False when the very same ones are there already.
+    """Write the files into a directory. Return False if it already contains the same files.
 
-    The directory appears whole or not at all. One with other files in it is left alone.
+    The directory appears complete or not at all. One that contains other files is a UserError.
     """
     check_directory(directory)
     with telling(f"--plan {directory}: cannot write"):
         if directory.exists() and any(directory.iterdir()):
             if _same(directory, files):
                 return False
-            raise UserError(f"--plan {directory}: holds other files: name an empty directory")
+            raise UserError(f"--plan {directory} holds other files: name an empty directory")
         making = directory.parent / f".{directory.name}.making"
         making.mkdir()
         try:
@@ -109,9 +109,9 @@ def _remove(making: Path, files: dict[str, str]) -> None:
 
 
 def plan_of(verdict: Verdict, directory: Path) -> str:
-    """Write the plan for the verdict, and summarise it in one line."""
+    """Write the plan for a verdict, and return one line that says so or why there is none."""
     if verdict.facts is None or verdict.domains is None:
-        raise UserError("no plan: a machine has to be judged")
+        raise UserError("no plan: a plan needs the facts of a machine")
     plan = make_plan(verdict.facts, verdict.domains, verdict.loads)
     reason = "no real-time threads are in groups of CPUs"
     if any(load.done and load.wakeups for load in verdict.loads):

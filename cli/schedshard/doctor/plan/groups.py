@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The groups of real-time threads that a plan may part, and by whom each is moved."""
+"""The groups of real-time threads that may get partitions, and who manages each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedshard.machines.topo import ranges
 
 _VCPU = re.compile(r"CPU \d+/(KVM|TCG)")
 _PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)(\d+)")
-# What is moved as one, whatever it consists of.
+# Units of these kinds can only be moved as a whole.
 _WHOLE = ("guest", "proxmox", "pod", "container")
 
 
@@ -24,7 +24,7 @@ def label(cpus: Iterable[int]) -> str:
 
 
 def kind_of(unit: str) -> str:
-    """Return whose business a unit is: pod, proxmox, guest, container, service or other."""
+    """Return the kind of a unit: pod, proxmox, guest, container, service or other."""
     if "kubepods" in unit:
         return "pod"
     if _PROXMOX.match(unit):
@@ -37,7 +37,7 @@ def kind_of(unit: str) -> str:
 
 
 def proxmox_id(unit: str) -> str:
-    """Return the number of a guest or container of Proxmox."""
+    """Return the number of a Proxmox guest or container, or "" for other units."""
     match = _PROXMOX.match(unit)
     return match[1] if match is not None else ""
 
@@ -46,8 +46,8 @@ def proxmox_id(unit: str) -> str:
 class Wanted:
     """A group and all CPUs that it needs: those of its threads, and ``spare`` ones for a guest.
 
-    A guest's process has more threads than its virtual CPUs, the emulator's. They need a CPU that
-    no FIFO thread of the guest has.
+    A guest's process also has threads of the emulator. They need a CPU on which no FIFO thread of
+    the guest runs.
     """
 
     group: Group
@@ -62,7 +62,7 @@ class Wanted:
 
     @property
     def title(self) -> str:
-        """Return a name for people."""
+        """Return the group's name in messages."""
         names = [shown(unit) for unit in self.units[:2]] or ["threads of the root cgroup"]
         return ", ".join(names) + (
             f" and {len(self.units) - 2} more" if len(self.units) > 2 else ""
@@ -70,7 +70,7 @@ class Wanted:
 
 
 def _keys(group: Group) -> set[object]:
-    """Return what keeps threads together: their process, or the guest, pod or container."""
+    """Return the processes, guests, pods and containers of a group, none of which can be split."""
     keys: set[object] = {each.tgid for each in group.threads}
     units = {unit_of(name) for name in group.cgroups}
     return keys | {unit for unit in units if kind_of(unit) in _WHOLE}
@@ -115,13 +115,13 @@ def _wanted(group: Group) -> Wanted:
 
 
 def _in_invalid(group: Group, facts: Facts) -> bool:
-    """Whether the threads are in a partition that the kernel does not accept."""
+    """Whether all threads of a group are in partitions that the kernel does not accept."""
     held = [facts.cpusets.of(thread.cgroup) for thread in group.threads if thread.cgroup]
     return bool(held) and all(each is not None and not each.valid for each in held)
 
 
 def candidates(loads: Iterable[DomainLoad], facts: Facts, left: list[str]) -> list[Wanted]:
-    """Return the groups to part. ``left`` gets the reasons why others stay as they are."""
+    """Return the groups that may get partitions. ``left`` receives why others get none."""
     found = []
     for load in loads:
         groups = merged(group for group in load.apart if group.cpus)
@@ -130,13 +130,13 @@ def candidates(loads: Iterable[DomainLoad], facts: Facts, left: list[str]) -> li
         alone = len(groups) == 1 and not _in_invalid(groups[0], facts)
         if alone and len(load.apart) > 1:
             left.append(
-                f"CPUs {label(groups[0].cpus)}: all of these threads are of one process or guest, "
-                "and that is in one partition"
+                f"CPUs {label(groups[0].cpus)}: all of these threads belong to one process or "
+                "guest, which can only be in one partition"
             )
         elif alone and not any(group.roams for group in load.groups):
             left.append(
-                f"CPUs {label(groups[0].cpus)}: the only group of its root domain, so that a "
-                "partition would part nothing"
+                f"CPUs {label(groups[0].cpus)}: this is the only group of its root domain, so that "
+                "a partition would separate nothing"
             )
         else:
             found += [_wanted(group) for group in groups]
@@ -146,9 +146,10 @@ def candidates(loads: Iterable[DomainLoad], facts: Facts, left: list[str]) -> li
 def _near(
     cpu: int, cpus: frozenset[int], inside: list[frozenset[int]], facts: Facts
 ) -> tuple[int, bool, bool, bool, int]:
-    """Order spare CPUs: of the guest's cpusets, isolated, of the same cache, of the same node.
+    """Return a sort key for spare CPUs; the lowest is the best.
 
-    The first CPUs do more for the system than others: the last ones are taken.
+    CPUs of the guest's cpusets come first, then isolated ones, those of the same cache, and those
+    of the same node. Higher numbers come first, because low CPUs do more work for the system.
     """
     places = [facts.cpus[each] for each in cpus if each in facts.cpus]
     place = facts.cpus.get(cpu)
@@ -159,7 +160,7 @@ def _near(
 
 
 def _cpusets_above(group: Group, facts: Facts) -> list[frozenset[int]]:
-    """Return the CPUs of the cpusets of a group's first thread, the innermost first."""
+    """Return the CPUs of the cpusets of a group's first cgroup, the innermost first."""
     found = []
     path = group.cgroups[0] if group.cgroups else ""
     while path.strip("/"):
@@ -173,10 +174,11 @@ def _cpusets_above(group: Group, facts: Facts) -> list[frozenset[int]]:
 def with_spare(
     wanted: Iterable[Wanted], facts: Facts, free: frozenset[int], need: int, left: list[str]
 ) -> list[Wanted]:
-    """Give each guest with real-time virtual CPUs a CPU for its emulator's threads.
+    """Return the groups, where each guest got a spare CPU for its emulator's threads.
 
-    CPUs that the guest's own cpuset has, and that no group uses, come first. ``need`` of the free
-    CPUs stay. With cgroup v1 only the real-time threads move, so that no guest needs one.
+    CPUs of the guest's own cpuset come first. ``need`` of the ``free`` CPUs stay free; ``left``
+    receives the guests for which none is left. With cgroup v1 only the real-time threads move, so
+    that no guest needs a spare CPU.
     """
     made = []
     for each in wanted:
@@ -187,7 +189,7 @@ def with_spare(
         if len(free) <= need:
             left.append(
                 f"{each.title}, CPUs {label(each.cpus)}: this guest's FIFO virtual CPUs run on all "
-                "of them, and its emulator's threads need another one in the partition: none is "
+                "of them. Its emulator's threads need another CPU in the partition, and none is "
                 "left"
             )
             continue
@@ -198,7 +200,7 @@ def with_spare(
 
 
 def deadline_names(groups: Iterable[Group]) -> list[str]:
-    """Return the cgroups of deadline threads in groups."""
+    """Return the names of the cgroups that contain deadline threads of the groups."""
     return sorted({
         shown(thread.cgroup or "/") for group in groups for thread in group.threads
         if thread.policy == DEADLINE and not thread.kernel

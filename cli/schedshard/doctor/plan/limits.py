@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What forbids a plan, and what its reader has to know."""
+"""The reasons that forbid a plan, and the warnings that a plan contains."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from schedshard.doctor.plan.groups import label
 from schedshard.doctor.plan.names import shown
 
 _PER_NODE = 2
-# A CPU that is busier, on which none of the groups runs, is taken to poll.
+# If no group runs on a CPU that is busier than this, something counts as polling there.
 _POLLS = 0.5
-# Without throttling, real-time threads that use more may keep others from a CPU for good.
+# Without throttling, real-time threads that use a larger share may starve other threads.
 _LITTLE = 0.01
 _IRQ = re.compile(r"proc/irq/(\d{1,9})/smp_affinity_list")
 
@@ -38,14 +38,14 @@ class Staying:
 
 
 def throttled(facts: Facts) -> bool:
-    """Whether the kernel keeps a part of each CPU for threads that are not real-time."""
+    """Whether the kernel reserves a share of each CPU for threads that are not real-time."""
     return "-1" not in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split()
 
 
 def others_use(facts: Facts, kept: frozenset[int] = frozenset()) -> float | None:
-    """Return how many CPUs everything but real-time threads used, None if it was not measured.
+    """Return how many CPUs all but real-time threads used, or None if that was not measured.
 
-    What polls on the CPUs that it ``kept`` does not count: it stays there.
+    Time on the CPUs in ``kept`` does not count, because what polls there stays there.
     """
     mine = [each.ran for each in facts.threads if not each.kernel and each.ran is not None]
     user = sum(not each.kernel for each in facts.threads)
@@ -56,7 +56,7 @@ def others_use(facts: Facts, kept: frozenset[int] = frozenset()) -> float | None
 
 
 def needed(facts: Facts, kept: frozenset[int]) -> tuple[int, str]:
-    """Return how many CPUs everything else needs at least, without those that it keeps; and why."""
+    """Return how many CPUs other tasks need beside those in ``kept``, and why."""
     nodes = sum(bool(cpus & facts.online) for cpus in facts.nodes.values()) or 1
     floor = min(_PER_NODE * nodes, max(len(facts.online) // 2, 1))
     use = others_use(facts, kept)
@@ -67,7 +67,7 @@ def needed(facts: Facts, kept: frozenset[int]) -> tuple[int, str]:
 
 
 def staying(loads: Iterable[DomainLoad], parted: frozenset[int]) -> Staying:
-    """Return the real-time threads of users that the plan leaves outside of its partitions."""
+    """Return the real-time threads, kernel threads aside, that get no partition."""
     groups, roaming = [], []
     for load in loads:
         if load.done:
@@ -93,7 +93,7 @@ def _uses_little(threads: Iterable[Thread], facts: Facts) -> bool:
 
 
 def _quiet(users: Iterable[Group], missing: int) -> str:
-    """Return the groups that wake up least, as many as have the CPUs that are missing."""
+    """Return the names of the groups that wake up least and use the ``missing`` CPUs."""
     names, count = [], 0
     for group in sorted(users, key=lambda each: (each.wakeups, min(each.cpus, default=0))):
         if count >= missing:
@@ -107,13 +107,13 @@ def refuse(
     facts: Facts, rest: frozenset[int], free: frozenset[int], kept: frozenset[int], stay: Staying,
     users: Iterable[Group],
 ) -> None:  # fmt: skip
-    """Raise a UserError where a plan would leave too little, or unsafe CPUs, to all others."""
+    """Raise a UserError if other tasks would get too few CPUs, or CPUs on which they may starve."""
     need, why = needed(facts, kept)
     off = (
         ""
         if throttled(facts)
-        else " Throttling is off (sched_rt_runtime_us is -1): a real-time thread that does not "
-        "sleep keeps its CPU for good, so that no other thread on it, sshd's included, ever runs."
+        else " Throttling is off (sched_rt_runtime_us is -1): if a real-time thread does not "
+        "sleep, no other thread on its CPU ever runs, sshd included."
     )
     if len(free) < need:
         held = f"CPUs {label(free)}" if free else "no CPU"
@@ -128,8 +128,8 @@ def refuse(
     if deadline:
         raise UserError(
             f"no plan: deadline threads ({_names(deadline)}) must be able to run on every CPU of "
-            "their root domain, and partitions would take CPUs away: start them in a partition of "
-            "their own first"
+            "their root domain, and partitions would take CPUs away: start them in a separate "
+            "partition first"
         )
     unsafe = [each for group in stay.groups for each in group.threads if group.cpus & rest]
     unsafe = [each for each in (*unsafe, *stay.roaming) if not each.kernel]
@@ -172,20 +172,20 @@ def _irq_words(facts: Facts, taken: frozenset[int], free: frozenset[int]) -> lis
             inside.add(int(match[1]))
     if inside:
         return [
-            f"Interrupts {label(inside)} have CPUs of partitions only in their smp_affinity_list, "
-            "and go on interrupting these. If no real-time thread waits for the device, write "
+            f"The smp_affinity_list of interrupts {label(inside)} names CPUs of partitions only, "
+            "and these stay interrupted. If no real-time thread waits for the device, write "
             f"{label(free)} to /proc/irq/NUMBER/smp_affinity_list, and keep irqbalance away."
         ]
     if seen:
         return []
     return [
-        "Where interrupts go was not collected: grep . /proc/irq/*/smp_affinity_list shows those "
-        "that interrupt CPUs of partitions."
+        "The archive does not show where interrupts go: grep . /proc/irq/*/smp_affinity_list shows "
+        "those that interrupt CPUs of partitions."
     ]
 
 
 def _tick_words(facts: Facts, quiet: frozenset[int], mine: frozenset[int]) -> list[str]:
-    """Say which lists of nohz_full and rcu_nocbs no longer fit."""
+    """Return warnings about lists of nohz_full and rcu_nocbs that do not fit the partitions."""
     said = []
     for word in facts.cmdline:
         name, _, value = word.partition("=")
@@ -214,31 +214,33 @@ def warnings(
     facts: Facts, stay: Staying, rest: frozenset[int], free: frozenset[int], taken: frozenset[int],
     kept: frozenset[int], mine: frozenset[int],
 ) -> list[str]:  # fmt: skip
-    """Return what the reader has to know, by name.
+    """Return the warnings of a plan.
 
-    ``kept`` are CPUs that stay isolated, ``mine`` those of the threads that get partitions.
+    ``rest`` are the CPUs of no partition, ``free`` those of them without real-time threads, and
+    ``taken`` the CPUs of partitions. ``kept`` are CPUs that stay isolated. ``mine`` are the CPUs of
+    the threads that get partitions.
     """
     said = []
     if not throttled(facts):
         said.append(
-            "sched_rt_runtime_us is -1: throttling is off. A real-time thread that does not sleep "
-            "keeps its CPU for good. Nothing else can run there: also not this service's other "
-            "threads, and not the kernel's own for that CPU."
+            "sched_rt_runtime_us is -1: throttling is off. If a real-time thread does not sleep, "
+            "nothing else can run on its CPU, not even other threads of its service or the "
+            "kernel's threads for that CPU."
         )
     said += _stay_words(stay, free)
     use = others_use(facts)
     if use is None:
-        said.append("How much all other tasks use was not measured: look before you apply.")
+        said.append("How much CPU time other tasks use was not measured: check before you apply.")
     bare = sorted(node for node, cpus in facts.nodes.items() if cpus and not cpus & free)
     if bare:
         said.append(
-            f"NUMA node {label(bare)}: no CPU stays free for all other tasks there, so that they "
-            "use memory and devices of that node from afar."
+            f"NUMA node {label(bare)}: no CPU stays free for other tasks there, so that they use "
+            "memory and devices of that node from other nodes."
         )
     if kept:
         said.append(
-            f"CPUs {label(kept)} stay isolated: something runs alone on each of them, and relies "
-            "on it (busy, or with a thread of its own)."
+            f"CPUs {label(kept)} stay isolated: each is busy, or a thread is pinned to it, which "
+            "relies on the isolation."
         )
     said += _irq_words(facts, taken, free)
     if any("kubepods" in path for path in facts.cpusets.sets):
@@ -247,7 +249,7 @@ def warnings(
 
 
 def _singles(facts: Facts) -> Mapping[int, int]:
-    """Return how many threads may run on one CPU only, by CPU."""
+    """Return by CPU how many threads are pinned to that CPU alone."""
     counts: Counter[int] = Counter()
     for count, mask in facts.affinities:
         if len(mask) == 1:
@@ -256,10 +258,10 @@ def _singles(facts: Facts) -> Mapping[int, int]:
 
 
 def relied_on(facts: Facts, groups: Iterable[Group]) -> frozenset[int]:
-    """Return isolated CPUs that something else relies on: pollers, one thread per CPU.
+    """Return the isolated CPUs, outside of the groups, on which a user's thread seems to run.
 
-    The kernel has some threads for each CPU. More of them than on a CPU that is not isolated, or a
-    busy CPU, shows a thread of somebody.
+    The kernel itself pins some threads to each CPU. A user's thread shows by more pinned threads
+    than on a CPU that is not isolated, or by a busy CPU.
     """
     mine = frozenset[int]().union(*(each.cpus for each in groups))
     singles = _singles(facts)
@@ -277,7 +279,7 @@ def relied_on(facts: Facts, groups: Iterable[Group]) -> frozenset[int]:
 def boot_options(
     facts: Facts, taken: frozenset[int], kept: frozenset[int]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return what to change in the boot options, and the options that have to go."""
+    """Return how to change the boot options, as text, and the options to change."""
     if not facts.boot_isolated & taken:
         return "", ()
     words = [word for word in facts.cmdline if word.startswith("isolcpus=")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the owners of guests and pods set themselves: libvirt, Kubernetes, OpenShift, Proxmox."""
+"""Texts on settings that a plan leaves to libvirt, Kubernetes, OpenShift and Proxmox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENTERPRISE = re.compile(r"\.el\d")
 
 
 def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
-    """Return a paragraph in lines."""
+    """Return a paragraph as lines of at most WIDTH characters."""
     return textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False,
         break_on_hyphens=False,
@@ -24,12 +24,12 @@ def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
 
 
 def item(text: str) -> list[str]:
-    """Return an item of a list in lines."""
+    """Return an item of a list as lines."""
     return wrapped(text, "- ", "  ")
 
 
 def head(title: str) -> list[str]:
-    """Return a title in lines."""
+    """Return a title as lines: an empty one, the title, and its underline."""
     return ["", title, "-" * len(title)]
 
 
@@ -47,7 +47,7 @@ def _guest(plan: Plan, each: Partition) -> list[str]:
 
 
 def libvirt(plan: Plan) -> list[str]:
-    """Return the changes of guests' XML."""
+    """Return the changes to the XML of libvirt's guests."""
     guests = [
         each for each in plan.partitions if each.wanted.kind == "guest" and each.found is None
     ]
@@ -55,10 +55,10 @@ def libvirt(plan: Plan) -> list[str]:
         return []
     lines = head("libvirt")
     lines += wrapped(
-        "In the domain's XML (virsh edit), with the guest shut down. vcpupin stays as it is, on "
-        "the guest's own CPUs. emulatorpin names a CPU on which no FIFO virtual CPU runs: beside "
-        "one, the emulator's threads would not run. Put each iothreadpin there as well. libvirt "
-        "turns a partition /NAME into systemd's NAME.slice."
+        "Change the domain's XML (virsh edit) while the guest is shut down. vcpupin stays as it "
+        "is, on the guest's own CPUs. emulatorpin names a CPU on which no FIFO virtual CPU runs, "
+        "because the emulator's threads could not run beside one. Put each iothreadpin there as "
+        "well. libvirt turns a partition /NAME into systemd's NAME.slice."
     )
     for each in guests:
         lines += _guest(plan, each)
@@ -72,9 +72,9 @@ def proxmox(plan: Plan) -> list[str]:
     lines = head("Proxmox")
     lines += wrapped(
         "Proxmox VE makes the cgroups of its guests itself, at each start. It has no setting for "
-        "partitions, and a partition made by hand is gone at the next start. What it can do is to "
-        "keep guests apart by affinity, each inside one last-level cache, with less real-time "
-        "work in each. That gives no root domains. As root on the node, at the guest's next start:"
+        "partitions, and a partition made by hand is gone at the next start. It can only keep "
+        "guests apart by affinity, each inside one last-level cache. That gives no separate root "
+        "domains. As root on the node, effective at the guest's next start:"
     )
     for each in plan.proxmox:
         cpus = label(each.group.cpus)
@@ -116,7 +116,10 @@ def _openshift(plan: Plan, isolated: frozenset[int]) -> list[str]:
 
 
 def _exclusive(plan: Plan) -> list[str]:
-    """Return one list that holds the CPUs of all groups, for each cgroup above pods."""
+    """Return shell commands that make pods' cgroups partitions.
+
+    They first write one list with the CPUs of all groups to each cgroup above the pods.
+    """
     lists: dict[str, frozenset[int]] = {}
     for each in plan.pods:
         for unit in each.units:
@@ -135,7 +138,7 @@ def _exclusive(plan: Plan) -> list[str]:
 
 
 def kubernetes(plan: Plan) -> list[str]:
-    """Return what the node's owner sets: the kubelet's configuration, and partitions of pods."""
+    """Return the settings of a Kubernetes node: the kubelet's, and the pods' partitions."""
     if not plan.pods:
         return []
     crio = any("crio-" in unit for each in plan.pods for unit in each.units)
@@ -149,8 +152,8 @@ def kubernetes(plan: Plan) -> list[str]:
     )
     if crio and _ENTERPRISE.search(plan.release):
         lines += ["", *wrapped(
-            "On OpenShift the Node Tuning Operator writes these settings, and boots the node. "
-            "Change the PerformanceProfile, not the node; both lists together are all CPUs:"
+            "On OpenShift the Node Tuning Operator writes these settings, and reboots the node. "
+            "Change the PerformanceProfile, not the node. Both lists together are all CPUs:"
         ), "", *_openshift(plan, isolated)]  # fmt: skip
     else:
         lines += [
@@ -161,7 +164,7 @@ def kubernetes(plan: Plan) -> list[str]:
             f'  reservedSystemCPUs: "{label(plan.reserved)}"',
         ]
     lines += ["", *wrapped(
-        "The kubelet refuses a changed policy or set while its state file is there. For one node "
+        "The kubelet refuses a changed policy or set while its state file exists. For one node "
         "after the other (NODE is its name):"
     ), "",
         "  kubectl drain NODE --ignore-daemonsets",
@@ -178,15 +181,15 @@ def kubernetes(plan: Plan) -> list[str]:
         )
     if not plan.exclusive:
         return lines + wrapped(
-            "This kernel shows no cpuset.cpus.exclusive (Linux 6.7 brought it): a pod's cgroup "
-            "cannot become a partition below cgroups that are none."
+            "This kernel shows no cpuset.cpus.exclusive (new in Linux 6.7): a pod's cgroup cannot "
+            "become a partition below cgroups that are not partitions."
         )
     ours = ""
     if any(each.wanted.kind == "pod" for each in plan.partitions):
         ours = "apply.sh does this for pods whose cgroup has exactly their CPUs. "
     lines += wrapped(
-        "A partition can be made where a pod is, by the node's owner, while it runs. The cgroups "
+        "The node's owner can make a pod's cgroup a partition while the pod runs. The cgroups "
         f"above get one list with the CPUs of all groups. {ours}The kubelet makes new cgroups at "
-        "each start of a pod, so that it has to be done again:"
+        "each start of a pod, so that this has to be repeated:"
     )
     return lines + _exclusive(plan)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Cpuset partitions that would separate the groups of real-time threads on the machine.
+"""Plans cpuset partitions that separate a machine's groups of real-time threads.
 
 The kernel accepts a partition on three conditions. No sibling has its CPUs. Its parent is a
-partition (the root cgroup is one). It leaves its parent a CPU for the tasks there. From 6.7 on a
-cgroup with cpuset.cpus.exclusive, given by each cgroup above it, needs no partition above it.
+partition (the root cgroup is one). It leaves its parent a CPU for the tasks there. From 6.7 on, a
+cgroup needs no partition above it if it and all cgroups above it list its CPUs in
+cpuset.cpus.exclusive.
 (kernel/cgroup/cpuset.c: validate_change(), update_prstate(), prstate_housekeeping_conflict(),
 remote_partition_enable(); read for 6.12 and 7.3.)
 
-With cgroup v1 a cpuset that balances load is a root domain, once none above it does.
+With cgroup v1 a cpuset that balances load is a root domain, unless one above it balances load.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ ALLOWED_CPUS, CPUSET_PARTITION = 244, 261
 
 @dataclass(frozen=True)
 class Partition:
-    """A group's cgroup; ``path`` is relative to the mount.
+    """The cgroup that becomes a group's partition; ``path`` is relative to the mount.
 
-    ``found`` is the existing cgroup, None: the plan makes it. ``mems`` are memory nodes, empty for
-    those of the parent. ``remote``: cgroups above it hand its CPUs down, and it stays in place.
+    ``found`` is the existing cgroup, or None if the plan makes it. ``mems`` are memory nodes, empty
+    for those of the parent. ``remote``: the cgroup stays below cgroups that are not partitions.
     """
 
     path: str
@@ -62,12 +63,12 @@ class Partition:
 
     @property
     def cpus(self) -> frozenset[int]:
-        """Return its CPUs."""
+        """Return the partition's CPUs."""
         return self.wanted.cpus
 
     @property
     def group(self) -> Group:
-        """Return its threads."""
+        """Return the group of its threads."""
         return self.wanted.group
 
     @property
@@ -78,11 +79,13 @@ class Partition:
 
 @dataclass(frozen=True)
 class Plan:
-    """The partitions to make, their obstacles, and what the plan leaves alone and why.
+    """The partitions to make, their obstacles, and the groups that get none.
 
-    ``rest`` are the CPUs that no partition takes, ``free`` those of them without real-time threads
-    of users and not isolated. ``boot`` says how the boot options must change first, empty if they
-    may stay. ``siblings`` are cgroups that lose CPUs.
+    ``rest`` are the CPUs that no partition takes. ``free`` are those of them that have no real-time
+    threads of users and do not stay isolated; ``need`` is how many of these other tasks need.
+    ``siblings`` are cgroups that lose CPUs; with cgroup v1, cpusets that must not balance load.
+    ``left`` says why groups get no partition. ``boot`` says how the boot options must change first,
+    "" if they may stay. ``pods`` and ``proxmox`` are groups that need settings elsewhere.
     """
 
     place: str
@@ -116,10 +119,10 @@ def _of(cgroup: str | None, facts: Facts) -> Cpuset | None:
 
 
 def _host(wanted: Wanted, facts: Facts) -> Cpuset | None:
-    """Return the cgroup that can become the group's partition where it is, None if none can.
+    """Return the existing cgroup that can become the group's partition, or None.
 
-    That is an isolated or invalid partition, or a child of the root, which has exactly the
-    group's CPUs and all of its threads. With cgroup v1 it is any such cpuset.
+    It must have exactly the group's CPUs, and contain all of its threads. With cgroup v2 it must
+    also be a child of the root or an isolated partition.
     """
     found = {id(held): held for each in wanted.group.threads for held in (_of(each.cgroup, facts),)}
     cpuset = next(iter(found.values())) if len(found) == 1 else None
@@ -132,7 +135,7 @@ def _host(wanted: Wanted, facts: Facts) -> Cpuset | None:
 
 
 def _remote(wanted: Wanted, facts: Facts) -> Cpuset | None:
-    """Return the cgroup of a pod's container that can be a partition below the pods' cgroups."""
+    """Return the cgroup of a pod that can become a remote partition, or None."""
     if not _has_exclusive(facts) or len(wanted.units) != 1:
         return None
     cpuset = facts.cpusets.sets.get(wanted.units[0])
@@ -142,10 +145,10 @@ def _remote(wanted: Wanted, facts: Facts) -> Cpuset | None:
 
 
 def _has_exclusive(facts: Facts) -> bool:
-    """Whether the kernel has cpuset.cpus.exclusive, by the files that were collected."""
+    """Whether the kernel has cpuset.cpus.exclusive, by the collected files or its version."""
     below = [each for each in facts.cpusets.sets.values() if each.path != "/" and each.partitions]
     if below:
-        # A partition below a cgroup that is none needs it.
+        # A partition below a cgroup that is not one needs this file.
         return any(
             each.exclusive is not None
             or (
@@ -158,7 +161,7 @@ def _has_exclusive(facts: Facts) -> bool:
 
 
 def _mems(group: Group, facts: Facts) -> frozenset[int]:
-    """Return the memory nodes that all threads of the group are limited to, empty if none are."""
+    """Return the memory nodes of the group's cpusets, empty if a thread has no such limit."""
     found = set()
     for thread in group.threads:
         cpuset = facts.cpusets.of(thread.cgroup) if thread.cgroup else None
@@ -169,7 +172,7 @@ def _mems(group: Group, facts: Facts) -> frozenset[int]:
 
 
 def _systemd(facts: Facts) -> int | None:
-    """Return the version of a systemd that can set CPUs, 0: unknown, None: there is none."""
+    """Return the version of a systemd that can set CPUs, 0 if unknown, None without one."""
     version = facts.systemd
     if facts.cpusets.version == 1 or (version is not None and 0 < version < ALLOWED_CPUS):
         return None
@@ -210,8 +213,8 @@ def _refused_names(wanted: list[Wanted], left: list[str]) -> list[Wanted]:
         bad = [unit for unit in each.units if not plain(unit)]
         if bad:
             left.append(
-                f"{shown(bad[0])}, CPUs {label(each.cpus)}: the name of this cgroup has characters "
-                "that no file of a plan may have (here they are escaped): rename it first"
+                f"{shown(bad[0])}, CPUs {label(each.cpus)}: the name of this cgroup contains "
+                "characters that a plan cannot use (escaped here): rename it first"
             )
         else:
             kept.append(each)
@@ -219,7 +222,7 @@ def _refused_names(wanted: list[Wanted], left: list[str]) -> list[Wanted]:
 
 
 def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> list[Partition]:
-    """Leave out a partition whose CPUs another one has that stays as it is."""
+    """Return the partitions whose CPUs no other existing partition has. ``left`` gets the rest."""
     own = {each.path for each in wanted}
     kept = []
     for each in wanted:
@@ -243,7 +246,7 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
 
 
 def _siblings(partitions: list[Partition], facts: Facts) -> tuple[list[Cpuset], dict[str, str]]:
-    """Return the siblings that lose CPUs, and by path of a partition why a sibling forbids it."""
+    """Return the siblings that lose CPUs, and the sibling that forbids a partition, by its path."""
     own = {each.path for each in partitions}
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
     losing, forbidden = [], {}
@@ -263,7 +266,7 @@ def _siblings(partitions: list[Partition], facts: Facts) -> tuple[list[Cpuset], 
 
 
 def _balancing(partitions: list[Partition], facts: Facts) -> list[Cpuset]:
-    """Return cpusets of version 1 that would join root domains, and so must not balance load."""
+    """Return the cpusets of version 1 that must not balance load, because they overlap groups."""
     own = {each.path for each in partitions}
     found = []
     for cpuset in facts.cpusets.preorder():
@@ -275,14 +278,14 @@ def _balancing(partitions: list[Partition], facts: Facts) -> list[Cpuset]:
             if not plain(cpuset.path):
                 raise UserError(
                     f"no plan: the cpuset {shown(cpuset.path)} balances load over several groups, "
-                    "and has characters in its name that no file of a plan may have"
+                    "and its name contains characters that a plan cannot use"
                 )
             found.append(cpuset)
     return found
 
 
 def _check(facts: Facts, domains: Domains) -> None:
-    """Refuse a machine of which no plan can be made."""
+    """Raise a UserError if no plan can be made for this machine."""
     if facts.cpusets.part:
         raise UserError("no plan: this is a container's view: collect on the host itself")
     if facts.cpusets.version == 0:
@@ -300,11 +303,11 @@ def _check(facts: Facts, domains: Domains) -> None:
     if not plain(facts.cpusets.place):
         raise UserError(
             f"no plan: cgroups are mounted at {shown(facts.cpusets.place)}, a name with characters "
-            "that no file of a plan may have (here they are escaped)"
+            "that a plan cannot use (escaped here)"
         )
     bad = [word for word in facts.cmdline if word.startswith("isolcpus=") and not plain(word)]
     if bad:
-        raise UserError(f"no plan: the boot option {shown(bad[0])} is none that the kernel takes")
+        raise UserError(f"no plan: the boot option {shown(bad[0])} is not valid for the kernel")
 
 
 def _without_forbidden(
@@ -315,15 +318,15 @@ def _without_forbidden(
         if not forbidden:
             return wanted, siblings
         left += [
-            f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} may use these CPUs only, or "
-            "claims them alone: change its cpuset.cpus first"
+            f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} has no other CPUs, or claims "
+            "these exclusively: change its cpuset.cpus first"
             for each in wanted if each.path in forbidden
         ]  # fmt: skip
         wanted = [each for each in wanted if each.path not in forbidden]
 
 
 def _reserved(facts: Facts, free: frozenset[int], need: int) -> frozenset[int]:
-    """Return the CPUs for a node's system: those that it has, or as many as it uses."""
+    """Return the CPUs for a Kubernetes node's system: those that it has now, or ``need`` ones."""
     pods = [each for path, each in facts.cpusets.sets.items() if path.startswith("/kubepods")]
     had = [each.cpus for each in pods if each.path.count("/") == 1 and each.cpus]
     if had:
@@ -336,7 +339,7 @@ def _reserved(facts: Facts, free: frozenset[int], need: int) -> frozenset[int]:
 
 
 def _rank(cpu: int, among: frozenset[int], facts: Facts) -> int:
-    """Return how many CPUs of the same node have lower numbers: a few of each node come first."""
+    """Return how many CPUs of the same node have lower numbers, to spread a choice over nodes."""
     node = facts.cpus[cpu].node if cpu in facts.cpus else None
     return sum(
         other < cpu for other in among if other in facts.cpus and facts.cpus[other].node == node
@@ -387,5 +390,5 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
 
 
 def _prefixed(facts: Facts) -> bool:
-    """Whether the files are called cpuset.*: a mount of type cpuset has them without."""
+    """Whether the files are called cpuset.*. In a mount of type cpuset they have no prefix."""
     return facts.cpusets.prefixed

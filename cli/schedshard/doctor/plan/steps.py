@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The steps of a plan, which apply.sh runs one after the other, and stops at the first surprise.
+"""The steps of a plan. apply.sh runs them in order, and stops at the first unexpected state.
 
-One group at a time: its cgroup gets the CPUs and stays an ordinary member; the threads come into
-it; siblings lose these CPUs; and only then it becomes a partition. So threads that have not moved
-yet keep all of their CPUs, whatever happens in between.
+It handles one group at a time. The group's cgroup gets the CPUs and stays an ordinary member. Then
+the threads move into it, and siblings lose these CPUs. Only then it becomes a partition. So threads
+that have not moved yet keep all of their CPUs, whatever happens in between.
 
-With cgroup v1 the last steps make all root domains at once: nobody loses a CPU before.
+With cgroup v1 the last steps make all root domains at once. No thread loses a CPU before that.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ REST = "/schedshard-rest"
 
 @dataclass(frozen=True)
 class Step:
-    """What is done, to whom, and the state that is expected afterwards.
+    """One step: its kind and arguments, its description, and the expected state afterwards.
 
-    ``group`` counts from 0; -1 is a step of no group. The scripts know the kinds.
+    ``group`` counts from 0; -1 is a step of no group. apply.sh implements the kinds.
     """
 
     kind: str
@@ -36,13 +36,13 @@ class Step:
 
     @property
     def line(self) -> str:
-        """Return the step for the scripts: fields with tabs between them, none empty."""
+        """Return the step for the scripts: fields separated by tabs, none of them empty."""
         args = [*self.args, "-", "-", "-"][:3]
         return "\t".join([self.kind, str(self.group), *args, self.says, self.then])
 
 
 def by_setting(plan: Plan) -> dict[str, Partition]:
-    """Return the services that move to a partition by a setting, each with its partition."""
+    """Return the services that a drop-in moves to a partition, each with that partition."""
     held = Counter(unit for each in plan.partitions for unit in each.units)
     found = {}
     for each in plan.partitions:
@@ -91,7 +91,7 @@ def late_units(plan: Plan) -> dict[str, Partition]:
 
 
 def _member(plan: Plan, number: int, each: Partition) -> list[Step]:
-    """The cgroup as an ordinary member."""
+    """Return the steps that make the cgroup an ordinary member with its CPUs."""
     cpus, file = label(each.cpus), f"{each.path}/{plan.prefix}cpuset"
     steps = []
     if each.found is not None:
@@ -106,7 +106,7 @@ def _member(plan: Plan, number: int, each: Partition) -> list[Step]:
             if partition is each:
                 steps.append(Step(
                     "install", number, (f"{name}.d/{DROP_IN}",),
-                    f"install a drop-in: at its next start {name} is in {each.name}",
+                    f"install a drop-in: from its next start on {name} is in {each.name}",
                     "the file is there; the service runs on as before",
                 ))  # fmt: skip
         steps.append(Step(
@@ -133,7 +133,7 @@ def _member(plan: Plan, number: int, each: Partition) -> list[Step]:
 
 
 def _move(plan: Plan, number: int, each: Partition) -> list[Step]:
-    """The threads come into the cgroup, all of them with the CPUs that they had."""
+    """Return the steps that move the threads into the cgroup. They keep their CPUs."""
     cpus, count = label(each.cpus), len(each.group.threads)
     after = f"{count} real-time threads run in {each.path}, on CPUs {label(each.group.cpus)}"
     steps = []
@@ -149,7 +149,7 @@ def _move(plan: Plan, number: int, each: Partition) -> list[Step]:
         else:
             steps += [
                 Step(
-                    "restart", number, (name,), f"systemctl restart {name}: it is down meanwhile",
+                    "restart", number, (name,), f"systemctl restart {name}: a short outage",
                     f"it runs in {each.name}, on CPUs {cpus}",
                 )
                 for name in names
@@ -169,7 +169,7 @@ def _move(plan: Plan, number: int, each: Partition) -> list[Step]:
 
 
 def _part(plan: Plan, number: int, each: Partition) -> list[Step]:
-    """The cgroup becomes a partition: siblings lose its CPUs first."""
+    """Return the steps that make the cgroup a partition. Siblings lose its CPUs first."""
     cpus = label(each.cpus)
     steps = []
     for sibling in plan.siblings:
@@ -191,8 +191,8 @@ def _part(plan: Plan, number: int, each: Partition) -> list[Step]:
         ]  # fmt: skip
     steps.append(Step(
         "partition", number, (each.path, cpus), f"{each.path} becomes a partition of type root",
-        f"its cpuset.cpus.partition reads root; CPUs {cpus} are gone for all others; every other "
-        "real-time thread has the CPUs that it had",
+        f"its cpuset.cpus.partition reads root; no other task may use CPUs {cpus}; every other "
+        "real-time thread keeps its CPUs",
     ))  # fmt: skip
     late = _late(plan, each)
     if late:
@@ -204,7 +204,7 @@ def _part(plan: Plan, number: int, each: Partition) -> list[Step]:
 
 
 def _version_1(plan: Plan) -> list[Step]:
-    """The steps after all groups have moved: the root domains."""
+    """Return the last steps with cgroup v1, which make the root domains."""
     balance = f"{plan.prefix}sched_load_balance"
     rest, nodes = label(plan.rest), label(plan.mems)
     steps = [
@@ -225,8 +225,7 @@ def _version_1(plan: Plan) -> list[Step]:
     groups = " ".join(label(each.cpus) for each in plan.partitions)
     return [*steps, Step(
         "balance", -1, (f"/{balance}", "0"), "the root cpuset no longer balances load",
-        f"it reads 0; the kernel makes a root domain each of CPUs {groups} {rest}; no thread has "
-        "lost a CPU by this step",
+        f"it reads 0; CPUs {groups} {rest} are root domains; this step takes no CPU from a thread",
     )]  # fmt: skip
 
 
@@ -241,7 +240,7 @@ def steps_of(plan: Plan) -> list[Step]:
                 above |= {"/" + "/".join(parts[: n + 1]) for n in range(len(parts))}
         steps += [
             Step("enable", -1, (path,), f"cgroups below {path} get cpusets, if they have none",
-                 "no thread has lost a CPU")
+                 "no thread lost a CPU")
             for path in sorted(above)
         ]  # fmt: skip
     for number, each in enumerate(plan.partitions):

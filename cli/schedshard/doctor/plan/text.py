@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A plan as text for people: its steps, in order, and settings that are left to others."""
+"""The README of a plan: its steps in order, and the settings that it leaves to others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _table(plan: Plan) -> list[str]:
     for each in plan.partitions:
         how = "is made"
         if each.found is not None and plan.version == 1:
-            how = "is there"
+            how = "exists"
         elif each.found is not None:
             how = f"was '{each.found.partition}', becomes 'root'"
         mems = f", memory nodes {label(each.mems)}" if each.mems else ""
@@ -27,8 +27,8 @@ def _table(plan: Plan) -> list[str]:
             "second"
         )
     lines += item(
-        f"CPUs {label(plan.rest)} stay for all other tasks, CPUs {label(plan.free)} of them "
-        f"without real-time threads; {plan.need} are needed."
+        f"CPUs {label(plan.rest)} stay for all other tasks. Of these, CPUs {label(plan.free)} have "
+        f"no real-time threads; {plan.need} such CPUs are needed."
     )
     for sibling in plan.siblings if plan.version == 2 else ():
         taken = frozenset[int]().union(*(each.cpus for each in plan.partitions))
@@ -44,13 +44,13 @@ def _at_boot(plan: Plan) -> str:
     if plan.version == 1:
         return "After each boot, and each start of such a workload, run apply.sh again."
     if plan.systemd is None:
-        return "There is no systemd that could set CPUs: run apply.sh after each boot."
+        return "No systemd is running that could set CPUs: run apply.sh after each boot."
     if plan.systemd >= CPUSET_PARTITION:
         return "systemd makes the partitions again at each boot, by CPUSetPartition=."
     version = f"systemd {plan.systemd}" if plan.systemd else "a systemd of unknown version"
     return (
-        f"CPUSetPartition= came with systemd {CPUSET_PARTITION}, this is {version}: a service for "
-        "each partition, SLICE-partition.service, makes it at each boot."
+        f"CPUSetPartition= came with systemd {CPUSET_PARTITION}, and this is {version}. So a "
+        "service per partition, SLICE-partition.service, makes it at each boot."
     )
 
 
@@ -58,16 +58,17 @@ def _steps(plan: Plan) -> list[str]:
     lines = head("Steps")
     if plan.boot:
         lines += item(
-            "Boot options first: the kernel takes no CPU of isolcpus=domain into a root domain of "
-            f"its own. {plan.boot}. Then boot."
+            "Change the boot options first, because the kernel puts no CPU of isolcpus=domain into "
+            f"a separate root domain. {plan.boot}. Then reboot."
         )
     lines += item("sh apply.sh --dry-run prints each step, and the state expected after it.")
     lines += item(
-        "As root: sh apply.sh. It goes group by group, and ends at the first surprise. A group's "
-        "cgroup is an ordinary member until its threads are in it; then it becomes a partition."
+        "As root: sh apply.sh. It goes group by group, and stops at the first unexpected state. A "
+        "group's cgroup is an ordinary member until its threads are in it. Then it becomes a "
+        "partition."
         if plan.version == 2 else
         "As root: sh apply.sh. It moves the threads of one group after the other, and makes the "
-        "root domains in its last step. It ends at the first surprise."
+        "root domains in its last step. It stops at the first unexpected state."
     )  # fmt: skip
     restarts = [unit.rpartition("/")[2] for unit in by_setting(plan)]
     if restarts:
@@ -77,21 +78,21 @@ def _steps(plan: Plan) -> list[str]:
             f"other ({names}): each is down for as long as it takes to start."
         )
     lines += item(
-        "Status 3: something is to be done by hand, see below. Do it, and run apply.sh again: it "
-        "goes on from there. What waits keeps its CPUs."
+        "Status 3: something has to be done by hand, see below. Do it, and run apply.sh again: it "
+        "goes on from there. Groups that are not done yet keep their CPUs."
     )
-    lines += item("sh verify.sh tells what the kernel made of it, at any time.")
+    lines += item("sh verify.sh shows the state of the plan in the kernel, at any time.")
     lines += item(
-        "sh undo.sh puts everything back as apply.sh found it, from any point; it restarts the "
-        "same services."
+        "sh undo.sh restores the state that apply.sh found, from any point. It restarts the same "
+        "services."
     )
     lines += item(_at_boot(plan))
     late = late_units(plan).values()
     lost = [each.path for each in plan.partitions if each.found is not None and each not in late]
     if lost and plan.version == 2 and plan.systemd is not None:
         lines += item(
-            "Whoever makes these cgroups sets their type at the next start. Change it there as "
-            "well:"
+            "The manager that makes these cgroups sets their type at the next start. Change its "
+            "configuration as well:"
         )
         lines += [f"    {path}" for path in lost]
     return lines
@@ -123,39 +124,39 @@ def _costs(plan: Plan) -> list[str]:
     lines = head("What it costs others")
     if plan.version == 1:
         lines += item(
-            f"Threads that may run anywhere are moved to {REST}, with CPUs {label(plan.rest)}. "
-            "Otherwise one that waits behind a busy real-time thread could no longer be balanced "
-            "away from it."
+            f"Threads that may run anywhere move to {REST}, with CPUs {label(plan.rest)}. "
+            "Otherwise load balancing could no longer move a thread that waits behind a busy "
+            "real-time thread."
         )
         return lines + item("No load is balanced between root domains any more.")
-    lines += item("No other task runs on the CPUs of a partition any more, also when they idle.")
+    lines += item("No other task runs on the CPUs of a partition any more, even when they idle.")
     lines += item(
-        "Threads that are pinned, and are in no group, run on the CPUs that are left to them: on "
-        f"CPUs {label(plan.rest)} if all of theirs are taken. undo.sh pins them again."
+        "Pinned threads of no group run on those of their CPUs that are not taken, or on CPUs "
+        f"{label(plan.rest)} if all are taken. undo.sh pins them again."
     )
     lines += item(
-        "A process is in one partition: its threads that are not real-time come along, and share "
-        "the partition's CPUs."
+        "A whole process is in one partition: its threads that are not real-time move as well, and "
+        "share the partition's CPUs."
     )
     lines += item(
         "A service whose CPUAffinity= names CPUs of partitions only does not start while they are "
         "in force (seen on Linux 7.2 and 7.3, not on 6.1). verify.sh and undo.sh name those."
     )
     return lines + item(
-        "Tasks inside a partition are balanced among its CPUs: pin what must not move."
+        "The kernel balances load among a partition's CPUs: pin threads that must not move."
     )
 
 
 def readme(plan: Plan, hot: bool) -> str:
-    """Return README.txt. ``hot``: whether doctor found that the groups cost each other much."""
+    """Return README.txt. ``hot``: whether doctor found that sharing among the groups costs much."""
     lines = wrapped(
-        "A plan of schedshard doctor: each group of real-time threads gets a root domain of its "
-        "own. Nothing was applied."
+        "A plan of schedshard doctor: each group of real-time threads gets a separate root domain. "
+        "Nothing was applied."
     )
     if not hot:
         lines += ["", *wrapped(
-            "Doctor found nothing hot here. The plan is right, and gains little: leave the machine "
-            "as it is, unless you know a reason."
+            "Doctor found nothing hot here. The plan is correct but gains little: leave the "
+            "machine as it is, unless you have another reason."
         )]  # fmt: skip
     if plan.warnings:
         lines += head("Warnings")
@@ -171,7 +172,7 @@ def readme(plan: Plan, hot: bool) -> str:
 
 
 def only_text(plan: Plan) -> str:
-    """Return the text for a machine on which others make all settings."""
+    """Return README.txt for a machine on which the owners of guests or pods make all settings."""
     lines = wrapped("A plan of schedshard doctor, for the owners of guests and pods.")
     return "\n".join(lines + kubernetes(plan) + proxmox(plan)) + "\n"
 

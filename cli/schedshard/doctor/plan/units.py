@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""systemd's files of a plan. apply.sh installs each one when its step comes."""
+"""systemd's files of a plan. A step of apply.sh installs each of them."""
 
 from __future__ import annotations
 

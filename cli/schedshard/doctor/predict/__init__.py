@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of a finding, and what each remedy would leave of it, predicted or stored."""
+"""The cost of a finding, and the cost with each remedy, from a simulation or a stored table."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The machine file that stands for a machine: the nearest in what decides the cost of a line.
+"""Chooses the machine file that is nearest to a machine in what decides the cost of a line.
 
-That is how many CPUs share a cache where the load is, how many packages the load is in, and who
-made the processor, since one maker's machines have like latencies. The name of the processor only
-decides between equals: a part of a machine, or a guest, has its processor's name and other caches.
+This is the number of CPUs that share a cache, the number of packages that the load uses, and the
+processor's maker, because latencies are similar within one maker's machines. The processor's name
+only decides between files that are equally near: a guest or a part of a machine has the name but
+may have other caches.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.predict.shape import Shape
 
-# Doublings by which a machine may differ: twice the CPUs per cache are as far as half the packages.
+# Distances are in doublings. Twice the CPUs per cache are as far away as half the packages.
 FARTHEST = 2.0
 _OTHER_MAKER = 1.0
-# A machine that differs in its size alone is less far, but farther than one that does not.
+# A different size alone counts little.
 _SIZE = 0.1
 _MAKERS = {
     "AuthenticAMD": "amd", "HygonGenuine": "amd", "GenuineIntel": "intel", "0x41": "arm",
@@ -31,7 +32,7 @@ _MAKERS = {
 
 @dataclass(frozen=True)
 class Nearest:
-    """The name of a machine file, and why it was chosen. Without a name ``why`` is why not."""
+    """The name of a machine file, and why it was chosen; or None, and why none was."""
 
     name: str | None
     why: str
@@ -39,7 +40,10 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a machine file has to fit: the load's CPUs, and the caches and packages around them."""
+    """What a machine file has to fit: the load's CPUs, and their caches and packages.
+
+    ``per_cache`` is the mean number of CPUs per last-level cache, 0 if no caches are reported.
+    """
 
     cpus: int
     per_cache: float
@@ -50,7 +54,7 @@ class Fit:
 
     @staticmethod
     def of(facts: Facts, load: DomainLoad, shape: Shape) -> Fit:
-        """Return what a load on a machine asks for; ``per_cache`` 0: the kernel knows no caches."""
+        """Return what a machine file has to fit for a load on a machine."""
         caches = facts.llcs
         used = frozenset[int]().union(*(group.cpus for group in load.groups))
         there = {facts.cpus[cpu].package for cpu in used if cpu in facts.cpus} - {None}
@@ -74,7 +78,7 @@ def _maker(title: str) -> str:
 
 
 def distance(fit: Fit, row: Mapping[str, Any]) -> float:
-    """Return how far a machine file is from what a load asks for, in doublings."""
+    """Return the distance of a machine file from a load, in doublings."""
     cache, package = row["cpus"] / row["llcs"], row["cpus"] / row["packages"]
     # Inside one cache only the load's own CPUs count, however many others share the cache.
     mine, other = min(fit.per_cache, fit.cpus), min(cache, fit.cpus)
@@ -94,7 +98,7 @@ def same_model(fit: Fit, row: Mapping[str, Any]) -> bool:
 def nearest(fit: Fit, known: Sequence[Mapping[str, Any]]) -> Nearest:
     """Return the machine file among ``known`` that is nearest to a load on a machine."""
     if not fit.per_cache:
-        return Nearest(None, "the kernel knows no caches here: the range of all machine files")
+        return Nearest(None, "the kernel reports no caches: the range of all machine files")
     if not known:
         return Nearest(None, "no machine file can be read")
 
@@ -109,7 +113,7 @@ def nearest(fit: Fit, known: Sequence[Mapping[str, Any]]) -> Nearest:
         return Nearest(
             None,
             f"the range of all machine files: the nearest, {best['name']} ({has}), is {far:.1f} "
-            f"doublings away, and {FARTHEST:.0f} are the limit",
+            f"doublings away, above the limit of {FARTHEST:.0f}",
         )
     same = "the same model" if same_model(fit, best) else f"the nearest, {far:.1f} doublings away"
     return Nearest(str(best["name"]), f"{same}: {has}")

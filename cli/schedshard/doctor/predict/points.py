@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """One simulated load of a root domain, and what its wake-ups cost.
 
-The experiment rt-groups runs. What a wake-up costs is the kernel's time for it beyond the time that
-it takes on a machine of which one CPU alone has such a thread: nothing is shared there.
+The experiment rt-groups simulates the load. The cost of a wake-up is the kernel's time for it, less
+the time that it takes if only one CPU of the machine has such a thread, where nothing is shared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from schedshard.machines.presets import Machine
 EXPERIMENT = "rt-groups"
 # Time of a cycle besides sleep and work: two switches, a timer, an idle CPU's wake-up.
 OVERHEAD_US = 3.0
-# Its period divides no tick: else its ticks, which come with its wake-ups, would count as theirs.
+# The period of this rate does not divide the tick's. Otherwise ticks would coincide with wake-ups,
+# and count as their cost.
 _LONE_RATE = 3700.0
 
 
@@ -25,9 +26,9 @@ _LONE_RATE = 3700.0
 class Spot:
     """A load: FIFO threads, one per CPU, that sleep and wake up.
 
-    ``rate`` is the wake-ups per second of all together, if none of them waited. ``pinned``: each
-    may run on its own CPU only, else on those of its ``group``. ``push``: RT_PUSH_IPI is on.
-    ``spread``: the CPUs are far apart, else as near as they can be.
+    ``rate`` is the wake-ups per second of all threads, if none of them waited. ``pinned``: each
+    thread may run on one CPU only, otherwise on the CPUs of its ``group``. ``push``: RT_PUSH_IPI is
+    on. ``spread``: the CPUs are far apart, otherwise as near as possible.
     """
 
     kernel: str
@@ -42,11 +43,11 @@ class Spot:
 
     @property
     def period_us(self) -> float:
-        """Return the time from one wake-up of a thread to its next."""
+        """Return the time between two wake-ups of a thread, in us."""
         return self.cpus / self.rate * 1e6
 
     def params(self, counted: float) -> dict[str, float]:
-        """Return the experiment's inputs for this number of wake-ups."""
+        """Return the experiment's inputs, with a time that contains about ``counted`` wake-ups."""
         period = self.period_us
         work = min(5.0, period / 5)
         fitting = next((n for n in (8, 4, 6, 2, 3, 5, 7) if self.cpus % n == 0), self.cpus)
@@ -64,7 +65,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a load: wake-ups per second, and nanoseconds of a wake-up."""
+    """The results for a load: wake-ups per second, and nanoseconds per wake-up."""
 
     rate: float
     kernel_ns: float
@@ -72,14 +73,14 @@ class Seen:
 
 
 def lone(level: int = 50) -> Spot:
-    """Return the load with which nothing is shared."""
+    """Return the load of a single thread, which shares nothing."""
     return Spot("stock", False, True, False, 1, _LONE_RATE, level=level)
 
 
 def request_of(
     spot: Spot, machine: Machine, have: int, counted: float, **changes: float
 ) -> RunRequest:
-    """Return the run of a load on a machine with ``have`` CPUs."""
+    """Return the request that simulates a load on a machine with ``have`` CPUs."""
     return RunRequest(
         load_experiment(EXPERIMENT), machine, have, cpus=spot.cpus,
         placement="scatter" if spot.spread else "compact", variants=(spot.kernel,),
@@ -88,14 +89,14 @@ def request_of(
 
 
 def seen(spot: Spot, metrics: Mapping[str, float]) -> Seen:
-    """Return what the simulator's figures say about a load."""
+    """Return a load's results from the simulator's metrics."""
     rate = metrics["wakeups_per_second"]
     kernel = metrics["kernel_share_of_all"] * spot.cpus / rate * 1e9
     return Seen(rate, kernel, metrics["latency_mean_ns"])
 
 
 def ranged(experiment: Experiment, name: str, value: float, factor: float) -> Experiment:
-    """Return the experiment with an input that is uncertain by a factor, both ways."""
+    """Return the experiment with an input that is uncertain by a factor in both directions."""
     return replace(
         experiment,
         params=tuple(

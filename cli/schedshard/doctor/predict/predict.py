@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of a root domain's load now and after each remedy, simulated for the observed shape.
+"""Simulates what a root domain's load costs now and with each remedy.
 
 The experiment rt-groups runs on the machine's own file or on the nearest one, and again for each
-sample of the uncertain inputs, like 'run --uncertainty'. What was observed is the rate that came of
-the waits. So the sleep is shortened until the simulation has that rate. It is an uncertain input
-itself, by as much as the model misses where it was fitted: near the rate at which the lines are
-busy all of the time, that decides.
+sample of the uncertain inputs, like 'run --uncertainty'. The observed rate already contains the
+waits for the lines. So the sleep is shortened until the simulation reaches that rate. The sleep is
+an uncertain input as well, by the model's worst error where it was fitted. Where lines are nearly
+saturated, it decides the cost.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Figures = Mapping[str, float]
 
 
 def _run(requests: Sequence[RunRequest], tick: Ticker = silent) -> list[dict[str, float]]:
-    """Return the figures of the one variant of each request."""
+    """Run the requests, each of one variant, and return the metrics of each."""
     plans = [plan_run(request) for request in requests]
     return run_many(
         [point_argv(plan, plan.points[0]) for plan in plans],
@@ -82,7 +82,7 @@ def _spots(shape: Shape, push: bool, have: int) -> dict[str, Spot]:
 
 
 def _sleep(spot: Spot, machine: Machine, have: int) -> float:
-    """Return the sleep with which the simulation has the load's rate, or comes nearest to it."""
+    """Return the sleep in us with which the simulation reaches the load's rate, or nearly so."""
     sleep = spot.params(_COUNTED)["sleep_us"]
     for _ in range(_TURNS):
         [figures] = _run([request_of(spot, machine, have, 2000.0, sleep_us=sleep)])
@@ -94,9 +94,10 @@ def _sleep(spot: Spot, machine: Machine, have: int) -> float:
 
 
 def _ranges(samples: Sequence[tuple[Seen, Seen]], rate: float) -> tuple[Range, Range]:
-    """Return kernel time and delay beyond those of a lone thread, with intervals of samples.
+    """Return kernel time and delay beyond those of a lone thread, with intervals over the samples.
 
-    A sample that cannot reach the rate has the same share of the time for fewer wake-ups.
+    If a sample cannot reach the rate, its kernel time is scaled down, so that its cost per second
+    stays what was simulated.
     """
     kernel = [
         max(now.kernel_ns - alone.kernel_ns, 0.0) * min(1.0, now.rate / rate)
@@ -111,7 +112,7 @@ def _ranges(samples: Sequence[tuple[Seen, Seen]], rate: float) -> tuple[Range, R
 
 
 class _Study:
-    """The runs of a shape on a machine: once with the inputs as they are, or for each sample."""
+    """Simulates a shape on a machine, with the given inputs or for samples of uncertain ones."""
 
     def __init__(self, shape: Shape, machine: Machine) -> None:
         self.machine, self.have = machine, cpu_count(machine)
@@ -122,7 +123,7 @@ class _Study:
         self.experiment = load_experiment(EXPERIMENT)
 
     def _requests(self, counted: float) -> list[RunRequest]:
-        """Return the lone thread's run, then one for each variant; all but it may be ranged."""
+        """Return the lone thread's run, then one per variant, whose sleep is an uncertain input."""
         made = [request_of(lone(self.level), self.machine, self.have, counted / 4)]
         for name, spot in self.spots.items():
             request = request_of(spot, self.machine, self.have, counted)
@@ -135,17 +136,17 @@ class _Study:
 
     @property
     def runs(self) -> int:
-        """Return how many runs a sample takes."""
+        """Return the number of runs per sample."""
         return len(self.spots) + 1
 
     def once(self, counted: float) -> dict[str, list[tuple[Seen, Seen]]]:
-        """Run with the inputs as they are."""
+        """Run once with the given inputs. Return by variant its results and the lone thread's."""
         return self._found([self._requests(counted)], silent)
 
     def sampled(
         self, counted: float, directory: Path, tick: Ticker
     ) -> dict[str, list[tuple[Seen, Seen]]]:
-        """Run for each sample of the uncertain inputs."""
+        """Run for each sample of the uncertain inputs, and return the results by variant."""
         requests = self._requests(counted)
         drawn = ranged(self.experiment, "sleep_us", 1.0, MODEL_ERROR)
         inputs = [*machine_inputs(self.machine), *experiment_inputs(drawn)]
@@ -191,10 +192,10 @@ def _drawn(request: RunRequest, values: Mapping[str, float]) -> Experiment:
 def predict_on(
     shape: Shape, name: str, why: str, limit: float | None, counted: float = _COUNTED
 ) -> Prediction:
-    """Predict a shape on a machine file, in about ``limit`` seconds; None: however long it takes.
+    """Predict a shape on a machine file, in about ``limit`` seconds; None: no limit.
 
-    Where that is too short for an interval, fewer wake-ups are ``counted``; below some thousand of
-    them there is one run, and no interval.
+    If ``limit`` is short, fewer than ``counted`` wake-ups are simulated per run. Below
+    _LEAST_COUNTED of them there is only one run, and no interval.
     """
     study = _Study(shape, load_machine(name))
     began = time.monotonic()
@@ -223,7 +224,7 @@ def predict_on(
 
 
 def _machine(facts: Facts, load: DomainLoad, shape: Shape, live: bool) -> Nearest:
-    """Return the file that was measured on this host, or the nearest of the project's."""
+    """Return the machine file measured on this host, or else the nearest of the project's files."""
     if live and host_path().is_file():
         return Nearest(HOST, "measured on this host")
     rows = [row for row in list_machines() if "error" not in row and row["llcs"]]

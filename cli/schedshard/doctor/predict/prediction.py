@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A prediction of a root domain's cost: the share of the machine's CPU time, or why there is none.
+"""A prediction of a root domain's cost: a share of the machine's CPU time, or why there is none.
 
-Cost is the kernel's time for real-time wake-ups beyond the time that it takes for a thread that is
-the only one of its kind: what comes of sharing the lines, waits for them included.
+The cost is the kernel's time for real-time wake-ups, less the time that they would take if no other
+CPU had real-time threads. It is caused by sharing the lines, and includes the waits for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Range:
     high: float | None = None
 
     def times(self, factor: float, most: float = float("inf")) -> Range:
-        """Return the figure in another unit, at most ``most``."""
+        """Return the figure times a factor, where no value exceeds ``most``."""
         scaled = [None if each is None else min(each * factor, most) for each in self.all]
         return Range(scaled[0] or 0.0, *scaled[1:])
 
@@ -32,14 +32,17 @@ class Range:
         return self.value, self.low, self.high
 
     def meets(self, other: Range) -> bool:
-        """Whether two intervals overlap; a figure without one is an interval of no width."""
+        """Whether two intervals overlap. A figure without an interval counts as a point."""
         low, high = (self.value if each is None else each for each in self.all[1:])
         least, most = (other.value if each is None else each for each in other.all[1:])
         return low <= most and least <= high
 
 
 def total(ranges: Iterable[Range]) -> Range:
-    """Return the sum; its interval is of all low and of all high ends, which is wide."""
+    """Return the sum. Its interval goes from the sum of the low ends to that of the high ends.
+
+    That is wider than a 90% interval of the sum.
+    """
     held = list(ranges)
     if any(each.low is None for each in held):
         return Range(sum(each.value for each in held))
@@ -51,9 +54,9 @@ def total(ranges: Iterable[Range]) -> Range:
 
 @dataclass(frozen=True)
 class Predicted:
-    """One variant: share of the machine's CPU time, and the nanoseconds of a wake-up.
+    """One variant: its share of the machine's CPU time, and nanoseconds per wake-up.
 
-    ``kernel_ns`` is of the kernel's time, ``late_ns`` of the time from a timer to its thread.
+    ``kernel_ns`` is the kernel's time, ``late_ns`` the delay from a timer to its thread.
     """
 
     variant: str
@@ -63,7 +66,7 @@ class Predicted:
 
     @property
     def title(self) -> str:
-        """Return the variant in words."""
+        """Return the variant's title."""
         return TITLES[self.variant]
 
 
@@ -71,7 +74,8 @@ class Predicted:
 class Prediction:
     """A prediction's figures, its machine file, its shape, and its source.
 
-    ``samples`` counts the runs behind an interval, 0: there is none, None: the stored table's.
+    ``samples`` is the number of samples behind the intervals. 0: there are no intervals. None: they
+    come from the stored table.
     """
 
     machine: str
@@ -84,7 +88,7 @@ class Prediction:
 
     @property
     def now(self) -> Predicted:
-        """Return the cost as it is."""
+        """Return the cost without a remedy."""
         return self.rows[0]
 
     def row(self, *variants: str) -> Predicted | None:
@@ -93,7 +97,7 @@ class Prediction:
 
     @property
     def saved(self) -> float:
-        """Return the share of the machine's CPU time that can be had without another kernel."""
+        """Return the share of the machine's CPU time that a remedy saves without another kernel."""
         best = self.row(PARTITION, PIN)
         return 0.0 if best is None else max(0.0, self.now.share.value - best.share.value)
 
@@ -106,7 +110,7 @@ class Unpredicted:
 
 
 def predicted_row(shape: Shape, variant: str, kernel_ns: Range, late_ns: Range) -> Predicted:
-    """Return a variant's figures from those of a wake-up, at the rate that was observed."""
+    """Return a variant's figures at the observed rate, from the figures per wake-up."""
     most = min(shape.busy, shape.cpus / shape.online)
     return Predicted(
         variant, kernel_ns.times(shape.rate * 1e-9 / shape.online, most), kernel_ns, late_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The load of a root domain as the model sees it, and what to ask the model about it."""
+"""Reduces a root domain's load to the few numbers that the model takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.surface import Asked
 
 STOCK = "stock"
-# The variants that are remedies, in words. The first two need no other kernel.
+# The titles of the variants that are remedies. The first two need no other kernel.
 PARTITION, PIN = "partition", "pin"
 REMEDIES = {
     PARTITION: "a partition of type root for each group",
@@ -28,13 +28,14 @@ TITLES = {STOCK: "as it is", **REMEDIES}
 
 @dataclass(frozen=True)
 class Shape:
-    """Groups of as many CPUs each; ``rate`` is wake-ups per second of all together.
+    """Groups of equally many CPUs. ``rate`` is the wake-ups per second of all groups.
 
-    ``online`` counts the machine's CPUs. ``pinned``: most wake-ups are of threads that may run on
-    one CPU only. ``spread``: the groups' CPUs are in more packages than they need;
-    ``group_spread``: so are those of one group. ``caches``: the last-level caches of all groups.
-    ``push``: RT_PUSH_IPI is on, None where that is unknown. ``busy``: the part of the time in which
-    the machine's CPUs did anything; no cost is above it.
+    ``level`` is the highest priority of a thread, and ``levels`` the number of priorities.
+    ``online`` counts the machine's CPUs. ``pinned``: threads that may run on one CPU only make most
+    wake-ups. ``spread``: the groups' CPUs are in more packages than they need. ``group_spread``: so
+    are those of one group. ``caches`` counts the last-level caches of all groups. ``push``: whether
+    RT_PUSH_IPI is on, None if unknown. ``busy`` is the fraction of time in which the machine's CPUs
+    were busy, which no cost exceeds.
     """
 
     groups: int
@@ -52,12 +53,12 @@ class Shape:
 
     @property
     def cpus(self) -> int:
-        """Return the CPUs of all groups."""
+        """Return the number of CPUs of all groups."""
         return self.groups * self.cpus_per_group
 
     @property
     def words(self) -> str:
-        """Return the shape in words."""
+        """Return the shape as text."""
         push = {True: "on", False: "off", None: "unknown"}[self.push]
         return (
             f"{self.groups} group{'s' if self.groups > 1 else ''} of {self.cpus_per_group} CPUs"
@@ -67,9 +68,9 @@ class Shape:
         )
 
     def asked(self, push: bool) -> dict[str, Asked]:
-        """Return the questions for the load as it is, and for each remedy that can be had."""
+        """Return what to ask the model for the current load and for each remedy that applies."""
         cpus, rate, far = self.cpus, self.rate, self.spread
-        # In a group of one CPU a thread has no other.
+        # Threads of a group of one CPU are pinned in effect.
         pinned = self.pinned or self.cpus_per_group == 1
         made = {STOCK: Asked(STOCK, push, pinned, far, cpus, rate)}
         if self.groups > 1:
@@ -86,7 +87,10 @@ class Shape:
 
 
 def units(groups: Iterable[Group]) -> list[list[Group]]:
-    """Return the groups that can be apart: a process, and a service, is in one partition only."""
+    """Return the groups in sets that must share a partition.
+
+    A process or service can only be in one partition.
+    """
     made: list[tuple[set[object], list[Group]]] = []
     for group in groups:
         own: set[object] = {each.tgid for each in group.threads}
@@ -103,32 +107,32 @@ def units(groups: Iterable[Group]) -> list[list[Group]]:
 
 
 def _alike(rates: Sequence[float]) -> int:
-    """Return how many units of equal rates are as unequal as these; the sum is the same."""
+    """Return the effective number of units: equal rates with the same sum and sum of squares."""
     return max(1, round(sum(rates) ** 2 / sum(rate * rate for rate in rates)))
 
 
 def _far(cpus: frozenset[int], used: int, facts: Facts) -> bool:
-    """Whether CPUs, of which ``used`` run at once, are in more packages than they need."""
+    """Whether CPUs, of which ``used`` run at once, are in more packages than necessary."""
     packages = Counter(each.package for each in facts.cpus.values() if each.number in facts.online)
     there = {facts.cpus[cpu].package for cpu in cpus if cpu in facts.cpus} - {None}
     return len(there) > ceil(used / max(packages.values(), default=1))
 
 
 def _busy(facts: Facts) -> float:
-    """Return the part of the time in which the CPUs that are on line did anything; 1: unknown."""
+    """Return the fraction of time in which the online CPUs were busy, 1 if unknown."""
     if not facts.online <= facts.busy.keys():
         return 1.0
     return sum(facts.busy[cpu] for cpu in facts.online) / len(facts.online)
 
 
 def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
-    """Return the shape of a root domain's load, None when nothing in it wakes up.
+    """Return the shape of a root domain's load, or None if nothing in it wakes up.
 
-    Deadline threads count as others: they write the same lines, and some more.
+    Deadline threads count like real-time threads: they write the same lines, and others as well.
     """
     rate = load.wakeups
     apart = [group for group in load.apart if group.wakeups > 0]
-    # Threads that roam count as the load's shape where they are most of it.
+    # If threads that roam make most wake-ups, they count as one group.
     if sum(group.wakeups for group in apart) < load.wakeups / 2:
         apart = [group for group in load.groups if group.wakeups > 0]
         joined = [apart] if apart else []
@@ -144,7 +148,7 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
         if each.allowed is not None and len(each.allowed) == 1:
             one_cpu += each.voluntary or 0
     level = max(weights)
-    # A CPU per thread at most: threads that sleep leave the others of their group idle.
+    # A group uses at most one CPU per thread. Its other CPUs are idle.
     sizes = [
         max(1, sum(min(len(group.cpus), len(group.threads)) for group in unit)) for unit in joined
     ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions from the stored curves, for the shape that was observed.
+"""Predictions from the stored curves, for the observed shape.
 
-A host that no machine file of the table is near gets the range of all of them.
+If no machine file of the table is near a host, the prediction is the range of all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _range(values: list[float], lows: Iterable[float], highs: Iterable[float]) -
 
 
 def _row(shape: Shape, variant: str, surfaces: Iterable[Surface]) -> Predicted:
-    """Return a variant's figures on these machines, with both settings of an unknown feature."""
+    """Return a variant's figures over these machines, and over both values of an unknown push."""
     found: list[tuple[Cost, Cost, Cost]] = []
     for push in (True, False) if shape.push is None else (shape.push,):
         asked = shape.asked(push)[variant]

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a wake-up costs on a machine, by interpolation between simulated loads.
+"""Interpolates the cost of a wake-up on a machine between simulated loads.
 
 predictions.json contains curves: cost and delay of a wake-up over the wake-ups per second, for a
-number of CPUs that have such threads. The lines are a queue: the cost rises slowly until they are
-busy all of the time, and steeply then. Where it rises, points lie close together. Rates are those
-that came of a simulation, not those that were asked for. Between two points, and between two
-numbers of CPUs, the logarithms are interpolated. Curves of different numbers of CPUs bend at about
-the same rate, so they are compared at the same one. A kernel with schedshard's series has no line
-that all CPUs write, and its searches read a byte for each CPU of a group: its curves are those of
-one group, by the group's CPUs and wake-ups. Above the last point each wake-up costs as much as
-there, or all of the time that there is.
+number of CPUs that have such threads. The lines act as a queue: the cost rises slowly until they
+are saturated, and then steeply. Points lie close together where it rises. The rates are those that
+the simulation reached. Logarithms are interpolated, between two points and between two numbers of
+CPUs. Curves of different numbers of CPUs bend at about the same rate, so they are compared at equal
+rates. A kernel with schedshard's series has no line that all CPUs write, and its searches read one
+byte per CPU of a group. So its curves are for one group, by the group's CPUs and wake-ups. Above
+the last point each wake-up costs as much as at that point, but at most all CPU time.
 
-The interval has one number for each machine. If all latencies are k times as long, a wake-up costs
-k times as much at 1/k of the rate, whatever the queue is like. So the bounds are the curve itself,
-stretched by the k of slow and of fast samples. Above the last point the lower bound is what that
-point costs each second: more wake-ups were not simulated, and cost no less.
+The interval takes two factors per kernel and machine. If all latencies are k times as long, a
+wake-up costs k times as much at 1/k of the rate, for any queue. So the bounds are the curve itself,
+stretched by the k of fast and of slow samples. Above the last point the lower bound is the cost per
+second at that point: more wake-ups were not simulated, and cost no less.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ FILE = files("schedshard.doctor.predict") / "predictions.json"
 
 @dataclass(frozen=True)
 class Cost:
-    """Nanoseconds of a wake-up: of the kernel's time, and of its delay."""
+    """Nanoseconds per wake-up: the kernel's time, and the delay."""
 
     kernel_ns: float
     late_ns: float
 
 
 SHARD = "shard"
-Point = tuple[float, float, float]  # wake-ups per second, then the numbers of a Cost
+Point = tuple[float, float, float]  # wake-ups per second, kernel_ns, late_ns
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The loads of a number of CPUs, by rising rate."""
+    """The simulated loads of one number of CPUs, sorted by rate."""
 
     cpus: int
     points: Sequence[Point]
 
     def at(self, rate: float, *, least: bool = False) -> Cost:
-        """Return the cost at a rate, or the least that it may be above the last point."""
+        """Return the cost at a rate; with ``least`` its lower bound above the last point."""
         rates = [point[0] for point in self.points]
         right = bisect_left(rates, rate)
         if right == 0:
@@ -72,7 +71,7 @@ def _between(low: float, high: float, part: float) -> float:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question to a surface; points.Spot explains the names."""
+    """A load whose cost a surface interpolates. points.Spot explains the fields."""
 
     kernel: str
     push: bool
@@ -85,7 +84,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Surface:
-    """All curves of a machine file, and by how much its time may be stretched."""
+    """All curves of a machine file, and the factors that stretch them to an interval."""
 
     row: Mapping[str, Any]
 
@@ -105,7 +104,10 @@ class Surface:
         return sorted(held, key=lambda curve: curve.cpus)
 
     def at(self, asked: Asked, *, least: bool = False) -> Cost:
-        """Return the cost of a load, or its lower end; a thread that is alone shares nothing."""
+        """Return the cost of a load, or with ``least`` its lower bound.
+
+        It is 0 on one CPU, where nothing is shared.
+        """
         if asked.cpus < 2:
             return Cost(0.0, 0.0)
         size, rate = asked.cpus, asked.rate
@@ -130,7 +132,7 @@ class Surface:
         return Cost(found.kernel_ns * by, found.late_ns * by)
 
     def bounds(self, asked: Asked) -> tuple[Cost, Cost]:
-        """Return the 90% interval."""
+        """Return the ends of the 90% interval."""
         fast, slow = self.row["stretch"][asked.kernel]
         return self.stretched(asked, fast, least=True), self.stretched(asked, slow)
 
@@ -141,11 +143,11 @@ def _table() -> Mapping[str, Any]:
 
 
 def validation() -> Mapping[str, Any]:
-    """Return on how many published curves such predictions were checked, and the error factor."""
+    """Return how the predictions were validated: the published curves, and the error factor."""
     return _table()["validation"]  # type: ignore[no-any-return]
 
 
 @cache
 def load_surfaces() -> tuple[Surface, ...]:
-    """Return the surfaces of all machine files that the stored table has."""
+    """Return the surfaces of all machine files in the stored table."""
     return tuple(Surface(row) for row in _table()["machines"])

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What perf's tools wrote, whichever of them: shares of functions, contended lines."""
+"""Parsers of profiles, from perf and other tools: shares of functions, contended lines."""

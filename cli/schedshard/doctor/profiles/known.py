@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which of the known texts a profile is, and a name for what is none of them."""
+"""Finds the format of a profile's text, and names formats that doctor cannot use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Parser(Protocol):
     def __call__(self, lines: Iterable[str], source: str, /) -> Sampled | None: ...
 
 
-# The more a text must have to be one, the earlier it is tried.
+# The stricter a parser is, the earlier it is tried.
 _PARSERS: tuple[_Parser, ...] = (
     parse_lkp, parse_table, parse_bpftrace, parse_bcc, parse_vtune, parse_folded, parse_script,
 )  # fmt: skip
@@ -38,12 +38,12 @@ _OTHERS = (
     (r"^top - \d|PID\s+USER\s+PR\s+NI", "top", "column of functions"),
     (r"^\S+\s+\[\d+\].*\d+\.\d+: sched_", "a trace of events", "samples of time"),
 )
-# Enough to tell what a text is, so that a large one is read once only.
+# So many lines usually show the format. A large text is then parsed completely only once.
 _LOOK = 4000
 
 
 def _sampled(text: str, source: str) -> Sampled | None:
-    """Return what the first parser finds that finds something at the start of a text."""
+    """Return the result of the first parser that recognises the text, by its start if possible."""
     start = list(islice(lines_of(text), _LOOK))
     whole = text.count("\n") < _LOOK
     for parser in _PARSERS:
@@ -58,11 +58,11 @@ def _sampled(text: str, source: str) -> Sampled | None:
 
 
 def parse_text(text: str, source: str) -> Profile | None:
-    """Return the profile in a text, or None: its format is unknown."""
+    """Return the profile in a text, or None if its format is unknown."""
     if "0x" in text or "HITM" in text or "Hitm" in text:
         c2c = parse_c2c(lines_of(text), source)
         if c2c is not None:
-            # A mail may have a profile beside the lines.
+            # A mail may contain a profile beside the tables of perf c2c.
             found = _sampled("\n".join(c2c.rest), source)
             if found is None:
                 return Profile(source, "perf c2c report", lines=c2c.lines)
@@ -72,7 +72,7 @@ def parse_text(text: str, source: str) -> Profile | None:
 
 
 def looks_like(text: str) -> str:
-    """Return what an unknown text is taken for, as part of a sentence; "" for nothing known."""
+    """Return what an unknown text looks like, as part of a sentence, or ""."""
     start = text[:65536]
     for pattern, name, lacking in _OTHERS:
         if re.search(pattern, start, re.MULTILINE):

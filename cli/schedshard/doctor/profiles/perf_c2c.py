@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The tables of `perf c2c report --stdio`, whole or as people cut them for a mail.
+"""Parses the output of `perf c2c report --stdio`, complete or as people cut it for a mail.
 
-In each of them a table of one line starts with the counts of that line and its address. One row for
-each function and offset follows:
+The table of a cache line starts with that line's counts and its address. One row per function and
+offset follows:
 
         0      353       44       62        0        0  0xff14d42c400e3880
            34.56%   29.55%    0.00% ...               0x38     0       1  0xffffffff811a6b1c  25509
      353       44       62    0xff14d42c400e3880
     34.56%   29.55%    0.00%  0x38     25509   527     cpupri_find_fitness
 
-Which columns there are depends on the version of perf, on its options and on the architecture.
-Their names say what is what; without names it is the number of figures.
+The columns depend on the version of perf, on its options and on the architecture. Their names
+decide their meaning. If these were cut off, the number of figures decides.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _NAME = re.compile(r"[A-Za-z_][\w.$]*")
 _CODE = re.compile(r"^0x[0-9a-f]{6,16}$")
 _RULE = re.compile(r"^[\s|]*-{5,}(?:\s+-{3,})*\s*$")
 _NAMES = re.compile(r"^[#\s]*Num\s{2,}.*\b(?:Symbol|Offset|cnt)\b")
-# Figures after the code address: cycles of remote, local and other loads, of those that another
-# cache answered, records, CPUs.
+# By their number, the figures after the code address: cycles of remote, local and other loads, and
+# of loads that another cache answered; records; CPUs.
 _FIGURES = {
     6: ("rmt", "lcl", "load", "peer", "records", "cnt"),
     5: ("rmt", "lcl", "load", "records", "cnt"),
@@ -47,7 +47,7 @@ _WHOLE = 1.02
 
 
 class C2c(NamedTuple):
-    """The lines that have a table of accesses, hottest first, and the text outside of tables."""
+    """The cache lines with a table of accesses, hottest first, and the text outside the tables."""
 
     lines: tuple[CacheLine, ...]
     rest: tuple[str, ...]
@@ -55,14 +55,14 @@ class C2c(NamedTuple):
 
 @dataclass
 class _Columns:
-    """Names of columns, as far as they are given: of the percentages, and of figures of a row."""
+    """The names of the columns, if the text has them: of the percentages, and of the figures."""
 
     shares: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     numbered: bool = False
 
     def peer(self, count: int) -> int | None:
-        """Return which of the percentages is that of loads that another cache answered."""
+        """Return the index of the percentage of loads that another cache answered, or None."""
         found = [at for at, name in enumerate(self.shares) if name.lower().endswith("peer")]
         if found or self.shares:
             return found[0] if found and found[0] > 1 else None
@@ -87,7 +87,7 @@ def _names(line: str) -> _Columns:
 
 
 def _columns_figures(columns: _Columns, words: Sequence[str]) -> dict[str, int]:
-    """Return the figures of a row by name; those without a name have the place of perf's own."""
+    """Return a row's figures by name. Without column names their number decides."""
     if columns.figures and len(columns.figures) == len(words):
         return {
             columns.figures[at].split()[0]: int(word)
@@ -100,7 +100,7 @@ def _columns_figures(columns: _Columns, words: Sequence[str]) -> dict[str, int]:
 
 
 def _place(words: str) -> tuple[str, list[str]] | None:
-    """Return the symbol of a row, and the words before it; one without a mark ends the row."""
+    """Return a row's symbol and the words before it. A symbol without a mark is the last word."""
     mark = _MARK.search(words)
     if mark is not None:
         return clean(mark[1]), words[: mark.start()].split()
@@ -119,13 +119,16 @@ class _Reader:
         self.nameless = 0
 
     def _head(self, head: re.Match[str]) -> bool:
-        """Take the counts of a line; without an address they stand below a rule."""
+        """Begin the table of a cache line, if this is its line of counts.
+
+        Counts without an address must follow a horizontal rule.
+        """
         if head["at"] is None and not self.ruled:
             return False
         words = head[1].split()
         counts = [int(word) for word in words if word.isdecimal() and len(word) < 16]
-        # perf numbers its lines; a mail may leave that column out. The list of all lines before
-        # the tables has more columns after the address, and no rows below.
+        # perf numbers the cache lines, but a mail may leave that column out. The summary before the
+        # tables has more columns after the address, and no rows below.
         if self.columns.numbered or len(counts) > 3:
             counts = counts[1:]
         if not counts:
@@ -203,9 +206,9 @@ class _Reader:
 
 
 def parse_c2c(lines: Iterable[str], source: str) -> C2c | None:
-    """Return the contended lines, or None: there is none. A line that occurs twice is taken once.
+    """Return the contended lines, or None if there are none. A repeated line counts once.
 
-    A text of perf c2c without the tables of its lines, or without symbols, is an error.
+    A text of perf c2c without tables of accesses, or without symbols, is a UserError.
     """
     reader = _Reader(source)
     own = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A profile from a file: a text, or perf.data through perf itself."""
+"""Reads a profile from a file: a text, or perf.data by means of perf."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _perf(arguments: list[str], path: Path) -> str:
     program = shutil.which("perf")
     if program is None:
         raise UserError(
-            f"{path} is a perf.data file and perf is not installed: "
+            f"{path} is a perf.data file, but perf is not installed: "
             f"give the text of 'perf report --stdio -i {path}'"
         )
     environment = {**os.environ, "PERF_CONFIG": "/dev/null", "LC_ALL": "C"}
@@ -49,7 +49,7 @@ def _perf(arguments: list[str], path: Path) -> str:
 
 
 def _read_data(path: Path) -> Profile:
-    """Let perf report on a perf.data file; with addresses of data, its lines as well."""
+    """Return the profile in a perf.data file, with contended lines if it has data addresses."""
     source = str(path)
     events = _perf(["evlist"], path)
     report = _perf(["report", "--header", "--stdio", "--no-children", "-g", "none", "-f"], path)
@@ -64,7 +64,7 @@ def _read_data(path: Path) -> Profile:
 
 
 def read_profile(path: Path) -> Profile:
-    """Return the profile in a file; a UserError lists the known formats."""
+    """Return the profile in a file. For an unknown format the UserError lists the known ones."""
     with open_input(path, "profile", sys.maxsize) as file, telling(f"cannot read profile {path}"):
         data = file.read(8)
         if data in _MAGIC:
@@ -89,7 +89,7 @@ def read_profile(path: Path) -> Profile:
             "bpftrace's profile, VTune's CSV of hot functions, or perf.data"
         )
         looks = looks_like(text)
-        said = f"is none that is known: it {looks}" if looks else "is none that is known"
+        said = f"has no known format: it {looks}" if looks else "has no known format"
         raise UserError(
             f"profile {path} {said}; {known}" if looks else f"profile {path} {said}: {known}"
         )

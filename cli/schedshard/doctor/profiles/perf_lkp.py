@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The comparison that the kernel test robot mails: the profile of the kernel it started from."""
+"""Parses the kernel test robot's mail, which compares two kernels' profiles. The first counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROW = re.compile(
 
 
 def parse_lkp(lines: Iterable[str], source: str) -> Sampled | None:
-    """Return each function's own share in the first column, or None."""
+    """Return each function's own share on the first kernel, or None if the text has no such row."""
     hits: dict[str, Hit] = {}
     event = ""
     for line in lines:

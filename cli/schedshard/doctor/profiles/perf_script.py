@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The text of `perf script`: one sample per line, or one sample per stack, with whatever fields."""
+"""Parses the text of `perf script`: one sample per line or per stack, with any set of fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TID = r"(?P<tid>\d{1,10}(?:/\d{1,10})?)\s+(?:\[\d+\]\s+)?(?:[A-Za-z.]{4,5}\s+)?
 _PERIOD = r"(?:(?P<period>\d{1,18})\s+)?"
 _REST = r"(?P<rest>.*)$"
 # A sample's first line: process, numbers of process and CPU, flags, time, period, event. The first
-# of these patterns that matches counts.
+# pattern that matches decides.
 _HEADS = tuple(
     re.compile(parts)
     for parts in (
@@ -42,7 +42,7 @@ def _hit(line: str, frame: re.Match[str], process: str, weight: int) -> Hit:
 
 
 class _Reader:
-    """What was seen so far; ``waiting`` is a sample without a frame yet: event, process, period."""
+    """The samples so far. ``waiting`` is a sample's event, process and period before its frame."""
 
     def __init__(self) -> None:
         self.hits: dict[str, Counter[tuple[str, str, bool]]] = defaultdict(Counter)
@@ -74,7 +74,7 @@ class _Reader:
     def line(self, line: str) -> None:
         frame = _FRAME.match(line)
         if frame is not None and (self.waiting is not None or self.bare):
-            # The first frame is where the CPU was; those below called it.
+            # The first frame is the function that ran. The frames below are its callers.
             event, process, period = self.waiting or ("", "", 1)
             self._take(event, _hit(line, frame, process, period))
         elif frame is None and line.strip() and not self._head(line):
@@ -90,11 +90,11 @@ class _Reader:
 
 
 def parse_script(lines: Iterable[str], source: str) -> Sampled | None:
-    """Return the hits, or None: there is no sample.
+    """Return the hits, or None if there is no sample.
 
-    A sample weighs as much as its period. Of several events, one that counts cycles or time and has
-    the most samples has priority, else the one with the most samples. Samples without a symbol are
-    an error.
+    A sample's weight is its period. If there are several events, the one with the most samples is
+    chosen, among those that count cycles or time if there are any. Samples without a symbol are a
+    UserError.
     """
     reader = _Reader()
     for line in lines:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One line per function: perf report, perf top and perf diff, in whatever order of columns.
+"""Parses perf report, perf top and perf diff: one row per function, columns in any order.
 
-A row starts with percentages, and its symbol stands behind a mark such as [k]. The line of the
-columns' names says which percentage is the function's own, and which field is the process. Mails
-cut that line off. Then two percentages of which the first one is never smaller are "children" and
-"self", and a second one with a sign is the change that perf diff prints.
+A row starts with percentages, and its symbol follows a mark such as [k]. The line of column names
+says which percentage is the function's own, and which field is the process. Mails often lack that
+line. Then two percentages, of which the first is never smaller, are "children" and "self". A second
+one with a sign is the change that perf diff prints.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Row(NamedTuple):
 
 @dataclass
 class _Table:
-    """``label`` is the text above it, ``columns`` the names of the columns where they are given."""
+    """One table. ``label`` is the text above it; ``columns`` are the column names, if given."""
 
     label: str = ""
     event: str = ""
@@ -55,14 +55,13 @@ class _Table:
 
     @property
     def compares(self) -> bool:
-        """Whether this is perf diff."""
+        """Whether this is a table of perf diff."""
         return "Baseline" in self.columns or any(row.signed for row in self.rows)
 
     def again(self, row: _Row) -> bool:
-        """Whether a row is the first one of another table.
+        """Whether a row begins another table: it repeats an earlier row, and the share rises.
 
-        Two programs of one name may have a function in common, so that a table has a row twice. Its
-        shares do not rise there.
+        A repeated row alone proves nothing: two programs of one name may have the same function.
         """
         return row.key in self.keys and row.shares[0] > self.rows[-1].shares[0]
 
@@ -72,7 +71,7 @@ class _Table:
 
 
 def _columns(line: str) -> tuple[str, ...]:
-    """Return the names of the columns, or nothing: this is not a line of them."""
+    """Return the column names in a line, or () if it does not contain them."""
     line = line.lstrip("# ").rstrip()
     names = tuple(re.split(r"\s{2,}|\s*[,;|]\s*", line)) if line.startswith(_FIRST) else ()
     found = tuple(name.partition("/")[0] for name in names)
@@ -80,13 +79,13 @@ def _columns(line: str) -> tuple[str, ...]:
 
 
 def _process(columns: tuple[str, ...], before: list[str]) -> str:
-    """Return the process of a row, whose fields before the symbol are given."""
+    """Return the process of a row, from the fields ``before`` its symbol, or ""."""
     named = [name for name in columns if name not in ("Children", "Self", "Overhead", "Baseline")]
     named = named[: named.index("Symbol")] if "Symbol" in named else named
     if "Command" in named:
         at = named.index("Command") - len(named)
         return before[at] if -at <= len(before) else ""
-    # Without names of columns: the process, and what the symbol is in.
+    # Without column names the last two fields are the process and the object file.
     return before[-2] if not columns and len(before) >= 2 else ""
 
 
@@ -97,7 +96,7 @@ def _row(line: str, columns: tuple[str, ...]) -> _Row | None:
     marks = list(_MARK.finditer(start[2]))
     if not marks:
         return None
-    # The name of a process may look like a mark; so the order of the columns counts.
+    # A process name may look like a mark. So the order of the columns decides.
     first = start[2].lstrip().startswith("[") and marks[0].start() < 2
     if "Symbol" in columns and "Command" in columns:
         first = columns.index("Symbol") < columns.index("Command")
@@ -112,7 +111,7 @@ def _row(line: str, columns: tuple[str, ...]) -> _Row | None:
 
 
 def _tables(lines: Iterable[str]) -> Iterator[_Table]:
-    """Split a text into tables: at headers, and where rows begin again."""
+    """Yield the tables of a text. A new one begins at headers, and where rows start over."""
     table = _Table()
     label = ""
     everything = False
@@ -152,7 +151,7 @@ def _tables(lines: Iterable[str]) -> Iterator[_Table]:
 
 
 def _own(table: _Table) -> int:
-    """Return which percentage is the function's own."""
+    """Return the index of the percentage that is the function's own."""
     if "Self" in table.columns:
         return table.columns.index("Self")
     if table.columns or table.compares:
@@ -166,7 +165,7 @@ def _hits(table: _Table) -> tuple[Hit, ...]:
     own = _own(table)
     hits = []
     for row in table.rows:
-        missing = row.signed and len(row.shares) == 1  # of perf diff: in the second file only
+        missing = row.signed and len(row.shares) == 1  # perf diff: only in the second file
         share = row.shares[own] if own < len(row.shares) and not missing else 0.0
         hits.append(row.hit._replace(weight=share))
     return tuple(hits)
@@ -177,7 +176,7 @@ def _kind(table: _Table, top: bool) -> str:
 
 
 def _lacks(tables: list[_Table], source: str) -> None:
-    """Refuse a table that has no column of symbols, or none of own shares."""
+    """Raise a UserError for a table without a column of symbols or of the functions' own shares."""
     for table in tables:
         if not table.columns:
             continue
@@ -193,10 +192,11 @@ def _lacks(tables: list[_Table], source: str) -> None:
 
 
 def parse_table(lines: Iterable[str], source: str) -> Sampled | None:
-    """Return the hits of one table, or None: there is no row.
+    """Return the hits of one table, or None if there is no row.
 
-    Of several tables one that counts cycles or time has priority, else the first one; of the
-    screens of perf top it is the last one. A table without the column that counts is an error.
+    If there are several tables, the first that counts cycles or time is chosen, or else the first.
+    Of several screens of perf top it is the last. A table without a necessary column is a
+    UserError.
     """
     tables = list(_tables(lines))
     filled = [table for table in tables if table.rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Texts as people paste them: quoted, coloured, with other digits; and numbers in them."""
+"""Cleans texts as people paste them, quoted or coloured, and reads numbers in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 # "> ", "> > " or ">>" before a line, as mails quote it.
 _QUOTED = re.compile(r"^(?:\s{0,3}>)+ ?")
-# Colours of a terminal; ESC may stand there as two characters.
+# Colours of a terminal. ESC may be written as two characters, ^[.
 _COLOUR = re.compile(
     r"(?:\x1b|\^\[)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07]{0,200}\x07|\x1b[()][A-Z0-9]"
 )
@@ -16,14 +16,17 @@ _BLANKS = str.maketrans(
     {"\u00a0": " ", "\u202f": " ", "\u2007": " ", "\ufeff": "", "\u200b": "", "\r": ""}
 )
 _GROUPED = re.compile(r"\d{1,3}(?:[.,' ]\d{3})+")
-# Both ends of a stack of thousands of frames fit.
+# Enough for both ends of a stack of thousands of frames.
 _LONG = 16384
 
 PERCENT = r"\d{1,4}(?:[.,]\d{1,4})?\s?%"
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """Yield the lines without quotation marks and colours, with plain blanks, not ended by any."""
+    """Yield the lines without quotation marks, colours and trailing blanks, with plain blanks.
+
+    The middle of a very long line is left out.
+    """
     start = 0
     while start <= len(text):
         end = text.find("\n", start)
@@ -39,12 +42,12 @@ def lines_of(text: str) -> Iterator[str]:
 
 
 def share_of(text: str) -> float:
-    """Return a percentage, with a point or a comma, as a share."""
+    """Return a percentage such as 1.5% or 1,5% as a share of 1."""
     return float(text.replace(",", ".").rstrip("% ")) / 100
 
 
 def count_of(text: str) -> int | None:
-    """Return a whole number that may have separators of thousands, or None."""
+    """Return a whole number that may have thousands separators, or None."""
     text = text.strip()
     if _GROUPED.fullmatch(text):
         text = re.sub(r"[.,' ]", "", text)
@@ -52,7 +55,7 @@ def count_of(text: str) -> int | None:
 
 
 def rounded_count(text: str) -> int | None:
-    """Return a number as perf rounds it down: 28, 15K, 2M."""
+    """Return the value of a number as perf rounds it, such as 28, 15K or 2M, or None."""
     match = re.fullmatch(r"(.*\d)\s?([KMGkmg]?)", text.strip())
     value = count_of(match[1]) if match is not None else None
     if match is None or value is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A profile, whichever tool wrote it: shares of functions, and contended cache lines."""
+"""A profile of any tool: shares of functions, and contended cache lines."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from typing import NamedTuple
 from schedshard.common.errors import UserError
 
 _SUFFIX = re.compile(r"\.(isra|constprop|part|cold|llvm|lto_priv)\b.*$")
-# Reports cut long symbols; a symbol shorter than this never matches the start of another one.
+# Reports cut long symbols. A shorter symbol than this counts as complete.
 _CUT = 24
-# Shares are rounded to two digits; a sum further above 1 than this was misread.
+# Percentages have two decimals. A sum that exceeds 1 by more than this was misread.
 _ROUNDING = 0.01
 _HALF = 0.00005
-# One process with this share of the samples leaves nothing to say about the machine.
+# If one process has all samples and at least this share, the profile is not of the whole machine.
 _ALONE = 0.9
 
 
 @dataclass(frozen=True)
 class Access:
-    """One function's accesses at one offset of a line; shares are of the line's, 0 to 1.
+    """One function's accesses at one offset of a line, as fractions of the line's accesses.
 
-    ``offset`` is None where the table has none.
+    ``offset`` is None if the table does not contain it. ``load_cycles`` is the highest mean of its
+    kinds of loads.
     """
 
     offset: int | None
@@ -39,7 +40,7 @@ class Access:
 class CacheLine:
     """A contended line: its address, loads that hit modified lines (HITM), stores, accesses.
 
-    On Arm ``remote`` counts the loads that another cache answered. An unknown address is 0.
+    ``remote`` also counts loads that another cache answered (on Arm). An unknown address is 0.
     """
 
     address: int
@@ -50,10 +51,10 @@ class CacheLine:
 
 
 class Hit(NamedTuple):
-    """Samples in one function: its weight, and what the text says about where it was.
+    """Samples in one function and process, with their weight.
 
-    ``process`` identifies the process, "" if the text does not. ``kernel``: the function is one of
-    the kernel. A function without a name has the symbol "".
+    ``process`` is "" if the text does not contain it. ``kernel``: the function is in the kernel. A
+    function without a name has the symbol "".
     """
 
     symbol: str
@@ -66,11 +67,11 @@ class Hit(NamedTuple):
 class Profile:
     """A profile: ``functions`` maps a name to its share of all samples, 0 to 1.
 
-    ``kind`` describes the text in words. ``event`` is the event counted, empty if unknown.
-    ``samples`` is their number, None if the text does not say. ``alone`` names the only process in
-    it. ``everything``: the text says that all CPUs were sampled. ``nameless`` is the share of the
-    kernel's functions that have no name, ``covered`` that of all rows. ``said`` tells what was
-    chosen.
+    ``kind`` describes the format as text. ``event`` is the counted event, "" if unknown.
+    ``samples`` is the number of samples, None if unknown. ``alone`` names the only process, ""
+    if there are others. ``everything``: the text says that all CPUs were sampled. ``nameless`` is
+    the share of kernel functions without a name, ``covered`` that of all rows. ``said`` contains
+    notes on what the parser chose.
     """
 
     source: str
@@ -88,7 +89,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a parser found: ``hits`` weigh shares of 1, or samples of ``total``."""
+    """What a parser found. The weights of ``hits`` are in units of ``total``."""
 
     kind: str
     hits: tuple[Hit, ...]
@@ -105,13 +106,13 @@ def base_name(symbol: str) -> str:
 
 
 def same(symbol: str, function: str) -> bool:
-    """Tell whether a reported symbol, perhaps cut short, is this function."""
+    """Whether a reported symbol, which may be cut, is this function."""
     name = base_name(symbol)
     return name == function or (len(name) >= _CUT and function.startswith(name))
 
 
 def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -> Profile:
-    """Return the profile of what a parser found; shares that sum up to more than 1 are an error."""
+    """Return the profile of what a parser found. Shares that sum to more than 1 are a UserError."""
     functions: dict[str, float] = {}
     processes: dict[str, float] = {}
     nameless = 0.0
@@ -124,7 +125,7 @@ def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -
         elif hit.kernel:
             nameless += share
     total = sum(processes.values())
-    # Two decimals round a single sample of 6,000 up, 0.017% to 0.02%, in thousands of rows.
+    # Rounding to two decimals raises one sample of 6,000 from 0.017% to 0.02%, in every such row.
     if total > 1 + _ROUNDING + len(found.hits) * _HALF:
         raise UserError(
             f"profile {source} was misread: the shares of this {found.kind} sum up to {total:.1%}; "

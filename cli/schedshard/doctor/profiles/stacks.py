@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Counted stacks: folded ones, those of bcc's `profile`, and the maps that bpftrace prints."""
+"""Parses counted stacks: folded stacks, bcc's `profile`, and the maps that bpftrace prints."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BCC_PROCESS = re.compile(r"^\s+-{1,2}\s+(?P<comm>\S.*?)\s+\((?P<pid>\d+)\)$")
 _BCC_COUNT = re.compile(r"^\s+([\d.,' ]+)$")
 _MAP = re.compile(r"^@(?P<name>\w*)\[(?P<rest>.*)$")
 _MAP_END = re.compile(r"^(?P<last>.*?),?\s*\]:\s*(?P<count>[\d.,' ]+)$")
-# The root of a flame graph without processes.
+# Root frames of flame graphs that contain no processes.
 _ROOTS = ("all", "root", "main", "_start", "__libc_start_main", "[unknown]")
-# Of every hundred lines with text, that many must be folded stacks.
+# At least this percentage of the lines that are not empty must be folded stacks.
 _MOST = 60
 
 
 def _leaf(symbol: str, weight: float, process: str, deep: bool = False) -> Hit:
-    """Return the hit of the frame where the CPU was; ``deep``: a stack of the kernel."""
+    """Return the hit of a stack's innermost frame; ``deep``: the function is in the kernel."""
     flag = _FLAG.search(symbol)
     name = clean(_OFFSET.sub("", _FLAG.sub("", _ADDRESS.sub("", symbol.strip()))))
     kernel = deep or name.startswith("[[kernel") or (flag is not None and flag[1] == "k")
@@ -65,7 +65,7 @@ def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
     if not stacks or len(hits) * 100 < seen * _MOST:
         return None
     total = sum(hit.weight for hit in hits)
-    said = (f"two counts a stack in {source}: the first one is judged",) if twice else ()
+    said = (f"two counts per stack in {source}: the first one is judged",) if twice else ()
     return _counted("folded stacks", hits, total, said=said)
 
 
@@ -106,7 +106,7 @@ def parse_bcc(lines: Iterable[str], source: str) -> Sampled | None:
 
 
 def _maps(lines: Iterable[str]) -> Iterator[tuple[str, list[str], float]]:
-    """Yield each entry of each map: its name, the lines of its key, and the count."""
+    """Yield each entry of each map: the map's name, the lines of the entry's key, and its count."""
     name = ""
     parts: list[str] | None = None
     for line in lines:
@@ -127,7 +127,10 @@ def _maps(lines: Iterable[str]) -> Iterator[tuple[str, list[str], float]]:
 
 
 def _entry(parts: list[str], count: float) -> tuple[list[str], list[str], float]:
-    """Return frames, which stand alone in their lines, other keys between commas, and the count."""
+    """Return an entry's frames, its other keys, and the count.
+
+    A frame is alone in its line. Other keys are separated by commas.
+    """
     frames, keys = [], []
     for number, part in enumerate(parts):
         alone = number > 0 and part[:1] in " \t" and part.strip() not in ("", ",")
@@ -139,9 +142,9 @@ def _entry(parts: list[str], count: float) -> tuple[list[str], list[str], float]
 
 
 def _column(entries: list[tuple[list[str], list[str], float]]) -> int:
-    """Return which key of a map is the function: most of them are written like one.
+    """Return the index of the key that is the function: the one that looks most like one.
 
-    bpftrace does not say what a key is. A process may have any name; few have an underscore.
+    bpftrace does not say what a key is. Names of processes rarely contain an underscore.
     """
     votes: dict[int, float] = {}
     for _, keys, count in entries:

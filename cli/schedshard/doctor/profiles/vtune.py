@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""VTune's table of hot functions as CSV: `vtune -report hotspots -format csv`."""
+"""Parses VTune's table of hot functions as CSV (`vtune -report hotspots -format csv`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIME = re.compile(
     r"^(?:cpu time|cpu time:self|clockticks|clockticks:self)$|cpu_clk_unhalted\.\w+(?::self)?$"
 )
 _KERNEL = re.compile(r"^(?:vmlinux|\[?kernel|.*\.ko)")
-# Without hardware events VTune looks every 10 ms: so many samples there are at least.
+# Without hardware events VTune samples every 10 ms, so this gives the least number of samples.
 _INTERVAL_S = 0.01
 
 
@@ -54,7 +54,7 @@ def _rows(lines: Iterable[str], delimiter: str, source: str) -> Iterator[list[st
 
 
 def parse_vtune(lines: Iterable[str], source: str) -> Sampled | None:
-    """Return the hits, or None: this is no such table. A column that is missing is an error."""
+    """Return the hits, or None if this is not VTune's table. A missing column is a UserError."""
     found = None
     rest = iter(lines)
     for number, line in enumerate(rest):

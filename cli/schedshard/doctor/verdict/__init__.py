@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How a verdict leaves: on a terminal, as data, as a page, for programs that watch."""
+"""Output of a verdict: on a terminal, as JSON, as an HTML page, and for monitoring."""

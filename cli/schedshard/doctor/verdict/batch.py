@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict for programs that watch: a Nagios plugin's lines, a file of Prometheus metrics."""
+"""A verdict for monitoring: the output of a Nagios plugin, and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def nagios_status(verdict: Verdict) -> int:
 
 
 def nagios_line(status: int, text: str) -> str:
-    """Return the first line of a plugin; a bar would begin the performance data."""
+    """Return a plugin's first line. '/' replaces '|', which would begin the performance data."""
     return f"SCHEDSHARD {_WORDS[status]} - {text.replace('|', '/')}"
 
 
 def nagios(verdict: Verdict) -> str:
-    """Return a plugin's output: the sentence, performance data, then a line a finding."""
+    """Return a plugin's output: the sentence, performance data, then one line per finding."""
     counts = [
         f"{name}={sum(finding.severity == name for finding in verdict.findings)}"
         for name in reversed(SEVERITIES)
@@ -59,12 +59,12 @@ def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:
 
 
 def gauge(name: str, text: str, rows: list[tuple[str, float]]) -> str:
-    """Return one metric for a textfile collector; a row has its labels, "" for none."""
+    """Return one metric for a textfile collector. A row contains its labels, or "", and a value."""
     return "\n".join(_metric(name, text, rows)) + "\n"
 
 
 def _judged(verdict: Verdict) -> set[str]:
-    """Return the entries of which the verdict says that nothing was found."""
+    """Return the entries that were judged, so that no finding means that they do not occur."""
     catalogue = load_catalogue()
     judged: set[str] = set()
     if verdict.facts is not None and not verdict.facts_doubted:
@@ -74,7 +74,7 @@ def _judged(verdict: Verdict) -> set[str]:
     if any(profile.lines and not mute_lines(profile) for profile in verdict.profiles):
         judged |= {line.entry for line in catalogue.lines}
     if verdict.facts is None:
-        # Its functions are those of rd-shared: which of the two it is, no profile says.
+        # rd-shared lists the same functions. A profile alone cannot tell the two apart.
         judged.discard("rd-isolated")
     return judged
 
@@ -112,7 +112,9 @@ def prometheus(verdict: Verdict) -> str:
         costs,
     )
     lines += _metric(
-        "wakeup_delay_seconds", "Predicted delay of a wake-up by sharing, likewise", delays
+        "wakeup_delay_seconds",
+        "Predicted delay of a wake-up by sharing, now and after remedies",
+        delays,
     )
     lines += _metric("rt_wakeups_per_second", "Real-time wake-ups per second by root domain", rates)
     return "\n".join(lines) + "\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The catalogue on a terminal and as data."""
+"""Output of the catalogue, on a terminal and as JSON data."""
 
 from dataclasses import asdict
 from typing import Any
@@ -36,12 +36,12 @@ def catalogue_table(catalogue: Catalogue) -> RenderableType:
     for entry in catalogue.entries.values():
         verified = "yes" if entry.verified else "no"
         made.add_row(entry.id, entry.title, entry.versions, entry.fixed_by, verified)
-    made.caption = f"{typed('doctor explain ID')} tells more"
+    made.caption = f"more: {typed('doctor explain ID')}"
     return made
 
 
 def _distributors(entry: Entry) -> list[tuple[str, str]]:
-    """Say what is known of an entry in distributors' kernels, and how to look it up."""
+    """Return what is known about an entry in distributors' kernels, and how to look it up."""
     kernels = load_kernels()
     lines = kernels.lines
     said = [f"{line.name}: {words}" for line in lines if (words := kernels.said(line, entry.id))]
@@ -55,7 +55,7 @@ def _distributors(entry: Entry) -> list[tuple[str, str]]:
 
 
 def entry_parts(entry: Entry) -> list[RenderableType]:
-    """Return all of one entry as paragraphs."""
+    """Return everything about an entry as paragraphs."""
     fixed = entry.fix or "not in any version"
     paragraphs = [
         ("what", entry.what),

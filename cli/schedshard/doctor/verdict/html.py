@@ -36,7 +36,7 @@ def _cpus(facts: Facts) -> list[dict[str, Any]]:
 
 
 def _tied(verdict: Verdict) -> list[list[int]]:
-    """Return the CPUs that share a hot line: those of real-time threads of a busy root domain."""
+    """Return the CPUs with real-time threads of each root domain for which there is a finding."""
     hot = [finding.cpus for finding in verdict.findings if finding.predicted is not None]
     tied = []
     for load in verdict.loads:
@@ -48,12 +48,12 @@ def _tied(verdict: Verdict) -> list[list[int]]:
 
 
 def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Drawing:
-    """Return the picture: boxes for caches and nodes, a colour for each root domain."""
+    """Return the picture: boxes for caches and nodes, one colour per root domain."""
     colours = {
         cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
     }  # fmt: skip
     cpus = [cpu for cpu in _cpus(facts) if cpu["cpu"] in colours]
-    said = "one colour a root domain"
+    said = "one colour per root domain"
     if tied:
         said += "; lines tie the CPUs of real-time threads that share its hottest line"
     title = f"Linux {facts.release}: {len(facts.online)} CPUs, {len(facts.llcs)} LLCs"
@@ -128,7 +128,7 @@ def _lead(verdict: Verdict) -> Lead:
 
 
 def verdict_page(verdict: Verdict) -> str:
-    """Return the page."""
+    """Return the page as HTML text."""
     sections = [_machine_section(verdict)]
     sections += [_finding_section(n, each) for n, each in enumerate(verdict.findings, 1)]
     if verdict.doubts or verdict.notes:

@@ -59,7 +59,7 @@ def _finding(number: int, finding: Finding) -> list[RenderableType]:
 
 
 def _predicted(finding: Finding) -> list[RenderableType]:
-    """Describe the cost now and after each remedy, or why it is unknown."""
+    """Return lines on the cost now and with each remedy, or on why it is unknown."""
     predicted = finding.predicted
     if isinstance(predicted, Prediction):
         head, *rows = prediction_words(predicted)
@@ -83,7 +83,7 @@ def _domains(verdict: Verdict) -> RenderableType:
         )  # fmt: skip
     hidden = len(verdict.loads) - _DOMAINS_SHOWN
     if hidden > 0:
-        made.caption = f"and {hidden} more: --json has them all"
+        made.caption = f"and {hidden} more: --json lists all"
     return made
 
 
@@ -94,7 +94,7 @@ def verdict_parts(verdict: Verdict) -> list[RenderableType]:
         parts += _finding(number, finding)
     hidden = len(verdict.findings) - _FINDINGS_SHOWN
     if hidden > 0:
-        parts += [Text(""), Text(f"and {hidden} more findings: --json has them all")]
+        parts += [Text(""), Text(f"and {hidden} more findings: --json lists all")]
     if verdict.loads:
         parts += [Text(""), _domains(verdict)]
     said = [("in doubt", doubt) for doubt in verdict.doubts]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Look at this host again and again."""
+"""Watching this host: rounds of judging it, counters of wake-ups, and a systemd unit."""

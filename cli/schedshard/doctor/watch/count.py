@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Real-time wake-ups of the whole machine, counted by the kernel's tracepoint.
+"""Counts the real-time wake-ups of the whole machine by the kernel's tracepoint sched_wakeup.
 
-/proc tells how often a thread slept that was there at both readings. Threads that came or went in
-between are missing, and so are those that hidepid hides. The tracepoint sched_wakeup has them all.
-perf counts it without writing anything; else bpftrace does, in eBPF. Both need a privilege, and
-where neither works, what /proc says remains.
+/proc shows how often a thread slept, but only for threads that existed at both readings, and not
+for those that hidepid hides. The tracepoint counts all of them. perf counts it without writing
+anything. Without perf, bpftrace does so in eBPF. Both need privileges. If neither works, the
+figures from /proc are used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 PERF, BPF, PROC = "perf", "bpftrace", "/proc"
-# The kernel's priorities of real-time threads are 0 to 98, and -1 those of deadline threads.
+# The kernel's priorities of real-time threads are 0 to 98, and that of deadline threads is -1.
 _LIMIT = 100
 _SLACK_SECONDS = 30
 
 
 @dataclass(frozen=True)
 class Counter:
-    """A program that counts for some seconds; ``pattern`` finds its count."""
+    """A program that counts for some seconds. ``pattern`` finds the count in its output."""
 
     name: str
     argv: tuple[str, ...]
@@ -45,7 +45,7 @@ def _bpftrace(program: str, seconds: int) -> Counter:
 
 
 def counters(seconds: int) -> list[Counter]:
-    """Return the programs that are installed, the cheaper one first."""
+    """Return the counters whose program is installed, the cheaper one first."""
     found = []
     for name, make in ((PERF, _perf), (BPF, _bpftrace)):
         program = shutil.which(name)
@@ -55,7 +55,7 @@ def counters(seconds: int) -> list[Counter]:
 
 
 class Counting:
-    """Counters that run while something else looks; a counter that failed once is not run again."""
+    """Runs a counter in the background. A counter that failed once is not run again."""
 
     def __init__(self, found: Sequence[Counter], seconds: int) -> None:
         self.left = list(found)
@@ -74,7 +74,7 @@ class Counting:
                 self.left.pop(0)
 
     def result(self) -> tuple[str, float | None]:
-        """Return which counter it was and its wake-ups per second; None where none works."""
+        """Return the counter's name and the wake-ups per second, or PROC and None if it failed."""
         if self.child is None:
             return PROC, None
         child, self.child = self.child, None
@@ -91,7 +91,7 @@ class Counting:
         return counter.name, int(match[1]) / self.seconds
 
     def stop(self) -> None:
-        """End what still runs."""
+        """Kill the counter if it still runs."""
         if self.child is not None:
             self.child.kill()
             self.child.communicate()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A systemd unit that watches this host."""
+"""The systemd unit that watches this host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError
 
-# What systemd takes as it is, without quotes, specifiers and variables.
+# Paths that systemd takes literally, without quotes, specifiers or variables.
 _PLAIN = re.compile(r"/[A-Za-z0-9/._+@-]*")
 
 _UNIT = """\
@@ -45,7 +45,7 @@ WantedBy=multi-user.target
 
 
 def unit_text(command: Sequence[str], out: Path) -> str:
-    """Return the unit; ``command`` runs doctor by absolute paths, ``out`` is the file to write."""
+    """Return the unit's text. ``command`` runs doctor by absolute paths; doctor writes ``out``."""
     paths = [("the program", word) for word in command if "/" in word]
     for what, value in (*paths, ("--out", str(out))):
         if _PLAIN.fullmatch(value) is None:

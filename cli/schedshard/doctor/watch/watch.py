@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The option --watch: look at this host in rounds, write metrics, and say when the cost is high."""
+"""The option --watch: judge this host in rounds, write metrics, and report a high cost."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from schedshard.doctor.judge.verdict import Verdict, judge
 from schedshard.doctor.verdict import batch
 from schedshard.doctor.watch.count import PROC, Counting, counters
 
-# A count that is higher than /proc's by this factor has wake-ups that /proc does not show.
+# If a count exceeds /proc's by this factor, it contains wake-ups that /proc does not show.
 _MORE = 1.1
 _SOURCE = "this host"
 
 
 @dataclass(frozen=True)
 class WatchRequest:
-    """``threshold`` is a share of the machine's CPU time, ``rounds`` how often it must be passed.
+    """The arguments of --watch.
 
-    ``every`` is the time from one round to the next, ``count`` how many there are, 0 for no end.
+    A round measures for ``seconds``, and starts ``every`` seconds after the last one. ``threshold``
+    is a share of the machine's CPU time; ``rounds`` rounds in a row above it raise the alarm.
+    ``count`` is the number of rounds, 0 for no end. ``out`` is the file of metrics.
     """
 
     seconds: int
@@ -39,7 +41,7 @@ class WatchRequest:
 
 
 class Alarm:
-    """Says once that the cost was above the threshold for some rounds, and once that it is not."""
+    """Reports once when the cost exceeds the threshold, and once when it no longer does."""
 
     def __init__(self, threshold: float, rounds: int) -> None:
         self.threshold, self.rounds = threshold, rounds
@@ -47,7 +49,7 @@ class Alarm:
         self.on = False
 
     def tell(self, cost: float) -> str | None:
-        """Take a round's cost, and return what to say."""
+        """Add a round's cost. Return the message to print, or None."""
         high = cost > self.threshold
         self.above = self.above + 1 if high else 0
         self.below = 0 if high else self.below + 1
@@ -61,9 +63,9 @@ class Alarm:
 
 
 def scaled(facts: Facts, counted: float) -> Facts:
-    """Return the facts with as many wake-ups as were counted, where /proc shows fewer.
+    """Return the facts with the counted wake-ups per second, if /proc shows clearly fewer.
 
-    Those that /proc does not show are taken to be of the same threads.
+    The additional wake-ups are attributed to the threads that /proc shows, in proportion.
     """
     known = sum(each.voluntary or 0 for each in facts.threads if not each.stopper)
     there = counted * facts.seconds
@@ -79,7 +81,7 @@ def scaled(facts: Facts, counted: float) -> Facts:
 
 
 def metrics(verdict: Verdict, by: str, counted: float | None, alarm: Alarm) -> str:
-    """Return the metrics of a verdict, and those of the watch."""
+    """Return the metrics of a verdict and of the watch, as text for Prometheus."""
     lines = batch.prometheus(verdict)
     lines += batch.gauge(
         "cost_alarm", "1 while the cost has been above the threshold for enough rounds",
@@ -102,7 +104,7 @@ def watch(
     read: Callable[[int], dict[str, str]] = read_host,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Watch until the rounds are over, or for ever. A round that fails is not the end."""
+    """Watch for the requested rounds, or for ever. A failed round prints an error and goes on."""
     alarm = Alarm(request.threshold, request.rounds)
     counting = Counting(counters(request.seconds), request.seconds)
     done = 0

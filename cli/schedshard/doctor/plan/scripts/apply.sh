@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Carry out this plan step by step, as root. undo.sh puts everything back, from any point.
+# Carry out this plan step by step, as root. undo.sh restores the old state, from any point.
 #
 #   sh apply.sh [--dry-run] [-r ROOT]
 #
 #   --dry-run   print each step, and the state that is expected after it; change nothing
 #
-# EMPTY=yes takes groups without threads, for tests; PATIENCE is how many seconds threads may take.
+# EMPTY=yes accepts groups without threads, for tests. PATIENCE is how many seconds threads may take to
+# move.
 #
-# Status 0: all partitions are in force; 3: something waits for the administrator, and apply.sh goes on
-# from there when it is called again; 1: a surprise, which ended it; 2: bad usage.
+# Status 0: all partitions are in force. 3: the administrator has to do something; the next call goes on
+# from there. 1: apply.sh met an unexpected state, and stopped. 2: bad usage.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -18,15 +19,15 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 patience=${PATIENCE:-30} # seconds for threads to come
 
 surprise() {
-	fail "$*; nothing more was done; sh undo.sh puts everything back"
+	fail "$*; apply.sh stopped here; sh undo.sh puts everything back"
 }
 
-# Partitions take their CPUs from all other threads, and the kernel does not restore the CPUs of
-# every one of them. In Linux 6.1 threads that were pinned, and kswapd, may run anywhere afterwards.
+# A partition takes its CPUs from all other threads, and the kernel does not restore all of these
+# threads' CPUs. In Linux 6.1 threads that were pinned, and kswapd, may run anywhere afterwards.
 remember_affinities() {
 	if [ -e "$affinities" ] && { [ "$manager" = systemd ] ||
 		[ "$(sed -n "s/^boot$tab//p" "$affinities")" = "$(boot_id)" ]; }; then
-		# Where systemd makes partitions at boot, threads have lost their CPUs already.
+		# With systemd the partitions may exist since boot, so that threads have lost their CPUs already.
 		return 0
 	fi
 	{
@@ -36,8 +37,8 @@ remember_affinities() {
 	mv -- "$affinities.new" "$affinities"
 }
 
-# pin_again: threads that a move, a new cpuset or a partition has let loose get their own CPUs again.
-# Linux 6.1 lets all pinned threads outside of a new partition run anywhere.
+# pin_again: pin threads again that lost their affinity by a move, a new cpuset or a partition. Linux
+# 6.1 lets all pinned threads outside of a new partition run anywhere.
 pin_again() {
 	changed all | loosened | while IFS=$tab read -r thread list; do
 		"$taskset" -p -c "$list" "$thread" >/dev/null 2>&1 || :
@@ -58,7 +59,7 @@ partitioned() {
 	printf '%s\n' "$list"
 }
 
-# lost: a real-time thread that has lost CPUs: one of a group, or one that no partition concerns.
+# lost: real-time threads that lost CPUs, although they are in a group or use no CPU of a partition.
 lost() {
 	all=$(partitioned)
 	changed real-time | while IFS=$tab read -r thread before name cgroup now; do
@@ -103,7 +104,7 @@ reloaded() {
 	reload=
 }
 
-# place FILE: the name below systemd's directory of a file to be written, with its directory.
+# place FILE: prepare to write a file below systemd's directory: make its directory, and remember both.
 place() {
 	directory=$(dirname -- "$units/$1")
 	if [ ! -d "$directory" ]; then
@@ -130,14 +131,14 @@ step_install() {
 }
 
 step_start() {
-	# First, since systemd 252 makes the cgroup of a slice when it reads a drop-in that names it.
+	# Before the reload, because systemd 252 makes a slice's cgroup when it reads a drop-in that names it.
 	if [ ! -d "$cgroups$2" ]; then
 		remember slice "$1" -
 	fi
 	reloaded
 	"$systemctl" start -- "$1"
 	wrote "$2"
-	[ -d "$cgroups$2" ] || surprise "systemd started $1, and $cgroups$2 is not there"
+	[ -d "$cgroups$2" ] || surprise "systemd started $1, but $cgroups$2 does not exist"
 }
 
 step_make() {
@@ -152,15 +153,15 @@ step_put() {
 	put "$cgroups$1" "$2"
 }
 
-# A cgroup hands cpusets down only when its cgroup.subtree_control says so. Some kernels let pinned
-# threads loose when they come into a new cpuset.
+# step_enable PATH: cgroups below a cgroup have cpusets only if its cgroup.subtree_control says so. In
+# some kernels pinned threads lose their affinity when they enter a new cpuset.
 step_enable() {
 	control=$cgroups${1%/}/cgroup.subtree_control
 	case " $(content "$control") " in
 	*' cpuset '*) ;;
 	*)
 		remember cpusets "${control#"$root"}" -
-		echo +cpuset >"$control" || surprise "$control: the kernel does not hand cpusets down"
+		echo +cpuset >"$control" || surprise "$control: the kernel refuses '+cpuset'"
 		wrote "$control"
 		pin_again
 		;;
@@ -174,7 +175,7 @@ step_restart() {
 	wrote "$1"
 }
 
-# step_move PATH CPUS: processes come into a cgroup; with cgroup v1, threads.
+# step_move PATH CPUS: move processes into a cgroup; with cgroup v1, threads.
 step_move() {
 	file=$cgroups$1/cgroup.procs
 	column=3
@@ -201,7 +202,7 @@ step_hand() {
 	fi
 }
 
-# step_threads PATH CPUS: the threads are there, as many as before, and none is elsewhere.
+# step_threads PATH CPUS: wait until as many threads as before are in the cgroup, and none is elsewhere.
 step_threads() {
 	tries=0
 	while :; do
@@ -218,7 +219,8 @@ step_threads() {
 	surprise "$1: $inside of $expected real-time threads came, $outside are elsewhere on CPUs $2"
 }
 
-# step_narrow PATH CPUS: a sibling of partitions loses CPUs; systemd learns it for the next boot.
+# step_narrow PATH CPUS: take CPUs from a sibling of partitions, now and in systemd's units for the next
+# boot.
 step_narrow() {
 	file=$cgroups$1/cpuset.cpus
 	old=$(content "$file")
@@ -244,14 +246,14 @@ step_exclusive() {
 	put "$file" "$(cpus plus "$(content "$file")" "$2")"
 }
 
-# step_partition PATH CPUS: on any surprise the cgroup is what it was at once.
+# step_partition PATH CPUS: make a cgroup a partition. In any unexpected state it is undone at once.
 step_partition() {
 	file=$cgroups$1/cpuset.cpus.partition
 	old=$(content "$file")
 	[ "$old" != root ] || return 0
 	expected_rest=$(cpus minus "$(content "$cgroups/cpuset.cpus.effective")" "$2")
 	cpus within "$(planned rest)" "$expected_rest" ||
-		surprise "CPUs $expected_rest would be left for all others, and $(planned rest) were planned"
+		surprise "CPUs $expected_rest would be left for all others, but $(planned rest) were planned"
 	[ -e "$file" ] || surprise "$file does not exist: the kernel has no partitions, or no cpusets here"
 	remember value "${file#"$root"}" "${old%% invalid*}"
 	printf 'root\n' >"$file" || surprise "$file: the kernel refuses 'root'"
@@ -272,7 +274,7 @@ step_partition() {
 		printf '%s\n' "${old%% invalid*}" >"$file" || :
 		wrote "$file"
 		pin_again
-		surprise "$1 is no good partition, and is one no longer: $why"
+		surprise "$1 did not become the planned partition, and was changed back: $why"
 	fi
 }
 
@@ -291,8 +293,8 @@ step_balance() {
 	put "$cgroups$1" "$2"
 }
 
-# step_others PATH CPUS: with cgroup v1, threads of the root cpuset that may run on these CPUs and on
-# others are moved there, real-time threads of groups are none of them.
+# step_others PATH CPUS: with cgroup v1, move the threads of the root cpuset that may run on these CPUs
+# and on others. Real-time threads of groups are not among them.
 step_others() {
 	threads | awk -F '\t' '$5 == "/" && $6 != "-" { print $1 "\t" $2 "\t" $4 }' |
 		while IFS=$tab read -r number start list; do
@@ -323,7 +325,7 @@ do_apply() {
 	total=$(grep -c . "$here/steps")
 	waiting=
 	skip=
-	# Not in a pipe: the steps share variables, and a failure ends the script.
+	# Not in a pipe, because the steps share variables and a failure must end the script.
 	while IFS=$tab read -r kind group a b c says after <&3; do
 		number=$((number + 1))
 		[ "$kind" != group ] || skip=
@@ -340,7 +342,7 @@ do_apply() {
 		fi
 		printf '%s of %s: %s\n' "$number" "$total" "$says"
 		if [ "$kind" = group ] && in_force "$a" "$b"; then
-			echo "    is in force already"
+			echo "    already in force"
 			skip=$group
 			continue
 		fi
@@ -349,7 +351,7 @@ do_apply() {
 	[ -z "$dry" ] || return 0
 	reloaded
 	if [ -n "$waiting" ]; then
-		echo "apply.sh: do what stands under 'to do', and call apply.sh again: it goes on from there"
+		echo "apply.sh: do what is listed as 'to do', and call apply.sh again: it goes on from there"
 		exit 3
 	fi
 	exec sh "$here/verify.sh" -r "$root"

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # shellcheck shell=sh disable=SC2034,SC2154 # others set and use some variables
-# What apply.sh, verify.sh and undo.sh of a plan have in common; they read this file.
+# Functions that apply.sh, verify.sh and undo.sh of a plan share. They source this file.
 #
 #   sh apply.sh|verify.sh|undo.sh [-r ROOT]
 #
-#   -r ROOT   work below ROOT instead of /, for tests; SYSTEMCTL, TASKSET and WROTE name other
-#             programs; WROTE is called after each change
+#   -r ROOT   work below ROOT instead of /, for tests. The variables SYSTEMCTL and TASKSET name other
+#             programs; WROTE names one that is called after each change
 #
-# 'partitions' says what is planned, a line per fact; 'steps' has the steps in their order. Tabs separate
-# the fields. 'found' keeps what was changed, in order, for undo.sh; 'affinities' has the CPUs that each
-# thread could use before.
+# The file 'partitions' contains the plan, one fact per line, and 'steps' the steps in their order. Tabs
+# separate the fields. 'found' records what was changed, in order, for undo.sh. 'affinities' contains the
+# CPUs that each thread could use before.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -60,7 +60,7 @@ manager=$(planned manager)
 version=$(planned version)
 prefix=$(planned prefix)
 
-# content FILE: its first line, empty if it cannot be read.
+# content FILE: the first line of a file, empty if it cannot be read.
 content() {
 	line=
 	# shellcheck disable=SC2162 # a cgroup file has no backslashes that would matter
@@ -72,7 +72,7 @@ wrote() {
 	[ -z "${WROTE-}" ] || "$WROTE" "$@" || fail "the test's kernel objects"
 }
 
-# cpus minus|plus A B: a list; cpus within|meets A B: a status.
+# cpus minus|plus A B: print a list. cpus within|meets A B: return whether B contains A, or overlaps it.
 cpus() {
 	awk -v op="$1" -v a="$2" -v b="$3" '
 		function expand(list, set,   count, parts, i, ends, cpu) {
@@ -118,7 +118,7 @@ cpus() {
 		}'
 }
 
-# populated CGROUP: whether processes are in it or below it.
+# populated CGROUP: whether processes are in a cgroup or below it.
 populated() {
 	if [ -r "$1/cgroup.events" ]; then
 		grep -q '^populated 1' "$1/cgroup.events"
@@ -131,10 +131,10 @@ remember() {
 	printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$journal"
 }
 
-# put FILE VALUE: write a cgroup file, remember what it held, and read it back. A partition that is
-# not in force reads back with a reason, which cannot be written.
+# put FILE VALUE: write a cgroup file, remember its old value, and read it back. A partition that is
+# not in force reads back with a reason, which is not remembered because it cannot be written.
 put() {
-	[ -e "$1" ] || surprise "$1 does not exist: the kernel or the cgroup above has no cpusets"
+	[ -e "$1" ] || surprise "$1 does not exist: cpusets are off in the kernel or the cgroup above"
 	old=$(content "$1")
 	if [ "$old" = "$2" ]; then
 		return 0
@@ -145,8 +145,8 @@ put() {
 	[ "$(content "$1")" = "$2" ] || surprise "$1 reads '$(content "$1")', not '$2'"
 }
 
-# threads: a line for each thread that may be moved: number, start, name, CPUs, cgroup, policy (- for
-# the kernel's own), process.
+# threads: one line per thread that may be moved: number, start, name, CPUs, cgroup, policy (- for
+# kernel threads), process.
 threads() {
 	(
 		cd "$root/proc"
@@ -168,7 +168,7 @@ threads() {
 			gsub(/[^ -~]/, "?", comm)
 			sub(/.*\) /, "", fields)
 			split(fields, field, " ")
-			# PF_NO_SETAFFINITY: the kernel gives these their CPUs itself.
+			# PF_NO_SETAFFINITY: the kernel sets the CPUs of these threads itself.
 			if (int(field[7] / 67108864) % 2)
 				next
 			start[thread] = field[20]
@@ -189,8 +189,8 @@ threads() {
 		}'
 }
 
-# of_group PATH CPUS: the real-time threads of users on these CPUs, or in the cgroup: the word "in" or
-# "out", number, process, CPUs, policy.
+# of_group PATH CPUS: the real-time threads of users that are in the cgroup ("in") or run only on these
+# CPUs ("out"): this word, number, process, CPUs, policy.
 of_group() {
 	threads | inside=$1 awk -F '\t' -v OFS='\t' -v list="$2" '
 		BEGIN {
@@ -223,9 +223,9 @@ boot_id() {
 	content "$root/proc/sys/kernel/random/boot_id"
 }
 
-# changed real-time|all: threads that have other CPUs than before: number, CPUs before, name, cgroup,
-# CPUs now. After another boot the name and the cgroup identify a thread. It is listed only if it may
-# run anywhere now; otherwise it has chosen new ones. The kernel lets nobody pin deadline threads.
+# changed real-time|all: threads that may use other CPUs than before: number, CPUs before, name, cgroup,
+# CPUs now. After a reboot the name and the cgroup identify a thread. It is then listed only if it may
+# run anywhere now; otherwise it was pinned anew. Deadline threads cannot be pinned, and are left out.
 changed() {
 	[ -e "$affinities" ] || return 0
 	threads | awk -F '\t' -v OFS='\t' -v boot="$(boot_id)" -v which="$1" \
@@ -245,8 +245,8 @@ changed() {
 		}' "$affinities" -
 }
 
-# loosened: of changed(), the threads that may run on CPUs that they could not use before: number, CPUs
-# before. Those that had several have none.
+# loosened: reads changed(), and prints the threads that may use CPUs that they could not use before:
+# number, CPUs before. Threads whose CPUs before are unknown ("several") are left out.
 loosened() {
 	awk -F '\t' -v OFS='\t' '
 		function expand(list, set,   count, parts, i, ends, cpu) {
@@ -272,8 +272,8 @@ loosened() {
 		}'
 }
 
-# refused: services that did not start, since their CPUAffinity= names CPUs of partitions only. Linux
-# 7.2 and 7.3 refuse those to tasks outside; systemd then ends with status 215.
+# refused: services that did not start, because their CPUAffinity= names CPUs of partitions only. Linux
+# 7.2 and 7.3 refuse such CPUs to tasks outside. The service then ends with status 215.
 refused() {
 	[ "$manager" = systemd ] || return 0
 	"$systemctl" --plain --no-legend --state=failed list-units | while read -r unit _; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Put back what apply.sh changed, from any point of it.
+# Restore what apply.sh changed, from any point.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -9,7 +9,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 restore_affinities() {
 	changed all | while IFS=$tab read -r thread list name cgroup _; do
 		if [ "$list" = several ]; then
-			printf "undo.sh: %s: restart it: its threads '%s' were pinned, and may run anywhere\n" "$cgroup" "$name"
+			printf "undo.sh: restart %s: its threads '%s' were pinned, and may run anywhere now\n" "$cgroup" "$name"
 		elif ! "$taskset" -p -c "$list" "$thread" >/dev/null 2>&1 && [ -d "$root/proc/$thread" ]; then
 			printf 'undo.sh: %s: taskset cannot pin its thread %s (%s) to %s again\n' "$cgroup" "$thread" "$name" "$list"
 		fi
@@ -22,7 +22,7 @@ back() {
 	printf '%s\n' "$backwards" | sed -n "s/^$1$tab//p"
 }
 
-# busy: what still runs in cgroups that have to go.
+# busy: the cgroups that have to be removed, but in which processes still run.
 busy() {
 	planned partition | while IFS=$tab read -r path _ _ state _; do
 		if [ "$state" = new ] && populated "$cgroups$path"; then
@@ -31,8 +31,8 @@ busy() {
 	done
 }
 
-# made FILE: whether this file is of a cgroup that apply.sh made. It goes, whatever it holds; cgroup v1
-# takes no empty list of CPUs while threads are in there.
+# made FILE: whether a file belongs to a cgroup that apply.sh made. Such a cgroup is removed, so that its
+# files keep their values. cgroup v1 refuses an empty list of CPUs while it contains threads.
 made() {
 	back made | while IFS=$tab read -r path _; do
 		case $1 in
@@ -41,7 +41,7 @@ made() {
 	done | grep -q .
 }
 
-# ours FILE: whether it is of a cgroup that the plan made, by apply.sh or by a unit.
+# ours FILE: whether a file belongs to a cgroup that the plan made, by apply.sh or by a unit.
 ours() {
 	made "$1" || planned partition | while IFS=$tab read -r path _ _ state _; do
 		case $state,$root$1 in
@@ -50,8 +50,8 @@ ours() {
 	done | grep -q .
 }
 
-# give_back PATTERN: files of one kind get what they held; those of cgroups that the plan made come
-# later. More CPUs for a sibling, and no partition, hurt nobody in any order.
+# give_back PATTERN: restore the files of one kind; those of cgroups that the plan made come later. The
+# order does not matter: more CPUs for a sibling, or one partition less, harm no thread.
 give_back() {
 	back value | while IFS=$tab read -r file value; do
 		# shellcheck disable=SC2254 # a pattern
@@ -66,7 +66,7 @@ give_back() {
 	done
 }
 
-# return_threads: what apply.sh moved goes back to its cgroup, if that still is the same thread.
+# return_threads: move threads back to their cgroups, if their numbers still mean the same threads.
 return_threads() {
 	file=cgroup.procs
 	[ "$version" = 2 ] || file=tasks
@@ -77,13 +77,13 @@ return_threads() {
 		if echo "$number" 2>/dev/null >"$cgroups${cgroup%/}/$file"; then
 			wrote "$cgroups${cgroup%/}/$file" "$number"
 		else
-			printf 'undo.sh: thread %s does not go back to %s\n' "$number" "$cgroup" >&2
+			printf 'undo.sh: thread %s cannot be moved back to %s\n' "$number" "$cgroup" >&2
 		fi
 	done
 }
 
-# empty DIR: threads that began in a cpuset of cgroup v1 since apply.sh go to the one above, twice, since
-# they may have begun others meanwhile.
+# empty DIR: move all threads of a cpuset of cgroup v1 to the one above. Do so twice, because they may
+# start others meanwhile.
 empty() {
 	for _ in 1 2; do
 		sort -u "$1/tasks" | while IFS= read -r number; do
@@ -93,15 +93,15 @@ empty() {
 	done
 }
 
-# The last change first, in phases: partitions end; siblings get their CPUs; threads return; cgroups go. A process that leaves
-# a partition may ask for its CPUs. While the partition is in force a later kernel refuses that, and a
-# service with CPUAffinity= does not start.
+# Undo the last change first, in phases: partitions end, siblings get their CPUs, threads return, and
+# cgroups are removed. A process that leaves a partition may ask for its CPUs. While the partition is in
+# force, recent kernels refuse that, and a service with CPUAffinity= does not start.
 do_undo() {
 	if [ ! -e "$journal" ]; then
 		echo "nothing to undo: apply.sh has changed nothing"
 		exit 0
 	fi
-	# The last line first, without tac, which is not everywhere.
+	# The last line first. tac would do so, but is not always installed.
 	backwards=$(sed -n '1!G;h;$p' "$journal")
 	if [ "$manager" = systemd ]; then
 		planned service | while IFS= read -r service; do
@@ -135,7 +135,7 @@ do_undo() {
 	if [ -n "$still" ]; then
 		echo "undo.sh: processes still run in $(echo "$still" | tr '\n' ' ')" >&2
 		planned hand | while IFS=$tab read -r unit _; do
-			printf 'undo.sh: stop or restart, as it was before: %s\n' "$unit" >&2
+			printf 'undo.sh: stop it, or start it as before the plan: %s\n' "$unit" >&2
 		done
 		fail "then run undo.sh again"
 	fi
@@ -143,7 +143,7 @@ do_undo() {
 		case $kind,$file in
 		value,*.partition | value,*sched_load_balance) ;;
 		value,*)
-			# The others have got theirs back.
+			# give_back() restored the others.
 			if [ -e "$root$file" ] && ours "$file" && ! made "$file"; then
 				printf '%s\n' "$value" >"$root$file" || fail "$file: the kernel refuses '$value'"
 				wrote "$root$file"
@@ -157,7 +157,7 @@ do_undo() {
 			;;
 		slice,*)
 			"$systemctl" stop -- "$file"
-			# systemd 252 may leave the cgroup of a unit whose file is gone.
+			# systemd 252 may keep the cgroup of a unit whose file was removed.
 			rmdir -- "$cgroups/$file" 2>/dev/null || :
 			;;
 		cpusets,*) echo -cpuset >"$root$file" || fail "$file: the kernel keeps cpusets" ;;
@@ -165,7 +165,7 @@ do_undo() {
 	done
 	unsettled=$(
 		restore_affinities | sort -u
-		refused | sed 's/.*/undo.sh: it did not start while its CPUs were apart: systemctl start &/'
+		refused | sed 's/.*/undo.sh: a partition kept it from starting: systemctl start &/'
 	)
 	rm -f -- "$journal" "$affinities"
 	if [ -n "$unsettled" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Tell what the kernel made of this plan. Status 0: every partition is in force; 1: one is not.
+# Show the state of this plan in the kernel. Status 0: every partition is in force; 1: one is not.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=common.sh
