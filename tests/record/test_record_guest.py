@@ -62,7 +62,7 @@ def test_the_exit_status_is_that_of_a_shell(status: int, code: int, signal: int)
 @pytest.mark.parametrize("end", [0, 3, 20, -1])
 def test_a_guest_that_was_cut_short_is_an_error(end: int) -> None:
     data = said(out=b"twelve bytes", status=b"256")
-    with pytest.raises(UserError, match="the guest did not report|is cut short"):
+    with pytest.raises(UserError, match=r"the guest did not report|is cut short"):
         parse_told(data[:end])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Field names of structures from a binary's own debug information."""
+"""Reads field names and sizes of structures from a binary's debug information."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,19 +23,19 @@ _BYTES_OF = ("__aligned_membuf<", "__aligned_buffer<")
 
 
 def bare_type(type_name: str) -> str:
-    """'const struct sbm_line[]' and 'sbm_line' name the same type here."""
+    """Return a type's name without qualifiers: 'sbm_line' for 'const struct sbm_line[]'."""
     words = type_name.replace("[]", " ").replace("*", " ").split()
     return " ".join(word for word in words if word not in ("struct", "union", "const", "volatile"))
 
 
 def die_name(die: DIE) -> str:
-    """The name in a description, '' without one."""
+    """Return the name in a description, '' without one."""
     attribute = die.attributes.get("DW_AT_name")
     return attribute.value.decode("utf-8", "replace") if attribute is not None else ""
 
 
 def die_size(die: DIE) -> int | None:
-    """Bytes of a type, None when the debug information does not say (flexible arrays)."""
+    """Return the size of a type in bytes, None if unknown (flexible arrays)."""
     while die.tag in _WRAPPERS:
         if "DW_AT_type" not in die.attributes:
             return None
@@ -51,13 +51,13 @@ def die_size(die: DIE) -> int | None:
         return total
     attribute = die.attributes.get("DW_AT_byte_size")
     if attribute is None:
-        # Go's pointers and maps do not say how large they are.
+        # Go's pointers and maps have no size in the debug information.
         return die.cu["address_size"] if die.tag == "DW_TAG_pointer_type" else None
     return int(attribute.value)
 
 
 def die_alignment(die: DIE) -> int:
-    """Bytes to which every object of a type is aligned."""
+    """Return the alignment of a type in bytes."""
     while die.tag in _WRAPPERS or die.tag == "DW_TAG_array_type":
         if "DW_AT_alignment" in die.attributes or "DW_AT_type" not in die.attributes:
             break
@@ -76,7 +76,7 @@ def die_alignment(die: DIE) -> int:
 
 
 def declared_alignment(die: DIE) -> int:
-    """The same of a variable or a member: its own, or its type's."""
+    """Return the alignment of a variable or a member: its own, or its type's."""
     said = die.attributes.get("DW_AT_alignment")
     own = int(said.value) if said is not None else 1
     if "DW_AT_type" not in die.attributes:
@@ -85,7 +85,7 @@ def declared_alignment(die: DIE) -> int:
 
 
 def array_counts(die: DIE) -> list[int | None]:
-    """Elements in each dimension, None for a flexible one."""
+    """Return the number of elements in each dimension, None for a flexible one."""
     counts: list[int | None] = []
     for child in die.iter_children():
         if child.tag != "DW_TAG_subrange_type":
@@ -102,7 +102,7 @@ def array_counts(die: DIE) -> list[int | None]:
 
 
 def _lowest(subrange: DIE) -> int:
-    """The number of a dimension's first element: 1 in Fortran, unless the program says another."""
+    """Return the index of a dimension's first element: 1 in Fortran unless declared otherwise."""
     low = subrange.attributes.get("DW_AT_lower_bound")
     if low is not None:
         return int(low.value) if isinstance(low.value, int) else 0
@@ -111,7 +111,7 @@ def _lowest(subrange: DIE) -> int:
 
 
 def _indices(die: DIE, index: int) -> list[int]:
-    """The numbers of an array's element, as the program writes them."""
+    """Return the indices of an array's element, as the source writes them."""
     subranges = [c for c in die.iter_children() if c.tag == "DW_TAG_subrange_type"]
     counts = array_counts(die)
     ordering = die.attributes.get("DW_AT_ordering")
@@ -129,7 +129,7 @@ def _indices(die: DIE, index: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A member without members, or an array of such: its path, offset and bytes."""
+    """A member without members, or an array of such: its path, offset and size."""
 
     path: str
     offset: int
@@ -137,7 +137,7 @@ class Leaf:
 
 
 def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
-    """A type's members, in order of offset; of a union its largest member."""
+    """Return a type's members in order of offset. A union counts as its largest member."""
     while die.tag in _WRAPPERS:
         if "DW_AT_type" not in die.attributes:
             return []
@@ -173,14 +173,14 @@ def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
 
 
 def member_start(member: DIE) -> int:
-    """The byte of its structure in which a member begins."""
+    """Return a member's offset in its structure."""
     if "DW_AT_data_bit_offset" in member.attributes:
         return int(member.attributes["DW_AT_data_bit_offset"].value) // 8
     place = member.attributes.get("DW_AT_data_member_location")
     return int(place.value) if place is not None and isinstance(place.value, int) else 0
 
 
-# Types of libraries that are one object to a program: nobody puts a line between their members.
+# Types of libraries that are one object to a program, which cannot separate their members.
 _WHOLE = re.compile(
     r"^(pthread_\w+_t|sem_t|mtx_t|cnd_t|once_flag|_?_?IO_FILE|_IO_FILE|FILE|gomp_\w+|kmp_\w+"
     r"|(recursive_|timed_|recursive_timed_|shared_|shared_timed_)?mutex|__mutex_base"
@@ -189,25 +189,25 @@ _WHOLE = re.compile(
 )
 
 
-# The same of C++ and Rust, if they are the standard libraries' own.
+# Such types of C++ and Rust, if they belong to the standard libraries.
 _CONTAINER = re.compile(
     r"^((forward_)?list|vector|deque|(unordered_)?(multi)?(map|set)|basic_string|function"
     r"|(shared|weak|unique)_ptr|Vec|VecDeque|HashMap|HashSet|BTreeMap|BTreeSet|BinaryHeap)<|^String$"
 )
 _STANDARD = {"std", "alloc", "hashbrown"}
-# Of C++: what such a type has inside is what the program put there.
+# Types of C++ whose content is what the program put there.
 _CLEAR = re.compile(r"^(array|optional|_Optional_\w+|_Storage)<")
 
-# Of C++ and Rust: a program's word for the value is that of the whole.
+# Atomic types of C++ and Rust. A program names the whole, not the value inside.
 _ATOMIC = re.compile(
     r"^(atomic|__atomic_base|Atomic(Ptr)?)<|^Atomic(Bool|[IU](8|16|32|64|128|size))$"
 )
 
 
 def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
-    """The types around a byte, the outermost first: each with its first byte and its path.
+    """Yield the types around an offset, outermost first, each with its start and its path.
 
-    What an atomic value is made of does not appear in the path: ``.hits``, not ``.hits._M_i``.
+    The path leaves out members inside an atomic value: ``.hits``, not ``.hits._M_i``.
     """
     start, path, named = 0, "", True
     while True:
@@ -241,7 +241,7 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
 
 
 def _held(die: DIE) -> DIE | None:
-    """What lies in memory that a container of C++ declares as bytes: the node of a map has it."""
+    """Return the type in memory that a C++ container declares as bytes, such as a map's node."""
     if die.tag not in _AGGREGATES or not die_name(die).startswith(_BYTES_OF):
         return None
     of = template_type(die)
@@ -249,7 +249,7 @@ def _held(die: DIE) -> DIE | None:
 
 
 def template_type(die: DIE) -> DIE | None:
-    """The first type that a template is made for."""
+    """Return the first type argument of a template, or None."""
     for child in die.iter_children():
         if child.tag == "DW_TAG_template_type_param" and "DW_AT_type" in child.attributes:
             return type_of(child)
@@ -257,11 +257,11 @@ def template_type(die: DIE) -> DIE | None:
 
 
 def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
-    """Name, first byte and type of the member or the base class at a byte of a structure."""
+    """Return name, start and type of the member or base class at an offset of a structure."""
     for child in die.iter_children():
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
             continue
-        # A static member has no place; a class without data has the place of its neighbour.
+        # A static member has no offset, and an empty class has the offset of its neighbour.
         if child.tag == "DW_TAG_member" and "DW_AT_external" in child.attributes:
             continue
         start = member_start(child)
@@ -276,11 +276,11 @@ def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
 
 
 def _is_empty(die: DIE) -> bool:
-    """Whether a class has no data: its one byte is that of a neighbour."""
+    """Whether a class has no data, so that a neighbour uses its one byte."""
     die = _bare(die)
     if die.tag not in _AGGREGATES or die_size(die) not in (0, 1):
         return False
-    # One of Rust's: which variant it is, is its byte.
+    # In an enumeration of Rust the byte says which variant it is.
     if any(child.tag == "DW_TAG_variant_part" for child in die.iter_children()):
         return False
     return all(
@@ -292,13 +292,13 @@ def _is_empty(die: DIE) -> bool:
 
 
 def member_path(die: DIE, offset: int) -> str:
-    """The member at a byte of a type: '.word', '[3].word', '' for a type without members."""
+    """Return the member at an offset: '.word', '[3].word', '' for a type without members."""
     *_, (last, start, path) = steps(die, offset)
     return f"{path}.(padding)" if last.tag in _AGGREGATES and offset > start else path
 
 
 def fits(die: DIE, offset: int, size: int) -> bool:
-    """Whether an access of these bytes begins and ends where members do."""
+    """Whether an access begins and ends at boundaries of members."""
     *_, (first, start, _) = steps(die, offset)
     *_, (last, begin, _) = steps(die, offset + size - 1)
     ends = begin + (die_size(last) or 0)
@@ -306,12 +306,12 @@ def fits(die: DIE, offset: int, size: int) -> bool:
 
 
 def _names(die: DIE) -> set[str]:
-    """All names of a type."""
+    """Return all names of a type."""
     return {die_name(each) for each in _unwrapped(die)} - {""}
 
 
 def _unwrapped(die: DIE) -> Iterator[DIE]:
-    """A type, and what it is another name of, down to the bare one."""
+    """Yield a type and the types behind its typedefs and qualifiers."""
     yield die
     while die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
         die = type_of(die)
@@ -324,7 +324,7 @@ def _bare(die: DIE) -> DIE:
 
 
 def _same(one: DIE, other: DIE) -> bool:
-    """Whether two descriptions are of one type, or of two numbers of one size."""
+    """Whether two descriptions mean the same type, or numbers of the same size."""
     plain, like = _bare(one), _bare(other)
     if die_size(plain) != die_size(like):
         return False
@@ -370,7 +370,7 @@ def _is_standard(die: DIE) -> bool:
 
 
 def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
-    """First byte, size and path of the library's object around a byte, or None."""
+    """Return start, size and path of the library object around an offset, or None."""
     for each, start, path in steps(die, offset):
         name = die_name(each)
         if _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(each)):
@@ -379,13 +379,13 @@ def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
 
 
 class Layouts:
-    """Structures of one binary by name; the debug information is read once, on first use."""
+    """The structures of one binary, by name."""
 
     def __init__(self, binary: Path, wanted: Iterable[str]) -> None:
         self._types: dict[str, DIE] = {}
         names = {bare_type(name) for name in wanted} - {""}
         try:
-            # The file stays open as long as its DIEs are in use: they read it lazily.
+            # The file stays open, because DIEs read it lazily.
             self._file = binary.open("rb")
             elf = ELFFile(self._file)
             if elf.has_dwarf_info():
@@ -413,9 +413,9 @@ class Layouts:
         self._file.close()
 
     def field(self, type_name: str, offset: int) -> str:
-        """Path of the field at a byte offset of an object (or array of objects) of that type.
+        """Return the path of the field at an offset of an object or array of a type.
 
-        '' when the binary does not describe the type.
+        Return '' if the binary does not describe the type.
         """
         die = self._types.get(bare_type(type_name))
         if die is None:
@@ -427,7 +427,7 @@ class Layouts:
         return member_path(die, offset).removeprefix(".")
 
     def leaves(self, type_name: str) -> list[Leaf]:
-        """The fields of one object of that type; empty when the binary does not describe it."""
+        """Return the fields of one object of a type; none if the binary does not describe it."""
         die = self._types.get(bare_type(type_name))
         if die is None:
             return []
@@ -437,12 +437,12 @@ class Layouts:
         ]
 
     def size(self, type_name: str) -> int | None:
-        """Bytes of one object, None when unknown."""
+        """Return the size of one object in bytes, None if unknown."""
         die = self._types.get(bare_type(type_name))
         return die_size(die) if die is not None else None
 
 
 def _ends_open(die: DIE) -> bool:
-    """Whether a structure ends in an array without a size and may be longer than it says."""
+    """Whether a structure ends in a flexible array, so that objects may be longer."""
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
     return bool(members) and die_size(type_of(members[-1])) is None

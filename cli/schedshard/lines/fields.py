@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The lines of a result as reports count them, with the fields on them.
+"""Numbers the lines of a result as reports do, and names the fields on them.
 
-The simulator counts lines from 0 and gives offsets; published reports count lines from 1 and name
-fields. Both are put down when a result is made, since only the simulator that made it knows.
+The simulator counts lines from 0 and gives offsets. Published reports count lines from 1 and name
+fields. A result contains both when it is made, because only its own simulator knows the fields.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ LINE_BYTES = 64
 
 
 def layouts_of(raws: Iterable[Any]) -> Layouts | None:
-    """The types of all lines that the simulator printed; None when it is not a program of ours."""
+    """Return the types of all lines that the simulator printed, or None if it is not ours."""
     binary = sim_binary()
     if not is_elf(binary):
         return None
@@ -29,7 +29,7 @@ def layouts_of(raws: Iterable[Any]) -> Layouts | None:
 
 
 def numbered(lines: Sequence[dict[str, Any]], layouts: Layouts | None) -> list[dict[str, Any]]:
-    """Lines with a number from 1, their offset in the object, and their fields."""
+    """Return the lines with numbers from 1, their offsets in the object, and their fields."""
     return [
         {
             **line,
@@ -42,9 +42,9 @@ def numbered(lines: Sequence[dict[str, Any]], layouts: Layouts | None) -> list[d
 
 
 def _fields(line: Mapping[str, Any], layouts: Layouts | None) -> list[dict[str, Any]]:
-    """The accessed fields of a line, hottest first; a place without a name has its offset.
+    """Return the accessed fields of a line, hottest first. A field without a name has its offset.
 
-    Several places of the code that access one field are one entry.
+    Accesses to one field from several places in the code form one entry.
     """
     found: dict[str, dict[str, Any]] = {}
     for access in line["accesses"]:
@@ -85,7 +85,7 @@ def _fields(line: Mapping[str, Any], layouts: Layouts | None) -> list[dict[str, 
 def layout_tables(
     variants: Iterable[Mapping[str, Any]], layouts: Layouts | None
 ) -> dict[str, dict[str, Any]]:
-    """For each type on the lines: its size, and what lies where in it."""
+    """Return for each type on the lines its size and the layout of its fields."""
     if layouts is None:
         return {}
     tables: dict[str, dict[str, Any]] = {}

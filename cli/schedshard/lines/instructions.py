@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Instructions of a file's functions: their operands, and what flows into a register."""
+"""Decodes the instructions of a file's functions, and finds what writes a register."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 
 from schedshard.lines.undecoded import length
 
-# By DWARF's numbers.
+# In the order of DWARF's register numbers.
 REGISTERS = (
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
     "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
@@ -22,14 +22,14 @@ _LOST_IN_CALLS = {"rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"}
 _OLD = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx"}
 _FRAME, _CALL = "the frame", "a call"  # beside registers: what an instruction writes
 _ANYTHING = frozenset((*REGISTERS, _FRAME, _CALL))
-_UNKNOWN, _BYTES = "?", "??"  # an instruction that is not known; bytes that are none
+_UNKNOWN, _BYTES = "?", "??"  # an unknown instruction; bytes that are not an instruction
 _STRINGS = ("movs", "stos", "lods", "scas", "cmps")
 _UNDEFINED = {"ud0", "ud1"}  # the decoder does not count their operands
 _ENDS = {"jmp", "ret", "ud2", "hlt", "int3", *_UNDEFINED}
 
 
 def _whole(name: str) -> str:
-    """The register of 64 bits that a name is a part of: 'rax' of 'al'; others stay."""
+    """Return the 64-bit register that contains a register: 'rax' for 'al'."""
     if name[:1] == "r" and name[1:2].isdigit():
         return name.rstrip("bwd")
     short = name.removeprefix("e")
@@ -43,7 +43,7 @@ def _whole(name: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """An operand of some bytes in memory: ``base + index * scale + add``; '' for no register."""
+    """A memory operand: ``base + index * scale + add``; '' stands for no register."""
 
     base: str
     index: str
@@ -53,13 +53,13 @@ class Place:
 
     @property
     def slot(self) -> str:
-        """The name of a word in the function's own frame, which is used like a register."""
+        """Return the name of a word in the function's frame, which is used like a register."""
         word = self.base == "rsp" and not self.index and self.add % 8 == 0 and self.size == 8
         return f"rsp+{self.add}" if word else ""
 
     @property
     def covers(self) -> set[str]:
-        """The words of the frame that a store to it changes: all of them, if it has an index."""
+        """Return the words of the frame that a store here changes: all, if it has an index."""
         if self.base != "rsp":
             return set()
         if self.index:
@@ -70,7 +70,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One of them, with operands as it writes them: registers, numbers, places in memory."""
+    """An instruction. Its operands are registers, numbers, or places in memory."""
 
     address: int
     size: int
@@ -81,11 +81,11 @@ class Instruction:
 
     @property
     def ends(self) -> bool:
-        """Whether what follows it is reached from elsewhere only."""
+        """Whether control never continues at the next instruction."""
         return self.name in _ENDS
 
     def step(self, register: str) -> int:
-        """The number that it adds to a register; 0 if it does anything else."""
+        """Return the number that the instruction adds to a register; 0 if it does anything else."""
         if len(self.operands) != 2 or self.operands[0] != register:
             return 0
         to, by = self.operands
@@ -97,14 +97,14 @@ class Instruction:
 
     @property
     def place(self) -> Place | None:
-        """The operand in memory; None if there are two, or if the instruction has many turns."""
+        """Return the memory operand, or None if there are two or the instruction repeats."""
         places = [each for each in self.operands if isinstance(each, Place)]
         many = len(places) != 1 or (self.name[:4] in _STRINGS and places[0].base in ("rdi", "rsi"))
         return None if many else places[0]
 
     @property
     def is_table_jump(self) -> bool:
-        """Whether it may go anywhere in its function: not a call through the linker's table."""
+        """Whether this jump may reach any place in its function. Linkers' tables do not count."""
         place = self.place
         return self.name == "jmp" and self.target is None and (place is None or place.base != "rip")
 
@@ -116,7 +116,7 @@ def _operand(decoded: capstone.CsInsn, operand: capstone.x86.X86Op) -> str | int
         return int(operand.imm)
     memory = operand.mem
     base, index = (decoded.reg_name(reg) or "" for reg in (memory.base, memory.index))
-    # What lies relative to a segment has no known address.
+    # An address relative to a segment is unknown.
     return Place(
         "segment" if memory.segment else base, index, memory.scale, int(memory.disp), operand.size
     )
@@ -138,7 +138,7 @@ def _instruction(decoded: capstone.CsInsn) -> Instruction:
 
 
 def _decoded(data: bytes, low: int, begins: Collection[int]) -> Iterator[Instruction]:
-    """All instructions; what the decoder does not know is one that may write anything."""
+    """Yield all instructions. One that the decoder does not know may write anything."""
     reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     reader.detail = True
     at, end = low, low + len(data)
@@ -174,21 +174,22 @@ class Function:
         from_elsewhere: Iterable[int] = (),
         begins: Collection[int] = (),
     ) -> None:
-        """``from_elsewhere``: places where code outside of it jumps to.
+        """Decode a function.
 
-        ``begins``: places where instructions are known to begin.
+        ``from_elsewhere`` are addresses to which code outside of it jumps, ``begins`` addresses at
+        which instructions are known to begin.
         """
         self.all = list(_decoded(data, low, begins))
         self._starts = [each.address for each in self.all]
-        # What cannot be decoded may jump anywhere as well.
+        # Bytes that cannot be decoded may also jump anywhere.
         self._sure = not any(each.is_table_jump or each.name == _BYTES for each in self.all)
-        # Another function may have been told where the frame is.
+        # Another function may know the address of the frame.
         self._escapes = any(
             each.name == "lea" and isinstance(each.operands[-1], Place)
             and each.operands[-1].base == "rsp" and each.operands[0] != "rsp"
             for each in self.all
         )  # fmt: skip
-        # By the instruction that is jumped to: the first and the last that jump there.
+        # By jump target: the first and the last instruction that jump there.
         self._jumps: dict[int, tuple[int, int]] = {}
         told = [(each.target, number) for number, each in enumerate(self.all)]
         for target, number in [*told, *((at, -1) for at in from_elsewhere)]:
@@ -199,21 +200,21 @@ class Function:
 
     @property
     def targets(self) -> list[int]:
-        """Where it jumps to."""
+        """Return the targets of the function's jumps."""
         return [each.target for each in self.all if each.target is not None]
 
     def index(self, address: int) -> int | None:
-        """The number of the instruction that begins there."""
+        """Return the index of the instruction at an address, or None."""
         at = bisect_right(self._starts, address) - 1
         return at if at >= 0 and self._starts[at] == address else None
 
     def writer(self, register: str, before: int) -> tuple[int, int] | None:
-        """The instruction that gave a register the value it has before another one.
+        """Return the index of the instruction that wrote a register's value before another one.
 
-        A slot of the frame is a register here, as long as the frame does not move. -1 instead of an
-        instruction: the value is that at the function's begin. Beside it the step by which loops
-        have moved the value any number of times, 0 without one. None: several instructions may have
-        written it.
+        A slot of the frame counts as a register, as long as the frame does not move. The index is
+        -1 for the value at the function's start. The second number is the step by which loops may
+        have moved the value any number of times, or 0. None: several instructions may have written
+        the value.
         """
         if not self._sure:
             return None
@@ -236,9 +237,9 @@ class Function:
         return None
 
     def _moved(self, register: str, changes: set[str], head: int) -> int | None:
-        """By how much the loop that begins there moves a register; None if it is no such loop.
+        """Return the step by which the loop at an index moves a register, or None if it may not.
 
-        A loop's own jump brings the same value, or one that is some steps further on.
+        The loop's own jump brings the same value, or one that is some steps further on.
         """
         first, last = self._jumps[head]
         if first < head:
@@ -248,12 +249,12 @@ class Function:
                 at in self._jumps
                 and not head <= min(self._jumps[at]) <= max(self._jumps[at]) <= last
             ):
-                return None  # its middle is reached from outside
+                return None  # code outside jumps into the loop
         steps = [each.step(register) for each in self.all[head : last + 1] if changes & each.writes]
         return None if 0 in steps else gcd(0, *steps)
 
     def has_frame(self) -> bool:
-        """Whether it begins with a frame that rbp points to."""
+        """Whether the function begins by setting rbp to its frame."""
         return any(each.name == "mov" and each.operands == ("rbp", "rsp") for each in self.all[:4])
 
 
@@ -272,9 +273,9 @@ class Code:
     def function(
         self, low: int, size: int, from_elsewhere: Iterable[int] = (), at: int | None = None
     ) -> Function:
-        """A function's instructions; without any, if the file does not have it.
+        """Return a function's instructions; none if the file does not contain it.
 
-        ``at``: an instruction that is known to be there, whatever is before it.
+        ``at`` is an address at which an instruction is known to begin.
         """
         known = self._functions.get(low)
         if known is None or (at is not None and known.index(at) is None):

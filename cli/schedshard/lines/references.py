@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which description another one refers to, also where types have units of their own.
+"""Follows references between descriptions of DWARF, including those to type units.
 
-With -fdebug-types-section a type that several files use is described once, in a unit that has a
-signature. What refers to it has the signature, or a declaration that has it. DWARF 4 has a section
-for such units; in DWARF 5 they lie among the others, where the reader does not look for them.
+With -fdebug-types-section a type that several files use is described once, in a unit with a
+signature. References contain that signature, or lead to a declaration that contains it. DWARF 4 has
+a section for such units. In DWARF 5 they are among the others, where pyelftools does not look.
 """
 
 import struct
@@ -23,7 +23,7 @@ _known: WeakKeyDictionary[DWARFInfo, dict[int, tuple[int, int]]] = WeakKeyDictio
 
 
 def referred(die: DIE, name: str) -> DIE:
-    """The description that an attribute names."""
+    """Return the description to which an attribute refers."""
     attribute = die.attributes[name]
     if attribute.form == "DW_FORM_ref_sig8":
         found = signed(die.dwarfinfo, attribute.raw_value)
@@ -33,23 +33,23 @@ def referred(die: DIE, name: str) -> DIE:
 
 
 def defined(die: DIE) -> DIE:
-    """The definition of a type that is declared only."""
+    """Return the definition of a type of which this may be only a declaration."""
     signature = die.attributes.get("DW_AT_signature")
     return die if signature is None else signed(die.dwarfinfo, signature.raw_value)
 
 
 def type_of(die: DIE) -> DIE:
-    """The type of a variable or a member; what a pointer points to."""
+    """Return the type of a variable or a member, or the target of a pointer."""
     return referred(die, "DW_AT_type")
 
 
 def is_of_a_type(unit: CompileUnit) -> bool:
-    """Whether a unit describes one type and nothing else."""
+    """Whether a unit describes only one type."""
     return unit.header.get("unit_type") in ("DW_UT_type", "DW_UT_split_type")
 
 
 def signed(dwarf: DWARFInfo, signature: int) -> DIE:
-    """The type with a signature; a LookupError without one."""
+    """Return the type with a signature, or raise a LookupError."""
     if dwarf not in _known:
         _known[dwarf] = dict(_type_units(dwarf))
     if signature not in _known[dwarf]:
@@ -59,7 +59,7 @@ def signed(dwarf: DWARFInfo, signature: int) -> DIE:
 
 
 def _type_units(dwarf: DWARFInfo) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Those of DWARF 5; from their heads only, since there are as many as types."""
+    """Yield the type units of DWARF 5. Only their headers are read, because they are many."""
     if dwarf.debug_info_sec is None:
         return
     data, at = bytes_of(dwarf.debug_info_sec), 0
@@ -77,7 +77,7 @@ def _type_units(dwarf: DWARFInfo) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def bytes_of(section: DebugSectionDescriptor | None) -> memoryview | bytes:
-    """All of a section; it is in memory already."""
+    """Return the bytes of a section, which are already in memory."""
     if section is None:
         return b""
     if isinstance(section.stream, BytesIO):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The tool that replays a trace: one process, its watch file, and its result."""
+"""Runs the tool that replays a trace."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from schedshard.common.paths import build_dir, remake
 
 
 def replay_trace(trace: Path, watch: Callable[[Path], str]) -> dict[str, Any]:
-    """The result of a replay; ``watch`` gives the text of its watch file for a result path."""
+    """Return the result of a replay. ``watch`` returns the watch file's text for a result path."""
     tool = build_dir() / "plugin" / "schedshard-replay"
     if not tool.is_file():
         raise UserError(f"{tool} is missing: {remake()}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The symbols of a 64-bit little-endian file, read at once.
+"""Reads all symbols of a 64-bit little-endian file at once.
 
-elftools makes an object of each entry and takes 50 us for it: seconds for a large program.
+elftools makes an object per entry, which takes 50 us: seconds for a large program.
 """
 
 import struct
@@ -18,7 +18,7 @@ _OBJECT, _FUNCTION, _INDIRECT = 1, 2, 10
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One entry: ``address`` and ``size`` are the file's."""
+    """One entry of a symbol table. ``address`` and ``size`` are those in the file."""
 
     name: str
     kind: int
@@ -28,17 +28,17 @@ class Symbol:
 
     @property
     def is_function(self) -> bool:
-        """Code, also where the loader chooses among several."""
+        """Whether this is code, including functions that the loader chooses (IFUNC)."""
         return self.kind in (_FUNCTION, _INDIRECT)
 
     @property
     def is_object(self) -> bool:
-        """A variable."""
+        """Whether this is a variable."""
         return self.kind == _OBJECT
 
 
 def elf_symbols(elf: ELFFile, table: str) -> Iterator[Symbol]:
-    """Those of ``.symtab`` or ``.dynsym``; none if the file lacks it, or is of another kind."""
+    """Yield the symbols of ``.symtab`` or ``.dynsym``; none if the file is of another kind."""
     section = elf.get_section_by_name(table)
     if not isinstance(section, SymbolTableSection) or elf.elfclass != 64 or not elf.little_endian:
         return
@@ -52,7 +52,7 @@ def elf_symbols(elf: ELFFile, table: str) -> Iterator[Symbol]:
 
 
 def elf_imports(elf: ELFFile) -> dict[int, str]:
-    """What the loader writes into words of the file, by their addresses: symbols of other files."""
+    """Return by address the names of the symbols that the loader writes into words of the file."""
     names = [symbol.name for symbol in elf_symbols(elf, ".dynsym")]
     found = {}
     for table in (".rela.plt", ".rela.dyn"):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A guest's lines and code: the kernel's by its memory, the program's by its page frames.
+"""Names a guest's lines and code: the kernel's by its memory, the program's by its page frames.
 
-The physical address identifies memory of programs, as several may share it. program/guest.py knows
-the frames of one program's pages, and so its virtual addresses, which have names.
+Memory of programs is identified by physical address, because several programs may share it.
+program/guest.py knows the page frames of one program. They lead to virtual addresses, which have
+names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,12 +23,12 @@ _PAGE = 4096
 
 
 def guest_words(guest: Mapping[str, Any]) -> str:
-    """How many CPUs the guest had, and of what shape."""
+    """Return the number of the guest's CPUs and their shape as text."""
     return f"{Shape(**guest['shape']).words} (guest)"
 
 
 def guest_places(guest: Mapping[str, Any], machines: Sequence[Machine]) -> list[tuple[int, ...]]:
-    """The CPUs of each machine that the guest's CPUs stand for."""
+    """Return for each machine the CPUs that the guest's CPUs stand for."""
     shape = Shape(**guest["shape"])
     return [tuple(map_cpus(shape, machine_topology(m), m.name)) for m in machines]
 
@@ -35,7 +36,7 @@ def guest_places(guest: Mapping[str, Any], machines: Sequence[Machine]) -> list[
 def guest_nodes(
     guest: Mapping[str, Any] | None, machines: Sequence[Machine], cpus: Sequence[tuple[int, ...]]
 ) -> list[tuple[Node, ...]]:
-    """The nodes of each machine that the guest's memory stands for; none without a guest."""
+    """Return for each machine the nodes for which a guest's memory stands, if there is one."""
     if guest is None:
         return [() for _ in machines]
     shape, extra = Shape(**guest["shape"]), int(guest["extra_mb"])
@@ -46,7 +47,7 @@ def guest_nodes(
 
 
 class GuestObjects(Objects):
-    """The object of the kernel or of the program that a line belongs to."""
+    """Finds the object of the kernel or of the program that a line belongs to."""
 
     def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
         super().__init__(meta, modules)
@@ -60,13 +61,13 @@ class GuestObjects(Objects):
         return None if page is None else page + address % _PAGE
 
     def has(self, address: int) -> bool:
-        """Whether it is the program's."""
+        """Whether an address belongs to the program."""
         return self._translate(address) is not None
 
     def learn(
         self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
     ) -> None:
-        """As of a program, of the program's."""
+        """Read the debug information for those addresses that belong to the program."""
         found = {self._translate(each): sizes for each, sizes in uses.items() if each < KERNEL}
         told = [(pc, self._translate(at)) for pc, at in accesses if max(pc, at) < KERNEL]
         super().learn(
@@ -75,12 +76,12 @@ class GuestObjects(Objects):
         )
 
     def at(self, address: int) -> Thing | None:
-        """The object that has this byte."""
+        """Return the object that contains a byte."""
         if address >= KERNEL:
             return self._of_kernel(address)
         virtual = self._translate(address)
         if virtual is None:
-            # Of another process, or of a page that the program has freed.
+            # Memory of another process, or a page that the program freed.
             return Thing("memory of programs", "unknown", address - address % _PAGE, _PAGE)
         thing = super().at(virtual)
         for low, high, name in self._areas:
@@ -104,7 +105,7 @@ class GuestObjects(Objects):
 
 
 class GuestMemory(Memory):
-    """Names of everything in a guest: it has one program whose addresses are known."""
+    """Names everything in a guest, which runs one program whose addresses are known."""
 
     def __init__(self, meta: Mapping[str, Any]) -> None:
         super().__init__(meta)
@@ -119,7 +120,7 @@ class GuestMemory(Memory):
         super().close()
 
     def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
-        """Functions and lines: the kernel's as they were kept, the program's from its files."""
+        """Return functions and lines: the kernel's as saved, the program's from its files."""
         wanted = set(pcs)
         found = super().frames({pc for pc in wanted if pc < KERNEL})
         for pc in wanted - set(found):
@@ -134,9 +135,9 @@ class GuestMemory(Memory):
         self._guest.learn(uses, accesses)
 
     def at(self, place: int) -> Thing | None:
-        """The object that has this byte."""
+        """Return the object that contains a byte."""
         return self._guest.at(place)
 
     def process(self, place: int) -> int | None:
-        """Whose memory it is: the program's is known, that of others and the kernel's is not."""
+        """Return process 0 for the program's memory, None for that of others and of the kernel."""
         return 0 if place < KERNEL and self._guest.has(place) else None

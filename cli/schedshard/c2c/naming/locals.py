@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Local variables: of a function's frame, the one that has a byte.
+"""Finds the local variable in a function's frame that contains a byte.
 
-Threads contend for a local of a function that started them: a counter of main(), what a lambda
-captured by reference. Such a variable's address is known to others, so it stays in the frame. The
-debug information says where, from one of three addresses: the frame's end, rsp or rbp.
+Threads contend for locals of the function that started them: a counter in main(), or what a lambda
+captured by reference. Other threads know such a variable's address, so it stays in the frame. The
+debug information gives its offset from one of three addresses: the frame's end, rsp or rbp.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,12 +37,15 @@ _REG_RBP, _REG_RSP, _BREG_RBP, _BREG_RSP = 0x56, 0x57, 0x76, 0x77
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of a function that goes on at ``pc``, in addresses of its file and of its thread."""
+    """A frame of a function that continues at ``pc``, an address in its file.
+
+    The other addresses are those of the thread's stack.
+    """
 
     pc: int
     sp: int
     bp: int
-    end: int  # the caller's sp: what debug information calls the canonical frame address
+    end: int  # the caller's sp, which is the canonical frame address of DWARF
 
 
 Live = tuple[DIE, DIE]  # a variable and its function
@@ -58,7 +61,7 @@ class Local:
 
 
 def signed(data: list[int]) -> int | None:
-    """A number of seven bits in each byte, the lowest first; None if anything follows it."""
+    """Return the value of a signed LEB128 number, or None if anything follows it."""
     value = 0
     for at, byte in enumerate(data):
         value |= (byte & 0x7F) << 7 * at
@@ -82,7 +85,7 @@ class Locals:
         self._read = 0
 
     def at(self, frame: Frame, address: int) -> Local | None:
-        """The variable of a frame that has this byte: of the innermost block that is being run."""
+        """Return the variable of a frame that contains a byte, from the innermost active block."""
         found = None
         for child, function in self.live(frame.pc):
             with suppress(*FAULTS):
@@ -97,7 +100,7 @@ class Locals:
         return found
 
     def live(self, pc: int) -> list[Live]:
-        """The variables of all scopes that have an instruction, the outermost scope's first."""
+        """Return the variables of all scopes that contain an instruction, outermost scope first."""
         with suppress(*FAULTS):
             for top in map(self._info.whole, self._info.code.at(pc)):
                 function = self._function(top, pc)
@@ -106,7 +109,7 @@ class Locals:
         return []
 
     def calls(self, pc: int) -> list[DIE]:
-        """The function that has an instruction, and those that are inlined there, in this order."""
+        """Return the function that contains an instruction, then those inlined there."""
         with suppress(*FAULTS):
             for top in map(self._info.whole, self._info.code.at(pc)):
                 function = self._function(top, pc)
@@ -122,7 +125,7 @@ class Locals:
                 yield from self._inlined(child, pc)
 
     def _function(self, top: DIE, pc: int) -> DIE | None:
-        """The function of a unit that has an instruction; a unit is read once."""
+        """Return the function of a unit that contains an instruction. Each unit is read once."""
         unit = id(top.cu)
         if unit not in self._functions:
             self._functions[unit] = []
@@ -141,7 +144,7 @@ class Locals:
                 yield from self._functions_in(child)
 
     def _inside(self, scope: DIE, pc: int) -> Iterator[DIE]:
-        """Variables of a scope and of those inside that are being run, the outermost first."""
+        """Yield the variables of a scope and of the active scopes inside, outermost first."""
         for child in scope.iter_children():
             if child.tag in _VARIABLES:
                 yield child
@@ -169,7 +172,7 @@ class Locals:
         return bases[base[0]] + offset
 
     def expression(self, die: DIE, name: str, pc: int) -> list[int]:
-        """Where something lies, as the debug information computes it at an instruction."""
+        """Return the DWARF expression of an attribute at an instruction, [] without one."""
         attribute = die.attributes.get(name)
         if attribute is None:
             return []
@@ -190,5 +193,5 @@ class Locals:
 
 
 def covering(frames: Iterable[Frame], address: int) -> list[Frame]:
-    """The frames that had this byte, at one time or another, the smallest first."""
+    """Return the frames that contained a byte at any time, the smallest first."""
     return sorted((f for f in frames if f.sp <= address < f.end), key=lambda f: f.end - f.sp)

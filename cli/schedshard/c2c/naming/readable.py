@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Names as in the source, for mangled ones of C++ and Rust."""
+"""Demangles names of C++ and Rust, and shortens them."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ _HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
 
 
 def readable(names: Iterable[str]) -> dict[str, str]:
-    """The mangled ones among these names, and what to show. Without c++filt: none."""
+    """Return the mangled ones among these names, with readable names; none without c++filt."""
     mangled = sorted({name for name in names if _MANGLED.fullmatch(name)})
     if not mangled:
         return {}
@@ -34,7 +34,7 @@ def readable(names: Iterable[str]) -> dict[str, str]:
 
 
 def short(name: str) -> str:
-    """A name without its template arguments; '<T as Trait>::f' becomes 'T::f'."""
+    """Return a name without template arguments; '<T as Trait>::f' becomes 'T::f'."""
     depth, kept = 0, []
     if name.startswith("<") and name.count("<") < 100:
         end = next((i for i in range(len(name)) if _depth(name[: i + 1]) == 0), None)
@@ -51,5 +51,5 @@ def short(name: str) -> str:
 
 
 def _depth(text: str) -> int:
-    """How many of its brackets are open."""
+    """Return how many angle brackets of a text are open."""
     return text.count("<") - text.count(">") + text.count("->")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Memory that a runtime divides by itself: Java's virtual machine, Go's.
+"""Names memory that a runtime such as Java's or Go's manages itself.
 
-The recorder sees what such a runtime maps, not its objects. So a line there has the name of the
-area, and of the function that uses it most.
+The recorder sees what such a runtime maps, but not its objects. So a line there is named after the
+area and the function that uses it most.
 """
 
 import re
@@ -13,17 +13,17 @@ from typing import Any
 from schedshard.c2c.naming.objects import Thing
 from schedshard.lines.symbols import Frame
 
-# Code that accesses for others: names of the program's functions say more.
+# Functions that access memory for others. The names of their callers say more.
 _BETWEEN = re.compile(r"(sync|internal|runtime)[./].*")
 _INTERPRETER = "Interpreter"
-# A method with its type and arguments, as Java's virtual machine writes it.
+# A method with type and arguments, as Java's virtual machine prints it.
 _METHOD = re.compile(r"(?:.* )?([\w.$/<>]+)\(.*\)", re.ASCII)
 
 
 def used_by(
     thing: Thing | None, line: Mapping[str, Any], frames: Mapping[int, tuple[Frame, ...]]
 ) -> Thing | None:
-    """The same; of an area of memory the name also says who uses the line most."""
+    """Return the thing. For a runtime's area its name also contains the line's main user."""
     if thing is None or not thing.area:
         return thing
     accesses = sorted(
@@ -32,7 +32,7 @@ def used_by(
         reverse=True,
     )
     ways = [found for a in accesses if (found := frames.get(int(a["pc"], 16), ()))]
-    # What Java interprets, others compile: the function is that of another access.
+    # The interpreter's name says nothing: prefer an access by a compiled function.
     way = next((way for way in ways if way[0].function != _INTERPRETER), None)
     if way is None:
         return thing

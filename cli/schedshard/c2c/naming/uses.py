@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Types of objects, from the pointers through which a program accesses them.
+"""Finds the types of objects by the pointers through which a program accesses them.
 
-An instruction names a register. The debug information says which variable is in it, or in the
-place of memory that it was loaded from: the variable's type says what is there. So objects have
-types that no allocation declares: those of C++ containers, of Rust's Arc, of Go's heap.
+An instruction names a register. The debug information says which variable is in that register, or
+in the memory from which it was loaded. The variable's type is that of the object. This gives types
+that no allocation declares: those of C++ containers, of Rust's Arc, of Go's heap.
 """
 
 import re
@@ -33,10 +33,10 @@ from schedshard.lines.instructions import REGISTERS, Code, Function, Instruction
 from schedshard.lines.units import FAULTS
 
 _LONGEST_FUNCTION = 1 << 16
-# Hooks whose first argument is the address of one access. That of a copy is its target alone.
+# Hooks whose first argument is the address of one access. A copy's hook has only its target.
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_)*(?:read|write|atomic|vptr)(?!.*range)")
-_STUB = 16  # bytes with which the linker jumps to another file
-_MOST_VARIABLES = 8  # each is looked for in all of the debug information
+_STUB = 16  # bytes of a linker's stub that jumps to another file
+_MOST_VARIABLES = 8  # for each of them all of the debug information is searched
 _DEPTH = 8  # registers and loads between a variable and an access
 _FBREG, _CFA, _REG0, _BREG0, _PIECE = 0x91, 0x9C, 0x50, 0x70, 0x93
 _BP, _SP = REGISTERS.index("rbp"), REGISTERS.index("rsp")
@@ -45,21 +45,21 @@ _POINTERS = {"DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_refe
 
 @dataclass(frozen=True)
 class Pointer:
-    """A value: the address of a byte of an object of some type."""
+    """A value that is the address of a byte in an object of a known type."""
 
     die: DIE
     offset: int
-    step: int = 0  # and any number of these bytes further on
+    step: int = 0  # the address may also be any multiple of this further on
 
     def moved(self, by: int, step: int = 0) -> "Pointer":
-        """The address some bytes further on."""
+        """Return the address moved by some bytes."""
         return Pointer(self.die, self.offset + by, gcd(self.step, step))
 
     def inside(self) -> "Pointer | None":
-        """The same in the object that it is in; None if it may be another one's.
+        """Return the address within its object, or None if it may lie in another object.
 
-        From the address of a structure's begin programs also find what is around it, and what is
-        behind it. A row of numbers or of pointers is only that.
+        From the address of a structure programs may reach what surrounds or follows it. An array of
+        numbers or pointers has no such neighbours.
         """
         size = die_size(self.die)
         if not size or self.step % size:
@@ -71,7 +71,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Use:
-    """An access: to which byte of which type."""
+    """An access to a byte of an object of some type."""
 
     typed: Typed
     size: int
@@ -80,7 +80,7 @@ class Use:
 
 
 def _pointee(die: DIE | None, offset: int = 0) -> DIE | None:
-    """The target of the pointer at a byte of a type: of a Box as well, which is only a pointer."""
+    """Return the target of the pointer at a byte of a type. A Box counts as a pointer."""
     if die is None:
         return None
     for inner, start, _ in steps(die, offset):
@@ -93,7 +93,7 @@ def _pointee(die: DIE | None, offset: int = 0) -> DIE | None:
 
 
 def _pieces(code: Sequence[int]) -> dict[str, int]:
-    """The registers that have a variable, each with the bytes of the variable before it."""
+    """Return the registers that hold a variable, each with its offset in the variable."""
     if len(code) == 1 and _REG0 <= code[0] < _REG0 + len(REGISTERS):
         return {REGISTERS[code[0] - _REG0]: 0}
     found, at, offset = {}, 0, 0
@@ -109,7 +109,7 @@ def _pieces(code: Sequence[int]) -> dict[str, int]:
 
 
 class Uses:
-    """What the instructions of one file access."""
+    """Finds what the instructions of one file access."""
 
     def __init__(self, module: Module, info: DebugInfo, locals_of: Locals) -> None:
         self._module = module
@@ -122,9 +122,10 @@ class Uses:
         self._imports: dict[int, str] | None = None
 
     def at(self, pc: int, *, hooked: bool = False) -> Use | None:
-        """What an instruction accesses, by its address in the file; None if that is not known.
+        """Return what the instruction at an address of the file accesses, or None if unknown.
 
-        ``hooked``: the last byte of a call of a hook, whose argument is the address.
+        ``hooked``: the address is the last byte of a call of a hook, which takes the accessed
+        address as its argument.
         """
         pc += hooked
         try:
@@ -155,7 +156,7 @@ class Uses:
         return Use(Typed(found.die, name), size, found.offset, found.step > 0)
 
     def _callee(self, call: Instruction) -> str:
-        """The function of another file that a call goes to, by way of the linker or without."""
+        """Return the function of another file that a call reaches, directly or through a stub."""
         if self._code is None or not call.operands:
             return ""
         stub = call.operands[0]
@@ -183,7 +184,7 @@ class Uses:
     # ---- values ----
 
     def _at_place(self, function: Function, index: int, place: Place, depth: int) -> Pointer | None:
-        """The address of an operand in memory."""
+        """Return the address of a memory operand."""
         found = self._value(function, index, place.base, depth)
         if found is not None:
             step = place.scale * self._factor(function, index, place.index, depth)
@@ -195,7 +196,7 @@ class Uses:
         return found.moved(place.add, step) if found is not None else None
 
     def _value(self, function: Function, index: int, register: str, depth: int) -> Pointer | None:
-        """What a register has before an instruction."""
+        """Return the pointer in a register before an instruction."""
         if depth == 0 or not (register in REGISTERS or register.startswith("rsp+")):
             return None
         found = self._in_register(function.all[index].address, register)
@@ -212,7 +213,7 @@ class Uses:
         return found.moved(0, step) if found is not None else None
 
     def _written(self, function: Function, index: int, register: str, depth: int) -> Pointer | None:
-        """What an instruction writes to a register or a word of the frame, its first operand."""
+        """Return the pointer that an instruction writes to its first operand."""
         each = function.all[index]
         if len(each.operands) != 2:
             return None
@@ -235,7 +236,7 @@ class Uses:
     def _sum(
         self, function: Function, index: int, register: str, of: str | Place, depth: int
     ) -> Pointer | None:
-        """A pointer and a multiple of something, in either order."""
+        """Return the sum of a pointer and a multiple of something, in either order."""
         found = self._value(function, index, register, depth)
         if found is not None:
             step = self._factor(function, index, of, depth) if isinstance(of, str) else 1
@@ -248,7 +249,7 @@ class Uses:
         return found.moved(0, step) if found is not None else None
 
     def _factor(self, function: Function, index: int, register: str, depth: int) -> int:
-        """A number of which a register has a multiple: 1 if none is known."""
+        """Return a number of which a register's value is a multiple, 1 if unknown."""
         found_at = function.writer(register, index) if register and depth else None
         if found_at is None or found_at[0] < 0:
             return 1
@@ -280,7 +281,7 @@ class Uses:
         return gcd(found, step)
 
     def _loaded(self, function: Function, index: int, place: Place, depth: int) -> Pointer | None:
-        """The pointer in a place of memory."""
+        """Return the pointer that a place in memory contains."""
         each = function.all[index]
         if place.base == "rip":
             return self._in_variable(each.address + each.size + place.add)
@@ -301,7 +302,10 @@ class Uses:
         return self._live[pc]
 
     def _in_register(self, pc: int, register: str) -> Pointer | None:
-        """That of a variable in a register; of several the one whose object contains the others."""
+        """Return the pointer of a variable in a register.
+
+        If there are several, it is the one whose object contains the others.
+        """
         found = []
         for variable, _ in self._variables_at(pc):
             pieces = _pieces(self._locals.expression(variable, "DW_AT_location", pc))
@@ -318,7 +322,7 @@ class Uses:
         return None
 
     def _in_frame(self, pc: int, place: int, by: int) -> Pointer | None:
-        """The pointer that lies in a frame, some bytes from where rbp or rsp points to."""
+        """Return the pointer in a frame, at an offset from rbp or rsp."""
         for variable, function in reversed(self._variables_at(pc)):
             code = self._locals.expression(variable, "DW_AT_location", pc)
             start = signed(code[1:]) if code else None
@@ -339,7 +343,7 @@ class Uses:
         return None
 
     def _in_variable(self, address: int) -> Pointer | None:
-        """The pointer in a variable of the file."""
+        """Return the pointer in a variable of the file."""
         symbol = self._module.variable(address + self._module.bias)
         if symbol is None:
             return None
@@ -356,14 +360,14 @@ def _pointer(die: DIE | None) -> Pointer | None:
     return Pointer(die, 0) if die is not None else None
 
 
-Told = Iterable[tuple[int, Use]]  # uses, and the byte in which the used object begins
+Told = Iterable[tuple[int, Use]]  # uses, each with the offset at which the used object begins
 
 
 def agreed(told: Told, declared_as: Typed | None, size: int) -> tuple[Typed | None, bool]:
-    """The type of an allocation that all its uses agree on, and whether they contradict all.
+    """Return the type on which all uses of an allocation agree, and whether they refute all types.
 
-    ``declared_as``: what the pointer on the allocating line points to. It is preferred, since it
-    may be a larger type: one that is derived from what is used. ``size``: of the allocation.
+    ``declared_as`` is the target of the pointer on the allocating line. It is preferred, because it
+    may be a larger type, derived from the used one. ``size`` is the allocation's.
     """
     told = list(told)
     first = sorted((use for at, use in told if at == 0), key=lambda use: -use.size)
@@ -374,21 +378,21 @@ def agreed(told: Told, declared_as: Typed | None, size: int) -> tuple[Typed | No
         if not all(typed.contains(at % typed.size, use.typed) for at, use in told):
             refuted = True
         elif typed is declared_as or size == typed.size or _is_row(typed, told):
-            # Else it may be the base, or the first member, of something larger.
+            # Otherwise it may be the base or the first member of something larger.
             return typed, False
     return None, refuted
 
 
 def _is_row(typed: Typed, told: Told) -> bool:
-    """Whether there are several objects in a row, by their uses."""
+    """Whether the uses show several objects in a row."""
     size = typed.size or 1
     return any(use.many or (at >= size and typed.has_members) for at, use in told)
 
 
 def apart(told: Told) -> list[tuple[int, Use]]:
-    """Objects in memory without allocations: (address, what it is), those that do not conflict.
+    """Return the objects in memory without allocations, by address, if their uses do not conflict.
 
-    An object inside another one is that one's member.
+    An object inside another one counts as its member.
     """
     different = {(at, use.typed.name, use.size): use for at, use in told}
     starts: list[int] = []  # of those found, in order

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Types of variables and of functions' allocations, from the debug information.
+"""Reads the types of variables and of functions' allocations from the debug information.
 
-Only compilation units that may matter are read, and at most MOST_BYTES of them. The debug
-information of a large program takes minutes to read, and a name without a field is still a name.
-The bound counts bytes, not seconds, so that a busy host gives the same names.
+It reads only compilation units that may matter, and at most MOST_BYTES of them, because the debug
+information of a large program takes minutes to read. Without it names lack only their fields. The
+bound counts bytes, not seconds, so that a busy host gives the same names.
 """
 
 import re
@@ -37,10 +37,10 @@ from schedshard.lines.units import FAULTS, Units
 
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
-# The part of the accesses that may cut a type's members.
+# The fraction of accesses that may cross the members of a type that still counts.
 _FEW = 0.2
 _DW_OP_ADDR = 0x03
-_DW_OP_ADDRX = (0xA1, 0xFB)  # the second one: GNU's, before DWARF 5
+_DW_OP_ADDRX = (0xA1, 0xFB)  # of DWARF 5, and GNU's before it
 _DW_OP_DEREF_SIZE = 0x94
 # A type with a longer name is shown without its template arguments.
 _LONGEST = 48
@@ -57,20 +57,20 @@ _PLAIN = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG
 
 
 def target(die: DIE) -> DIE | None:
-    """The type of a type definition, a variable or a member."""
+    """Return the type of a type definition, a variable or a member, or None."""
     if "DW_AT_type" not in die.attributes:
         return None
     return type_of(die)
 
 
 def die_language(top: DIE) -> bool:
-    """Whether types have plain names: in C++ of all versions, Rust and Go."""
+    """Whether the language names types without 'struct': C++, Rust and Go."""
     language = top.attributes.get("DW_AT_language")
     return language is not None and language.value in (4, 26, 33, 43, 28, 22)
 
 
 def type_name(die: DIE | None, cplusplus: bool = False) -> str:
-    """A type as the program writes it."""
+    """Return a type's name as in the source."""
     if die is None:
         return "void"
     if die.tag == "DW_TAG_array_type":
@@ -88,7 +88,7 @@ def type_name(die: DIE | None, cplusplus: bool = False) -> str:
 
 
 def bare(die: DIE | None) -> DIE | None:
-    """A type without names and qualifiers."""
+    """Return a type without typedefs and qualifiers."""
     while die is not None and die.tag in _PLAIN:
         die = target(die)
     return die
@@ -100,11 +100,11 @@ class Typed:
     def __init__(self, die: DIE, name: str, variable: DIE | None = None) -> None:
         self.die = die
         self.name = name
-        self._variable = variable  # its declaration may say more than its type
+        self._variable = variable  # its declaration may say more about alignment than its type
 
     @property
     def alignment(self) -> int | None:
-        """Bytes; None: not known."""
+        """Return the alignment in bytes, or None if unknown."""
         with suppress(*FAULTS):
             own = declared_alignment(self._variable) if self._variable is not None else 1
             return max(own, die_alignment(self.die))
@@ -112,12 +112,12 @@ class Typed:
 
     @property
     def size(self) -> int | None:
-        """Bytes."""
+        """Return the size in bytes, or None if unknown."""
         return die_size(self.die)
 
     @property
     def element(self) -> tuple[str, int] | None:
-        """Of an array: its element, and its bytes."""
+        """Return an array's element type and that type's size, or None for other types."""
         inner = bare(self.die)
         if inner is None or inner.tag != "DW_TAG_array_type":
             return None
@@ -126,7 +126,7 @@ class Typed:
         return (self.name.removesuffix("[]"), size) if size else None
 
     def field(self, offset: int) -> str:
-        """The path of the member at a byte."""
+        """Return the path of the member at an offset."""
         with suppress(*FAULTS):
             size = self.size
             if size and offset >= size:
@@ -136,7 +136,7 @@ class Typed:
         return ""
 
     def row(self, offset: int) -> tuple[str, int, str] | None:
-        """Of a member that is an array, around a byte: its element, that one's size, its path."""
+        """Return element type, element size and path of the array member at an offset, or None."""
         with suppress(*FAULTS):
             size = self.size
             for die, _, path in steps(self.die, offset % size if size else offset):
@@ -148,9 +148,9 @@ class Typed:
         return None
 
     def agrees(self, uses: Iterable[tuple[int, int]]) -> bool:
-        """Whether accesses (offset, bytes) are those of the type's members, but for a few.
+        """Whether all but a few accesses (offset, bytes) fit the type's members.
 
-        A copy of several members is one access, or it cuts them anywhere.
+        A copy accesses several members at once, or crosses their boundaries anywhere.
         """
         told = list(uses)
         size = self.size
@@ -166,19 +166,19 @@ class Typed:
 
     @property
     def has_members(self) -> bool:
-        """Whether it is a structure, a union or a class."""
+        """Whether the type is a structure, a union or a class."""
         with suppress(*FAULTS):
             return member_path(self.die, 0) != ""
         return False
 
     def contains(self, offset: int, other: "Typed") -> bool:
-        """Whether a member, or the type itself, of another type begins at a byte."""
+        """Whether an object of another type, as a member or as the whole, begins at an offset."""
         with suppress(*FAULTS):
             return contains(self.die, offset, other.die)
         return False
 
     def whole(self, offset: int) -> tuple[int, int, str] | None:
-        """The lock or other object of a library around a byte: start, size, path."""
+        """Return start, size and path of the library object, such as a lock, around an offset."""
         with suppress(*FAULTS):
             size = self.size
             index, rest = divmod(offset, size) if size and offset >= size else (0, offset)
@@ -191,10 +191,10 @@ class Typed:
 
 
 class Common(Typed):
-    """A common block of Fortran: variables that lie one after the other in one object."""
+    """A common block of Fortran: variables one after the other in one object."""
 
     def __init__(self, block: DIE, members: Iterable[tuple[int, str, DIE]]) -> None:
-        """``members``: where each begins in the block, its name and its type."""
+        """Each of ``members`` is a variable's offset in the block, its name and its type."""
         super().__init__(block, f"common /{die_name(block)}/")
         self._members = sorted(members, key=lambda each: each[0])
 
@@ -207,28 +207,28 @@ class Common(Typed):
 
     @property
     def alignment(self) -> int | None:
-        """Not known: a linker places it."""
+        """Return None: the linker chooses the alignment."""
         return None
 
     @property
     def size(self) -> int | None:
-        """Bytes."""
+        """Return the size in bytes, or None if unknown."""
         start, _, last = self._members[-1]
         size = die_size(last)
         return start + size if size is not None else None
 
     @property
     def element(self) -> tuple[str, int] | None:
-        """It is no array."""
+        """Return None: a common block is not an array."""
         return None
 
     def field(self, offset: int) -> str:
-        """The variable at a byte, and its member."""
+        """Return the variable at an offset, with the path of its member."""
         found = self._at(offset)
         return f"{found[1]}{found[2].field(offset - found[0])}" if found is not None else ""
 
     def row(self, offset: int) -> tuple[str, int, str] | None:
-        """Of a variable that is an array, around a byte: its element, that one's size, its name."""
+        """Return element type, element size and name of the array at an offset, or None."""
         found = self._at(offset)
         element = found[2].element if found is not None else None
         if found is None or element is None:
@@ -238,7 +238,7 @@ class Common(Typed):
         return type_name(of, cplusplus=True), element[1], found[1]
 
     def whole(self, offset: int) -> tuple[int, int, str] | None:
-        """It has no locks."""
+        """Return None: a common block contains no locks."""
         return None
 
 
@@ -247,8 +247,8 @@ class DebugInfo:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.damaged = False  # a part could not be read: some types are not known
-        self.cut = False  # a part was not read: there is more of it than is worth the time
+        self.damaged = False  # a part could not be read, so that some types are unknown
+        self.cut = False  # a part was not read, because there is more than MOST_BYTES
         with telling(f"cannot read {path}"):
             self._elf = ELFFile(path.open("rb"), self._beside)
         try:
@@ -259,7 +259,7 @@ class DebugInfo:
         self.code = Units(self._dwarf, self.units)
 
     def _beside(self, name: str) -> BinaryIO:
-        """The file to which dwz has moved what several programs share."""
+        """Open the file to which dwz moved what several programs share."""
         found = self.path.parent / name
         if not found.is_file():
             raise ELFError(f"no file {found}")
@@ -270,7 +270,7 @@ class DebugInfo:
         self._elf.close()
 
     def whole(self, top: DIE) -> DIE:
-        """The unit of a skeleton; without its file, the skeleton, which describes nothing."""
+        """Return the split unit of a skeleton, or the skeleton itself if the file is missing."""
         try:
             return self._splits.whole(top)
         except FAULTS:
@@ -292,15 +292,15 @@ class DebugInfo:
 
     @property
     def dwarf(self) -> DWARFInfo:
-        """All of it."""
+        """Return the whole debug information."""
         return self._dwarf
 
     def units(self) -> Iterator[CompileUnit]:
-        """Those that may have variables and functions: units of one type are as many as types."""
+        """Yield the units that may describe variables and functions, and not only one type."""
         return (unit for unit in self._dwarf.iter_CUs() if not is_of_a_type(unit))
 
     def variables(self, addresses: Iterable[int]) -> dict[int, Typed]:
-        """The types of the variables that begin at these addresses of the file."""
+        """Return the types of the variables that begin at these addresses of the file."""
         missing = set(addresses)
         found: dict[int, Typed] = {}
         read = 0
@@ -318,10 +318,10 @@ class DebugInfo:
         return found
 
     def _with_addresses(self, addresses: Iterable[int]) -> Callable[[CompileUnit], bool]:
-        """Which units may describe the variables there: those whose bytes have an address.
+        """Return a test for units that may describe the variables: their bytes contain an address.
 
-        To read all units of a C library takes seconds. A unit that numbers its addresses has none
-        itself: then the table of addresses has it, and any unit may be the one.
+        Reading all units of a C library takes seconds. If the table of addresses contains an
+        address, units refer to it by number, and any unit may describe the variable.
         """
         words = [re.escape(address.to_bytes(8, "little")) for address in addresses]
         any_word = re.compile(b"|".join(words))
@@ -364,7 +364,7 @@ class DebugInfo:
             missing.discard(begin)
 
     def _address(self, variable: DIE) -> int | None:
-        """Where a variable lies for as long as the program runs."""
+        """Return the fixed address of a variable, or None if it has none."""
         place = variable.attributes.get("DW_AT_location")
         if place is None or not isinstance(place.value, list) or not place.value:
             return None
@@ -373,9 +373,9 @@ class DebugInfo:
             return int.from_bytes(bytes(rest), "little")
         if code not in _DW_OP_ADDRX:
             return None
-        # clang numbers addresses in DWARF 5: seven bits of the number a byte, the lowest first.
+        # In DWARF 5 clang numbers addresses. The number is an unsigned LEB128.
         length = next((n + 1 for n, byte in enumerate(rest) if byte < 0x80), len(rest))
-        # A variable that it keeps in fewer bytes is computed from them: it lies there as well.
+        # A variable that is stored in fewer bytes is computed from them, and also lies there.
         if rest[length : length + 1] not in ([], [_DW_OP_DEREF_SIZE]):
             return None
         index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest[:length]))
@@ -383,7 +383,7 @@ class DebugInfo:
 
 
 def declared(die: DIE) -> DIE:
-    """Of a definition that only adds the place: the declaration."""
+    """Return the declaration of a definition that only adds a location, or the definition."""
     for name in ("DW_AT_specification", "DW_AT_abstract_origin"):
         if "DW_AT_type" not in die.attributes and name in die.attributes:
             return referred(die, name)
