@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A count in a line per shard: here of items that belong to CPUs. Each item is added and removed
- * under the number of its CPU ("paired use"), so that is-zero and more-than are exact.
+ * A counter with a line per shard: here it counts items that belong to CPUs. Each item is added and
+ * removed under the number of its CPU ("paired use"), so that is-zero and more-than are exact.
  */
 #include "example.h"
 
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	schedshard_counter_add(&items, there, 5);
 	printf("with one: %lld\n", (long long)schedshard_counter_sum(&items));
 
-	/* these start at a CPU's own line and stop as soon as the answer is known */
+	/* these start at the CPU's own line and stop as soon as the answer is known */
 	printf("more than 1: %d\n", schedshard_counter_more_than(&items, 1, there));
 	printf("more than 7: %d\n", schedshard_counter_more_than(&items, 7, there));
 

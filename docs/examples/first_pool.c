@@ -36,8 +36,8 @@ static void *work(void *arg)
 
 	for (;;) {
 		/*
-		 * Releases the slot to who claims it in dispatch() and stop(): the worker has read
-		 * its slot before the next job comes in.
+		 * Releases the slot to whoever claims it in dispatch() or stop(): the worker has
+		 * read its slot before the next job comes in.
 		 */
 		schedshard_sbm_put(idle, self->cpu);
 		while (sem_wait(&self->filled))
@@ -81,7 +81,7 @@ static void start(uint32_t cpu, uint32_t nr_cpus)
 		errx(1, "no thread for CPU %u", cpu);
 	CPU_ZERO_S(bytes, mask);
 	CPU_SET_S(cpu, bytes, mask);
-	/* a worker that may not run there migrates: jobs travel further, nothing else */
+	/* a worker that may not run there may run anywhere: jobs travel further, nothing breaks */
 	pthread_setaffinity_np(workers[cpu].thread, bytes, mask);
 	CPU_FREE(mask);
 }

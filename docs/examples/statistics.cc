@@ -3,9 +3,9 @@
  * A statistics counter, in C++: bytes sent, counted by any thread wherever it runs, read from time
  * to time. The threads put the CPUs that they sent from into a set.
  *
- * Each thread counts under its current CPU. It may migrate between the question and the addition:
- * that costs a cache miss, not an error, since the addition is atomic. The sum is exact while no
- * thread counts. Otherwise it has all counts made before it began.
+ * Each thread counts under its current CPU. It may migrate after it asked for that CPU and before
+ * the addition: that costs a cache miss, and is no error, since the addition is atomic. The sum is
+ * exact while no thread counts. Otherwise it has at least all counts made before it began.
  */
 #include <iostream>
 #include <thread>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Where did a process run lately, and which cache should it prefer? Each CPU accounts its runtime.
- * A scan, once an epoch, reads only CPUs that accounted, and removes those that did not for five
- * epochs.
+ * A scan, once per epoch, reads only CPUs that accounted runtime, and removes those that did not
+ * for five epochs.
  */
 #include "example.h"
 
@@ -19,7 +19,7 @@ static void scan(const struct schedshard_plan *plan, struct schedshard_visited *
 	uint64_t runtime;
 	uint32_t cpu;
 
-	/* false: another thread scans, or has in this epoch */
+	/* false: another thread is scanning, or has scanned in this epoch */
 	example_need(schedshard_visited_scan_begin(&s, v, epoch, TIMEOUT), "not due");
 	schedshard_occupancy_begin(&sums, preferred);
 	while (schedshard_visited_scan_next(&s, &cpu, &runtime)) {
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	queue = calloc(plan->nr_cpus, sizeof(*queue));
 	example_need(v && queue, "out of memory");
 	for (uint32_t epoch = 1; epoch <= 9; epoch++) {
-		/* first on two CPUs of one cache, then on one of another */
+		/* it runs first on two CPUs of one cache, then on one of another cache */
 		schedshard_visited_account(v, &queue[epoch < 3 ? a : far], epoch < 3 ? a : far,
 					   epoch, 8 * MS);
 		if (epoch < 3)

@@ -3,10 +3,10 @@
  * The idle set of a worker pool: every worker stands for a CPU and sets its bit when it waits for
  * work. A thread with a task searches for an idle worker near the task's data.
  *
- * A bit means "this worker's slot is empty and it is waiting, or about to". Who claims the bit may
- * fill the slot: schedshard_sbm_claim_near() gives each of several dispatchers another worker. A
- * worker puts its bit after it emptied its slot. The claim, a full barrier, and the slot's lock
- * keep the next task after that.
+ * A bit means "this worker's slot is empty and it is waiting, or about to". Whoever claims the bit
+ * may fill the slot: schedshard_sbm_claim_near() gives each of several dispatchers another worker.
+ * A worker puts its bit back after it emptied its slot. The claim, a full barrier, and the slot's
+ * lock ensure that the next task comes after that.
  *
  * There are as many workers as the plan has CPUs of the first two LLCs, on any machine.
  */
@@ -41,7 +41,8 @@ static void *work(void *arg)
 
 		/*
 		 * The slot is empty: announce it. The put releases the last task's stores: they are
-		 * visible to who claims the bit, and after schedshard_smp_mb() in wait_for_all().
+		 * visible to whoever claims the bit, and after schedshard_smp_mb() in
+		 * wait_for_all().
 		 */
 		schedshard_sbm_put(idle, self->cpu);
 		pthread_mutex_lock(&self->lock);
