@@ -40,7 +40,7 @@ static void print_progress(double share)
 static void stuck(int signal)
 {
 	static const char said[] = "schedshard-live: a turn did not end: this host is too busy, or "
-				   "a CPU went off line\n";
+				   "a CPU went offline\n";
 	ssize_t ignored = write(STDERR_FILENO, said, sizeof(said) - 1);
 
 	(void)ignored;
@@ -197,10 +197,10 @@ static int check_allowed(const struct live *live)
 	int ret = 0;
 
 	if (!set || sched_getaffinity(0, size, set))
-		ret = complain(1, "no affinity: %s", strerror(errno));
+		ret = complain(1, "the affinity cannot be read: %s", strerror(errno));
 	for (u32 i = 0; !ret && i < live->nr_cpus; i++)
 		if (!CPU_ISSET_S(live->cpu[i], size, set))
-			ret = complain(2, "CPU %u is off line, or this process may not use it",
+			ret = complain(2, "CPU %u is offline, or this process may not use it",
 				       live->cpu[i]);
 	CPU_FREE(set);
 	return ret;
@@ -252,7 +252,7 @@ static int start_crew(struct live *live)
 	if (live->crew)
 		return 0;
 	if (error == EINVAL)
-		return complain(2, "CPU %u is off line, or this process may not use it", at);
+		return complain(2, "CPU %u is offline, or this process may not use it", at);
 	return complain(1, "no thread on CPU %u: %s", at, strerror(error));
 }
 

@@ -171,7 +171,7 @@ static void check_ops(const struct live_options *o)
 	free(copy);
 	for (const struct primitive *const *p = primitives; !o->ping_pong && *p; p++)
 		if (o->hold && !(*p)->holds && o->ops && live_chosen(o->ops, (*p)->name))
-			errx(2, "%s has no hold time: leave --hold out", (*p)->name);
+			errx(2, "%s has no hold time: omit --hold", (*p)->name);
 }
 
 static void check(struct live_options *o)
@@ -189,7 +189,8 @@ static void check(struct live_options *o)
 		live_list_add(&o->threads, 1);
 	for (u32 i = 0; i < o->threads.nr; i++)
 		if (!o->ping_pong && o->threads.value[i] > o->cpus.nr)
-			errx(2, "--threads is %u, but --cpus names %u CPUs: one thread a CPU",
+			errx(2,
+			     "--threads is %u, but --cpus names %u CPUs: give one CPU per thread",
 			     o->threads.value[i], o->cpus.nr);
 	for (u32 i = 0; i < o->cpus.nr; i++)
 		for (u32 k = 0; k < i; k++)

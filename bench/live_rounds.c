@@ -114,7 +114,7 @@ int live_measure(struct live *live)
 				return ret;
 			moved = crew_moved(live->crew);
 			if (moved >= 0)
-				return complain(1, "CPU %d went off line while it was measured",
+				return complain(1, "CPU %d went offline during the measurement",
 						moved);
 			tell(live, begun);
 			more = true;

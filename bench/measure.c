@@ -96,7 +96,8 @@ static void add_home(const char *text, struct jobs *jobs)
 	if (a == b)
 		errx(2, "--home %.40s: two different CPUs are needed", text);
 	if (a >= SHARD_LIB_MAX_CPUS || b >= SHARD_LIB_MAX_CPUS || home >= SHARD_LIB_MAX_CPUS)
-		errx(2, "--home %.40s: CPU numbers end at %d", text, SHARD_LIB_MAX_CPUS - 1);
+		errx(2, "--home %.40s: CPU numbers must be at most %d", text,
+		     SHARD_LIB_MAX_CPUS - 1);
 	add_job(jobs, a, b, home);
 }
 

@@ -70,7 +70,7 @@ static int check_set(const struct trial *t, const struct bench_set *set, void *o
 		return complain(t, "the number of members found by test", got, want);
 	got = set->test(object, t->list, list_members(t, false));
 	if (got != 0)
-		return complain(t, "the number of strangers found by test", got, 0);
+		return complain(t, "the number of other CPUs found by test", got, 0);
 	if (!set->walk)
 		return 0;
 	got = set->walk(object, NULL, 0);

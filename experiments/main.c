@@ -35,8 +35,8 @@ static void print(json_t *json)
 static void check_cpu(const struct machine *machine, uint32_t cpu, const char *option)
 {
 	if (!pairs_has_cpu(machine, cpu))
-		errx(2, "%s names CPU %u: machine %s has %u CPUs, and none of that number", option,
-		     cpu, machine->name, machine->nr_cpus);
+		errx(2, "%s names CPU %u: machine %s has no such CPU, it has %u CPUs", option, cpu,
+		     machine->name, machine->nr_cpus);
 }
 
 static json_t *pairs(const struct options *o, const struct machine *machine)
@@ -86,7 +86,7 @@ static void run(const struct options *o, const struct machine *machine)
 	if (!cpus || model_build(&model, machine, cpus, n))
 		errx(2,
 		     "machine %s does not fit the simulator: out of memory or more than %d threads "
-		     "a core",
+		     "per core",
 		     machine->name, MODEL_MAX_THREADS);
 	if (sim_init(&model, o->seed))
 		errx(2, "out of memory for %u simulated CPUs", n);

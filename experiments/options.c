@@ -31,7 +31,7 @@ static const struct argp_option option[] = {
 	{ "machine", KEY_MACHINE, "FILE", 0, "machine file (TOML)", 0 },
 	{ "variant", KEY_VARIANT, "NAME", 0, "layout to run", 0 },
 	{ "cpus", KEY_CPUS, "N", 0, "use only N CPUs of the machine (default: all)", 0 },
-	{ "cap", KEY_CAP, "N", 0, "at most N CPUs a shard, 1 to 64 (default: 64)", 0 },
+	{ "cap", KEY_CAP, "N", 0, "at most N CPUs per shard, 1 to 64 (default: 64)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "seed of every random decision (default: 1)", 0 },
 	{ "placement", KEY_PLACEMENT, "os|compact|scatter", 0, "which N CPUs (default: os)", 0 },
 	{ "param", KEY_PARAM, "NAME=NUMBER", 0, "parameter of the experiment, may be repeated", 0 },

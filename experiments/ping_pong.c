@@ -50,7 +50,7 @@ static int execute(struct run *run)
 	double ops = 2 * (double)g.measured, time;
 
 	if (model->nr_cpus != 2)
-		return run_fail(run, "two play: give --pair FROM,TO");
+		return run_fail(run, "it takes two CPUs: give --pair FROM,TO");
 	if (asked > model->nr_nodes)
 		return run_fail(run, "the machine has no such home node");
 	if (!g.measured)

@@ -220,8 +220,8 @@ static void complete(struct request *r)
 
 	if (o->preemptions != X_NO_BOUND) {
 		if (r->search_given && o->search == X_SEARCH_DPOR)
-			errx(2, "--preemptions does not go with --search dpor, only with states or "
-				"brute");
+			errx(2, "--preemptions cannot be combined with --search dpor, "
+				"only with states or brute");
 		if (!r->search_given)
 			o->search = X_SEARCH_STATES;
 	}
@@ -229,7 +229,8 @@ static void complete(struct request *r)
 	if (!r->model_given)
 		run->model = own_model(run->c);
 	if (run->model == X_WEAK && r->search_given && o->search == X_SEARCH_DPOR)
-		errx(2, "--model weak does not go with --search dpor, only with states or brute");
+		errx(2, "--model weak cannot be combined with --search dpor, "
+			"only with states or brute");
 	if (run->model == X_WEAK && !r->search_given)
 		o->search = X_SEARCH_STATES;
 	if (!run->nr_cpus)
@@ -274,7 +275,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!r->name)
-			errx(2, "which case? (--list shows all)");
+			errx(2, "give a case (--list shows all)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -172,7 +172,7 @@ class Live(unittest.TestCase):
             said = self.refused("primitives", "--cpus", str(b), "--op", "refcount", *QUICK)
         finally:
             os.sched_setaffinity(0, self.cpus)
-        assert f"CPU {b} is off line, or this process may not use it" in said
+        assert f"CPU {b} is offline, or this process may not use it" in said
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def test_one_cpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("mode", "status", "word"),
     [
-        ("refuse", 1, "CPU 1 went off line"),
+        ("refuse", 1, "CPU 1 went offline"),
         ("garbage", 1, "no whole JSON"),
         ("zero", 1, "took no time"),
         ("nothing", 1, "longer --limit"),

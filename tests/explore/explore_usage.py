@@ -14,17 +14,23 @@ import sys
 BAD = [
     (["litmus-ssb"], "no case is called 'litmus-ssb'; the nearest name is 'litmus-sb'"),
     (["sumary-set-serch"], "the nearest name is 'summary-set-search'"),
-    ([], "which case?"),
+    ([], "give a case"),
     (["litmus-sb", "litmus-mp"], "only one case"),
     (["litmus-sb", "--cpus", "3"], "case 'litmus-sb' is for 2 to 2 CPUs"),
     (["summary-set-search", "--cpus", "0"], "'0': give a whole number from 1"),
     (["summary-set-search", "--cpus", "two"], "'two': give a whole number"),
     (["summary-set-search", "--cpus"], "--cpus needs a value"),
     (["litmus-sb", "--model", "arm"], "'arm' is none of 'tso', 'sc', 'posted', 'weak'"),
-    (["litmus-sb", "--model", "weak", "--search", "dpor"], "weak does not go with --search dpor"),
+    (
+        ["litmus-sb", "--model", "weak", "--search", "dpor"],
+        "weak cannot be combined with --search dpor",
+    ),
     (["litmus-sb", "--search", "random"], "'random' is none of 'dpor', 'states', 'brute'"),
     (["litmus-sb", "--preemptions", "-1"], "'-1': give a whole number"),
-    (["litmus-sb", "--search", "dpor", "--preemptions", "1"], "does not go with --search dpor"),
+    (
+        ["litmus-sb", "--search", "dpor", "--preemptions", "1"],
+        "cannot be combined with --search dpor",
+    ),
     (["litmus-sb", "--executions", "0"], "'0': give a whole number from 1"),
     (["litmus-sb", "--verbose"], "unknown option '--verbose'"),
 ]

@@ -294,7 +294,7 @@ def test_bad_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--cpus", "0", "--samples", "5x"], "give a whole number from 1 to 10000"),
         (["--cpus", "0", "--home", "1:2"], "CPU numbers as A:B@H are needed"),
         (["--cpus", "0", "--home", "1:1@0"], "two different CPUs are needed"),
-        (["--cpus", "0", "--home", "1:9999@0"], "CPU numbers end at"),
+        (["--cpus", "0", "--home", "1:9999@0"], "CPU numbers must be at most"),
         (["--cpus", "0", "--pairs", "0:1,"], "CPU numbers as A:B,A:B are needed"),
         (["--cpus", "0", "--pairs", "3:3"], "two different CPUs below 8192 are needed"),
         (["--cpus", "0", "--pairs", ""], "name at least one pair"),
