@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machine files and topologies: found, read, listed and drawn."""
+"""Finds, reads, lists and draws machine files and topologies."""

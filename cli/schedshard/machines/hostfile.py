@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The path of this host's measured machine file: a file of the user, not of the project."""
+"""The path of this host's measured machine file, which belongs to the user."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from schedshard.common.errors import UserError, os_reason
 
 
 def host_path() -> Path:
-    """The file that '--machine host' names: in $XDG_DATA_HOME, by default ~/.local/share.
+    """Return the file that '--machine host' names: in $XDG_DATA_HOME, by default ~/.local/share.
 
     A relative $XDG_DATA_HOME is ignored, as the base directory specification demands.
     """
@@ -22,7 +22,7 @@ def host_path() -> Path:
 
 
 def make_parent(path: Path) -> None:
-    """Create the directory of a file that the user did not name."""
+    """Create the directory of the default machine file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A machine whose last-level caches are cut into smaller ones, as a separate machine file.
+"""Makes a machine file whose last-level caches are cut into smaller ones.
 
-It has the same CPUs, latencies and costs. One cache of 16 cores becomes two of 8, say. Two CPUs
-that shared it are then as far apart as those of two caches of one node.
+CPUs, latencies and costs stay the same. For example, one cache of 16 cores becomes two of 8. Two
+CPUs of different parts are then as far apart as those of two caches of one node.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ _MARK = "-llc-by-"
 
 
 def split_llcs(machine: Machine, parts: int, directory: Path) -> Machine:
-    """The machine with every last-level cache in ``parts``; its file is made in ``directory``."""
+    """Return the machine with each LLC cut into ``parts``; its file is in ``directory``."""
     if parts == 1:
         return machine
     name = f"{machine.name}{_MARK}{parts}"
@@ -55,7 +55,7 @@ def _cut(topology: Any, machine: Machine, parts: int) -> None:
 
 
 def _cut_tiers(document: Any, parts: int) -> None:
-    """Tiers of LLCs keep their cores; tiers of cores that fill a part or more go."""
+    """Adapt tiers: those of LLCs keep their cores, those of cores that fill a part are removed."""
     for tier in list(document.get("tier", [])):
         if "llcs" in tier:
             tier["llcs"] *= parts
@@ -68,6 +68,6 @@ def _cut_tiers(document: Any, parts: int) -> None:
 
 
 def whole_name(name: str) -> str:
-    """The machine from which ``split_llcs`` made this name; other names stay."""
+    """Return the machine from which ``split_llcs`` made a name; other names stay."""
     whole, mark, parts = name.rpartition(_MARK)
     return whole if mark and parts.isdigit() else name

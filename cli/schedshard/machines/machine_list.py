@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stages machines and machine show: the contents of the machine files."""
+"""The stages of 'machines' and 'machine show': the contents of machine files."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,7 +22,7 @@ def _counts(topology: dict[str, Any]) -> dict[str, int]:
 
 
 def _row(name: str) -> dict[str, Any]:
-    """One machine; a broken file gives a row with its error."""
+    """Return the row of one machine. A broken file gives a row with its error."""
     try:
         machine = load_machine(name)
         counts = _counts(machine_topology(machine))
@@ -38,15 +38,15 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def list_machines() -> list[dict[str, Any]]:
-    """All machine files that come with the project, each read by schedshard-topo."""
+    """Return one row per machine file of the project, each read by schedshard-topo."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(_row, preset_names()))
 
 
 def describe(machine: Machine) -> dict[str, Any]:
-    """Every number of a machine file with its source, and the size of the topology.
+    """Return every number of a machine file with its source, and the size of the topology.
 
-    An uncertain number has its range beside its value; a tier says what it joins.
+    An uncertain number has its range beside its value, and a tier the size of its groups.
     """
     counts = _counts(machine_topology(machine))
     sources = machine.data.get("source", {})
@@ -76,10 +76,10 @@ def describe(machine: Machine) -> dict[str, Any]:
 
 
 def _joins(tier: dict[str, Any]) -> str:
-    """The size of one group of a tier: ``4 packages``."""
+    """Return the size of one group of a tier, such as ``4 packages``."""
     return next(f"{tier[unit]} {unit}" for unit in TIER_UNITS if unit in tier)
 
 
 def _plain(value: Any) -> Any:
-    """Tables of tables (irregular topologies) are shown by their size only."""
+    """Return a value for output. Tables of tables (irregular topologies) become their size."""
     return f"{len(value)} entries" if isinstance(value, list) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The numbers of a machine file: alone or with a range, in a table or in a tier.
+"""Reads and changes the numbers of a machine file, which may have ranges.
 
 A number is ``70.0`` or ``{ value = 70.0, low = 55.0, high = 90.0 }``. Its key is dotted:
 ``clock_ghz``, ``latency_ns.llc``, ``op_cycles.locked``, ``protocol.data_leg``, and ``tier.NAME``
@@ -21,19 +21,19 @@ WHOLE = frozenset({"op_cycles.store_buffer"})
 
 
 class Range(NamedTuple):
-    """Where the true value of an uncertain number may lie."""
+    """The range in which the true value of an uncertain number lies."""
 
     low: float
     high: float
 
 
 def value_of(node: Any, key: str = "a number") -> float:
-    """The value that the simulator uses; ``key`` is its name in errors."""
+    """Return the value that the simulator uses. Errors call the number ``key``."""
     return _float(node["value"] if _is_uncertain(node, key) else node, key)
 
 
 def range_of(node: Any, key: str = "a number") -> Range | None:
-    """The range of an uncertain number; None: it has none."""
+    """Return the range of a number, or None if it has none."""
     if not _is_uncertain(node, key):
         return None
     return Range(_float(node["low"], key), _float(node["high"], key))
@@ -54,7 +54,7 @@ def _float(node: Any, key: str) -> float:
 
 
 def number_nodes(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Key and node of every number that may have a range, in the order of the file."""
+    """Yield key and node of every number that may have a range, in the order of the file."""
     for name, content in data.items():
         if name == "clock_ghz":
             yield name, content
@@ -66,14 +66,14 @@ def number_nodes(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def number_node(data: Mapping[str, Any], key: str) -> Any:
-    """The node of a dotted key; None if the file does not have it."""
+    """Return the node of a dotted key, or None if the file lacks it."""
     return next((node for name, node in number_nodes(data) if name == key), None)
 
 
 def set_number(document: Any, key: str, value: float, source: str) -> None:
-    """Give a number another value and source, in a dict or a document of tomlkit.
+    """Set a number and its source, in a dict or a document of tomlkit.
 
-    Its range goes. A constant of [protocol] that the file does not have is added.
+    The range is removed. A constant of [protocol] that the file lacks is added.
     """
     new: int | float = round(value) if key in WHOLE else value
     table, _, name = key.partition(".")
@@ -92,7 +92,7 @@ def set_number(document: Any, key: str, value: float, source: str) -> None:
 
 
 def source_of(key: str, sources: Mapping[str, Any]) -> str:
-    """The source of a dotted key: its own entry, or that of the nearest table above it."""
+    """Return the source of a dotted key: its own, or that of the nearest table above it."""
     while key:
         if key in sources:
             return str(sources[key])

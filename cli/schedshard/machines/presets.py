@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machine files by name or path, and the list of them.
+"""Finds machine files by name or path, and lists them.
 
-lib/schedshard-topo is the one judge of whether a machine file is right; here it is only found,
-shown and hashed.
+Only lib/schedshard-topo validates machine files. Here they are found, shown and hashed.
 """
 
 from __future__ import annotations
@@ -31,22 +30,22 @@ class Machine:
 
     @property
     def title(self) -> str:
-        """The machine in words."""
+        """Return the machine's title."""
         return str(self.data.get("title", self.name))
 
     @property
     def kind(self) -> str:
-        """measured, estimate or hypothetical."""
+        """Return the kind of the file: measured, estimate or hypothetical."""
         return str(self.data.get("kind", "unknown"))
 
     @property
     def clock_ghz(self) -> float:
-        """The clock in which cycles are given."""
+        """Return the clock in GHz that relates cycles to time."""
         return value_of(self.data.get("clock_ghz", 0.0), "clock_ghz")
 
 
 def preset_names() -> list[str]:
-    """Names of the machine files that come with the project, and of this host's when measured."""
+    """Return the names of the project's machine files, and of this host's if it exists."""
     names = {path.stem for path in MACHINES.glob("*.toml")}
     if host_path().is_file():
         names.add(HOST)
@@ -54,7 +53,7 @@ def preset_names() -> list[str]:
 
 
 def machine_path(name: str) -> Path:
-    """The machine file of a preset name, or the file itself when a path to a .toml is given."""
+    """Return the path of a machine file, for the name of a preset or a path to a .toml file."""
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
         if not path.is_file():
@@ -69,14 +68,14 @@ def machine_path(name: str) -> Path:
 
 
 def load_machine(name: str) -> Machine:
-    """Find and parse a machine file (syntax only: the C tools validate its contents)."""
+    """Find and parse a machine file. Only its syntax is checked: the C tools validate it."""
     path = machine_path(name)
     data = read_toml(path, "machine file")
     return Machine(name=str(data.get("name", path.stem)), path=path, data=data)
 
 
 def machine_topology(machine: Machine, cap: int | None = None) -> dict[str, Any]:
-    """The CPUs and the shard plan of a machine file, read and validated by schedshard-topo."""
+    """Return CPUs and shard plan of a machine file, as read and validated by schedshard-topo."""
     size = ["--cap", str(cap)] if cap is not None else []
     result = run_json([str(topo_binary()), "--machine", str(machine.path), *size])
     if not isinstance(result, dict) or not isinstance(result.get("cpus"), list):
@@ -85,5 +84,5 @@ def machine_topology(machine: Machine, cap: int | None = None) -> dict[str, Any]
 
 
 def cpu_count(machine: Machine) -> int:
-    """How many CPUs the machine has."""
+    """Return the number of the machine's CPUs."""
     return len(machine_topology(machine)["cpus"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage topo: a topology and its shard plan, as data and as a tree for people.
+"""The stage topo: a topology and its shard plan, as JSON data and as a tree.
 
-lib/schedshard-topo reads and checks every source; this file only arranges its output.
+lib/schedshard-topo reads and checks every source. This file only arranges its output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schedshard.common.tool import run_json
 
 @dataclass(frozen=True)
 class TopoRequest:
-    """The source of the topology (none of the three: this host) and how to cut it."""
+    """The source of the topology, and how to cut it. Without a source it is this host."""
 
     machine: Path | None = None
     sysfs: Path | None = None
@@ -32,7 +32,7 @@ class TopoRequest:
 
 @dataclass(frozen=True)
 class Group:
-    """One level of the tree: its contents, and the number of equal neighbours it stands for."""
+    """A node of the tree: its children, and the number of equal neighbours it stands for."""
 
     label: str
     cpus: tuple[int, ...]
@@ -40,7 +40,7 @@ class Group:
 
 
 def topo_argv(request: TopoRequest) -> list[str]:
-    """The argument list of schedshard-topo."""
+    """Return the command line of schedshard-topo."""
     argv = [str(topo_binary())]
     sources = [
         ("--machine", request.machine),
@@ -60,7 +60,7 @@ def topo_argv(request: TopoRequest) -> list[str]:
 
 
 def topo(request: TopoRequest) -> dict[str, Any]:
-    """Topology and plan as data."""
+    """Return topology and plan as JSON data."""
     raw = run_json(topo_argv(request))
     if not isinstance(raw, dict) or "cpus" not in raw or "plan" not in raw:
         raise UserError("schedshard-topo printed no topology and plan", status=1)
@@ -68,7 +68,7 @@ def topo(request: TopoRequest) -> dict[str, Any]:
 
 
 def ranges(cpus: Iterable[int]) -> str:
-    """CPU numbers as the kernel writes them: 0-7,128-135. The order of the input is kept."""
+    """Return CPU numbers as the kernel writes them: 0-7,128-135. The order of the input is kept."""
     runs: list[list[int]] = []
     for cpu in cpus:
         if runs and cpu == runs[-1][1] + 1:
@@ -102,7 +102,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _shape(cpus: Sequence[dict[str, int]]) -> tuple[int, int]:
-    """(cores, CPUs) of a set; an unknown core counts as one core per CPU."""
+    """Return the numbers of cores and CPUs of a set. CPUs of unknown cores count as cores."""
     cores = {
         (cpu.get("package"), cpu.get("core"), cpu["cpu"] if cpu.get("core", -1) < 0 else None)
         for cpu in cpus
@@ -122,7 +122,7 @@ def _llc_group(number: int, cpus: Sequence[dict[str, int]], cores_shown: bool) -
 
 
 def _folded(llcs: list[tuple[int, list[dict[str, int]]]]) -> list[Group]:
-    """Neighbouring LLCs of one shape as one group: LLC 0-7: 8 x (8 cores, 16 CPUs)."""
+    """Merge neighbouring LLCs of equal shape: LLC 0-7: 8 x (8 cores, 16 CPUs)."""
     folded: list[Group] = []
     start = 0
     while start < len(llcs):
@@ -144,9 +144,9 @@ def _folded(llcs: list[tuple[int, list[dict[str, int]]]]) -> list[Group]:
 
 
 def tree(data: dict[str, Any]) -> Group:
-    """The topology as nested groups: packages, nodes, LLCs, and cores of small machines.
+    """Return the topology as nested groups: packages, nodes, LLCs, and cores of small machines.
 
-    More than 32 LLCs are folded: equal neighbours of one node share a line.
+    With more than 32 LLCs, equal neighbours of one node share a line.
     """
     cpus: list[dict[str, int]] = [cpu for cpu in data["cpus"] if cpu.get("possible", True)]
     llc_count = len({cpu.get("llc", -1) for cpu in cpus})
@@ -176,7 +176,7 @@ def tree(data: dict[str, Any]) -> Group:
 
 
 def plan_rows(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row per shard: where it is and its CPUs in position order."""
+    """Return one row per shard: its place, and its CPUs in order of position."""
     return [
         {
             "shard": shard["shard"],
@@ -191,7 +191,7 @@ def plan_rows(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def plan_sentence(data: dict[str, Any]) -> str:
-    """The plan in one line."""
+    """Return the plan as one line of text."""
     plan = data["plan"]
     sizes = Counter(len(shard["cpus"]) for shard in plan["shards"])
     if len(sizes) == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The picture of a topology: packages, nodes and LLCs as boxes, CPUs coloured by their shard."""
+"""Draws a topology: packages, nodes and LLCs as boxes, CPUs coloured by their shard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEAD = 0.75
 
 
 class _Box:
-    """A rectangle with boxes inside, laid out in rows as square as it gets."""
+    """A rectangle with boxes inside, in rows that make it nearly square."""
 
     def __init__(self, label: str, level: int) -> None:
         self.label = label
@@ -34,9 +34,9 @@ class _Box:
         self.centres: dict[int, tuple[float, float]] = {}
 
     def layout(self) -> None:
-        """Sizes from the inside out; one CPU is one unit."""
+        """Compute the sizes from the inside out, in units of one CPU."""
         if self.cpus:
-            # Siblings below each other where that is not too wide and they are not neighbours.
+            # Siblings are drawn below each other unless they are neighbours or this is too wide.
             wide = max(8, math.ceil(math.sqrt(len(self.cpus) * 2)))
             fitting = [n for n in range(wide // 2, wide + 1) if self.cores and self.cores % n == 0]
             self.columns = self.cores if 0 < self.cores <= wide else max(fitting, default=wide)
@@ -61,7 +61,7 @@ class _Box:
         self.height = rows * (tallest + _PAD) + _HEAD
 
     def draw(self, drawing: Drawing, left: float, top: float, unit: float, size: float) -> None:
-        """Draw at an upper left corner. ``unit``: points per CPU; ``size``: of numbers, or 0."""
+        """Draw the box. ``unit``: points per CPU. ``size``: points of the numbers, 0 for none."""
         fill = ("#f4f5f7", "#e9ecf1", "#ffffff", "#ffffff")[self.level]
         wide, high = self.width - 0.12, self.height - 0.12
         drawing.shapes.append(
@@ -125,16 +125,16 @@ def drawn(
 ) -> Drawing:
     """Draw CPUs in the boxes of their caches, nodes and packages.
 
-    ``colours`` gives the number of each CPU's colour, which is that of its ``of``. The CPUs of each
-    set in ``shared`` are tied by lines: they share something.
+    ``colours`` contains the number of each CPU's colour, which is that of its ``of``. Lines connect
+    the CPUs of each set in ``shared``.
     """
     order = list(order)
     root = _boxes(order, cpus, colours)
     root.layout()
     root.label = title
-    # Points a CPU: as large as the numbers need, as small as the widest machines demand.
+    # Points per CPU: large enough for the numbers, small enough for the widest machines.
     unit = 72 * min(0.42, max(0.17, 7.0 / root.width), 15.0 / root.width)
-    # A small machine's outer box must still hold its title, in letters of about 5 points.
+    # The outer box of a small machine must have room for its title, at about 5 points a letter.
     root.width = max(root.width, 2 * _PAD + len(root.label) * 5 / unit)
     # A digit is 0.64 of its height wide.
     digits = len(str(max(order, default=0)))
@@ -160,12 +160,12 @@ def drawn(
 
 
 def _known(number: Any) -> int | None:
-    """Negative numbers stand for what is not known."""
+    """Return a number, or None for a negative one, which means unknown."""
     return int(number) if number is not None and int(number) >= 0 else None
 
 
 def _tie(drawing: Drawing, places: list[tuple[float, float]]) -> None:
-    """Draw a line from each place to the middle of all."""
+    """Draw a line from each place to their centre."""
     if len(places) < 2:
         return
     middle = (sum(x for x, _ in places) / len(places), sum(y for _, y in places) / len(places))
@@ -174,7 +174,7 @@ def _tie(drawing: Drawing, places: list[tuple[float, float]]) -> None:
 
 
 def picture(data: dict[str, Any]) -> Drawing:
-    """The topology with a colour for each shard."""
+    """Return the picture of the topology with one colour per shard."""
     shards = data["plan"]["shards"]
     return drawn(
         data["cpus"], [cpu for shard in shards for cpu in shard["cpus"]],
@@ -184,7 +184,7 @@ def picture(data: dict[str, Any]) -> Drawing:
 
 
 def write_picture(data: dict[str, Any], path: Path) -> None:
-    """Write the picture; the file's suffix says which kind."""
+    """Write the picture, in the format of the file's suffix."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in ("svg", "png"):
         raise UserError(f"--picture {path}: the file name must end in .svg or .png")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The latency of each distance, and how well a topology explains the pairs.
+"""Computes the latency of each distance, and how well a topology explains the pairs.
 
-The median, because a table holds interrupted measurements. Pairs of one package that cost more than
-the geometric middle between their own distance and the remote one are a separate class. Their line
-had its home in another package during the measurement; on some machines that is half of all pairs
-of a package. Nothing else in a table says where its lines were. Pairs inside a tier (tiers.py) are
-no part of the class that they would otherwise be in.
+The median is used, because tables contain interrupted measurements. Pairs of one package that cost
+more than the geometric mean of their own distance and the remote one are a separate class: their
+line had its home in another package during the measurement. On some machines these are half of all
+pairs of a package. Nothing else in a table shows where its lines were. Pairs inside a tier
+(tiers.py) do not belong to the class of their distance.
 """
 
 from dataclasses import dataclass, field
@@ -20,20 +20,20 @@ from schedshard.machines.making.tiers import find_tiers
 from schedshard.machines.making.topology import Ids, Topology
 
 CLASSES = ("smt", "llc", "node", "package", "remote", "home_remote")
-# The grouping that a class of pairs lies inside of.
+# By class of pairs, the grouping inside which they lie.
 LEVELS = {"smt": "core", "llc": "llc", "node": "node", "package": "package"}
-# Fewer pairs than this share of a package's are stray measurements, not lines of a remote home.
+# A smaller share of a package's pairs than this are outliers, not lines with a remote home.
 HOME_REMOTE_SHARE = 0.01
-# One pair cannot separate two medians nearer than this: either counts as a fit.
+# One pair cannot distinguish two medians within this factor, so that it fits both.
 SAME_MEDIAN = 1.10
-# Share of pairs that fit, and silhouette, from which on a level is called clear or likely.
+# Thresholds of a clear and of a likely level: the share of pairs that fit, and the silhouette.
 CLEAR = (0.98, 0.4)
 LIKELY = (0.90, 0.05)
 
 
 @dataclass(frozen=True)
 class PairClass:
-    """Pairs of one distance: how many, median, 5th and 95th percentile in ns."""
+    """Pairs of one distance: their number, median, and 5th and 95th percentile in ns."""
 
     name: str
     pairs: int
@@ -52,7 +52,7 @@ class TierClass(PairClass):
 
 @dataclass(frozen=True)
 class Level:
-    """How clearly the latencies show one grouping."""
+    """How clearly the latencies show one level of grouping."""
 
     name: str
     groups: int
@@ -64,7 +64,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The pairs' evidence about the topology; no levels if only some pairs were measured."""
+    """What the pairs show about the topology. There are no levels if only some were measured."""
 
     classes: dict[str, PairClass]
     levels: list[Level]
@@ -75,9 +75,9 @@ class Evidence:
 
 
 def kinds_of(topology: Topology, rows: Ids, columns: Ids) -> npt.NDArray[np.int64]:
-    """For each pair of indices of CPUs the index in CLASSES of their distance; -1 for one CPU.
+    """Return for each pair of CPU indices the index of their distance in CLASSES; -1 for one CPU.
 
-    As in lib/machine.h: an LLC counts before the node, so that one that spans two nodes is one.
+    As in lib/machine.h the LLC is checked before the node, so that an LLC may span two nodes.
     """
     kind = np.full(np.broadcast_shapes(rows.shape, columns.shape), CLASSES.index("remote"))
     for name, level in (("package", "package"), ("node", "node"), ("llc", "llc"), ("smt", "core")):
@@ -88,7 +88,9 @@ def kinds_of(topology: Topology, rows: Ids, columns: Ids) -> npt.NDArray[np.int6
 
 
 def weigh(ns: Matrix, topology: Topology, whole: Topology | None = None) -> Evidence:
-    """Latency of each class of pairs, and how well they fit; ``ns`` in the order of the CPUs.
+    """Return the latency of each class of pairs, and how well they fit.
+
+    ``ns`` is in the order of the topology's CPUs.
 
     ``whole`` is the topology of the whole machine, if ``topology`` is a part of it.
     """
@@ -99,7 +101,7 @@ def weigh(ns: Matrix, topology: Topology, whole: Topology | None = None) -> Evid
 def weigh_sample(
     rows: Ids, columns: Ids, values: npt.NDArray[np.float64], part: Topology, whole: Topology
 ) -> Evidence:
-    """The same of some pairs, by index of their CPUs in ``part``; no level is questioned."""
+    """Return the evidence of some pairs, given by CPU indices in ``part``, without levels."""
     return _weigh(rows, columns, values, part, whole, None)
 
 
@@ -132,7 +134,7 @@ def _weigh(
 
 
 def _spread(values: npt.NDArray[np.float64]) -> tuple[int, float, float, float]:
-    """How many, median, 5th and 95th percentile."""
+    """Return count, median, 5th and 95th percentile."""
     low, median, high = np.percentile(values, [5, 50, 95]).tolist()
     return int(values.size), median, low, high
 
@@ -156,7 +158,7 @@ def split_home_remote(values: npt.NDArray[np.float64], kind: npt.NDArray[np.int6
 def _fits(
     values: npt.NDArray[np.float64], kind: npt.NDArray[np.int64], class_ns: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.bool_]:
-    """The pairs nearest the median of their own class or tier, by ratio."""
+    """Return which pairs are nearest, by ratio, to the median of their own class or tier."""
     logs = np.log(values)
     medians = np.log(class_ns)
     nearest = np.zeros_like(logs)
@@ -176,9 +178,9 @@ def _levels(
     kind: npt.NDArray[np.int64],
     fits: npt.NDArray[np.bool_],
 ) -> list[Level]:
-    """One entry for each level that the machine has more than trivially."""
-    # members of a group are the groups of the level below: else the many near pairs of a core
-    # would make every package look clear
+    """Return one entry per level that has more than one group, and groups of several members."""
+    # A group's members are the groups of the level below. Otherwise the many near pairs of a core
+    # would make every package look clear.
     units = fill_missing(ns)
     labels = np.arange(len(ns), dtype=np.int64)
     present = [i for i in range(CLASSES.index("home_remote")) if (kind == i).any()]
@@ -198,7 +200,7 @@ def _levels(
 
 
 def _first_of(ids: Ids, labels: Ids) -> Ids:
-    """The id of each group of CPUs, taken from one of its members."""
+    """Return the id of each group of CPUs, taken from one of its members."""
     return ids[np.unique(labels, return_index=True)[1]]
 
 
@@ -210,7 +212,7 @@ def _sure(fit: float, score: float | None) -> str:
 
 
 def describe(evidence: Evidence) -> str:
-    """One sentence for the [source] table of a machine file."""
+    """Return the evidence as a sentence for the [source] table of a machine file."""
     if evidence.sampled:
         return (
             f"{evidence.fit:.1%} of {evidence.pairs:,} sampled pairs lie nearest the median of "

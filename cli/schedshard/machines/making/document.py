@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Write a machine file: facts in, TOML text out.
+"""Formats a machine file as TOML text.
 
 The topology determines the latencies that a machine needs, by the same rule as in lib/machine.cc.
-That loader reads every file before it is kept.
+Every file is checked by that loader before it is saved.
 """
 
 import re
@@ -22,8 +22,8 @@ from schedshard.machines.making.classes import CLASSES
 from schedshard.machines.making.topology import Topology, cpu_list, regular_form, within
 from schedshard.machines.numbers import Range
 
-# Used where nothing was measured; each one is marked as an estimate in [source], with the range
-# that the machines of machines/ have.
+# Used if nothing was measured. Each is marked as an estimate in [source], with the range over the
+# files in machines/.
 USUAL_NS = {
     "smt": (10.0, Range(5.0, 13.0)),
     "llc": (40.0, Range(20.0, 75.0)),
@@ -32,7 +32,7 @@ USUAL_NS = {
     "remote": (200.0, Range(100.0, 350.0)),
     "memory": (100.0, Range(75.0, 160.0)),
 }
-# Times the next nearer latency that was measured.
+# Factors on the next nearer measured latency.
 USUAL_STEP = {
     "node": (3.0, Range(1.4, 5.5)),
     "package": (1.1, Range(1.0, 1.5)),
@@ -60,7 +60,7 @@ class FoundTier:
 
 @dataclass
 class Facts:
-    """The contents of a machine file; ``source`` and ``ranges`` by dotted key."""
+    """The contents of a machine file. The keys of ``source`` and ``ranges`` are dotted."""
 
     name: str
     title: str
@@ -74,19 +74,19 @@ class Facts:
     ranges: dict[str, Range] = field(default_factory=dict)
 
     def guess(self, key: str, limits: Range, why: str) -> None:
-        """Say of a number that it is an estimate, where it may lie, and why."""
+        """Record that a number is an estimate, with its range and the reason."""
         self.ranges[key] = limits
         self.source[key] = f"estimate, {limits.low:g} to {limits.high:g}: {why}"
 
 
 def machine_name(text: str) -> str:
-    """A name as machine files have it: a-z, 0-9 and -, at most 64 characters."""
+    """Return text as the name of a machine file: a-z, 0-9 and -, at most 64 characters."""
     name = re.sub(r"[^a-z0-9]+", "-", text.lower())
     return name[:64].strip("-") or "machine"
 
 
 def needed_latencies(topology: Topology) -> list[str]:
-    """The distances that occur between CPUs of this machine."""
+    """Return the distances that occur between CPUs of a machine."""
     inside = within(topology.package, topology.node)
     pairs = within(inside, topology.llc)
     needed = []
@@ -153,7 +153,7 @@ def add_usual_cycles(facts: Facts, why: str) -> None:
 
 
 def machine_toml(facts: Facts) -> str:
-    """The text of the machine file."""
+    """Return the text of the machine file."""
     document = tomlkit.document()
     document.add("schema", tomlkit.item(1))
     document.add("name", tomlkit.item(facts.name))
@@ -189,7 +189,7 @@ def machine_toml(facts: Facts) -> str:
 
 
 def _number(facts: Facts, key: str, value: float, digits: int) -> Item:
-    """A number, with its range if it has one; latencies are above 0."""
+    """Return a number as TOML, with its range if it has one. Latencies are above 0."""
 
     def rounded(number: float) -> float:
         if key.startswith("op_cycles."):
@@ -229,7 +229,7 @@ def _topology_table(topology: Topology) -> Table:
 
 
 def _llc_table(topology: Topology, llc: int) -> Table:
-    """One [[topology.llc]]: where it is, its CPUs, and cores and L2s where they are shared."""
+    """Return a table [[topology.llc]]: its place and CPUs, and cores and L2s that are shared."""
     members = np.flatnonzero(topology.llc == llc)
     cpus = np.array(topology.cpus)
     first = members[int(cpus[members].argmin())]
@@ -246,12 +246,12 @@ def _llc_table(topology: Topology, llc: int) -> Table:
 
 
 def spans_nodes(topology: Topology) -> bool:
-    """Whether an LLC lies in several nodes, which only the regular form can say."""
+    """Whether an LLC spans several nodes, which only the regular form can express."""
     return bool(np.unique(within(topology.llc, topology.node)).size > topology.count("llc"))
 
 
 def validated(text: str) -> Any:
-    """What schedshard-topo makes of a machine file that is not written yet."""
+    """Return schedshard-topo's output for the text of a machine file, or raise its error."""
     scratch = tempfile.TemporaryDirectory(prefix="schedshard-")
     with telling("cannot write a temporary file", status=1), scratch as folder:
         path = Path(folder) / "machine.toml"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Finding groups of near neighbours in a matrix of latencies.
+"""Finds groups of near neighbours in a matrix of latencies.
 
-Latencies of one kind scatter by a factor, not by a difference, and kinds differ by a factor (8, 25,
-105, 200 ns). So everything here works on logarithms. Average linkage, not single or complete: one
-interrupted measurement among thousands must neither join two groups nor split one.
+Latencies of one kind vary by a factor, not by a difference, and kinds also differ by a factor (8,
+25, 105, 200 ns). So everything here works on logarithms. It uses average linkage, not single or
+complete linkage: one interrupted measurement among thousands must neither join nor split groups.
 """
 
 from dataclasses import dataclass
@@ -17,26 +17,26 @@ from schedshard.machines.making.topology import Ids
 # Two merge heights that differ by more than this factor belong to different levels. Inside a level
 # the measured machines stay under 1.1, between levels they are over 1.7.
 GAP = 1.35
-# Third CPUs that are tried for a pair that was not measured.
+# How many third CPUs are tried to estimate a pair that was not measured.
 NEAREST = 64
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A dendrogram; heights in ns, rising; links in log latency above ``floor``."""
+    """A dendrogram. Heights are in ns and rising; links are in log latency above ``floor``."""
 
     links: npt.NDArray[np.float64]
     floor: float
     heights: npt.NDArray[np.float64]
 
     def cut(self, ns: float) -> Ids:
-        """Groups whose mean distance stays below ``ns``."""
+        """Return the groups whose mean distance stays below ``ns``."""
         from scipy.cluster.hierarchy import fcluster
 
         return fcluster(self.links, np.log(ns) - self.floor, criterion="distance").astype(np.int64)
 
     def levels(self) -> list[tuple[float, float]]:
-        """Bands of merge heights, nearest first: lowest and highest height of each."""
+        """Return the bands of merge heights, nearest first, as lowest and highest height."""
         bands = [(float(self.heights[0]), float(self.heights[0]))]
         for height in self.heights[1:].tolist():
             if height / bands[-1][1] > GAP:
@@ -47,15 +47,15 @@ class Tree:
 
 
 def between(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Where to cut between two bands: the geometric middle of the gap."""
+    """Return where to cut between two bands: the geometric mean of the gap's ends."""
     return float(np.sqrt(low[1] * high[0]))
 
 
 def fill_missing(ns: Matrix) -> Matrix:
-    """Estimate unmeasured pairs: over the best near third CPU the longer of both legs.
+    """Return the matrix with estimates for unmeasured pairs.
 
-    In a hierarchy the distance of two CPUs never exceeds the larger of their distances to any
-    third. It equals that for a third CPU that is near to either.
+    In a hierarchy the distance of two CPUs never exceeds the larger of their distances to any third
+    CPU, and equals it for a third that is near to either. The best third CPU gives the estimate.
     """
     full = ns.copy()
     known = np.where(np.isfinite(ns), ns, np.inf)
@@ -69,13 +69,13 @@ def fill_missing(ns: Matrix) -> Matrix:
 
 
 def tree(ns: Matrix) -> Tree:
-    """The dendrogram of a full symmetric matrix with at least two rows."""
-    # Here, since it takes half a second and what only reads machines does without it.
+    """Return the dendrogram of a full symmetric matrix with at least two rows."""
+    # Imported here, because it takes half a second and readers of machine files do not need it.
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
     logs = np.log(ns, out=np.zeros_like(ns), where=ns > 0)
-    # scipy needs distances of at least 0, which the logarithm of less than 1 ns is not
+    # scipy needs distances of at least 0, but the logarithm of less than 1 ns is negative
     floor = min(0.0, float(logs.min()))
     condensed = squareform(logs - floor, checks=False)
     links = linkage(condensed, method="average")
@@ -83,7 +83,7 @@ def tree(ns: Matrix) -> Tree:
 
 
 def group_medians(ns: Matrix, labels: Ids) -> Matrix:
-    """Median latency between (and, on the diagonal, 0 within) groups 0..n-1."""
+    """Return the median latencies between groups 0..n-1, with 0 on the diagonal."""
     count = int(labels.max()) + 1
     members = [np.flatnonzero(labels == group) for group in range(count)]
     medians = np.zeros((count, count))
@@ -94,10 +94,10 @@ def group_medians(ns: Matrix, labels: Ids) -> Matrix:
 
 
 def silhouette(ns: Matrix, labels: Ids) -> float | None:
-    """Mean silhouette of a grouping: 1 - inside / outside for well-formed groups.
+    """Return the mean silhouette of a grouping: 1 - inside / outside for well-formed groups.
 
-    Near 1: outside is many times farther than inside; 0: no groups at all. None if it is undefined:
-    one group in all, or every group of one member.
+    Near 1 the distances outside are many times those inside; 0 means no groups. None: undefined,
+    because there is only one group, or every group has only one member.
     """
     groups, index = np.unique(labels, return_inverse=True)
     sizes = np.bincount(index)
@@ -115,6 +115,6 @@ def silhouette(ns: Matrix, labels: Ids) -> float | None:
 
 
 def equal_groups(labels: Ids) -> int | None:
-    """The common size of all groups, or None."""
+    """Return the common size of all groups, or None."""
     sizes = np.unique(np.unique(labels, return_counts=True)[1])
     return int(sizes[0]) if sizes.size == 1 else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""From a latency table, and an hwloc XML file if there is one, to a machine file."""
+"""Makes a machine file from a latency table, and from a topology file if one is given."""
 
 import hashlib
 import re
@@ -43,7 +43,7 @@ CLOCK_IN_NAME = re.compile(r"([0-9]\.[0-9]{1,2})\s*GHz", re.ASCII | re.IGNORECAS
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """The user's request; ``tree``: where the tar file ``topology`` is unpacked."""
+    """The arguments of the command. ``tree`` is where the tar file ``topology`` was unpacked."""
 
     csv: Path
     hwloc_xml: Path | None = None
@@ -64,7 +64,7 @@ class Imported:
 
 
 def import_machine(request: ImportRequest) -> Imported:
-    """Turn a latency table into the text of a machine file."""
+    """Return the text of the machine file for a latency table, with notes."""
     raw = _read(request.csv)
     try:
         table = parse_latency_csv(raw.decode("utf-8"), request.csv.name)
@@ -113,7 +113,7 @@ def _hwloc_topology(path: Path, table: LatencyTable, notes: list[str]) -> Topolo
 def _of_same_machine(
     topology: Topology, path: Path, table: LatencyTable, notes: list[str]
 ) -> Topology:
-    """The topology, if it has all CPUs of the table and a machine file can hold it."""
+    """Return the topology, or raise a UserError if it lacks CPUs or fits no machine file."""
     extra = sorted(set(table.cpus) - set(topology.cpus))
     if extra:
         raise UserError(
@@ -133,7 +133,7 @@ def _of_same_machine(
 
 
 def disagreements(said: Topology, inferred: Topology, notes: list[str]) -> list[str]:
-    """Where latencies show another grouping than the file; nodes are firmware's choice."""
+    """Return where latencies and file disagree. Nodes do not count, as firmware chooses them."""
     found = list(notes)
     for level in ("core", "llc", "package"):
         a = renumber(said.ids(level), said.cpus)
@@ -150,7 +150,7 @@ def disagreements(said: Topology, inferred: Topology, notes: list[str]) -> list[
 
 
 def _unlike(a: Ids, b: Ids) -> Ids:
-    """Members that have other neighbours in one grouping than in the other."""
+    """Return the members that have different neighbours in two groupings."""
     return np.asarray(((a[:, None] == a[None, :]) != (b[:, None] == b[None, :])).any(axis=1))
 
 
@@ -159,7 +159,7 @@ def _printable(text: str) -> str:
 
 
 def _clock(request: ImportRequest) -> tuple[float, str | None]:
-    """The clock and where it is from; None for a guess."""
+    """Return the clock and its source, None for a guess."""
     if request.clock_ghz is not None:
         return request.clock_ghz, "given on the command line"
     in_name = CLOCK_IN_NAME.search(request.csv.name)
@@ -169,13 +169,13 @@ def _clock(request: ImportRequest) -> tuple[float, str | None]:
 
 
 def add_latencies(facts: Facts, evidence: Evidence, origin: str) -> None:
-    """The medians of classes and tiers, with the spread of their pairs as the range.
+    """Add the medians of classes and tiers, with the spread of their pairs as the range.
 
     ``origin`` names the measurement in [source].
     """
 
     def limits(item: PairClass) -> Range:
-        # as the file will show them: no rounding may put the median outside
+        # rounded as in the file, so that the median stays inside
         return Range(*(round(ns, 1) for ns in (item.low, item.high)))
 
     for name, item in evidence.classes.items():

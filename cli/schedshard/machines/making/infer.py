@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The topology of a machine, inferred from core-to-core latencies alone.
+"""Infers the topology of a machine from core-to-core latencies alone.
 
-Bottom up. Average linkage joins CPUs; the heights of the joins fall into bands with wide gaps
-between them. The nearest band is SMT siblings if it joins pairs at the cost of a line inside one
-core. Then there may be cores with a common L2; the next one is the LLC. From there on it compares
-whole LLCs by the median of all their pairs, which a few bad measurements do not change. The bands
-of LLCs are the node and the package.
+It works bottom up. Average linkage joins CPUs, and the heights of the joins form bands with wide
+gaps between them. The nearest band is SMT siblings, if it joins pairs at the cost of a line inside
+one core. The next one may be cores with a common L2, and the one after that the LLC. From there on
+whole LLCs are compared by the median of all their pairs, which a few bad measurements do not
+change. The bands of LLCs are the node and the package.
 
 Latencies alone leave three questions open. Each is decided as follows, with a note to the user:
 
 - all LLCs may be equally far apart. They may then be in one package (each LLC is one core complex),
   or each may be a package (each LLC is a mesh);
-- a package's own pairs may cost as much as remote ones, because its lines had their home in another
-  package;
-- firmware options cut NUMA nodes. A package counts as one node. LLCs of it that are nearer to each
-  other than to the rest are a tier of latency (tiers.py). They are none if they are as far apart as
-  other levels are.
+- pairs of one package may cost as much as remote ones, because their lines had their home in
+  another package;
+- firmware options cut packages into NUMA nodes. A package counts as one node. If some of its LLCs
+  are nearer to each other than to the rest, they are a tier of latency (tiers.py), unless they are
+  as far apart as other levels.
 
-One wild pair can mislead clustering. A trial of every regular shape (shapes.py) is not misled, and
-knows what else fits. choose() takes the better of the two and tells both.
+One outlier can mislead clustering. Trying every regular shape (shapes.py) is robust, and shows what
+else fits. choose() takes the better of the two and reports both.
 """
 
 from dataclasses import dataclass, field, replace
@@ -59,17 +59,17 @@ from schedshard.machines.making.topology import (
 
 # A line passed between SMT siblings never leaves the L1: 8 to 11 ns on the machines measured.
 SMT_NS = 16.0
-# This tells cores with a common L2 from a small core complex. Above a common L2 comes an LLC of at
-# most this latency. Above a core complex come other complexes, which are farther.
+# Distinguishes cores with a common L2 from a small core complex. The level above a common L2 is an
+# LLC, of at most this latency. The level above a core complex is other complexes, farther away.
 L2_NEXT_NS = 75.0
 # The median inside one LLC was 25 to 27 ns on core complexes and 51 to 55 ns on meshes.
 MESH_NS = 38.0
-# More CPUs than this share without a sibling are cores without SMT, not wild measurements.
+# If more than this share of CPUs has no sibling, these are cores without SMT, not outliers.
 WILD_SHARE = 0.1
 # Above this the nearest other core is no longer in the same LLC.
 LLC_NS = 80.0
-# On a mesh, sub-NUMA clusters are nearer than this many times the cluster's own latency, other
-# packages are farther.
+# On a mesh, other sub-NUMA clusters are within this many times a cluster's own latency, and other
+# packages are beyond.
 CLUSTER_STEP = 1.8
 
 
@@ -82,7 +82,7 @@ class Inference:
 
 
 def infer_topology(table: LatencyTable) -> Inference:
-    """Find cores, LLCs, nodes and packages of the CPUs of a latency table."""
+    """Return cores, LLCs, nodes and packages of the CPUs in a latency table."""
     ns = fill_missing(table.symmetric())
     notes: list[str] = []
     core, l2, llc = _near_levels(ns, notes)
@@ -94,7 +94,7 @@ def infer_topology(table: LatencyTable) -> Inference:
 
 
 def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
-    """Groups of CPUs by core, L2 and LLC."""
+    """Return the groups of CPUs by core, L2 and LLC."""
     count = len(ns)
     joins = tree(ns)
     bands = joins.levels()
@@ -132,9 +132,9 @@ def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
 def _mend_siblings(
     core: Ids, l2: Ids, llc: Ids, cpus: tuple[int, ...], notes: list[str]
 ) -> tuple[Ids, Ids]:
-    """Join two CPUs that alone of their LLC have no sibling, on a machine where all others do.
+    """Join the only two CPUs of an LLC that have no sibling, if all others have one.
 
-    Siblings are one pair with one measurement: a single outlier separates them.
+    Siblings are one pair with one measurement, so that a single outlier separates them.
     """
     alone = np.bincount(core)[core] == 1
     if not alone.any() or alone.all():
@@ -156,7 +156,7 @@ def _mend_siblings(
 
 
 def _far_levels(ns: Matrix, llc: Ids, cpus: tuple[int, ...], notes: list[str]) -> tuple[Ids, Ids]:
-    """Package and node of each CPU."""
+    """Return package and node of each CPU."""
     one = np.zeros(len(ns), dtype=np.int64)
     count = int(llc.max()) + 1
     if count == 1:
@@ -202,13 +202,13 @@ def _far_levels(ns: Matrix, llc: Ids, cpus: tuple[int, ...], notes: list[str]) -
 
 
 def _inside_ns(ns: Matrix, llc: Ids) -> float | None:
-    """Median latency between cores of one LLC."""
+    """Return the median latency between cores of one LLC."""
     same = np.triu(llc[:, None] == llc[None, :], 1) & (ns > SMT_NS)
     return float(np.median(ns[same])) if same.any() else None
 
 
 def _by_lowest_cpu(llc: Ids, cpus: tuple[int, ...]) -> list[int]:
-    """LLCs in the order of their lowest CPU number."""
+    """Return the LLCs in the order of their lowest CPU number."""
     numbers = np.array(cpus)
     lowest = {group: int(numbers[llc == group].min()) for group in range(int(llc.max()) + 1)}
     return sorted(lowest, key=lambda group: lowest[group])
@@ -217,10 +217,10 @@ def _by_lowest_cpu(llc: Ids, cpus: tuple[int, ...]) -> list[int]:
 def _mend_packages(
     package: Ids, order: list[int], cpus: tuple[int, ...], llc: Ids, notes: list[str]
 ) -> Ids:
-    """Join packages that fell apart because their lines had a remote home.
+    """Join packages that were split because their lines had a remote home.
 
-    They show as LLCs that are far from everything, in a number that fills whole packages of the
-    size that the others have. CPU numbers then say which LLCs belong together.
+    They appear as LLCs that are far from everything, as many as fill whole packages of the usual
+    size. The order of CPU numbers then decides which LLCs belong together.
     """
     sizes = np.bincount(package)
     full = int(sizes.max())
@@ -243,7 +243,7 @@ def _mend_packages(
 
 
 def choose(table: LatencyTable, inferred: Inference) -> tuple[Topology, list[str], bool]:
-    """The topology, what to tell the user, and whether no other shape fits as well."""
+    """Return the topology, notes for the user, and whether no other shape fits equally well."""
     mine, notes = inferred.topology, list(inferred.notes)
     order = np.lexsort((mine.core, mine.llc, mine.package))
     found = shapes(table.symmetric(), order)
@@ -288,7 +288,7 @@ def same_shape(shape: Topology, mine: Topology) -> bool:
 
 
 def doubted(evidence: Evidence) -> Evidence:
-    """The evidence without the word clear for what may be LLCs of a package, or packages."""
+    """Return the evidence, where levels that may be LLCs or packages are no longer called clear."""
     levels = [
         replace(level, sure="likely")
         if level.sure == "clear" and level.name in ("llc", "package")

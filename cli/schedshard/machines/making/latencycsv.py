@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Core-to-core latency tables: comma-separated, row = writer, column = responder, in ns.
+"""Reads core-to-core latency tables: comma-separated, row = writer, column = responder, in ns.
 
 Published tables differ. Some fill the whole square, some only the lower triangle, and some cut rows
 at the diagonal. Some have CPU numbers along the edges, or a comma at the end of each line. The
@@ -35,7 +35,7 @@ class LatencyTable:
     ns: Matrix
 
     def symmetric(self) -> Matrix:
-        """One latency a pair: the mean of both directions, or the one that was measured."""
+        """Return one latency per pair: the mean of both directions, or the measured one."""
         both = np.stack([self.ns, self.ns.T])
         known = np.isfinite(both)
         count = known.sum(axis=0)
@@ -76,10 +76,10 @@ def _rows(text: str) -> list[_Row]:
 
 
 def _labels(cells: list[str]) -> list[int] | None:
-    """CPU numbers along an edge, or None if these cells have none.
+    """Return the CPU numbers along an edge, or None if these cells are not CPU numbers.
 
-    Bare numbers count in two cases. They start with 0, which is not a latency, or many of them rise
-    all the way, which a row of whole nanoseconds would not.
+    Plain numbers count as CPU numbers in two cases: they start with 0, which is not a latency, or
+    many of them only rise, which a row of whole nanoseconds would not.
     """
     numbers: list[int] = []
     prefixed = False
@@ -99,9 +99,9 @@ def _labels(cells: list[str]) -> list[int] | None:
 def _drop_column_of_commas(rows: list[_Row], labelled: bool) -> None:
     """Remove the cells that a comma at the end of every line adds.
 
-    Without labels such a table looks like one that lost its last row, for the last column of a
-    lower triangle is empty, too. Machines have even numbers of CPUs: an odd number of rows counts
-    as a loss, and _check_shape() refuses it.
+    Without labels this looks like a table that lost its last row, because the last column of a
+    lower triangle is empty as well. Machines have even numbers of CPUs. So an odd number of rows
+    counts as a loss, and _check_shape() refuses it.
     """
     width = len(rows[0].cells)
     if width != len(rows) + 1 or (len(rows) % 2 and not labelled):
@@ -149,7 +149,7 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | N
 
 
 def _check_shape(name: str, rows: list[_Row]) -> None:
-    """Every row as long as the table has CPUs, or every row cut at the diagonal."""
+    """Raise a UserError unless all rows are complete, or all are cut at the diagonal."""
     count = len(rows)
     if count > 1 and all(len(row.cells) in (max(i, 1), i + 1) for i, row in enumerate(rows)):
         return
@@ -219,7 +219,7 @@ def _check_coverage(table: LatencyTable) -> None:
 
 
 def parse_latency_csv(text: str, name: str) -> LatencyTable:
-    """Read a latency table; ``name`` is what errors call the file."""
+    """Return the latency table in a text. Errors call the file ``name``."""
     rows = _rows(text)
     if not rows:
         raise UserError(f"{name}: the file is empty, a latency table of at least 2 CPUs is needed")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measure this host: its topology, latencies between its CPUs, operation costs.
+"""Measures this host: its topology, the latencies between its CPUs, and the costs of operations.
 
-A host of more CPUs than a few dozen is sampled (sampling.py), within a minute.
+On a host with more than a few dozen CPUs it measures a sample of pairs (sampling.py), within a
+minute.
 """
 
 import os
@@ -29,11 +30,11 @@ from schedshard.machines.making.sampling import sample_pairs
 from schedshard.machines.making.topology import Topology, cpu_list, from_tool
 from schedshard.machines.numbers import Range
 
-# Pairs per package that are measured once more with the line's home in another package.
+# Pairs per package that are measured again with the line's home in another package.
 HOMES_PER_PACKAGE = 8
-# Below this many CPUs latencies are too few to question the topology that the host states.
+# With fewer CPUs there are too few latencies to question the topology that the host reports.
 ENOUGH_TO_DOUBT = 4
-# The tool's part of the minute that a measurement may take: the rest is for its last pair and for
+# A measurement may take a minute. This is the tool's limit; the rest is for its last pair and for
 # reading the topology.
 LIMIT_SECONDS = 50
 OPS = ("load_hit", "store", "locked", "fence", "timestamp")
@@ -41,9 +42,9 @@ OPS = ("load_hit", "store", "locked", "fence", "timestamp")
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """The user's request: the CPUs, or None for all that this process may use.
+    """The arguments: the CPUs, or None for all that this process may use.
 
-    ``all_pairs`` has no limit of time.
+    With ``all_pairs`` there is no time limit.
     """
 
     cpus: list[int] | None = None
@@ -60,7 +61,7 @@ class Processor:
 
 
 def measure_binary() -> Path:
-    """The tool that measures."""
+    """Return the path of the tool that measures."""
     return build_dir() / "bench" / "schedshard-measure"
 
 
@@ -85,7 +86,7 @@ def measure_machine(request: MeasureRequest) -> Imported:
 
 
 def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
-    """The CPUs to measure, all of them known and allowed."""
+    """Return the CPUs to measure. A UserError names one that is unknown or not allowed."""
     allowed = sorted(os.sched_getaffinity(0) & set(topology.cpus))
     if not allowed:
         raise UserError("no CPU that this process may use is in the host's topology", status=1)
@@ -100,7 +101,7 @@ def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
 
 
 def foreign_homes(part: Topology) -> list[tuple[int, int, int]]:
-    """Pairs of one package, in two LLCs, each with a CPU of another package for the line's home."""
+    """Return pairs of two LLCs of one package, each with a home CPU in another package."""
     found = []
     packages = np.unique(part.package).tolist()
     for package in packages:
@@ -122,7 +123,7 @@ def foreign_homes(part: Topology) -> list[tuple[int, int, int]]:
 def host_machine(
     topology: Topology, cpus: list[int], result: Any, processor: Processor
 ) -> Imported:
-    """The machine file of a topology and what schedshard-measure printed about it."""
+    """Return the machine file for a topology and the output of schedshard-measure."""
     try:
         ops = {key: float(value) for key, value in result["ops_ns"].items()}
         pairs = [(int(p["a"]), int(p["b"]), float(p["ns"])) for p in result["pairs"]]
@@ -205,7 +206,7 @@ def _pair_evidence(
 
 
 def read_processor(cpuinfo: str) -> Processor:
-    """The processor's name, and whether it is a virtual machine's, from /proc/cpuinfo."""
+    """Return the processor's name and whether this is a virtual machine, from /proc/cpuinfo."""
     model, virtual = "unknown processor", False
     for line in reversed(cpuinfo.splitlines()):
         key, _, value = line.partition(":")
@@ -216,7 +217,7 @@ def read_processor(cpuinfo: str) -> Processor:
 
 
 def host_processor() -> Processor:
-    """The processor of this host."""
+    """Return this host's processor."""
     try:
         return read_processor(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
     except OSError:

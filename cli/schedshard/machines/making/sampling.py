@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The pairs of CPUs to measure on a host that has too many of them.
+"""Chooses the pairs of CPUs to measure on a host that has too many pairs.
 
 Every class of distance gets about the same number of pairs. The classes are siblings, cores of one
 L2, of one LLC, LLCs of one node, nodes of one package, packages. Inside a class the pairs are
-spread over the machine and over the distances between ranks. Groups that the topology does not name
-(quadrants of a socket, two cores of a cluster, boards) are groups of neighbours. The classes take
-turns, so that a measurement that ends early has seen all of them.
+spread over the machine and over the distances between ranks. This also covers groups of neighbours
+that the topology does not name (quadrants of a socket, two cores of a cluster, boards). The classes
+take turns, so that a measurement that ends early covers all of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 
 from schedshard.machines.making.topology import Ids, Topology, within
 
-# Fewer pairs than this in all are simply all measured: a host of 64 CPUs.
+# Up to this many pairs, those of 64 CPUs, all are measured.
 ALL_PAIRS = 2016
 PAIRS_PER_CLASS = 400
 # Caches, nodes and packages inside of which pairs are sampled.
@@ -26,7 +26,7 @@ Pair = tuple[int, int]
 
 
 def sample_pairs(topology: Topology) -> list[Pair]:
-    """Pairs of CPU numbers in the order in which to measure them; all pairs of a small host."""
+    """Return pairs of CPU numbers in the order to measure them; all pairs of a small host."""
     count = len(topology.cpus)
     if count * (count - 1) // 2 <= ALL_PAIRS:
         return [(a, b) for i, a in enumerate(topology.cpus) for b in topology.cpus[i + 1 :]]
@@ -49,7 +49,7 @@ def sample_pairs(topology: Topology) -> list[Pair]:
 
 
 def _inside(unit: Ids, parent: Ids, rng: np.random.Generator) -> Iterator[Pair]:
-    """Pairs of CPUs in two units of one parent, over all distances between the units' ranks."""
+    """Yield pairs of CPUs in two units of one parent, over all distances between units' ranks."""
     parents = [group for group in np.unique(parent).tolist() if _several(unit[parent == group])]
     chosen = spread(parents, PAIRS_PER_CLASS if _tiny(unit, parent) else PARENTS)
     for group in chosen:
@@ -72,18 +72,18 @@ def _several(units: Ids) -> bool:
 
 
 def _tiny(unit: Ids, parent: Ids) -> bool:
-    """Whether parents have so few units that many of them are needed for enough pairs."""
+    """Whether parents have so few units that enough pairs need many parents."""
     return bool(np.unique(unit).size <= 4 * np.unique(parent).size)
 
 
 def spread(items: Sequence[int], most: int) -> list[int]:
-    """At most ``most`` of the items, evenly over all of them."""
+    """Return at most ``most`` of the items, evenly spaced."""
     if len(items) <= most:
         return list(items)
     return [items[i * len(items) // most] for i in range(most)]
 
 
 def distances(units: int) -> list[int]:
-    """Distances between ranks below ``units``: 1, 2, 3, 4, 6, 8, 12, 16, ..."""
+    """Return the distances between ranks below ``units``: 1, 2, 3, 4, 6, 8, 12, 16, ..."""
     steps = sorted({step for n in range(units.bit_length()) for step in (1 << n, 3 << n >> 1)})
     return [step for step in steps if 0 < step < units]

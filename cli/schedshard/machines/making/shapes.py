@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Every regular shape that a latency table may have, and how well each explains it.
+"""Tries every regular shape that a latency table may have, and weighs how well each explains it.
 
-A shape is packages x LLCs x cores x threads. Its CPUs are numbered in one of two ways, or lie in
-the order in which clustering found them: on many hosts the packages take turns. Its misfit is the
-mean distance of a pair from the median of its class, as a ratio. Two shapes may put all pairs into
-the same classes: two LLCs of one package, or two packages of one LLC each. A table cannot tell
-them apart. What usual machines look like decides then, and the user is told.
+A shape is packages x LLCs x cores x threads. Its CPUs are numbered in one of two ways, or in the
+order in which clustering found them, because on many hosts the packages take turns. Its misfit is
+the mean distance of a pair from the median of its class, as a ratio. Two shapes may put all pairs
+into the same classes, such as two LLCs of one package, and two packages of one LLC each. A table
+cannot distinguish these. Then the more usual shape is chosen, and the user gets a note.
 """
 
 from collections.abc import Iterator
@@ -27,17 +27,17 @@ from schedshard.machines.making.topology import (
 
 # A line passed between SMT siblings never leaves the L1: 7 to 11 ns on the machines measured.
 SMT_NS = 16.0
-# Other cores are farther than that. If most CPUs have a nearer one, these are siblings.
+# Other cores are farther away than this. If most CPUs have a nearer CPU, that is a sibling.
 CORES_NS = 12.0
-# The nearest other core of one LLC: above this every core has an LLC of its own.
+# If the nearest other core is farther away than this, every core has a separate LLC.
 LLC_NS = 80.0
 # The median inside one LLC: 25 to 27 ns on core complexes, 32 ns on a ring, 48 to 55 ns on meshes.
 FILLS_NS = 30.0
-# A ring or a mesh that fills a package has at least so many cores, on servers of several packages.
+# A ring or mesh that fills one of several packages of a server has at least so many cores.
 FILLS_CORES = 6
-# Medians of two classes that differ by less are one class.
+# Two classes whose medians differ by less than this factor are one.
 STEP = 1.2
-# Shapes whose misfits differ by less explain a table equally well.
+# Two shapes whose misfits differ by less than this explain a table equally well.
 EQUAL = 0.003
 MOST_PACKAGES = 16
 UNKNOWN = 8.0  # no machine is known that is so
@@ -56,7 +56,7 @@ class Shape:
 
     @property
     def words(self) -> str:
-        """The shape in words."""
+        """Return the shape as text."""
         form = self.form
         parts = [
             _many(form.packages, "package"), _many(form.llcs_per_package, "LLC"),
@@ -70,7 +70,7 @@ def _many(count: int, word: str) -> str:
 
 
 def shapes(ns: Matrix, order: Ids | None = None) -> list[Shape]:
-    """All shapes that a table may have, the best first; ``order``: CPUs as clustering has them."""
+    """Return all shapes that a table may have, best first; ``order`` is the CPUs by clustering."""
     rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
     values = ns[rows, columns]
     nearest = np.full(len(ns), np.inf)
@@ -94,7 +94,7 @@ def shapes(ns: Matrix, order: Ids | None = None) -> list[Shape]:
     inside = next((shape.inside_ns for shape in found if shape.misfit == best), 0.0)
 
     def rank(shape: Shape) -> tuple[int, float, float]:
-        """Equally good shapes by how usual they are, others by misfit."""
+        """Return a sort key: misfit first, then the more usual of equally good shapes."""
         steps = int((shape.misfit - best) / EQUAL)
         return steps, unusual(shape.form, inside), shape.misfit
 
@@ -102,12 +102,12 @@ def shapes(ns: Matrix, order: Ids | None = None) -> list[Shape]:
 
 
 def in_order(topology: Topology, order: Ids) -> Topology:
-    """CPUs numbered anew: number i is what ``order[i]`` was."""
+    """Return the topology with renumbered CPUs: number i is the former ``order[i]``."""
     return make_topology(range(order.size), {level: topology.ids(level)[order] for level in LEVELS})
 
 
 def misfit_of(ns: Matrix, topology: Topology) -> float:
-    """The misfit of any topology, tiers counted: mean distance of a pair from its median."""
+    """Return a topology's misfit, with tiers: the mean distance of a pair from its median."""
     rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
     values = ns[rows, columns]
     kind = kinds_of(topology, rows, columns)
@@ -138,7 +138,7 @@ def _weighed(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     kind: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> Shape | None:
-    """The shape with its misfit; None if its classes are not each farther than the last."""
+    """Return the shape with its misfit, or None if a class is not farther than the one before."""
     logs = np.log(values)
     misfit = np.zeros_like(logs)
     last = inside = 0.0
@@ -161,7 +161,7 @@ def _weighed(
 
 
 def unusual(form: Regular, inside: float) -> float:
-    """How unusual a shape is; compared only between shapes that fit equally well."""
+    """Return how unusual a shape is, to compare shapes that fit equally well."""
     fills = inside >= FILLS_NS and form.cores_per_llc >= FILLS_CORES
     score = 0.0
     if form.cores_per_llc == 1 and form.llcs_per_package > 1 and inside < LLC_NS:
@@ -178,7 +178,7 @@ def unusual(form: Regular, inside: float) -> float:
 
 
 def verdict(found: list[Shape]) -> tuple[bool, list[str]]:
-    """Whether the best shape is the only one that explains the table, and what to tell the user."""
+    """Return whether only the best shape explains the table, and notes for the user."""
     if not found:
         return False, ["no regular shape explains the table: packages x LLCs x cores x threads"]
     best = found[0]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tiers of latency between the levels of a topology, inferred from the pairs of one level.
+"""Infers tiers of latency between the levels of a topology, from the pairs of one level.
 
 A tier of 3 LLCs says that LLCs 0-2 of a node are nearer to each other than to LLC 3. It counts only
-if it is clear. 95 of 100 pairs inside the groups are nearer than 95 of 100 pairs outside, and the
-medians differ by STEP. A rank test excludes chance, since a machine of few CPUs has few pairs and
-many possible groupings.
+if it is clear: 95 of 100 pairs inside the groups are nearer than 95 of 100 pairs outside, and the
+medians differ by STEP. A rank test excludes chance, because a machine with few CPUs has few pairs
+and many possible groupings.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from schedshard.machines.making.topology import Ids, Topology, within
 
 STEP = 1.04
-# Chance that latencies without any tier look like one; a dozen groupings are tried on a machine.
+# Accepted probability that latencies without a tier look like one. About 12 groupings are tried.
 CHANCE = 1e-6
 
 Values = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Unit:
-    """What tiers join: its level, the level that groups lie in, the class of the pairs."""
+    """What a tier joins: the level, the level around the groups, and the class of the pairs."""
 
     name: str
     level: str
@@ -42,7 +42,7 @@ UNITS = (
 
 @dataclass(frozen=True)
 class Tier:
-    """Groups of ``count`` units, and which of the pairs lie inside one and in no smaller one."""
+    """Groups of ``count`` units, and which pairs lie inside one but not in a smaller one."""
 
     name: str
     unit: str
@@ -51,9 +51,9 @@ class Tier:
 
 
 def _ranks(topology: Topology, unit: Unit) -> tuple[Ids, Ids, int] | None:
-    """Rank of each CPU's unit inside its parent, the parent, and the units of one parent.
+    """Return the rank of each CPU's unit in its parent, the parent, and the units per parent.
 
-    As in lib/machine_tiers.cc. None where parents have unequal numbers of units.
+    This is the rule of lib/machine_tiers.cc. None: parents have unequal numbers of units.
     """
     own = topology.ids(unit.level)
     parent = np.zeros_like(own) if unit.parent is None else topology.ids(unit.parent)
@@ -72,7 +72,7 @@ def _ranks(topology: Topology, unit: Unit) -> tuple[Ids, Ids, int] | None:
 def find_tiers(
     topology: Topology, rows: Ids, columns: Ids, values: Values, kind: npt.NDArray[np.str_]
 ) -> list[Tier]:
-    """The tiers of a machine, from the smallest group to the largest.
+    """Return the tiers of a machine, from the smallest group to the largest.
 
     ``rows`` and ``columns`` are indices of CPUs, ``kind`` is the class of each pair.
     """
@@ -102,14 +102,14 @@ def stands_out(near: Values, far: Values) -> bool:
         return False
     if np.median(far) < np.median(near) * STEP:
         return False
-    # Here, since it takes half a second and what only reads machines does without it.
+    # Imported here, because it takes half a second and readers of machine files do not need it.
     from scipy.stats import mannwhitneyu
 
     return bool(mannwhitneyu(near, far, alternative="less").pvalue < CHANCE)
 
 
 def _name(topology: Topology, unit: Unit, count: int) -> str:
-    """A tier's name: l2 for the cores of one L2, otherwise that of its unit."""
+    """Return a tier's name: l2 for the cores of one L2, otherwise that of its unit."""
     if unit.name == "cores":
         cores = np.unique(within(topology.l2, topology.core)).size
         if count * topology.count("l2") == cores:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which CPU is where, and how to say it shortly in a machine file.
+"""Topologies, and their short form in a machine file.
 
-A machine file may describe a topology by six counts and a numbering rule. Whether these counts
-mean the same machine is not argued but tried: the rule is carried out and the result compared.
-Where it differs the file lists the CPUs of each LLC instead.
+A machine file may describe a topology by six counts and a numbering rule. To see whether these
+describe a machine, the rule is applied and the result compared. If it differs, the file lists the
+CPUs of each LLC instead.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Topology:
     core: Ids
 
     def count(self, level: str) -> int:
-        """How many of a level there are."""
+        """Return the number of groups of a level."""
         return int(np.unique(self.ids(level)).size)
 
     def ids(self, level: str) -> Ids:
-        """The ids of one level, by its name."""
+        """Return the ids of a level."""
         return {
             "package": self.package,
             "node": self.node,
@@ -59,7 +59,7 @@ class Topology:
         }[level]
 
     def restrict(self, cpus: Sequence[int]) -> Topology:
-        """The same places for some of the CPUs, in the order given."""
+        """Return the topology of some of the CPUs, in the given order."""
         index = {cpu: i for i, cpu in enumerate(self.cpus)}
         pick = np.array([index[cpu] for cpu in cpus], dtype=np.int64)
         return Topology(
@@ -69,7 +69,7 @@ class Topology:
 
 
 def renumber(labels: Ids, cpus: Sequence[int]) -> Ids:
-    """The same groups, numbered from 0 by their lowest CPU."""
+    """Return the groups, numbered from 0 in the order of their lowest CPU."""
     lowest: dict[int, int] = {}
     for label, cpu in zip(labels.tolist(), cpus, strict=True):
         lowest[label] = min(cpu, lowest.get(label, cpu))
@@ -78,18 +78,18 @@ def renumber(labels: Ids, cpus: Sequence[int]) -> Ids:
 
 
 def within(outer: Ids, inner: Ids) -> Ids:
-    """Ids of groups that are equal in both levels: makes every level refine the one above."""
+    """Return ids of groups that are equal in both levels, so that a level refines the one above."""
     return np.unique(np.stack([outer, inner]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def make_topology(cpus: Sequence[int], levels: dict[str, Ids]) -> Topology:
-    """A topology from group labels of any kind."""
+    """Return a topology made of group labels of any kind."""
     ids = {name: renumber(labels, cpus) for name, labels in levels.items()}
     return Topology(tuple(cpus), ids["package"], ids["node"], ids["llc"], ids["l2"], ids["core"])
 
 
 def from_tool(result: Any) -> Topology:
-    """The topology that schedshard-topo printed."""
+    """Return the topology that schedshard-topo printed."""
     try:
         records = sorted(result["cpus"], key=lambda record: int(record["cpu"]))
         cpus = [int(record["cpu"]) for record in records]
@@ -104,7 +104,7 @@ def from_tool(result: Any) -> Topology:
 
 
 def _fill_unknown(cpus: Sequence[int], levels: dict[str, Ids]) -> None:
-    """Give unknown ids (-1) the value that the machine file needs: machine files have no holes."""
+    """Replace unknown ids (-1), because machine files need an id for each CPU."""
     own = np.arange(len(cpus), dtype=np.int64)
     if (levels["package"] < 0).any():
         levels["package"] = np.zeros(len(cpus), dtype=np.int64)
@@ -119,7 +119,7 @@ def _fill_unknown(cpus: Sequence[int], levels: dict[str, Ids]) -> None:
 
 
 def read_given(path: Path) -> Topology:
-    """Read ``--topology``: a folder that holds sys/, or a file of `lscpu -p`."""
+    """Read the argument of ``--topology``: a folder with sys/, or a file of `lscpu -p`."""
     if path.is_dir():
         if not (path / "sys").is_dir():
             raise UserError(f"{path} holds no sys/: give {GIVEN_RIGHT}")
@@ -129,7 +129,7 @@ def read_given(path: Path) -> Topology:
 
 
 def parse_lscpu(text: str, name: str) -> Topology:
-    """The topology in the text of `lscpu -p`."""
+    """Return the topology in the text of `lscpu -p`."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     heads = [line for line in lines if line.startswith("#") and "CPU" in line and "," in line]
     rows = [line.split(",") for line in lines if not line.startswith("#")]
@@ -151,7 +151,7 @@ def parse_lscpu(text: str, name: str) -> Topology:
 
 
 def _places(columns: list[str], rows: list[list[str]], name: str) -> dict[str, list[int]]:
-    """For each level the ids of all CPUs; levels that the text does not have are left out."""
+    """Return by level the ids of all CPUs. Levels that the text lacks are left out."""
     if not {"cpu", "core", "socket"} <= set(columns):
         raise UserError(f"{name} has no columns CPU, Core and Socket: give {GIVEN_RIGHT}")
     found: dict[str, list[int]] = {}
@@ -171,7 +171,7 @@ def _places(columns: list[str], rows: list[list[str]], name: str) -> dict[str, l
 
 
 def cpu_list(cpus: Sequence[int]) -> str:
-    """CPU numbers as the kernel writes them: 0-7,128-135."""
+    """Return CPU numbers as the kernel writes them: 0-7,128-135."""
     runs: list[tuple[int, int]] = []
     for cpu in sorted(cpus):
         if runs and runs[-1][1] + 1 == cpu:
@@ -182,7 +182,7 @@ def cpu_list(cpus: Sequence[int]) -> str:
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """The inverse of cpu_list, for an option of the command line."""
+    """Return the CPU numbers in a list such as 0-7,128-135, from the command line."""
     cpus: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -201,7 +201,7 @@ def parse_cpu_list(text: str) -> list[int]:
 class Regular:
     """The short form of a topology: the keys of [topology].
 
-    LLCs are counted by package: sub-NUMA clusters may cut one LLC into several nodes.
+    LLCs are counted per package, because sub-NUMA clusters may cut one LLC into several nodes.
     """
 
     packages: int
@@ -213,7 +213,7 @@ class Regular:
     numbering: str
 
     def expand(self) -> Topology:
-        """The CPUs that these keys describe; the counterpart of lib/machine_shape.c."""
+        """Return the topology that these keys describe, as lib/machine_shape.c does."""
         per_package = self.llcs_per_package * self.cores_per_llc
         core = np.arange(self.packages * per_package, dtype=np.int64)
         if self.numbering == "threads-last":
@@ -228,13 +228,13 @@ class Regular:
 
 
 def _common(outer: Ids, inner: Ids) -> int | None:
-    """How many inner groups each outer group has, if all have as many."""
+    """Return the number of inner groups per outer group, or None if it varies."""
     counts = {int(np.unique(inner[outer == group]).size) for group in np.unique(outer)}
     return counts.pop() if len(counts) == 1 else None
 
 
 def regular_form(topology: Topology) -> Regular | None:
-    """The keys that describe exactly this topology, or None."""
+    """Return the keys that describe exactly this topology, or None."""
     threads = set(np.unique(topology.core, return_counts=True)[1].tolist())
     nodes = _common(topology.package, topology.node)
     llcs = _common(topology.package, topology.llc)
