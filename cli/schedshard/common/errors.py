@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The one exception that reaches a user, and the sentence that suggests a nearer name."""
+"""The exception whose message a user sees, and suggestions for misspelt names."""
 
 import errno
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-# More names than these are a list, and no suggestion.
+# More names than this are too many for a suggestion.
 _MANY = 5
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _OUTPUT = "cannot write to standard output"
 
 
 def printable(text: str) -> str:
-    """The text with escapes for what is not printable, such as a terminal's own sequences."""
+    """Return the text with escapes for what is not printable, such as terminal sequences."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
         for each in text
@@ -21,9 +21,10 @@ def printable(text: str) -> str:
 
 
 class UserError(Exception):
-    """One line: what is wrong, where, and what would be right; printed without a traceback.
+    """An error whose message is one line: what is wrong, where, and what would be right.
 
-    ``status`` is the exit status: 2 for bad input, 1 when a tool of ours failed on good input.
+    It is printed without a traceback. ``status`` is the exit status: 2 for bad input, 1 if a tool
+    of schedshard failed on good input.
     """
 
     def __init__(self, message: str, status: int = 2) -> None:
@@ -32,13 +33,13 @@ class UserError(Exception):
 
 
 def os_reason(error: OSError) -> str:
-    """The operating system's words for an error, without errno and file name."""
+    """Return the operating system's message for an error, without errno and file name."""
     return (error.strerror or str(error)).lower()
 
 
 @contextmanager
 def telling(what: str, status: int = 2) -> Iterator[None]:
-    """An error of the operating system becomes one of the user's: ``what``, and its reason."""
+    """Turn an OSError into a UserError that says ``what`` and the reason."""
     try:
         yield
     except OSError as error:
@@ -46,17 +47,17 @@ def telling(what: str, status: int = 2) -> Iterator[None]:
 
 
 class OutputError(UserError):
-    """Standard output takes no more: what it still buffers is lost."""
+    """Standard output cannot be written. What it still buffers is lost."""
 
 
 def output_lost(error: OSError) -> bool:
-    """Whether the error is one of writing to standard output, which has no file name."""
+    """Whether an error comes from writing to standard output, which has no file name."""
     return error.errno in _WRITING and error.filename is None
 
 
 @contextmanager
 def ending_with(status: int) -> Iterator[None]:
-    """A program has ended with ``status``: without its report, the command still does."""
+    """Make errors in the block end the command with the ``status`` of a recorded program."""
     try:
         yield
         sys.stdout.flush()
@@ -69,20 +70,20 @@ def ending_with(status: int) -> Iterator[None]:
 
 
 def first_of(sentences: Sequence[str]) -> str:
-    """The first of several sentences, and how many more there are."""
+    """Return the first of several sentences, and the number of the others."""
     more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
     return f"{sentences[0]}{more}"
 
 
 def check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Refuse the first name that does not exist."""
+    """Raise a UserError for the first name that is not known."""
     for name in names:
         if name not in known:
             raise unknown_name(kind, name, known)
 
 
 def _distance(one: str, other: str) -> int:
-    """How many letters to insert, delete, replace or swap make one word of another."""
+    """Return the edit distance of two words: letters to insert, delete, replace or swap."""
     rows = [list(range(len(other) + 1))]
     for at, letter in enumerate(one, 1):
         row = [at]
@@ -96,10 +97,10 @@ def _distance(one: str, other: str) -> int:
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """The names that are meant: a slip of two letters away, or begun like this; "" means none."""
+    """Return the known names that may be meant: within two edits, or with this beginning."""
     words = sorted(known)
     slips = {word: _distance(name, word) for word in words}
-    # Two letters of a short word are all of it.
+    # Two edits can change all of a short word.
     near = [word for word in words if slips[word] <= 2 and slips[word] * 2 < len(word)]
     if near:
         least = min(slips[word] for word in near)
@@ -109,14 +110,14 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """The question, with every name that may be meant."""
+    """Return the question 'did you mean', with all given names."""
     quoted = [f"'{name}'" for name in names]
     listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
     return f"did you mean {listed}?"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """The error for a name that does not exist, with those near it, or else all."""
+    """Return the error for an unknown name, which lists similar names, or else all."""
     names = sorted(known)
     near = near_names(name, names)
     if near:

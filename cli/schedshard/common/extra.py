@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The packages that only sweeps and statistics need: the extra 'sweep', 430 MB of others' code."""
+"""The extra 'sweep': 430 MB of packages that only sweeps and statistics need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PACKAGES = ("distributed", "pandas", "pyarrow", "SALib", "scipy")
 
 
 def need_sweep(what: str) -> None:
-    """Refuse what the extra is for where it is not installed."""
+    """Raise a UserError if the extra is not installed, which ``what`` needs."""
     lacks = [name for name in _PACKAGES if find_spec(name) is None]
     if lacks:
         how = "pip install 'schedshard[sweep]'" if INSTALLED else "run 'cli/environment --sweep'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run a measurement of ours whose lines 'progress DONE TOTAL' on stderr tell how far it is."""
+"""Runs a measuring tool that reports its progress as lines 'progress DONE TOTAL' on stderr."""
 
 import json
 import subprocess
@@ -16,8 +16,8 @@ from schedshard.common.progress import Ticker, silent, ticking
 def run_followed(argv: Sequence[str], title: str) -> Any:
     """Run the tool, show its progress under ``title``, and return its JSON.
 
-    The JSON goes through a file. It is longer than a pipe holds, and this process reads only the
-    progress pipe while the tool runs.
+    The JSON goes through a file, because it may not fit into a pipe, and this process reads only
+    the progress pipe while the tool runs.
     """
     tool = Path(argv[0])
     if not tool.is_file():
@@ -39,7 +39,7 @@ def run_followed(argv: Sequence[str], title: str) -> Any:
 
 
 def _follow(child: subprocess.Popen[bytes], title: str) -> tuple[str, int]:
-    """Show the tool's progress until it ends; its last other line (its error), its status."""
+    """Show the tool's progress until it ends. Return its last other line (the error) and status."""
     assert child.stderr is not None
     try:
         first = child.stderr.readline()

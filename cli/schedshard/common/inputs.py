@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The one way in for files that a user names: a regular file, not larger than it may be."""
+"""Opens all files that a user names: only regular files, up to a size limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from schedshard.common.errors import UserError, telling
 
-# JSON, TOML and tables of ours; readers of larger files say so.
+# For JSON, TOML and tables. Readers of larger files pass another limit.
 LIMIT = 1 << 30
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
@@ -22,9 +22,9 @@ _KINDS = {
 
 
 def open_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True) -> BinaryIO:
-    """Open a regular file of at most ``limit`` bytes; without ``links``, no symbolic link.
+    """Open a regular file of at most ``limit`` bytes. Without ``links`` refuse a symbolic link.
 
-    A FIFO without a writer would block, and a device may never end: both are refused unread.
+    A FIFO without a writer would block, and a device may never end, so that both are refused.
     """
     name = f"{what} {path}".lstrip()
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
@@ -44,7 +44,7 @@ def open_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True)
 
 
 def read_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True) -> bytes:
-    """All bytes of such a file. Files of /proc say that they are empty: they end at the limit."""
+    """Return the bytes of such a file. Files of /proc report size 0, so reading has a limit too."""
     name = f"{what} {path}".lstrip()
     with open_input(path, what, limit, links=links) as file, telling(f"cannot read {name}"):
         data = file.read(limit + 1)

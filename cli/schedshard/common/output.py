@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Files that are whole or absent, and JSON that is the same bytes for the same content."""
+"""Writes files atomically, and JSON that has the same bytes for the same content."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ else:
 
 
 def to_json(value: Any) -> str:
-    """JSON text as every verb prints and saves it: two spaces, keys in the order of creation."""
+    """Return JSON text as all commands print and save it: two spaces, keys in insertion order."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def check_writable(path: Path) -> None:
-    """Refuse an output path before the long work, not after it."""
+    """Raise a UserError if a path cannot be written, before the long work."""
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a directory, give a file name")
     if _stays(path):
@@ -41,16 +41,15 @@ def check_writable(path: Path) -> None:
 
 
 def _stays(path: Path) -> bool:
-    """Whether it is a device, a pipe or a link, such as /dev/stdout: no file may take its place."""
+    """Whether a path, such as /dev/stdout, is a device, a pipe or a link, not to be replaced."""
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 def write_atomic(path: Path, data: str | bytes) -> None:
-    """Write through a temporary file in the same directory and rename it over the target.
+    """Write a temporary file in the same directory, and rename it over the target.
 
-    A reader sees the old file or the new one; after an error or a kill the old one stays. Devices,
-    pipes and links are written to. Bytes of a file's name that are no text are written as JSON has
-    them.
+    A reader sees the old file or the new one. After an error or a kill the old one stays. Devices,
+    pipes and links are written directly. Bytes of file names that are not text become escapes.
     """
     check_writable(path)
     raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
@@ -78,7 +77,7 @@ def _umask() -> int:
 
 
 def read_json(path: Path, what: str, *, links: bool = True) -> Any:
-    """Read a JSON file of ours, or say where it stops being one."""
+    """Return the content of a JSON file. The UserError says where it is not valid JSON."""
     raw = read_input(path, what, links=links)
     try:
         return json.loads(raw.decode("utf-8"))
@@ -94,12 +93,12 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
 
 
 def toml_of(text: str) -> dict[str, Any]:
-    """What a TOML file of ours holds."""
+    """Return the content of the project's own TOML text."""
     return tomllib.loads(text)
 
 
 def read_toml(path: Path, what: str = "") -> dict[str, Any]:
-    """Read a TOML file, or say where it stops being one."""
+    """Return the content of a TOML file. The UserError says where it is not valid TOML."""
     name = f"{what} {path}".lstrip()
     raw = read_input(path, what)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Progress of long work on stderr: a bar on a terminal, otherwise sometimes a line."""
+"""Shows the progress of long work on stderr: a bar on a terminal, otherwise occasional lines."""
 
 import sys
 import time
@@ -21,19 +21,19 @@ LINE_EVERY_SECONDS = 5.0
 
 
 class Ticker(Protocol):
-    """A stage calls this as its work advances."""
+    """A function that a stage calls after each piece of work."""
 
     def __call__(self, what: str) -> None:
-        """One piece of work is done; ``what`` names it."""
+        """Report that the piece of work called ``what`` is done."""
 
 
 def silent(what: str) -> None:
-    """A ticker for callers that show nothing."""
+    """Show nothing: the ticker of callers without progress."""
 
 
 @contextmanager
 def ticking(title: str, total: int) -> Iterator[Ticker]:
-    """Show ``total`` pieces of work being done; yields what to call after each."""
+    """Show the progress of ``total`` pieces of work. Yield the function to call after each."""
     if sys.stderr.isatty():
         with Progress(
             TextColumn("{task.description}"),
@@ -69,7 +69,7 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
 
 @contextmanager
 def working(title: str, *, silent: bool = False) -> Iterator[None]:
-    """Report the progress of one long step; a ``silent`` one says nothing but on a terminal."""
+    """Report that one long step is running. A ``silent`` step is shown only on a terminal."""
     if sys.stderr.isatty():
         with Console(stderr=True).status(title):
             yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The origin of a result: enough to produce the same bytes again."""
+"""The provenance of a result, which suffices to produce the same bytes again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedshard.common.paths import INSTALLED, ROOT, VERSION, shown
 
 
 def sha256_file(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes in hex."""
     digest = hashlib.sha256()
     with telling(f"cannot read {path}"), path.open("rb") as file:
         while part := file.read(1 << 20):
@@ -36,7 +36,7 @@ def _git(*args: str) -> str | None:
 
 
 def commit() -> str:
-    """The commit of this checkout, '-dirty' when tracked files differ, 'unknown' outside one."""
+    """Return the commit of this checkout, with '-dirty' if tracked files differ, or 'unknown'."""
     if INSTALLED:
         return "unknown"
     top = _git("rev-parse", "--show-toplevel")
@@ -50,18 +50,18 @@ def commit() -> str:
 
 
 def tool_versions() -> dict[str, str]:
-    """The part of every provenance that does not depend on the input."""
+    """Return the part of a provenance that does not depend on the input."""
     return {"version": VERSION, "commit": commit()}
 
 
 def machine_provenance(
     path: Path, data: dict[str, Any], protocol_calibration: str
 ) -> dict[str, str]:
-    """The machine file's identity, and the calibration of every number predicted on it.
+    """Return the machine file's identity, and how the numbers predicted on it were calibrated.
 
-    ``data`` is the parsed file. Its [source] entries for latencies and protocol constants give
-    their origin. Constants that it omits are the simulator's own; ``protocol_calibration`` names
-    the data for their choice.
+    ``data`` is the parsed file. Its [source] entries give the origin of latencies and protocol
+    constants. Constants that it omits are the simulator's; ``protocol_calibration`` names the data
+    on which those were chosen.
     """
     source = data.get("source", {})
     parts = [f"protocol constants: {protocol_calibration}"]

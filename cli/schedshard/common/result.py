@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read saved results: what `run --out` and `bench --out` wrote, checked before it is used."""
+"""Reads and checks saved results, such as those of `run --out` and `bench --out`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +39,7 @@ _NEEDS: dict[str, tuple[tuple[str, type], ...]] = {
 
 
 def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
-    """Read a saved result of one of the wanted formats; otherwise say what the file is."""
+    """Return a saved result of a wanted format. Otherwise the UserError says what the file is."""
     data = read_json(path, "result")
     kind = data.get("format") if isinstance(data, dict) else None
     if kind not in wanted:
@@ -64,20 +64,20 @@ def load_result(path: Path, wanted: tuple[str, ...] = (RUN,)) -> dict[str, Any]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet files do; whether it is whole shows when it is read."""
+    """Whether a file begins like a Parquet file. It may still be incomplete."""
     return begins(path, b"PAR1")
 
 
 def is_curve(result: dict[str, Any]) -> bool:
-    """Whether a run swept the number of threads."""
+    """Whether a result is a run over numbers of threads."""
     return result.get("sweep") == "threads"
 
 
 def has_points(result: Mapping[str, Any]) -> bool:
-    """Whether the variants of a run have points: by number of threads, or by pair of CPUs."""
+    """Whether the variants of a result have points, by number of threads or by pair of CPUs."""
     return result.get("sweep") is not None
 
 
 def is_pairs(result: Mapping[str, Any]) -> bool:
-    """Whether a run has points of two CPUs each."""
+    """Whether a result is a run over pairs of CPUs."""
     return result.get("sweep") == "pairs"

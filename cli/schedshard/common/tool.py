@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run the C binaries: argument lists only, JSON back, their one-line errors passed on."""
+"""Runs the C tools without a shell, returns their JSON, and passes on their one-line errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedshard.common.paths import remake
 
 @dataclass
 class Running:
-    """The children that are alive, so that Ctrl-C ends them before it ends us."""
+    """The children that are alive, which Ctrl-C ends before this process."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     children: set[subprocess.Popen[bytes]] = field(default_factory=set)
@@ -29,7 +29,10 @@ class Running:
 
     @contextlib.contextmanager
     def start(self, argv: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-        """A child, which has ended however the block is left; as Ctrl-C once all were stopped."""
+        """Start a child, which has ended when the block is left.
+
+        After stop() this raises KeyboardInterrupt, as Ctrl-C does.
+        """
         with self.lock:
             if self.stopped:
                 raise KeyboardInterrupt
@@ -45,7 +48,7 @@ class Running:
                 self.children.discard(child)
 
     def stop(self) -> None:
-        """End them all, and start no more."""
+        """End all children, and start no more."""
         with self.lock:
             self.stopped = True
             for child in self.children:
@@ -60,7 +63,7 @@ def _require(binary: Path) -> None:
 
 
 def _failure(binary: Path, code: int, stderr: bytes) -> UserError:
-    """The child's own sentence when it has one, without its program name."""
+    """Return the error for a failed child: its own message, without the program's name."""
     lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     if code < 0:
         try:
@@ -78,7 +81,7 @@ def _failure(binary: Path, code: int, stderr: bytes) -> UserError:
 
 
 def run_tool(argv: Sequence[str], running: Running) -> Any:
-    """Run one tool among others and return the JSON it printed."""
+    """Run a tool as one of ``running``, and return the JSON that it printed."""
     binary = Path(argv[0])
     _require(binary)
     with (
@@ -97,7 +100,7 @@ def run_tool(argv: Sequence[str], running: Running) -> Any:
 
 
 def run_json(argv: Sequence[str]) -> Any:
-    """Run one tool and return the JSON it printed."""
+    """Run a tool, and return the JSON that it printed."""
     return run_tool(argv, Running())
 
 
@@ -107,7 +110,7 @@ def run_many(
     on_done: Callable[[int], None] | None = None,
     keep: Callable[[Any], Any] | None = None,
 ) -> list[Any]:
-    """Run tools side by side, one process per CPU, heaviest first; results in the order of jobs.
+    """Run tools in parallel, one per CPU, heaviest first. Return results in the order of jobs.
 
     The first failure, or Ctrl-C, ends the others. This thread calls ``on_done`` with the index of
     each finished job. ``keep`` reduces each result to the part to keep.

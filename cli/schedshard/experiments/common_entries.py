@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What several experiments declare alike: entries of experiments/common/NAME.toml, by name.
+"""Entries that several experiments share, from experiments/common/NAME.toml.
 
 An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
-these entries of the common file, in this order. An entry with ``name`` takes from the common one of
-that name what it does not say itself; with a value of its own, no range. The same holds for
+these entries of the common file, in this order. An entry with ``name`` takes the keys that it lacks
+from the common entry of that name, except the range if it has a value. The same holds for
 ``[[metric]]`` and ``[[variant]]``.
 """
 

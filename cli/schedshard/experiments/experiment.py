@@ -13,7 +13,7 @@ from schedshard.experiments.common_entries import read_experiment
 
 @dataclass(frozen=True)
 class Band:
-    """How near to the published figure a prediction must come.
+    """How close a prediction must be to the published figure.
 
     ``within``: |predicted - published| / published at most this.
     ``factor``: predicted / published between 1 / factor and factor.
@@ -168,7 +168,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything about an experiment but its C body.
+    """Everything about an experiment except its C body.
 
     ``sweep``: "threads" makes a curve, "pairs" has points of two CPUs. ``published``: one entry a
     machine, of this experiment or of ``published_from``. ``options``: those of `run` that not

@@ -40,7 +40,7 @@ def values(
 
 
 def error(metric: Metric, predicted: float, published: float) -> float:
-    """Points (as a fraction) for shares, otherwise relative to the published figure."""
+    """Return the error: in points (as a fraction) for shares, otherwise relative."""
     return predicted - published if metric.unit == PERCENT else predicted / published - 1.0
 
 
@@ -88,7 +88,7 @@ def described(experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def misses(result: Mapping[str, Any], variant: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The figures of a variant that are outside their band, as data of the result's metrics."""
+    """Return the entries of a result's metrics for a variant's figures outside their band."""
     outside = []
     for metric in result["metrics"]:
         name = metric["name"]

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""By how much the model errs, for each kind of operation: from curves that others measured.
+"""Estimates the model's error for each kind of operation, from curves that others measured.
 
-The score of a point is the factor, as a logarithm, that the interval of the machine's unknown
-inputs must grow by to hold the point. The model's error is a quantile of scores, as in conformal
-prediction: nothing is assumed about how errors are distributed. (A normal distribution of the same
-mean square held 97% of the points, because few curves make most of it.)
+The score of a point is the factor, as a logarithm, by which the interval of the machine's unknown
+inputs must grow to contain the point. The model's error is a quantile of scores, as in conformal
+prediction, which assumes no distribution of errors. (A normal distribution of the same mean square
+contained 97% of the points, because few curves make most of it.)
 
-Points of one machine err together, so that a machine counts once in each kind. A kind with few
-machines says little about itself. So all other kinds together count as PRIOR machines. The quantile
+Errors of one machine are correlated, so that a machine counts once per kind. A kind with few
+machines says little about itself, so all other kinds together count as PRIOR machines. The quantile
 is the nominal 90%. With each machine left out in turn, 89% of the points are inside if a machine
-counts once in each kind, and 94% if a point counts once. The usual correction for few observations
-would hold nearly all of them. On made-up machines, 12 with normal errors, it is 85%.
+counts once per kind, and 94% if a point counts once. The usual correction for few observations
+would contain nearly all of them. On 12 synthetic machines with normal errors the figure is 85%.
 
 machines/published/residuals.toml has the residuals; scripts/fidelity.py makes it. Callers ask
 validation().
@@ -48,7 +48,7 @@ class Residual:
 
     @property
     def score(self) -> float:
-        """What together() must add so that the interval holds the point."""
+        """Return what together() must add so that the interval contains the point."""
         error = math.log(self.measured / self.predicted)
         end = self.high if error > 0 else self.low
         inputs = math.log(end / self.predicted) if (end > self.predicted) == (error > 0) else 0.0
@@ -67,7 +67,7 @@ class ModelError:
     factor: float
 
     def sentence(self, vendor: str | None = None) -> str:
-        """On what a prediction was checked, and by how much it errs."""
+        """Return on what a prediction was checked, and its error, as a sentence."""
         about = f"error factor {self.factor:.2f}"
         if not self.machines:
             return f"never validated for {words(self.kind)}; {about} as for all other kinds"
@@ -128,7 +128,7 @@ def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
 
 
 def together(low: float, median: float, high: float, factor: float) -> tuple[float, float]:
-    """Ends of the interval that has both errors, which are independent."""
+    """Return the ends of the interval that combines both errors, which are independent."""
     if min(low, median) <= 0:
         return low, high
     model = math.log(factor)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Single operations on this host's real CPUs, and the model's predictions for them."""
+"""Measures single operations on this host's CPUs, and compares them with predictions."""

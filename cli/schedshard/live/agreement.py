@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage validate: predict the measured figures, and compare the two.
+"""The stage validate: predicts the measured figures, and compares the two.
 
-The simulator runs on the machine file of the measured host, with the very CPUs of each point. A
-figure is off by the factor between the prediction and the nearer end of the spread of the
-measurement's turns. A measurement says no more than that.
+The simulator runs on the machine file of the measured host, with the same CPUs for each point. The
+error of a figure is the factor between the prediction and the nearer end of the spread of the
+measurement's turns, because a measurement is no more precise than its spread.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from schedshard.live.bundle import Bundle, Measured, Measurement
 from schedshard.machines.numbers import number_node, source_of, value_of
 from schedshard.machines.presets import Machine, cpu_count, load_machine, machine_topology
 
-# The machine file's latencies are half a round trip of this very game on the same host.
+# The machine file's latencies are half a round trip of this operation on the same host.
 CALIBRATED_ON = ("ping-pong", "cas")
 AGREE, DISAGREE, CHANGED = "agree", "disagree", "host changed"
 

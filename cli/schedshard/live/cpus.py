@@ -30,7 +30,7 @@ def allowed_cpus(topology: Topology) -> Allowed:
     if not cpus:
         raise UserError("no CPU that this process may use is in the host's topology", status=1)
     quota = cpu_quota()
-    # Threads that are stopped for a part of each period measure the quota and nothing else.
+    # If a quota stops threads in each period, they measure only the quota.
     if quota is not None and int(quota) < len(cpus):
         return Allowed(
             cpus, max(1, int(quota)), f"a control group limits this process to {quota:g} CPUs"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The host: its topology, its machine file, and the facts that belong to a measurement of it.
+"""The topology and machine file of this host, and the facts that belong to a measurement.
 
-None of these identifies the host: there is no name of a host, user or directory.
+None of the facts identifies the host. They contain no name of a host, user or directory.
 """
 
 import platform

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage bench library: the library beside what others use, on this host or simulated machines.
+"""The stage 'bench library': compares the library with alternatives, here or on simulated machines.
 
 Contended rows are simulated, or measured on this host's CPUs. Rows of one thread are measured on
-this host with the machine's shards: what a walk or an allocation takes depends on their number.
+this host with the machine's shards, because the time of a walk or an allocation depends on their
+number.
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Rows of `bench library`: what of ours stands against whom, and whether its ratio is enough."""
+"""The rows of `bench library`: what is compared, and whether the ratio meets its target."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

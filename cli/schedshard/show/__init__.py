@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How anything looks: numbers, the table on a terminal, plots, pages and pictures."""
+"""The look of all output: numbers, tables on a terminal, plots, pages and pictures."""

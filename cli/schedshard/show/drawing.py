@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A picture of boxes, lines and words as SVG, without a plotting library; and pictures on a page.
+"""Draws boxes, lines and words as SVG without a plotting library, and puts pictures on pages.
 
 Lengths are points, from the upper left corner.
 """
@@ -24,7 +24,7 @@ Value = Union[str, float, None]
 
 @dataclass(frozen=True)
 class Rect:
-    """A box; without an edge if that is ""."""
+    """A box, which has no edge if that is ""."""
 
     x: float
     y: float
@@ -46,7 +46,7 @@ class Rect:
 
 @dataclass(frozen=True)
 class Words:
-    """Text that begins at a place, or that is around it; its middle is at this height."""
+    """Text that begins at a place or is centred there. Its middle is at the given height."""
 
     x: float
     y: float
@@ -58,7 +58,7 @@ class Words:
     def svg(self) -> str:
         """Return the element."""
         anchor = "; text-anchor: middle" if self.centred else ""
-        # A third of its size below the middle is where a line of digits stands.
+        # The baseline of digits is a third of their size below the middle.
         return (
             f'<text x="{_n(self.x)}" y="{_n(self.y + self.size * 0.36)}" style="font-size: '
             f'{_n(self.size)}px; fill: {self.colour}{anchor}">{escape(self.text)}</text>'
@@ -67,7 +67,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Line:
-    """A thin line that lets what is below shine through."""
+    """A thin, translucent line."""
 
     x: float
     y: float
@@ -93,7 +93,7 @@ def _n(length: float) -> str:
 
 @dataclass
 class Drawing:
-    """A picture, and every number that it shows: a row per point, None where there is none."""
+    """A picture, and the numbers that it shows: a row per point, None for no value."""
 
     width: float = 0.0
     height: float = 0.0
@@ -130,7 +130,7 @@ class Shown:
 
 
 def csv_text(columns: Iterable[str], rows: Iterable[Sequence[Value]]) -> str:
-    """Numbers as RFC 4180 has them, but for the ends of lines."""
+    """Return numbers as CSV by RFC 4180, except for the line ends."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

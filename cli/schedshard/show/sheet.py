@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The one look of all tables on a terminal, and what gives way when the terminal is narrow."""
+"""The look of all tables on a terminal, and how they adapt to a narrow one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 WIDE = 115
-# A column that wraps keeps as much, if its cells have as much.
+# A column that wraps keeps this width, if its cells are that wide.
 _LEAST = 24
 _BETWEEN = 2  # blanks
 
@@ -19,7 +19,7 @@ _BETWEEN = 2  # blanks
 class Sheet:
     """A table that leaves out its optional columns on a narrow console.
 
-    That is one where less than WIDE characters fit a line, or less than the table needs.
+    A console is narrow if a line has fewer than WIDE characters, or fewer than the table needs.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Sheet:
         self.rows.append(cells)
 
     def _needed(self, index: int) -> int:
-        """The width of a column: all of one that is never wrapped, _LEAST of another."""
+        """Return the width that a column needs: all of it if it never wraps, otherwise _LEAST."""
         name = self.columns[index]
         widest = max(len(name), *(len(row[index]) for row in self.rows), 0)
         return widest if name in self.rigid else min(widest, _LEAST)

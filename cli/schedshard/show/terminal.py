@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Text on stdout, as wide as the terminal, or as the caller requests for a file; heeds NO_COLOR."""
+"""Prints to stdout, as wide as the terminal, or as the caller asks for a file. Obeys NO_COLOR."""
 
 import shutil
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Colours of plots on light and on dark paper, and text that can be read on either."""
+"""The colours of plots on light and dark paper, and text that is readable on both."""
 
 from __future__ import annotations
 

@@ -183,10 +183,10 @@ def probability(
     b: np.ndarray[Any, np.dtype[np.float64]],
     paired: bool = False,
 ) -> float | None:
-    """Chance of a difference as large if there were none (Welch's t test); None: not known.
+    """Return the p-value of the difference (Welch's t test), or None if unknown.
 
-    ``paired``: values of one index are of one sample of uncertain inputs (paired t test). Two
-    groups without any spread differ or do not: there is nothing to test.
+    ``paired``: values of equal index belong to one sample of uncertain inputs (paired t test). Two
+    groups without any spread differ or do not, without a test.
     """
     if a.size < 2 or b.size < 2:
         return None

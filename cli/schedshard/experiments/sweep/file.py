@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A sweep's rows in one Parquet file: read, added to, and never seen half-written."""
+"""Reads a sweep's rows in one Parquet file, and adds rows to it atomically."""
 
 import fcntl
 import io

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A cluster worker's function for one point; it needs Python and the same simulator.
 
-The sweep sends the function to workers as code, so that they need not have this package: it uses
-the standard library only. It also sends the machine file. The simulator must be at the same path
-with the same contents, or one name would stand for rows of two programs.
+The sweep sends the function to workers as code, so that they need not have this package. So it uses
+only the standard library. The sweep also sends the machine file. The simulator must be at the same
+path with the same contents. Otherwise one name would stand for rows of two programs.
 """
 
 from typing import Any

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 NEAR = 0.02  # of the published figure
 ROUNDS = 10
-_FIRST_SLOPE = -1.5  # of the first step, as of a share of time over the time that the rest takes
+_FIRST_SLOPE = -1.5  # as for a share of time against the time of the rest
 _LONGEST_STEP = math.log(4.0)
 _TINY = 1e-9
 
