@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The processors that kernels are built for, and the emulator's machine of each."""
+"""The architectures for which kernels are built, and the emulator's machine for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Arch(Target):
-    """One that boots as well, in the emulator: of --arch, and of a folder of kernel/config."""
+    """An architecture whose kernels also boot in the emulator: the values of --arch."""
 
     image: str  # what boots, in a build tree
     debian: str  # name of the architecture in Debian
@@ -40,8 +40,8 @@ class Arch(Target):
         return self.image.rpartition("/")[2]
 
 
-# An Intel processor whose caches, dies and nodes inside a socket Linux accepts as given. It is
-# without the features that the emulation lacks: Linux would complain about them for every CPU.
+# An Intel processor whose caches, dies and nodes inside a socket Linux accepts as given. Features
+# that the emulation lacks are removed, because Linux would complain about them for every CPU.
 _LACKING = (
     "pcid,x2apic,tsc-deadline,invpcid,rtm,hle,rdseed,avx512f,avx512dq,avx512cd,avx512bw,avx512vl,"
     "xsavec,3dnowprefetch"
@@ -76,6 +76,6 @@ ARCHES: Mapping[str, Arch] = {arch.name: arch for arch in (X86, ARM64)}
 
 
 def find_arch(name: str) -> Arch:
-    """The architecture of a name."""
+    """Return the architecture with a name."""
     check_names("architecture", [name], ARCHES)
     return ARCHES[name]

@@ -19,7 +19,7 @@ SUITE = "bookworm"
 
 @dataclass(frozen=True)
 class Layout:
-    """The project that is read and the folder that is written; tests have their own of both."""
+    """The project that is read, and the folder that is written. Tests replace both."""
 
     project: Path = ROOT
     work: Path = ROOT / "build" / "kernel"
@@ -54,7 +54,7 @@ class Layout:
         return self.work / "obj" / f"{variant}-{config}"
 
     def state(self, name: str) -> Path:
-        """A file of ours about a work tree; never in the tree, which must be the kernel's alone."""
+        """Return a file about a work tree. It is outside the tree, which has only kernel files."""
         return self.work / "state" / name
 
     def log(self, name: str) -> Path:
@@ -62,7 +62,7 @@ class Layout:
         return self.work / "logs" / f"{name}.log"
 
     def shown(self, path: Path) -> str:
-        """A path for people: relative to the project where it lies inside it."""
+        """Return a path for messages, relative to the project if it is inside."""
         try:
             return str(path.relative_to(self.project))
         except ValueError:
@@ -76,7 +76,7 @@ class Layout:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Keep other processes out of one tree; they say so and wait."""
+        """Lock a tree. Other processes print a message and wait."""
         path = self.make_folder(self.work / "state") / f"{name}.lock"
         fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         try:

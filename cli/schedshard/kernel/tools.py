@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Programs of the system: whether they are there, and one call of one of them."""
+"""Checks that programs of the system are installed, and runs them."""
 
 import os
 import re
@@ -84,7 +84,7 @@ def _groups(packages: Sequence[str]) -> str:
 
 
 def require(*names: str) -> None:
-    """Refuse to start work that would stop half-way for want of a program."""
+    """Raise a UserError if a program is missing, before work that needs it starts."""
     missing = [name for name in names if shutil.which(name) is None]
     if missing:
         packages = sorted({package_of(name) for name in missing})

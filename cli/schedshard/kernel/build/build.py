@@ -14,7 +14,7 @@ from schedshard.kernel.source.apply import apply_steps
 from schedshard.kernel.source.base import check_space
 from schedshard.kernel.source.recipe import load_recipe
 
-# Files that make says it makes in the lab configuration; the next build knows better.
+# Files that make reports in the lab configuration. Later builds use the count of the last one.
 _FIRST_GUESS = 1600
 _NEEDED_MB = 1500
 
@@ -63,14 +63,14 @@ def build_tree(
     strict: bool = True,
     targets: tuple[str, ...] = (),
 ) -> Made:
-    """Configure and compile a source tree that is there: the image, or other targets."""
+    """Configure and compile an existing source tree: the image, or other targets."""
     config = configuration.name
     name = f"{tree}-{config}"
     with layout.locked(tree):
         with working(f"configuring {name}"):
             configure(layout, tree, configuration, strict=strict)
         objects = layout.objects(tree, config)
-        # The release names the tree, so that a log of a guest says what ran in it.
+        # The release contains the tree's name, so that a guest's log shows which kernel ran.
         release = (f"LOCALVERSION=-{tree}",)
         target = configuration.target or layout.arch
         make = Make(layout.source(tree), objects, name, jobs, release, target)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage config: the .config of a variant, merged from fragments by the kernel's own script.
 
-The kernel's configuration silently drops what it cannot have. So this stage looks up every option
-of a fragment in the result, and a missing one is an error.
+The kernel's configuration silently drops options whose dependencies are missing. So this stage
+looks up every option of a fragment in the result, and a missing one is an error.
 """
 
 import re
@@ -56,8 +56,7 @@ def fragments_of(layout: Layout, name: str) -> Iterator[Path]:
 def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Configuration:
     """What --config names: 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', or a file.
 
-    The variant's own fragments come after lab and before the others, which may take back what
-    they ask for.
+    The variant's own fragments come after lab and before the others, which may override them.
     """
     # Build trees of all architectures lie in one source tree.
     suffix = "" if layout.arch is X86 else f"-{layout.arch.name}"
@@ -85,7 +84,7 @@ def options(text: str) -> dict[str, str]:
 
 
 def ineffective(asked: Mapping[str, str], outcome: Mapping[str, str]) -> list[str]:
-    """The options with another result than requested, as "NAME=asked, is other"."""
+    """Return the options that differ from the request, as "NAME=asked, is other"."""
     return [
         f"{name}={value}, is {outcome.get(name, 'n')}"
         for name, value in asked.items()
@@ -144,7 +143,7 @@ def configure(
             f"configuration {configuration.name} of {tree}: the kernel does not take "
             f"{'; '.join(wrong)}: something that it depends on is missing, or needs it"
         )
-    # Else the build ends with this, minutes later, when all is compiled.
+    # Otherwise the build would fail minutes later, after everything was compiled.
     require(*(tool for option, tool in _COMPRESSORS.items() if chosen.get(option) == "y"))
     path = layout.make_folder(layout.objects(tree, configuration.name)) / ".config"
     if not path.is_file() or path.read_text(encoding="utf-8") != text:

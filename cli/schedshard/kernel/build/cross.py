@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage cross: a variant's objects for architectures whose kernels nobody boots here.
+"""Stage cross: a variant's objects for architectures whose kernels are not booted here.
 
-Any warning is an error (kernel/config/cross.config). What is small is linked as well, which shows a
-missing symbol, and measured.
+Any warning is an error (kernel/config/cross.config). Small kernels are also linked, which shows
+missing symbols, and measured.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ class Compiled:
 
 
 def configuration_of(layout: Layout, name: str, variant: Variant) -> Configuration:
-    """The options of all, of the variant, and of the one kernel, which may take some back."""
+    """Return the common options, the variant's, and the kernel's own, which may override others."""
     cross = CROSS[name]
     fragments = tuple(chain(*(fragments_of(layout, one) for one in ("cross", *variant.config))))
     own = layout.inputs / "config" / "cross" / f"{name}.config"
@@ -91,7 +91,7 @@ def parse_size(text: str) -> Sections:
 
 
 def compile_cross(layout: Layout, name: str, variant: str, jobs: int = 0) -> Compiled:
-    """Compile a variant for one of CROSS, and link it where that is small."""
+    """Compile a variant for one of CROSS, and link it if it is small."""
     cross, recipe = CROSS[name], load_recipe(layout)
     chosen = recipe.variant(variant)
     configuration = configuration_of(layout, name, chosen)

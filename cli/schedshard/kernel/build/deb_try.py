@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A trial of the packages: installed and removed again in a separate small Debian.
+"""Tries the packages: installs and removes them in a separate small Debian.
 
-debootstrap makes the Debian on first use, and it is kept. Each trial works on a copy, so that
-nothing of an earlier trial helps or hurts. Needs root, as debootstrap and chroot do.
+debootstrap makes the Debian on first use, and it is kept. Each trial works on a copy, so that an
+earlier trial cannot influence it. debootstrap and chroot need root.
 """
 
 import os
@@ -42,7 +42,7 @@ def package_name(path: Path) -> tuple[str, str]:
 
 
 def expected_files(release: str, *, headers: bool) -> tuple[str, ...]:
-    """What must be there after the packages were installed."""
+    """Return the files that must exist after the packages were installed."""
     files = [f"boot/vmlinuz-{release}", f"boot/config-{release}", f"boot/System.map-{release}"]
     if headers:
         names = ("Makefile", "Module.symvers", "include/config/auto.conf")
@@ -72,8 +72,8 @@ def _host_mirror() -> list[str]:
 def debootstrap(suite: str, root: Path, *options: str) -> None:
     """Make a small Debian in an empty folder.
 
-    debootstrap mounts /proc in it. In a mount namespace of its own this mount ends with it, also
-    when it is killed: whoever removes the folder then removes nothing else.
+    debootstrap mounts /proc in it. It runs in a separate mount namespace, so that this mount ends
+    even when debootstrap is killed, and removing the folder removes nothing else.
     """
     alone = ["unshare", "--mount", "debootstrap", "--variant=minbase"]
     call([*alone, *options, suite, root, *_host_mirror()], what=f"debootstrap of {suite}")
@@ -105,7 +105,7 @@ def chroot_call(root: Path, argv: Sequence[str], what: str) -> str:
 
 
 def try_install(layout: Layout, packages: Packages) -> Tried:
-    """Install image and headers, look, remove them, look again."""
+    """Install image and headers, check the files, remove the packages, and check again."""
     if os.geteuid() != 0:
         raise UserError("trying the packages needs root: debootstrap and chroot do")
     require("debootstrap")

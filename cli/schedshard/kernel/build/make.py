@@ -24,7 +24,7 @@ TOOLS = ("make", "gcc", "ld", "bc", "flex", "bison", "perl", "ccache")
 
 
 def tools(arch: Target) -> tuple[str, ...]:
-    """Programs of a build for an architecture; the host's compiler makes programs of the build."""
+    """Return the programs that a build needs. The host's compiler makes the build's own tools."""
     return (*TOOLS, *({arch.compiler, f"{arch.cross}ld"} - {*TOOLS}))
 
 
@@ -70,7 +70,7 @@ def cache_counts(text: str) -> tuple[int, int]:
 
 
 def _environment(layout: Layout, stats: Path) -> dict[str, str]:
-    """Everything that would make two builds of one source differ is given a fixed value."""
+    """Return the environment, with fixed values for all that would make equal builds differ."""
     cache = os.environ.get("CCACHE_DIR") or str(layout.work / "ccache")
     return {
         **os.environ,

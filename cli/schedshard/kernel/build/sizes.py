@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage sizes: the memory of a root domain, by variant, on a machine that need not exist.
+"""Stage sizes: the memory of a root domain, by variant, on any machine.
 
 The sizes of structures are measured: pahole reads them from the debugging types of the built
 kernels. The stage computes the allocations for a number of CPUs from these sizes and the shard plan

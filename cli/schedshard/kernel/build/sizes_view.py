@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The table of sizes, as people read it."""
+"""The table of sizes for a terminal."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rich.table import Table
 
 
 def sizes_table(result: dict[str, Any]) -> Table:
-    """Bytes side by side."""
+    """Return the table, with a column of bytes per variant."""
     title = f"Bytes with {result['cpus']} possible CPUs, {result['shards']} shards"
     table = Table(title=title, title_justify="left")
     table.add_column("")

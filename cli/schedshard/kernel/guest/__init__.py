@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Guests: their machine, their root file system, their programs, and one boot of one."""
+"""Guests: their machine, root file system and programs, and how one boots."""

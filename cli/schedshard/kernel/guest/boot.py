@@ -40,7 +40,7 @@ _PARAMETERS = (
     "hung_task_panic=0",
     "printk.devkmsg=on",  # the report goes through it, and must not be rate-limited
     "log_buf_len=4M",
-    # Two minutes for what a machine may do in half of one: this one shares its host.
+    # Twice the usual limit, because the guest shares its host.
     "watchdog_thresh=60",
     "rcupdate.rcu_cpu_stall_timeout=120",
 )
@@ -74,7 +74,7 @@ class Emulation(Enum):
 
 
 class Firmware(Enum):
-    """What tells a guest its CPUs and caches, where an architecture has several kinds.
+    """The kind of firmware that describes CPUs and caches to the guest, if there are several.
 
     USUAL: on arm64 a device tree with caches. ACPI: the emulator's tables, and one with caches.
     ACPI_BARE: the emulator's alone, in which no cache is.
@@ -184,10 +184,10 @@ def plan_text(steps: Sequence[Step]) -> str:
 
 
 def clock_parameters(tsc_khz: int, ticks: int) -> list[str]:
-    """What saves a guest from measuring clock and delay loop, at `ticks` per second (CONFIG_HZ).
+    """Return parameters that replace the guest's measurements of clock and delay loop.
 
-    On a busy host it measures the first wrongly. The second takes several ticks on each CPU that
-    comes up: minutes of a slow clock on many CPUs.
+    ``ticks`` is CONFIG_HZ. On a busy host a guest measures its clock wrongly. The delay loop takes
+    several ticks per CPU, which is minutes with a slow clock and many CPUs.
     """
     return [f"tsc_early_khz={tsc_khz}", f"lpj={tsc_khz * 1000 // ticks}"]
 
@@ -213,7 +213,7 @@ def machine_argv(
     memory: Path | None = None,
     arch: Arch = X86,
 ) -> list[str]:
-    """The emulator with a machine whose serial line is a log, and no kernel yet."""
+    """Return the emulator's command for a machine whose serial line is a log, without a kernel."""
     topology = qemu_topology(shape, extra_mb, memory, arch)
     accel, serial = ("-accel", f"tcg,thread={emulation.value}"), ("-serial", f"file:{log}")
     return [arch.qemu, *_NOTHING_ELSE, *arch.machine, *accel, *topology, *serial]
@@ -233,7 +233,7 @@ def qemu_argv(
 
 
 def first_files(request: BootRequest) -> dict[str, Entry]:
-    """What the kernel looks for before it has files: in an archive of its own, in front."""
+    """Return the files that the kernel reads before it unpacks others, for an archive in front."""
     if request.firmware is not Firmware.ACPI:
         return {}
     return {PPTT_PATH: plain(cache_table(request.shape))}
@@ -334,14 +334,14 @@ def _said(path: Path) -> str:
     """The emulator's last message, without its name."""
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
-    # An error of our plugin is the reason for the emulator's messages after it.
+    # An error of the plugin is the cause of the emulator's messages after it.
     own = [line for line in told if line.startswith("schedshard: ")]
     said = own[0] if own else told[-1] if told else ""
     return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", said)
 
 
 def check_firmware(firmware: Firmware, arch: Arch) -> None:
-    """Refuse a kind of firmware that an architecture or this host does not have."""
+    """Raise a UserError for a kind of firmware that the architecture or this host lacks."""
     if firmware is Firmware.USUAL:
         return
     if not arch.acpi:
@@ -358,7 +358,7 @@ def boot(
     on_line: Callable[[str], None] = lambda line: None,
     stop: threading.Event | None = None,
 ) -> Booted:
-    """Run a guest to its end, whatever that is; the log stays.
+    """Run a guest until it ends in any way. The log is kept.
 
     Raises only if the emulator itself fails, and KeyboardInterrupt if the thread that got one set
     ``stop`` meanwhile.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Archives in cpio's newc format, which the kernel unpacks as its first root file system.
 
-Owner, time and inode numbers are made up from nothing, so that the same content gives the same
-bytes and no root is needed.
+Owner, time and inode numbers are fixed, so that the same content gives the same bytes, and root is
+not needed.
 """
 
 import stat

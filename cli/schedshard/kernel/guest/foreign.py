@@ -25,7 +25,7 @@ _TARGETS: Mapping[str, Sequence[str]] = {
     SELFTESTS: ("cgroup", "cpu-hotplug", "membarrier", "rseq", "sched"),
     EXTENSIBLE: ("sched_ext",),
 }
-# Those of Debian 12 whose BPF is new enough.
+# The tools of Debian 12 whose support for BPF is new enough.
 _BPF_TOOLS = {"CLANG": "clang-19", "LLVM_STRIP": "llvm-strip-19"}
 
 
@@ -76,8 +76,8 @@ def _stressor(name: str, seconds: int = 2) -> Foreign:
     return Foreign(("stress-ng",), argv, seconds)
 
 
-# Not sigwaittest and cyclicdeadline: on a busy host they failed in stock and passed in ours, by
-# their timing.
+# sigwaittest and cyclicdeadline are left out: on a busy host they failed in stock and passed in
+# shard, only by their timing.
 FOREIGN: Mapping[str, Foreign] = {
     "rt-migrate-test": _rt("rt-migrate-test", "-q", "-l", "20"),
     "rt-ptsematest": _rt("ptsematest", "-q", "-S", "-p", "80", "-D", "{s}"),
@@ -113,7 +113,7 @@ def argv_of(test: Foreign) -> Sequence[str]:
 
 
 def build_selftests(layout: Layout, part: str, types: Path | None = None) -> Path:
-    """Compile a part's selftests of the base, once a base; returns where they are installed.
+    """Compile the base's selftests of a part, once per base. Return where they are installed.
 
     `types`: a kernel with BTF, whose types programs of BPF are compiled with.
     """

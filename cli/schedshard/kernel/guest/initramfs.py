@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The guest's root file system: Debian's programs of this host, their libraries, and ours.
+"""The guest's root file system: this host's Debian programs, their libraries, and our programs.
 
 It consists of parts, and a boot takes only the parts that its tests need. ffmpeg alone has 200
-libraries, and to unpack them takes an emulated machine longer than to boot. Archives are kept under
-the hash of their contents.
+libraries, and unpacking them takes an emulated machine longer than booting. Archives are cached
+under the hash of their contents.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ def _part(name: str) -> dict[str, Entry]:
     for program, package in PARTS[name].items():
         path = _find(program, package)
         files[f"/bin/{program}"] = plain(path, executable=True)
-        # At the paths of the host: that is where the loader and the run paths look.
+        # At the host's paths, because the loader and the run paths look there.
         for library in libraries(path):
             files[str(library)] = plain(library, executable=True)
     return files
@@ -140,7 +140,7 @@ def contents(layout: Layout, parts: Iterable[str]) -> dict[str, Entry]:
         if part == SELFTESTS:
             files |= selftest_files(build_selftests(layout, part))
     for applet in _applets(_find("busybox", "busybox-static")):
-        # Those of another architecture are the same. The real programs win over them.
+        # Another architecture's busybox has the same applets. Real programs take precedence.
         files.setdefault(f"/bin/{applet}", link("/bin/busybox"))
     for name, path in build_guest(layout).items():
         files["/init" if name == "init" else f"/bin/{name}"] = plain(path, executable=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Our own programs of the guest: compiled statically from kernel/guest, once a content."""
+"""Compiles the project's own guest programs statically from kernel/guest, once per content."""
 
 import hashlib
 import os
@@ -70,7 +70,7 @@ def _built(layout: Layout) -> Path:
 
 
 def build_guest(layout: Layout) -> dict[str, Path]:
-    """Compile what has changed; returns the programs and scripts by their names in the guest."""
+    """Compile what has changed. Return programs and scripts by their names in the guest."""
     built = _built(layout)
     programs = {name: built / name for name in _programs(layout.arch)}
     scripts = {name: layout.inputs / "guest" / name for name in SCRIPTS}
@@ -88,7 +88,7 @@ def host_tsc_khz(layout: Layout) -> int | None:
 
 def _compile(source: Path, folder: Path, built: Path, arch: Arch) -> None:
     require(arch.compiler)
-    # Not all: an earlier call may still be starting guests from the sources as they were then.
+    # Keep some old builds: an earlier call may still be starting guests from them.
     found = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in found[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)

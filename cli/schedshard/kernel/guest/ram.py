@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A guest's memory after it has ended: the files that the emulator kept it in.
+"""Reads a guest's memory after its end, from the files in which the emulator kept it.
 
-Good for kernels whose addresses are not randomised: physical addresses are those of the direct map
-and of the image, less where these begin.
+The kernel's addresses must not be randomised: physical addresses are those of the direct map and of
+the image, less the start of these.
 """
 
 import mmap

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Small and odd machines by name, for `kernel test --shape`."""
+"""Small and unusual machines by name, for `kernel test --shape`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ SHAPES: Mapping[str, Shape] = {
         Shape(cores=2, label="two"),
         Shape(cores=4, threads=2, label="one-llc"),
         Shape(packages=2, llcs=4, threads=2, label="llc-a-core"),
-        # As hypervisors have it by default. The series takes such caches for unknown.
+        # As hypervisors report by default. For the series such caches count as unknown.
         Shape(llcs=8, label="llc-a-cpu"),
         # Three is not a power of two: APIC ids have holes.
         Shape(packages=1, llcs=3, cores=3, label="threes"),

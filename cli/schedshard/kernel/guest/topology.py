@@ -37,7 +37,7 @@ class Shape:
     # What only the shapes of shapes.py have.
     label: str = ""
     empty: int = 0  # of the places, the last ones: without a CPU
-    one_thread: bool = False  # a core runs one thread: holes in the numbers on line
+    one_thread: bool = False  # one thread per core runs: holes in the numbers of online CPUs
     memory_nodes: int = 0  # more nodes, without CPUs
     bare_nodes: int = 0  # of the nodes, the last ones: CPUs without memory
 
@@ -53,13 +53,13 @@ class Shape:
 
     @property
     def cpus(self) -> int:
-        """How many CPUs are on line after the boot."""
+        """Return how many CPUs are online after the boot."""
         there = self.places - self.empty
         return there // self.threads if self.one_thread else there
 
     @property
     def last_apic_id(self) -> int:
-        """The largest APIC id: each level has bits of its own, and leaves some numbers unused."""
+        """Return the largest APIC id. Each level has separate bits, so that some ids are unused."""
         last = 0
         for count in (self.packages, self.nodes * self.llcs, self.cores, self.threads):
             last = last << (count - 1).bit_length() | count - 1
@@ -185,7 +185,7 @@ def scale(full: Shape, cpus: int, name: str) -> Shape:
 
 
 def choose_shape(machine: str | None, cpus: int | None, split_llc: int | None) -> Shape:
-    """The guest that the options ask for: 16 CPUs when they ask for nothing."""
+    """Return the guest that the options describe, by default one with 16 CPUs."""
     if machine is None:
         shape = usual_shape(16 if cpus is None else cpus)
     else:

@@ -40,8 +40,8 @@ _CYCLIC_NS, _PUBLISHED_CPUS = 100_000, 480
 
 
 def _cyclic(cpus: int, amount: int) -> Sequence[str]:
-    # Without the lock of its messages: a process that finds it taken sleeps for 100 ms. Of 64 that
-    # start at once, every fifth time, some waited for it for seconds, and all others for those.
+    # Without the lock of messages: a process that finds it taken sleeps for 100 ms. When 64 start at
+    # once, in every fifth run some waited for seconds, and all others waited for those.
     return (
         "/bin/stress-ng", "--log-lockless", "--cyclic", str(cpus), "--cyclic-policy", "fifo",
         "-t", str(amount), "--metrics-brief",
@@ -77,7 +77,7 @@ def _storm_walk(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/push-ipi.sh", "0", *_storm(cpus, amount))
 
 
-# What the one thread that sleeps sleeps for: a walk is over before the next begins.
+# How long the one sleeping thread sleeps, so that a walk ends before the next begins.
 _WALK_NS = 50_000_000
 
 
@@ -106,7 +106,7 @@ ISOLATION: Mapping[str, str] = {
     "isolated": "a partition of type isolated for each group",
     "root": "a partition of type root for each group",
 }
-# And by the scripts of a plan of doctor, which are brought along in this folder of the guest.
+# Also by the scripts of a plan of doctor, which the guest has in this folder.
 PLAN, PLAN_FOLDER = "plan", "/plan"
 
 

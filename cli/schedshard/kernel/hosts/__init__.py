@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Guests made into hosts for doctor: its verdict on each, and trials of its plans."""
+"""Guests set up as hosts for doctor: its verdict on each, and trials of its plans."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Hosts that guests are made into: setups of kernel/guest/host.sh, boot options, load."""
+"""The hosts as which guests are set up: setups of kernel/guest/host.sh, boot options, load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

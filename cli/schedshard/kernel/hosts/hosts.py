@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage hosts: guests made into hosts of many kinds, and doctor's collector in each.
+"""Stage hosts: sets guests up as hosts of many kinds, and runs doctor's collector in each.
 
 The stage compares the root domain of each run queue, read from the guest's memory, with doctor's
 result. The guest prints the collector's tar file into its log. It prints "ready" before and "end"
@@ -48,8 +48,8 @@ Domain = tuple[str, bool]
 class HostsRequest:
     """Which cases on which kernel; ``keep`` is where the tar files go.
 
-    ``symbols`` is its vmlinux. Without it the memory of the guest says nothing, and the tar files
-    are all there is.
+    ``symbols`` is its vmlinux. Without it the guest's memory cannot be read, and the tar files are
+    the only result.
     """
 
     name: str
@@ -99,7 +99,7 @@ class RunQueues:
         return found
 
     def domains(self, found: Mapping[int, int], online: Iterable[int]) -> list[Domain]:
-        """The root domains with a CPU that is on line."""
+        """Return the root domains with an online CPU."""
         held: dict[int, list[int]] = {}
         for cpu in sorted(online):
             held.setdefault(found[cpu], []).append(cpu)
@@ -126,7 +126,7 @@ def tar_of(said: Sequence[str], name: str) -> bytes:
 
 
 def computed(path: Path) -> tuple[list[Domain], frozenset[int]]:
-    """Doctor's root domains, and the CPUs that are on line."""
+    """Return doctor's root domains, and the online CPUs."""
     facts = read_facts(read_tar(path), path.name)
     found = root_domains(facts).domains
     return sorted((domain.label, domain.default) for domain in found), facts.online
@@ -159,7 +159,7 @@ class Heard:
         for case in self.cases:
             if words.endswith(f"# {case}: ready") and case not in self.seen:
                 found = self.read()
-                # Whether the case still waited is known after the memory was read.
+                # Only after reading the memory is it known whether the case still waited.
                 if f"# {case}: end" not in self.log.read_text(encoding="utf-8", errors="replace"):
                     self.seen[case] = found
             elif words == f"# {case}: end" and case in self.seen:
@@ -211,7 +211,7 @@ def _boot(
 
 
 def _guest_of(named: tuple[str, Case]) -> tuple[str, bool]:
-    """What cases of one guest have in common."""
+    """Return what the cases in one guest have in common."""
     return named[1].boot, named[1].apart
 
 

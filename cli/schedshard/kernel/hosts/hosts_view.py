@@ -13,7 +13,7 @@ def words(domains: Iterable[tuple[str, bool]]) -> str:
 
 
 def row_words(row: Mapping[str, Any]) -> str:
-    """One host."""
+    """Return the line of one host."""
     head = f"{row['case']:<18} {_EQUAL[row['equal']]:<9}"
     if row["equal"] is False:
         return f"{head}  doctor {words(row['doctor'])}; kernel {words(row['kernel'])}"
@@ -21,7 +21,7 @@ def row_words(row: Mapping[str, Any]) -> str:
 
 
 def sum_words(report: Mapping[str, Any]) -> str:
-    """All of them."""
+    """Return a line that sums up all hosts."""
     rows = report["cases"]
     held = [row for row in rows if row["equal"]]
     read = [row for row in rows if row["equal"] is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Trials of doctor's plans on hosts of several kinds, which guests of one kernel are made into.
+"""Tries doctor's plans on hosts of several kinds, as which guests of one kernel are set up.
 
 Each host takes two boots. In the first the guest collects. Doctor makes the plan here. In the
 second the guest applies it, verifies it, collects again, undoes it, and compares. After each change
@@ -67,7 +67,7 @@ PLAN_CASES: Mapping[str, PlanCase] = {
 
 @dataclass
 class CaseTried:
-    """What came of a host."""
+    """The result of a host."""
 
     name: str
     planned: list[str] = field(default_factory=list)  # CPUs of each partition, then the rest
@@ -121,7 +121,7 @@ def _plan_files(name: str, plan: Path) -> dict[str, Entry]:
 
 
 def _plan(folder: Path, tried: CaseTried, case: PlanCase, data: bytes) -> dict[str, Entry]:
-    """The files of the plan for a host that was collected; none if there is no good one."""
+    """Return the files of the plan for a collected host; none if the plan is missing or wrong."""
     host, plan = folder / f"{tried.name}.tar.gz", folder / tried.name
     write_atomic(host, data)
     make_plan(host, plan)
@@ -139,7 +139,7 @@ def _plan(folder: Path, tried: CaseTried, case: PlanCase, data: bytes) -> dict[s
 
 
 def judge(tried: CaseTried, lines: list[str], booted: Booted, host: Path) -> None:
-    """Add what went wrong in the second boot; ``lines`` are what the guest said of this host."""
+    """Add the errors of the second boot. ``lines`` are the guest's output for this host."""
     tried.said = words(f"trial: {line}" if "trial: " not in line else line for line in lines)
     tried.wrong += judge_phase(TRY, tried.said, booted.ending)
     if tried.wrong:

@@ -28,7 +28,7 @@ _UNITS = "/etc/systemd/system"
 
 @dataclass(frozen=True)
 class Disk:
-    """The root file system of a trial, and the disk that carries tar files to and fro."""
+    """The root file system of a trial, and the disk that exchanges tar files with the guest."""
 
     root: Path
     exchange: Path

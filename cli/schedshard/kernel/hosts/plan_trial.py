@@ -106,9 +106,9 @@ def spans(said: Iterable[str]) -> list[str]:
 
 
 def in_force(made: Iterable[str]) -> list[str]:
-    """The root domains that are left of those which were made: a later one ends what it overlaps.
+    """Return the root domains that still exist: a later one ends those that it overlaps.
 
-    The kernel keeps a domain whose CPUs a plan does not change, and says nothing of it.
+    The kernel keeps a domain whose CPUs a plan does not change, and prints nothing about it.
     """
     left: list[str] = []
     for cpus in made:
@@ -152,7 +152,7 @@ def _doctor(*arguments: str | Path) -> bytes:
 
 
 def make_plan(host: Path, plan: Path) -> None:
-    """Let doctor write the plan for a host; the folder is not there if it made none."""
+    """Let doctor write the plan for a host. The folder does not exist if there is no plan."""
     _doctor(host, "--plan", plan)
 
 

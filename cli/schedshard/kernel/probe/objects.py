@@ -116,11 +116,11 @@ class KernelLayouts(Layouts):
         return self._types.get(bare_type(type_name))
 
     def close(self) -> None:
-        """The opener of the image closes it."""
+        """Do nothing: the caller who opened the image closes it."""
 
 
 class Objects:
-    """Everything in a guest's kernel that has a name."""
+    """Names the objects in a guest's kernel."""
 
     def __init__(self, image: Image, ram: Ram, cpus: int, addresses: Iterable[int]) -> None:
         """``addresses``: the ones to look up later; types are read only of objects there."""

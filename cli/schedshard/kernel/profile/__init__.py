@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Cache lines that a kernel's CPUs take from each other, in guests that run a workload."""
+"""The cache lines that CPUs of a kernel contend on, in guests that run a workload."""

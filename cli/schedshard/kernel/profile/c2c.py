@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage c2c: which cache lines a real kernel's CPUs take from each other, on a machine of choice.
+"""Stage c2c: which cache lines the CPUs of a real kernel contend on, on a chosen machine.
 
 The kernel runs in the emulator. Every access of its code goes to the coherence model of the
 simulated machine, which has the topology and the latencies of a machine file. The report is that of
@@ -276,7 +276,7 @@ def one_kernel(
 
 
 def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
-    """Every kernel in turn; when interrupted, those that there are."""
+    """Report on every kernel in turn; after an interruption, on those that are done."""
     if request.trace is not None and len(request.kernels) > 1:
         raise UserError("--trace keeps one run: give one kernel")
     topology = machine_topology(request.machine)

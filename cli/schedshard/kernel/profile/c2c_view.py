@@ -98,5 +98,5 @@ def _each(variant: Mapping[str, Any]) -> str:
 
 
 def c2c_view(report: dict[str, Any]) -> RenderableType:
-    """Everything on the terminal: side by side first, then the lines of each kernel."""
+    """Return the view: the kernels side by side, then the lines of each."""
     return Group(side_by_side(report).sheet(), whole(report).sheet(), c2c_tables(report))

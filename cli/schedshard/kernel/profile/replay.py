@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage replay: a recorded run of a kernel, on other machines.
 
-The same accesses, instruction for instruction, meet other latencies and other caches. A file beside
-the trace has names of lines and of code, since the recorded guest is gone. A line that was cold at
-the recording has none.
+The same accesses, instruction for instruction, meet other latencies and caches. A file beside the
+trace contains the names of lines and code, because the recorded guest no longer exists. A line that
+was cold during the recording has no name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ TRACE_NAMES = "schedshard/trace-names/1"
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """A trace, and the machines on which it is to happen again."""
+    """A trace, and the machines on which to replay it."""
 
     trace: Path
     machines: tuple[Machine, ...]

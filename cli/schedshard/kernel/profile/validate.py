@@ -146,7 +146,7 @@ def wake_checks(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
 def validate(
     layout: Layout, request: ValidateRequest, on_line: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run everything, and say which results are right."""
+    """Run everything, and return the checks."""
     shape, checks = usual_shape(CPUS), []
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         machine = machine_like(request.machine, shape, Path(folder))

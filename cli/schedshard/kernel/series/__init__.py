@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The steps as patches for a mailing list, and the proof that they are right."""
+"""Writes the steps as patches for a mailing list, and checks them."""

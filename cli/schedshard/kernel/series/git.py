@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""git as the series uses it: commits made without a work tree, with the same hashes anywhere.
+"""git for the series: makes commits without a work tree, with reproducible hashes.
 
 Dates are fixed and the user's configuration is left out, so that the same base, steps and author
 give the same commits, byte for byte.

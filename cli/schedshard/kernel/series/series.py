@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage series: the steps as a real `git format-patch` series, and the proof that it is right.
+"""Stage series: writes the steps as a `git format-patch` series, and checks it.
 
 The commits come from the same changes in memory as the trees of the variants. `git am` of the
 written files on an untouched tree must give the tree of each step's commit. At the end the tree
@@ -39,7 +39,7 @@ _TEST = "test"  # the part of steps for tests
 
 @dataclass(frozen=True)
 class Commit:
-    """A step as git has it."""
+    """The commit of a step."""
 
     step: Step
     commit: str

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage fetch: the kernel source for the series, unpacked.
 
-It comes from Debian's package: the installed one, else the newest of the mirror (archive.py), or
-from a path that the user gives. kernel/base.toml has the series of Linux and the tested versions of
-each, by the hash of their tarball. Another version of a series is accepted: every edit counts the
-places that it changes, and fetch tries all of them before it ends.
+It comes from Debian's package: the installed one, or else the newest of the mirror (archive.py), or
+from a path that the user gives. kernel/base.toml contains the series of Linux and the tested
+versions of each, by the hash of their tarball. Other versions of a series are accepted: every edit
+counts the places that it changes, and fetch tries all edits before it ends.
 
 The tree appears by one rename when it is complete. After that no program may write into it: the
 trees of the variants are hard links to its files.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """kernel/series.toml: the steps of the series and the variants, as typed values.
 
-This file finds a mistake in it before any work; kernel/BUILD.md explains the tables.
+Mistakes in the file are found before any work. kernel/BUILD.md explains the tables.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of kernel/*.toml, read key by key: a wrong one is named with the place where it stands."""
+"""Reads tables of kernel/*.toml key by key. Errors name the wrong key and its place."""
 
 from __future__ import annotations
 

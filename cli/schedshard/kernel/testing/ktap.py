@@ -104,7 +104,7 @@ def strip_stamp(line: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """A line that another writer broke into ends where the other one's stamp begins."""
+    """Return a line up to where another writer's time stamp interrupts it."""
     match = _STAMP.search(text)
     return text[: match.start()].rstrip() if match else text.rstrip()
 
@@ -203,7 +203,7 @@ class _Reader:
 
 
 def _finished(level: _Level) -> list[Test]:
-    """The tests of a level, with those that its plan promised and that did not come."""
+    """Return the tests of a level, with those that its plan announced but that are missing."""
     missing = (level.planned or 0) - len(level.tests)
     if missing <= 0:
         return level.tests

@@ -67,7 +67,7 @@ PROGRAMS: Mapping[str, Program] = {
     "cache-group": Program(
         (), lambda s, seed, _: _words(f"cache-group.sh {s} {seed}"), 2, least=5, usual=False
     ),
-    # Not of our kernel: they fail once Linux needs no excuse any more.
+    # Tests of Linux's own faults: they fail once Linux no longer has these.
     "linux-dying": Program(
         (), lambda s, *_: _words(f"linux-faults {s} dying"), 1, least=90, usual=False
     ),
@@ -87,7 +87,7 @@ PROGRAMS: Mapping[str, Program] = {
 }
 # Seconds of guest time in all guests of a variant together.
 SETS: Mapping[str, int] = {"short": 30, "quick": 90, "ci": 300, "soak": 3600}
-# The tests of others, which take as long as they do.
+# Tests of other projects, which run without a time limit of the set.
 OTHERS = "foreign"
 # The shares of the guests by their CPUs.
 _GUESTS: Mapping[int, int] = {16: 5, 64: 4, 1: 1}
@@ -111,7 +111,7 @@ class GuestPlan:
 
     @property
     def total(self) -> float:
-        """When the guest is ended from outside: everything took as long as it may, and booting."""
+        """Return the seconds after which to kill the guest: boot, and all tests at their limits."""
         return 600.0 + sum(step.timeout for step in self.steps)
 
 
@@ -141,7 +141,7 @@ def chosen(
 
 
 def timeout(seconds: int) -> int:
-    """When a test that is to take so long is killed: an emulator on a busy host is slow."""
+    """Return when to kill a test of a planned length, with time for a slow, busy host."""
     return 4 * seconds + 240
 
 

@@ -59,7 +59,7 @@ def _machine_table(machine: str, results: Sequence[GuestResult]) -> Table:
 
 
 def faults(result: GuestResult) -> list[str]:
-    """Every reason why a guest did not pass, a line each, with the log to look at."""
+    """Return every reason why a guest did not pass, one line each, with its log."""
     where = f"{result.variant}, {result.machine}"
     good = (Status.PASSED, Status.SKIPPED)
     said = [f"{where}: {fault}" for fault in result.faults]
