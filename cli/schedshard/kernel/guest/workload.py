@@ -40,7 +40,7 @@ _CYCLIC_NS, _PUBLISHED_CPUS = 100_000, 480
 
 
 def _cyclic(cpus: int, amount: int) -> Sequence[str]:
-    # Without the lock of messages: a process that finds it taken sleeps for 100 ms. When 64 start at
+    # Without the lock of messages: a process that finds it taken sleeps for 100 ms. If 64 start at
     # once, in every fifth run some waited for seconds, and all others waited for those.
     return (
         "/bin/stress-ng", "--log-lockless", "--cyclic", str(cpus), "--cyclic-policy", "fifo",
