@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import saved_results
 from conftest import DATA, Cli, assert_user_error
 from schedshard.common.errors import UserError
 from schedshard.common.provenance import sha256_file
@@ -17,6 +18,7 @@ from schedshard.lines import symbols
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.report import C2cRequest, Names, c2c, find_names
 from schedshard.lines.symbols import Frame, parse_addr2line, resolve
+from schedshard.results.run import Result
 
 
 @pytest.fixture(scope="module")
@@ -121,19 +123,12 @@ def line(accesses: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
         "object": "mask", "type": "struct line", "line": 1, "home": 0, "loads": 1, "stores": 1,
         "avg_load_cycles": 5.0, "max_load_cycles": 9.0, "accesses": accesses,
     }  # fmt: skip
-    made = {**base, **total, **changes}
-    return {**made, "offset": 64 * (made["line"] - 1)}
+    found = {**base, **total, **changes}
+    return {**found, "offset": 64 * (found["line"] - 1)}
 
 
-def result(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "experiment": "e",
-        "machine": {"name": "m"},
-        "baseline": "b",
-        "cpus": 4,
-        "variants": [{"name": "a", "lines": []}, {"name": "b", "lines": lines}],
-        "provenance": {},
-    }
+def result(lines: list[dict[str, Any]]) -> Result:
+    return saved_results.result([saved_results.bar("a"), saved_results.bar("b", lines=lines)])
 
 
 def test_shares_and_order() -> None:
@@ -187,7 +182,7 @@ def test_names_only_from_the_binary_that_made_the_result(
     pc = hex(address_of(binary, " T count") + 2)
     data = result([line([access(pc=pc, offset=16)], line=2)])
     assert find_names(C2cRequest(data)).layouts is None
-    data["provenance"]["simulator_sha256"] = sha256_file(binary)
+    data.provenance.simulator_sha256 = sha256_file(binary)
     names = find_names(C2cRequest(data))
     report = c2c(C2cRequest(data), names)
     assert report["names_resolved"]

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from conftest import DATA, Cli
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layout_tables, numbered
+from schedshard.results.lines import CacheLine, Field, Layout
 from schedshard.show.layout_picture import colour, heat, legend, pictures
 from test_report import assert_self_contained
 
@@ -52,61 +54,66 @@ def access(offset: int, cycles: float, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def line(number: int, cycles: float, **more: Any) -> dict[str, Any]:
-    return {
-        "object": "o", "type": "struct big", "line": number, "offset": 64 * (number - 1),
-        "address": hex(0x1000 + 64 * (number - 1)), "loads": 10, "stores": 1, "records": 11,
-        "avg_load_cycles": cycles, "max_load_cycles": cycles, "hitm_remote": 0, "hitm_local": 0,
-        "fields": [
-            {"field": "f", "offset": 8, "loads": 10, "stores": 1, "avg_load_cycles": cycles},
-        ],
-        **more,
-    }  # fmt: skip
+COSTS = {
+    "home": 0, "loads": 10, "stores": 1, "records": 11, "avg_load_cycles": 1.0,
+    "max_load_cycles": 1.0, "hitm_remote": 0, "hitm_local": 0,
+}  # fmt: skip
+
+
+def line(number: int, cycles: float, **more: Any) -> CacheLine:
+    used = {"field": "f", "offset": 8, "size": 8, "loads": 10, "stores": 1}
+    return convert(
+        {
+            "object": "o", "type": "struct big", "line": number, "offset": 64 * (number - 1),
+            "address": hex(0x1000 + 64 * (number - 1)), **COSTS, "avg_load_cycles": cycles,
+            "accesses": [], "fields": [{**used, "avg_load_cycles": cycles}], **more,
+        },
+        CacheLine,
+    )  # fmt: skip
 
 
 def test_fields_of_a_line_are_named_and_added_up(layouts: Layouts) -> None:
     raw = {
-        "object": "n", "type": "named", "line": 0,
+        "object": "n", "type": "named", "line": 0, **COSTS,
         "accesses": [access(0, 10.0), access(8, 50.0), access(8, 100.0, loads=30), access(36, 1.0)],
     }  # fmt: skip
     (seen,) = numbered([raw], layouts)
-    assert (seen["line"], seen["offset"]) == (1, 0)
-    assert [field["field"] for field in seen["fields"]] == ["inner[0].a", "plain", "number"]
-    hot = seen["fields"][0]
-    assert hot["avg_load_cycles"] == pytest.approx((10 * 50 + 30 * 100) / 40)
-    assert (hot["loads"], hot["records"], hot["max_load_cycles"]) == (40, 20, 200.0)
+    assert (seen.line, seen.offset) == (1, 0)
+    assert [field.field for field in seen.fields] == ["inner[0].a", "plain", "number"]
+    hot = seen.fields[0]
+    assert hot.avg_load_cycles == pytest.approx((10 * 50 + 30 * 100) / 40)
+    assert (hot.loads, hot.records, hot.max_load_cycles) == (40, 20, 200.0)
 
 
 def test_a_second_line_of_an_array_of_structures(layouts: Layouts) -> None:
-    raw = {"object": "n", "type": "named", "line": 1, "accesses": [access(16, 10.0)]}
+    raw = {"object": "n", "type": "named", "line": 1, **COSTS, "accesses": [access(16, 10.0)]}
     (seen,) = numbered([raw], layouts)
-    assert seen["fields"][0]["field"] == "[1].letter"  # byte 80; an element takes 48
+    assert seen.fields[0].field == "[1].letter"  # byte 80; an element takes 48
     (unknown,) = numbered([{**raw, "type": None}], layouts)
-    assert unknown["fields"][0]["field"] == "0x10"
+    assert unknown.fields[0].field == "0x10"
 
 
 def test_layouts_go_into_the_result_once(layouts: Layouts) -> None:
     seen = [line(1, 1.0, type="named"), line(2, 1.0, type="named"), line(1, 1.0, type="struct no")]
-    tables = layout_tables([{"lines": seen}], layouts)
+    tables = layout_tables(seen, layouts)
     assert list(tables) == ["named"]
-    assert tables["named"]["size"] == 48
-    assert tables["named"]["fields"][1] == {"field": "inner[0].a", "offset": 8, "size": 4}
-    assert layout_tables([{"lines": seen}], None) == {}
+    assert tables["named"].size == 48
+    assert tables["named"].fields[1] == Field(field="inner[0].a", offset=8, size=4)
+    assert layout_tables(seen, None) == {}
 
 
-BIG = {
-    "size": 640,
-    "fields": [
-        {"field": "head", "offset": 0, "size": 4},
-        {"field": "body", "offset": 16, "size": 100},
-        *({"field": f"v[{i}]", "offset": 128 + 8 * i, "size": 8} for i in range(64)),
+BIG = Layout(
+    size=640,
+    fields=[
+        Field(field="head", offset=0, size=4),
+        Field(field="body", offset=16, size=100),
+        *(Field(field=f"v[{i}]", offset=128 + 8 * i, size=8) for i in range(64)),
     ],
-}
+)
 
 
 def test_picture_of_a_structure() -> None:
-    variant = {"name": "v", "lines": [line(1, 20_000.0), line(8, 15.0)]}
-    (picture,) = pictures(variant, {"struct big": BIG})
+    (picture,) = pictures([line(1, 20_000.0), line(8, 15.0)], {"struct big": BIG})
     assert picture.title == "o: struct big, 640 bytes, 10 lines"
     assert [row.label for row in picture.rows] == [
         "line 1", "lines 2-7", "line 8", "line 9", "line 10",
@@ -126,9 +133,9 @@ def test_picture_of_a_structure() -> None:
 
 
 def test_a_used_field_says_how_often_and_how_slow() -> None:
-    entry = {"field": "v[0]", "offset": 0, "loads": 4, "stores": 2, "avg_load_cycles": 50.0}
-    variant = {"name": "v", "lines": [line(3, 50.0, fields=[entry])]}
-    (picture,) = pictures(variant, {"struct big": BIG})
+    entry = {"field": "v[0]", "offset": 0, "size": 8, "loads": 4, "stores": 2}
+    hot = line(3, 50.0, fields=[{**entry, "avg_load_cycles": 50.0}])
+    (picture,) = pictures([hot], {"struct big": BIG})
     row = next(row for row in picture.rows if row.label == "line 3")
     assert [box.used for box in row.boxes] == [True] + [False] * 7
     assert row.boxes[0].hint == (
@@ -137,13 +144,13 @@ def test_a_used_field_says_how_often_and_how_slow() -> None:
 
 
 def test_of_equal_objects_the_hottest_is_drawn_and_of_small_ones_the_hottest_lines() -> None:
-    small = {"size": 64, "fields": [{"field": "word", "offset": 0, "size": 64}]}
+    small = Layout(size=64, fields=[Field(field="word", offset=0, size=64)])
     lines = [
         line(1, 10.0),
         line(1, 99.0, address="0x9000"),
         *(line(n, float(n), object="mask", type="struct m") for n in range(1, 10)),
     ]
-    big, masks = pictures({"name": "v", "lines": lines}, {"struct big": BIG, "struct m": small})
+    big, masks = pictures(lines, {"struct big": BIG, "struct m": small})
     assert big.rows[0].cycles == "99.0"
     assert masks.title == "mask: struct m, the 6 slowest of its 9 lines"
     assert [row.label for row in masks.rows] == [f"line {n}" for n in (9, 8, 7, 6, 5, 4)]
@@ -151,7 +158,7 @@ def test_of_equal_objects_the_hottest_is_drawn_and_of_small_ones_the_hottest_lin
 
 
 def test_a_line_that_is_only_stored_to() -> None:
-    (picture,) = pictures({"name": "v", "lines": [line(1, 0.0, loads=0)]}, {"struct big": BIG})
+    (picture,) = pictures([line(1, 0.0, loads=0)], {"struct big": BIG})
     assert picture.rows[0].cycles == "stores only"
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from conftest import Cli, assert_user_error
 from schedshard.common.errors import UserError
+from schedshard.common.formats import VALIDATE
 from schedshard.common.output import to_json
 from schedshard.common.paths import MACHINES
-from schedshard.common.result import VALIDATE
 from schedshard.live.agreement import Bounds, judge, predict
 from schedshard.live.bundle import make_bundle
 from schedshard.live.host import known_machine, live_topology

@@ -4,7 +4,6 @@
 import math
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import core_costs
 import doctor_predictions
@@ -12,6 +11,7 @@ import fidelity
 import numpy as np
 import pytest
 
+import saved_results
 from conftest import Cli
 from schedshard.common.errors import UserError
 from schedshard.common.paths import MACHINES
@@ -84,16 +84,19 @@ def test_both_parts_are_wider_than_each() -> None:
 
 
 def test_an_interval_keeps_both_parts_apart() -> None:
-    found: dict[str, Any] = {"low": 90.0, "median": 100.0, "high": 110.0, "samples": 20}
-    point: dict[str, Any] = {"threads": 2, "ns_per_op": 100.0, "cycles_per_op": 200.0,
-             "published": 135.0, "published_inside": False,
-             "intervals": {"ns_per_op": found}, "interval": found}  # fmt: skip
-    result = {"variants": [{"name": "a", "points": [point]}], "baseline": "b", "sweep": "threads"}
+    found = {"low": 90.0, "median": 100.0, "high": 110.0, "samples": 20}
+    point = {"threads": 2, "ns_per_op": 100.0, "cycles_per_op": 200.0, "published": 135.0,
+             "published_low": 130.0, "published_high": 140.0, "error": -0.26,
+             "published_inside": False, "intervals": {"ns_per_op": found}}  # fmt: skip
+    result = saved_results.result([saved_results.swept("a", point)], sweep="threads")
     widen(result, ["a"], "locked", 1.4)
-    assert found["inputs"] == {"low": 90.0, "high": 110.0}
-    assert found["model"] == {"factor": 1.4}
-    assert found["low"] < 90 < 110 < found["high"]
-    assert point["published_inside"] is True
+    (row,) = result.variants[0].rows()
+    wide = row.found("ns_per_op")
+    assert wide is not None
+    assert wide.inputs == {"low": 90.0, "high": 110.0}
+    assert wide.model == {"factor": 1.4}
+    assert wide.low < 90 < 110 < wide.high
+    assert row.inside("ns_per_op") is True
 
 
 def test_every_kind_of_an_operation_has_words() -> None:
@@ -156,7 +159,7 @@ def test_the_kind_follows_from_machine_and_options(
 
     options = RunOptions("primitives", machine=machine, ops=(op,), threads="1", work_ns=work)
     (error,) = model_errors(plan_run(make_request(options)))
-    assert error["kind"] == kind
+    assert error.kind == kind
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import saved_results
 from conftest import Cli, assert_user_error
 from schedshard.common.errors import UserError
 from schedshard.common.paths import MACHINES
@@ -18,9 +19,11 @@ from schedshard.experiments.pairs import Pair, class_rows, pair_variants
 from schedshard.experiments.run import RunRequest, plan_run, point_argv
 from schedshard.experiments.run_options import thread_counts
 from schedshard.machines.presets import load_machine, preset_names
+from schedshard.results.run import Curve, Pairs
 from schedshard.tables.primitives import scaling_columns, scaling_rows
 from test_report import assert_self_contained
 
+BAND = {"source": "s", "role": "prediction", "accept": {"within": 0.1}}
 WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
 PRIMITIVES = [
     "atomic-inc", "plain-inc", "refcount", "cas-loop", "rwlock-read", "rwsem-read",
@@ -67,13 +70,15 @@ def test_a_table_row_is_the_median_of_its_class() -> None:
     metrics = [{"ns_per_op": ns, "cycles_per_op": 2 * ns} for ns in (50.0, 40.0, 48.0, 300.0)]
     published = load_experiment("ping-pong").published_on("xeon-8176-8s")
     rows = pair_variants([(variant, p) for p in places], metrics, [[]] * 4, published)
-    near, far = class_rows({"variants": rows, "published": {"accept": {"within": 0.1}}})
+    found = saved_results.result([row.to_data() for row in rows], sweep="pairs", published=BAND)
+    assert isinstance(found, Pairs)
+    near, far = class_rows(found)
     assert (near.where, near.ns, near.low, near.high) == ("0 with 3", 48.0, 40.0, 50.0)
     assert (far.where, far.ns) == ("0 and 9", 300.0)
     assert near.accepted
     assert far.accepted is False
-    assert rows[0]["accepted"] is False
-    assert rows[0]["worst_error"] == pytest.approx(1 - 40 / 47.5733)
+    assert rows[0].accepted is False
+    assert rows[0].worst_error == pytest.approx(1 - 40 / 47.5733)
 
 
 def test_a_band_of_pairs_is_kept_or_not() -> None:
@@ -87,7 +92,7 @@ def test_a_band_of_pairs_is_kept_or_not() -> None:
     for ns, kept in ((109.0, True), (111.0, False), (91.0, True), (89.0, False)):
         metrics = [{"ns_per_op": ns, "cycles_per_op": ns}]
         (row,) = pair_variants([(variant, Pair("llc", 0, 1))], metrics, [[]], published)
-        assert row["accepted"] is kept
+        assert row.accepted is kept
 
 
 @pytest.mark.slow(reason="every primitive is simulated")
@@ -186,18 +191,14 @@ def test_tables_name_operations_and_growth(cli: Cli) -> None:
     outcome = cli("run", "primitives", "--threads", "1,448", "--hold", "30")
     assert "held for 30 ns" in outcome.out
     assert "growth" in outcome.out
-    result = {
-        "variants": [
-            {
-                "name": "a",
-                "points": [
-                    {"threads": 1, "ns_per_op": 5.0},
-                    {"threads": 8, "ns_per_op": 60.0, "published": 50.0, "error": 0.2},
-                ],
-            },
-            {"name": "b", "points": [{"threads": 8, "ns_per_op": 2000.0}]},
-        ]
-    }
+    known = {"published": 50.0, "published_low": 49.0, "published_high": 51.0, "error": 0.2}
+    first = {"threads": 1, "ns_per_op": 5.0}
+    curves = [
+        saved_results.swept("a", first, {"threads": 8, "ns_per_op": 60.0, **known}),
+        saved_results.swept("b", {"threads": 8, "ns_per_op": 2000.0}),
+    ]
+    result = saved_results.result(curves, sweep="threads")
+    assert isinstance(result, Curve)
     assert scaling_columns(result)[1:] == ["1", "8", "growth"]
     assert scaling_rows(result) == [
         ["a", "5.00", "60.0", "12x"],

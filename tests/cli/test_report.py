@@ -17,8 +17,10 @@ import pytest
 from conftest import Cli, assert_user_error
 from schedshard.common.progress import Ticker
 from schedshard.experiments.run import RunPlan, execute
+from schedshard.results.bench import Bench
+from schedshard.results.read import bench_of
 from schedshard.show.format import compact, nanoseconds, percent, signed_percent, significant, times
-from schedshard.tables.results import bench_headlines, bench_rows
+from schedshard.tables.results import bench_rows
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 SVG_VOID = {"path", "use", "rect", "line", "circle"}
@@ -175,9 +177,14 @@ def row(op: str, variant: str, **more: Any) -> dict[str, Any]:
     return {"group": "set", "op": op, "plan": "p", "density": None, "variant": variant, **more}
 
 
+def bench(rows: list[dict[str, Any]]) -> Bench:
+    provenance = {"version": "", "commit": ""}
+    return bench_of({"format": "f", "host": {}, "rows": rows, "provenance": provenance})
+
+
 def test_bench_rows_do_not_repeat_their_head() -> None:
     rows = [row("set", "plain", ns=1.0), row("set", "sbm", ns=2.0), row("test", "plain")]
-    ((group, cells),) = bench_rows({"rows": rows})
+    ((group, cells),) = bench_rows(bench(rows).rows)
     assert group == "set"
     assert [line[0] for line in cells] == ["set", "", "test"]
     assert cells[2][4:] == ["", "", "", "", ""]
@@ -185,8 +192,8 @@ def test_bench_rows_do_not_repeat_their_head() -> None:
 
 def test_bench_headlines() -> None:
     rows = [row("set", "plain"), row("set+clear", "plain")]
-    assert bench_headlines(rows) == rows[1:]
-    assert bench_headlines(rows[:1]) == rows[:1]
+    assert [found.op for found in bench(rows).headlines] == ["set+clear"]
+    assert [found.op for found in bench(rows[:1]).headlines] == ["set"]
 
 
 @pytest.mark.slow(reason="all experiments")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import saved_results
 from conftest import DATA, Cli
 from schedshard.common.errors import UserError
 from schedshard.common.provenance import commit, sha256_file
@@ -26,6 +27,7 @@ from schedshard.experiments.run import (
     sweep_threads,
 )
 from schedshard.machines.presets import load_machine
+from schedshard.results.run import Curve
 
 YIELD = ("global", "node", "llc", "llc-byte", "sbm", "sbm-summary")
 
@@ -244,7 +246,7 @@ def test_errors_and_bands() -> None:
     plan = plan_run(request())
     costs = {"global": 1000.0, "node": 500.0, "llc": 19.0, "llc-byte": 5.0}
     raws = [raw(costs.get(point.variant.name, 20.0)) for point in plan.points]
-    rows = {v["name"]: v for v in merge(plan, raws)["variants"]}
+    rows = {v["name"]: v for v in merge(plan, raws).to_data()["variants"]}
     assert rows["node"]["error"] == pytest.approx(0.5 / 0.329209 - 1)
     assert rows["node"]["accepted"] is False  # 52% off, the band is 20%
     assert rows["llc"]["accepted"] is True  # a factor of 1.46
@@ -260,12 +262,8 @@ def test_what_the_model_lacks_is_shown_only_outside_the_band() -> None:
     )
     plan = plan_run(replace(base, experiment=replace(base.experiment, variants=variants)))
     costs = {"global": 1000.0, "node": 500.0, "llc": 13.0}
-    rows = {
-        v["name"]: v
-        for v in merge(plan, [raw(costs.get(p.variant.name, 20.0)) for p in plan.points])[
-            "variants"
-        ]
-    }
+    raws = [raw(costs.get(p.variant.name, 20.0)) for p in plan.points]
+    rows = {v["name"]: v for v in merge(plan, raws).to_data()["variants"]}
     assert rows["node"]["lacks"] == "no prefetcher"
     assert "lacks" not in rows["llc"]
 
@@ -284,17 +282,24 @@ def test_band(band: Band, ratio: float, holds: bool) -> None:
 
 
 def test_curve_errors() -> None:
-    points = [{"threads": n, "error": e} for n, e in ((1, 9.0), (2, -0.1), (4, 0.3), (8, 0.2))]
-    points.append({"threads": 16})
-    assert curve_errors({"points": points}, 2) == (0.2, 0.3)
-    assert curve_errors({"points": points[:3]}, 2) == pytest.approx((0.2, 0.3))
-    assert curve_errors({"points": points[-1:]}, 2) is None
+    known = {"ns_per_op": 1.0, "published": 1.0, "published_low": 1.0, "published_high": 1.0}
+    points = [
+        {"threads": n, "error": e, **known} for n, e in ((1, 9.0), (2, -0.1), (4, 0.3), (8, 0.2))
+    ]
+    points.append({"threads": 16, "ns_per_op": 1.0})
+    found = saved_results.result([saved_results.swept("a", *points)], sweep="threads")
+    assert isinstance(found, Curve)
+    (curve,) = found.variants
+    assert curve_errors(curve, 2) == [0.1, 0.3, 0.2]
+    assert curve.judge(curve_errors(curve, 2)) == (0.2, 0.3)
+    assert curve.judge(curve_errors(curve, 4)) == pytest.approx((0.25, 0.3))
+    assert curve_errors(curve, 9) == []
 
 
 def test_a_captured_point_merges() -> None:
     captured = json.loads((DATA / "sim-point.json").read_text())
     plan = plan_run(request(variants=("sbm-summary",)))
-    (row,) = merge(plan, [captured])["variants"]
+    (row,) = merge(plan, [captured]).to_data()["variants"]
     assert row["cycles_per_op"] == captured["metrics"]["cycles_per_op"]
     (line,) = row["lines"]
     (raw_line,) = captured["lines"]

@@ -18,8 +18,9 @@ from schedshard.experiments.experiment import load_experiment
 from schedshard.experiments.uncertain import influence
 from schedshard.experiments.uncertain.calibrate import ROUNDS, Search
 from schedshard.experiments.uncertain.inputs import experiment_inputs, machine_inputs
-from schedshard.experiments.uncertain.intervals import inside, interval
+from schedshard.experiments.uncertain.intervals import interval
 from schedshard.machines.presets import load_machine
+from schedshard.results.saved import Interval
 from test_report import assert_self_contained
 from test_run import strip_seconds
 
@@ -49,9 +50,9 @@ def test_percentiles(count: int) -> None:
     rng = random.Random(count)
     values = [rng.lognormvariate(0, 2) for _ in range(count)]
     found = interval(values)
-    assert found["samples"] == count
+    assert found.samples == count
     for name, percent in (("low", 5), ("median", 50), ("high", 95)):
-        assert found[name] == pytest.approx(naive(values, percent))
+        assert getattr(found, name) == pytest.approx(naive(values, percent))
 
 
 @pytest.mark.parametrize("count", [20, 40])
@@ -60,13 +61,13 @@ def test_the_interval_of_few_samples_holds_nine_further_ones_of_ten(count: int) 
     held = 0
     for _ in range(4000):
         *values, further = [rng.lognormvariate(0, 1) for _ in range(count + 1)]
-        held += inside(interval(values), further)
+        held += interval(values).holds(further)
     assert held / 4000 == pytest.approx(0.9, abs=0.015)
 
 
 def test_inside_means_between_the_ends() -> None:
-    found = {"low": 1.0, "median": 2.0, "high": 3.0}
-    assert [inside(found, x) for x in (0.99, 1.0, 2.0, 3.0, 3.01)] == [
+    found = Interval(low=1.0, median=2.0, high=3.0, samples=3)
+    assert [found.holds(x) for x in (0.99, 1.0, 2.0, 3.0, 3.01)] == [
         False, True, True, True, False,
     ]  # fmt: skip
 

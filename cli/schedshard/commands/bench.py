@@ -46,9 +46,10 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     """
     from schedshard.live.measure import LiveRequest, bench_primitives
     from schedshard.live.view import live_tables
+    from schedshard.results.run import measured_of
 
     result = bench_primitives(LiveRequest(**options))
-    deliver(result, as_json, out, live_tables(result))
+    deliver(result, as_json, out, live_tables(measured_of(result)))
 
 
 @click.command(name="ping-pong")
@@ -76,9 +77,10 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
     """
     from schedshard.live.measure import LiveRequest, bench_ping_pong
     from schedshard.live.view import live_tables
+    from schedshard.results.run import measured_of
 
     result = bench_ping_pong(LiveRequest(**options))
-    deliver(result, as_json, out, live_tables(result))
+    deliver(result, as_json, out, live_tables(measured_of(result)))
 
 
 @click.command(name="library")

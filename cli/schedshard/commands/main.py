@@ -7,6 +7,7 @@ plotting and numeric libraries.
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -110,16 +111,19 @@ def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool)
     RESULT was saved by 'run --out RESULT' or 'c2c record --out RESULT'. The tables follow perf c2c
     report.
     """
-    from schedshard.common.result import C2C, RUN, load_result
+    from schedshard.common.formats import C2C, RUN
     from schedshard.lines.report import C2cRequest, find_names
     from schedshard.lines.report import c2c as make_report
+    from schedshard.results.c2c import c2c_of
+    from schedshard.results.read import checked, load_data
+    from schedshard.results.run import run_of
     from schedshard.tables.results import c2c_tables
 
-    loaded = load_result(result, (RUN, C2C))
-    if loaded["format"] == C2C:
-        deliver(loaded, as_json, None, _saved_view(loaded))
+    data = load_data(result, RUN, C2C)
+    if data["format"] == C2C:
+        deliver(checked(data, str(result), c2c_of), as_json, None, _saved_view(data))
         return
-    request = C2cRequest(loaded, variants, lines)
+    request = C2cRequest(checked(data, str(result), run_of), variants, lines)
     report = make_report(request, find_names(request))
     deliver(report, as_json, None, c2c_tables(report))
 
@@ -129,12 +133,16 @@ def _saved_view(report: dict[str, Any]) -> RenderableType:
     from schedshard.c2c.report.view import record_view
     from schedshard.kernel.profile.c2c_view import c2c_view
     from schedshard.kernel.profile.replay_view import replay_view
+    from schedshard.results.c2c import Kernel, Recorded, Replayed, Report, kind_of
+    from schedshard.tables.results import c2c_tables
 
-    if "program" in report:
-        return record_view(report)
-    if all("hitm_a_wake_up" in variant for variant in report["variants"]):
-        return c2c_view(report)
-    return replay_view(report)
+    views: dict[type[Report], Callable[[dict[str, Any]], RenderableType]] = {
+        Recorded: record_view,
+        Kernel: c2c_view,
+        Replayed: replay_view,
+        Report: c2c_tables,
+    }
+    return views[kind_of(report)](report)
 
 
 @main.group(cls=NamedGroup, invoke_without_command=True)
@@ -155,11 +163,13 @@ def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> N
     from schedshard.common.progress import working
     from schedshard.experiments.bench import BenchRequest
     from schedshard.experiments.bench import bench as measure
+    from schedshard.results.read import bench_of
     from schedshard.tables.results import bench_tables
 
     with working("measuring on this host's CPUs"):
         data = measure(BenchRequest(quick))
-    deliver(data, as_json, out, bench_tables(data))
+    made = bench_of(data)
+    deliver(data, as_json, out, bench_tables(made, made.rows))
 
 
 @main.command()
@@ -172,35 +182,54 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     no other file and no network.
     """
     from schedshard.common.extra import need_sweep
-    from schedshard.common.result import (
-        BENCH,
-        C2C,
-        LIVE,
-        RUN,
-        TOPO,
-        VALIDATE,
-        is_parquet,
-        load_result,
-    )
-    from schedshard.experiments.figures import is_figures
+    from schedshard.common.formats import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE
     from schedshard.lines.report import c2c as make_c2c
     from schedshard.lines.report import find_names, of_all_variants
     from schedshard.reports.report import ReportRequest, render
+    from schedshard.results.c2c import c2c_of
+    from schedshard.results.read import (
+        bench_of,
+        checked,
+        is_parquet,
+        load_data,
+        validate_of,
+    )
+    from schedshard.results.run import Figures, measured_of, run_of
+    from schedshard.results.topo import topo_of
 
+    makers: dict[str, Callable[[dict[str, Any]], Any]] = {
+        RUN: run_of,
+        LIVE: measured_of,
+        VALIDATE: validate_of,
+        BENCH: bench_of,
+        C2C: c2c_of,
+        TOPO: topo_of,
+    }
     sweeps = tuple(path for path in results if is_parquet(path))
-    kinds = (RUN, BENCH, LIVE, VALIDATE, TOPO, C2C)
-    read = [load_result(path, kinds) for path in results if path not in sweeps]
-    loaded = tuple(result for result in read if result["format"] != C2C)
-    saved = tuple(result for result in read if result["format"] == C2C)
+    found: dict[str, list[Any]] = {}
+    for path in results:
+        if path not in sweeps:
+            data = load_data(path, RUN, BENCH, LIVE, VALIDATE, TOPO, C2C)
+            kind = data["format"]
+            found.setdefault(kind, []).append(checked(data, str(path), makers[kind]))
     rows: tuple[tuple[str, list[dict[str, Any]]], ...] = ()
     if sweeps:
         need_sweep(f"{sweeps[0]} is a sweep, and its page")
         from schedshard.experiments.sweep.file import read_rows
 
         rows = tuple((path.name, read_rows(path)) for path in sweeps)
-    requests = [of_all_variants(result) for result in loaded if is_figures(result)]
-    lines = tuple(make_c2c(request, find_names(request)) for request in requests)
-    write_atomic(out, render(ReportRequest(loaded, c2c=saved + lines, sweeps=rows)))
+    runs = [*found.get(RUN, ()), *found.get(LIVE, ())]
+    requests = [of_all_variants(result) for result in runs if isinstance(result, Figures)]
+    lines = [make_c2c(request, find_names(request)) for request in requests]
+    request = ReportRequest(
+        tuple(runs),
+        judged=tuple(found.get(VALIDATE, ())),
+        topologies=tuple(found.get(TOPO, ())),
+        benches=tuple(found.get(BENCH, ())),
+        c2c=(*found.get(C2C, ()), *lines),
+        sweeps=rows,
+    )
+    write_atomic(out, render(request))
     print(f"saved {out}", file=sys.stderr)
 
 

@@ -119,7 +119,7 @@ def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any
     if uncertainty is not None:
         with TemporaryDirectory(prefix="schedshard-") as directory:
             with_intervals(request, result, uncertainty, Path(directory), ticking)
-    deliver(result, as_json, out, run_tables(result))
+    deliver(result.to_data(), as_json, out, run_tables(result))
 
 
 @click.command()

@@ -51,14 +51,15 @@ def validate(
     The file that --out writes contains the processor's name, the kernel's version, the topology and
     the measurements. It names no host and no user: docs/validate.md.
     """
+    from schedshard.common.formats import LIVE, VALIDATE
     from schedshard.common.progress import ticking
-    from schedshard.common.result import LIVE, VALIDATE, load_result
     from schedshard.live.agreement import Bounds, judge, predict
     from schedshard.live.bundle import make_bundle
     from schedshard.live.validate import judged, measure_host
     from schedshard.live.verdict_view import verdict_tables
+    from schedshard.results.read import load_data
 
-    data = load_result(result, (VALIDATE, LIVE)) if result is not None else measure_host(limit)
+    data = load_data(result, VALIDATE, LIVE) if result is not None else measure_host(limit)
     bundle = make_bundle(data, str(result) if result is not None else "this host")
     points = sum(len(one.points) for one in bundle.measured)
     with ticking("predicting", points) as tick:

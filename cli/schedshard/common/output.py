@@ -21,8 +21,15 @@ else:
 
 
 def to_json(value: Any) -> str:
-    """Return JSON text as all commands print and save it: two spaces, keys in insertion order."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """JSON text as every verb prints and saves it: two spaces, keys in the order of creation.
+
+    A part that is no plain data has the method to_data().
+    """
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_data_of) + "\n"
+
+
+def _data_of(part: Any) -> Any:
+    return part.to_data()
 
 
 def check_writable(path: Path) -> None:
@@ -80,7 +87,7 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
     """Return the content of a JSON file. The UserError says where it is not valid JSON."""
     raw = read_input(path, what, links=links)
     try:
-        return json.loads(raw.decode("utf-8"))
+        return json.loads(raw.decode("utf-8"), parse_constant=_no_number)
     except UnicodeDecodeError as error:
         raise UserError(f"{what} {path} is not text: byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
@@ -88,8 +95,14 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
             f"{what} {path} is not whole JSON: line {error.lineno}, column {error.colno}: "
             f"{error.msg.lower()}; make it again with --json or --out"
         ) from error
+    except ValueError as error:
+        raise UserError(f"{what} {path} is damaged: {error}") from error
     except RecursionError as error:
         raise UserError(f"{what} {path} is nested too deeply to be one of ours") from error
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
 
 
 def toml_of(text: str) -> dict[str, Any]:

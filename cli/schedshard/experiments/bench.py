@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedshard.common.errors import UserError
+from schedshard.common.formats import BENCH
 from schedshard.common.paths import bench_binary
 from schedshard.common.provenance import tool_versions
-from schedshard.common.result import BENCH
 from schedshard.common.tool import run_json
 
 _ROW_KEYS = ("group", "op", "variant")

@@ -2,16 +2,13 @@
 """Variants of an experiment with several published figures, side by side."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from schedshard.common.errors import UserError
 from schedshard.experiments.experiment import PERCENT, Experiment, Metric, Variant
-
-
-def is_figures(result: Mapping[str, Any]) -> bool:
-    """Whether a result is of an experiment with several figures."""
-    return "metrics" in result
+from schedshard.results import run as results
+from schedshard.results.lines import CacheLine
+from schedshard.results.run import Figures, FigureVariant
 
 
 def reported(experiment: Experiment, variant: str, metrics: Mapping[str, float]) -> None:
@@ -44,18 +41,22 @@ def error(metric: Metric, predicted: float, published: float) -> float:
     return predicted - published if metric.unit == PERCENT else predicted / published - 1.0
 
 
-def figure_row(
-    experiment: Experiment, variant: Variant, found: Mapping[str, float | None], comparable: bool
-) -> dict[str, Any]:
-    """One variant of the result, without its lines."""
-    row: dict[str, Any] = {"name": variant.name, "title": variant.title, **found}
+def figure_variant(
+    experiment: Experiment,
+    variant: Variant,
+    found: Mapping[str, float],
+    baseline: Mapping[str, float] | None,
+    lines: list[CacheLine],
+    comparable: bool,
+) -> FigureVariant:
+    """One variant of the result, from what the simulator reported."""
+    shown = values(experiment, found, baseline)
     published = dict(variant.published_metrics) if comparable else {}
-    row["published"] = published
     errors: dict[str, float] = {}
     accept: dict[str, float] = {}
     accepted = True
     for metric in experiment.metrics:
-        value = found[metric.name]
+        value = shown[metric.name]
         if value is None or metric.name not in published:
             continue
         errors[metric.name] = error(metric, value, published[metric.name])
@@ -63,59 +64,58 @@ def figure_row(
         if limit is not None:
             accept[metric.name] = limit
             accepted = accepted and abs(value - published[metric.name]) <= limit
-    row["error"] = errors
-    if accept:
-        row["accept"] = accept
-        row["accepted"] = accepted
-        if not accepted and variant.lacks:
-            row["lacks"] = variant.lacks
-    if comparable and variant.calibrated:
-        row["calibrated"] = list(variant.calibrated)
-    return row
+    return FigureVariant(
+        name=variant.name,
+        title=variant.title,
+        values=shown,
+        published=published,
+        error=errors,
+        accept=accept or None,
+        accepted=accepted if accept else None,
+        lacks=variant.lacks or None if accept and not accepted else None,
+        calibrated=list(variant.calibrated) if comparable and variant.calibrated else None,
+        metrics=dict(found),
+        lines=lines,
+    )
 
 
-def described(experiment: Experiment) -> list[dict[str, Any]]:
+def described(experiment: Experiment) -> list[results.Metric]:
     """The meaning of the columns, so that a saved result explains itself."""
     return [
-        {
-            "name": metric.name,
-            "title": metric.title,
-            "unit": metric.unit,
-            "relative_to_baseline": metric.relative,
-        }
+        results.Metric(
+            name=metric.name,
+            title=metric.title,
+            unit=metric.unit,
+            relative_to_baseline=metric.relative,
+        )
         for metric in experiment.metrics
     ]
 
 
-def misses(result: Mapping[str, Any], variant: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the entries of a result's metrics for a variant's figures outside their band."""
+def misses(result: Figures, variant: FigureVariant) -> list[results.Metric]:
+    """The figures of a variant that are outside their band."""
     outside = []
-    for metric in result["metrics"]:
-        name = metric["name"]
-        limit = variant.get("accept", {}).get(name)
-        if limit is not None and abs(variant[name] - variant["published"][name]) > limit:
+    for metric in result.metrics:
+        limit = (variant.accept or {}).get(metric.name)
+        value, known = variant.values[metric.name], variant.published.get(metric.name)
+        if limit is None or value is None or known is None:
+            continue
+        if abs(value - known) > limit:
             outside.append(metric)
     return outside
 
 
-def hot_lines(
-    result: Mapping[str, Any], variant: Mapping[str, Any], most: int = 3
-) -> list[dict[str, Any]]:
+def hot_lines(result: Figures, variant: FigureVariant, most: int = 3) -> list[CacheLine]:
     """The lines of a variant on which its loads wait longest, and all published ones.
 
     In the order of the time of all loads together, which is a line's cost.
     """
     published = {
-        (line["object"], line["line"])
-        for line in result.get("published", {}).get("lines", ())
-        if line["variant"] == variant["name"]
+        (line.object, line.line) for line in result.published_lines if line.variant == variant.name
     }
-    ordered: Sequence[dict[str, Any]] = sorted(
-        variant["lines"],
-        key=lambda line: (-line["avg_load_cycles"] * line["loads"], line["object"], line["line"]),
-    )
+    ordered = sorted(variant.lines, key=lambda line: (-line.waited, line.object, line.line))
     return [
         line
         for index, line in enumerate(ordered)
-        if index < most or (line["object"], line["line"]) in published
+        if index < most or (line.object, line.line) in published
     ]

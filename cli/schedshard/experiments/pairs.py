@@ -4,13 +4,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.paths import sim_binary
 from schedshard.common.tool import run_json
 from schedshard.experiments.experiment import Published, PublishedPair, Variant
 from schedshard.machines.presets import Machine
+from schedshard.results.lines import CacheLine
+from schedshard.results.run import PairPoint, Pairs, PairsBand, Swept
 
 
 @dataclass(frozen=True)
@@ -43,42 +44,39 @@ def load_pairs(machine: Machine, first: int | None = None) -> tuple[Pair, ...]:
 def pair_variants(
     points: Sequence[tuple[Variant, Pair]],
     metrics: Sequence[Mapping[str, float]],
-    lines: Sequence[list[dict[str, Any]]],
+    lines: Sequence[list[CacheLine]],
     published: Published | None,
-) -> list[dict[str, Any]]:
+) -> list[Swept[PairPoint]]:
     """The variants of a result, each with a point a pair; published figures of pairs beside them.
 
     A published figure appears only if the first CPU of the pair is that of the measurement.
     """
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Swept[PairPoint]] = {}
     for (variant, pair), values, seen in zip(points, metrics, lines, strict=True):
         row = rows.setdefault(
-            variant.name, {"name": variant.name, "title": variant.title, "points": []}
+            variant.name, Swept(name=variant.name, title=variant.title, points=[])
         )
-        point: dict[str, Any] = {
-            "class": pair.latency_class,
-            "from": pair.first,
-            "to": pair.second,
-            "ns_per_op": values["ns_per_op"],
-            "cycles_per_op": values["cycles_per_op"],
-        }
+        point = PairPoint(
+            latency_class=pair.latency_class,
+            first=pair.first,
+            second=pair.second,
+            ns_per_op=values["ns_per_op"],
+            cycles_per_op=values["cycles_per_op"],
+            metrics=dict(values),
+            lines=seen,
+        )
         figure = _figure(published, variant, pair)
         if figure is not None:
-            point["published"] = figure.median
-            point["published_low"] = figure.low
-            point["published_high"] = figure.high
-            point["error"] = values["ns_per_op"] / figure.median - 1.0
-        row["points"].append({**point, "metrics": dict(values), "lines": seen})
+            point.compare(figure.median, figure.low, figure.high)
+        row.points.append(point)
     band = published.accept_pairs if published is not None else None
     for row in rows.values():
-        judged = [point for point in row["points"] if "published" in point]
-        if not judged:
+        if not row.compared:
             continue
-        errors = [abs(point["error"]) for point in judged]
-        row["median_error"], row["worst_error"] = median(errors), max(errors)
+        row.judge([abs(known.error) for _, known in row.compared])
         if band is not None:
-            row["accepted"] = all(
-                band.holds(point["ns_per_op"], point["published"]) for point in judged
+            row.accepted = all(
+                band.holds(point.ns_per_op, known.published) for point, known in row.compared
             )
     return list(rows.values())
 
@@ -111,36 +109,35 @@ class ClassRow:
     accepted: bool | None
 
 
-def class_rows(result: Mapping[str, Any]) -> list[ClassRow]:
+def class_rows(result: Pairs) -> list[ClassRow]:
     """What tables and plots show: classes in the order of the pairs, from near to far."""
-    band = result.get("published", {}).get("accept", {}).get("within")
-    by_key: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    band = result.published.accept if result.published is not None else None
+    by_key: dict[tuple[str, str], list[PairPoint]] = {}
     nearest: dict[str, float] = {}
-    for variant in result["variants"]:
-        for point in variant["points"]:
-            key = (point["class"], variant["name"])
-            by_key.setdefault(key, []).append(point)
-            nearest.setdefault(point["class"], float(point["ns_per_op"]))
+    for variant in result.variants:
+        for point in variant.points:
+            by_key.setdefault((point.latency_class, variant.name), []).append(point)
+            nearest.setdefault(point.latency_class, float(point.ns_per_op))
     classes = sorted(nearest, key=lambda name: nearest[name])
-    names = [variant["name"] for variant in result["variants"]]
     return [
-        _class_row(name, operation, by_key[name, operation], band)
+        _class_row(name, variant.name, by_key[name, variant.name], band)
         for name in classes
-        for operation in names
-        if (name, operation) in by_key
+        for variant in result.variants
+        if (name, variant.name) in by_key
     ]
 
 
 def _class_row(
-    name: str, operation: str, points: Sequence[Mapping[str, Any]], band: float | None
+    name: str, operation: str, points: Sequence[PairPoint], band: PairsBand | None
 ) -> ClassRow:
-    times = [float(point["ns_per_op"]) for point in points]
-    published = points[0].get("published")
+    times = [float(point.ns_per_op) for point in points]
+    first = points[0]
+    published = first.published
     ns = float(median(times))
     error = None if published is None else ns / published - 1.0
-    where = f"{points[0]['from']} and {points[0]['to']}"
+    where = f"{first.first} and {first.second}"
     return ClassRow(
-        name, where if len(points) == 1 else f"{points[0]['from']} with {len(points)}", operation,
+        name, where if len(points) == 1 else f"{first.first} with {len(points)}", operation,
         ns, min(times), max(times), published, error,
-        None if error is None or band is None else abs(error) <= band,
+        None if error is None or band is None else abs(error) <= band.within,
     )  # fmt: skip

@@ -4,16 +4,18 @@
 ``plan_run`` and ``merge`` are pure; ``execute`` is the only part that starts processes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
+from itertools import chain
 from typing import Any
 
+from msgspec import ValidationError
+
 from schedshard.common.errors import UserError
+from schedshard.common.formats import RUN
 from schedshard.common.paths import sim_binary, typed
 from schedshard.common.progress import Ticker, silent
 from schedshard.common.provenance import machine_provenance, sha256_file, tool_versions
-from schedshard.common.result import RUN
 from schedshard.common.tool import run_many
 from schedshard.experiments import figures
 from schedshard.experiments.common_entries import experiment_sha256
@@ -30,6 +32,22 @@ from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layout_tables, numbered
 from schedshard.machines.numbers import number_node, value_of
 from schedshard.machines.presets import Machine
+from schedshard.results import run as results
+from schedshard.results import saved
+from schedshard.results.lines import CacheLine
+from schedshard.results.run import (
+    SWEPT,
+    AnyVariant,
+    Bar,
+    Bars,
+    Curve,
+    Figures,
+    FigureVariant,
+    Pairs,
+    Result,
+    Swept,
+    ThreadPoint,
+)
 
 FAR = 0.5  # as in sim/model.c
 
@@ -187,8 +205,8 @@ def execute(plan: RunPlan, tick: Ticker = silent) -> list[Any]:
     )
 
 
-def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) -> dict[str, Any]:
-    """One result of all points: what `run --json` prints; fields have names with ``layouts``.
+def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) -> Result:
+    """One result of all points: what `run` saves; fields have names with ``layouts``.
 
     Everything but simulator.seconds is a function of the machine file, the experiment file, the
     seed and the simulator.
@@ -198,58 +216,61 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
     metrics = [point_metrics(experiment, p, raw) for p, raw in zip(plan.points, raws, strict=True)]
     try:
         lines = [numbered(raw.get("lines", []), layouts) for raw in raws]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"schedshard-sim printed a line without {error}", status=1) from error
-    result: dict[str, Any] = {
-        "format": RUN,
-        "experiment": experiment.name,
-        "title": experiment.title,
-        "machine": {
-            "name": machine.name,
-            "title": machine.title,
-            "kind": machine.kind,
-            "cpus": request.machine_cpus,
-            "clock_ghz": machine.clock_ghz,
+    except (KeyError, TypeError, ValueError, AttributeError, ValidationError) as error:
+        raise UserError(f"schedshard-sim printed a wrong line: {error}", status=1) from error
+    working = "work" in experiment.options
+    result = kind(experiment)(
+        format=RUN,
+        experiment=experiment.name,
+        title=experiment.title,
+        machine=saved.Machine(
+            name=machine.name,
+            title=machine.title,
+            kind=machine.kind,
+            cpus=request.machine_cpus,
+            clock_ghz=machine.clock_ghz,
+        ),
+        cpus=plan.cpus,
+        placement=request.placement,
+        cap=request.cap,
+        baseline=experiment.baseline,
+        metrics=figures.described(experiment) or None,
+        sweep=None if experiment.metrics else experiment.sweep,
+        variants=variant_rows(plan, metrics, lines),
+        model_error=model_errors(plan),
+        hold_ns=request.hold_ns or 0.0 if "hold" in experiment.options else None,
+        work_ns=request.work_ns or 0.0 if working else None,
+        objects=request.lines or 1 if working else None,
+        home=request.home,
+        params=raws[0].get("params", {}) if raws else {},
+        layouts=layout_tables(chain.from_iterable(lines), layouts),
+        param_sources={
+            param.name: results.ParamSource(unit=param.unit, source=param.source)
+            for param in experiment.params
         },
-        "cpus": plan.cpus,
-        "placement": request.placement,
-        "cap": request.cap,
-        "baseline": experiment.baseline,
-    }
-    if experiment.metrics:
-        result["metrics"] = figures.described(experiment)
-    elif experiment.sweep is not None:
-        result["sweep"] = experiment.sweep
-    result["variants"] = variant_rows(plan, metrics, lines)
-    result["model_error"] = model_errors(plan)
-    if "hold" in experiment.options:
-        result["hold_ns"] = request.hold_ns or 0.0
-    if "work" in experiment.options:
-        result["work_ns"] = request.work_ns or 0.0
-        result["objects"] = request.lines or 1
-    if request.home is not None:
-        result["home"] = request.home
+        simulator=results.Simulator(
+            events=sum(int(raw["simulator"]["events"]) for raw in raws),
+            seconds=round(sum(float(raw["simulator"]["seconds"]) for raw in raws), 3),
+        ),
+        provenance=saved.Provenance(
+            **tool_versions(),
+            seed=request.seed,
+            **machine_provenance(machine.path, machine.data, protocol_calibration()),
+            experiment_sha256=experiment_sha256(experiment.path),
+            simulator_sha256=sha256_file(sim_binary()),
+        ),
+    )
     published = _published(request)
     if published is not None and _shown(plan, result):
-        result["published"] = _published_data(plan, published)
-    result["params"] = raws[0].get("params", {}) if raws else {}
-    points = [p for v in result["variants"] for p in v.get("points", (v,))]
-    result["layouts"] = layout_tables(points, layouts)
-    result["param_sources"] = {
-        param.name: {"unit": param.unit, "source": param.source} for param in experiment.params
-    }
-    result["simulator"] = {
-        "events": sum(int(raw["simulator"]["events"]) for raw in raws),
-        "seconds": round(sum(float(raw["simulator"]["seconds"]) for raw in raws), 3),
-    }
-    result["provenance"] = {
-        **tool_versions(),
-        "seed": request.seed,
-        **machine_provenance(machine.path, machine.data, protocol_calibration()),
-        "experiment_sha256": experiment_sha256(experiment.path),
-        "simulator_sha256": sha256_file(sim_binary()),
-    }
+        result.published = _published_data(plan, published)
     return result
+
+
+def kind(experiment: Experiment) -> Callable[..., Result]:
+    """The kind of an experiment's results."""
+    if experiment.metrics:
+        return Figures
+    return Bars if experiment.sweep is None else SWEPT[experiment.sweep]
 
 
 def kind_of(request: RunRequest, variant: Variant) -> str:
@@ -262,7 +283,7 @@ def kind_of(request: RunRequest, variant: Variant) -> str:
     return variant.kind
 
 
-def model_errors(plan: RunPlan) -> list[dict[str, Any]]:
+def model_errors(plan: RunPlan) -> list[saved.ModelError]:
     """For each kind of a plan's variants: on what the model was checked, and how far it errs."""
     request = plan.request
     by_kind: dict[str, list[str]] = {}
@@ -270,20 +291,24 @@ def model_errors(plan: RunPlan) -> list[dict[str, Any]]:
         by_kind.setdefault(kind_of(request, variant), []).append(variant.name)
     machine = request.machine
     return [
-        {**validation(kind, machine.name, machine.title), "variants": names}
+        saved.ModelError(**validation(kind, machine.name, machine.title), variants=names)
         for kind, names in by_kind.items()
     ]
 
 
-def _published_data(plan: RunPlan, published: Published) -> dict[str, Any]:
-    data: dict[str, Any] = {"source": published.source, "role": published.role}
-    if published.lines and comparable(plan):
-        data["lines"] = [asdict(line) for line in published.lines]
-    if published.accept is not None:
-        data["accept"] = asdict(published.accept)
-    if published.accept_pairs is not None:
-        data["accept"] = {"within": published.accept_pairs.within}
-    return data
+def _published_data(plan: RunPlan, published: Published) -> results.Published:
+    found = {"source": published.source, "role": published.role}
+    lines = [results.PublishedLine(**asdict(line)) for line in published.lines]
+    shown = lines if comparable(plan) and lines else None
+    band, pairs = published.accept, published.accept_pairs
+    if pairs is not None and pairs.within is not None:
+        within = results.PairsBand(within=pairs.within)
+        return results.PublishedPairs(**found, lines=shown, accept=within)
+    if band is not None:
+        return results.PublishedCurve(
+            **found, lines=shown, accept=results.CurveBand(**asdict(band))
+        )
+    return results.Published(**found, lines=shown)
 
 
 def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, float]:
@@ -303,15 +328,11 @@ def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, f
     return metrics
 
 
-Lines = list[dict[str, Any]]
-
-
-def _shown(plan: RunPlan, result: dict[str, Any]) -> bool:
+def _shown(plan: RunPlan, result: Result) -> bool:
     """Whether a published figure stands beside one of the result's; pairs have their own rule."""
-    points = [point for variant in result["variants"] for point in variant.get("points", ())]
-    if points:
-        return any("published" in point for point in points)
-    return comparable(plan) or any(point.pair is not None for point in plan.points)
+    if isinstance(result, Curve | Pairs):
+        return any(variant.compared for variant in result.variants)
+    return comparable(plan)
 
 
 def _published(request: RunRequest) -> Published | None:
@@ -329,45 +350,39 @@ def comparable(plan: RunPlan) -> bool:
     return _published(request) is not None and plan.cpus == request.machine_cpus
 
 
-def _sweep(
+Lines = list[CacheLine]
+
+
+def variant_rows(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
-) -> list[dict[str, Any]]:
-    """Variants with a point a number of threads, or a point a pair."""
+) -> Sequence[AnyVariant]:
+    """The variants of a result from the metrics and lines of each point."""
+    experiment = plan.request.experiment
+    if experiment.metrics:
+        return _figures(plan, metrics, lines)
+    if experiment.sweep is None:
+        return _bars(plan, metrics, lines)
     pairs = [(point.variant, point.pair) for point in plan.points if point.pair is not None]
     if not pairs:
         return _curves(plan, metrics, lines)
     return pair_variants(pairs, metrics, lines, _published(plan.request))
 
 
-def variant_rows(
-    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
-) -> list[dict[str, Any]]:
-    """The variants of a result from the metrics and lines of each point."""
-    experiment = plan.request.experiment
-    if experiment.metrics:
-        return _figures(plan, metrics, lines)
-    return (_bars if experiment.sweep is None else _sweep)(plan, metrics, lines)
-
-
 def _figures(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
-) -> list[dict[str, Any]]:
+) -> list[FigureVariant]:
     """Variants side by side, each with every figure of the experiment."""
     experiment = plan.request.experiment
     by_name = {point.variant.name: metrics[i] for i, point in enumerate(plan.points)}
     baseline = by_name.get(experiment.baseline)
-    published_here = comparable(plan)
-    rows = []
-    for point, found, seen in zip(plan.points, metrics, lines, strict=True):
-        values = figures.values(experiment, found, baseline)
-        row = figures.figure_row(experiment, point.variant, values, published_here)
-        rows.append({**row, "metrics": found, "lines": seen})
-    return rows
+    here = comparable(plan)
+    return [
+        figures.figure_variant(experiment, point.variant, found, baseline, seen, here)
+        for point, found, seen in zip(plan.points, metrics, lines, strict=True)
+    ]
 
 
-def _bars(
-    plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
-) -> list[dict[str, Any]]:
+def _bars(plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]) -> list[Bar]:
     """Variants side by side, each relative to the baseline."""
     experiment = plan.request.experiment
     base = next(
@@ -379,74 +394,71 @@ def _bars(
         None,
     )
     published_here = comparable(plan)
-    rows: list[dict[str, Any]] = []
+    rows: list[Bar] = []
     for point, values, seen in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
         relative = None if base is None else values["cycles_per_op"] / base
-        row: dict[str, Any] = {
-            "name": variant.name,
-            "title": variant.title,
-            "cycles_per_op": values["cycles_per_op"],
-            "ns_per_op": values["ns_per_op"],
-            "relative": relative,
-            "published": variant.published if published_here else None,
-        }
-        if published_here and variant.published is not None:
-            row["published_var"] = variant.published_var
-            row["error"] = None if relative is None else relative / variant.published - 1.0
+        row = Bar(
+            name=variant.name,
+            title=variant.title,
+            cycles_per_op=values["cycles_per_op"],
+            ns_per_op=values["ns_per_op"],
+            relative=relative,
+            published=variant.published if published_here else None,
+            cycles_per_read=values.get("cycles_per_read"),
+            metrics=values,
+            lines=seen,
+        )
+        if row.published is not None:
+            row.published_var = variant.published_var
+            row.error = None if relative is None else relative / row.published - 1.0
             if variant.accept is not None and relative is not None:
-                row["accept"] = variant.accept.words()
-                row["accepted"] = variant.accept.holds(relative, variant.published)
-                if not row["accepted"] and variant.lacks:
-                    row["lacks"] = variant.lacks
-        if "cycles_per_read" in values:
-            row["cycles_per_read"] = values["cycles_per_read"]
-        row["metrics"] = values
-        row["lines"] = seen
+                row.accept = variant.accept.words()
+                row.accepted = variant.accept.holds(relative, row.published)
+                if not row.accepted and variant.lacks:
+                    row.lacks = variant.lacks
         rows.append(row)
     return rows
 
 
 def _curves(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
-) -> list[dict[str, Any]]:
+) -> list[Swept[ThreadPoint]]:
     """Variants as curves over the number of threads."""
     published = _published(plan.request)
     figures = {point.threads: point for point in published.points} if published else {}
-    curves: dict[str, dict[str, Any]] = {}
+    curves: dict[str, Swept[ThreadPoint]] = {}
     for point, values, seen in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
         curve = curves.setdefault(
-            variant.name, {"name": variant.name, "title": variant.title, "points": []}
+            variant.name, Swept(name=variant.name, title=variant.title, points=[])
         )
-        row: dict[str, Any] = {
-            "threads": point.cpus,
-            "ns_per_op": values["ns_per_op"],
-            "cycles_per_op": values["cycles_per_op"],
-        }
-        if "ns_per_op_min" in values and "ns_per_op_max" in values:
-            row["min"], row["max"] = values["ns_per_op_min"], values["ns_per_op_max"]
+        ends = values.get("ns_per_op_min"), values.get("ns_per_op_max")
+        low, high = (None, None) if None in ends else ends
+        row = ThreadPoint(
+            threads=point.cpus,
+            ns_per_op=values["ns_per_op"],
+            cycles_per_op=values["cycles_per_op"],
+            min=low,
+            max=high,
+            metrics=values,
+            lines=seen,
+        )
         figure = figures.get(point.cpus) if variant.published_points else None
         if figure is not None:
-            row["published"] = figure.mean
-            row["published_low"] = figure.low
-            row["published_high"] = figure.high
-            row["error"] = values["ns_per_op"] / figure.mean - 1.0
-        row["metrics"] = values
-        row["lines"] = seen
-        curve["points"].append(row)
+            row.compare(figure.mean, figure.low, figure.high)
+        curve.points.append(row)
     band = published.accept if published is not None else None
     for curve in curves.values():
-        errors = curve_errors(curve, band.from_threads if band is not None else 1)
-        if errors is not None:
-            curve["median_error"], curve["worst_error"] = errors
+        start = band.from_threads if band is not None else 1
+        errors = curve_errors(curve, start)
+        if errors:
+            middle, worst = curve.judge(errors)
             if band is not None:
-                curve["accepted"] = errors[0] <= band.median and errors[1] <= band.worst
+                curve.accepted = middle <= band.median and worst <= band.worst
     return list(curves.values())
 
 
-def curve_errors(curve: dict[str, Any], from_threads: int) -> tuple[float, float] | None:
-    """Median and largest absolute error of the points that have a published figure."""
-    known = [point for point in curve["points"] if "error" in point]
-    errors = [abs(point["error"]) for point in known if point["threads"] >= from_threads]
-    return (float(median(errors)), float(max(errors))) if errors else None
+def curve_errors(curve: Swept[ThreadPoint], from_threads: int) -> list[float]:
+    """The absolute errors of the points that have a published figure, from so many threads on."""
+    return [abs(known.error) for p, known in curve.compared if p.threads >= from_threads]

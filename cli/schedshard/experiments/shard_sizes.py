@@ -25,6 +25,7 @@ from schedshard.experiments.uncertain.inputs import Input, experiment_inputs, ma
 from schedshard.experiments.uncertain.intervals import interval
 from schedshard.experiments.uncertain.uncertainty import LEAST, Ticking, run_plans
 from schedshard.machines.presets import Machine, machine_topology
+from schedshard.results.saved import Interval
 
 # More CPUs than a shard can have; locks may be shared by more.
 _MOST = 64
@@ -52,7 +53,7 @@ class Size:
     set_cycles: float | None
     search_cycles: float | None
     lock_ns: float
-    spread: Mapping[str, Mapping[str, float]]
+    spread: Mapping[str, Interval]
 
     @property
     def per_use(self) -> float | None:
@@ -187,8 +188,8 @@ def _choose(sizes: Sequence[Size], rate: float, llc_cpus: int) -> tuple[Size, Si
     return best, max(calm or inside[:1], key=lambda each: each.cpus)
 
 
-def _spread(rate: float, samples: Sequence[Size]) -> dict[str, Mapping[str, float]]:
-    found: dict[str, Mapping[str, float]] = {}
+def _spread(rate: float, samples: Sequence[Size]) -> dict[str, Interval]:
+    found: dict[str, Interval] = {}
     for figure in FIGURES:
         values = [each.figures(rate)[figure] for each in samples]
         known = [value for value in values if value is not None]
@@ -277,7 +278,7 @@ def advice_data(advice: Advice) -> dict[str, Any]:
                 "cycles_per_use": each.per_use,
                 "lock_ns": each.lock_ns,
                 "lock_busy": each.busy(advice.rate),
-                "intervals": {name: dict(found) for name, found in each.spread.items()} or None,
+                "intervals": dict(each.spread) or None,
             }
             for each in advice.sizes
         ],

@@ -5,11 +5,14 @@ The simulator counts lines from 0 and gives offsets. Published reports count lin
 fields. A result contains both when it is made, because only its own simulator knows the fields.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from msgspec import convert
 
 from schedshard.common.paths import is_elf, sim_binary
 from schedshard.lines.dwarf import Layouts
+from schedshard.results.lines import CacheLine, Field, FieldAccess, Layout
 
 LINE_BYTES = 64
 
@@ -28,79 +31,45 @@ def layouts_of(raws: Iterable[Any]) -> Layouts | None:
     return Layouts(binary, types)
 
 
-def numbered(lines: Sequence[dict[str, Any]], layouts: Layouts | None) -> list[dict[str, Any]]:
+def numbered(lines: Sequence[dict[str, Any]], layouts: Layouts | None) -> list[CacheLine]:
     """Return the lines with numbers from 1, their offsets in the object, and their fields."""
-    return [
-        {
-            **line,
-            "line": int(line["line"]) + 1,
-            "offset": int(line["line"]) * LINE_BYTES,
-            "fields": _fields(line, layouts),
-        }
-        for line in lines
-    ]
+    made = []
+    for line in lines:
+        number = int(line["line"])
+        whole = {**line, "line": number + 1, "offset": number * LINE_BYTES, "fields": []}
+        made.append(convert(whole, CacheLine))
+        made[-1].fields = _fields(made[-1], layouts)
+    return made
 
 
-def _fields(line: Mapping[str, Any], layouts: Layouts | None) -> list[dict[str, Any]]:
+def _fields(line: CacheLine, layouts: Layouts | None) -> list[FieldAccess]:
     """Return the accessed fields of a line, hottest first. A field without a name has its offset.
 
     Accesses to one field from several places in the code form one entry.
     """
-    found: dict[str, dict[str, Any]] = {}
-    for access in line["accesses"]:
-        offset = int(access["offset"])
+    found: dict[str, FieldAccess] = {}
+    for access in line.accesses:
         name = ""
-        if layouts is not None and line.get("type"):
-            name = layouts.field(str(line["type"]), int(line["line"]) * LINE_BYTES + offset)
-        name = name or f"{offset:#x}"
-        entry = found.setdefault(
-            name,
-            {
-                "field": name,
-                "offset": offset,
-                "size": access["size"],
-                "records": 0,
-                "loads": 0,
-                "stores": 0,
-                "hitm_remote": 0,
-                "hitm_local": 0,
-                "avg_load_cycles": 0.0,
-                "max_load_cycles": 0.0,
-            },
-        )
-        loads = access.get("loads", access["records"])
-        time = entry["avg_load_cycles"] * entry["loads"] + access["avg_load_cycles"] * loads
-        for key in ("records", "stores", "hitm_remote", "hitm_local"):
-            entry[key] += access[key]
-        entry["loads"] += loads
-        entry["avg_load_cycles"] = time / entry["loads"] if entry["loads"] else 0.0
-        entry["max_load_cycles"] = max(entry["max_load_cycles"], access["max_load_cycles"])
-        entry["offset"] = min(entry["offset"], offset)
-    return sorted(
-        found.values(),
-        key=lambda entry: (-entry["avg_load_cycles"] * entry["loads"], entry["offset"]),
-    )
+        if layouts is not None and line.type:
+            name = layouts.field(line.type, line.offset + access.offset)
+        name = name or f"{access.offset:#x}"
+        entry = FieldAccess(field=name, offset=access.offset, size=access.size)
+        found.setdefault(name, entry).add(access)
+    return sorted(found.values(), key=lambda entry: (-entry.waited, entry.offset))
 
 
-def layout_tables(
-    variants: Iterable[Mapping[str, Any]], layouts: Layouts | None
-) -> dict[str, dict[str, Any]]:
+def layout_tables(lines: Iterable[CacheLine], layouts: Layouts | None) -> dict[str, Layout]:
     """Return for each type on the lines its size and the layout of its fields."""
-    if layouts is None:
-        return {}
-    tables: dict[str, dict[str, Any]] = {}
-    for variant in variants:
-        for line in variant.get("lines", ()):
-            name = str(line.get("type") or "")
-            if not name or name in tables:
-                continue
-            leaves = layouts.leaves(name)
-            if leaves:
-                tables[name] = {
-                    "size": layouts.size(name),
-                    "fields": [
-                        {"field": leaf.path, "offset": leaf.offset, "size": leaf.size}
-                        for leaf in leaves
-                    ],
-                }
+    tables: dict[str, Layout] = {}
+    for name in (line.type for line in lines):
+        if layouts is None or not name or name in tables:
+            continue
+        leaves, size = layouts.leaves(name), layouts.size(name)
+        if leaves and size:
+            tables[name] = Layout(
+                size=size,
+                fields=[
+                    Field(field=leaf.path, offset=leaf.offset, size=leaf.size) for leaf in leaves
+                ],
+            )
     return tables

@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import ValidationError, convert
+
 from schedshard.common.errors import UserError
+from schedshard.common.formats import VALIDATE
 from schedshard.common.paths import typed
-from schedshard.common.result import VALIDATE
 from schedshard.experiments.experiment import load_experiment
+from schedshard.results.run import Host
 
 EXPERIMENTS = ("ping-pong", "primitives")
 FACTS = ("cpu", "virtual", "arch", "kernel", "cpus_allowed", "compiler")
@@ -53,7 +56,7 @@ class Bundle:
 
     source: str
     machine_file: str
-    host: Mapping[str, Any]
+    host: Host
     measured: tuple[Measurement, ...]
 
 
@@ -75,15 +78,24 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
         measured = tuple(_measurement(result) for result in results)
         if len({one.experiment for one in measured}) != len(measured):
             raise ValueError("an experiment was measured twice")
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        ValidationError,
+    ) as error:
         what = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
         raise UserError(f"{source} is damaged: {what}") from error
     return Bundle(source, machine_file, host, measured)
 
 
-def _host(facts: Any) -> dict[str, Any]:
+def _host(facts: Any) -> Host:
     """The facts that we know, as short text that a terminal can show."""
-    return {key: _plain(facts[key]) for key in FACTS if key in facts}
+    if not isinstance(facts, dict):
+        raise ValueError("'host' is missing or no dict")
+    return convert({key: _plain(facts[key]) for key in FACTS if key in facts}, Host)
 
 
 def _plain(value: Any) -> Any:

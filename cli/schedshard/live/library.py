@@ -152,7 +152,7 @@ def _predict(
         low, high = value, value
         if each:
             spread = interval(each)
-            low, high = spread["low"], spread["high"]
+            low, high = spread.low, spread.high
         found[name, int(threads or 0)] = Figure(value, low, high, each)
     return found
 

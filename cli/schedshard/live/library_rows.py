@@ -121,7 +121,7 @@ def ratio(ours: Figure, peers: Sequence[Figure]) -> Figure:
 
         each = zip(ours.samples, *(peer.samples for peer in peers), strict=True)
         found = interval([min(theirs) / own for own, *theirs in each])
-        return Figure(value, found["low"], found["high"])
+        return Figure(value, found.low, found.high)
     low = min(peer.low for peer in peers) / ours.high
     return Figure(value, low, min(peer.high for peer in peers) / ours.low)
 

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedshard.live.view import host_words
+from schedshard.results.run import Host
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.results import notes_view
@@ -20,7 +21,7 @@ def library_tables(result: Mapping[str, Any]) -> RenderableType:
         parts += [Text(f"{machine['title']}, {machine['cpus']} CPUs", style="bold")]
         parts.append(_table(machine))
         parts.append(notes_view(_reasons(machine)))
-    host = f"on {host_words(result['host'])}"
+    host = f"on {host_words(Host(**result['host']))}"
     notes = []
     if result["samples"] is None:
         notes.append(("measured", f"{host}; ranges: 10th to 90th percentile of the turns"))

@@ -12,9 +12,9 @@ from typing import Any
 
 from schedshard.common.errors import UserError, check_names
 from schedshard.common.follow import run_followed
+from schedshard.common.formats import LIVE
 from schedshard.common.paths import build_dir
 from schedshard.common.provenance import tool_versions
-from schedshard.common.result import LIVE
 from schedshard.experiments.experiment import Experiment, load_experiment
 from schedshard.experiments.pairs import Pair
 from schedshard.live.cpus import Allowed, allowed_cpus, check_cpu, placed, thread_counts

@@ -10,9 +10,9 @@ from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.extra import need_sweep
+from schedshard.common.formats import LIVE, VALIDATE
 from schedshard.common.output import check_writable, write_atomic
 from schedshard.common.provenance import tool_versions
-from schedshard.common.result import LIVE, VALIDATE
 from schedshard.live.agreement import Verdict, verdict_json
 from schedshard.live.cpus import allowed_cpus
 from schedshard.live.host import known_machine, live_topology

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Measured beside predicted, for a terminal."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedshard.live.agreement import AGREE, CHANGED, DISAGREE, Row, Verdict
 from schedshard.live.view import counted, host_words
+from schedshard.results.run import Host
 from schedshard.show.format import signed_percent, significant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.results import notes_view
 
 
-def verdict_tables(verdict: Verdict, host: Mapping[str, Any], source: str) -> RenderableType:
+def verdict_tables(verdict: Verdict, host: Host, source: str) -> RenderableType:
     """Measured beside predicted, and the worst disagreement."""
     heading = Text("Predicted beside measured", style="bold")
     heading.append(f"\n{source}: {host_words(host)}", style="not bold")

@@ -1,51 +1,51 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Operations that were measured on this host, for a terminal."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedshard.common.result import is_pairs
+from schedshard.results.run import Curve, Host, Pairs
 from schedshard.show.format import significant
 from schedshard.tables.primitives import pairs_table, scaling_table
 from schedshard.tables.results import notes_view
 
 
-def live_tables(result: dict[str, Any]) -> RenderableType:
+def live_tables(result: Curve | Pairs) -> RenderableType:
     """The measurements of this host."""
-    heading = Text(f"{result['title']}, on real CPUs", style="bold")
+    heading = Text(f"{result.title}, on real CPUs", style="bold")
     heading.append(f"\n{_where(result)}", style="not bold")
-    body = pairs_table(result) if is_pairs(result) else scaling_table(result)
+    body = pairs_table(result) if isinstance(result, Pairs) else scaling_table(result)
     return Group(heading, body, notes_view(live_notes(result)))
 
 
-def _where(result: Mapping[str, Any]) -> str:
-    said = str(result["machine"]["title"])
-    if not is_pairs(result):
-        said += f", {result['cpus']} of {result['machine']['cpus']} CPUs"
-        said += f", placement {result['placement']}"
-    if result.get("hold_ns"):
-        said += f", held for {result['hold_ns']:g} ns"
+def _where(result: Curve | Pairs) -> str:
+    said = result.machine.title
+    if not isinstance(result, Pairs):
+        said += f", {result.cpus} of {result.machine.cpus} CPUs"
+        said += f", placement {result.placement}"
+    if result.hold_ns:
+        said += f", held for {result.hold_ns:g} ns"
     return said
 
 
-def live_notes(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
     """The meaning of the word measured here, and how far to trust it."""
-    points = [point for variant in result["variants"] for point in variant["points"]]
-    turns = sum(point["rounds"] for point in points) / len(points)
-    widest = max(points, key=lambda point: (point["high"] - point["low"]) / point["ns_per_op"])
-    notes = [("measured", f"on {host_words(result['host'])}")]
+    points = [point for variant in result.variants for point in variant.points]
+    turns = sum(point.rounds or 0 for point in points) / len(points)
+    (low, high), _ = max(
+        ((p.spread, p.ns_per_op) for p in points),
+        key=lambda each: (each[0][1] - each[0][0]) / each[1],
+    )
+    notes = [("measured", f"on {host_words(result.host or Host())}")]
     notes.append(
         (
             "spread",
             f"median of {turns:.0f} turns a point; the widest point is "
-            f"{significant(widest['low'])} to {significant(widest['high'])} ns (10th and 90th "
+            f"{significant(low)} to {significant(high)} ns (10th and 90th "
             "percentile)",
         )
     )
-    bad = sum(1 for point in points if point["all_disturbed"])
+    bad = sum(1 for point in points if point.all_disturbed)
     if bad:
         notes.append(
             (
@@ -53,9 +53,9 @@ def live_notes(result: Mapping[str, Any]) -> list[tuple[str, str]]:
                 f"{bad} of {counted(len(points))}: this host was busy in nearly all turns",
             )
         )
-    if result["left_out"]:
+    if result.left_out:
         notes.append(
-            ("left out", f"{counted(result['left_out'])}: time was up; --limit gives more of it")
+            ("left out", f"{counted(result.left_out)}: time was up; --limit gives more of it")
         )
     return notes
 
@@ -65,8 +65,7 @@ def counted(count: int) -> str:
     return "1 point" if count == 1 else f"{count:,} points"
 
 
-def host_words(host: Mapping[str, Any]) -> str:
+def host_words(host: Host) -> str:
     """The facts about a host in words."""
-    said = f"{host.get('cpu', 'unknown')}, Linux {host.get('kernel', 'unknown')}"
-    said += f", {host.get('arch', 'unknown')}"
-    return f"{said}, a virtual machine" if host.get("virtual") else said
+    said = f"{host.cpu}, Linux {host.kernel}, {host.arch}"
+    return f"{said}, a virtual machine" if host.virtual else said

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError
+from schedshard.common.formats import TOPO
 from schedshard.common.paths import topo_binary
 from schedshard.common.provenance import tool_versions
-from schedshard.common.result import TOPO
 from schedshard.common.tool import run_json
 
 

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import matplotlib as mpl
 from matplotlib.ticker import FuncFormatter
 
 from schedshard.experiments.experiment import PERCENT
+from schedshard.results.run import Figures, Metric
 from schedshard.show.format import compact
 from schedshard.show.plots import PUBLISHED, RC, Plot, blank_figure, style, variant_colour
 from schedshard.tables.figures import figure_text, head
@@ -18,34 +16,34 @@ PANELS = 3
 _LOG_FROM = 30.0
 
 
-def _panels(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _panels(result: Figures) -> list[Metric]:
     """Published figures first, since these can be compared; at most as many as fit a page."""
     known = [
         metric
-        for metric in result["metrics"]
-        if any(variant[metric["name"]] is not None for variant in result["variants"])
+        for metric in result.metrics
+        if any(variant.values[metric.name] is not None for variant in result.variants)
     ]
-    published = {name for variant in result["variants"] for name in variant["published"]}
-    known.sort(key=lambda metric: metric["name"] not in published)
+    published = {name for variant in result.variants for name in variant.published}
+    known.sort(key=lambda metric: metric.name not in published)
     return known[:PANELS]
 
 
-def figure_bars(result: Mapping[str, Any]) -> Plot:
+def figure_bars(result: Figures) -> Plot:
     """Every variant a row, every figure a panel; hatched: published."""
-    variants = result["variants"]
+    variants = result.variants
     metrics = _panels(result)
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 0.42 * len(variants) + 1.3)
         panels = figure.subplots(1, max(1, len(metrics)), sharey=True, squeeze=False)[0]
         for panel, metric in zip(panels, metrics, strict=False):
-            name = metric["name"]
-            values = [variant[name] for variant in variants]
+            name = metric.name
+            values = [variant.values[name] for variant in variants]
             for index, variant in enumerate(variants):
-                value, published = values[index], variant["published"].get(name)
+                value, published = values[index], variant.published.get(name)
                 offset = 0.19 if published is not None else 0.0
                 if value is not None:
                     panel.barh(
-                        index - offset, value, 0.36, color=variant_colour(variant["name"], index)
+                        index - offset, value, 0.36, color=variant_colour(variant.name, index)
                     )
                     panel.annotate(
                         figure_text(metric, value), (value, index - offset), xytext=(3, 0),
@@ -61,7 +59,7 @@ def figure_bars(result: Mapping[str, Any]) -> Plot:
                         textcoords="offset points", va="center", fontsize=7,
                     )  # fmt: skip
             positive = [value for value in values if value]
-            if metric["unit"] != PERCENT and positive and min(positive) > 0:
+            if metric.unit != PERCENT and positive and min(positive) > 0:
                 if max(positive) / min(positive) > _LOG_FROM:
                     panel.set_xscale("log")
                 panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: compact(x)))
@@ -71,15 +69,15 @@ def figure_bars(result: Mapping[str, Any]) -> Plot:
             panel.set_title(head(metric), fontsize=9)
             panel.tick_params(axis="x", labelsize=7)
             style(panel, "x")
-        panels[0].set_yticks(range(len(variants)), [v["name"] for v in variants], fontsize=8)
+        panels[0].set_yticks(range(len(variants)), [v.name for v in variants], fontsize=8)
         panels[0].invert_yaxis()
         figure.supxlabel("solid: predicted, hatched: published", fontsize=8)
     return Plot(
         figure,
         ("variant", "figure", "unit", "predicted", "published"),
         [
-            (v["name"], metric["name"], metric["unit"], v[metric["name"]],
-             v["published"].get(metric["name"]))
+            (v.name, metric.name, metric.unit, v.values[metric.name],
+             v.published.get(metric.name))
             for metric in metrics
             for v in variants
         ],

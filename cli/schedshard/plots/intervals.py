@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
-from schedshard.common.result import has_points
-from schedshard.experiments.figures import is_figures
-from schedshard.experiments.uncertain.intervals import found_interval, headlines
+from schedshard.experiments.uncertain.intervals import headlines
+from schedshard.results.run import Curve, Figures, Pairs, Result
 from schedshard.show.format import compact
 from schedshard.show.plots import (
     PUBLISHED,
@@ -30,8 +26,8 @@ INPUTS = 14
 _LOG_FROM = 8.0
 
 
-def _percent(name: str, result: Mapping[str, Any]) -> bool:
-    units = {metric["name"]: metric["unit"] for metric in result.get("metrics", ())}
+def _percent(name: str, result: Result) -> bool:
+    units = {metric.name: metric.unit for metric in result.metrics or ()}
     return name == "relative" or units.get(name) == "percent"
 
 
@@ -47,13 +43,13 @@ def _axis(axes: Axes, low: float, high: float, percent: bool, along: str) -> Non
         axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
 
 
-def whiskers(result: Mapping[str, Any]) -> Plot | None:
+def whiskers(result: Result) -> Plot | None:
     """Median and 90% interval of each variant beside the published figure, a panel a figure."""
-    if has_points(result):
+    if isinstance(result, Curve | Pairs):
         return None
-    several = is_figures(result)
+    several = isinstance(result, Figures)
     shown = [f for f in headlines(result) if several or f.name == "relative"]
-    names = list(dict.fromkeys(f.name for f in shown if found_interval(f, several)))
+    names = list(dict.fromkeys(f.name for f in shown if f.interval is not None))
     judged = {f.name for f in shown if f.published is not None}
     names.sort(key=lambda name: name not in judged)
     names = names[:PANELS]
@@ -66,17 +62,17 @@ def whiskers(result: Mapping[str, Any]) -> Plot | None:
         for panel, name in zip(panels, names, strict=True):
             ends: list[float] = []
             for one in (f for f in shown if f.name == name):
-                found = found_interval(one, several)
+                found = one.interval
                 if found is None:
                     continue
                 row = variants.index(one.variant)
                 panel.plot(
-                    [found["low"], found["high"]], [row, row], lw=3, solid_capstyle="butt",
+                    [found.low, found.high], [row, row], lw=3, solid_capstyle="butt",
                     color=variant_colour(one.variant, row),
                 )  # fmt: skip
-                panel.plot(found["median"], row, "o", color=INK, markersize=4, zorder=3)
-                ends += [found["low"], found["high"]]
-                if one.published is not None and not one.given:
+                panel.plot(found.median, row, "o", color=INK, markersize=4, zorder=3)
+                ends += [found.low, found.high]
+                if one.published is not None and one.judged:
                     panel.plot(
                         one.published, row, "D", markerfacecolor="white", markersize=6,
                         markeredgecolor=PUBLISHED, zorder=4,
@@ -90,15 +86,15 @@ def whiskers(result: Mapping[str, Any]) -> Plot | None:
         panels[0].invert_yaxis()
         figure.supxlabel("bar: 90% interval, dot: median, diamond: published", fontsize=8)
     rows = [
-        (one.variant, one.name, found["median"], found["low"], found["high"],
+        (one.variant, one.name, found.median, found.low, found.high,
          None if one.given else one.published)
         for one in shown
-        if one.name in names and (found := found_interval(one, several)) is not None
+        if one.name in names and (found := one.interval) is not None
     ]  # fmt: skip
     return Plot(figure, ("variant", "figure", "median", "low", "high", "published"), rows)
 
 
-def influence(result: Mapping[str, Any]) -> Plot | None:
+def influence(result: Result) -> Plot | None:
     """First-order index of each input, a panel a figure; None without indices."""
     shown = [f for f in telling(result, 2 * PANELS) if indices_of(result, f)][:PANELS]
     if not shown:
@@ -106,7 +102,8 @@ def influence(result: Mapping[str, Any]) -> Plot | None:
     indices = [indices_of(result, figure) for figure in shown]
     largest = {name: max(one[name] for one in indices) for name in indices[0]}
     names = sorted(largest, key=lambda name: (-largest[name], name))[:INPUTS]
-    noise = result["uncertainty"]["sensitivity"]["noise"]
+    made = result.samples.sensitivity
+    noise = (made and made.noise) or 0.0
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 0.24 * len(names) + 1.3)
         panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
@@ -134,12 +131,16 @@ def influence(result: Mapping[str, Any]) -> Plot | None:
     return Plot(figure, ("variant", "figure", "place", "input", "share_of_variance"), rows)
 
 
-def following(result: Mapping[str, Any]) -> Plot | None:
+def following(result: Result) -> Plot | None:
     """Every sample over the input that a figure depends on most, a panel a figure."""
     shown = [f for f in telling(result, 2 * PANELS) if indices_of(result, f)][:PANELS]
-    about = result["uncertainty"]
-    inputs = {one["name"]: one for one in about["inputs"]}
-    values = {(e["variant"], e["place"], e["figure"]): e["values"] for e in about["figures"]}
+    about = result.samples
+    inputs = {one.name: one for one in about.inputs}
+    values = {
+        each.key: known
+        for each in about.figures
+        if len(known := [v for v in each.values if v is not None]) == len(each.values)
+    }
     shown = [figure for figure in shown if figure.key in values]
     if not shown:
         return None
@@ -152,28 +153,26 @@ def following(result: Mapping[str, Any]) -> Plot | None:
             most = chosen[column]
             points = values[one.key]
             panel.plot(
-                most["drawn"], points, "o", markersize=3, alpha=0.7,
+                most.drawn, points, "o", markersize=3, alpha=0.7,
                 color=variant_colour(one.variant, column),
             )  # fmt: skip
             ends = list(points)
             if one.published is not None:
                 panel.axhline(one.published, color=PUBLISHED, lw=1, ls=":")
                 ends.append(one.published)
-            panel.axvline(most["value"], color=QUIET, lw=0.8)
+            panel.axvline(most.value, color=QUIET, lw=0.8)
             _axis(panel, min(ends), max(ends), _percent(one.name, result), "y")
-            panel.xaxis.set_major_locator(
-                FixedLocator(sorted({most["low"], most["value"], most["high"]}))
-            )
+            panel.xaxis.set_major_locator(FixedLocator(sorted({most.low, most.value, most.high})))
             panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.4g}"))
-            panel.set_xlabel(most["name"], fontsize=8)
+            panel.set_xlabel(most.name, fontsize=8)
             panel.set_title(figure_label(result, one), fontsize=8)
             panel.tick_params(labelsize=7)
             style(panel, "y")
         figure.supxlabel("a dot a sample; dotted: published, grey line: the value used", fontsize=8)
     rows = [
-        (one.variant, one.name, one.place, most["name"], drawn, value, one.published, most["value"])
+        (one.variant, one.name, one.place, most.name, drawn, value, one.published, most.value)
         for one, most in zip(shown, chosen, strict=True)
-        for drawn, value in zip(most["drawn"], values[one.key], strict=True)
+        for drawn, value in zip(most.drawn, values[one.key], strict=True)
     ]
     return Plot(
         figure,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from schedshard.experiments.pairs import class_rows
+from schedshard.results.run import Compared, Curve, Pairs, ThreadPoint
 from schedshard.show.format import compact
 from schedshard.show.plots import (
     MARKERS,
@@ -36,12 +37,7 @@ def _line(index: int) -> dict[str, Any]:
     }
 
 
-def _label(result: Mapping[str, Any]) -> str:
-    """The kind of the times: measured or predicted."""
-    return str(result.get("label", "predicted"))
-
-
-def scaling(result: Mapping[str, Any]) -> Plot:
+def scaling(result: Curve) -> Plot:
     """Time of every operation over the number of threads, both log; published means as rings.
 
     The legend is in the order of the right end of the lines.
@@ -51,38 +47,44 @@ def scaling(result: Mapping[str, Any]) -> Plot:
         axes = figure.add_subplot()
         entries: list[tuple[float, Line2D, str]] = []
         largest = 1
-        for index, variant in enumerate(result["variants"]):
-            points = variant["points"]
-            threads = [point["threads"] for point in points]
-            times = [point["ns_per_op"] for point in points]
+        for index, variant in enumerate(result.variants):
+            points = variant.points
+            threads = [point.threads for point in points]
+            times = [point.ns_per_op for point in points]
             (line,) = axes.plot(threads, times, markersize=4, lw=1.2, **_line(index))
-            entries.append((times[-1], line, variant["name"]))
+            entries.append((times[-1], line, variant.name))
             largest = max(largest, *threads)
-            _published(axes, points)
+            _published(axes, variant.compared)
         entries.sort(key=lambda entry: -entry[0])
         handles = [line for _, line, _ in entries]
         labels = [name for _, _, name in entries]
-        for variant in result["variants"]:
-            if any("published" in point for point in variant["points"]):
+        for variant in result.variants:
+            if variant.compared:
                 handles.append(Line2D([], [], **_RING))
-                labels.append(f"{variant['name']},\npublished")
+                labels.append(f"{variant.name},\npublished")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: compact(y)))
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("threads, one per CPU (log scale)")
-        axes.set_ylabel(f"{_label(result)} ns per operation (log)")
+        axes.set_ylabel(f"{result.label} ns per operation (log)")
         thread_axis(axes, largest)
         style(axes, "both")
         figure.legend(handles, labels, loc="outside right upper", fontsize=8)
-    known = ("published", "published_low", "published_high")
     return Plot(
         figure,
-        ("operation", "threads", "ns_per_op", *known),
+        ("operation", "threads", "ns_per_op", "published", "published_low", "published_high"),
         [
-            (v["name"], point["threads"], point["ns_per_op"], *(point.get(k) for k in known))
-            for v in result["variants"]
-            for point in v["points"]
+            (
+                v.name,
+                point.threads,
+                point.ns_per_op,
+                point.published,
+                point.published_low,
+                point.published_high,
+            )
+            for v in result.variants
+            for point in v.points
         ],
     )
 
@@ -97,23 +99,22 @@ _RING: dict[str, Any] = {
 }
 
 
-def _published(axes: Axes, points: Sequence[Mapping[str, Any]]) -> None:
-    known = [point for point in points if "published" in point]
+def _published(axes: Axes, known: Sequence[tuple[ThreadPoint, Compared]]) -> None:
     if not known:
         return
-    threads = [point["threads"] for point in known]
+    threads = [point.threads for point, _ in known]
     axes.vlines(
-        threads, [p["published_low"] for p in known], [p["published_high"] for p in known],
+        threads, [each.low for _, each in known], [each.high for _, each in known],
         color=PUBLISHED, lw=0.8, zorder=3,
     )  # fmt: skip
-    axes.plot(threads, [point["published"] for point in known], zorder=4, **_RING)
+    axes.plot(threads, [each.published for _, each in known], zorder=4, **_RING)
 
 
-def pair_dots(result: Mapping[str, Any]) -> Plot:
+def pair_dots(result: Pairs) -> Plot:
     """Time of every operation by latency class on a log scale; published medians as rings."""
     rows = class_rows(result)
     classes = list(dict.fromkeys(row.latency_class for row in rows))
-    names = [variant["name"] for variant in result["variants"]]
+    names = [variant.name for variant in result.variants]
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 0.75 * len(classes) + 1.5)
         axes = figure.add_subplot()
@@ -137,9 +138,7 @@ def pair_dots(result: Mapping[str, Any]) -> Plot:
         axes.set_yticks(range(len(classes)), classes)
         axes.set_ylim(len(classes) - 0.5, -0.5)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: compact(x)))
-        axes.set_xlabel(
-            f"{_label(result)} ns per operation of two CPUs that take turns (log scale)"
-        )
+        axes.set_xlabel(f"{result.label} ns per operation of two CPUs that take turns (log scale)")
         handles = [
             Line2D([], [], marker=_line(i)["marker"], linestyle="", markersize=7,
                    color=_line(i)["color"], label=name)

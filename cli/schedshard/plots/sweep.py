@@ -103,7 +103,7 @@ def scaling(one: Swept, metric: Metric, axis: Axis) -> Plot | None:
         for axes in flat[len(panels) :]:
             axes.set_visible(False)
         for line in grid:
-            line[0].set_ylabel(head({"title": metric.title, "unit": metric.unit}))
+            line[0].set_ylabel(head(metric))
         handles = [
             Line2D([], [], marker=MARKERS[i % len(MARKERS)], color=variant_colour(name, i),
                    markersize=5, lw=1, label=name)

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from schedshard.plots.figures import figure_bars
 from schedshard.reports.leads import run_lead
+from schedshard.results.run import Figures
 from schedshard.show.layout_picture import pictures
 from schedshard.show.page import Cell, Grid, LayoutGroup, Section, code, grid, num
 from schedshard.show.plots import shown
@@ -21,16 +19,16 @@ from schedshard.tables.figures import (
 )
 
 
-def _figures(result: Mapping[str, Any]) -> Grid:
+def _figures(result: Figures) -> Grid:
     rows = []
-    for variant in result["variants"]:
+    for variant in result.variants:
         kinds = {True: "good", False: "bad", None: "num"}
         cells = [Cell(c.text, kinds[c.verdict]) for c in figure_cells(result, variant)]
-        rows.append([code(variant["name"]), Cell(variant["title"]), *cells])
+        rows.append([code(variant.name), Cell(variant.title), *cells])
     return grid(["variant", "", *figure_columns(result)], rows)
 
 
-def _lines(result: Mapping[str, Any], most: int, caption: str) -> Grid:
+def _lines(result: Figures, most: int, caption: str) -> Grid:
     rows = [
         [code(row[0]), code(row[1]), *(num(text) for text in row[2:-1]), code(row[-1])]
         for row in line_rows(result, most)
@@ -38,25 +36,25 @@ def _lines(result: Mapping[str, Any], most: int, caption: str) -> Grid:
     return grid(line_columns(result), rows, caption)
 
 
-def layout_groups(result: Mapping[str, Any]) -> list[LayoutGroup]:
+def layout_groups(result: Figures) -> list[LayoutGroup]:
     """The objects of every variant; none when the result does not know its types."""
     groups = []
-    for variant in result["variants"]:
-        drawn = pictures(variant, result.get("layouts", {}))
+    for variant in result.variants:
+        drawn = pictures(variant.lines, result.layouts)
         if drawn:
-            groups.append(LayoutGroup(f"layout of '{variant['name']}': {variant['title']}", drawn))
+            groups.append(LayoutGroup(f"layout of '{variant.name}': {variant.title}", drawn))
     return groups
 
 
-def figures_section(result: dict[str, Any], where: str, notes: list[str]) -> Section:
+def figures_section(result: Figures, where: str, notes: list[str]) -> Section:
     """The box of one result."""
     figure = figure_bars(result)
     return Section(
-        anchor=f"{result['experiment']}-{result['machine']['name']}",
-        heading=result["title"],
+        anchor=f"{result.experiment}-{result.machine.name}",
+        heading=result.title,
         where=where,
         lead=run_lead(result),
-        figures=[shown(figure, f"{result['title']}: predicted and published")],
+        figures=[shown(figure, f"{result.title}: predicted and published")],
         tables=[_figures(part) for part in split(result)],
         folded=[_lines(result, 12, "")],
         folded_title="cycles per load, by cache line and field",

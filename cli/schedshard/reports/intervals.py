@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from schedshard.plots.intervals import following, influence, whiskers
+from schedshard.results.run import Result
 from schedshard.show.format import significant
 from schedshard.show.page import Cell, Grid, Section, code, grid, num
 from schedshard.show.plots import shown
 from schedshard.tables.intervals import interval_tables
 
 
-def _tables(result: Mapping[str, Any]) -> list[Grid]:
+def _tables(result: Result) -> list[Grid]:
     kinds = {True: "good", False: "bad", None: "num"}
     made = []
     for index, table in enumerate(interval_tables(result)):
@@ -21,27 +19,27 @@ def _tables(result: Mapping[str, Any]) -> list[Grid]:
             [code(row[0].text), *(Cell(cell.text, kinds[cell.verdict]) for cell in row[1:])]
             for row in table.rows
         ]
-        samples = result["uncertainty"]["samples"]
+        samples = result.samples.samples
         caption = f"Median (90% interval) of {samples} samples" if index == 0 else ""
         made.append(grid(table.columns, rows, caption))
     return made
 
 
-def _inputs(result: Mapping[str, Any]) -> list[Grid]:
+def _inputs(result: Result) -> list[Grid]:
     rows = [
         [
-            code(one["name"]),
-            *(num(significant(one[key], 4)) for key in ("value", "low", "high")),
-            Cell(one["why"]),
+            code(one.name),
+            *(num(significant(value, 4)) for value in (one.value, one.low, one.high)),
+            Cell(one.why),
         ]
-        for one in result["uncertainty"]["inputs"]
+        for one in result.samples.inputs
     ]
     return [grid(["input", "value", "low", "high", "source"], rows)] if rows else []
 
 
-def add_intervals(section: Section, result: Mapping[str, Any]) -> Section:
+def add_intervals(section: Section, result: Result) -> Section:
     """The section with its intervals, the same one for a result that has none."""
-    if "uncertainty" not in result:
+    if result.uncertainty is None:
         return section
     drawn = (
         (whiskers(result), "predicted intervals beside published figures"),
@@ -49,14 +47,12 @@ def add_intervals(section: Section, result: Mapping[str, Any]) -> Section:
         (following(result), "each figure over the input that it depends on most"),
     )
     section.figures += [
-        shown(figure, f"{result['title']}: {title}")
-        for figure, title in drawn
-        if figure is not None
+        shown(figure, f"{result.title}: {title}") for figure, title in drawn if figure is not None
     ]
     section.tables += _tables(result)
     inputs = _inputs(result)
     section.folded += inputs
     if inputs:
-        said = f"{len(result['uncertainty']['inputs'])} inputs with a range"
+        said = f"{len(result.samples.inputs)} inputs with a range"
         section.folded_title = f"{section.folded_title}, {said}".removeprefix(", ")
     return section

@@ -9,126 +9,122 @@ from typing import Any
 from schedshard.c2c.report.sharing import stored, waited
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.view import headline
-from schedshard.common.result import LIVE, is_curve, is_pairs
-from schedshard.experiments.figures import is_figures
 from schedshard.experiments.pairs import class_rows
-from schedshard.experiments.uncertain.intervals import Predicted, found_interval, predicted
+from schedshard.experiments.uncertain.intervals import Key, predicted
 from schedshard.machines.topo import plan_sentence, tree
+from schedshard.results.bench import Bench, Validate
+from schedshard.results.run import Bars, Curve, Figures, FigureVariant, Pairs, Point, Result
 from schedshard.show.format import line_place, nanoseconds, percent, significant
 from schedshard.show.page import Lead
 from schedshard.tables.intervals import figure_words, words
-from schedshard.tables.results import bench_headlines, bench_host, machine_label
+from schedshard.tables.results import bench_host, machine_label
 
 ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that are not known exactly"
 
 
-def run_lead(result: Mapping[str, Any]) -> Lead:
+def run_lead(result: Result) -> Lead:
     """Of one result of `run`, or of what was measured in its place."""
-    if is_figures(result):
-        return _figures(result)
-    if is_pairs(dict(result)):
-        return _pairs(result)
-    if is_curve(dict(result)):
-        return _curve(result)
-    return _bars(result)
+    match result:
+        case Figures():
+            return _figures(result)
+        case Pairs():
+            return _pairs(result)
+        case Curve():
+            return _curve(result)
+        case Bars():
+            return _bars(result)
 
 
-def _place(result: Mapping[str, Any]) -> str:
+def _place(result: Result) -> str:
     """The machine, and how many of its CPUs."""
-    machine = result["machine"]
-    if result["format"] == LIVE:
-        return str(machine["title"])
-    cpus = "two CPUs at a time" if is_pairs(dict(result)) else f"{result['cpus']} CPUs"
-    return f"{machine['title']}, {cpus}"
+    if result.measured:
+        return result.machine.title
+    cpus = "two CPUs at a time" if isinstance(result, Pairs) else f"{result.cpus} CPUs"
+    return f"{result.machine.title}, {cpus}"
 
 
-def _label(result: Mapping[str, Any]) -> str:
-    return "Measured" if result["format"] == LIVE else machine_label(result["machine"]).capitalize()
+def _label(result: Result) -> str:
+    return "Measured" if result.measured else machine_label(result.machine).capitalize()
 
 
-def _interval(
-    result: Mapping[str, Any], chosen: Sequence[tuple[str, int | str | None, str]]
-) -> str:
+def _interval(result: Result, chosen: Sequence[Key]) -> str:
     """The intervals of the figures that an answer names."""
-    if "uncertainty" not in result:
-        return "none of samples" if result["format"] == LIVE else ONE_RUN
-    found: dict[tuple[str, int | str | None, str], Predicted] = {
-        one.key: one for one in predicted(result)
-    }
+    if result.uncertainty is None:
+        return "none of samples" if result.measured else ONE_RUN
+    found = {one.key: one.interval for one in predicted(result)}
     said = []
     for key in chosen:
-        one = found.get(key)
-        known = found_interval(one, is_figures(result)) if one is not None else None
+        known = found.get(key)
         if known is not None:
             write = figure_words(result, key[2])[1]
             said.append(f"'{key[0]}' {words(known, write)}")
-    count = result["uncertainty"]["samples"]
+    count = result.uncertainty.samples
     if not said:
         return f"none: this figure has no interval, {count} samples or not"
     return f"{'; '.join(said)}: median and 90% interval of {count} samples"
 
 
-def _bars(result: Mapping[str, Any]) -> Lead:
-    variants, base = result["variants"], result["baseline"]
-    asked = f"{result['title']}: what does each layout cost on {_place(result)}?"
-    others = [v for v in variants if v["name"] != base and v["relative"] is not None]
+def _bars(result: Bars) -> Lead:
+    variants, base = result.variants, result.baseline
+    asked = f"{result.title}: what does each layout cost on {_place(result)}?"
+    others = [(v.relative, v) for v in variants if v.name != base and v.relative is not None]
     if not others:
-        one = min(variants, key=lambda v: v["cycles_per_op"])
+        one = min(variants, key=lambda v: v.cycles_per_op)
         answer = (
-            f"{_label(result)}: '{one['name']}' takes {significant(one['cycles_per_op'])} cycles "
-            f"per operation ({nanoseconds(one['ns_per_op'])})"
+            f"{_label(result)}: '{one.name}' takes {significant(one.cycles_per_op)} cycles "
+            f"per operation ({nanoseconds(one.ns_per_op)})"
         )
-        return Lead(asked, answer, _interval(result, [(one["name"], None, "cycles_per_op")]))
-    best = min(others, key=lambda v: float(v["relative"]))
-    answer = f"{_label(result)}: '{best['name']}' costs {percent(best['relative'])} of '{base}'"
-    if best.get("published") is not None:
-        answer += f" (published: {percent(best['published'])})"
-    answer += f", {nanoseconds(best['ns_per_op'])} per operation"
-    return Lead(asked, answer, _interval(result, [(best["name"], None, "relative")]))
+        return Lead(asked, answer, _interval(result, [(one.name, None, "cycles_per_op")]))
+    share, best = min(others, key=lambda each: each[0])
+    answer = f"{_label(result)}: '{best.name}' costs {percent(share)} of '{base}'"
+    if best.published is not None:
+        answer += f" (published: {percent(best.published)})"
+    answer += f", {nanoseconds(best.ns_per_op)} per operation"
+    return Lead(asked, answer, _interval(result, [(best.name, None, "relative")]))
 
 
-def _figures(result: Mapping[str, Any]) -> Lead:
+def _figures(result: Figures) -> Lead:
     """The first figure that can be compared, or else the first: its ends among the variants."""
-    published = {name for v in result["variants"] for name in v["published"]}
+    published = {name for v in result.variants for name in v.published}
     metrics = [
-        m for m in result["metrics"] if any(v[m["name"]] is not None for v in result["variants"])
+        m for m in result.metrics if any(v.values[m.name] is not None for v in result.variants)
     ]
-    asked = f"{result['title']}: what does each layout change on {_place(result)}?"
+    asked = f"{result.title}: what does each layout change on {_place(result)}?"
     if not metrics:
         return Lead(asked, "Nothing: no figure without the baseline, which was not run", ONE_RUN)
-    metric = next((m for m in metrics if m["name"] in published), metrics[0])
-    name = metric["name"]
+    metric = next((m for m in metrics if m.name in published), metrics[0])
+    name = metric.name
     title, write = figure_words(result, name)
-    known = [v for v in result["variants"] if v[name] is not None]
-    low, high = min(known, key=lambda v: float(v[name])), max(known, key=lambda v: float(v[name]))
+    known = [(value, v) for v in result.variants if (value := v.values[name]) is not None]
+    low, high = min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0])
     ends = [low] if low is high else [low, high]
-    said = [f"{write(v[name])} with '{v['name']}'{_as_published(v, name, write)}" for v in ends]
+    said = [f"{write(value)} with '{v.name}'{_as_published(v, name, write)}" for value, v in ends]
     answer = f"{_label(result)}, {title}: {' to '.join(said)}"
-    return Lead(asked, answer, _interval(result, [(v["name"], None, name) for v in ends]))
+    return Lead(asked, answer, _interval(result, [(v.name, None, name) for _, v in ends]))
 
 
-def _as_published(variant: Mapping[str, Any], name: str, write: Callable[[float], str]) -> str:
-    figure = variant["published"].get(name)
+def _as_published(variant: FigureVariant, name: str, write: Callable[[float], str]) -> str:
+    figure = variant.published.get(name)
     return f" (published: {write(figure)})" if figure is not None else ""
 
 
-def _curve(result: Mapping[str, Any]) -> Lead:
-    asked = f"{result['title']}: what does it cost as threads are added, on {_place(result)}?"
-    ends = [(v["name"], v["points"][-1]) for v in result["variants"]]
-    low = min(ends, key=lambda end: float(end[1]["ns_per_op"]))
-    high = max(ends, key=lambda end: float(end[1]["ns_per_op"]))
+def _curve(result: Curve) -> Lead:
+    asked = f"{result.title}: what does it cost as threads are added, on {_place(result)}?"
+    ends = [(v.name, v.points[-1]) for v in result.variants]
+    low = min(ends, key=lambda end: end[1].ns_per_op)
+    high = max(ends, key=lambda end: end[1].ns_per_op)
     chosen = [low] if low is high else [low, high]
     said = [
-        f"{nanoseconds(point['ns_per_op'])} with '{name}' and {_threads(point['threads'])}"
+        f"{nanoseconds(point.ns_per_op)} with '{name}' and {_threads(point.threads)}"
         for name, point in chosen
     ]
     answer = f"{_label(result)}: {' to '.join(said)}"
-    errors = [v["worst_error"] for v in result["variants"] if "worst_error" in v]
+    errors = [v.worst_error for v in result.variants if v.worst_error is not None]
     if errors:
         answer += f"; at most {max(errors):.1%} from what was published"
-    if result["format"] == LIVE:
+    if result.measured:
         return Lead(asked, answer, _lowest_highest([point for _, point in chosen]))
-    keys = [(name, point["threads"], "ns_per_op") for name, point in chosen]
+    keys = [(name, point.threads, "ns_per_op") for name, point in chosen]
     return Lead(asked, answer, _interval(result, keys))
 
 
@@ -136,54 +132,57 @@ def _threads(count: int) -> str:
     return "1 thread" if count == 1 else f"{count} threads"
 
 
-def _lowest_highest(points: Sequence[Mapping[str, Any]]) -> str:
-    said = [f"{significant(p['low'])} to {significant(p['high'])} ns" for p in points if "low" in p]
+def _lowest_highest(points: Sequence[Point]) -> str:
+    said = [
+        f"{significant(p.low)} to {significant(p.high)} ns"
+        for p in points
+        if p.low is not None and p.high is not None
+    ]
     return f"{'; '.join(said)}: 10% to 90% of the rounds" if said else "none of rounds"
 
 
-def _pairs(result: Mapping[str, Any]) -> Lead:
-    asked = f"{result['title']}: what does a turn cost, near and far, on {_place(result)}?"
+def _pairs(result: Pairs) -> Lead:
+    asked = f"{result.title}: what does a turn cost, near and far, on {_place(result)}?"
     rows = class_rows(result)
     first = [row for row in rows if row.operation == rows[0].operation]
     ends = [first[0]] if len(first) == 1 else [first[0], first[-1]]
     said = [f"{nanoseconds(row.ns)} within '{row.latency_class}'" for row in ends]
     answer = f"{_label(result)}, '{rows[0].operation}': {' to '.join(said)}"
     apart = [f"{significant(r.low)} to {significant(r.high)} ns" for r in ends if r.high > r.low]
-    if "uncertainty" in result:
+    if result.uncertainty is not None:
         mine = [f.key for f in predicted(result) if f.name == "ns_per_op"]
         keys = [
             next(k for k in mine if k[0] == r.operation and str(k[1]).startswith(r.latency_class))
             for r in ends
         ]
         return Lead(asked, answer, _interval(result, keys))
-    if result["format"] == LIVE:
-        points = result["variants"][0]["points"]
+    if result.measured:
+        points = result.variants[0].points
         return Lead(asked, answer, _lowest_highest([points[0], points[-1]]))
     return Lead(
         asked, answer, f"{'; '.join(apart)} over the pairs of a class" if apart else ONE_RUN
     )
 
 
-def machines_lead(results: Sequence[Mapping[str, Any]]) -> Lead:
+def machines_lead(results: Sequence[Bars]) -> Lead:
     """Of one experiment on several machines."""
     first = results[0]
     said = []
     for result in results:
         known = [
-            v for v in result["variants"]
-            if v["relative"] is not None and v["name"] != result["baseline"]
+            (v.relative, v.name, result.machine.name) for v in result.variants
+            if v.relative is not None and v.name != result.baseline
         ]  # fmt: skip
         if known:
-            best = min(known, key=lambda v: float(v["relative"]))
-            said.append((float(best["relative"]), best["name"], result["machine"]["name"]))
-    asked = f"{first['title']}: is it the same on {len(results)} other machines?"
+            said.append(min(known, key=lambda each: each[0]))
+    asked = f"{first.title}: is it the same on {len(results)} other machines?"
     if not said:
         return Lead(asked, "Not known: the baseline was not run", ONE_RUN)
     ends = [min(said), max(said)]
     words_of = [f"{percent(share)} ('{name}' on {machine})" for share, name, machine in ends]
     return Lead(
         asked,
-        f"Predicted: the cheapest layout costs {' to '.join(words_of)} of '{first['baseline']}'",
+        f"Predicted: the cheapest layout costs {' to '.join(words_of)} of '{first.baseline}'",
         ONE_RUN,
     )
 
@@ -226,30 +225,30 @@ def c2c_lead(report: Mapping[str, Any]) -> Lead:
                 said.append(f"{found['low']:.1%} to {found['high']:.1%} fewer cycles")
     if not said:
         return Lead(asked, answer, "none: one run of the model")
-    samples = report["uncertainty"]["samples"]
+    samples = (report.get("uncertainty") or {}).get("samples", report.get("seeds"))
     return Lead(asked, answer, f"{'; '.join(said)}: 90% of {samples} samples")
 
 
-def bench_lead(data: Mapping[str, Any]) -> Lead:
+def bench_lead(data: Bench) -> Lead:
     """Of the structures on this host: the first that is compared."""
-    asked = f"What do the structures cost beside plain ones? {bench_host(dict(data))}"
+    asked = f"What do the structures cost beside plain ones? {bench_host(data)}"
     rows = [
-        row for row in bench_headlines(data["rows"])
-        if row.get("ratio") is not None and row["variant"] != row.get("reference")
+        (row.ratio, row) for row in data.headlines
+        if row.ratio is not None and row.variant != row.reference
     ]  # fmt: skip
     if not rows:
-        return Lead(asked, f"{len(data['rows'])} measurements, none beside another", "none")
-    row = next((each for each in rows if each["variant"] == "sbm"), rows[0])
+        return Lead(asked, f"{len(data.rows)} measurements, none beside another", "none")
+    ratio, row = next((each for each in rows if each[1].variant == "sbm"), rows[0])
     answer = (
-        f"Measured: '{row['op']}' with '{row['variant']}' takes {float(row['ratio']):.2f} times as "
-        f"long as with '{row.get('reference') or 'the first'}'"
+        f"Measured: '{row.op}' with '{row.variant}' takes {ratio:.2f} times as "
+        f"long as with '{row.reference or 'the first'}'"
     )
-    if row.get("ratio_low") is None:
+    if row.ratio_low is None:
         return Lead(asked, answer, "none: too few rounds")
     return Lead(
         asked,
         answer,
-        f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}: 10% to 90% of the rounds",
+        f"{row.ratio_low:.2f} to {row.ratio_high:.2f}: 10% to 90% of the rounds",
     )
 
 
@@ -262,15 +261,15 @@ def topo_lead(data: dict[str, Any]) -> Lead:
     )
 
 
-def validate_lead(data: Mapping[str, Any], host: str) -> Lead:
+def validate_lead(data: Validate, host: str) -> Lead:
     """Of predictions beside measurements."""
-    verdict = data["verdict"]
-    worst = verdict["worst"]
-    middle, most = verdict["median_factor"], verdict["worst_factor"]
+    verdict = data.verdict
+    worst = verdict.worst
+    middle, most = verdict.median_factor, verdict.worst_factor
     return Lead(
         f"Is the model right about this host? {host}",
-        f"{verdict['outcome'].capitalize()}: predictions are off by {middle:.2f}x in the median "
-        f"and by {most:.2f}x at worst ({worst['op']})",
-        f"{significant(worst['low'])} to {significant(worst['high'])} ns measured for that one: "
+        f"{verdict.outcome.capitalize()}: predictions are off by {middle:.2f}x in the median "
+        f"and by {most:.2f}x at worst ({worst.op})",
+        f"{significant(worst.low)} to {significant(worst.high)} ns measured for that one: "
         "10% to 90% of the rounds",
     )

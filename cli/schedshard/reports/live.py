@@ -3,70 +3,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from schedshard.common.result import is_pairs
 from schedshard.live.view import host_words, live_notes
 from schedshard.reports.leads import validate_lead
 from schedshard.reports.primitives import pairs_section, scaling_section
+from schedshard.results.bench import Judged, JudgedRow, Validate
+from schedshard.results.run import Curve, Pairs
 from schedshard.show.format import signed_percent, significant
 from schedshard.show.page import Cell, Section, code, grid, num
 
 
-def live_section(result: dict[str, Any]) -> Section:
+def live_section(result: Curve | Pairs) -> Section:
     """The measurement: the same box as for the simulated experiment, with other words."""
-    where = f"{result['machine']['title']} (measured)"
+    where = f"{result.machine.title} (measured)"
     notes = [f"{word}: {said}" for word, said in live_notes(result)]
-    make = pairs_section if is_pairs(result) else scaling_section
-    section = make(result, where, notes, [])
+    if isinstance(result, Pairs):
+        section = pairs_section(result, where, notes, [])
+    else:
+        section = scaling_section(result, where, notes, [])
     section.anchor += "-measured"
     section.heading += ", measured"
     return section
 
 
-def validate_section(data: Mapping[str, Any]) -> Section:
+def validate_section(data: Validate) -> Section:
     """Predicted beside measured, from the file of `validate`."""
-    verdict = data["verdict"]
-    worst = verdict["worst"]
+    verdict = data.verdict
+    worst = verdict.worst
     rows = [
         [
-            code(row["op"]),
-            Cell(_where(row)),
-            num(significant(row["measured"])),
-            num(f"{significant(row['low'])}-{significant(row['high'])}"),
-            num(significant(row["predicted"])),
-            num(signed_percent(row["error"])),
-            Cell(f"{row['factor']:.2f}x", _kind(row, verdict)),
+            code(row.op),
+            Cell(row.where),
+            num(significant(row.measured)),
+            num(f"{significant(row.low)}-{significant(row.high)}"),
+            num(significant(row.predicted)),
+            num(signed_percent(row.error)),
+            Cell(f"{row.factor:.2f}x", _kind(row, verdict)),
         ]
-        for row in verdict["rows"]
+        for row in verdict.rows
     ]
     columns = ["operation", "CPUs", "measured ns", "10%-90%", "predicted ns", "error", "off by"]
     said = (
-        f"{worst['op']}, {_where(worst)}: measured {significant(worst['measured'])} ns, predicted "
-        f"{significant(worst['predicted'])} ns"
+        f"{worst.op}, {worst.where}: measured {significant(worst.measured)} ns, predicted "
+        f"{significant(worst.predicted)} ns"
     )
     return Section(
         anchor="validate",
         heading="Predicted beside measured",
-        where=host_words(data["host"]),
-        lead=validate_lead(data, host_words(data["host"])),
+        where=host_words(data.host),
+        lead=validate_lead(data, host_words(data.host)),
         tables=[grid(columns, rows)],
         notes=[
-            f"outcome: {verdict['outcome']}; median {verdict['median_factor']:.2f}x, worst "
-            f"{verdict['worst_factor']:.2f}x",
+            f"outcome: {verdict.outcome}; median {verdict.median_factor:.2f}x, worst "
+            f"{verdict.worst_factor:.2f}x",
             f"worst: {said}",
         ],
     )
 
 
-def _kind(row: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
-    if row["machine_file_ns"] is not None:
+def _kind(row: JudgedRow, verdict: Judged) -> str:
+    if row.machine_file_ns is not None:
         return "num"
-    return "good" if row["factor"] <= verdict["bounds"]["worst"] else "bad"
-
-
-def _where(row: Mapping[str, Any]) -> str:
-    if "class" in row:
-        return f"{row['from']} and {row['to']} ({row['class']})"
-    return "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
+    return "good" if row.factor <= verdict.bounds.worst else "bad"

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from schedshard.experiments.pairs import class_rows
 from schedshard.plots.primitives import pair_dots, scaling
 from schedshard.reports.leads import run_lead
+from schedshard.results.run import Curve, Pairs
 from schedshard.show.page import Cell, Section, code, grid, num
 from schedshard.show.plots import shown
 from schedshard.tables.primitives import class_cells, class_columns, scaling_columns, scaling_rows
 
 
-def _section(result: dict[str, Any], where: str, notes: list[str], lacks: list[str]) -> Section:
-    hold = result.get("hold_ns")
+def _section(result: Curve | Pairs, where: str, notes: list[str], lacks: list[str]) -> Section:
+    hold = result.hold_ns
     return Section(
-        anchor=f"{result['experiment']}-{result['machine']['name']}",
-        heading=result["title"],
+        anchor=f"{result.experiment}-{result.machine.name}",
+        heading=result.title,
         where=f"{where}, held for {hold:g} ns" if hold else where,
         lead=run_lead(result),
         notes=notes,
@@ -25,29 +24,25 @@ def _section(result: dict[str, Any], where: str, notes: list[str], lacks: list[s
     )
 
 
-def scaling_section(
-    result: dict[str, Any], where: str, notes: list[str], lacks: list[str]
-) -> Section:
+def scaling_section(result: Curve, where: str, notes: list[str], lacks: list[str]) -> Section:
     """Many operations over the number of threads."""
     section = _section(result, where, notes, lacks)
     section.figures.append(
-        shown(scaling(result), f"{result['title']}: time of each operation over threads")
+        shown(scaling(result), f"{result.title}: time of each operation over threads")
     )
     rows = [[code(row[0]), *map(num, row[1:])] for row in scaling_rows(result)]
     section.tables.append(grid(scaling_columns(result), rows))
-    titles = [[code(v["name"]), Cell(v["title"])] for v in result["variants"]]
+    titles = [[code(v.name), Cell(v.title)] for v in result.variants]
     section.folded.append(grid(["operation", ""], titles))
     section.folded_title = f"what the {len(titles)} operations are"
     return section
 
 
-def pairs_section(
-    result: dict[str, Any], where: str, notes: list[str], lacks: list[str]
-) -> Section:
+def pairs_section(result: Pairs, where: str, notes: list[str], lacks: list[str]) -> Section:
     """Two CPUs that take turns, by latency class."""
     section = _section(result, where, notes, lacks)
     section.figures.append(
-        shown(pair_dots(result), f"{result['title']}: time of a turn by latency class")
+        shown(pair_dots(result), f"{result.title}: time of a turn by latency class")
     )
     rows = class_rows(result)
     columns = class_columns(rows)

@@ -3,21 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schedshard.common.errors import UserError
-from schedshard.common.result import (
-    BENCH,
-    LIVE,
-    RUN,
-    TOPO,
-    VALIDATE,
-    is_curve,
-    is_pairs,
-)
-from schedshard.experiments.figures import is_figures
 from schedshard.experiments.sweep.sweep import Row
 from schedshard.machines.topo import plan_rows, plan_sentence, tree
 from schedshard.machines.topo_picture import picture
@@ -28,18 +18,22 @@ from schedshard.reports.intervals import add_intervals
 from schedshard.reports.leads import bench_lead, machines_lead, run_lead, topo_lead
 from schedshard.reports.live import live_section, validate_section
 from schedshard.reports.primitives import pairs_section, scaling_section
-from schedshard.show.format import nanoseconds, percent, signed_percent, significant
+from schedshard.results.bench import Bench, BenchRow, Validate
+from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
+from schedshard.show.format import percent
 from schedshard.show.layout_picture import legend
 from schedshard.show.page import Cell, Grid, Lead, Section, grid, num, rendered
 from schedshard.show.plots import shown
 from schedshard.tables.primitives import FEW_CURVES
 from schedshard.tables.results import (
     BENCH_COLUMNS,
-    bench_headlines,
+    bar_cells,
     bench_host,
     bench_rows,
+    curve_cells,
     machine_label,
     run_notes,
+    summary_cells,
 )
 
 # The number of answers on top of a page (it folds the others), and of named lines of a variant.
@@ -48,102 +42,84 @@ _LEADS = 6
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The contents of the page, in this order; ``lead`` stands above those of the boxes.
+    """The contents of the page; ``lead`` stands above those of the boxes.
 
-    ``sweeps``: names of files and their rows.
+    ``topologies`` and ``c2c`` are as they were saved. ``sweeps``: names of files and their rows.
     """
 
-    results: tuple[dict[str, Any], ...]
+    runs: tuple[Result, ...]
     title: str = "schedshard report"
     lead: Lead | None = None
+    judged: tuple[Validate, ...] = ()
+    topologies: tuple[dict[str, Any], ...] = ()
+    benches: tuple[Bench, ...] = ()
     c2c: tuple[dict[str, Any], ...] = ()
     sweeps: tuple[tuple[str, list[Row]], ...] = ()
 
 
-def lacking(result: dict[str, Any]) -> list[str]:
+def _lacking_bars(result: Bars) -> list[str]:
     """One sentence for every prediction outside its band."""
     said = []
-    for variant in result["variants"]:
-        if variant.get("accepted") is not False:
-            continue
-        if "accept" in variant:
-            why = variant.get("lacks", "docs/model.md tells what the model lacks.")
+    for variant in result.variants:
+        if variant.accepted is False:
+            why = variant.lacks or "docs/model.md tells what the model lacks."
             said.append(
-                f"Outside the band: '{variant['name']}' is predicted at "
-                f"{percent(variant['relative'])}, published {percent(variant['published'])}, "
-                f"and should be {variant['accept']}. {why}"
-            )
-        else:
-            said.append(
-                f"Outside the band: '{variant['name']}' has a median error of "
-                f"{variant['median_error']:.1%} and a worst one of {variant['worst_error']:.1%}. "
-                "docs/model.md tells what the model lacks."
+                f"Outside the band: '{variant.name}' is predicted at "
+                f"{percent(variant.relative or 0.0)}, published "
+                f"{percent(variant.published or 0.0)}, and should be {variant.accept}. {why}"
             )
     return said
 
 
-def _bars_section(result: dict[str, Any]) -> Section:
+def _lacking(result: Curve | Pairs) -> list[str]:
+    return [
+        f"Outside the band: '{variant.name}' has a median error of "
+        f"{variant.median_error:.1%} and a worst one of {variant.worst_error:.1%}. "
+        "docs/model.md tells what the model lacks."
+        for variant in result.variants
+        if variant.accepted is False
+    ]
+
+
+def _bars_section(result: Bars) -> Section:
+    columns, cells = bar_cells(result)
     rows = []
-    published = any(v.get("published") is not None for v in result["variants"])
-    reads = any("cycles_per_read" in v for v in result["variants"])
-    for variant in result["variants"]:
-        relative = variant["relative"]
-        row = [
-            Cell(variant["name"], "code"),
-            Cell(variant["title"]),
-            num(significant(variant["cycles_per_op"])),
-            num(significant(variant["ns_per_op"])),
-            num(percent(relative) if relative is not None else "-"),
-        ]
-        if reads:
-            walk = variant.get("cycles_per_read")
-            row.append(num(significant(walk) if walk is not None else ""))
-        if published:
-            figure, error = variant.get("published"), variant.get("error")
-            base = variant["name"] == result["baseline"]
-            row.append(num(percent(figure) if figure is not None else ""))
-            row.append(num(signed_percent(error) if error is not None and not base else ""))
-            if "accepted" in variant:
-                words = variant["accept"]
-                good = variant["accepted"]
-                row.append(Cell(words if good else f"not {words}", "good" if good else "bad"))
-            else:
-                row.append(num(""))
+    for variant, texts in zip(result.variants, cells, strict=True):
+        row = [Cell(texts[0], "code"), Cell(texts[1]), *map(num, texts[2:])]
+        if "band" in columns and variant.accept is None:
+            row.append(num(""))
+        elif "band" in columns:
+            words = f"{'' if variant.accepted else 'not '}{variant.accept}"
+            row.append(Cell(words, "good" if variant.accepted else "bad"))
         rows.append(row)
-    columns = ["variant", "", "cycles/op", "ns/op", "predicted"]
-    columns += ["cycles/walk"] if reads else []
-    columns += ["published", "error", "band"] if published else []
     section = Section(
-        anchor=f"{result['experiment']}-{result['machine']['name']}",
-        heading=result["title"],
+        anchor=f"{result.experiment}-{result.machine.name}",
+        heading=result.title,
         where=_where(result),
         lead=run_lead(result),
         tables=[grid(columns, rows)],
-        lacks=lacking(result),
+        lacks=_lacking_bars(result),
         notes=_notes(result),
     )
-    if any(variant["relative"] for variant in result["variants"]):
+    if any(variant.relative for variant in result.variants):
         section.figures.append(
-            shown(yield_bars(result), f"{result['title']}: relative cost a variant")
+            shown(yield_bars(result), f"{result.title}: relative cost a variant")
         )
     return section
 
 
-def _where(result: dict[str, Any]) -> str:
-    machine = result["machine"]
-    label = machine_label(machine)
-    if result.get("published", {}).get("role") == "calibration":
+def _where(result: Result) -> str:
+    label = machine_label(result.machine)
+    if result.published is not None and result.published.role == "calibration":
         label = (
             "the calibration curve, no test of the model"
-            if is_curve(result) and len(result["variants"]) <= FEW_CURVES
+            if isinstance(result, Curve) and len(result.variants) <= FEW_CURVES
             else "the published figures calibrated the model, and are not a test of it"
         )
-    if is_pairs(result):
-        return f"{machine['title']}, two CPUs at a time ({label})"
-    return f"{machine['title']}, {result['cpus']} of {machine['cpus']} CPUs ({label})"
+    return f"{result.machine.title}, {result.cpus_words} ({label})"
 
 
-def _notes(result: dict[str, Any]) -> list[str]:
+def _notes(result: Result) -> list[str]:
     """The notes of the terminal, without those that the page shows in separate boxes."""
     return [
         f"{word}: {said}"
@@ -152,69 +128,46 @@ def _notes(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _curve_section(result: dict[str, Any]) -> Section:
-    columns = ["threads"]
-    for variant in result["variants"]:
-        columns.append(f"{variant['name']} ns/op, predicted")
-        if any("published" in point for point in variant["points"]):
-            columns += ["published", "error"]
-    rows = []
-    for count in sorted({p["threads"] for v in result["variants"] for p in v["points"]}):
-        row = [num(str(count))]
-        for variant in result["variants"]:
-            point = next((p for p in variant["points"] if p["threads"] == count), None)
-            row.append(num(significant(point["ns_per_op"]) if point else ""))
-            if any("published" in p for p in variant["points"]):
-                known = point is not None and "published" in point
-                row.append(num(significant(point["published"]) if point and known else ""))
-                row.append(num(signed_percent(point["error"]) if point and known else ""))
-        rows.append(row)
+def _curve_section(result: Curve) -> Section:
+    columns, cells = curve_cells(result, "ns/op, predicted")
     return Section(
-        anchor=f"{result['experiment']}-{result['machine']['name']}",
-        heading=result["title"],
+        anchor=f"{result.experiment}-{result.machine.name}",
+        heading=result.title,
         where=_where(result),
         lead=run_lead(result),
-        figures=[shown(curve(result), f"{result['title']}: time over threads")],
-        folded=[grid(columns, rows)],
-        folded_title=f"all {len(rows)} points",
-        lacks=lacking(result),
+        figures=[shown(curve(result), f"{result.title}: time over threads")],
+        folded=[grid(columns, [[*map(num, row)] for row in cells])],
+        folded_title=f"all {len(cells)} points",
+        lacks=_lacking(result),
         notes=_notes(result),
     )
 
 
-def _points_section(result: dict[str, Any]) -> Section:
+def _points_section(result: Curve | Pairs) -> Section:
     """Of a sweep of pairs, of many curves, or of few."""
-    if is_pairs(result):
-        return pairs_section(result, _where(result), _notes(result), lacking(result))
-    if len(result["variants"]) > FEW_CURVES:
-        return scaling_section(result, _where(result), _notes(result), lacking(result))
+    if isinstance(result, Pairs):
+        return pairs_section(result, _where(result), _notes(result), _lacking(result))
+    if len(result.variants) > FEW_CURVES:
+        return scaling_section(result, _where(result), _notes(result), _lacking(result))
     return _curve_section(result)
 
 
-def _comparison(results: list[dict[str, Any]]) -> Section:
-    names = list(dict.fromkeys(v["name"] for r in results for v in r["variants"]))
-    rows = []
-    for result in results:
-        row = [
-            Cell(result["machine"]["name"], "code"),
-            num(str(result["cpus"])),
-            Cell(machine_label(result["machine"])),
+def _comparison(results: list[Bars]) -> Section:
+    names = list(dict.fromkeys(v.name for r in results for v in r.variants))
+    rows = [
+        [
+            Cell(result.machine.name, "code"),
+            num(str(result.cpus)),
+            Cell(machine_label(result.machine)),
+            *map(num, summary_cells(result, names)),
         ]
-        by_name = {variant["name"]: variant for variant in result["variants"]}
-        for name in names:
-            variant = by_name.get(name)
-            if variant is None:
-                row.append(num(""))
-            elif name == result["baseline"] or variant["relative"] is None:
-                row.append(num(nanoseconds(variant["ns_per_op"])))
-            else:
-                row.append(num(percent(variant["relative"])))
-        rows.append(row)
+        for result in results
+    ]
     first = results[0]
     return Section(
-        anchor=f"{first['experiment']}-machines",
-        heading=f"{first['title']}: other machines",
-        where=f"all CPUs at once; '{first['baseline']}' in time, the others relative to it",
+        anchor=f"{first.experiment}-machines",
+        heading=f"{first.title}: other machines",
+        where=f"all CPUs at once; '{first.baseline}' in time, the others relative to it",
         lead=machines_lead(results),
         figures=[shown(machine_dots(results), "time per operation on every machine")],
         tables=[grid(["machine", "CPUs", "label", *names], rows)],
@@ -222,32 +175,31 @@ def _comparison(results: list[dict[str, Any]]) -> Section:
     )
 
 
-def _bench_grids(data: dict[str, Any]) -> list[Grid]:
+def _bench_grids(rows: Sequence[BenchRow]) -> list[Grid]:
     grids = []
-    for group, rows in bench_rows(data):
+    for group, texts in bench_rows(rows):
         cells = [
             [*(Cell(text) for text in row[:3]), Cell(row[3], "code"), *(num(t) for t in row[4:])]
-            for row in rows
+            for row in texts
         ]
-        grids.append(grid(BENCH_COLUMNS, cells, str(group)))
+        grids.append(grid(BENCH_COLUMNS, cells, group))
     return grids
 
 
-def _bench_section(data: dict[str, Any]) -> Section:
-    chosen = {**data, "rows": bench_headlines(data["rows"])}
+def _bench_section(data: Bench) -> Section:
     return Section(
         anchor="bench",
         heading="The structures on this host's CPUs",
         where=bench_host(data),
         lead=bench_lead(data),
-        tables=_bench_grids(chosen),
-        folded=_bench_grids(data),
-        folded_title=f"all {len(data['rows'])} measurements",
+        tables=_bench_grids(data.headlines),
+        folded=_bench_grids(data.rows),
+        folded_title=f"all {len(data.rows)} measurements",
         notes=[
             "ratio: to the first variant of the same operation, of interleaved rounds of one run. "
             "Times of a shared or virtual host vary between runs; instruction counts do not."
         ]
-        + (["A short run: its times are less certain."] if data.get("quick") else []),
+        + (["A short run: its times are less certain."] if data.quick else []),
     )
 
 
@@ -271,75 +223,77 @@ def _topo_section(data: dict[str, Any]) -> Section:
     )
 
 
-def _provenance(results: Sequence[dict[str, Any]]) -> Grid:
-    rows = []
-    for result in results:
-        provenance = result.get("provenance", {})
-        names = {
-            BENCH: "bench",
-            TOPO: "topo",
-            VALIDATE: "validate",
-        }
-        what = names.get(result["format"]) or result["experiment"]
-        rows.append(
-            [
-                Cell(what),
-                Cell((result.get("machine") or {}).get("name", "this host"), "code"),
-                Cell(str(provenance.get("machine_sha256", ""))[:16], "code"),
-                num(str(provenance.get("seed", ""))),
-                Cell(str(provenance.get("version", ""))),
-                Cell(str(provenance.get("commit", "")), "code"),
-            ]
-        )
+def _origin(what: str, machine: str, provenance: Mapping[str, Any]) -> list[Cell]:
+    return [
+        Cell(what),
+        Cell(machine, "code"),
+        Cell(str(provenance.get("machine_sha256", ""))[:16], "code"),
+        num(str(provenance.get("seed", ""))),
+        Cell(str(provenance.get("version", ""))),
+        Cell(str(provenance.get("commit", "")), "code"),
+    ]
+
+
+def _provenance(request: ReportRequest) -> Grid:
+    host = "this host"
+    rows = [
+        *(_origin(r.experiment, r.machine.name, r.provenance.to_data()) for r in request.runs),
+        *(_origin("validate", host, each.provenance.to_data()) for each in request.judged),
+        *(
+            _origin("topo", (each.get("machine") or {}).get("name", host), each["provenance"])
+            for each in request.topologies
+        ),
+        *(_origin("bench", host, each.provenance.to_data()) for each in request.benches),
+        # What c2c makes of a run has that run's provenance; a guest's has its own.
+        *(
+            _origin(report["experiment"], report["machine"]["name"], report["provenance"])
+            for report in request.c2c
+            if "guest" in report
+        ),
+    ]
     return grid(["what", "machine", "machine file sha256", "seed", "version", "commit"], rows)
 
 
-def _calibrations(results: Sequence[dict[str, Any]]) -> dict[str, str]:
+def _calibrations(results: Sequence[Result]) -> dict[str, str]:
     """The calibration behind each machine's predictions, once per machine."""
     return {
-        result["machine"]["name"]: result["provenance"]["calibration"]
+        result.machine.name: result.provenance.calibration
         for result in results
-        if result["format"] == RUN
+        if not result.measured
     }
 
 
 def _sections(request: ReportRequest) -> list[Section]:
     sections: list[Section] = []
-    runs = [result for result in request.results if result["format"] == RUN]
-    bars: dict[str, list[dict[str, Any]]] = {}
-    sections += [
-        add_intervals(figures_section(result, _where(result), _notes(result)), result)
-        for result in runs
-        if is_figures(result)
-    ]
+    runs = [result for result in request.runs if not result.measured]
+    bars: dict[str, list[Bars]] = {}
     for result in runs:
-        if not is_curve(result) and not is_pairs(result) and not is_figures(result):
-            bars.setdefault(result["experiment"], []).append(result)
+        if isinstance(result, Figures):
+            section = figures_section(result, _where(result), _notes(result))
+            sections.append(add_intervals(section, result))
+        elif isinstance(result, Bars):
+            bars.setdefault(result.experiment, []).append(result)
     for group in bars.values():
-        with_figures = [result for result in group if "published" in result]
-        rest = [result for result in group if "published" not in result]
-        sections += [add_intervals(_bars_section(result), result) for result in with_figures]
-        alone = [result for result in rest if "uncertainty" in result or len(rest) == 1]
-        sections += [add_intervals(_bars_section(result), result) for result in alone]
+        with_figures = [one for one in group if one.published is not None]
+        rest = [one for one in group if one.published is None]
+        alone = [one for one in rest if one.uncertainty is not None or len(rest) == 1]
+        sections += [add_intervals(_bars_section(one), one) for one in with_figures + alone]
         if len(rest) > 1:
             sections.append(_comparison(rest))
     for result in runs:
-        if is_pairs(result) or is_curve(result):
+        if isinstance(result, Curve | Pairs):
             sections.append(add_intervals(_points_section(result), result))
     if request.sweeps:
         from schedshard.reports.sweep import sweep_sections
     for name, rows in request.sweeps:
         sections += sweep_sections(rows, name)
     sections += [c2c_section(report) for report in request.c2c]
-    makers = {
-        LIVE: live_section,
-        VALIDATE: validate_section,
-        TOPO: _topo_section,
-        BENCH: _bench_section,
-    }
-    for kind, make in makers.items():
-        sections += [make(result) for result in request.results if result["format"] == kind]
-    return sections
+    for result in request.runs:
+        if result.measured and isinstance(result, Curve | Pairs):
+            sections.append(live_section(result))
+    sections += [validate_section(each) for each in request.judged]
+    sections += [_topo_section(each) for each in request.topologies]
+    return sections + [_bench_section(each) for each in request.benches]
 
 
 def render(request: ReportRequest) -> str:
@@ -353,15 +307,13 @@ def render(request: ReportRequest) -> str:
     if request.lead is not None:
         leads.insert(0, request.lead)
         most = 1
-    # What c2c makes of a run has that run's provenance; a guest's has its own.
-    guests = [report for report in request.c2c if "guest" in report]
     return rendered(
         "report.html.j2",
         title=request.title,
         leads=leads[:most],
         more_leads=leads[most:],
         sections=sections,
-        provenance=_provenance([*request.results, *guests]),
-        calibrations=_calibrations(request.results),
+        provenance=_provenance(request),
+        calibrations=_calibrations(request.runs),
         legend=legend(),
     )

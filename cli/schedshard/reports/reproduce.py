@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from schedshard.common.progress import Ticker
 from schedshard.experiments.experiment import Experiment, experiment_names, load_experiment
@@ -21,6 +20,7 @@ from schedshard.experiments.uncertain.uncertainty import with_intervals
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layouts_of
 from schedshard.machines.presets import Machine, cpu_count, load_machine, preset_names
+from schedshard.results.run import Bar, Bars, Result
 from schedshard.show.format import nanoseconds, times
 
 YIELD = "cpumask-yield"
@@ -105,7 +105,7 @@ def _with_lines(
 
 def simulated(
     request: ReproduceRequest, plans: Sequence[RunPlan], tick: Ticker, directory: Path
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Result]:
     """Run one plan after the other, with its samples, and yield each result when it is there.
 
     The samples' machine files go to ``directory``.
@@ -133,17 +133,17 @@ def point_count(request: ReproduceRequest, plans: Sequence[RunPlan]) -> int:
     return sum(len(plan.points) * (1 + samples(request, plan)) for plan in plans)
 
 
-def _variant(result: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(v for v in result["variants"] if v["name"] == name)
+def _variant(result: Bars, name: str) -> Bar:
+    return next(v for v in result.variants if v.name == name)
 
 
-def sentence(result: dict[str, Any]) -> str:
+def sentence(result: Bars) -> str:
     """The one sentence: the cost of the global mask, and the gain of a line for each cache."""
     slow, fast = _variant(result, "global"), _variant(result, "llc")
-    predicted = slow["cycles_per_op"] / fast["cycles_per_op"]
-    measured = slow["published"] / fast["published"]
-    cpus = result["cpus"]
-    before, after = nanoseconds(slow["ns_per_op"]), nanoseconds(fast["ns_per_op"])
+    predicted = slow.cycles_per_op / fast.cycles_per_op
+    measured = (slow.published or 0.0) / (fast.published or 1.0)
+    cpus = result.cpus
+    before, after = nanoseconds(slow.ns_per_op), nanoseconds(fast.ns_per_op)
     return (
         f"Predicted for a two-socket EPYC whose {cpus} CPUs all mark themselves in one CPU mask: "
         f"{before} a mark. With a mask for each last-level cache: {after}, {times(predicted)} "

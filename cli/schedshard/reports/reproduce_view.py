@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec import convert
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -17,9 +18,7 @@ from schedshard.common.errors import telling
 from schedshard.common.output import check_writable, to_json, write_atomic
 from schedshard.common.paths import shown, typed
 from schedshard.common.progress import ticking, working
-from schedshard.common.result import is_curve
 from schedshard.experiments.bench import BenchRequest, bench
-from schedshard.experiments.figures import is_figures
 from schedshard.experiments.run import RunPlan
 from schedshard.lines.report import C2cRequest, c2c, find_names, of_all_variants
 from schedshard.machines.topo import TopoRequest, topo
@@ -35,9 +34,10 @@ from schedshard.reports.reproduce import (
     sentence,
     simulated,
 )
+from schedshard.results.bench import Bench
+from schedshard.results.run import Bars, Curve, Figures, Result
 from schedshard.show.page import Lead
 from schedshard.tables.results import (
-    bench_headlines,
     bench_tables,
     comparison_table,
     run_tables,
@@ -53,30 +53,30 @@ def _heading(text: str) -> Text:
 class _Results:
     """By what they are of; ``main`` is the yield experiment on the first machine."""
 
-    main: dict[str, Any]
-    others: list[dict[str, Any]]
-    reads: list[dict[str, Any]]
-    curves: list[dict[str, Any]]
-    scans: list[dict[str, Any]]
-    rt: list[dict[str, Any]]
+    main: Bars
+    others: list[Bars]
+    reads: list[Result]
+    curves: list[Result]
+    scans: list[Result]
+    rt: list[Result]
 
     @classmethod
-    def of(cls, results: Sequence[dict[str, Any]]) -> _Results:
-        main, *others = [result for result in results if result["experiment"] == YIELD]
-        scans = [result for result in results if result["experiment"] == SCAN]
+    def of(cls, results: Sequence[Result]) -> _Results:
+        main, *others = [
+            result for result in results if result.experiment == YIELD and isinstance(result, Bars)
+        ]
+        scans = [result for result in results if result.experiment == SCAN]
         return cls(
             main,
             others,
-            [result for result in results if result["experiment"] == READS],
-            [result for result in results if is_curve(result)],
+            [result for result in results if result.experiment == READS],
+            [result for result in results if isinstance(result, Curve)],
             scans,
-            [result for result in results if is_figures(result) and result not in scans],
+            [result for result in results if isinstance(result, Figures) and result not in scans],
         )
 
 
-def _simulated(
-    request: ReproduceRequest, plans: Sequence[RunPlan], out: Path
-) -> list[dict[str, Any]]:
+def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan], out: Path) -> list[Result]:
     """Run everything under one bar; each result is in a file before the next one begins."""
     results = []
     with (
@@ -84,7 +84,7 @@ def _simulated(
         ticking("simulating", point_count(request, plans)) as tick,
     ):
         for result in simulated(request, plans, tick, Path(directory)):
-            _save(result, out / f"{result['experiment']}-{result['machine']['name']}.json")
+            _save(result, out / f"{result.experiment}-{result.machine.name}.json")
             results.append(result)
     return results
 
@@ -123,8 +123,9 @@ def reproduce_all(
     host = topo(TopoRequest())
     _save(host, out / "topology.json")
     with working("measuring the structures on this host's CPUs"):
-        measured = bench(BenchRequest(quick=True))
-    _save(measured, out / "bench.json")
+        data = bench(BenchRequest(quick=True))
+    measured = convert(data, Bench)
+    _save(data, out / "bench.json")
     results = _simulated(request, plans, out)
     found = _Results.of(results)
     said = sentence(found.main)
@@ -132,7 +133,7 @@ def reproduce_all(
     show(_heading("This host"))
     show(topo_view(host))
     show(_heading("The structures on this host's CPUs (measured)"))
-    show(bench_tables({**measured, "rows": bench_headlines(measured["rows"])}))
+    show(bench_tables(measured, measured.headlines))
     show(Text(f"all of it: {shown(page)} or {typed('bench')}"))
     for table in _tables(found):
         show(table)
@@ -141,7 +142,7 @@ def reproduce_all(
     main, rt, scans = found.main, found.rt, found.scans
     lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*rt, *scans])]
     request_page = ReportRequest(
-        (main, *found.others, *found.reads, *rt, *scans, *found.curves, host, measured),
+        (main, *found.others, *found.reads, *rt, *scans, *found.curves),
         title="schedshard: predicted, published, measured",
         lead=Lead(
             "What do others publish, what does the simulated machine predict for it, and what does "
@@ -149,11 +150,13 @@ def reproduce_all(
             said,
             run_lead(main).interval,
         ),
+        topologies=(host,),
+        benches=(measured,),
         c2c=tuple(c2c(request, find_names(request)) for request in lines),
     )
     write_atomic(page, render(request_page))
     print(f"report: {shown(page)}", file=sys.stderr)
 
 
-def _save(result: dict[str, Any], path: Path) -> None:
+def _save(result: Result | dict[str, Any], path: Path) -> None:
     write_atomic(path, to_json(result))

@@ -13,7 +13,7 @@ from schedshard.plots.sweep import CAP, CPUS, LLCS, Axis, scaling, usual_cap
 from schedshard.show.drawing import Shown
 from schedshard.show.page import Grid, Lead, Section, code, grid, num
 from schedshard.show.plots import shown
-from schedshard.tables.intervals import figure_words
+from schedshard.tables.intervals import metric_words
 from schedshard.tables.sweep import Swept, is_sampled, point_cells, point_columns, swept
 
 FIRST = 2
@@ -32,10 +32,7 @@ def sweep_lead(one: Swept, name: str) -> Lead:
     groups = most.groupby("variant")[column]
     sampled = is_sampled(frame)
     middle = groups.median() if sampled else groups.mean()
-    title, write = figure_words(
-        {"metrics": [{"name": metric.name, "title": metric.title, "unit": metric.unit}]},
-        metric.name,
-    )
+    title, write = metric_words(metric)
     ends = list(dict.fromkeys((str(middle.idxmin()), str(middle.idxmax()))))
     answer = (
         f"Predicted with {int(most['cpus'].iloc[0])} CPUs, {title}: "

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from schedshard.lines.fields import LINE_BYTES
+from schedshard.results.lines import CacheLine, Field, FieldAccess, Layout
 from schedshard.show.format import significant
 from schedshard.show.theme import light_text
 
@@ -76,7 +76,7 @@ def legend() -> tuple[tuple[str, str, bool], ...]:
 
 
 def _boxes(
-    fields: Iterable[Mapping[str, Any]], line: int, size: int, accessed: Iterable[Mapping[str, Any]]
+    fields: Iterable[Field], line: int, size: int, accessed: Iterable[FieldAccess]
 ) -> tuple[Box, ...]:
     """The fields on one line (from 0) of a type, with the holes between them.
 
@@ -87,10 +87,10 @@ def _boxes(
     first = start // size
     for element in range(first, (end - 1) // size + 1):
         for entry in fields:
-            begin = element * size + entry["offset"]
-            low, high = max(begin, start), min(begin + entry["size"], end)
+            begin = element * size + entry.offset
+            low, high = max(begin, start), min(begin + entry.size, end)
             if low < high:
-                name = entry["field"] if element == 0 else f"[{element}].{entry['field']}"
+                name = entry.field if element == 0 else f"[{element}].{entry.field}"
                 parts.append((low - start, high - low, name))
     boxes = []
     at = 0
@@ -103,40 +103,40 @@ def _boxes(
     return tuple(boxes)
 
 
-def _box(name: str, offset: int, size: int, accessed: Iterable[Mapping[str, Any]]) -> Box:
-    here = [entry for entry in accessed if offset <= entry["offset"] < offset + size]
-    loads = sum(entry["loads"] for entry in here)
-    stores = sum(entry["stores"] for entry in here)
+def _box(name: str, offset: int, size: int, accessed: Iterable[FieldAccess]) -> Box:
+    here = [entry for entry in accessed if offset <= entry.offset < offset + size]
+    loads = sum(entry.loads for entry in here)
+    stores = sum(entry.stores for entry in here)
     hint = f"{name}: offset {offset:#x} of the line, {size} bytes"
     if here:
-        time = sum(entry["avg_load_cycles"] * entry["loads"] for entry in here)
+        time = sum(entry.waited for entry in here)
         hint += f"; {loads:,} loads"
         hint += f" of {significant(time / loads)} cycles" if loads else ""
         hint += f", {stores:,} stores"
     return Box(name, offset, size, bool(here), hint)
 
 
-def _row(layout: Mapping[str, Any], number: int, line: Mapping[str, Any] | None) -> Row:
-    accessed = line["fields"] if line is not None else ()
-    boxes = _boxes(layout["fields"], number - 1, layout["size"], accessed)
+def _row(layout: Layout, number: int, line: CacheLine | None) -> Row:
+    accessed = line.fields if line is not None else ()
+    boxes = _boxes(layout.fields, number - 1, layout.size, accessed)
     if line is None:
         return Row(f"line {number}", "", "", False, boxes)
-    value = colour(heat(line["avg_load_cycles"]))
-    cycles = f"{significant(line['avg_load_cycles'])}" if line["loads"] else "stores only"
+    value = colour(heat(line.avg_load_cycles))
+    cycles = f"{significant(line.avg_load_cycles)}" if line.loads else "stores only"
     return Row(f"line {number}", cycles, value, light_text(value), boxes)
 
 
-def _folded(layout: Mapping[str, Any], first: int, last: int) -> Row:
+def _folded(layout: Layout, first: int, last: int) -> Row:
     """Lines that are not among those that the result has."""
     low, high = (first - 1) * LINE_BYTES, last * LINE_BYTES
-    names = [e["field"] for e in layout["fields"] if low <= e["offset"] < high]
+    names = [e.field for e in layout.fields if low <= e.offset < high]
     said = f"{names[0]} ... {names[-1]}" if len(names) > 1 else "".join(names)
     return Row(f"lines {first}-{last}", "", "", False, (), said)
 
 
-def _whole(layout: Mapping[str, Any], lines: Mapping[int, Mapping[str, Any]]) -> list[Row]:
+def _whole(layout: Layout, lines: Mapping[int, CacheLine]) -> list[Row]:
     """A structure of several lines, all of it; long stretches without loads are one row."""
-    count = max(-(-layout["size"] // LINE_BYTES), *lines)
+    count = max(-(-layout.size // LINE_BYTES), *lines)
     rows: list[Row] = []
     number = 1
     while number <= count:
@@ -152,33 +152,33 @@ def _whole(layout: Mapping[str, Any], lines: Mapping[int, Mapping[str, Any]]) ->
     return rows
 
 
-def pictures(variant: Mapping[str, Any], layouts: Mapping[str, Any]) -> list[Picture]:
-    """The objects of a variant whose types are known, the one with the slowest lines first.
+def pictures(found: Iterable[CacheLine], layouts: Mapping[str, Layout]) -> list[Picture]:
+    """The objects on the lines whose types are known, the one with the slowest lines first.
 
     Of several objects of one name and type the hottest is drawn; of small ones their hottest lines.
     """
-    objects: dict[tuple[str, str], dict[int, dict[int, Mapping[str, Any]]]] = {}
-    for line in variant["lines"]:
-        if line.get("type") in layouts:
-            base = int(str(line.get("address", "0x0")), 16) - line["offset"]
-            same = objects.setdefault((line["object"], line["type"]), {})
-            same.setdefault(base, {})[line["line"]] = line
+    objects: dict[tuple[str, str], dict[int, dict[int, CacheLine]]] = {}
+    for line in found:
+        if line.type is not None and line.type in layouts:
+            base = int(line.address, 16) - line.offset
+            same = objects.setdefault((line.object, line.type), {})
+            same.setdefault(base, {})[line.line] = line
 
-    def hottest(lines: Iterable[Mapping[str, Any]]) -> float:
-        return max(float(line["avg_load_cycles"]) for line in lines)
+    def hottest(lines: Iterable[CacheLine]) -> float:
+        return max(line.avg_load_cycles for line in lines)
 
     drawn = []
     for (name, kind), places in objects.items():
         layout = layouts[kind]
         every = [line for lines in places.values() for line in lines.values()]
-        if layout["size"] > LINE_BYTES:
+        if layout.size > LINE_BYTES:
             chosen = max(places.values(), key=lambda lines: hottest(lines.values()))
             rows = _whole(layout, chosen)
-            count = -(-layout["size"] // LINE_BYTES)
-            title = f"{name}: {kind}, {layout['size']:,} bytes, {count} lines"
+            count = -(-layout.size // LINE_BYTES)
+            title = f"{name}: {kind}, {layout.size:,} bytes, {count} lines"
         else:
-            every.sort(key=lambda line: (-line["avg_load_cycles"], line.get("address", "")))
-            rows = [_row(layout, line["line"], line) for line in every[:LONE_LINES]]
+            every.sort(key=lambda line: (-line.avg_load_cycles, line.address))
+            rows = [_row(layout, line.line, line) for line in every[:LONE_LINES]]
             title = f"{name}: {kind}, the {len(rows)} slowest of its {len(every)} lines"
         drawn.append((hottest(every), Picture(title, tuple(rows))))
     drawn.sort(key=lambda entry: -entry[0])

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Results with several figures as tables: cells for the terminal and for the page."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
+from msgspec.structs import replace
 from rich.console import Group as Together
 from rich.console import RenderableType
 from rich.text import Text
 
 from schedshard.experiments.experiment import PERCENT
 from schedshard.experiments.figures import hot_lines, misses
+from schedshard.results.run import Figures, FigureVariant, Metric
 from schedshard.show.format import signed_percent, significant
 from schedshard.show.sheet import Sheet
 
@@ -19,27 +20,39 @@ OTHERS_WIDTH = 70  # characters; a terminal of 80 has room for the names of vari
 GAP = 2
 
 
-def figure_text(metric: Mapping[str, Any], value: float | None) -> str:
+class Labelled(Protocol):
+    """A figure with a title and a unit: of a result or of an experiment."""
+
+    @property
+    def title(self) -> str:
+        """In a few words."""
+
+    @property
+    def unit(self) -> str:
+        """Its unit; percent: it is a fraction."""
+
+
+def figure_text(metric: Labelled, value: float | None) -> str:
     """A figure in its unit; the head has the unit, except for percent."""
     if value is None:
         return "-"
-    if metric["unit"] == PERCENT:
+    if metric.unit == PERCENT:
         return f"{value * 100:,.1f}%" if value < 10 else f"{value * 100:,.0f}%"
-    if metric["unit"] == "bytes":
+    if metric.unit == "bytes":
         return f"{value:,.0f}"
     return significant(value)
 
 
-def error_text(metric: Mapping[str, Any], error: float) -> str:
+def error_text(metric: Labelled, error: float) -> str:
     """An error in points, or in percent of the published figure."""
-    return f"{error * 100:+.1f}" if metric["unit"] == PERCENT else signed_percent(error)
+    return f"{error * 100:+.1f}" if metric.unit == PERCENT else signed_percent(error)
 
 
-def head(metric: Mapping[str, Any]) -> str:
+def head(metric: Labelled) -> str:
     """The head of a figure's column."""
-    unit = metric["unit"]
-    return metric["title"] if unit == PERCENT or unit in metric["title"] else (
-        f"{metric['title']}, {unit}"
+    unit = metric.unit
+    return metric.title if unit == PERCENT or unit in metric.title else (
+        f"{metric.title}, {unit}"
     )  # fmt: skip
 
 
@@ -51,92 +64,89 @@ class FigureCell:
     verdict: bool | None = None
 
 
-def split(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+def split(result: Figures) -> list[Figures]:
     """The result a table at a time: the figures that can be compared, then the others.
 
     One table has as many of the others as fit a terminal.
     """
-    tables: list[list[Mapping[str, Any]]] = [[]]
-    known = [metric for metric in result["metrics"] if _is_published(result, metric)]
-    for metric in result["metrics"]:
+    tables: list[list[Metric]] = [[]]
+    known = [metric for metric in result.metrics if _is_published(result, metric)]
+    for metric in result.metrics:
         if metric in known:
             continue
         if sum(len(head(other)) + GAP for other in (*tables[-1], metric)) > OTHERS_WIDTH:
             tables.append([])
         tables[-1].append(metric)
-    return [{**result, "metrics": metrics} for metrics in (known, *tables) if metrics]
+    return [replace(result, metrics=metrics) for metrics in (known, *tables) if metrics]
 
 
-def figure_columns(result: Mapping[str, Any]) -> list[str]:
+def figure_columns(result: Figures) -> list[str]:
     """Heads of the columns after variant and title."""
     columns: list[str] = []
-    for metric in result["metrics"]:
+    for metric in result.metrics:
         columns.append(head(metric))
         if _is_published(result, metric):
             columns += ["published", "error"]
     return columns
 
 
-def _is_published(result: Mapping[str, Any], metric: Mapping[str, Any]) -> bool:
-    return any(metric["name"] in variant["published"] for variant in result["variants"])
+def _is_published(result: Figures, metric: Metric) -> bool:
+    return any(metric.name in variant.published for variant in result.variants)
 
 
-def figure_cells(result: Mapping[str, Any], variant: Mapping[str, Any]) -> list[FigureCell]:
+def figure_cells(result: Figures, variant: FigureVariant) -> list[FigureCell]:
     """A variant's cells, one for each of the columns."""
-    outside = {metric["name"] for metric in misses(result, variant)}
+    outside = {metric.name for metric in misses(result, variant)}
     cells = []
-    for metric in result["metrics"]:
-        name = metric["name"]
-        cells.append(FigureCell(figure_text(metric, variant[name])))
+    for metric in result.metrics:
+        name = metric.name
+        cells.append(FigureCell(figure_text(metric, variant.values[name])))
         if not _is_published(result, metric):
             continue
-        figure, error = variant["published"].get(name), variant["error"].get(name)
+        figure, error = variant.published.get(name), variant.error.get(name)
         cells.append(FigureCell("" if figure is None else figure_text(metric, figure)))
-        if error is None or (metric["relative_to_baseline"] and _is_base(result, variant)):
+        if error is None or (metric.relative_to_baseline and _is_base(result, variant)):
             cells.append(FigureCell(""))
-        elif name in variant.get("calibrated", ()) and name not in outside:
+        elif name in (variant.calibrated or ()) and name not in outside:
             cells.append(FigureCell("calibrated"))
         else:
-            judged = name in variant.get("accept", {})
+            judged = name in (variant.accept or {})
             verdict = name not in outside if judged else None
             cells.append(FigureCell(error_text(metric, error), verdict))
     return cells
 
 
-def _is_base(result: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
-    return bool(variant["name"] == result["baseline"])
+def _is_base(result: Figures, variant: FigureVariant) -> bool:
+    return variant.name == result.baseline
 
 
 _LINE_COLUMNS = ("variant", "line", "loads", "cycles/load", "most", "published", "fields")
 
 
-def line_columns(result: Mapping[str, Any]) -> tuple[str, ...]:
+def line_columns(result: Figures) -> tuple[str, ...]:
     """Heads of the table of lines; without the published ones if there are none."""
-    has = bool(result.get("published", {}).get("lines"))
+    has = bool(result.published_lines)
     return tuple(name for name in _LINE_COLUMNS if has or name != "published")
 
 
-def line_rows(result: Mapping[str, Any], most: int = 3) -> list[list[str]]:
+def line_rows(result: Figures, most: int = 3) -> list[list[str]]:
     """The lines of every variant on which loads wait longest, with the fields that do."""
     kept = line_columns(result)
-    ranges = {
-        (line["variant"], line["object"], line["line"]): line
-        for line in result.get("published", {}).get("lines", ())
-    }
+    ranges = {(line.variant, line.object, line.line): line for line in result.published_lines}
     rows = []
-    for variant in result["variants"]:
+    for variant in result.variants:
         for index, line in enumerate(hot_lines(result, variant, most)):
-            known = ranges.get((variant["name"], line["object"], line["line"]))
+            known = ranges.get((variant.name, line.object, line.line))
             cells = [
-                variant["name"] if index == 0 else "",
-                f"{line['object']} line {line['line']}",
-                f"{line['loads']:,}",
-                significant(line["avg_load_cycles"]),
-                significant(line["max_load_cycles"]),
-                f"{known['low']:,.0f}-{known['high']:,.0f}" if known else "",
+                variant.name if index == 0 else "",
+                f"{line.object} line {line.line}",
+                f"{line.loads:,}",
+                significant(line.avg_load_cycles),
+                significant(line.max_load_cycles),
+                f"{known.low:,.0f}-{known.high:,.0f}" if known else "",
                 ", ".join(
-                    f"{field['field']} {significant(field['avg_load_cycles'])}"
-                    for field in line["fields"][:FIELDS_SHOWN]
+                    f"{field.field} {significant(field.avg_load_cycles)}"
+                    for field in line.fields[:FIELDS_SHOWN]
                 ),
             ]
             named = zip(_LINE_COLUMNS, cells, strict=True)
@@ -144,12 +154,12 @@ def line_rows(result: Mapping[str, Any], most: int = 3) -> list[list[str]]:
     return rows
 
 
-def _sheet(result: Mapping[str, Any], titled: bool) -> Sheet:
+def _sheet(result: Figures, titled: bool) -> Sheet:
     columns = figure_columns(result)
     titles = ["what it is"] if titled else []
     made = Sheet(None, "variant", *titles, *columns, right=columns, optional=titles)
-    for variant in result["variants"]:
-        cells: list[str | Text] = [variant["name"], *([variant["title"]] if titled else [])]
+    for variant in result.variants:
+        cells: list[str | Text] = [variant.name, *([variant.title] if titled else [])]
         for cell in figure_cells(result, variant):
             style = {True: "green", False: "bold red", None: ""}[cell.verdict]
             cells.append(Text(cell.text, style=style))
@@ -157,7 +167,7 @@ def _sheet(result: Mapping[str, Any], titled: bool) -> Sheet:
     return made
 
 
-def figure_tables(result: Mapping[str, Any]) -> RenderableType:
+def figure_tables(result: Figures) -> RenderableType:
     """Published figures, others, then the lines that cost most."""
     sheets = split(result)
     made = [_sheet(part, part is sheets[0]) for part in sheets]
@@ -174,23 +184,23 @@ def figure_tables(result: Mapping[str, Any]) -> RenderableType:
     return Together(*made, lines)
 
 
-def figure_misses(result: Mapping[str, Any]) -> list[str]:
+def figure_misses(result: Figures) -> list[str]:
     """One sentence for every figure outside its band."""
     said = []
-    for variant in result["variants"]:
+    for variant in result.variants:
         for metric in misses(result, variant):
-            name = metric["name"]
-            why = variant.get("lacks", "docs/model.md tells what the model lacks.")
+            name = metric.name
+            why = variant.lacks or "docs/model.md tells what the model lacks."
             said.append(
-                f"'{variant['name']}': {metric['title']} is predicted at "
-                f"{figure_text(metric, variant[name])}, published "
-                f"{figure_text(metric, variant['published'][name])}, more than "
-                f"{_band(metric, variant['accept'][name])} apart. {why}"
+                f"'{variant.name}': {metric.title} is predicted at "
+                f"{figure_text(metric, variant.values[name])}, published "
+                f"{figure_text(metric, variant.published[name])}, more than "
+                f"{_band(metric, (variant.accept or {})[name])} apart. {why}"
             )
     return said
 
 
-def _band(metric: Mapping[str, Any], limit: float) -> str:
-    if metric["unit"] == PERCENT:
+def _band(metric: Labelled, limit: float) -> str:
+    if metric.unit == PERCENT:
         return f"{significant(limit * 100, 2)} points"
-    return f"{significant(limit)} {metric['unit']}"
+    return f"{significant(limit)} {metric.unit}"

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Tables of experiments on single operations: by latency class, or by number of threads."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.text import Text
 
 from schedshard.experiments.pairs import ClassRow, class_rows
+from schedshard.results.run import Curve, Pairs, ThreadPoint
 from schedshard.show.format import signed_percent, significant, times
 from schedshard.show.sheet import Sheet
 
@@ -38,7 +36,7 @@ def class_cells(row: ClassRow, columns: list[str]) -> list[str]:
     return [cells[name] for name in columns]
 
 
-def pairs_table(result: Mapping[str, Any]) -> Sheet:
+def pairs_table(result: Pairs) -> Sheet:
     """One row per operation and latency class; a class is named once."""
     rows = class_rows(result)
     columns = class_columns(rows)
@@ -55,42 +53,41 @@ def pairs_table(result: Mapping[str, Any]) -> Sheet:
     return made
 
 
-def thread_counts(result: Mapping[str, Any]) -> list[int]:
+def thread_counts(result: Curve) -> list[int]:
     """The numbers of threads of a sweep."""
-    return sorted({point["threads"] for v in result["variants"] for point in v["points"]})
+    return sorted({point.threads for v in result.variants for point in v.points})
 
 
-def scaling_rows(result: Mapping[str, Any]) -> list[list[str]]:
+def scaling_rows(result: Curve) -> list[list[str]]:
     """A row per operation: ns at each number of threads, and the last of them by the first.
 
     Below it, if there are published figures of the same, these and the errors.
     """
     counts = thread_counts(result)
     rows = []
-    for variant in result["variants"]:
-        by_count = {point["threads"]: point for point in variant["points"]}
-        ends = [by_count[n]["ns_per_op"] for n in (counts[0], counts[-1]) if n in by_count]
+    for variant in result.variants:
+        by_count = {point.threads: point for point in variant.points}
+        ends = [by_count[n].ns_per_op for n in (counts[0], counts[-1]) if n in by_count]
         growth = times(ends[1] / ends[0]) if len(ends) == 2 and len(counts) > 1 else ""
-        rows.append([variant["name"], *_cells(by_count, counts, "ns_per_op"), growth])
-        if any("published" in point for point in variant["points"]):
+        rows.append([variant.name, *_cells(by_count, counts, "ns_per_op"), growth])
+        if variant.compared:
             rows.append(["  published", *_cells(by_count, counts, "published"), ""])
             rows.append(["  error", *_cells(by_count, counts, "error"), ""])
     return rows
 
 
-def _cells(by_count: Mapping[int, Mapping[str, Any]], counts: list[int], key: str) -> list[str]:
+def _cells(by_count: dict[int, ThreadPoint], counts: list[int], key: str) -> list[str]:
     shown = signed_percent if key == "error" else significant
-    return [
-        shown(by_count[count][key]) if key in by_count.get(count, {}) else "" for count in counts
-    ]
+    found = [getattr(by_count[count], key) if count in by_count else None for count in counts]
+    return ["" if value is None else shown(value) for value in found]
 
 
-def scaling_columns(result: Mapping[str, Any]) -> list[str]:
+def scaling_columns(result: Curve) -> list[str]:
     """Heads of the columns of scaling_rows()."""
     return ["ns/op, threads:", *map(str, thread_counts(result)), "growth"]
 
 
-def scaling_table(result: Mapping[str, Any]) -> Sheet:
+def scaling_table(result: Curve) -> Sheet:
     """Operations one below the other, numbers of threads side by side."""
     columns = scaling_columns(result)
     between = columns[2:-2]

@@ -1,50 +1,61 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Results as tables for a terminal: rich renderables, no printing."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec import UNSET
 from rich.console import Group as Together
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from schedshard.common.result import is_curve, is_pairs
-from schedshard.experiments.figures import is_figures
 from schedshard.machines.topo import Group, plan_rows, plan_sentence, ranges, tree
+from schedshard.results.bench import Bench, BenchRow
+from schedshard.results.run import Bar, Bars, Curve, Figures, Pairs, Result, Swept
+from schedshard.results.saved import Machine
 from schedshard.show.format import line_place, nanoseconds, percent, signed_percent, significant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.figures import figure_misses, figure_tables
 from schedshard.tables.intervals import interval_notes, interval_view
-from schedshard.tables.primitives import FEW_CURVES, pairs_table, scaling_table
+from schedshard.tables.primitives import (
+    FEW_CURVES,
+    pairs_table,
+    scaling_table,
+    thread_counts,
+)
 
 ESTIMATES_SHOWN = 3
 
 
-def machine_label(machine: dict[str, Any]) -> str:
+def machine_label(machine: Machine) -> str:
     """What kind of prediction a machine allows: its numbers may be guesses themselves."""
-    return "predicted" if machine["kind"] == "measured" else f"predicted, {machine['kind']} machine"
+    return "predicted" if machine.kind == "measured" else f"predicted, {machine.kind} machine"
 
 
-def run_tables(result: dict[str, Any]) -> RenderableType:
+def run_tables(result: Result) -> RenderableType:
     """A result of `run`: predicted, published, error, and the meaning of each word."""
-    body: RenderableType
-    if is_figures(result):
-        body = figure_tables(result)
-    elif is_pairs(result):
-        body = pairs_table(result)
-    elif is_curve(result):
-        few = len(result["variants"]) <= FEW_CURVES
-        body = _curve(result) if few else scaling_table(result)
-    else:
-        body = _bars(result)
-    parts = [_heading(result), body]
-    if "uncertainty" in result:
+    parts = [_heading(result), _body(result)]
+    if result.uncertainty is not None:
         parts.append(interval_view(result))
     return Together(*parts, notes_view(_short_notes(result)))
 
 
-def _short_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
+def _body(result: Result) -> RenderableType:
+    match result:
+        case Figures():
+            return figure_tables(result)
+        case Pairs():
+            return pairs_table(result)
+        case Curve():
+            few = len(result.variants) <= FEW_CURVES
+            return _curve(result) if few else scaling_table(result)
+        case Bars():
+            return _bars(result)
+
+
+def _short_notes(result: Result) -> list[tuple[str, str]]:
     """The notes for a terminal: many estimates are only named."""
     notes = run_notes(result)
     guesses = [said.partition(" = ")[0] for word, said in notes if word == "estimate"]
@@ -66,151 +77,163 @@ def notes_view(notes: list[tuple[str, str]]) -> Table:
     return made
 
 
-def _heading(result: dict[str, Any]) -> Text:
-    machine = result["machine"]
-    text = Text(result["title"], style="bold")
-    where = f"\n{machine['title']}"
-    if not is_pairs(result):
-        where += f", {result['cpus']} of {machine['cpus']} CPUs"
-    if result.get("hold_ns"):
-        where += f", held for {result['hold_ns']:g} ns"
-    if result.get("work_ns"):
-        where += f", {result['work_ns']:g} ns of work between operations"
-    if result.get("cap") is not None:
-        where += f", at most {result['cap']} CPUs per shard"
+def _heading(result: Result) -> Text:
+    text = Text(result.title, style="bold")
+    where = f"\n{result.machine.title}"
+    if not isinstance(result, Pairs):
+        where += f", {result.cpus_words}"
+    if result.hold_ns:
+        where += f", held for {result.hold_ns:g} ns"
+    if result.work_ns:
+        where += f", {result.work_ns:g} ns of work between operations"
+    if result.cap is not None:
+        where += f", at most {result.cap} CPUs per shard"
     return text.append(where, style="not bold")
 
 
-def _verdict(row: dict[str, Any]) -> Text:
-    if "accepted" not in row:
+def _verdict(row: Bar) -> Text:
+    if row.accept is None:
         return Text("")
-    if row["accepted"]:
-        return Text(row["accept"], style="green")
-    return Text(f"not {row['accept']}", style="bold red")
+    if row.accepted:
+        return Text(row.accept, style="green")
+    return Text(f"not {row.accept}", style="bold red")
 
 
-def _bars(result: dict[str, Any]) -> Sheet:
-    published = any(row.get("published") is not None for row in result["variants"])
-    reads = any("cycles_per_read" in row for row in result["variants"])
-    numbers = ["cycles/op", "ns/op", "predicted", "cycles/walk", "published", "error"]
-    columns = ["variant", "", *numbers[:3], *(numbers[3:4] if reads else ())]
-    columns += numbers[4:] if published else []
-    columns += ["band"] if published else []
+def _bars(result: Bars) -> Sheet:
+    columns, rows = bar_cells(result)
+    numbers = columns[2:-1] if "band" in columns else columns[2:]
     made = Sheet(None, *columns, right=numbers, optional=("",))
-    for row in result["variants"]:
-        relative = row["relative"]
-        cells: list[str | Text] = [
-            row["name"], row["title"], significant(row["cycles_per_op"]),
-            significant(row["ns_per_op"]), percent(relative) if relative is not None else "-",
+    for row, cells in zip(result.variants, rows, strict=True):
+        made.add_row(*cells, *([_verdict(row)] if "band" in columns else []))
+    return made
+
+
+def bar_cells(result: Bars) -> tuple[list[str], list[list[str]]]:
+    """Columns and cells of a table; those of the last column, the band, have colours."""
+    published = any(row.published is not None for row in result.variants)
+    reads = any(row.cycles_per_read is not None for row in result.variants)
+    columns = ["variant", "", "cycles/op", "ns/op", "predicted"]
+    columns += ["cycles/walk"] if reads else []
+    columns += ["published", "error", "band"] if published else []
+    made = []
+    for row in result.variants:
+        error = None if row.name == result.baseline or row.error is UNSET else row.error
+        cells = [
+            row.name, row.title, significant(row.cycles_per_op), significant(row.ns_per_op),
+            percent(row.relative) if row.relative is not None else "-",
         ]  # fmt: skip
         if reads:
-            cells.append(significant(row["cycles_per_read"]) if "cycles_per_read" in row else "")
+            walk = row.cycles_per_read
+            cells.append(significant(walk) if walk is not None else "")
         if published:
-            figure = row.get("published")
-            error = row.get("error")
-            cells.append(percent(figure) if figure is not None else "")
-            is_base = row["name"] == result["baseline"]
-            cells.append(signed_percent(error) if error is not None and not is_base else "")
-            cells.append(_verdict(row))
-        made.add_row(*cells)
-    return made
+            cells.append(percent(row.published) if row.published is not None else "")
+            cells.append(signed_percent(error) if error is not None else "")
+        made.append(cells)
+    return columns, made
 
 
-def _curve(result: dict[str, Any]) -> Sheet:
-    variants = result["variants"]
-    published = any("published" in point for v in variants for point in v["points"])
-    columns = ["threads"]
-    for variant in variants:
-        columns.append(f"{variant['name']} ns/op")
-        if any("published" in point for point in variant["points"]):
-            columns += ["published", "error"]
+def _curve(result: Curve) -> Sheet:
+    columns, rows = curve_cells(result, "ns/op")
     made = Sheet(None, *columns, right=columns)
-    counts = sorted({point["threads"] for v in variants for point in v["points"]})
-    for count in counts:
-        cells = [str(count)]
-        for variant in variants:
-            point = next((p for p in variant["points"] if p["threads"] == count), None)
-            cells.append(significant(point["ns_per_op"]) if point else "")
-            if published and any("published" in p for p in variant["points"]):
-                known = point is not None and "published" in point
-                cells.append(significant(point["published"]) if point and known else "")
-                cells.append(signed_percent(point["error"]) if point and known else "")
-        made.add_row(*cells)
+    for row in rows:
+        made.add_row(*row)
     return made
 
 
-def run_notes(result: dict[str, Any]) -> list[tuple[str, str]]:
+def curve_cells(result: Curve, unit: str) -> tuple[list[str], list[list[str]]]:
+    """Columns and cells of a few curves side by side: a row per number of threads."""
+    columns = ["threads"]
+    for variant in result.variants:
+        columns.append(f"{variant.name} {unit}")
+        columns += ["published", "error"] if variant.compared else []
+    rows = []
+    for count in thread_counts(result):
+        cells = [str(count)]
+        for variant in result.variants:
+            point = next((p for p in variant.points if p.threads == count), None)
+            cells.append(significant(point.ns_per_op) if point is not None else "")
+            if variant.compared:
+                figure = point.published if point is not None else None
+                error = point.error if point is not None else None
+                cells.append(significant(figure) if figure is not None else "")
+                cells.append(signed_percent(error) if error is not None else "")
+        rows.append(cells)
+    return columns, rows
+
+
+def run_notes(result: Result) -> list[tuple[str, str]]:
     """The sentences under a result: labels, errors, sources, and what is outside its band."""
-    machine = result["machine"]
-    notes = [("predicted", f"simulated on machine file '{machine['name']}' ({machine['kind']})")]
-    published = result.get("published")
-    if published:
-        calibration = published["role"] == "calibration"
-        notes.append(("published", published["source"]))
+    machine = result.machine
+    notes = [("predicted", f"simulated on machine file '{machine.name}' ({machine.kind})")]
+    published = result.published
+    if published is not None:
+        notes.append(("published", published.source))
         notes.append(
             ("calibration", "the model's constants were chosen on these very figures")
-            if calibration
+            if published.role == "calibration"
             else ("prediction", _fitted(result))
         )
-    for error in result.get("model_error", ()):
-        many = len(result["model_error"]) > 1
-        about = f"{', '.join(error['variants'])}: " if many else ""
-        notes.append(("validation", about + error["said"]))
-    if "uncertainty" in result:
+    for error in result.model_error:
+        about = f"{', '.join(error.variants)}: " if len(result.model_error) > 1 else ""
+        notes.append(("validation", about + error.said))
+    if result.uncertainty is not None:
         notes += interval_notes(result)
-    for name, about in result["param_sources"].items():
-        kind, _, said = about["source"].partition(":")
+    for name, param in result.param_sources.items():
+        kind, _, said = param.source.partition(":")
         if kind in ("calibrated", "estimate"):
-            used = f"{name} = {result['params'].get(name, 0):,g}"
+            used = f"{name} = {result.params.get(name, 0):,g}"
             notes.append((kind, f"{used}: {said.strip()}"))
-    for variant in result["variants"]:
-        if "median_error" in variant:
-            notes.append(("error", curve_verdict(result, variant)))
-        if not is_figures(result) and variant.get("accepted") is False and "accept" in variant:
-            why = variant.get("lacks", "docs/model.md tells what the model lacks")
-            notes.append(("outside", f"{variant['name']} is not {variant['accept']}: {why}"))
-    if is_figures(result):
-        notes += [("outside", said) for said in figure_misses(result)]
-    provenance = result["provenance"]
+    match result:
+        case Figures():
+            notes += [("outside", said) for said in figure_misses(result)]
+        case Bars():
+            for bar in result.variants:
+                if bar.accepted is False:
+                    why = bar.lacks or "docs/model.md tells what the model lacks"
+                    notes.append(("outside", f"{bar.name} is not {bar.accept}: {why}"))
+        case Curve() | Pairs():
+            for variant in result.variants:
+                if variant.median_error is not None:
+                    notes.append(("error", swept_verdict(result, variant)))
+    provenance = result.provenance
     notes.append(
         (
             "provenance",
-            f"seed {provenance['seed']}, machine file sha256 {provenance['machine_sha256'][:12]}, "
-            f"schedshard {provenance['version']} commit {provenance['commit'][:12]}; "
-            f"{result['simulator']['events']:,} memory events in "
-            f"{result['simulator']['seconds']:.1f} CPU seconds",
+            f"seed {provenance.seed}, machine file sha256 {provenance.machine_sha256[:12]}, "
+            f"schedshard {provenance.version} commit {provenance.commit[:12]}; "
+            f"{result.simulator.events:,} memory events in "
+            f"{result.simulator.seconds:.1f} CPU seconds",
         )
     )
     return notes
 
 
-def _fitted(result: dict[str, Any]) -> str:
+def _fitted(result: Result) -> str:
     """The figures that were calibrated on published ones, and those that were not."""
     chosen = [
-        f"{metric['title']} of '{variant['name']}'"
-        for variant in result["variants"]
-        for metric in result.get("metrics", ())
-        if metric["name"] in variant.get("calibrated", ())
+        f"{metric.title} of '{variant.name}'"
+        for variant in (result.variants if isinstance(result, Figures) else ())
+        for metric in result.metrics or ()
+        if metric.name in (variant.calibrated or ())
     ]
     if chosen:
         return f"only {' and '.join(chosen)} was used to choose a parameter; the rest is predicted"
     return "nothing in the model was fitted to the published figures"
 
 
-def curve_verdict(result: dict[str, Any], variant: dict[str, Any]) -> str:
-    """How near a predicted curve is to the published one."""
-    accept = result.get("published", {}).get("accept")
-    holds = "inside" if variant.get("accepted") else "OUTSIDE"
-    if is_pairs(result):
-        said = f"{variant['name']}: worst {variant['worst_error']:.1%}"
-        return f"{said}, {holds} the band (each within {accept['within']:.0%})" if accept else said
-    start = accept["from_threads"] if accept else 1
-    said = (
-        f"{variant['name']}, {start} threads and more: median {variant['median_error']:.1%}, "
-        f"worst {variant['worst_error']:.1%}"
-    )
-    if accept:
-        said += f", {holds} the band (median {accept['median']:.0%}, worst {accept['worst']:.0%})"
+def swept_verdict(result: Curve | Pairs, variant: Swept[Any]) -> str:
+    """How near the predicted points are to the published ones."""
+    holds = "inside" if variant.accepted else "OUTSIDE"
+    middle, worst = variant.median_error, variant.worst_error
+    if isinstance(result, Pairs):
+        said = f"{variant.name}: worst {worst:.1%}"
+        within = result.published and result.published.accept
+        return f"{said}, {holds} the band (each within {within.within:.0%})" if within else said
+    band = result.published and result.published.accept
+    start = band.from_threads if band else 1
+    said = f"{variant.name}, {start} threads and more: median {middle:.1%}, worst {worst:.1%}"
+    if band:
+        said += f", {holds} the band (median {band.median:.0%}, worst {band.worst:.0%})"
     return said
 
 
@@ -269,49 +292,34 @@ def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
     return Together(*parts)
 
 
-_HEADLINES = {
-    ("set", "set+clear"): (None,),
-    ("set", "iterate"): ("1/16", "full"),
-    ("contended", "set+clear"): (None,),
-    ("contended", "inc"): (None,),
-}
-
-
-def bench_headlines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The few most informative operations of a bench; all rows when it has none of them."""
-    chosen = [
-        row for row in rows if row.get("density") in _HEADLINES.get((row["group"], row["op"]), ())
-    ]
-    return chosen or rows
-
-
-def bench_rows(data: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
+def bench_rows(rows: Sequence[BenchRow]) -> list[tuple[str, list[list[str]]]]:
     """The rows of a bench by group, as text; a cell that repeats the one above it is empty."""
     groups = []
-    for group in dict.fromkeys(row["group"] for row in data["rows"]):
-        rows = []
-        last: tuple[Any, ...] = ()
-        for row in data["rows"]:
-            if row["group"] != group:
+    for group in dict.fromkeys(row.group for row in rows):
+        cells = []
+        last: tuple[str | None, ...] = ()
+        for row in rows:
+            if row.group != group:
                 continue
-            key = (row["op"], row.get("plan"), row.get("density"))
-            head = ["" if key == last else str(part or "") for part in key]
+            key = (row.op, row.plan, row.density)
+            head = ["" if key == last else part or "" for part in key]
             last = key
             spread = ""
-            if row.get("ratio_low") is not None and row["variant"] != row.get("reference"):
-                spread = f"{row['ratio_low']:.2f}-{row['ratio_high']:.2f}"
-            rows.append(
+            low, high = row.ratio_low, row.ratio_high
+            if low is not None and high is not None and row.variant != row.reference:
+                spread = f"{low:.2f}-{high:.2f}"
+            cells.append(
                 [
                     *head,
-                    row["variant"],
-                    _number(row.get("ns")),
-                    _ratio(row.get("ratio")),
+                    row.variant,
+                    _number(row.ns),
+                    _ratio(row.ratio),
                     spread,
-                    _number(row.get("instructions")),
-                    _ratio(row.get("instructions_ratio")),
+                    _number(row.instructions),
+                    _ratio(row.instructions_ratio),
                 ]
             )
-        groups.append((group, rows))
+        groups.append((group, cells))
     return groups
 
 
@@ -320,21 +328,22 @@ BENCH_COLUMNS = (
 )  # fmt: skip
 
 
-def bench_host(data: dict[str, Any]) -> str:
+def bench_host(data: Bench) -> str:
     """The host in words."""
-    host = data["host"]
-    known = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in host.items() if value]
+    known = [
+        f"{key.replace('_', ' ')} {_plain(value)}" for key, value in data.host.items() if value
+    ]
     return "measured on this host: " + ", ".join(known)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def bench_tables(data: dict[str, Any]) -> RenderableType:
+def bench_tables(data: Bench, rows: Sequence[BenchRow]) -> RenderableType:
     """Operations on this host's CPUs, one table a group; ratios are to the group's reference."""
     parts: list[RenderableType] = []
-    for group, rows in bench_rows(data):
+    for group, cells in bench_rows(rows):
         made = Sheet(
             group,
             *BENCH_COLUMNS,
@@ -342,19 +351,19 @@ def bench_tables(data: dict[str, Any]) -> RenderableType:
             rigid=BENCH_COLUMNS,
             optional=("p10-p90",),
         )
-        for row in rows:
+        for row in cells:
             made.add_row(*row)
         parts.append(made)
     parts.append(Text(bench_host(data)))
     return Together(*parts)
 
 
-def _number(value: Any) -> str:
-    return significant(float(value)) if value is not None else ""
+def _number(value: float | None) -> str:
+    return significant(value) if value is not None else ""
 
 
-def _ratio(value: Any) -> str:
-    return f"{float(value):.2f}x" if value is not None else ""
+def _ratio(value: float | None) -> str:
+    return f"{value:.2f}x" if value is not None else ""
 
 
 ACCESSES_SHOWN = 12
@@ -429,25 +438,29 @@ def _c2c_accesses(number: int, line: dict[str, Any]) -> Sheet:
     return made
 
 
-def summary_row(result: dict[str, Any]) -> list[str]:
+def summary_cells(result: Bars, names: Iterable[str]) -> list[str]:
     """One machine of a comparison: cost of the baseline and every variant relative to it."""
-    cells = [result["machine"]["name"], str(result["cpus"]), machine_label(result["machine"])]
-    for variant in result["variants"]:
-        is_base = variant["name"] == result["baseline"]
-        relative = variant["relative"]
-        cells.append(
-            nanoseconds(variant["ns_per_op"]) if is_base or relative is None else percent(relative)
-        )
+    by_name = {variant.name: variant for variant in result.variants}
+    cells = []
+    for name in names:
+        variant = by_name.get(name)
+        if variant is None:
+            cells.append("")
+        elif name == result.baseline or variant.relative is None:
+            cells.append(nanoseconds(variant.ns_per_op))
+        else:
+            cells.append(percent(variant.relative))
     return cells
 
 
-def comparison_table(title: str, results: list[dict[str, Any]]) -> Sheet:
+def comparison_table(title: str, results: Sequence[Bars]) -> Sheet:
     """Machines below each other: the baseline in time, the other variants relative to it."""
-    names = [variant["name"] for variant in results[0]["variants"]]
+    names = [variant.name for variant in results[0].variants]
     numbers = ("CPUs", *names)
     made = Sheet(title, "machine", "CPUs", "label", *names, right=numbers, optional=("CPUs",))
     for result in results:
-        made.add_row(*summary_row(result))
+        label = machine_label(result.machine)
+        made.add_row(result.machine.name, str(result.cpus), label, *summary_cells(result, names))
     return made
 
 

@@ -15,7 +15,7 @@ def _cells(size: Size, rate: float) -> list[str]:
         form = "{:.1%}" if name == "lock_busy" else "{:,.0f}"
         cell = "" if value is None else form.format(value)
         if found := size.spread.get(name):
-            cell += f"\n{form.format(found['low'])} to {form.format(found['high'])}"
+            cell += f"\n{form.format(found.low)} to {form.format(found.high)}"
         cells.append(cell)
     return cells
 

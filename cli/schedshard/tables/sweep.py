@@ -86,7 +86,7 @@ def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Seri
 
 def point_columns(one: Swept) -> list[str]:
     """Heads of the columns of a table of points."""
-    figures = [head({"title": m.title, "unit": m.unit}) for m in one.metrics]
+    figures = [head(m) for m in one.metrics]
     return ["machine", "variant", "cap", "CPUs", "LLCs", "seeds", *figures]
 
 
@@ -139,15 +139,14 @@ def is_sampled(frame: pd.DataFrame) -> bool:
 def _interval(metric: Metric, values: pd.Series) -> str:
     if values.isna().any():
         return "-"
-    about = {"unit": metric.unit}
-    return words(interval(values.tolist()), lambda value: figure_text(about, value))
+    return words(interval(values.tolist()), lambda value: figure_text(metric, value))
 
 
 def _spread(metric: Metric, values: pd.Series) -> str:
     mean = float(values.mean())
     if mean != mean:
         return "-"
-    text = figure_text({"unit": metric.unit}, mean)
+    text = figure_text(metric, mean)
     if len(values) > 1 and mean:
         text += f" ±{float(values.std(ddof=1)) / abs(mean):.1%}"
     return text

@@ -14,8 +14,9 @@ from typing import Any
 
 from schedshard.c2c.report.steady import is_steady
 from schedshard.common.errors import UserError
+from schedshard.common.formats import C2C
 from schedshard.common.paths import typed
-from schedshard.common.result import C2C, load_result
+from schedshard.results.read import load_data
 
 # In the emulator the number of threads may vary, because a runtime may start some itself.
 _THREADS_MAY_DIFFER = 0.1
@@ -127,7 +128,7 @@ def side_of(report: Mapping[str, Any], name: str) -> Side:
 
 def load_side(path: Path) -> Side:
     """Return the runs of a saved report, checked."""
-    return side_of(load_result(path, (C2C,)), str(path))
+    return side_of(load_data(path, C2C), str(path))
 
 
 def check_recorder(before: Side, recorder: str) -> None:

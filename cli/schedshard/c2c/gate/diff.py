@@ -11,9 +11,10 @@ from rich.console import Group, RenderableType
 from schedshard.c2c.report.sharing import hitm
 from schedshard.c2c.report.steady import is_steady
 from schedshard.common.errors import UserError
+from schedshard.common.formats import C2C
 from schedshard.common.output import read_json
 from schedshard.common.paths import typed
-from schedshard.common.result import C2C, load_result
+from schedshard.results.read import load_recording
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
 
@@ -83,7 +84,7 @@ def diff(a: Mapping[str, Any], b: Mapping[str, Any], a_name: str, b_name: str) -
 
 def diff_files(a: Path, b: Path) -> dict[str, Any]:
     """Return the comparison of two saved files."""
-    return diff(load_result(a, (C2C,)), load_result(b, (C2C,)), str(a), str(b))
+    return diff(load_recording(a), load_recording(b), str(a), str(b))
 
 
 def _change(a: float, b: float) -> str:

@@ -45,8 +45,8 @@ from schedshard.c2c.report.uncertain import (
     totals,
 )
 from schedshard.common.errors import UserError
+from schedshard.common.formats import C2C
 from schedshard.common.provenance import sha256_file, tool_versions
-from schedshard.common.result import C2C
 from schedshard.experiments.model_error import validation
 from schedshard.experiments.uncertain.inputs import machine_inputs
 from schedshard.lines.symbols import Frame

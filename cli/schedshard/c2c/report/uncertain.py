@@ -83,7 +83,7 @@ def line_interval(line: Mapping[str, Any], draws: Draws) -> dict[str, Any] | Non
         for seen in raw["lines"]
         if seen["address"] == line["address"]
     ]
-    return intervals.interval(found) if found and len(found) == len(draws) else None
+    return intervals.interval(found).to_data() if found and len(found) == len(draws) else None
 
 
 def gain_interval(before: Draws, after: Draws) -> dict[str, Any] | None:
@@ -93,7 +93,7 @@ def gain_interval(before: Draws, after: Draws) -> dict[str, Any] | None:
         for raw, moved in zip(before, after, strict=True)
         if work_cycles(raw)
     ]
-    return intervals.interval(found) if found else None
+    return intervals.interval(found).to_data() if found else None
 
 
 def totals(draws: Draws) -> dict[str, Any] | None:
@@ -101,6 +101,8 @@ def totals(draws: Draws) -> dict[str, Any] | None:
     if not draws:
         return None
     return {
-        "hitm_total": intervals.interval([r["hitm_remote"] + r["hitm_local"] for r in draws]),
-        "work_cycles": intervals.interval([work_cycles(raw) for raw in draws]),
+        "hitm_total": intervals.interval(
+            [r["hitm_remote"] + r["hitm_local"] for r in draws]
+        ).to_data(),
+        "work_cycles": intervals.interval([work_cycles(raw) for raw in draws]).to_data(),
     }

@@ -31,11 +31,12 @@ def diff_command(
     With --fail-above A is a baseline, and the exit status is 4 if B costs more.
     """
     from schedshard.c2c.gate.diff import diff_files, diff_view
-    from schedshard.common.result import C2C, load_result
+    from schedshard.common.formats import C2C
+    from schedshard.results.read import load_data
 
     asked = fail_above is not None or sarif or junit or annotate
     closing = gate(a, None, fail_above, sarif, junit, annotate) if asked else None
-    judged = closing.judge(load_result(b, (C2C,)), str(b)) if closing is not None else None
+    judged = closing.judge(load_data(b, C2C), str(b)) if closing is not None else None
     data = diff_files(a, b)
     deliver(data, as_json, None, diff_view(data))
     if closing is not None and judged is not None and (status := closing.closes(judged)):

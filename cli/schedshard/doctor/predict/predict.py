@@ -107,7 +107,7 @@ def _ranges(samples: Sequence[tuple[Seen, Seen]], rate: float) -> tuple[Range, R
     if len(samples) == 1:
         return Range(kernel[0]), Range(late[0])
     found = [interval(values) for values in (kernel, late)]
-    made = [Range(each["median"], each["low"], each["high"]) for each in found]
+    made = [Range(each.median, each.low, each.high) for each in found]
     return made[0], made[1]
 
 

@@ -15,10 +15,11 @@ import numpy as np
 from scipy import stats
 
 from schedshard.common.errors import UserError, check_names
-from schedshard.common.result import LIVE, RUN, is_curve, is_pairs, is_parquet, load_result
-from schedshard.experiments.figures import is_figures
+from schedshard.common.formats import LIVE, RUN
 from schedshard.experiments.sweep.file import read_rows
 from schedshard.experiments.sweep.sweep import FACTS, KEY, current
+from schedshard.results.read import is_parquet, load_run
+from schedshard.results.run import Figures, FigureVariant, PairPoint, Result, ThreadPoint
 
 FORMAT = "schedshard/compare/1"
 _PLACE = ("experiment", "machine", "cap", "cpus", "placement")
@@ -63,14 +64,14 @@ def load_side(spec: str) -> Side:
     if is_parquet(path):
         rows: Sequence[Mapping[str, Any]] = current(read_rows(path))
     else:
-        result = load_result(path, (RUN, LIVE))
+        result = load_run(path, RUN, LIVE)
         rows = result_rows(result)
-        if is_figures(result):
+        if isinstance(result, Figures):
             again = frozenset(
-                name
-                for metric in result["metrics"]
-                for variant in result["variants"]
-                if (name := metric["name"]) not in variant["metrics"]
+                metric.name
+                for metric in result.metrics
+                for variant in result.variants
+                if metric.name not in variant.metrics
             )
     known = sorted({str(row["variant"]) for row in rows})
     if variant is not None:
@@ -79,31 +80,29 @@ def load_side(spec: str) -> Side:
     return Side(path.name, variant, tuple(rows), again)
 
 
-def result_rows(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def result_rows(result: Result) -> list[Mapping[str, Any]]:
     """A result of run as rows of one seed, as a sweep would hold them."""
-    try:
-        place = {
-            "experiment": result["experiment"],
-            "machine": result["machine"]["name"],
-            "cap": result.get("cap") or 64,
-            "placement": result["placement"],
-            "seed": result["provenance"].get("seed", 0),  # measurements have none
-        }
-        rows: list[Mapping[str, Any]] = []
-        for variant in result["variants"]:
-            pairs = is_pairs(result)
-            points = variant["points"] if pairs or is_curve(dict(result)) else [variant]
-            for point in points:
-                cpus = 2 if pairs else point.get("threads", result["cpus"])
-                name = variant["name"]
-                if pairs:
-                    name = f"{name} {point['class']} {point['from']}-{point['to']}"
-                own = {"variant": name, "cpus": cpus}
-                figures = [m["name"] for m in result.get("metrics", ())]
-                numbers = {key: point[key] for key in figures if point[key] is not None}
-                rows.append({**place, **own, **point["metrics"], **numbers})
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"the result is damaged: it lacks {error}") from error
+    place = {
+        "experiment": result.experiment,
+        "machine": result.machine.name,
+        "cap": result.cap or 64,
+        "placement": result.placement,
+        "seed": result.provenance.seed or 0,  # measurements have none
+    }
+    rows: list[Mapping[str, Any]] = []
+    for variant in result.variants:
+        for row in variant.rows():
+            name, cpus = variant.name, result.cpus
+            values: Mapping[str, float | None] = {}
+            match row:
+                case PairPoint():
+                    name, cpus = f"{name} {row.place}", 2
+                case ThreadPoint():
+                    cpus = row.threads
+                case FigureVariant():
+                    values = row.values
+            numbers = {key: value for key, value in values.items() if value is not None}
+            rows.append({**place, "variant": name, "cpus": cpus, **row.metrics, **numbers})
     return rows
 
 

@@ -19,6 +19,7 @@ from schedshard.common.errors import UserError
 from schedshard.common.extra import need_sweep
 from schedshard.common.progress import Ticker, silent
 from schedshard.common.tool import run_many
+from schedshard.experiments import figures
 from schedshard.experiments.experiment import Experiment, Param
 from schedshard.experiments.run import (
     Point,
@@ -35,6 +36,8 @@ from schedshard.experiments.uncertain.calibrate import Search
 from schedshard.experiments.uncertain.draws import Values, make_samples, sampled_experiment
 from schedshard.experiments.uncertain.inputs import PARAM, Input, experiment_inputs, machine_inputs
 from schedshard.experiments.uncertain.intervals import Key
+from schedshard.results import uncertainty as saved
+from schedshard.results.run import Result
 
 LEAST = 20
 MOST = 10_000
@@ -191,120 +194,114 @@ def figures_of(plan: RunPlan, raws: Sequence[Any]) -> dict[Key, float | None]:
     experiment = plan.request.experiment
     metrics = [point_metrics(experiment, p, raw) for p, raw in zip(plan.points, raws, strict=True)]
     rows = variant_rows(plan, metrics, [[] for _ in raws])
-    sample: dict[str, Any] = {"variants": rows, "baseline": experiment.baseline}
-    if experiment.metrics:
-        sample["metrics"] = [
-            {"name": metric.name, "relative_to_baseline": metric.relative}
-            for metric in experiment.metrics
-        ]
-    elif experiment.sweep is not None:
-        sample["sweep"] = experiment.sweep
-    return {figure.key: figure.value for figure in intervals.predicted(sample)}
+    found = intervals.predicted_of(rows, experiment.baseline, figures.described(experiment))
+    return {figure.key: figure.value for figure in found}
 
 
-def complete(result: dict[str, Any], study: Study, raws: Sequence[Sequence[Any]]) -> None:
+def complete(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> None:
     """Put intervals into a result, with the draws and the influence of each input."""
     samples = [figures_of(plan, own) for plan, own in zip(study.plans, raws, strict=True)]
     intervals.attach(result, samples)
-    for error in result["model_error"]:
-        intervals.widen(result, error["variants"], error["kind"], error["factor"])
+    for error in result.model_error:
+        intervals.widen(result, error.variants, error.kind, error.factor)
     _attach_lines(result, study, raws)
     shown = intervals.headlines(result)
     drawn = {one.name: [values[one.name] for values in study.values] for one in study.inputs}
-    result["uncertainty"] = {
-        "samples": len(samples),
-        "seed": study.request.seed,
-        "inputs": [
-            {
-                "name": one.name,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                "why": one.why,
-                "drawn": drawn[one.name],
-            }
+    result.uncertainty = saved.Uncertainty(
+        samples=len(samples),
+        seed=study.request.seed,
+        inputs=[
+            saved.Input(
+                name=one.name,
+                value=one.value,
+                low=one.low,
+                high=one.high,
+                why=one.why,
+                drawn=drawn[one.name],
+            )
             for one in study.inputs
         ],
-        "calibrated": _calibrated(study),
-        "figures": [
-            {
-                "variant": figure.variant,
-                "place": figure.place,
-                "figure": figure.name,
-                "values": [sample.get(figure.key) for sample in samples],
-            }
+        calibrated=_calibrated(study),
+        figures=[
+            saved.Samples(
+                variant=figure.variant,
+                place=figure.place,
+                figure=figure.name,
+                values=[sample.get(figure.key) for sample in samples],
+            )
             for figure in shown
         ],
-        "sensitivity": _sensitivity(drawn, shown, samples),
-    }
+        sensitivity=_sensitivity(drawn, shown, samples),
+    )
 
 
-def _calibrated(study: Study) -> dict[str, Any] | None:
+def _calibrated(study: Study) -> saved.Calibrated | None:
     chosen = study.chosen
     if chosen is None or chosen.param.calibrated_on is None:
         return None
     on = chosen.param.calibrated_on
-    return {
-        "name": PARAM + chosen.param.name,
-        "value": chosen.param.value,
-        "variant": on.variant,
-        "figure": on.metric,
-        "target": chosen.target,
-        "interval": intervals.interval(chosen.values),
-        "missed": chosen.missed,
-    }
+    return saved.Calibrated(
+        name=PARAM + chosen.param.name,
+        value=chosen.param.value,
+        variant=on.variant,
+        figure=on.metric,
+        target=chosen.target,
+        interval=intervals.interval(chosen.values),
+        missed=chosen.missed,
+    )
 
 
 def _sensitivity(
     drawn: Mapping[str, Sequence[float]],
     shown: Sequence[intervals.Predicted],
     samples: Sequence[Mapping[Key, float | None]],
-) -> dict[str, Any] | None:
+) -> saved.Sensitivity | None:
     """First-order indices of the headline figures; None when there is nothing to vary."""
     if not drawn:
         return None
     enough = len(samples) >= influence.LEAST_SAMPLES
-    made: dict[str, Any] = {
-        "method": influence.METHOD,
-        "needed": influence.LEAST_SAMPLES,
-        "enough": enough,
-        "noise": influence.noise(len(samples)) if enough else None,
-        "first_order": [],
-    }
+    made = saved.Sensitivity(
+        method=influence.METHOD,
+        needed=influence.LEAST_SAMPLES,
+        enough=enough,
+        noise=influence.noise(len(samples)) if enough else None,
+        first_order=[],
+    )
     table = np.array(list(drawn.values()), dtype=float).T
     for figure in shown if enough else ():
         values = np.array([sample[figure.key] for sample in samples], dtype=float)
         indices = influence.first_order(list(drawn), table, values)
         if indices is not None:
-            own = {"variant": figure.variant, "place": figure.place, "figure": figure.name}
-            made["first_order"].append({**own, "indices": indices})
+            variant, place, name = figure.key
+            made.first_order.append(
+                saved.Influence(variant=variant, place=place, figure=name, indices=indices)
+            )
     return made
 
 
-def _attach_lines(result: dict[str, Any], study: Study, raws: Sequence[Sequence[Any]]) -> None:
+def _attach_lines(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> None:
     """Intervals of the cycles a load of the published lines.
 
     The published figure is a range of means; ``overlaps``: do it and the interval overlap?
     """
     names = [point.variant.name for point in study.plans[0].points]
-    for line in result.get("published", {}).get("lines", ()):
-        if line["variant"] not in names:
+    for line in result.published_lines:
+        if line.variant not in names:
             continue
-        at = names.index(line["variant"])
+        at = names.index(line.variant)
         found = [
             seen["avg_load_cycles"]
             for own in raws
             for seen in own[at]["lines"]
-            if (seen["object"], seen["line"] + 1) == (line["object"], line["line"])
+            if (seen["object"], seen["line"] + 1) == (line.object, line.line)
         ]
         if len(found) == len(raws):
-            line["interval"] = intervals.interval(found)
-            low, high = line["interval"]["low"], line["interval"]["high"]
-            line["overlaps"] = bool(low <= line["high"] and line["low"] <= high)
+            line.interval = intervals.interval(found)
+            line.overlaps = line.interval.low <= line.high and line.low <= line.interval.high
 
 
 def with_intervals(
-    request: RunRequest, result: dict[str, Any], count: int, directory: Path, ticking: Ticking
+    request: RunRequest, result: Result, count: int, directory: Path, ticking: Ticking
 ) -> None:
     """Run all samples of a request whose result is there, and put the intervals into it."""
     study = choose(plan_study(request, count, directory), ticking)

@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
+
 from schedshard.common.errors import UserError
+from schedshard.common.formats import C2C as REPORT
 from schedshard.common.output import to_json, write_atomic
 from schedshard.common.provenance import sha256_file, tool_versions
-from schedshard.common.result import C2C as REPORT
 from schedshard.kernel.guest.boot import BootRequest, Emulation, kernel_image
 from schedshard.kernel.guest.cpio import Entry
 from schedshard.kernel.guest.programs import build_guest
@@ -31,6 +33,7 @@ from schedshard.kernel.profile.replay import TRACE_NAMES, known_names, names_pat
 from schedshard.lines.report import Names, variant_report
 from schedshard.lines.symbols import Frame, resolve
 from schedshard.machines.presets import Machine, machine_topology
+from schedshard.results.lines import CacheLine
 
 WAKE_UPS = "wake_ups"
 # Headers of the kernel; of one that was built elsewhere only the file's name is known.
@@ -252,7 +255,9 @@ def one_kernel(
         lines = [
             line for line in seen.lines if not wanted or line["kind"].partition(".")[0] in wanted
         ]
-        variant = variant_report(kernel.name, shape.cpus, lines, request.lines, seen.names)
+        variant = variant_report(
+            kernel.name, shape.cpus, convert(lines, list[CacheLine]), request.lines, seen.names
+        )
     raw = done.raw
     if request.trace is not None:
         _keep_names(request.trace, request, kernel, raw, seen)

@@ -89,8 +89,9 @@ def whole(report: Mapping[str, Any]) -> Rows:
 
 def _messages(variant: Mapping[str, Any]) -> str:
     """Of hackbench, whose wake-ups are not a measure of its work."""
-    sent = sum(f["calls"] for f in variant.get("functions", ()) if f["name"] == "messages")
-    return f"{sent / variant['model']['virtual_ns'] * 1e6:,.0f}" if sent else "-"
+    sent = sum(f["calls"] for f in variant.get("functions") or () if f["name"] == "messages")
+    virtual = variant["model"]["virtual_ns"]
+    return f"{sent / virtual * 1e6:,.0f}" if sent and virtual else "-"
 
 
 def _each(variant: Mapping[str, Any]) -> str:

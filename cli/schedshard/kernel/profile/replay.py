@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from schedshard.common.errors import UserError
+from schedshard.common.formats import C2C as REPORT
 from schedshard.common.output import read_json
 from schedshard.common.provenance import sha256_file, tool_versions
-from schedshard.common.result import C2C as REPORT
 from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
 from schedshard.lines.replay_tool import replay_trace

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What `c2c record`, `c2c replay`, `kernel c2c` and `c2c RESULT --json` save.
+
+Here its form is checked; views take the JSON as it was saved.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta, convert
+
+from schedshard.results.saved import Count, Few, Hex, Interval, NotNegative, Place, Real, Saved
+
+
+class Frame(Saved, kw_only=True):
+    """A function and its source line."""
+
+    function: str
+    source: str
+
+
+class Caller(Saved, kw_only=True):
+    """A way to an access."""
+
+    cycles: NotNegative
+    frames: list[Frame]
+
+
+class Access(Saved, kw_only=True):
+    """Accesses by one instruction."""
+
+    offset: Place
+    size: Count
+    kind: str
+    pc: Hex
+    records: Count
+    loads: Count | None = None
+    stores: Count | None = None
+    store_cycles: NotNegative | None = None
+    avg_load_cycles: NotNegative
+    max_load_cycles: NotNegative
+    cpus: Count
+    hitm_remote_share: Real
+    hitm_local_share: Real
+    store_share: Real
+    symbol: str
+    source: str
+    field: str
+    frames: list[Frame]
+    own: Count | None = None
+
+    def __post_init__(self) -> None:
+        if self.store_cycles is not None and None in (self.loads, self.stores):
+            raise ValueError("store_cycles stand without loads and stores")
+        if self.own is not None and self.own >= len(self.frames):
+            raise ValueError("own is none of the frames")
+
+
+class Line(Saved, kw_only=True):
+    """A cache line."""
+
+    object: str
+    type: str | None
+    line: Place
+    offset: Place
+    home: Place
+    records: Count
+    loads: Count
+    stores: Count
+    hitm_remote: Count
+    hitm_local: Count
+    hitm_share: Real
+    store_cycles: NotNegative | None = None
+    avg_load_cycles: NotNegative
+    max_load_cycles: NotNegative
+    accesses: Sequence[Access]
+    interval: Interval | None = None
+
+
+class Model(Saved, kw_only=True):
+    """Counts of the simulated machine."""
+
+    virtual_ns: NotNegative
+    busy_ns: NotNegative
+    instructions: Count
+
+
+class Variant(Saved, kw_only=True):
+    """A variant, a kernel, or a machine."""
+
+    name: str
+    cpus: Count
+    lines_total: Count
+    hitm_total: Count
+    lines: Sequence[Line]
+
+
+class Described(Saved, kw_only=True):
+    """A machine by its name."""
+
+    name: str
+
+
+class Validated(Saved, kw_only=True):
+    """On what the model was checked."""
+
+    said: str
+
+
+class Report(Saved, kw_only=True):
+    """Lines of an experiment."""
+
+    experiment: str
+    machine: Described
+    names_resolved: bool
+    model_error: list[Validated] | None = None
+    variants: Annotated[Sequence[Variant], Meta(min_length=1)]
+    provenance: dict[str, str | Real | None]
+
+
+class ReplayedVariant(Variant, kw_only=True):
+    """A machine on which a kernel's run was repeated."""
+
+    hitm_remote: Count
+    hitm_local: Count
+    model: Model
+
+
+class Replayed(Report, kw_only=True):
+    """Lines of a kernel on other machines."""
+
+    guest: str
+    partial: bool
+    variants: Annotated[Sequence[ReplayedVariant], Meta(min_length=1)]
+
+
+class Hitm(Saved, kw_only=True):
+    """Modified lines found elsewhere."""
+
+    hitm_remote: Real
+    hitm_local: Real
+
+
+class Stepping(Saved, kw_only=True):
+    """How the emulator's CPUs waited for each other."""
+
+    accesses_reported: Count
+    waits: Count
+    timeouts: Count
+    window_seconds: NotNegative
+
+
+class Function(Saved, kw_only=True):
+    """Calls of a function."""
+
+    name: str
+    calls: Count
+
+
+class KernelVariant(Variant, kw_only=True):
+    """A kernel."""
+
+    model: Model
+    wake_ups: Count
+    wake_ups_a_virtual_ms: Real
+    hitm_a_wake_up: dict[str, Hitm]
+    operations: Count
+    stepping: Stepping
+    functions: list[Function] | None = None
+
+
+class Kernel(Report, kw_only=True):
+    """Lines of kernels in a guest."""
+
+    guest: str
+    partial: bool
+    quantum: Count
+    variants: Annotated[Sequence[KernelVariant], Meta(min_length=1)]
+
+
+class Allocated(Saved, kw_only=True):
+    """An object on a line, and who allocated it."""
+
+    object: str
+    allocated: list[Frame]
+
+
+class Transfer(Saved, kw_only=True, rename={"source": "from"}):
+    """How often one cache took a line from another."""
+
+    source: int
+    to: int
+    hitm: Few
+
+
+class Cache(Saved, kw_only=True):
+    """A last-level cache and its CPUs."""
+
+    cache: int
+    cpus: Annotated[list[Count], Meta(min_length=1)]
+
+
+class RecordedAccess(Access, kw_only=True):
+    """An access of a program."""
+
+    loads: Count
+    stores: Count
+    hitm_remote: Count
+    hitm_local: Count
+    threads: list[int]
+    callers: list[Caller] | None = None
+
+
+class RecordedLine(Line, kw_only=True):
+    """A line of a program."""
+
+    accesses: Sequence[RecordedAccess]
+    sharing: str
+    locked: Count
+    cycles: NotNegative
+    cycle_share: Real
+    threads: list[int]
+    allocated: list[Frame]
+    beside: list[Allocated] | None = None
+    taken: list[Transfer] | None = None
+
+
+class RecordedVariant(Variant, kw_only=True):
+    """A machine on which a program ran."""
+
+    hitm_remote: Count
+    hitm_local: Count
+    work_cycles: NotNegative
+    model: Model
+    lines: Sequence[RecordedLine]
+    caches: list[Cache] | None = None
+    threads: Few | None = None
+    machine: str | None = None
+
+    def __post_init__(self) -> None:
+        known = {each.cache for each in self.caches or ()}
+        ends = {end for line in self.lines for t in line.taken or () for end in (t.source, t.to)}
+        if not ends <= known:
+            raise ValueError("a line was taken from a cache that is none of caches")
+        if (self.threads is None) != (self.machine is None):
+            raise ValueError("threads and machine do not stand together")
+
+
+class Gain(Saved, kw_only=True):
+    """What a move saves on a machine."""
+
+    fewer: Real
+    interval: Interval | None = None
+
+
+class Advice(Saved, kw_only=True):
+    """What would help."""
+
+    words: str
+    machines: dict[str, Gain]
+
+
+class Latent(Saved, kw_only=True):
+    """What would hurt elsewhere."""
+
+    words: str
+    machine: str
+
+
+class Drawn(Saved, kw_only=True):
+    """How many samples there are."""
+
+    samples: Few
+
+
+class Program(Saved, kw_only=True):
+    """How the program ended."""
+
+    signal: str | None
+
+
+class Steady(Saved, kw_only=True):
+    """The steady part of the run, in instructions."""
+
+    begin: Count
+    end: Count
+    instructions: Annotated[int, Meta(ge=1)]
+    share: Real
+    share_of_run: Real
+    only: bool
+
+
+class Recorded(Report, kw_only=True):
+    """Lines of a program."""
+
+    guest: str
+    partial: bool
+    program: Program
+    uncertainty: Drawn | None = None
+    seeds: Few | None = None
+    steady: Steady | None = None
+    notes: list[str]
+    limits: list[str]
+    advised: bool | None = None
+    advice: list[Advice]
+    latent: list[Latent] | None = None
+    variants: Annotated[Sequence[RecordedVariant], Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        gains = [gain for advice in self.advice for gain in advice.machines.values()]
+        lines = [line for variant in self.variants for line in variant.lines]
+        found = [*(gain.interval for gain in gains), *(line.interval for line in lines)]
+        if any(found) and self.uncertainty is None and self.seeds is None:
+            raise ValueError("there are intervals, but neither uncertainty nor seeds")
+
+
+def kind_of(data: dict[str, Any]) -> type[Report]:
+    """The kind of a report."""
+    if "program" in data:
+        return Recorded
+    variants = data.get("variants")
+    known = (
+        [each for each in variants if isinstance(each, dict)] if isinstance(variants, list) else []
+    )
+    if known and all("hitm_a_wake_up" in each for each in known):
+        return Kernel
+    return Replayed if "guest" in data else Report
+
+
+def c2c_of(data: dict[str, Any]) -> dict[str, Any]:
+    """A report whose form is right."""
+    convert(data, kind_of(data))
+    return data
+
+
+class LineCost(Saved, kw_only=True):
+    """What a line cost."""
+
+    object: str
+    hitm_remote: Count
+    hitm_local: Count
+    cycles: NotNegative
+
+
+class RunCost(Saved, kw_only=True):
+    """What a program cost on a machine."""
+
+    name: str
+    work_cycles: NotNegative
+    hitm_total: Count
+    lines: list[LineCost]
+
+
+class Compared(Saved, kw_only=True):
+    """The part of a recording that `c2c diff` compares; those of earlier versions have it."""
+
+    steady: dict[str, Any] | None = None
+    variants: Annotated[list[RunCost], Meta(min_length=1)]
+
+
+def recording_of(data: dict[str, Any]) -> dict[str, Any]:
+    """A recording that can be compared, or a report of something else."""
+    if "program" in data:
+        convert(data, Compared)
+    return data

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What `topo` saves: its form is checked here; views take the JSON as it was saved."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, convert
+
+from schedshard.results.saved import Count, Few, Place, Saved
+
+
+class Cpu(Saved, kw_only=True):
+    """A CPU and where it is; -1: not known."""
+
+    cpu: Count
+    package: Place | None = None
+    node: Place | None = None
+    llc: Place | None = None
+    core: Place | None = None
+    thread: Place | None = None
+    possible: bool | None = None
+
+
+class Shard(Saved, kw_only=True):
+    """CPUs that share a line."""
+
+    shard: Count
+    package: Place
+    node: Place
+    llc: Place
+    cpus: Annotated[list[Count], Meta(min_length=1)]
+
+
+class Plan(Saved, kw_only=True):
+    """All shards."""
+
+    level: str
+    cap: Few
+    split_llc: Count | None = None
+    shards: Annotated[list[Shard], Meta(min_length=1)]
+
+
+class Source(Saved, kw_only=True):
+    """The machine, if it is none of this host."""
+
+    name: str | None = None
+    title: str | None = None
+
+
+class Topo(Saved, kw_only=True):
+    """All of it."""
+
+    source: str | None = None
+    machine: Source | None = None
+    cpus: Annotated[list[Cpu], Meta(min_length=1)]
+    plan: Plan
+    provenance: dict[str, str | int | None]
+
+    def __post_init__(self) -> None:
+        known = {each.cpu for each in self.cpus}
+        planned = [cpu for shard in self.plan.shards for cpu in shard.cpus]
+        if len(known) != len(self.cpus) or len(set(planned)) != len(planned):
+            raise ValueError("a CPU stands there twice")
+        if not known.issuperset(planned):
+            raise ValueError("a shard has a CPU that is none of cpus")
+
+
+def topo_of(data: dict[str, Any]) -> dict[str, Any]:
+    """A topology whose form is right."""
+    convert(data, Topo)
+    return data

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Results made of the few members that a test is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schedshard.results.run import Result, run_of
+
+
+def result(variants: list[dict[str, Any]], **more: Any) -> Result:
+    """A result with these variants."""
+    return run_of(
+        {
+            "format": "f", "experiment": "e", "title": "", "cpus": 4, "placement": "os",
+            "machine": {"name": "m", "title": "", "kind": "measured", "cpus": 4}, "cap": None,
+            "baseline": "b", "variants": variants, "provenance": {"version": "", "commit": ""},
+            **more,
+        }
+    )  # fmt: skip
+
+
+def bar(name: str, **more: Any) -> dict[str, Any]:
+    """A variant of Bars."""
+    return {
+        "name": name, "title": "", "cycles_per_op": 1.0, "ns_per_op": 1.0, "relative": None,
+        "published": None, "metrics": {}, "lines": [], **more,
+    }  # fmt: skip
+
+
+def swept(name: str, *points: dict[str, Any]) -> dict[str, Any]:
+    """A variant with points."""
+    return {"name": name, "title": "", "points": [{"metrics": {}, **point} for point in points]}

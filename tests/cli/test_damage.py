@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Saved results that were damaged, at any place of each kind: one line, or none."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import random
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Cli
+from schedshard.common.paths import ROOT
+
+PAGES = ROOT / "tests/pages/data"
+SMALL = ("--cpus", "16", "--variant", "global", "--variant", "llc")
+# What makes a file of each kind, and what reads it.
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "bars": (("run", "cpumask-yield", *SMALL, "--uncertainty", "20"), ("report", "compare", "c2c")),
+    "published": (("run", "cpumask-yield"), ("report",)),
+    "curve": (
+        ("run", "atomic-inc", "--threads", "1,2", "--uncertainty", "20"),
+        ("report", "compare", "c2c"),
+    ),
+    "pairs": (("run", "ping-pong", "--op", "cas"), ("report", "compare", "c2c")),
+    "figures": (("run", "figures", "--uncertainty", "20"), ("report", "compare", "c2c")),
+    "bench": (("bench",), ("report",)),
+    "live": (("bench", "ping-pong", "--op", "cas"), ("report", "compare")),
+    "topo": (("topo", "--machine", "xeon-8358-2s"), ("report",)),
+}
+SAVED = {
+    "record": ("report", "c2c", "c2c diff"),
+    "kernel": ("report", "c2c"),
+    "validate": ("report", "validate"),
+}
+GONE = object()
+OTHERS: tuple[Any, ...] = (GONE, None, "x", [], {}, -1, 1e300, 10**400, True)
+# Of a longer list only the ends are damaged.
+_ENDS = 2
+# Damages of each kind.
+TRIED = 150
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place of a value, without those that are like their neighbours."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from places(each, (*path, key))
+    elif isinstance(value, list):
+        kept = range(len(value)) if len(value) <= _ENDS else (0, len(value) - 1)
+        for index in kept:
+            yield from places(value[index], (*path, index))
+
+
+def damaged(value: Any, path: tuple[str | int, ...], other: Any) -> Any:
+    """The value with another one at a place, or with none there."""
+    found = copy.deepcopy(value)
+    at = found
+    for step in path[:-1]:
+        at = at[step]
+    if other is GONE:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = other
+    return found
+
+
+def calls(reader: str, path: Path) -> tuple[str | Path, ...]:
+    """The arguments of a command that reads a file."""
+    if reader == "report":
+        return "report", path, "--out", path.with_name("page.html")
+    return (*reader.split(), path, *([path] if reader in ("compare", "c2c diff") else ()))
+
+
+def assert_one_line(cli: Cli, reader: str, path: Path, what: object) -> None:
+    """Success, or one line and status 2."""
+    outcome = cli(*calls(reader, path))
+    if outcome.status in (0, 4, 5):  # validate: its predictions are off
+        return
+    lines = [line for line in outcome.err.splitlines() if line.startswith("schedshard:")]
+    assert outcome.status == 2, (what, outcome.err)
+    assert len(lines) == 1, (what, outcome.err)
+    assert "internal error" not in lines[0], (what, outcome.err)
+
+
+@pytest.mark.slow(reason="150 damages of each kind of file")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damage_is_one_line(cli: Cli, figures: Path, tmp_path: Path, kind: str) -> None:
+    make, readers = KINDS[kind]
+    path = tmp_path / "result.json"
+    assert cli(*make, "--out", path).status == 0
+    assert_damages_are_one_line(cli, path, readers)
+
+
+@pytest.mark.slow(reason="150 damages of each kind of file")
+@pytest.mark.parametrize("kind", SAVED)
+def test_a_damage_of_a_saved_file_is_one_line(cli: Cli, tmp_path: Path, kind: str) -> None:
+    path = Path(shutil.copy(PAGES / f"{kind}.json", tmp_path))
+    assert_damages_are_one_line(cli, path, SAVED[kind])
+
+
+def assert_damages_are_one_line(cli: Cli, path: Path, readers: Sequence[str]) -> None:
+    """Success, or one line, for damages that a fixed seed draws."""
+    whole = json.loads(path.read_text())
+    every = list(itertools.product(places(whole), OTHERS, readers))
+    for place, other, reader in random.Random(1).sample(every, min(len(every), TRIED)):
+        path.write_text(json.dumps(damaged(whole, place, other)))
+        assert_one_line(cli, reader, path, (reader, place, other))
+
+
+@pytest.mark.parametrize("kind", ["bars", "curve", "pairs", "figures"])
+def test_a_result_is_written_as_it_was_read(
+    cli: Cli, figures: Path, tmp_path: Path, kind: str
+) -> None:
+    from schedshard.common.output import to_json
+    from schedshard.results.read import load_run
+
+    path = tmp_path / "result.json"
+    assert cli(*KINDS[kind][0], "--out", path).status == 0
+    assert to_json(load_run(path).to_data()) == path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("place", "other", "words"),
+    [
+        (("variants", 0, "points", 1, "threads"), "two", "Expected `int`, got `str` - at `$.varia"),
+        (("variants", 0, "points"), [], "length >= 1 - at `$.variants[0].points`"),
+        (("variants", 0, "points", 0, "ns_per_op"), -1.0, ">= 1e-09 - at `$.variants[0].points[0]"),
+        (("sweep",), "cpus", "sweep is 'cpus', which is none of ['threads', 'pairs']"),
+        (("simulator",), GONE, "'simulator' is missing"),
+        (("machine", "name"), GONE, "'name' is missing - at `$.machine`"),
+    ],
+)
+def test_a_damaged_file_says_where(
+    cli: Cli,
+    curve_result: Path,
+    tmp_path: Path,
+    place: tuple[str | int, ...],
+    other: Any,
+    words: str,
+) -> None:
+    whole = json.loads(curve_result.read_text())
+    curve_result.write_text(json.dumps(damaged(whole, place, other)))
+    for reader in ("report", "compare", "c2c"):
+        outcome = cli(*calls(reader, curve_result))
+        assert outcome.status == 2
+        assert f"{curve_result} is damaged: " in outcome.err
+        assert words in outcome.err
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1" * 5000])
+def test_what_is_no_number_is_refused(cli: Cli, curve_result: Path, number: str) -> None:
+    text = curve_result.read_text()
+    curve_result.write_text(text.replace('"ns_per_op": ', f'"ns_per_op": {number}, "x": ', 1))
+    outcome = cli("c2c", curve_result)
+    assert outcome.status == 2
+    assert f"{curve_result} is damaged" in outcome.err
