@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.series import series as series_module
 from schedshard.kernel.series.changelog import message_of
 from schedshard.kernel.series.git import Person
+from schedshard.kernel.series.onto import base_commit, name_base
 from schedshard.kernel.series.series import Series, check_am, check_lines, check_steps, count_lines
 from schedshard.kernel.series.series import write_series as write_patches
 from schedshard.kernel.source.apply import apply
@@ -266,3 +268,45 @@ def test_lines_are_counted_and_limited(layout: Layout) -> None:
     write_series(layout, "[most_lines]\nsched = 99\n" + STEP)
     with pytest.raises(UserError, match="'most_lines' has no part ''"):
         write_patches(layout)
+
+
+def _git_tree(folder: Path, files: dict[str, str]) -> str:
+    """A git tree with these files; returns its commit."""
+    for name, text in files.items():
+        write(folder / name, text)
+    git = ("git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x@example")
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "x"], check=True)
+    done = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_the_first_mail_names_the_commit_that_the_series_applies_to(
+    layout: Layout, tmp_path: Path
+) -> None:
+    made = write_patches(layout)
+    tree = tmp_path / "linux"
+    commit = _git_tree(tree, {**BASE_FILES, "another": "x\n"})
+    # Only the commit counts.
+    write(tree / "kernel/sched/cpupri.c", "changed\n")
+    assert base_commit(tree, made.patches) == commit
+    mail = name_base(made.patches[0].parent, commit)
+    assert mail == made.patches[0]
+    assert mail.read_text(encoding="utf-8").endswith(f"\n\nbase-commit: {commit}\n")
+    # git am takes it still.
+    apply(layout, "shard")
+    assert check_am(layout, made) == len(BASE_FILES) + 3 - 1
+
+
+def test_a_tree_that_the_series_does_not_apply_to(layout: Layout, tmp_path: Path) -> None:
+    made = write_patches(layout)
+    tree = tmp_path / "linux"
+    commit = _git_tree(tree, {**BASE_FILES, "kernel/sched/cpupri.c": "int other;\n"})
+    with pytest.raises(UserError, match=f"does not apply to {commit[:12]} of .*cpupri"):
+        base_commit(tree, made.patches)
+    with pytest.raises(UserError, match=r"--onto .*nowhere: no such folder"):
+        base_commit(tmp_path / "nowhere", made.patches)
+    (tmp_path / "plain").mkdir()
+    with pytest.raises(UserError, match=r"--onto .*plain: .*not a git repository"):
+        base_commit(tmp_path / "plain", made.patches)

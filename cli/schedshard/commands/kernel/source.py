@@ -70,13 +70,21 @@ def apply(variants: tuple[str, ...]) -> None:
 
 @kernel.command()
 @path_option("--out", metavar="DIR", help="[build/kernel/series]")
+@path_option(
+    "--onto",
+    metavar="TREE",
+    help="Name the commit of this git tree of Linux, to which the series must apply.",
+)
 @click.option("--check", is_flag=True, help="Run git am on a clean tree, and checkpatch --strict.")
 @click.option("--check-steps", is_flag=True, help="Compile the tree after every step.")
 @CONFIG
 @JOBS
-def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: int) -> None:
+def series(
+    out: Path | None, onto: Path | None, check: bool, check_steps: bool, config: str, jobs: int
+) -> None:
     """Write the patches as a series of git format-patch."""
     from schedshard.kernel.series.checkpatch import checkpatch
+    from schedshard.kernel.series.onto import base_commit, name_base
     from schedshard.kernel.series.series import check_am, check_lines, count_lines, write_series
     from schedshard.kernel.series.series import check_steps as build_steps
     from schedshard.kernel.series.series_view import print_judged, print_lines, print_steps
@@ -88,6 +96,10 @@ def series(out: Path | None, check: bool, check_steps: bool, config: str, jobs: 
     lines = count_lines(made)
     print_lines(lines)
     check_lines(layout, lines)
+    if onto is not None:
+        commit = base_commit(onto, made.patches)
+        mail = name_base(made.patches[0].parent, commit)
+        click.echo(f"{layout.shown(mail)}: base-commit {commit}")
     if check:
         files = check_am(layout, made)
         click.echo(f"git am on an untouched tree: {files} files as in the built tree")

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A git tree of Linux that the series is sent for: it applies there, and names the commit.
+
+The series itself is made from Debian's source package, which has no commit that others know.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedshard.common.errors import UserError, telling
+from schedshard.kernel.tools import call
+
+
+def base_commit(tree: Path, patches: Sequence[Path]) -> str:
+    """The commit that the tree is at, to which these patches apply."""
+    if not tree.is_dir():
+        raise UserError(f"--onto {tree}: no such folder")
+    git = ["git", "-C", str(tree)]
+    found = call([*git, "rev-parse", "--verify", "HEAD^{commit}"], what=f"--onto {tree}")
+    commit = found.decode().strip()
+    # What is changed in the tree or its index is not in the commit.
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        call([*git, "read-tree", commit], env=env, what=f"--onto {tree}")
+        call(
+            [*git, "apply", "--cached", "--check", *(path.resolve() for path in patches)],
+            env=env,
+            what=f"the series does not apply to {commit[:12]} of {tree}",
+        )
+    return commit
+
+
+def name_base(folder: Path, commit: str) -> Path:
+    """Write the commit at the end of the first mail, as git format-patch --base does."""
+    first = min(folder.glob("*.patch"))
+    with telling(f"cannot write {first}"), first.open("a", encoding="utf-8") as mail:
+        mail.write(f"\nbase-commit: {commit}\n")
+    return first
