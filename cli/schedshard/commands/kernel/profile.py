@@ -35,7 +35,7 @@ _WORKLOAD = click.option(
     default="cyclic",
     show_default=True,
     metavar="W",
-    help="cyclic, cyclic-dense, pi, pi-apart, hackbench, rt-storm, rt-storm-walk, "
+    help="cyclic, cyclic-dense, pi, pi-apart, hackbench, pipes, rt-storm, rt-storm-walk, "
     "rt-walk-waiting, ffmpeg, isolation-none or another way.",
 )
 _AMOUNT = number_option("--amount", help="Number of operations [the workload's own].")
@@ -103,6 +103,12 @@ def count(
 @number_option("--cpus", default=16)
 @_WORKLOAD
 @_AMOUNT
+@many_option(
+    "--scheduler",
+    "schedulers",
+    metavar="S",
+    help="Also with this one of sched_ext, from tools/sched_ext of the kernel; repeatable.",
+)
 @number_option(
     "--quantum",
     low=0,
@@ -123,6 +129,7 @@ def c2c(
     bzimage: Path | None,
     machine: str,
     cpus: int,
+    schedulers: tuple[str, ...],
     slow: int | None,
     html: Path | None,
     as_json: bool,
@@ -134,9 +141,10 @@ def c2c(
     The kernels run in the emulator, and a model simulates the machine's caches and latencies.
     """
     from schedshard.kernel.probe.watch import shape_for
-    from schedshard.kernel.profile.c2c import C2cRequest, Kernel, built_kernels
+    from schedshard.kernel.profile.c2c import C2cRequest, Kernel, built_kernels, with_schedulers
     from schedshard.kernel.profile.c2c import c2c as stage
     from schedshard.kernel.profile.c2c_view import c2c_view
+    from schedshard.kernel.profile.schedulers import check_schedulers
     from schedshard.machines.presets import load_machine, machine_topology
     from schedshard.reports.report import ReportRequest, render
 
@@ -150,6 +158,8 @@ def c2c(
         kernels += (Kernel(bzimage.stem, bzimage, vmlinux),)
     if not kernels:
         raise UserError("nothing to look at: give --variant, or --vmlinux and --bzimage")
+    check_schedulers(layout, schedulers)
+    kernels = with_schedulers(kernels, schedulers)
     loaded = load_machine(machine)
     shape = shape_for(machine_topology(loaded), loaded.name, cpus)
     request = C2cRequest(kernels, shape, loaded, slow=_slow_for(cpus, slow), **options)

@@ -26,7 +26,7 @@ _TARGETS: Mapping[str, Sequence[str]] = {
     EXTENSIBLE: ("sched_ext",),
 }
 # The tools of Debian 12 whose support for BPF is new enough.
-_BPF_TOOLS = {"CLANG": "clang-19", "LLVM_STRIP": "llvm-strip-19"}
+BPF_TOOLS = {"CLANG": "clang-19", "LLVM_STRIP": "llvm-strip-19"}
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ def build_selftests(layout: Layout, part: str, types: Path | None = None) -> Pat
         headers = Make(layout.base, objects, part)
         variables = [f"TARGETS={' '.join(_TARGETS[part])}", f"KSFT_INSTALL_PATH={temp}"]
         if types:
-            require(*_BPF_TOOLS.values())
+            require(*BPF_TOOLS.values())
             # The kernel's make leaves this one out unless it is told not to.
             variables += ["SKIP_TARGETS=", f"VMLINUX_BTF={types}"]
-            variables += [f"{name}={program}" for name, program in _BPF_TOOLS.items()]
+            variables += [f"{name}={program}" for name, program in BPF_TOOLS.items()]
         make = Make(
             layout.base / "tools" / "testing" / "selftests",
             objects,

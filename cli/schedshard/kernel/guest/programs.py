@@ -40,7 +40,7 @@ TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = (
     "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache-group.sh", "isolation.sh",
-    "host.sh", "selftest.sh", "push-ipi.sh",
+    "host.sh", "selftest.sh", "push-ipi.sh", "scx.sh",
 )  # fmt: skip
 _KEPT = 20  # builds, the newest ones
 

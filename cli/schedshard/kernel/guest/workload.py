@@ -33,6 +33,7 @@ class Workload:
     watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
     parameters: Callable[[int], tuple[str, ...]] = lambda _: ()  # of CPUs; for the kernel
     before: Callable[[int], tuple[str, ...]] = lambda _: ()  # of CPUs; what starts all this
+    messages: tuple[str, ...] = ("unix_stream_sendmsg",)  # functions that send one
 
 
 # What stress-ng --cyclic sleeps for, and the CPUs of the machine whose figures were published.
@@ -67,6 +68,13 @@ def _hackbench(cpus: int, amount: int) -> Sequence[str]:
     return (
         "/bin/chrt", "-f", "50", "/bin/hackbench", "-T", "-g", groups, "-f", "4", "-l", str(amount)
     )  # fmt: skip
+
+
+def _pipes(cpus: int, amount: int) -> Sequence[str]:
+    groups = str(max(1, cpus // 8))
+    # Few messages fill a pipe, so that senders and receivers sleep often. The stacks are small.
+    size = ("-s", "4096")
+    return ("/bin/hackbench", "-T", "-p", *size, "-g", groups, "-f", "4", "-l", str(amount))
 
 
 def _storm(cpus: int, amount: int) -> Sequence[str]:
@@ -225,6 +233,18 @@ WORKLOADS: Mapping[str, Workload] = {
         made=1,
         whole_amount=40,
         length_us=_WINDOW_US,
+    ),
+    # Not RT tasks: schedulers of sched_ext decide about them. It needs no network.
+    "pipes": Workload(
+        "hackbench, threads and pipes, normal tasks",
+        ("rt-tests",),
+        _pipes,
+        100_000,
+        "messages of each sender",
+        made=1,
+        whole_amount=40,
+        length_us=_WINDOW_US,
+        messages=("pipe_write", "anon_pipe_write"),
     ),
     # Its threads sleep for milliseconds.
     "rt-storm": _endless("rt-storm, 4 threads per CPU", (), _storm, 4, 2, length_us=400_000),

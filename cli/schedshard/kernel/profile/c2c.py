@@ -8,7 +8,7 @@ the simulator's c2c, and says of each kernel how often a wake-up found a modifie
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,14 @@ from schedshard.kernel.probe.objects import Objects
 from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, functions_named, map_cpus, map_nodes
 from schedshard.kernel.profile.replay import TRACE_NAMES, known_names, names_path
+from schedshard.kernel.profile.schedulers import CODE, Programs, scheduler_files
 from schedshard.lines.report import Names, variant_report
 from schedshard.lines.symbols import Frame, resolve
 from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results.lines import CacheLine
 
 WAKE_UPS = "wake_ups"
+EXTENSIBLE = "extensible"  # tasks that a scheduler of sched_ext was asked about
 # Headers of the kernel; of one that was built elsewhere only the file's name is known.
 _HELPER = re.compile(r"include/|^[^/]*\.h:\d+$|^\?$")
 # Where our own builds have their source.
@@ -44,7 +46,7 @@ _COUNTED: Mapping[str, Sequence[str]] = {
     WAKE_UPS: ("ttwu_do_activate",),
     "level_set": ("cpupri_set",),
     "switches": ("finish_task_switch",),
-    "messages": ("unix_stream_sendmsg",),  # of hackbench
+    EXTENSIBLE: ("enqueue_task_scx",),
 }
 # Objects that CPUs share in the scheduler, by kind.
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -62,6 +64,16 @@ class Kernel:
     name: str
     bzimage: Path
     vmlinux: Path
+    scheduler: str = ""  # of sched_ext, which the guest loads before the workload
+
+
+def with_schedulers(kernels: Sequence[Kernel], schedulers: Sequence[str]) -> tuple[Kernel, ...]:
+    """Each kernel by itself, then with each of these schedulers."""
+    return tuple(
+        replace(kernel, name=f"{kernel.name}+{each}", scheduler=each) if each else kernel
+        for kernel in kernels
+        for each in ("", *schedulers)
+    )
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,7 @@ class _Seen:
     lines: list[dict[str, Any]] = field(default_factory=list)
     names: Names = field(default_factory=lambda: Names({}, None))
     known: dict[str, Any] = field(default_factory=dict)
+    programs: Programs = field(default_factory=Programs)
 
 
 def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple[Kernel, ...]:
@@ -130,6 +143,7 @@ def _look(
     seen.lines = [_named(line, objects) for line in raw["lines"]]
     pcs = {int(access["pc"], 16) for line in raw["lines"] for access in line["accesses"]}
     frames = {pc - 1: _own(found) for pc, found in resolve(program or image.path, pcs).items()}
+    frames |= {pc - 1: found for pc, found in seen.programs.frames(pcs).items()}
     seen.names = Names(frames, objects.layouts)
     seen.known = known_names(seen.lines, seen.names)
 
@@ -149,10 +163,13 @@ def _group(line: Mapping[str, Any]) -> str:
     return "other"
 
 
+def _calls(raw: Mapping[str, Any], name: str) -> int:
+    return sum(int(each["calls"]) for each in raw["functions"] if each["name"] == name)
+
+
 def _per_wake(raw: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Modified lines found elsewhere, per wake-up, by the owner of the line."""
-    counts = {function["name"]: function["calls"] for function in raw["functions"]}
-    wakes = int(counts.get(WAKE_UPS, 0))
+    wakes = _calls(raw, WAKE_UPS)
     groups: dict[str, dict[str, float]] = {}
     named = {"hitm_remote": 0, "hitm_local": 0}
     for line in lines:
@@ -171,6 +188,7 @@ def _per_wake(raw: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dic
 def _watch(
     layout: Layout,
     request: C2cRequest,
+    kernel: Kernel,
     name: str,
     image: Image,
     program: Path | None,
@@ -179,14 +197,14 @@ def _watch(
     """What the plugin counts: the kernel's code, or that of a program of ours."""
     workload = find_workload(request.workload)
     cpus = map_cpus(request.shape, topology, request.machine.name)
-    text = [image.text()]
+    text = [image.text(), CODE] if kernel.scheduler else [image.text()]
     if program is not None:
         with Image(program) as own:
             text = [each for watched in workload.watched for each in own.function(watched)]
     return Watch(
         layout.make_folder(layout.work / "results") / f"{name}.raw.json",
         text=text,
-        functions=functions_named(image, _COUNTED),
+        functions=functions_named(image, {**_COUNTED, "messages": workload.messages}),
         machine=request.machine.path,
         cpus=cpus,
         nodes=map_nodes(request.shape, workload.extra_mb, cpus, topology),
@@ -199,18 +217,34 @@ def _watch(
 
 def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest:
     shape, workload = request.shape, find_workload(request.workload)
+    planned = step(request.workload, shape, request.amount, 600)
+    if kernel.scheduler:
+        planned = replace(planned, argv=("/bin/scx.sh", kernel.scheduler, *planned.argv))
     return BootRequest(
         kernel.bzimage,
         name,
         shape,
         workload.parts,
-        (step(request.workload, shape, request.amount, 600),),
+        (planned,),
         emulation=Emulation.MULTI,
         slow=request.slow,
         extra_mb=workload.extra_mb,
         parameters=(*workload.parameters(shape.cpus), *request.parameters),
         files=request.files,
     )
+
+
+def _with_scheduler(
+    layout: Layout, request: C2cRequest, kernel: Kernel, image: Image
+) -> C2cRequest:
+    """The request with the files of the kernel's scheduler."""
+    if image.find("enqueue_task_scx") is None:
+        raise UserError(
+            f"kernel {kernel.name.partition('+')[0]} has no sched_ext: "
+            "build it, and name it here, with --config sched-ext+no-net"
+        )
+    more = scheduler_files(layout, kernel.scheduler, kernel.vmlinux)
+    return replace(request, files={**request.files, **more})
 
 
 def _keep_names(
@@ -244,13 +278,20 @@ def one_kernel(
     name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
     seen = _Seen()
     program = build_guest(layout)[workload.program] if workload.program else None
+
+    def hear(line: str) -> None:
+        seen.programs.hear(line)
+        on_line(line)
+
     with Image(kernel.vmlinux) as image:
-        watch = _watch(layout, request, name, image, program, topology)
+        if kernel.scheduler:
+            request = _with_scheduler(layout, request, kernel, image)
+        watch = _watch(layout, request, kernel, name, image, program, topology)
 
         def see(ram: Ram, raw: Mapping[str, Any]) -> None:
             _look(image, program, shape.cpus, seen, ram, raw)
 
-        done = probe(layout, _boot_request(request, kernel, name), watch, on_line, see)
+        done = probe(layout, _boot_request(request, kernel, name), watch, hear, see)
         wanted = set(request.objects)
         lines = [
             line for line in seen.lines if not wanted or line["kind"].partition(".")[0] in wanted
@@ -259,6 +300,12 @@ def one_kernel(
             kernel.name, shape.cpus, convert(lines, list[CacheLine]), request.lines, seen.names
         )
     raw = done.raw
+    if kernel.scheduler and not _calls(raw, EXTENSIBLE):
+        raise UserError(
+            f"{kernel.scheduler} decided nothing in the window of {request.workload}, "
+            f"log {layout.shown(done.booted.log)}",
+            status=1,
+        )
     if request.trace is not None:
         _keep_names(request.trace, request, kernel, raw, seen)
     wake = _per_wake(raw, seen.lines)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Schedulers of sched_ext in the kernel's tree: compiled, loaded in a guest, and their code named.
+
+They are the examples of tools/sched_ext, programs that load a scheduler in BPF and stay.
+"""
+
+import re
+import shutil
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+
+from schedshard.common.errors import UserError, check_names
+from schedshard.common.progress import working
+from schedshard.kernel.build.make import Make, run_make
+from schedshard.kernel.guest.cpio import Entry, plain
+from schedshard.kernel.guest.foreign import BPF_TOOLS
+from schedshard.kernel.guest.initramfs import libraries
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.source.base import require_base
+from schedshard.kernel.tools import call, require
+from schedshard.lines.symbols import Frame
+
+_SOURCES = "tools/sched_ext"
+_PART = "schedulers"  # the folder and the log
+# Where x86 has the code of BPF: the addresses of modules, wherever these begin.
+CODE = (0xFFFF_FFFF_A000_0000, 0xFFFF_FFFF_FF00_0000)
+# A line of kernel/guest/scx.sh. The kernel puts a hash into the names of programs.
+_LINE = re.compile(r"# bpf ([0-9a-f]{16}) (?:bpf_prog_[0-9a-f]{16}_)?(\S+)$")
+
+
+def known_schedulers(layout: Layout) -> tuple[str, ...]:
+    """Those that the base has."""
+    require_base(layout)
+    found = (layout.base / _SOURCES).glob("*.bpf.c")
+    return tuple(sorted(path.name.removesuffix(".bpf.c") for path in found))
+
+
+def check_schedulers(layout: Layout, names: Iterable[str]) -> None:
+    """Refuse schedulers that the base lacks, and a host without the tools to compile one."""
+    if not (wanted := tuple(names)):
+        return
+    check_names("scheduler of sched_ext", wanted, known_schedulers(layout))
+    require(*BPF_TOOLS.values())
+
+
+def build_scheduler(layout: Layout, name: str, vmlinux: Path) -> Path:
+    """Compile one, once a base, with the types of a kernel with BTF; returns the program."""
+    check_schedulers(layout, [name])
+    folder = layout.work / _PART / require_base(layout)[:16]
+    program = folder / "build" / "bin" / name
+    with layout.locked(_PART):
+        if program.is_file():
+            return program
+        for other in (layout.work / _PART).glob("*"):
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+        variables = [f"VMLINUX_BTF={vmlinux}", *(f"{k}={v}" for k, v in BPF_TOOLS.items())]
+        make = Make(
+            layout.base / _SOURCES, layout.make_folder(folder), _PART, variables=tuple(variables)
+        )
+        with working(f"compiling {name}, and what loads programs of BPF"):
+            run_make(layout, make, [name])
+        if not program.is_file():
+            log = layout.shown(layout.log(_PART))
+            raise UserError(f"{name} was compiled, and is not there (whole log: {log})", status=1)
+    return program
+
+
+def _build_preloaded(layout: Layout, folder: Path) -> Path:
+    """Compile what lets libbpf work without a network."""
+    source = layout.inputs / "guest" / "scx-no-net.c"
+    library = folder / "scx-no-net.so"
+    with layout.locked(_PART):
+        call(
+            ["gcc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", library, source],
+            what=f"compiling {source.name} for the guest",
+        )
+    return library
+
+
+def scheduler_files(layout: Layout, name: str, vmlinux: Path) -> dict[str, Entry]:
+    """A scheduler and its libraries, by their paths in the guest."""
+    program = build_scheduler(layout, name, vmlinux)
+    preloaded = _build_preloaded(layout, program.parent)
+    files = {
+        f"/bin/{name}": plain(program, executable=True),
+        f"/lib/{preloaded.name}": plain(preloaded, executable=True),
+    }
+    for library in libraries(program):
+        files[str(library)] = plain(library, executable=True)
+    return files
+
+
+class Programs:
+    """The code of BPF in a guest, as its log names it."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, str] = {}
+
+    def hear(self, line: str) -> None:
+        """Take a line of the log; a guest that boots again has other addresses."""
+        if "# guest release " in line:
+            self._found.clear()
+        if match := _LINE.search(line):
+            self._found[int(match[1], 16)] = match[2]
+
+    def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
+        """Names of those addresses that lie in such code."""
+        starts = sorted(self._found)
+        named: dict[int, tuple[Frame, ...]] = {}
+        for pc in pcs:
+            if not CODE[0] <= pc < CODE[1]:
+                continue
+            index = bisect_right(starts, pc) - 1
+            name = self._found[starts[index]] if index >= 0 else "?"
+            named[pc] = (Frame(name, "BPF"),)
+        return named
