@@ -124,7 +124,7 @@ def test_libraries_at_one_address(tmp_path: Path, options: tuple[str, ...]) -> N
         "gauge_data": ("gauge.so.c", {"gauge_data.level", "gauge_data.peak"}),
         "heap: begin (counter.so.c": ("counter.so.c", {"hits", "misses"}),
         "heap: begin (gauge.so.c": ("gauge.so.c", {"level", "peak"}),
-        "heap: main (host.c": ("host.c", {""}),
+        "heap: main (host.c": ("host.c", {"[0]", "[1]"}),
     }
 
     def made() -> Report:
