@@ -42,7 +42,7 @@ class Usage(unittest.TestCase):
         """A misspelt option is one line and status 2."""
         run = self.run_bench("--shrt")
         assert (run.returncode, run.stdout) == (2, "")
-        assert run.stderr == "schedshard-bench: unknown option '--shrt' (see --help)\n"
+        assert run.stderr == "schedshard-bench: unrecognized option '--shrt'\n"
 
     def test_instructions_without_valgrind(self) -> None:
         """Without valgrind a request for counts alone ends in one line that names it."""
@@ -95,7 +95,7 @@ class Usage(unittest.TestCase):
         """A machine file that is missing is refused in one line with status 2."""
         run = self.run_bench("--machine")
         assert (run.returncode, run.stdout) == (2, "")
-        assert run.stderr == "schedshard-bench: --machine needs a value (see --help)\n"
+        assert run.stderr == "schedshard-bench: option '--machine' requires an argument\n"
         run = self.run_bench("--machine", "nowhere.toml")
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.startswith("schedshard-bench: nowhere.toml: ")

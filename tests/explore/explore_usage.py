@@ -19,7 +19,7 @@ BAD = [
     (["litmus-sb", "--cpus", "3"], "case 'litmus-sb' is for 2 to 2 CPUs"),
     (["summary-set-search", "--cpus", "0"], "'0': give a whole number from 1"),
     (["summary-set-search", "--cpus", "two"], "'two': give a whole number"),
-    (["summary-set-search", "--cpus"], "--cpus needs a value"),
+    (["summary-set-search", "--cpus"], "option '--cpus' requires an argument"),
     (["litmus-sb", "--model", "arm"], "'arm' is none of 'tso', 'sc', 'posted', 'weak'"),
     (
         ["litmus-sb", "--model", "weak", "--search", "dpor"],
@@ -32,7 +32,7 @@ BAD = [
         "cannot be combined with --search dpor",
     ),
     (["litmus-sb", "--executions", "0"], "'0': give a whole number from 1"),
-    (["litmus-sb", "--verbose"], "unknown option '--verbose'"),
+    (["litmus-sb", "--verbose"], "unrecognized option '--verbose'"),
 ]
 
 

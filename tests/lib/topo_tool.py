@@ -92,9 +92,11 @@ class Refusal(unittest.TestCase):
     def test_arguments(self) -> None:
         """Options that are unknown, lack a value, or exclude each other."""
         self.refused("give a source")
-        self.refused("unknown option '--bogus'", "--bogus")
-        self.refused("unknown option '-x'", "-x")
-        self.refused("--machine needs a value", "--machine")
+        self.refused("unrecognized option '--bogus'", "--bogus")
+        self.refused("invalid option -- 'x'", "--live", "-xy")
+        self.refused("option '--machine' requires an argument", "--machine")
+        self.refused("option '--s' is ambiguous", "--s", "1")
+        self.refused("option '--live' doesn't allow an argument", "--live=5")
         self.refused("'extra' is not an option", "--live", "extra")
         self.refused("exclude each other", "--live", "--sysfs", "/")
         for value in ("0", "65", "-1", "x", "4x", ""):
