@@ -24,8 +24,8 @@ expression rq;
 -	if (rq->nohz_tick_stopped)
 +	if (rq->nohz_tick_stopped) {
 +		/*
-+		 * If nohz_idle_balance() misses the store above, we must see
-+		 * it clear the flag. Pairs with its smp_mb().
++		 * If nohz_idle_balance() misses our rq->has_blocked_load, we
++		 * must see it clear the flag. Pairs with its smp_mb().
 +		 */
 +		smp_mb();
  		goto out;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from schedshard.common.errors import UserError, check_names
 from schedshard.common.output import read_toml
@@ -220,6 +220,10 @@ def load_recipe(layout: Layout) -> Recipe:
     for step in steps:
         if most_lines and not step.test and step.part not in dict(most_lines):
             raise UserError(f"{shown}: step {step.name}: 'most_lines' has no part '{step.part}'")
+    parts = [part for part, _ in groupby(step.part for step in steps if not step.test)]
+    _no_duplicates(parts, f"{shown}: parts, whose steps stand together")
+    if "test" in parts:
+        raise UserError(f"{shown}: 'test' cannot name a part: steps for tests have test = true")
     names = [step.name for step in steps]
     _no_duplicates(names, f"{shown}: steps")
     variants = tuple(_variant(table, steps, linux) for table in top.tables("variant"))
