@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /**
- * files_look, files_hide - show the kernel whether the calling thread was sent a signal of such a
- * file; hide it.
+ * files_look - make the calling thread's pending signals readable in the files of signalfd()
+ * files_hide - undo that
  */
 void files_look(void);
 void files_hide(void);

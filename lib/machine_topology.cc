@@ -64,7 +64,7 @@ bool Loader::regular(const toml::table &topology)
 		shape.llcs_per_package = per_node * shape.nodes_per_package;
 	shape.threads_adjacent =
 		topology.get("numbering")->as_string()->get() == "threads-adjacent";
-	/* the product may exceed the limit of one count, which machine_shape_cpus() relies on */
+	/* machine_shape_cpus() needs each factor within the limit; this product may exceed it */
 	nr = shape.llcs_per_package > SHARD_LIB_MAX_CPUS ? 0 : machine_shape_cpus(&shape);
 	if (!nr)
 		return fail(topology, "[topology] describes more than the 8192 CPUs that are "

@@ -190,7 +190,7 @@ def make_wheel(python: str) -> None:
 
 
 def digest() -> str:
-    """Return a hash of all files that go into the two."""
+    """Return a hash of all files that go into the single file and the wheel."""
     files = modules()
     found = hashlib.sha256()
     for path in (*files, *data(files), LOCK, ROOT / "VERSION", Path(__file__)):

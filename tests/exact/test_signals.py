@@ -23,7 +23,7 @@ pytestmark = [
 
 # The program with a part for each use of signals.
 signalled = each_compiler("signalled.c")
-# The program with a part for each kind of timer, alternative stack and file of signals.
+# The program with a part for each kind of timer, alternative stack and signalfd().
 delivered = each_compiler("delivered.c")
 
 

@@ -79,7 +79,7 @@ def test_header() -> None:
     table = cache_table(LLCS)
     assert sum(table) % 256 == 0
     assert (table[:4], int.from_bytes(table[4:8], "little")) == (b"PPTT", len(table))
-    # Linux recognises the emulator's tables by these names.
+    # The names of the emulator's own tables.
     assert (table[10:16], table[16:24]) == (b"BOCHS ", b"BXPC    ")
     assert int.from_bytes(table[24:28], "little") > 1
 
