@@ -11,6 +11,7 @@
  * of the others have advanced so far. If all are idle, the clocks advance to its end. A longer
  * sleep follows the host's clock, which is the clock that the program reads.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -297,16 +298,21 @@ static void opens(uint64_t path_at)
 
 /* ---- calls ---- */
 
-static bool will_exec(uint64_t path_at)
+static bool will_exec(int64_t number, const uint64_t *arg)
 {
-	char path[4096];
+	bool at = number == SYS_execveat;
+	char path[4096], file[32];
 	size_t n = 0;
 
 	do {
-		if (n == sizeof(path) || !user_read(&path[n], path_at + n, 1))
+		if (n == sizeof(path) || !user_read(&path[n], arg[at] + n, 1))
 			return false;
 	} while (path[n++]);
-	return !access(path, X_OK);
+	if (!at || path[0])
+		return !faccessat(at ? (int)arg[0] : AT_FDCWD, path, X_OK, 0);
+	/* fexecve() */
+	snprintf(file, sizeof(file), "/proc/self/fd/%d", (int)arg[0]);
+	return arg[4] & AT_EMPTY_PATH && !access(file, X_OK);
 }
 
 void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
@@ -342,7 +348,7 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	case SYS_execveat:
 		if (user.follow) {
 			exec_follow(t, number, arg);
-		} else if (number == SYS_execve && will_exec(arg[0])) {
+		} else if (will_exec(number, arg)) {
 			__atomic_store_n(&shared->executes, true, __ATOMIC_RELAXED);
 			user_leave(t);
 		}

@@ -54,7 +54,7 @@ static uint64_t after_ms, for_ms;
 static bool with_stacks;
 static volatile sig_atomic_t stop;
 
-/* For each image: the descriptor of its process, and for how many turns it has been replaced. */
+/* For each image: the descriptor of its process, and the turns since it left. */
 static struct {
 	int process;
 	uint32_t left;

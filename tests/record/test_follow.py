@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from recording import MACHINE, PROGRAMS, hitm_of, needs, quiet, run
+from test_record_advice import compiled
 
 FAMILY = PROGRAMS / "record-family"
 
@@ -51,6 +52,35 @@ def test_a_note_says_that_the_program_became_another_one() -> None:
     for more in (("env",), ("env", "no-such-program")):
         assert note not in run(*words, *more).stderr
     assert note not in follow("--", "env", "A=1", "true").stderr
+
+
+def test_the_note_is_there_for_all_calls_that_execute(tmp_path: Path) -> None:
+    """Also for execveat(), which not every emulator has; fexecve() makes one of these calls."""
+    text = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	char *words[] = { "echo", "said", NULL }, *none[] = { NULL };
+	int at = strcmp(argv[1], "folder") ? open("/bin/echo", O_RDONLY) : open("/bin", O_PATH);
+
+	if (!strcmp(argv[1], "fexecve"))
+		return fexecve(at, words, none);
+	return (int)syscall(SYS_execveat, at, argc > 2 ? argv[2] : "", words, none, AT_EMPTY_PATH);
+}
+"""
+    program = compiled(tmp_path, "executes", text)
+    words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--no-advice", "--")
+    for how in (("fexecve",), ("file",), ("folder", "echo")):
+        done = run(*words, str(program), *how)
+        said = done.stdout == "said\n"
+        assert said or how != ("fexecve",)
+        assert ("note: the program executed another one" in done.stderr) == said, how
+    done = run(*words, str(program), "folder", "no-such-program")
+    assert "executed another one" not in done.stderr
 
 
 @pytest.mark.parametrize("case", ["shared", "file", "segment", "memfd", "exec", "crash", "daemon"])
