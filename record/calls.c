@@ -380,7 +380,8 @@ static void look_at_memory(int64_t number, const uint64_t *arg, uint64_t result)
 {
 	switch (number) {
 	case SYS_mmap:
-		pages_mapped(result, arg[1], arg[3] & MAP_FLAG_ANON ? -1 : (int)arg[4], arg[5]);
+		pages_mapped(result, arg[1], arg[3] & MAP_FLAG_ANON ? -1 : (int)arg[4], arg[5],
+			     arg[3] & MAP_FLAG_SHARED);
 		pages_changed(result, arg[1], arg[3] & MAP_FLAG_SHARED);
 		break;
 	case SYS_munmap:

@@ -250,7 +250,7 @@ void pages_changed(uint64_t at, uint64_t size, bool is_shared)
 	pthread_mutex_unlock(&lock);
 }
 
-void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset)
+void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset, bool is_shared)
 {
 	struct tenants_who who = { .offset = offset };
 	struct stat st;
@@ -260,6 +260,11 @@ void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset)
 			return;
 		who.device = st.st_dev;
 		who.inode = st.st_ino;
+	}
+	if (file >= 0 && !is_shared) {
+		who.changed =
+			(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+		who.size = (uint64_t)st.st_size;
 	}
 	pthread_mutex_lock(&lock);
 	if (tenants_mapped(at, size, &who)) {

@@ -88,7 +88,7 @@ void pages_changed(uint64_t at, uint64_t size, bool shared);
  * pages_mapped, pages_unmapped - the process has mapped memory, or will unmap it. What comes where
  * a file was is other memory (tenants.h). @file: -1: none
  */
-void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset);
+void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset, bool shared);
 void pages_unmapped(uint64_t at, uint64_t size);
 
 /**

@@ -20,7 +20,8 @@
 
 struct part {
 	uint64_t low, high;
-	uint64_t device, inode, begin; /* where the file's first byte would be */
+	uint64_t device, inode, changed, size; /* of the file */
+	uint64_t begin;			       /* where its first byte would be */
 	uint32_t tenant;
 	bool gone;
 };
@@ -79,6 +80,7 @@ static void cut(uint64_t low, uint64_t high, bool stays)
 static bool is_file(const struct part *p, const struct part *file)
 {
 	return p->device == file->device && p->inode == file->inode &&
+	       p->changed == file->changed && p->size == file->size &&
 	       (!p->gone || p->begin == file->begin);
 }
 
@@ -138,6 +140,8 @@ bool tenants_mapped(uint64_t at, uint64_t size, const struct tenants_who *who)
 		return false;
 	new.device = who->device;
 	new.inode = who->inode;
+	new.changed = who->changed;
+	new.size = who->size;
 	new.begin = who->inode ? at - who->offset : 0;
 	old = owner(&new);
 	before = old || !who->inode ? NULL : remembered(&new);

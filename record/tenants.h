@@ -15,9 +15,13 @@
 
 #define TENANTS 1023u
 
-/* Who maps: the file of these, from that offset on; inode 0: memory without a file. */
+/*
+ * Who maps: the file of these, from that offset on; inode 0: memory without a file. A new file may
+ * get the inode of one that was removed. So @changed, when it was written, and @size say which it
+ * is; 0 where the program itself may write it.
+ */
 struct tenants_who {
-	uint64_t device, inode, offset;
+	uint64_t device, inode, offset, changed, size;
 };
 
 /**

@@ -6,14 +6,16 @@
 #include "../sim/check.h"
 #include "tenants.h"
 
-static const struct tenants_who a = { 1, 10, 0 }, b = { 1, 11, 0 }, memory;
+static const struct tenants_who a = { .device = 1, .inode = 10 }, b = { .device = 1, .inode = 11 },
+				memory;
 
 /* Maps a library as a loader does: the whole file, its data over the end, then memory. */
 static bool load(uint64_t at, const struct tenants_who *file)
 {
-	struct tenants_who data = { file->device, file->inode, 0x3000 };
+	struct tenants_who data = *file;
 	bool changed = tenants_mapped(at, 0x5678, file);
 
+	data.offset = 0x3000;
 	tenants_mapped(at + 0x4000, 0x1000, &data);
 	tenants_mapped(at + 0x5000, 0x1000, &memory);
 	return changed;
@@ -21,7 +23,8 @@ static bool load(uint64_t at, const struct tenants_who *file)
 
 int main(void)
 {
-	struct tenants_who middle = { 1, 12, 0x8000 };
+	struct tenants_who middle = { .device = 1, .inode = 12, .offset = 0x8000 };
+	struct tenants_who again = { .device = 1, .inode = 13 };
 
 	CHECK(!load(0x10000, &a));
 	CHECK(tenants_at(0x10000) == 0 && tenants_at(0x15000) == 0);
@@ -50,9 +53,20 @@ int main(void)
 	CHECK(!tenants_mapped(0x100000, 0x1000, &memory));
 	CHECK(!tenants_mapped(0x12000, 0x1000, &memory));
 	CHECK(tenants_at(0x12000) == 4);
+	/* A library that was written again, or whose inode another file has now, is another one. */
+	CHECK(!load(0x40000, &again));
+	tenants_unmapped(0x40000, 0x6000);
+	again.changed = 1;
+	CHECK(load(0x40000, &again));
+	CHECK(tenants_at(0x40000) == 5 && tenants_at(0x44fff) == 5);
+	tenants_unmapped(0x40000, 0x6000);
+	again.size = 1;
+	CHECK(load(0x40000, &again));
+	CHECK(tenants_at(0x40000) == 6 && tenants_at(0x44fff) == 6);
+	tenants_unmapped(0x40000, 0x6000);
 	/* Beyond the limit the last number is used again; other ranges have the first tenant. */
 	for (uint64_t i = 0; i < 3000; i++) {
-		struct tenants_who other = { 2, i + 1, 0 };
+		struct tenants_who other = { .device = 2, .inode = i + 1 };
 
 		tenants_mapped(0x200000, 0x1000, &other);
 		tenants_unmapped(0x200000, 0x1000);
