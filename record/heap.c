@@ -30,10 +30,13 @@ struct object {
 	uint32_t site, element, alignment, tenant; /* the latter of its memory (tenants.h) */
 };
 
-/* Its calls by their names (pages.h). @tenants, @now: with so many changes it is that one. */
+/*
+ * Its calls by their names (pages.h). @tenants, @now: with so many changes it is that one.
+ * @next: of those with its return addresses, or 0
+ */
 struct site {
 	uint64_t frame[PROTOCOL_FRAMES];
-	uint32_t n, tenants, now;
+	uint32_t n, tenants, now, next;
 	uint64_t objects, bytes;
 };
 
@@ -142,33 +145,46 @@ void heap_site(uint64_t number, const uint64_t *frame, uint32_t n)
 		s->n = n < PROTOCOL_FRAMES ? n : PROTOCOL_FRAMES;
 		s->tenants = pages_tenants();
 		s->now = (uint32_t)number;
+		s->next = 0;
 		for (uint32_t i = 0; i < s->n; i++)
 			s->frame[i] = pages_name(frame[i]);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* A place again, if other code has its return addresses. Return: its number, or @number. */
-static uint32_t renamed(uint32_t number, const struct site *old)
-{
-	struct site now = { .n = old->n };
-	struct site *grown;
-
-	for (uint32_t i = 0; i < now.n; i++)
-		now.frame[i] = pages_name(PAGES_ADDRESS(old->frame[i]));
-	if (!memcmp(now.frame, old->frame, sizeof(now.frame)) || nr_again == MOST_AGAIN)
-		return number;
-	grown = realloc(again, (nr_again + 1) * sizeof(*again));
-	if (!grown)
-		return number;
-	again = grown;
-	again[nr_again] = now;
-	return AGAIN + nr_again++;
-}
-
 static struct site *site_of(uint32_t number)
 {
 	return number < AGAIN ? &sites[number] : &again[number - AGAIN];
+}
+
+/*
+ * The place whose code has the return addresses of this one now: itself, one that had them before,
+ * or a new one. Return: its number; with too many, that of the last one.
+ */
+static uint32_t renamed(uint32_t number)
+{
+	struct site now = { .n = sites[number].n };
+	struct site *grown;
+	uint32_t last = number;
+
+	for (uint32_t i = 0; i < now.n; i++)
+		now.frame[i] = pages_name(PAGES_ADDRESS(sites[number].frame[i]));
+	for (uint32_t k = number;; k = site_of(k)->next) {
+		if (!memcmp(now.frame, site_of(k)->frame, sizeof(now.frame)))
+			return k;
+		last = k;
+		if (!site_of(k)->next)
+			break;
+	}
+	if (nr_again == MOST_AGAIN)
+		return last;
+	grown = realloc(again, (nr_again + 1) * sizeof(*again));
+	if (!grown)
+		return last;
+	again = grown;
+	again[nr_again] = now;
+	site_of(last)->next = AGAIN + nr_again;
+	return AGAIN + nr_again++;
 }
 
 /* The number of the place that the library's number means now. */
@@ -178,7 +194,7 @@ static uint32_t site_now(uint32_t number)
 
 	if (s->tenants != pages_tenants()) {
 		s->tenants = pages_tenants();
-		s->now = renamed(s->now, site_of(s->now));
+		s->now = renamed(number);
 	}
 	return s->now;
 }
