@@ -20,8 +20,6 @@
 #include "protocol.h"
 
 #define BOOTSTRAP 16384u
-/* What mmap() aligns to. */
-#define PAGE 4096u
 
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
@@ -220,7 +218,7 @@ PRELOAD_API void *mmap(void *where, size_t size, int rights, int flags, int file
 	find_all();
 	at = next_mmap(where, size, rights, flags, file, offset);
 	if (at != MAP_FAILED && flags & (MAP_ANONYMOUS | MAP_SHARED))
-		allocated(at, size, 0, PAGE, PRELOAD_HERE);
+		allocated(at, size, 0, PROTOCOL_MAPPED, PRELOAD_HERE);
 	return at;
 }
 

@@ -13,6 +13,8 @@
 
 #define PROTOCOL_CALL	0x53c2c0
 #define PROTOCOL_FRAMES 16
+/* That of pages, and no power of two: no allocator is asked for it. */
+#define PROTOCOL_MAPPED 4097
 
 enum protocol {
 	/*
@@ -24,7 +26,10 @@ enum protocol {
 	PROTOCOL_HIDE,
 	/* (number, frames, n): a place that allocates, by its return addresses. */
 	PROTOCOL_SITE,
-	/* (address, bytes, site, bytes of an element, alignment that was asked for; or 0) */
+	/*
+	 * (address, bytes, site, bytes of an element, alignment that was asked for; or 0). Of
+	 * memory from mmap() the alignment is PROTOCOL_MAPPED.
+	 */
 	PROTOCOL_ALLOC,
 	/* (address) */
 	PROTOCOL_FREE,

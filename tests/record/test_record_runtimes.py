@@ -192,7 +192,7 @@ def test_memory_that_a_library_of_the_system_divides(
     (refill,) = {each.address for each in module.functions if each.name == "refill"}
     at, size = 0x700000, 0x100000
     meta = {
-        "objects": [[at, size, 1, 0, False, 4096]],
+        "objects": [[at, size, 1, 0, False, 4097]],
         "sites": [{"site": 1, "frames": [0x100000 + refill + 5]}],
         "regions": [[at, size, False]],
         "threads": [],
@@ -207,6 +207,55 @@ def test_memory_that_a_library_of_the_system_divides(
     assert name() == "heap: refill (alloc.c:1)"
     monkeypatch.setattr(modules, "_SYSTEM", (str(tmp_path),))
     assert name() == "memory of liballoc.so"
+    # Regression: what an allocator aligns to pages was such memory.
+    meta["objects"] = [[at, size, 1, 0, False, 4096]]
+    assert name() == "heap: refill (alloc.c:1)"
+
+
+@recorded
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
+def test_an_object_of_c_in_go_that_has_pages_of_its_own(tmp_path: Path) -> None:
+    """Regression: what the C code allocated at a page's begin was memory of Go's runtime."""
+    source = """
+package main
+
+// #include <stdlib.h>
+// static long *make_counts(void) { return aligned_alloc(4096, 4096); }
+import "C"
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+func main() {
+	counts := unsafe.Slice((*int64)(unsafe.Pointer(C.make_counts())), 2)
+	done := make(chan bool)
+	var here atomic.Int32
+	for i := 0; i < 2; i++ {
+		go func(mine *int64) {
+			here.Add(1)
+			for here.Load() < 2 {
+			}
+			for k := 0; k < 3000; k++ {
+				atomic.AddInt64(mine, 1)
+			}
+			done <- true
+		}(&counts[i])
+	}
+	<-done
+	<-done
+}
+"""
+    (tmp_path / "p.go").write_text(source, encoding="utf-8")
+    words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
+    subprocess.run(words, check=True, env={**os.environ, "GOFLAGS": "", "CGO_ENABLED": "1"})
+
+    def holds(report: Report) -> bool:
+        lines = report["variants"][0]["lines"]
+        found = [line["object"] for line in lines if hitm_of(line) > 1000]
+        return "heap: make_counts (p.go:5)" in found
+
+    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
 
 
 def test_a_map_of_another_time_or_user_is_not_read(

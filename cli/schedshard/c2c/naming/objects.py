@@ -30,7 +30,7 @@ from schedshard.lines.units import FAULTS
 
 LINE = 64
 _MALLOC = 16  # bytes to which it aligns
-_MMAP = 4096
+_MAPPED = 4097  # what has this alignment is from mmap() (record/protocol.h)
 _HISTORY = 64  # objects that had one byte, one after the other, and are looked at
 _LARGEST_STACK = 64 << 20  # of a thread: 8 MiB are usual
 _GO_ARENA = 4 << 20  # Go's heap grows by multiples of it, at such an address
@@ -319,7 +319,7 @@ class Objects:
 
     def _divided_by(self, each: _Object) -> str:
         """Which runtime, or library of the system, divides a part of memory by itself."""
-        if each.alignment != _MMAP or self._modules.runtime == "Java":
+        if each.alignment != _MAPPED or self._modules.runtime == "Java":
             return ""
         return "Go" if self._modules.runtime == "Go" else self._system(each.site)
 
@@ -355,7 +355,7 @@ class Objects:
             _fields_of_heap(typed, chosen), element, frames, len(found) - 1,
             whole=typed.whole if typed is not None else _no_whole,
             row=typed.row if typed is not None else _no_whole,
-            alignment=max(chosen.alignment, _MALLOC),
+            alignment=max(chosen.alignment & ~1, _MALLOC),
         )  # fmt: skip
 
     def _system(self, site: int) -> str:
