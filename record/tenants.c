@@ -14,9 +14,10 @@
 
 #include <stddef.h>
 
-#define PARTS	 1024u
-#define PAGE	 4096u
-#define NAMELESS 64u /* tenants without a file: memory of any size, mapped for as long as it runs */
+#define PARTS 1024u
+#define PAGE  4096u
+#define NAMELESS \
+	512u /* tenants without a file: memory of any size, mapped for as long as it runs */
 
 struct part {
 	uint64_t low, high;
@@ -167,6 +168,8 @@ bool tenants_mapped(uint64_t at, uint64_t size, const struct tenants_who *who)
 
 void tenants_unmapped(uint64_t at, uint64_t size)
 {
+	if (at % PAGE || !size)
+		return; /* the kernel refuses it */
 	cut(at, end_of(at, size), true);
 }
 

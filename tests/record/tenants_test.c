@@ -64,6 +64,21 @@ int main(void)
 	CHECK(load(0x40000, &again));
 	CHECK(tenants_at(0x40000) == 6 && tenants_at(0x44fff) == 6);
 	tenants_unmapped(0x40000, 0x6000);
+	/* What the kernel refuses to unmap is still there. */
+	load(0x50000, &a);
+	tenants_unmapped(0x4fff8, 0x7000);
+	tenants_unmapped(0x50000, 0);
+	CHECK(!tenants_mapped(0x50000, 0x6000, &memory) && tenants_at(0x50000) == 0);
+	/* Memory in the place of many libraries: half of the tenants may be without a file. */
+	for (uint64_t i = 0; i < 300; i++) {
+		uint64_t where = 0x10000000 + i * 0x10000;
+
+		load(where, &a);
+		tenants_unmapped(where, 0x6000);
+		CHECK(tenants_mapped(where, 0x6000, &memory));
+		CHECK(tenants_at(where) == 7 + i);
+		tenants_unmapped(where, 0x6000);
+	}
 	/* Beyond the limit the last number is used again; other ranges have the first tenant. */
 	for (uint64_t i = 0; i < 3000; i++) {
 		struct tenants_who other = { .device = 2, .inode = i + 1 };
