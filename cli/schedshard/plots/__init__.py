@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results of experiments as plots for a page."""
+"""Plots of results for the page."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Bars of an experiment with several figures: one panel a figure, predicted beside published."""
+"""Bars of an experiment with several figures: one panel per figure, published bars hatched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOG_FROM = 30.0
 
 
 def _panels(result: Figures) -> list[Metric]:
-    """Published figures first, since these can be compared; at most as many as fit a page."""
+    """Return the metrics to draw: the published ones first, at most PANELS."""
     known = [
         metric
         for metric in result.metrics
@@ -29,7 +29,7 @@ def _panels(result: Figures) -> list[Metric]:
 
 
 def figure_bars(result: Figures) -> Plot:
-    """Every variant a row, every figure a panel; hatched: published."""
+    """Draw a row per variant and a panel per figure; published bars are hatched."""
     variants = result.variants
     metrics = _panels(result)
     with mpl.rc_context(RC):

@@ -32,7 +32,7 @@ def _percent(name: str, result: Result) -> bool:
 
 
 def _axis(axes: Axes, low: float, high: float, percent: bool, along: str) -> None:
-    """A scale for values of a figure, logarithmic where they differ by a factor of eight."""
+    """Set the scale of an axis: logarithmic where values differ by more than _LOG_FROM."""
     axis = axes.xaxis if along == "x" else axes.yaxis
     if low > 0 and high / low > _LOG_FROM:
         (axes.set_xscale if along == "x" else axes.set_yscale)("log")
@@ -44,7 +44,10 @@ def _axis(axes: Axes, low: float, high: float, percent: bool, along: str) -> Non
 
 
 def whiskers(result: Result) -> Plot | None:
-    """Median and 90% interval of each variant beside the published figure, a panel a figure."""
+    """Draw each variant's median and 90% interval beside the published figure.
+
+    Each figure has a panel. Curves and pairs have no such plot: None.
+    """
     if isinstance(result, Curve | Pairs):
         return None
     several = isinstance(result, Figures)
@@ -95,7 +98,7 @@ def whiskers(result: Result) -> Plot | None:
 
 
 def influence(result: Result) -> Plot | None:
-    """First-order index of each input, a panel a figure; None without indices."""
+    """Draw the first-order index of each input, a panel per figure; None without indices."""
     shown = [f for f in telling(result, 2 * PANELS) if indices_of(result, f)][:PANELS]
     if not shown:
         return None
@@ -132,7 +135,7 @@ def influence(result: Result) -> Plot | None:
 
 
 def following(result: Result) -> Plot | None:
-    """Every sample over the input that a figure depends on most, a panel a figure."""
+    """Draw every sample over the input that a figure depends on most, a panel per figure."""
     shown = [f for f in telling(result, 2 * PANELS) if indices_of(result, f)][:PANELS]
     about = result.samples
     inputs = {one.name: one for one in about.inputs}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Plots of experiments on single operations: cost over threads, and cost by latency class."""
+"""Plots of single operations: cost over threads, and cost by latency class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STYLES = ("-", "--", ":")
 
 
 def _line(index: int) -> dict[str, Any]:
-    """Colour, marker and dashes of a curve: no two of 24 are alike."""
+    """Return colour, marker and dashes of a curve; they differ between the first 24."""
     return {
         "color": PALETTE[index % len(PALETTE)],
         "marker": MARKERS[(index + index // len(PALETTE)) % len(MARKERS)],
@@ -38,9 +38,9 @@ def _line(index: int) -> dict[str, Any]:
 
 
 def scaling(result: Curve) -> Plot:
-    """Time of every operation over the number of threads, both log; published means as rings.
+    """Draw the time of every operation over threads, both log, with published means as rings.
 
-    The legend is in the order of the right end of the lines.
+    The legend lists the lines in the order of their right ends.
     """
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 5.4)
@@ -111,14 +111,14 @@ def _published(axes: Axes, known: Sequence[tuple[ThreadPoint, Compared]]) -> Non
 
 
 def pair_dots(result: Pairs) -> Plot:
-    """Time of every operation by latency class on a log scale; published medians as rings."""
+    """Draw the time of every operation by latency class (log), published medians as rings."""
     rows = class_rows(result)
     classes = list(dict.fromkeys(row.latency_class for row in rows))
     names = [variant.name for variant in result.variants]
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 0.75 * len(classes) + 1.5)
         axes = figure.add_subplot()
-        # Operations of equal cost stay apart by a little height each.
+        # Each operation has its own height, so that those of equal cost do not overlap.
         step = 0.6 / max(1, len(names) - 1)
         for row in rows:
             index = names.index(row.operation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Plot of a program that was recorded with several numbers of threads."""
+"""The plot of a program that was recorded with several numbers of threads."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from schedshard.show.format import compact
 from schedshard.show.plots import MARKERS, RC, Plot, blank_figure, style, thread_axis
 from schedshard.show.theme import PALETTE
 
-# Objects with a curve of their own: those with the largest share at any number of threads.
+# The number of objects drawn: those with the largest share at any number of threads.
 _OBJECTS = 5
-# A longer name is cut in the legend.
+# The legend cuts longer names.
 _LETTERS = 40
 
 _Curve = list[tuple[int, float]]
 
 
 def _times(report: Mapping[str, Any]) -> dict[str, _Curve]:
-    """Milliseconds of the simulated machine over threads, by machine."""
+    """Return the curves of simulated milliseconds over threads, by machine."""
     found: dict[str, _Curve] = {}
     for variant in report["variants"]:
         point = (int(variant["threads"]), variant["model"]["virtual_ns"] / 1e6)
@@ -31,7 +31,7 @@ def _times(report: Mapping[str, Any]) -> dict[str, _Curve]:
 
 
 def _shares(report: Mapping[str, Any]) -> dict[str, _Curve]:
-    """The part of all cycles in which lines of an object are waited for, on the first machine."""
+    """Return the curves of each object's share of cycles over threads, on the first machine."""
     first = report["variants"][0]["machine"]
     found: dict[str, dict[int, float]] = {}
     counts = []
@@ -47,7 +47,7 @@ def _shares(report: Mapping[str, Any]) -> dict[str, _Curve]:
 
 
 def program_scaling(report: Mapping[str, Any]) -> Plot:
-    """Time over threads on each machine, and beside it the objects that take it on the first."""
+    """Draw time over threads on each machine, and the objects that cost it on the first one."""
     times, shares = _times(report), _shares(report)
     largest = max(int(variant["threads"]) for variant in report["variants"])
     with mpl.rc_context(RC):

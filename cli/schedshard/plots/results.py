@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Plots of experiments with one published figure or curve: bars, machines side by side, curves."""
+"""Plots of results with one figure per variant: bars, dots by machine, curves over threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from schedshard.show.theme import QUIET
 
 
 def yield_bars(result: Bars) -> Plot:
-    """Predicted beside published cost relative to the baseline, on a log scale."""
+    """Draw predicted and published cost relative to the baseline, on a log scale."""
     shown = [(v, v.relative) for v in result.variants if v.relative is not None]
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 0.62 * len(shown) + 1.2)
@@ -62,14 +62,14 @@ def yield_bars(result: Bars) -> Plot:
 
 
 def machine_dots(results: Sequence[Bars]) -> Plot:
-    """Nanoseconds per operation of every variant on every machine, on a log scale."""
+    """Draw ns per operation of every variant on every machine, on a log scale."""
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 0.46 * len(results) + 1.5)
         axes = figure.add_subplot()
         names: dict[str, str] = {}
         for row, result in enumerate(results):
             values = [v.ns_per_op for v in result.variants]
-            # Variants of equal cost stay apart by a little height each.
+            # Each variant has its own height, so that those of equal cost do not overlap.
             step = 0.4 / max(1, len(values) - 1)
             axes.plot([min(values), max(values)], [row, row], color="#cbd2d9", lw=2, zorder=1)
             for index, variant in enumerate(result.variants):
@@ -133,7 +133,7 @@ def _error_axes(axes: Axes, accept: CurveBand | None, published: Published) -> N
 
 
 def curve(result: Curve) -> Plot:
-    """Time of an operation over the number of threads, predicted and published, and the error."""
+    """Draw the time of an operation over threads, predicted and published, and the error."""
     every = [point for variant in result.variants for point in variant.points]
     published = [each for variant in result.variants for each in variant.compared]
     with mpl.rc_context(RC):

@@ -24,7 +24,7 @@ MOST_PANELS = 9
 
 @dataclass(frozen=True)
 class Axis:
-    """What lies on the x axis: a column and its words."""
+    """An x axis: the column of the frame, and the label."""
 
     column: str
     words: str
@@ -37,7 +37,7 @@ CAP = Axis("cap", "most CPUs in a shard")
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot; ``joined``: its points are of one machine, and lines join them."""
+    """One plot; ``joined``: its points belong to one machine, and lines join them."""
 
     title: str
     frame: pd.DataFrame
@@ -45,14 +45,14 @@ class Panel:
 
 
 def usual_cap(frame: pd.DataFrame) -> int:
-    """The shard size that plots over other things hold fixed: the largest one of the sweep."""
+    """Return the cap at which plots over CPUs or caches hold: the largest of the sweep."""
     return int(frame["cap"].max())
 
 
 def _panels(one: Swept, axis: Axis) -> list[Panel]:
-    """The data to draw; empty when nothing varies along the axis."""
+    """Return the panels to draw; empty when nothing varies along the axis."""
     frame = one.frame
-    # The whole machine, or as much of it as the sweep has.
+    # The whole machine, or the most CPUs of it that the sweep contains.
     full = frame["cpus"] == frame.groupby("place")["cpus"].transform("max")
     usual = frame["cap"] == usual_cap(frame)
     whole = frame["machine"] == frame["machine"].map(whole_name)
@@ -69,7 +69,7 @@ def _panels(one: Swept, axis: Axis) -> list[Panel]:
 
 
 def _of_machines(frame: pd.DataFrame, axis: Axis, names: pd.Series) -> list[Panel]:
-    """A panel for each machine in which something varies."""
+    """Return a panel per machine on which values along the axis vary."""
     found = []
     for name, part in frame.groupby(names, sort=True):
         if part[axis.column].nunique() > 1:
@@ -79,10 +79,10 @@ def _of_machines(frame: pd.DataFrame, axis: Axis, names: pd.Series) -> list[Pane
 
 
 def scaling(one: Swept, metric: Metric, axis: Axis) -> Plot | None:
-    """One figure of an experiment over one axis, a line per variant; None when nothing varies.
+    """Draw one figure over one axis, a line per variant; None when nothing varies.
 
-    A point is the mean over seeds; the bar through it reaches from the smallest to the largest. Of
-    samples it is the median, with its 90% interval.
+    A point is the mean over seeds, and its bar spans the smallest to the largest. For samples, a
+    point is their median, and its bar the 90% interval.
     """
     panels = _panels(one, axis)
     column = f"figure {metric.name}"

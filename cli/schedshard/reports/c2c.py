@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A page's section of cache lines: of an experiment, of a kernel, or of a recorded program."""
+"""The page's section on cache lines of an experiment, a kernel or a recorded program."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _LINES = 5
 
 
 def _hottest(line: dict[str, Any]) -> list[Cell]:
-    """How a program's line is shared, and the access that costs most: nobody need unfold it."""
+    """Return cells for a program's line: its hottest access, its sharing, its share of cycles."""
     access = line["accesses"][0] if line["accesses"] else {}
     return [
         Cell(access.get("field") or "-", "code"),
@@ -30,7 +30,7 @@ def _hottest(line: dict[str, Any]) -> list[Cell]:
 
 
 def c2c_lines(variant: dict[str, Any]) -> Grid:
-    """The hottest lines; of a program also their fields, source lines and kinds of sharing."""
+    """Return the hottest lines. For a program, add fields, source lines and kinds of sharing."""
     shared = all("sharing" in line for line in variant["lines"])
     more = ["field", "source", "sharing", "of all cycles"] if shared else []
     columns = ["line", *more, "rmt HITM", "lcl HITM", "cycles"]
@@ -77,7 +77,7 @@ def _c2c_accesses(variant: dict[str, Any]) -> Grid:
 
 
 def _c2c_helps(report: dict[str, Any]) -> list[Grid]:
-    """What would help a program, on each machine."""
+    """Return a table of what would help a program on each machine; empty if nothing would."""
     rows = []
     for advice in report.get("advice", ()):
         for name, gain in advice["machines"].items():
@@ -97,7 +97,7 @@ def _c2c_helps(report: dict[str, Any]) -> list[Grid]:
 
 
 def _c2c_taken(variant: dict[str, Any]) -> list[Grid]:
-    """Who took which line from whom, by cache."""
+    """Return a table per line of which last-level cache took it from which."""
     grids = []
     for line in variant["lines"][:_LINES]:
         found = taken_table(line, variant.get("caches", ()))
@@ -112,7 +112,7 @@ def _c2c_taken(variant: dict[str, Any]) -> list[Grid]:
 
 
 def _c2c_called(variant: dict[str, Any]) -> list[Grid]:
-    """Which calls led to which line."""
+    """Return a table of the calls that led to each line; empty without call stacks."""
     rows = [
         [
             Cell(line_place(line), "code"),
@@ -130,7 +130,7 @@ _COUNTED = "time of the program over its threads, and the objects whose lines ar
 
 
 def c2c_section(report: dict[str, Any]) -> Section:
-    """The hottest lines and what helps; who accesses and who takes them is folded."""
+    """Return the section of a report: the hottest lines and what helps, the accesses folded."""
     variants = report["variants"]
     lines = [c2c_lines(variant) for variant in variants]
     accesses = [_c2c_accesses(variant) for variant in variants]

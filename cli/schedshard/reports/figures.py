@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page's box for an experiment with several figures: table, plot, lines, layouts."""
+"""The page's box of an experiment with several figures: table, plot, lines, layouts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _lines(result: Figures, most: int, caption: str) -> Grid:
 
 
 def layout_groups(result: Figures) -> list[LayoutGroup]:
-    """The objects of every variant; none when the result does not know its types."""
+    """Return a group of pictures per variant; none when the result lacks the objects' types."""
     groups = []
     for variant in result.variants:
         drawn = pictures(variant.lines, result.layouts)
@@ -47,7 +47,7 @@ def layout_groups(result: Figures) -> list[LayoutGroup]:
 
 
 def figures_section(result: Figures, where: str, notes: list[str]) -> Section:
-    """The box of one result."""
+    """Return the box of one result; ``where`` names its machine."""
     figure = figure_bars(result)
     return Section(
         anchor=f"{result.experiment}-{result.machine.name}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The additional part of a result's box on the page when the result has intervals."""
+"""The part that intervals add to a result's box on the page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _inputs(result: Result) -> list[Grid]:
 
 
 def add_intervals(section: Section, result: Result) -> Section:
-    """The section with its intervals, the same one for a result that has none."""
+    """Add plots and tables of intervals to a section; return it unchanged if there are none."""
     if result.uncertainty is None:
         return section
     drawn = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a page begins with: for each box what was asked, the answer, and its interval."""
+"""The leads at the top of a page: the question, the answer and the interval of each box."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that are not kn
 
 
 def run_lead(result: Result) -> Lead:
-    """Of one result of `run`, or of what was measured in its place."""
+    """Return the lead of a result of `run`, or of a measurement of the same form."""
     match result:
         case Figures():
             return _figures(result)
@@ -36,7 +36,7 @@ def run_lead(result: Result) -> Lead:
 
 
 def _place(result: Result) -> str:
-    """The machine, and how many of its CPUs."""
+    """Return the machine's title, with the number of its CPUs for a prediction."""
     if result.measured:
         return result.machine.title
     cpus = "two CPUs at a time" if isinstance(result, Pairs) else f"{result.cpus} CPUs"
@@ -48,7 +48,7 @@ def _label(result: Result) -> str:
 
 
 def _interval(result: Result, chosen: Sequence[Key]) -> str:
-    """The intervals of the figures that an answer names."""
+    """Return the intervals of the figures that an answer names, or why there are none."""
     if result.uncertainty is None:
         return "none of samples" if result.measured else ONE_RUN
     found = {one.key: one.interval for one in predicted(result)}
@@ -84,7 +84,7 @@ def _bars(result: Bars) -> Lead:
 
 
 def _figures(result: Figures) -> Lead:
-    """The first figure that can be compared, or else the first: its ends among the variants."""
+    """Return the lowest and highest variant by the first published figure, or by the first."""
     published = {name for v in result.variants for name in v.published}
     metrics = [
         m for m in result.metrics if any(v.values[m.name] is not None for v in result.variants)
@@ -165,7 +165,7 @@ def _pairs(result: Pairs) -> Lead:
 
 
 def machines_lead(results: Sequence[Bars]) -> Lead:
-    """Of one experiment on several machines."""
+    """Return the lead of one experiment on several machines."""
     first = results[0]
     said = []
     for result in results:
@@ -188,9 +188,9 @@ def machines_lead(results: Sequence[Bars]) -> Lead:
 
 
 def c2c_lead(report: Mapping[str, Any]) -> Lead:
-    """Of cache lines: which one moves most, and for a program what would help."""
+    """Return the lead of a report on cache lines: the hottest one, and what would help."""
     variant = report["variants"][0]
-    if "threads" in variant:  # recorded with several numbers of threads: where it hurts most
+    if "threads" in variant:  # several numbers of threads: the worst
         variant = max(report["variants"], key=lambda each: int(each["hitm_total"]))
     where = report["machine"]["name"]
     asked = f"{report['experiment']}: which cache lines do CPUs take from each other on {where}?"
@@ -230,7 +230,7 @@ def c2c_lead(report: Mapping[str, Any]) -> Lead:
 
 
 def bench_lead(data: Bench) -> Lead:
-    """Of the structures on this host: the first that is compared."""
+    """Return the lead of a bench on this host: the first `sbm` row with a ratio, or any."""
     asked = f"What do the structures cost beside plain ones? {bench_host(data)}"
     rows = [
         (row.ratio, row) for row in data.headlines
@@ -253,7 +253,7 @@ def bench_lead(data: Bench) -> Lead:
 
 
 def topo_lead(data: dict[str, Any]) -> Lead:
-    """Of a topology: its plan."""
+    """Return the lead of a topology: its shard plan."""
     return Lead(
         f"Which CPUs share a cache, and how are they sharded? {tree(data).label}",
         f"As {plan_sentence(data)}",
@@ -262,7 +262,7 @@ def topo_lead(data: dict[str, Any]) -> Lead:
 
 
 def validate_lead(data: Validate, host: str) -> Lead:
-    """Of predictions beside measurements."""
+    """Return the lead of predictions beside measurements: the verdict and the worst row."""
     verdict = data.verdict
     worst = verdict.worst
     middle, most = verdict.median_factor, verdict.worst_factor

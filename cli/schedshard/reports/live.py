@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page's boxes for measurements on real CPUs, alone and beside predictions."""
+"""The page's boxes of measurements on real CPUs, alone and beside predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedshard.show.page import Cell, Section, code, grid, num
 
 
 def live_section(result: Curve | Pairs) -> Section:
-    """The measurement: the same box as for the simulated experiment, with other words."""
+    """Return the box of a measurement: that of the simulated experiment, marked as measured."""
     where = f"{result.machine.title} (measured)"
     notes = [f"{word}: {said}" for word, said in live_notes(result)]
     if isinstance(result, Pairs):
@@ -26,7 +26,7 @@ def live_section(result: Curve | Pairs) -> Section:
 
 
 def validate_section(data: Validate) -> Section:
-    """Predicted beside measured, from the file of `validate`."""
+    """Return the box of a file of `validate`: predictions beside measurements."""
     verdict = data.verdict
     worst = verdict.worst
     rows = [

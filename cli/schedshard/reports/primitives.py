@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page's boxes for single operations: by number of threads, and by latency class."""
+"""The page's boxes of single operations: by number of threads, and by latency class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _section(result: Curve | Pairs, where: str, notes: list[str], lacks: list[st
 
 
 def scaling_section(result: Curve, where: str, notes: list[str], lacks: list[str]) -> Section:
-    """Many operations over the number of threads."""
+    """Return the box of many operations over the number of threads."""
     section = _section(result, where, notes, lacks)
     section.figures.append(
         shown(scaling(result), f"{result.title}: time of each operation over threads")
@@ -39,7 +39,7 @@ def scaling_section(result: Curve, where: str, notes: list[str], lacks: list[str
 
 
 def pairs_section(result: Pairs, where: str, notes: list[str], lacks: list[str]) -> Section:
-    """Two CPUs that take turns, by latency class."""
+    """Return the box of two CPUs that take turns, by latency class."""
     section = _section(result, where, notes, lacks)
     section.figures.append(
         shown(pair_dots(result), f"{result.title}: time of a turn by latency class")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage report: results as one HTML page that needs nothing else, not even a network."""
+"""Stage report: make one HTML page of results, which needs no other file and no network."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from schedshard.tables.results import (
     summary_cells,
 )
 
-# The number of answers on top of a page (it folds the others), and of named lines of a variant.
+# The number of leads at the top of a page, which folds the others.
 _LEADS = 6
 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The contents of the page; ``lead`` stands above those of the boxes.
+    """The contents of the page; ``lead`` stands above the leads of the boxes.
 
-    ``topologies`` and ``c2c`` are as they were saved. ``sweeps``: names of files and their rows.
+    ``topologies`` and ``c2c`` contain the saved JSON; ``sweeps`` the names and rows of files.
     """
 
     runs: tuple[Result, ...]
@@ -58,7 +58,7 @@ class ReportRequest:
 
 
 def _lacking_bars(result: Bars) -> list[str]:
-    """One sentence for every prediction outside its band."""
+    """Return one sentence per prediction outside its band."""
     said = []
     for variant in result.variants:
         if variant.accepted is False:
@@ -120,7 +120,7 @@ def _where(result: Result) -> str:
 
 
 def _notes(result: Result) -> list[str]:
-    """The notes of the terminal, without those that the page shows in separate boxes."""
+    """Return the terminal's notes without those that the page shows elsewhere."""
     return [
         f"{word}: {said}"
         for word, said in run_notes(result)
@@ -144,7 +144,7 @@ def _curve_section(result: Curve) -> Section:
 
 
 def _points_section(result: Curve | Pairs) -> Section:
-    """Of a sweep of pairs, of many curves, or of few."""
+    """Return the box of pairs of CPUs, of many curves, or of a few curves."""
     if isinstance(result, Pairs):
         return pairs_section(result, _where(result), _notes(result), _lacking(result))
     if len(result.variants) > FEW_CURVES:
@@ -244,7 +244,7 @@ def _provenance(request: ReportRequest) -> Grid:
             for each in request.topologies
         ),
         *(_origin("bench", host, each.provenance.to_data()) for each in request.benches),
-        # What c2c makes of a run has that run's provenance; a guest's has its own.
+        # A report on an experiment repeats its run's provenance. Only recordings contain new ones.
         *(
             _origin(report["experiment"], report["machine"]["name"], report["provenance"])
             for report in request.c2c
@@ -255,7 +255,7 @@ def _provenance(request: ReportRequest) -> Grid:
 
 
 def _calibrations(results: Sequence[Result]) -> dict[str, str]:
-    """The calibration behind each machine's predictions, once per machine."""
+    """Return the calibration behind the predictions by machine name."""
     return {
         result.machine.name: result.provenance.calibration
         for result in results
@@ -297,7 +297,7 @@ def _sections(request: ReportRequest) -> list[Section]:
 
 
 def render(request: ReportRequest) -> str:
-    """The page. A result that lacks a field is a user's error, never a half-drawn page."""
+    """Return the page. A result that lacks a field raises UserError."""
     try:
         sections = _sections(request)
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage reproduce: everything a newcomer should see, from one command.
+"""Stage reproduce: simulate everything that a newcomer should see, from one command.
 
-This host is measured first, alone, because a simulation on the next core would disturb its times.
-Then the points of one experiment on one machine share the CPUs, one plan after the other, so that
-each result can be kept when it is there.
+reproduce_view.py first measures this host, because a simulation on the next core would disturb the
+times. Then the plans run one after the other, and the points of a plan share the CPUs. So each
+result can be saved before the next plan begins.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ YIELD = "cpumask-yield"
 READS = "cpumask-read"
 COUNTER = "atomic-inc"
 SCAN = "cache-scan"
-# Samples of the experiments whose intervals are shown. The second has too few for sensitivities,
-# since one of its samples takes a second, and all of reproduce must be done in minutes.
+# Samples of the experiments whose intervals are shown. The second has too few for sensitivities:
+# one of its samples takes a second, and reproduce must end within minutes.
 SAMPLES = {YIELD: 128, SCAN: 20}
 QUICK_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 224, 420)
 
 
 @dataclass(frozen=True)
 class ReproduceRequest:
-    """quick: fewer machines and fewer points of the curve."""
+    """The user's request; ``quick``: fewer machines, experiments and points, no intervals."""
 
     seed: int = 1
     quick: bool = False
@@ -46,10 +46,11 @@ def plan_reproduce(
     load: Callable[[str], Machine] = load_machine,
     count: Callable[[Machine], int] = cpu_count,
 ) -> list[RunPlan]:
-    """The yield experiment on its own machine, then on the others, its readers, the curve.
+    """Return the plans of all simulations, in the order in which they run.
 
-    Then, unless the user wants it quick, the scan of cache-aware scheduling, and the RT scheduler's
-    state on the machine with published lines.
+    First the yield experiment on its own machine and on others, then its readers and the counter's
+    curve. Unless the request is quick, the scan of cache-aware scheduling follows, and experiments
+    with published lines.
     """
     yields, counter = load_experiment(YIELD), load_experiment(COUNTER)
     reads = load_experiment(READS)
@@ -77,13 +78,13 @@ def plan_reproduce(
 
 
 def samples(request: ReproduceRequest, plan: RunPlan) -> int:
-    """How many samples the interval of a plan has; 0: it has none."""
+    """Return the number of samples of a plan's interval; 0: the plan has no interval."""
     here = plan.request.machine.name == plan.request.experiment.machine
     return SAMPLES.get(plan.request.experiment.name, 0) if here and not request.quick else 0
 
 
 def with_published_lines() -> list[Experiment]:
-    """The experiments of which others published the cost of single cache lines."""
+    """Return the experiments for which others published the cost of single cache lines."""
     found = map(load_experiment, experiment_names())
     return [e for e in found if e.metrics and any(known.lines for known in e.published)]
 
@@ -94,7 +95,10 @@ def _with_lines(
     count: Callable[[Machine], int],
     seed: int,
 ) -> RunPlan:
-    """The published layouts, the free fix and ours: the other layouts take a minute more."""
+    """Return a plan of the published layouts, ``partition`` and ``shard``.
+
+    The other layouts would take another minute.
+    """
     machine = load(experiment.machine)
     chosen = [v.name for v in experiment.variants if v.published_metrics]
     chosen += [v.name for v in experiment.variants if v.name in ("partition", "shard")]
@@ -106,7 +110,7 @@ def _with_lines(
 def simulated(
     request: ReproduceRequest, plans: Sequence[RunPlan], tick: Ticker, directory: Path
 ) -> Iterator[Result]:
-    """Run one plan after the other, with its samples, and yield each result when it is there.
+    """Run one plan after the other, with its samples, and yield each result at once.
 
     The samples' machine files go to ``directory``.
     """
@@ -118,7 +122,7 @@ def simulated(
 
     for plan in plans:
         raws = execute(plan, tick)
-        # Which types its lines have depends on the experiment alone; to find them takes seconds.
+        # An experiment's lines have the same types on all machines. Reading them takes seconds.
         name = plan.request.experiment.name
         if name not in layouts:
             layouts[name] = layouts_of(raws)
@@ -129,7 +133,7 @@ def simulated(
 
 
 def point_count(request: ReproduceRequest, plans: Sequence[RunPlan]) -> int:
-    """How many runs of the simulator all of that takes."""
+    """Return the number of runs of the simulator in all plans, samples included."""
     return sum(len(plan.points) * (1 + samples(request, plan)) for plan in plans)
 
 
@@ -138,7 +142,7 @@ def _variant(result: Bars, name: str) -> Bar:
 
 
 def sentence(result: Bars) -> str:
-    """The one sentence: the cost of the global mask, and the gain of a line for each cache."""
+    """Return the summary: the cost of the global mask, and what a mask per cache gains."""
     slow, fast = _variant(result, "global"), _variant(result, "llc")
     predicted = slow.cycles_per_op / fast.cycles_per_op
     measured = (slow.published or 0.0) / (fast.published or 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage reproduce, the part that measures, prints and writes files."""
+"""Stage reproduce: measure this host, print the results and write the files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _heading(text: str) -> Text:
 
 @dataclass(frozen=True)
 class _Results:
-    """By what they are of; ``main`` is the yield experiment on the first machine."""
+    """Results by experiment; ``main`` is the yield experiment on the first machine."""
 
     main: Bars
     others: list[Bars]
@@ -77,7 +77,7 @@ class _Results:
 
 
 def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan], out: Path) -> list[Result]:
-    """Run everything under one bar; each result is in a file before the next one begins."""
+    """Run all plans under one progress bar, and save each result before the next plan begins."""
     results = []
     with (
         TemporaryDirectory(prefix="schedshard-") as directory,
@@ -114,7 +114,7 @@ def _tables(found: _Results) -> Iterator[RenderableType]:
 def reproduce_all(
     request: ReproduceRequest, out: Path, show: Callable[[RenderableType], None]
 ) -> None:
-    """Measure, simulate, print, and write DIR/report.html with one JSON file a result."""
+    """Measure, simulate, print, and write to ``out`` a page and one JSON file per result."""
     with telling(f"cannot make directory {out}"):
         out.mkdir(parents=True, exist_ok=True)
     page = out / "report.html"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page's boxes for a sweep: one per experiment, with its scaling plots and its points."""
+"""The page's boxes of a sweep: one per experiment, with its scaling plots and its points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST = 2
 
 
 def sweep_lead(one: Swept, name: str) -> Lead:
-    """Of one experiment of a sweep: its first figure, on the largest machine in use."""
+    """Return the lead of a swept experiment: its first figure, with the most CPUs."""
     metric = one.metrics[0]
     column = f"figure {metric.name}"
     frame = one.frame.dropna(subset=[column])
@@ -50,7 +50,7 @@ def sweep_lead(one: Swept, name: str) -> Lead:
 
 
 def _plotted(one: Swept) -> list[Metric]:
-    """The first figures, which are the experiment's subject, and all costs in cycles."""
+    """Return the metrics to plot: the first, which are the experiment's subject, and cycles."""
     return [m for i, m in enumerate(one.metrics) if i < FIRST or m.unit == "cycles"]
 
 
@@ -90,7 +90,7 @@ def _many(count: int, what: str) -> str:
 
 
 def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
-    """One box for each experiment of a file."""
+    """Return one box per experiment of a sweep's file, which is named ``name``."""
     chosen = current(rows)
     old = len(rows) - len(chosen)
     sections = []

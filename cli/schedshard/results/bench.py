@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What `bench` and `validate` save: the structures on this host, and the model judged by it."""
+"""The types that `bench` and `validate` save: times on this host, and the model judged by them."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ class BenchRow(Saved, kw_only=True):
 
 
 class Bench(Saved, kw_only=True):
-    """All of them."""
+    """A result of `bench`: all rows."""
 
     format: str
     quick: bool = False
@@ -41,7 +41,7 @@ class Bench(Saved, kw_only=True):
 
     @property
     def headlines(self) -> list[BenchRow]:
-        """The few most informative operations; all rows when it has none of them."""
+        """The rows of the few most informative operations; all rows if there are none."""
         return [
             row for row in self.rows if row.density in _HEADLINES.get((row.group, row.op), ())
         ] or self.rows
@@ -74,14 +74,14 @@ class JudgedRow(Saved, kw_only=True, rename=PAIR):
 
     @property
     def where(self) -> str:
-        """Its CPUs in words."""
+        """The row's CPUs in words."""
         if self.latency_class is not None:
             return f"{self.first} and {self.second} ({self.latency_class})"
         return "1 thread" if self.threads == 1 else f"{self.threads} threads"
 
 
 class Bounds(Saved, kw_only=True):
-    """Largest factors that are agreement."""
+    """The largest factors that still count as agreement."""
 
     median: Real
     worst: Real

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What `c2c record`, `c2c replay`, `kernel c2c` and `c2c RESULT --json` save.
+"""The types that `c2c record`, `c2c replay`, `kernel c2c` and `c2c RESULT --json` save.
 
-Here its form is checked; views take the JSON as it was saved.
+They only check the form of a report. Views read the saved JSON.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ class Frame(Saved, kw_only=True):
 
 
 class Caller(Saved, kw_only=True):
-    """A way to an access."""
+    """The calls that led to an access, and the cycles of the access after them."""
 
     cycles: NotNegative
     frames: list[Frame]
 
 
 class Access(Saved, kw_only=True):
-    """Accesses by one instruction."""
+    """The accesses of one instruction to one place of a line."""
 
     offset: Place
     size: Count
@@ -57,7 +57,7 @@ class Access(Saved, kw_only=True):
 
 
 class Line(Saved, kw_only=True):
-    """A cache line."""
+    """A cache line with its accesses."""
 
     object: str
     type: str | None
@@ -78,7 +78,7 @@ class Line(Saved, kw_only=True):
 
 
 class Model(Saved, kw_only=True):
-    """Counts of the simulated machine."""
+    """The times and the instructions of a run on the simulated machine."""
 
     virtual_ns: NotNegative
     busy_ns: NotNegative
@@ -86,7 +86,7 @@ class Model(Saved, kw_only=True):
 
 
 class Variant(Saved, kw_only=True):
-    """A variant, a kernel, or a machine."""
+    """The lines of a variant of an experiment, of a kernel, or of a machine."""
 
     name: str
     cpus: Count
@@ -96,19 +96,19 @@ class Variant(Saved, kw_only=True):
 
 
 class Described(Saved, kw_only=True):
-    """A machine by its name."""
+    """The name of a report's machine."""
 
     name: str
 
 
 class Validated(Saved, kw_only=True):
-    """On what the model was checked."""
+    """A sentence on what the model was validated with."""
 
     said: str
 
 
 class Report(Saved, kw_only=True):
-    """Lines of an experiment."""
+    """A report on the cache lines of an experiment."""
 
     experiment: str
     machine: Described
@@ -119,7 +119,7 @@ class Report(Saved, kw_only=True):
 
 
 class ReplayedVariant(Variant, kw_only=True):
-    """A machine on which a kernel's run was repeated."""
+    """The lines of a kernel's run, replayed on a machine."""
 
     hitm_remote: Count
     hitm_local: Count
@@ -127,7 +127,7 @@ class ReplayedVariant(Variant, kw_only=True):
 
 
 class Replayed(Report, kw_only=True):
-    """Lines of a kernel on other machines."""
+    """A report on a kernel's run, replayed on other machines."""
 
     guest: str
     partial: bool
@@ -135,14 +135,14 @@ class Replayed(Report, kw_only=True):
 
 
 class Hitm(Saved, kw_only=True):
-    """Modified lines found elsewhere."""
+    """Counts per wake-up of lines found modified in another core's cache."""
 
     hitm_remote: Real
     hitm_local: Real
 
 
 class Stepping(Saved, kw_only=True):
-    """How the emulator's CPUs waited for each other."""
+    """How often the emulator's CPUs waited for each other."""
 
     accesses_reported: Count
     waits: Count
@@ -151,14 +151,14 @@ class Stepping(Saved, kw_only=True):
 
 
 class Function(Saved, kw_only=True):
-    """Calls of a function."""
+    """A function and the number of its calls."""
 
     name: str
     calls: Count
 
 
 class KernelVariant(Variant, kw_only=True):
-    """A kernel."""
+    """The lines and the wake-ups of a kernel."""
 
     model: Model
     wake_ups: Count
@@ -170,7 +170,7 @@ class KernelVariant(Variant, kw_only=True):
 
 
 class Kernel(Report, kw_only=True):
-    """Lines of kernels in a guest."""
+    """A report on the cache lines of kernels in a guest."""
 
     guest: str
     partial: bool
@@ -179,7 +179,7 @@ class Kernel(Report, kw_only=True):
 
 
 class Allocated(Saved, kw_only=True):
-    """An object on a line, and who allocated it."""
+    """An object on a line, and the calls that allocated it."""
 
     object: str
     allocated: list[Frame]
@@ -201,7 +201,7 @@ class Cache(Saved, kw_only=True):
 
 
 class RecordedAccess(Access, kw_only=True):
-    """An access of a program."""
+    """The accesses of one instruction of a program to one place of a line."""
 
     loads: Count
     stores: Count
@@ -212,7 +212,7 @@ class RecordedAccess(Access, kw_only=True):
 
 
 class RecordedLine(Line, kw_only=True):
-    """A line of a program."""
+    """A cache line of a program."""
 
     accesses: Sequence[RecordedAccess]
     sharing: str
@@ -226,7 +226,7 @@ class RecordedLine(Line, kw_only=True):
 
 
 class RecordedVariant(Variant, kw_only=True):
-    """A machine on which a program ran."""
+    """The lines of a program on a machine."""
 
     hitm_remote: Count
     hitm_local: Count
@@ -247,34 +247,34 @@ class RecordedVariant(Variant, kw_only=True):
 
 
 class Gain(Saved, kw_only=True):
-    """What a move saves on a machine."""
+    """The share of cycles that advice saves on a machine."""
 
     fewer: Real
     interval: Interval | None = None
 
 
 class Advice(Saved, kw_only=True):
-    """What would help."""
+    """A change that would help, and its gain by machine."""
 
     words: str
     machines: dict[str, Gain]
 
 
 class Latent(Saved, kw_only=True):
-    """What would hurt elsewhere."""
+    """False sharing that would begin on a machine if objects began elsewhere."""
 
     words: str
     machine: str
 
 
 class Drawn(Saved, kw_only=True):
-    """How many samples there are."""
+    """The number of samples behind the intervals."""
 
     samples: Few
 
 
 class Program(Saved, kw_only=True):
-    """How the program ended."""
+    """The signal that ended the program, if one did."""
 
     signal: str | None
 
@@ -291,7 +291,7 @@ class Steady(Saved, kw_only=True):
 
 
 class Recorded(Report, kw_only=True):
-    """Lines of a program."""
+    """A report on the cache lines of a recorded program."""
 
     guest: str
     partial: bool
@@ -315,7 +315,7 @@ class Recorded(Report, kw_only=True):
 
 
 def kind_of(data: dict[str, Any]) -> type[Report]:
-    """The kind of a report."""
+    """Return the type of a report's JSON."""
     if "program" in data:
         return Recorded
     variants = data.get("variants")
@@ -328,13 +328,13 @@ def kind_of(data: dict[str, Any]) -> type[Report]:
 
 
 def c2c_of(data: dict[str, Any]) -> dict[str, Any]:
-    """A report whose form is right."""
+    """Return a report unchanged; ValidationError if its form is wrong."""
     convert(data, kind_of(data))
     return data
 
 
 class LineCost(Saved, kw_only=True):
-    """What a line cost."""
+    """The cost of a line, as `c2c diff` reads it."""
 
     object: str
     hitm_remote: Count
@@ -343,7 +343,7 @@ class LineCost(Saved, kw_only=True):
 
 
 class RunCost(Saved, kw_only=True):
-    """What a program cost on a machine."""
+    """The cost of a program on a machine, as `c2c diff` reads it."""
 
     name: str
     work_cycles: NotNegative
@@ -352,14 +352,14 @@ class RunCost(Saved, kw_only=True):
 
 
 class Compared(Saved, kw_only=True):
-    """The part of a recording that `c2c diff` compares; those of earlier versions have it."""
+    """The part of a recording that `c2c diff` compares. Earlier versions saved it, too."""
 
     steady: dict[str, Any] | None = None
     variants: Annotated[list[RunCost], Meta(min_length=1)]
 
 
 def recording_of(data: dict[str, Any]) -> dict[str, Any]:
-    """A recording that can be compared, or a report of something else."""
+    """Return a report unchanged; ValidationError for a recording that `c2c diff` cannot compare."""
     if "program" in data:
         convert(data, Compared)
     return data

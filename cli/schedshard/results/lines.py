@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Cache lines of a run of the simulator, and the types of the objects on them."""
+"""The types of cache lines in a run of the simulator, and of the objects' layouts on them."""
 
 from schedshard.results.saved import Count, Few, Hex, NotNegative, Place, Saved, absent
 
 
 class Access(Saved, kw_only=True):
-    """Accesses by one instruction to one place of a line."""
+    """The accesses of one instruction to one place of a line."""
 
     offset: Place
     size: Count
@@ -22,12 +22,12 @@ class Access(Saved, kw_only=True):
 
     @property
     def hitm(self) -> int:
-        """Modified lines found elsewhere, near and far."""
+        """How often the line was found modified in another cache, near or far."""
         return self.hitm_remote + self.hitm_local
 
 
 class FieldAccess(Saved, kw_only=True):
-    """Accesses to one field of a line."""
+    """The accesses to one field of a line, summed."""
 
     field: str
     offset: Place
@@ -42,11 +42,11 @@ class FieldAccess(Saved, kw_only=True):
 
     @property
     def waited(self) -> float:
-        """The cycles of all its loads together."""
+        """The cycles of all loads, summed."""
         return self.avg_load_cycles * self.loads
 
     def add(self, access: Access) -> None:
-        """Count an access to the field."""
+        """Add an instruction's accesses to those of the field."""
         loads = access.records if access.loads is None else access.loads
         time = self.waited + access.avg_load_cycles * loads
         self.offset = min(self.offset, access.offset)
@@ -60,7 +60,7 @@ class FieldAccess(Saved, kw_only=True):
 
 
 class CacheLine(Saved, kw_only=True):
-    """A line; its number is from 1, and its offset of the object's first byte."""
+    """A cache line of an object: ``line`` counts from 1, ``offset`` is its start in the object."""
 
     object: str
     type: str | None
@@ -80,17 +80,17 @@ class CacheLine(Saved, kw_only=True):
 
     @property
     def hitm(self) -> int:
-        """Modified lines found elsewhere, near and far."""
+        """How often the line was found modified in another cache, near or far."""
         return self.hitm_remote + self.hitm_local
 
     @property
     def waited(self) -> float:
-        """The cycles of all its loads together."""
+        """The cycles of all loads, summed."""
         return self.avg_load_cycles * self.loads
 
 
 class Field(Saved, kw_only=True):
-    """What lies where in a type."""
+    """A field of a type, with offset and size in bytes."""
 
     field: str
     offset: Place
@@ -98,7 +98,7 @@ class Field(Saved, kw_only=True):
 
 
 class Layout(Saved, kw_only=True):
-    """A type on the lines."""
+    """The size of a type in bytes, and its fields."""
 
     size: Few
     fields: list[Field]

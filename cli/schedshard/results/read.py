@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read saved results: a damaged file ends in one line that says what is wrong, and where."""
+"""Reads saved results. A damaged file raises UserError, whose one line says what is wrong."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Made = TypeVar("Made")
 
 
 def load_data(path: Path, *wanted: str) -> dict[str, Any]:
-    """The JSON of a result of one of the wanted formats; otherwise say what the file is."""
+    """Return the JSON of a result of a wanted format; UserError names commands that make one."""
     data = read_json(path, "result")
     kind = data.get("format") if isinstance(data, dict) else None
     if kind not in wanted:
@@ -39,7 +39,7 @@ def load_data(path: Path, *wanted: str) -> dict[str, Any]:
 
 
 def checked(data: dict[str, Any], source: str, make: Callable[[dict[str, Any]], Made]) -> Made:
-    """What a file holds; ``source`` names it where it is damaged."""
+    """Return ``make(data)``. If data is damaged, raise UserError, which names ``source``."""
     try:
         return make(data)
     except ValidationError as error:
@@ -48,25 +48,25 @@ def checked(data: dict[str, Any], source: str, make: Callable[[dict[str, Any]], 
 
 
 def load_run(path: Path, *wanted: str) -> Result:
-    """A result of `run`, or of one of the formats."""
+    """Return a file's result of `run`, or of the ``wanted`` formats, which have the same form."""
     return checked(load_data(path, *(wanted or (RUN,))), str(path), run_of)
 
 
 def load_recording(path: Path) -> dict[str, Any]:
-    """A recording of a program, as it was saved; only what is compared is checked."""
+    """Return a file's recording as it was saved. Only what `c2c diff` compares is checked."""
     return checked(load_data(path, C2C), str(path), recording_of)
 
 
 def bench_of(data: dict[str, Any]) -> Bench:
-    """A result of `bench`."""
+    """Return a result of `bench`; ValidationError if its form is wrong."""
     return convert(data, Bench)
 
 
 def validate_of(data: dict[str, Any]) -> Validate:
-    """A result of `validate`."""
+    """Return a result of `validate`; ValidationError if its form is wrong."""
     return convert(data, Validate)
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet files do; whether it is whole shows when it is read."""
+    """Whether a file begins like a Parquet file. Only reading it shows whether it is whole."""
     return begins(path, b"PAR1")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What `run` saves; `bench primitives` and `bench ping-pong` save what they measured in this form.
+"""The types that `run` saves. `bench primitives` and `bench ping-pong` save theirs in this form.
 
-Bars are variants side by side by the cost of an operation, Figures by several figures that the
-experiment names. A Curve has a point per number of threads, and Pairs have one per pair of CPUs. A
-row is what has predicted figures: a variant of the first two, or a point.
+Bars compare variants by the cost of an operation, Figures by several figures that the experiment
+names. A Curve has a point per number of threads, Pairs have a point per pair of CPUs. A row is the
+part with predicted figures: a variant of Bars or Figures, or a point.
 """
 
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ from schedshard.results.saved import (
 )
 from schedshard.results.uncertainty import Uncertainty
 
-# What a row calls its place: a number of threads, or a pair.
+# The place of a row: a number of threads, a pair, or None for a variant.
 RowPlace = int | str | None
 
 
 class _Compared:
-    """A row whose first figure can be compared: its interval stands there twice."""
+    """A row that keeps the interval of its first figure, the published one, a second time."""
 
     FIGURES: ClassVar[tuple[str, ...]]
     intervals: dict[str, Interval] | None
@@ -42,15 +42,15 @@ class _Compared:
     published_inside: bool | None
 
     def found(self, figure: str) -> Interval | None:
-        """The interval of a figure."""
+        """Return the interval of a figure; None without one."""
         return (self.intervals or {}).get(figure)
 
     def inside(self, figure: str) -> bool | None:
-        """Whether the published figure lies in it; None: not judged."""
+        """Whether the published figure lies in the interval; None: not judged."""
         return self.published_inside
 
     def keep(self, figure: str, found: Interval, inside: bool | None) -> None:
-        """Put an interval beside a figure."""
+        """Store the interval of a figure, and whether the published figure lies in it."""
         self.intervals = {**(self.intervals or {}), figure: found}
         if figure == self.FIGURES[0]:
             self.interval, self.published_inside = found, inside
@@ -89,12 +89,12 @@ class Bar(Saved, _Compared, kw_only=True):
             raise ValueError("accept stands without relative and published")
 
     def rows(self) -> Sequence["Bar"]:
-        """What has figures."""
+        """Return the rows of the variant: itself."""
         return (self,)
 
 
 class Metric(Saved, kw_only=True):
-    """A figure of Figures; in the unit percent it is a fraction."""
+    """A figure of Figures. In the unit percent its values are fractions."""
 
     name: str
     title: str
@@ -103,7 +103,7 @@ class Metric(Saved, kw_only=True):
 
 
 class FigureVariant(Saved, kw_only=True):
-    """A variant of Figures; in the JSON the values stand beside the other members."""
+    """A variant of Figures. In the JSON each of ``values`` is a member of the variant."""
 
     place: ClassVar[RowPlace] = None
 
@@ -122,26 +122,26 @@ class FigureVariant(Saved, kw_only=True):
     published_inside: dict[str, bool] | None = None
 
     def rows(self) -> Sequence["FigureVariant"]:
-        """What has figures."""
+        """Return the rows of the variant: itself."""
         return (self,)
 
     def found(self, figure: str) -> Interval | None:
-        """The interval of a figure."""
+        """Return the interval of a figure; None without one."""
         return (self.interval or {}).get(figure)
 
     def inside(self, figure: str) -> bool | None:
-        """Whether the published figure lies in it; None: not judged."""
+        """Whether the published figure lies in the interval; None: not judged."""
         return (self.published_inside or {}).get(figure)
 
     def keep(self, figure: str, found: Interval, inside: bool | None) -> None:
-        """Put an interval beside a figure."""
+        """Store the interval of a figure, and whether the published figure lies in it."""
         self.interval = {**(self.interval or {}), figure: found}
         if inside is not None:
             self.published_inside = {**(self.published_inside or {}), figure: inside}
 
 
 class Compared(NamedTuple):
-    """A published figure with its range, and the error of what was predicted."""
+    """A published figure with its range, and the error of the prediction."""
 
     published: float
     low: float
@@ -149,7 +149,7 @@ class Compared(NamedTuple):
     error: float
 
 
-# Of a class and two CPUs, as the JSON calls them.
+# The JSON's names of a latency class and its two CPUs.
 PAIR = {"latency_class": "class", "first": "from", "second": "to"}
 
 
@@ -159,7 +159,7 @@ class Point(
     kw_only=True,
     rename=PAIR,
 ):
-    """A point of a sweep; one that was measured has the spread of its rounds."""
+    """A point of a curve or of pairs. A measured one contains the spread of its rounds."""
 
     FIGURES: ClassVar[tuple[str, ...]] = ("ns_per_op", "cycles_per_op")
 
@@ -193,12 +193,12 @@ class Point(
 
     @property
     def place(self) -> RowPlace:
-        """What distinguishes it from the others of its variant."""
+        """The number of threads or the pair: unique in a variant."""
         raise NotImplementedError
 
     @property
     def compared(self) -> Compared | None:
-        """What was published of it."""
+        """The published figure of the point; None without one."""
         published, low, high, error = (
             self.published, self.published_low, self.published_high, self.error,
         )  # fmt: skip
@@ -208,13 +208,13 @@ class Point(
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The 10th and 90th percentile of its rounds; of a prediction itself."""
+        """The 10th and 90th percentile of the rounds. A prediction is both ends itself."""
         if self.low is None or self.high is None:
             return self.ns_per_op, self.ns_per_op
         return self.low, self.high
 
     def compare(self, published: float, low: float, high: float) -> None:
-        """Put a published figure beside it."""
+        """Add a published figure, its range and the error to the point."""
         self.published, self.published_low, self.published_high = published, low, high
         self.error = self.ns_per_op / published - 1.0
 
@@ -231,7 +231,7 @@ class ThreadPoint(Point, kw_only=True):
 
 
 class PairPoint(Point, kw_only=True):
-    """A point of two CPUs."""
+    """A point of Pairs: two CPUs that take turns."""
 
     latency_class: str
     first: Count
@@ -239,7 +239,7 @@ class PairPoint(Point, kw_only=True):
 
     @property
     def place(self) -> RowPlace:
-        """The pair."""
+        """The latency class and the two CPUs."""
         return f"{self.latency_class} {self.first}-{self.second}"
 
 
@@ -247,7 +247,7 @@ AnyPoint = TypeVar("AnyPoint", ThreadPoint, PairPoint)
 
 
 class Swept(Saved, Generic[AnyPoint], kw_only=True):
-    """A variant with points."""
+    """A variant of a Curve or of Pairs: its points."""
 
     name: str
     title: str
@@ -263,16 +263,16 @@ class Swept(Saved, Generic[AnyPoint], kw_only=True):
 
     @property
     def compared(self) -> Sequence[tuple[AnyPoint, Compared]]:
-        """The points that were published."""
+        """The points with published figures, each with that figure."""
         return [(p, known) for p in self.points if (known := p.compared) is not None]
 
     def judge(self, errors: Sequence[float]) -> tuple[float, float]:
-        """Keep the median and the worst of the errors of its points."""
+        """Set and return the median and the worst of the errors of the points."""
         self.median_error, self.worst_error = float(median(errors)), float(max(errors))
         return self.median_error, self.worst_error
 
     def rows(self) -> Sequence[AnyPoint]:
-        """What has figures."""
+        """Return the rows of the variant: its points."""
         return self.points
 
 
@@ -293,7 +293,7 @@ class PublishedLine(Saved, kw_only=True):
 
 
 class Published(Saved, kw_only=True):
-    """What was published of the same machine."""
+    """The source of figures published for the same machine, and their role."""
 
     source: str
     role: str
@@ -301,7 +301,7 @@ class Published(Saved, kw_only=True):
 
 
 class CurveBand(Saved, kw_only=True):
-    """Largest median and single error of a curve, from a number of threads on."""
+    """The largest accepted median and single error of a curve, from a number of threads on."""
 
     median: NotNegative
     worst: NotNegative
@@ -309,32 +309,32 @@ class CurveBand(Saved, kw_only=True):
 
 
 class PairsBand(Saved, kw_only=True):
-    """Largest error of a pair."""
+    """The largest accepted error of a pair."""
 
     within: NotNegative
 
 
 class PublishedCurve(Published, kw_only=True):
-    """Of a curve."""
+    """Published figures of a curve."""
 
     accept: CurveBand | None = None
 
 
 class PublishedPairs(Published, kw_only=True):
-    """Of pairs."""
+    """Published figures of pairs."""
 
     accept: PairsBand | None = None
 
 
 class ParamSource(Saved, kw_only=True):
-    """Unit and origin of an input."""
+    """The unit and the origin of an input."""
 
     unit: str
     source: str
 
 
 class Simulator(Saved, kw_only=True):
-    """How much was simulated, and how long that took."""
+    """The number of simulated events, and the CPU seconds that they took."""
 
     events: Count
     seconds: NotNegative
@@ -352,7 +352,7 @@ class Host(Saved, kw_only=True):
 
 
 class Run(Saved, kw_only=True):
-    """What all kinds share; ``label``, ``host`` and ``left_out`` are of a measurement."""
+    """The members of every kind of result; measurements set ``label``, ``host``, ``left_out``."""
 
     format: str
     label: str = "predicted"
@@ -383,29 +383,29 @@ class Run(Saved, kw_only=True):
 
     @property
     def measured(self) -> bool:
-        """Whether it was measured, not predicted."""
+        """Whether the result was measured, not predicted."""
         return self.format == LIVE
 
     @property
     def cpus_words(self) -> str:
-        """How many of the machine's CPUs."""
+        """The number of the machine's CPUs that took part, in words."""
         return f"{self.cpus} of {self.machine.cpus} CPUs"
 
     @property
     def published_lines(self) -> Sequence[PublishedLine]:
-        """The lines that were published."""
+        """The published figures of single lines."""
         return (self.published and self.published.lines) or ()
 
     @property
     def samples(self) -> Uncertainty:
-        """The uncertainty of a result that has one."""
+        """The uncertainty; ValueError if the result has none."""
         if self.uncertainty is None:
             raise ValueError("the result has no samples")
         return self.uncertainty
 
 
 class Bars(Run, kw_only=True):
-    """Variants side by side, relative to the baseline."""
+    """Variants compared by the cost of an operation, relative to the baseline."""
 
     variants: Annotated[list[Bar], Meta(min_length=1)]
 
@@ -427,18 +427,18 @@ class Pairs(Run, kw_only=True):
 
     @property
     def cpus_words(self) -> str:
-        """Two of them."""
+        """The number of CPUs of each pair, in words."""
         return "two CPUs at a time"
 
 
 class Figures(Run, kw_only=True):
-    """Variants side by side, each with every figure of the experiment."""
+    """Variants compared by all figures of the experiment."""
 
     metrics: Annotated[list[Metric], Meta(min_length=1)]
     variants: Annotated[list[FigureVariant], Meta(min_length=1)]
 
     def to_data(self) -> dict[str, Any]:
-        """As it is saved."""
+        """Return the result as it is saved in JSON."""
         data = super().to_data()
         data["variants"] = [
             {key: value for name, each in variant.items()
@@ -448,14 +448,14 @@ class Figures(Run, kw_only=True):
         return data
 
 
-# What `run` saves.
+# The kinds of result that `run` saves.
 Result = Bars | Curve | Pairs | Figures
 
 SWEPT: dict[str, type[Curve | Pairs]] = {"threads": Curve, "pairs": Pairs}
 
 
 def run_of(data: dict[str, Any]) -> Result:
-    """A result of the kind that it is."""
+    """Return the result in a file's JSON; ValidationError if its form is wrong."""
     sweep = data.get("sweep")
     result: Result
     if "metrics" in data:
@@ -473,7 +473,7 @@ def run_of(data: dict[str, Any]) -> Result:
 
 
 def measured_of(data: dict[str, Any]) -> Curve | Pairs:
-    """A measurement, which has points."""
+    """Return a measurement; ValidationError for another result, or without spread and rounds."""
     result = run_of(data)
     if not isinstance(result, Curve | Pairs) or result.host is None:
         raise ValidationError("a measurement has a sweep and a host")
@@ -483,7 +483,7 @@ def measured_of(data: dict[str, Any]) -> Curve | Pairs:
 
 
 def _with_values(data: dict[str, Any]) -> list[Any]:
-    """The variants of Figures, each with its values apart from its other members."""
+    """Return the variants of Figures, each with its values moved into the member ``values``."""
     names = [metric.name for metric in convert(data["metrics"], list[Metric])]
     found: list[Any] = []
     for variant in convert(data.get("variants"), list[dict[str, Any]]):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What all saved results are made of.
+"""The base class and the common parts of all saved results.
 
-A member with a default that is None is left out of the JSON. A member that may be null there has no
-default. ``absent`` makes a default that stands in the JSON nevertheless: of a member that results
-of earlier versions lack.
+The JSON omits a member that equals its default. A member that may be null in the JSON has no
+default. ``absent`` makes the default of a member that results of earlier versions lack; the JSON
+always contains such a member.
 """
 
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct, field, to_builtins
 
-# No number of ours is larger: sums and ratios of them are finite, and plots have an end.
+# No result has larger numbers. With this limit sums and ratios are finite, and plots have ends.
 _LARGEST = 10**18
 Real = (
     Annotated[float, Meta(ge=-float(_LARGEST), le=float(_LARGEST))]
@@ -23,7 +23,7 @@ NotNegative = (
     Annotated[float, Meta(ge=0.0, le=float(_LARGEST))] | Annotated[int, Meta(ge=0, le=_LARGEST)]
 )
 Count = Annotated[int, Meta(ge=0, le=_LARGEST)]
-# Of CPUs, threads, bytes of an object: something may be made for each.
+# A number of CPUs, threads or bytes, for each of which code may allocate memory.
 Few = Annotated[int, Meta(ge=1, le=1 << 24)]
 Place = Annotated[int, Meta(ge=-(1 << 24), le=1 << 24)]
 Hex = Annotated[str, Meta(pattern="^0x[0-9a-f]{1,16}$")]
@@ -32,15 +32,15 @@ Default = TypeVar("Default")
 
 
 def absent(value: Default) -> Default:
-    """The default of a member that earlier versions did not write, and this one always does."""
+    """Return the default of a member that this version always writes and earlier ones did not."""
     return field(default_factory=lambda: value)
 
 
 class Saved(Struct, kw_only=True, omit_defaults=True):
-    """A part of a saved result; its members are in the order of the JSON."""
+    """A part of a saved result, with its members in the order of the JSON."""
 
     def to_data(self) -> dict[str, Any]:
-        """As it is saved."""
+        """Return the part as it is saved in JSON."""
         data: dict[str, Any] = to_builtins(self)
         return data
 
@@ -48,7 +48,7 @@ class Saved(Struct, kw_only=True, omit_defaults=True):
 class Interval(Saved, kw_only=True):
     """Median and 90% interval of samples.
 
-    With the model's own error ``inputs`` keeps the ends without it.
+    If the ends include the model's own error, ``inputs`` contains the ends without it.
     """
 
     median: Real
@@ -59,12 +59,12 @@ class Interval(Saved, kw_only=True):
     model: dict[str, Real] | None = None
 
     def holds(self, value: float) -> bool:
-        """Whether a value lies in it."""
+        """Whether a value lies in the interval."""
         return self.low <= value <= self.high
 
 
 class Provenance(Saved, kw_only=True):
-    """The origin of a result."""
+    """The origin of a result: versions, seed and digests of the inputs."""
 
     version: str
     commit: str
@@ -87,7 +87,7 @@ class Machine(Saved, kw_only=True):
 
 
 class ModelError(Saved, kw_only=True):
-    """On what the model was checked, and by which factor it errs."""
+    """The data with which the model was validated, and the factor by which it errs."""
 
     kind: str
     curves: Count

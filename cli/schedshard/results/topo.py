@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What `topo` saves: its form is checked here; views take the JSON as it was saved."""
+"""The types that `topo` saves. They only check its form; views read the saved JSON."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from schedshard.results.saved import Count, Few, Place, Saved
 
 
 class Cpu(Saved, kw_only=True):
-    """A CPU and where it is; -1: not known."""
+    """A CPU and where it is; -1: unknown."""
 
     cpu: Count
     package: Place | None = None
@@ -31,7 +31,7 @@ class Shard(Saved, kw_only=True):
 
 
 class Plan(Saved, kw_only=True):
-    """All shards."""
+    """A shard plan: all shards."""
 
     level: str
     cap: Few
@@ -40,14 +40,14 @@ class Plan(Saved, kw_only=True):
 
 
 class Source(Saved, kw_only=True):
-    """The machine, if it is none of this host."""
+    """The machine, unless the topology is this host's."""
 
     name: str | None = None
     title: str | None = None
 
 
 class Topo(Saved, kw_only=True):
-    """All of it."""
+    """A topology: CPUs and shard plan."""
 
     source: str | None = None
     machine: Source | None = None
@@ -65,6 +65,6 @@ class Topo(Saved, kw_only=True):
 
 
 def topo_of(data: dict[str, Any]) -> dict[str, Any]:
-    """A topology whose form is right."""
+    """Return a topology unchanged; ValidationError if its form is wrong."""
     convert(data, Topo)
     return data

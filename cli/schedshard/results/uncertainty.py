@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What `run --uncertainty` adds to a result: the draws, and which inputs the figures follow."""
+"""The types that `run --uncertainty` adds: the draws, and each input's part in the variance."""
 
 from schedshard.results.saved import Count, Few, Interval, Real, Saved
 
@@ -16,7 +16,7 @@ class Input(Saved, kw_only=True):
 
 
 class Calibrated(Saved, kw_only=True):
-    """The parameter that was chosen again in each sample."""
+    """The parameter that each sample calibrates again."""
 
     name: str
     value: Real
@@ -28,7 +28,7 @@ class Calibrated(Saved, kw_only=True):
 
 
 class _Figure(Saved, kw_only=True):
-    """A figure; its place is that of a point."""
+    """A figure of a variant; ``place`` is that of its point, None for a figure of no curve."""
 
     variant: str
     place: int | str | None
@@ -36,24 +36,24 @@ class _Figure(Saved, kw_only=True):
 
     @property
     def key(self) -> tuple[str, int | str | None, str]:
-        """What identifies it among the figures of a result."""
+        """The variant, place and name: unique in a result."""
         return self.variant, self.place, self.figure
 
 
 class Samples(_Figure, kw_only=True):
-    """The values of a figure, one for each sample."""
+    """The values of a figure, one per sample."""
 
     values: list[Real | None]
 
 
 class Influence(_Figure, kw_only=True):
-    """The first-order index of each input."""
+    """The first-order index of each input for a figure."""
 
     indices: dict[str, Real]
 
 
 class Sensitivity(Saved, kw_only=True):
-    """How much each input counts, if there are enough samples; ``noise`` is what chance gives."""
+    """The influence of inputs, if there are enough samples; chance alone gives ``noise``."""
 
     method: str
     needed: Count
@@ -67,7 +67,7 @@ class Sensitivity(Saved, kw_only=True):
 
 
 class Uncertainty(Saved, kw_only=True):
-    """All of it."""
+    """The uncertainty of a result: all draws, values and indices."""
 
     samples: Few
     seed: int

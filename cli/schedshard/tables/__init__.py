@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results of experiments as tables: on a terminal and for a page."""
+"""Tables of results, for the terminal and the page."""

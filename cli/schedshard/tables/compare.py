@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A comparison as text: `%stddev  %change  %stddev`, as the kernel's test robot mails it."""
+"""A comparison as text: `%stddev  %change  %stddev`, the format of the kernel's test robot."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _SLASH = "\\"
 
 
 def compare_view(data: Mapping[str, Any]) -> RenderableType:
-    """One block of lines a place."""
+    """Return one block of lines per place: experiment, variant, machine, CPUs and cap."""
     parts: list[RenderableType] = []
     a, b = data["a"]["label"], data["b"]["label"]
     if a == b:
@@ -44,7 +44,7 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
 
 
 def _happened(row: Mapping[str, Any]) -> bool:
-    """Whether there is anything to see: what never happened on either side is left out."""
+    """Whether a row's metric differs from zero on at least one side."""
     return any(row[side]["mean"] or row[side]["stddev"] for side in "ab")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results with several figures as tables: cells for the terminal and for the page."""
+"""Tables of results with several figures: cells for the terminal and the page."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,15 +25,15 @@ class Labelled(Protocol):
 
     @property
     def title(self) -> str:
-        """In a few words."""
+        """The figure's title, a few words."""
 
     @property
     def unit(self) -> str:
-        """Its unit; percent: it is a fraction."""
+        """The figure's unit. The value of a figure in percent is a fraction."""
 
 
 def figure_text(metric: Labelled, value: float | None) -> str:
-    """A figure in its unit; the head has the unit, except for percent."""
+    """Return a figure as text. Only percent has its unit here; head() names other units."""
     if value is None:
         return "-"
     if metric.unit == PERCENT:
@@ -44,12 +44,12 @@ def figure_text(metric: Labelled, value: float | None) -> str:
 
 
 def error_text(metric: Labelled, error: float) -> str:
-    """An error in points, or in percent of the published figure."""
+    """Return an error as text: percentage points, or percent of the published figure."""
     return f"{error * 100:+.1f}" if metric.unit == PERCENT else signed_percent(error)
 
 
 def head(metric: Labelled) -> str:
-    """The head of a figure's column."""
+    """Return the head of a figure's column: title and unit."""
     unit = metric.unit
     return metric.title if unit == PERCENT or unit in metric.title else (
         f"{metric.title}, {unit}"
@@ -65,9 +65,9 @@ class FigureCell:
 
 
 def split(result: Figures) -> list[Figures]:
-    """The result a table at a time: the figures that can be compared, then the others.
+    """Return a result per table: first the figures that were published, then the others.
 
-    One table has as many of the others as fit a terminal.
+    A table of others contains as many as fit on a terminal.
     """
     tables: list[list[Metric]] = [[]]
     known = [metric for metric in result.metrics if _is_published(result, metric)]
@@ -81,7 +81,7 @@ def split(result: Figures) -> list[Figures]:
 
 
 def figure_columns(result: Figures) -> list[str]:
-    """Heads of the columns after variant and title."""
+    """Return the heads of the columns after variant and title."""
     columns: list[str] = []
     for metric in result.metrics:
         columns.append(head(metric))
@@ -95,7 +95,7 @@ def _is_published(result: Figures, metric: Metric) -> bool:
 
 
 def figure_cells(result: Figures, variant: FigureVariant) -> list[FigureCell]:
-    """A variant's cells, one for each of the columns."""
+    """Return a variant's cells, one per column of figure_columns()."""
     outside = {metric.name for metric in misses(result, variant)}
     cells = []
     for metric in result.metrics:
@@ -124,13 +124,13 @@ _LINE_COLUMNS = ("variant", "line", "loads", "cycles/load", "most", "published",
 
 
 def line_columns(result: Figures) -> tuple[str, ...]:
-    """Heads of the table of lines; without the published ones if there are none."""
+    """Return the heads of the table of lines, "published" only if lines were published."""
     has = bool(result.published_lines)
     return tuple(name for name in _LINE_COLUMNS if has or name != "published")
 
 
 def line_rows(result: Figures, most: int = 3) -> list[list[str]]:
-    """The lines of every variant on which loads wait longest, with the fields that do."""
+    """Return per variant the ``most`` lines on which loads wait longest, with their fields."""
     kept = line_columns(result)
     ranges = {(line.variant, line.object, line.line): line for line in result.published_lines}
     rows = []
@@ -168,7 +168,7 @@ def _sheet(result: Figures, titled: bool) -> Sheet:
 
 
 def figure_tables(result: Figures) -> RenderableType:
-    """Published figures, others, then the lines that cost most."""
+    """Return the tables of published figures, of others, and of the lines that cost most."""
     sheets = split(result)
     made = [_sheet(part, part is sheets[0]) for part in sheets]
     heads = line_columns(result)
@@ -185,7 +185,7 @@ def figure_tables(result: Figures) -> RenderableType:
 
 
 def figure_misses(result: Figures) -> list[str]:
-    """One sentence for every figure outside its band."""
+    """Return one sentence per figure outside its band."""
     said = []
     for variant in result.variants:
         for metric in misses(result, variant):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Intervals as tables: cells for the terminal and for the page, and the sentences under them."""
+"""Tables of intervals for the terminal and the page, and the sentences below them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from schedshard.show.format import percent, significant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.figures import FigureCell, Labelled, figure_text, head
 
-_TABLE_WIDTH = 3  # figures; a published one counts as one and a half
-_FIGURES = 4  # of which the inputs are named
-_TELLING = 3  # inputs that are named for a figure
+_TABLE_WIDTH = 3  # figures per table; a published one counts as one and a half
+_FIGURES = 4  # figures for which the notes name the most influential inputs
+_TELLING = 3  # inputs named per figure
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class IntervalTable:
 
 @dataclass(frozen=True)
 class _Column:
-    """A figure, of one variant only or of all of them."""
+    """A column of one figure, for one variant or, if ``variant`` is None, for all."""
 
     head: str
     write: Callable[[float], str]
@@ -42,7 +42,7 @@ class _Column:
     variant: str | None = None
 
     def mine(self, figure: Predicted) -> bool:
-        """Whether a figure belongs into it."""
+        """Whether a figure belongs in the column."""
         return figure.name == self.figure and self.variant in (None, figure.variant)
 
 
@@ -51,12 +51,12 @@ def _percent(value: float) -> str:
 
 
 def metric_words(metric: Labelled) -> tuple[str, Callable[[float], str]]:
-    """The same of a figure that a result or an experiment declares."""
+    """Return figure_words() of a metric that a result or an experiment declares."""
     return head(metric), lambda value: figure_text(metric, value)
 
 
 def figure_words(result: Result, name: str) -> tuple[str, Callable[[float], str]]:
-    """The head of a figure and how its values are written."""
+    """Return the head of a figure, and a function that writes its values."""
     metric = next((metric for metric in result.metrics or () if metric.name == name), None)
     if metric is not None:
         return metric_words(metric)
@@ -80,12 +80,15 @@ def _columns(result: Result) -> list[_Column]:
 
 
 def words(found: Interval, write: Callable[[float], str]) -> str:
-    """An interval: ``32.8% (19.7% to 40.4%)``."""
+    """Return an interval as text: ``32.8% (19.7% to 40.4%)``."""
     return f"{write(found.median)} ({write(found.low)} to {write(found.high)})"
 
 
 def interval_tables(result: Result) -> list[IntervalTable]:
-    """The intervals of a result: published figures first, as many tables as fit a terminal."""
+    """Return the tables of a result's intervals, published figures first.
+
+    Each table is narrow enough for a terminal.
+    """
     everything = list(predicted(result))
     labels = list(dict.fromkeys(_label(figure) for figure in everything))
     columns = _columns(result)
@@ -144,7 +147,7 @@ def _cells(column: _Column, figure: Predicted | None, judged: bool) -> list[Figu
 
 
 def interval_view(result: Result) -> RenderableType:
-    """The intervals for a terminal."""
+    """Return the tables of a result's intervals for the terminal."""
     about = result.samples
     parts: list[RenderableType] = [
         Text(f"Median (90% interval) of {about.samples} samples", style="bold")
@@ -165,7 +168,7 @@ def interval_view(result: Result) -> RenderableType:
 
 
 def interval_notes(result: Result) -> list[tuple[str, str]]:
-    """The sentences under intervals: what they cover, where they come from, what they omit."""
+    """Return the notes below intervals: what they cover, their origin, and what they omit."""
     about = result.samples
     inputs, samples = len(about.inputs), about.samples
     if inputs:
@@ -196,7 +199,7 @@ def interval_notes(result: Result) -> list[tuple[str, str]]:
 
 
 def _model_part(result: Result) -> str:
-    """Whether the intervals have the model's own error."""
+    """Return a sentence on whether the intervals include the error of the model itself."""
     each = [figure.interval for figure in predicted(result)]
     if any(found is not None and found.model is not None for found in each):
         return "the cost of an operation has the error of the model itself in it, ratios have not"
@@ -229,14 +232,14 @@ def _lines(result: Result) -> list[str]:
 
 
 def indices_of(result: Result, figure: Predicted) -> Mapping[str, float]:
-    """The first-order indices of a figure; none when it was not analysed."""
+    """Return the first-order indices of a figure; empty when it was not analysed."""
     made = result.samples.sensitivity
     first = made.first_order if made is not None else ()
     return next((entry.indices for entry in first if entry.key == figure.key), {})
 
 
 def figure_label(result: Result, figure: Predicted) -> str:
-    """A figure of a variant in words."""
+    """Return a figure of a variant in words."""
     title, _ = figure_words(result, figure.name)
     where = f" at {figure.place} threads" if isinstance(figure.place, int) else ""
     if isinstance(figure.place, str):
@@ -245,7 +248,7 @@ def figure_label(result: Result, figure: Predicted) -> str:
 
 
 def telling(result: Result, most: int) -> list[Predicted]:
-    """The headline figures that can be compared with published ones, or the first of all."""
+    """Return at most ``most`` headline figures: those judged by published ones, or else all."""
     shown = headlines(result)
     judged = [f for f in shown if f.judged]
     return (judged or shown)[:most]

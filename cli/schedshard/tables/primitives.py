@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of experiments on single operations: by latency class, or by number of threads."""
+"""Tables of single operations: by latency class, or by number of threads."""
 
 from rich.text import Text
 
@@ -8,12 +8,12 @@ from schedshard.results.run import Curve, Pairs, ThreadPoint
 from schedshard.show.format import signed_percent, significant, times
 from schedshard.show.sheet import Sheet
 
-# Up to this many curves a table has a row a number of threads, above it a row a curve.
+# With at most this many curves a table has a row per number of threads, else a row per curve.
 FEW_CURVES = 3
 
 
 def class_columns(rows: list[ClassRow]) -> list[str]:
-    """The columns of a table of pairs: published figures only where there are some."""
+    """Return the columns of a table of pairs, without columns that would be empty."""
     columns = ["class", "CPUs", "operation", "ns/op"]
     if any(row.low < row.ns or row.high > row.ns for row in rows):
         columns.append("lowest-highest")
@@ -23,7 +23,7 @@ def class_columns(rows: list[ClassRow]) -> list[str]:
 
 
 def class_cells(row: ClassRow, columns: list[str]) -> list[str]:
-    """One row of that table."""
+    """Return one row of the table of pairs, with the cells of ``columns``."""
     cells = {
         "class": row.latency_class,
         "CPUs": row.where,
@@ -37,7 +37,7 @@ def class_cells(row: ClassRow, columns: list[str]) -> list[str]:
 
 
 def pairs_table(result: Pairs) -> Sheet:
-    """One row per operation and latency class; a class is named once."""
+    """Return the table of pairs: a row per operation and class, which only its first row names."""
     rows = class_rows(result)
     columns = class_columns(rows)
     made = Sheet(None, *columns, right=columns[3:], rigid=("CPUs", "operation"))
@@ -54,14 +54,14 @@ def pairs_table(result: Pairs) -> Sheet:
 
 
 def thread_counts(result: Curve) -> list[int]:
-    """The numbers of threads of a sweep."""
+    """Return the numbers of threads of a curve, in ascending order."""
     return sorted({point.threads for v in result.variants for point in v.points})
 
 
 def scaling_rows(result: Curve) -> list[list[str]]:
-    """A row per operation: ns at each number of threads, and the last of them by the first.
+    """Return a row per operation: ns at each number of threads, and the growth to the last.
 
-    Below it, if there are published figures of the same, these and the errors.
+    If its figures were published, two more rows contain these and the errors.
     """
     counts = thread_counts(result)
     rows = []
@@ -83,12 +83,12 @@ def _cells(by_count: dict[int, ThreadPoint], counts: list[int], key: str) -> lis
 
 
 def scaling_columns(result: Curve) -> list[str]:
-    """Heads of the columns of scaling_rows()."""
+    """Return the heads of the columns of scaling_rows()."""
     return ["ns/op, threads:", *map(str, thread_counts(result)), "growth"]
 
 
 def scaling_table(result: Curve) -> Sheet:
-    """Operations one below the other, numbers of threads side by side."""
+    """Return the table of scaling_rows(). A narrow terminal omits some numbers of threads."""
     columns = scaling_columns(result)
     between = columns[2:-2]
     kept = {*columns[:2], *between[2::3], *columns[-2:]}

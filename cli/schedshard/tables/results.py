@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results as tables for a terminal: rich renderables, no printing."""
+"""Tables of results for the terminal, as rich renderables. Nothing is printed here."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,12 +30,12 @@ ESTIMATES_SHOWN = 3
 
 
 def machine_label(machine: Machine) -> str:
-    """What kind of prediction a machine allows: its numbers may be guesses themselves."""
+    """Return "predicted", with the machine's kind if its numbers were not measured."""
     return "predicted" if machine.kind == "measured" else f"predicted, {machine.kind} machine"
 
 
 def run_tables(result: Result) -> RenderableType:
-    """A result of `run`: predicted, published, error, and the meaning of each word."""
+    """Return the tables of a result of `run`, with notes on what each word means."""
     parts = [_heading(result), _body(result)]
     if result.uncertainty is not None:
         parts.append(interval_view(result))
@@ -56,7 +56,7 @@ def _body(result: Result) -> RenderableType:
 
 
 def _short_notes(result: Result) -> list[tuple[str, str]]:
-    """The notes for a terminal: many estimates are only named."""
+    """Return the notes for the terminal. Many estimates become one note that lists their names."""
     notes = run_notes(result)
     guesses = [said.partition(" = ")[0] for word, said in notes if word == "estimate"]
     if len(guesses) > ESTIMATES_SHOWN:
@@ -68,7 +68,7 @@ def _short_notes(result: Result) -> list[tuple[str, str]]:
 
 
 def notes_view(notes: list[tuple[str, str]]) -> Table:
-    """Notes below a table: a word and its sentence, wrapped beside it."""
+    """Return notes as a grid: each word, with its sentence wrapped beside it."""
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
@@ -109,7 +109,7 @@ def _bars(result: Bars) -> Sheet:
 
 
 def bar_cells(result: Bars) -> tuple[list[str], list[list[str]]]:
-    """Columns and cells of a table; those of the last column, the band, have colours."""
+    """Return columns and cells of bars, without the cells of the last column, the band."""
     published = any(row.published is not None for row in result.variants)
     reads = any(row.cycles_per_read is not None for row in result.variants)
     columns = ["variant", "", "cycles/op", "ns/op", "predicted"]
@@ -141,7 +141,7 @@ def _curve(result: Curve) -> Sheet:
 
 
 def curve_cells(result: Curve, unit: str) -> tuple[list[str], list[list[str]]]:
-    """Columns and cells of a few curves side by side: a row per number of threads."""
+    """Return columns and cells of a few curves side by side, a row per number of threads."""
     columns = ["threads"]
     for variant in result.variants:
         columns.append(f"{variant.name} {unit}")
@@ -162,7 +162,7 @@ def curve_cells(result: Curve, unit: str) -> tuple[list[str], list[list[str]]]:
 
 
 def run_notes(result: Result) -> list[tuple[str, str]]:
-    """The sentences under a result: labels, errors, sources, and what is outside its band."""
+    """Return the notes of a result: labels, errors, sources, and what is outside its band."""
     machine = result.machine
     notes = [("predicted", f"simulated on machine file '{machine.name}' ({machine.kind})")]
     published = result.published
@@ -209,7 +209,7 @@ def run_notes(result: Result) -> list[tuple[str, str]]:
 
 
 def _fitted(result: Result) -> str:
-    """The figures that were calibrated on published ones, and those that were not."""
+    """Return a sentence on which figures were calibrated on published ones, if any."""
     chosen = [
         f"{metric.title} of '{variant.name}'"
         for variant in (result.variants if isinstance(result, Figures) else ())
@@ -222,7 +222,7 @@ def _fitted(result: Result) -> str:
 
 
 def swept_verdict(result: Curve | Pairs, variant: Swept[Any]) -> str:
-    """How near the predicted points are to the published ones."""
+    """Return the errors of the predicted points, and whether these are inside the band."""
     holds = "inside" if variant.accepted else "OUTSIDE"
     middle, worst = variant.median_error, variant.worst_error
     if isinstance(result, Pairs):
@@ -238,7 +238,7 @@ def swept_verdict(result: Curve | Pairs, variant: Swept[Any]) -> str:
 
 
 def machines_table(rows: list[dict[str, Any]]) -> Sheet:
-    """The list of machine files."""
+    """Return the table of machine files."""
     numbers = ("CPUs", "packages", "nodes", "LLCs", "GHz")
     made = Sheet(
         None,
@@ -260,7 +260,7 @@ def machines_table(rows: list[dict[str, Any]]) -> Sheet:
 
 
 def experiments_table(rows: list[dict[str, Any]]) -> Sheet:
-    """The list of experiments."""
+    """Return the table of experiments."""
     made = Sheet(None, "experiment", "", "its machine", "variants", right=("variants",))
     for row in rows:
         made.add_row(row["name"], row["title"], row["machine"], str(len(row["variants"])))
@@ -268,7 +268,7 @@ def experiments_table(rows: list[dict[str, Any]]) -> Sheet:
 
 
 def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
-    """The tree and the shard plan."""
+    """Return the tree of a topology, and its shard plan."""
     root = tree(data)
     drawn = Tree(Text(root.label, style="bold"), guide_style="dim")
 
@@ -293,7 +293,7 @@ def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
 
 
 def bench_rows(rows: Sequence[BenchRow]) -> list[tuple[str, list[list[str]]]]:
-    """The rows of a bench by group, as text; a cell that repeats the one above it is empty."""
+    """Return the rows of a bench as text, by group. Rows of one operation name it once."""
     groups = []
     for group in dict.fromkeys(row.group for row in rows):
         cells = []
@@ -329,7 +329,7 @@ BENCH_COLUMNS = (
 
 
 def bench_host(data: Bench) -> str:
-    """The host in words."""
+    """Return the host of a bench in words."""
     known = [
         f"{key.replace('_', ' ')} {_plain(value)}" for key, value in data.host.items() if value
     ]
@@ -341,7 +341,7 @@ def _plain(value: object) -> str:
 
 
 def bench_tables(data: Bench, rows: Sequence[BenchRow]) -> RenderableType:
-    """Operations on this host's CPUs, one table a group; ratios are to the group's reference."""
+    """Return one table per group of operations, then the host. Ratios are to the reference."""
     parts: list[RenderableType] = []
     for group, cells in bench_rows(rows):
         made = Sheet(
@@ -370,7 +370,7 @@ ACCESSES_SHOWN = 12
 
 
 def c2c_tables(report: dict[str, Any]) -> RenderableType:
-    """The report of stage c2c: lines, then the accesses of each."""
+    """Return the tables of a report of stage c2c: lines, then the accesses of each."""
     parts: list[RenderableType] = []
     for variant in report["variants"]:
         parts.append(_c2c_lines(report, variant))
@@ -439,7 +439,7 @@ def _c2c_accesses(number: int, line: dict[str, Any]) -> Sheet:
 
 
 def summary_cells(result: Bars, names: Iterable[str]) -> list[str]:
-    """One machine of a comparison: cost of the baseline and every variant relative to it."""
+    """Return one machine's cells: the baseline's cost, and other variants relative to it."""
     by_name = {variant.name: variant for variant in result.variants}
     cells = []
     for name in names:
@@ -454,7 +454,7 @@ def summary_cells(result: Bars, names: Iterable[str]) -> list[str]:
 
 
 def comparison_table(title: str, results: Sequence[Bars]) -> Sheet:
-    """Machines below each other: the baseline in time, the other variants relative to it."""
+    """Return a row per machine: the baseline in time, other variants relative to it."""
     names = [variant.name for variant in results[0].variants]
     numbers = ("CPUs", *names)
     made = Sheet(title, "machine", "CPUs", "label", *names, right=numbers, optional=("CPUs",))
@@ -465,7 +465,7 @@ def comparison_table(title: str, results: Sequence[Bars]) -> Sheet:
 
 
 def machine_view(described: dict[str, Any]) -> RenderableType:
-    """A machine file: a summary, then every number with its source."""
+    """Return a machine file: a summary, then every number with its source."""
     heading = (
         f"{described['title']} ({described['kind']}): {described['packages']} packages, "
         f"{described['nodes']} nodes, {described['llcs']} LLCs, {described['cpus']} CPUs"

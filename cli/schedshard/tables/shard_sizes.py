@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The advice of topo --advise on a terminal."""
+"""The terminal's view of the advice of `topo --advise`."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -9,7 +9,7 @@ from schedshard.show.sheet import Sheet
 
 
 def _cells(size: Size, rate: float) -> list[str]:
-    """Return each cost, with its interval below it."""
+    """Return the text of each cost of a size, its interval on a second line."""
     cells = []
     for name, value in size.figures(rate).items():
         form = "{:.1%}" if name == "lock_busy" else "{:,.0f}"

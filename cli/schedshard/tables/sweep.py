@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A sweep's rows by the point they belong to, over its seeds: for tables and plots."""
+"""A sweep's rows, grouped by point over seeds or samples, for tables and plots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,10 +32,10 @@ DEFAULT_METRICS = (
 
 @dataclass(frozen=True)
 class Swept:
-    """The rows of one experiment, with two kinds of columns more.
+    """The rows of one experiment, with two more kinds of columns.
 
-    "figure NAME" for each of its figures; "place": the machine, and the placement unless CPU
-    numbers are taken in order.
+    "figure NAME" contains a figure of the experiment. "place" contains the machine, and the
+    placement unless that is "os".
     """
 
     name: str
@@ -46,12 +46,12 @@ class Swept:
 
 
 def _declared(name: str) -> Experiment | None:
-    """The experiment's file, None when this checkout has no such experiment any more."""
+    """Return the experiment of a name; None when this checkout no longer contains it."""
     return load_experiment(name) if name in experiment_names() else None
 
 
 def swept(rows: Sequence[Row]) -> list[Swept]:
-    """The experiments of a sweep, in the order of their names; every one has a figure."""
+    """Return a sweep's experiments, sorted by name. One without any figure raises UserError."""
     frame = pd.DataFrame(list(rows))
     told = frame["placement"].map(lambda placement: "" if placement == "os" else f", {placement}")
     frame["place"] = frame["machine"] + told
@@ -75,7 +75,7 @@ def swept(rows: Sequence[Row]) -> list[Swept]:
 
 
 def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Series:
-    """A metric as the experiment shows it: relative to the baseline of the same point and seed."""
+    """Return a metric's values. A relative one is divided by the baseline of its point and seed."""
     values = part[metric.reported].astype(float)
     if not metric.relative:
         return values
@@ -85,15 +85,15 @@ def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Seri
 
 
 def point_columns(one: Swept) -> list[str]:
-    """Heads of the columns of a table of points."""
+    """Return the heads of the columns of point_cells()."""
     figures = [head(m) for m in one.metrics]
     return ["machine", "variant", "cap", "CPUs", "LLCs", "seeds", *figures]
 
 
 def point_cells(one: Swept) -> list[list[str]]:
-    """A row per point: means over its seeds, with the standard deviation where there are several.
+    """Return a row per point: the mean over its seeds, with the standard deviation of several.
 
-    Of samples the median and the 90% interval.
+    A point of samples shows their median and 90% interval.
     """
     order = {name: index for index, name in enumerate(one.variants)}
     groups = list(one.frame.groupby(POINT, sort=True))
@@ -113,7 +113,7 @@ def point_cells(one: Swept) -> list[list[str]]:
 
 
 def sweep_tables(rows: Sequence[Row]) -> RenderableType:
-    """A table of points for each experiment."""
+    """Return a table of points per experiment."""
     parts: list[RenderableType] = []
     for every in swept(rows):
         one = replace(every, metrics=every.metrics[:FIGURES_SHOWN])
@@ -132,7 +132,7 @@ def sweep_tables(rows: Sequence[Row]) -> RenderableType:
 
 
 def is_sampled(frame: pd.DataFrame) -> bool:
-    """Whether rows are samples of uncertain inputs, not seeds of one run."""
+    """Whether all rows are samples of uncertain inputs, not runs with other seeds."""
     return bool((frame["sample"] != "").all())
 
 
