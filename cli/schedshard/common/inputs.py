@@ -44,7 +44,10 @@ def open_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True)
 
 
 def read_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True) -> bytes:
-    """Return the bytes of such a file. Files of /proc report size 0, so reading has a limit too."""
+    """Return the bytes of a regular file, which open_input() opens.
+
+    Files of /proc report size 0, so reading has a limit too.
+    """
     name = f"{what} {path}".lstrip()
     with open_input(path, what, limit, links=links) as file, telling(f"cannot read {name}"):
         data = file.read(limit + 1)

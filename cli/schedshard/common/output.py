@@ -21,9 +21,10 @@ else:
 
 
 def to_json(value: Any) -> str:
-    """JSON text as every verb prints and saves it: two spaces, keys in the order of creation.
+    """Return a value as the JSON text that every command prints and saves.
 
-    A part that is no plain data has the method to_data().
+    The indent is two spaces, and keys keep the order of creation. Objects that are not plain data
+    have a method to_data().
     """
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_data_of) + "\n"
 

@@ -45,7 +45,7 @@ def remake() -> str:
 
 
 def build_dir() -> Path:
-    """Return the build tree whose binaries are used. Tests replace it by SCHEDSHARD_BUILD."""
+    """Return the build tree whose binaries are used. Tests choose another with SCHEDSHARD_BUILD."""
     return Path(os.environ.get("SCHEDSHARD_BUILD") or ROOT / "build" / "release")
 
 

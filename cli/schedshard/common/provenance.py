@@ -50,7 +50,7 @@ def commit() -> str:
 
 
 def tool_versions() -> dict[str, str]:
-    """Return the part of a provenance that does not depend on the input."""
+    """Return version and commit, which do not depend on the input."""
     return {"version": VERSION, "commit": commit()}
 
 

@@ -21,7 +21,7 @@ from schedshard.common.paths import remake
 
 @dataclass
 class Running:
-    """The children that are alive, which Ctrl-C ends before this process."""
+    """The children that are alive. Ctrl-C ends them before this process."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     children: set[subprocess.Popen[bytes]] = field(default_factory=set)
@@ -29,7 +29,7 @@ class Running:
 
     @contextlib.contextmanager
     def start(self, argv: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-        """Start a child, which has ended when the block is left.
+        """Start a child. It has ended when the block is left.
 
         After stop() this raises KeyboardInterrupt, as Ctrl-C does.
         """
@@ -48,7 +48,7 @@ class Running:
                 self.children.discard(child)
 
     def stop(self) -> None:
-        """End all children, and start no more."""
+        """End all children, and refuse to start more."""
         with self.lock:
             self.stopped = True
             for child in self.children:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage c2c: the lines of a result as `perf c2c report` would show them.
+"""The stage c2c: shows the lines of a result as `perf c2c report` would.
 
-The simulator gives program counters and offsets; names come from the same binary's debug
-information, and only while it is the same binary.
+The simulator gives program counters and offsets. Names come from the debug information of the same
+binary, and only while it is unchanged.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
 
 @dataclass(frozen=True)
 class C2cRequest:
-    """Which variants of a result to show (none: the baseline), and how many lines of each."""
+    """Which variants of a result to show (none: the baseline), and how many lines per variant."""
 
     result: Result
     variants: tuple[str, ...] = ()
@@ -29,21 +29,22 @@ class C2cRequest:
 
 @dataclass(frozen=True)
 class Names:
-    """The source of names; both empty when another simulator made the result."""
+    """The sources of names. Both are empty if another simulator made the result."""
 
     frames: dict[int, tuple[Frame, ...]]
     layouts: Layouts | None
 
 
 def of_all_variants(result: Result, lines: int = 3) -> C2cRequest:
-    """Every variant of a result."""
+    """Return the request for every variant of a result."""
     return C2cRequest(result, tuple(variant.name for variant in result.variants), lines)
 
 
 def selected(request: C2cRequest) -> list[tuple[str, int, list[CacheLine]]]:
-    """(variant, CPUs, lines) to show; of a curve its point with most threads.
+    """Return what to show as (variant, CPUs, lines).
 
-    Of pairs the last one, which are the two CPUs farthest apart unless --from was given.
+    A curve contributes its point with most threads. Pairs contribute the last one, which is the
+    farthest pair of CPUs unless --from was given.
     """
     result = request.result
     found: dict[str, tuple[int, list[CacheLine]]] = {}
@@ -63,7 +64,7 @@ def selected(request: C2cRequest) -> list[tuple[str, int, list[CacheLine]]]:
 
 
 def find_names(request: C2cRequest) -> Names:
-    """Symbols and layouts of everything that will be shown."""
+    """Return symbols and layouts of everything that will be shown."""
     binary = sim_binary()
     recorded = request.result.provenance.simulator_sha256
     if not binary.is_file() or recorded != sha256_file(binary) or not is_elf(binary):
@@ -78,15 +79,15 @@ def find_names(request: C2cRequest) -> Names:
 
 
 def _call(pc: str) -> int:
-    """An address inside the access: the simulator sees where the access returns to.
+    """Return an address inside the access's instruction.
 
-    The instruction there may belong to the next source line.
+    The simulator reports where the access returns to, and that may belong to the next source line.
     """
     return int(pc, 16) - 1
 
 
 def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
-    """The report as data: hottest lines first, each with its accesses, hottest first."""
+    """Return the report as data. Lines and their accesses are in order, the hottest first."""
     result = request.result
     return {
         "format": C2C,
@@ -104,7 +105,7 @@ def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
 def variant_report(
     name: str, cpus: int, lines: list[CacheLine], limit: int, names: Names
 ) -> dict[str, Any]:
-    """One variant: its hottest lines."""
+    """Return one variant's hottest lines."""
     total = sum(line.hitm for line in lines)
     ordered = sorted(
         lines,
@@ -119,7 +120,7 @@ def variant_report(
     }
 
 
-# Figures that the report has as the result has them.
+# Figures that the report copies from the result.
 _CYCLES = ("avg_load_cycles", "max_load_cycles")
 _LINE = ("records", "loads", "stores", "hitm_remote", "hitm_local", *_CYCLES)
 _ACCESS = ("offset", "size", "kind", "pc", "records", *_CYCLES, "cpus")
@@ -146,7 +147,7 @@ def _line(line: CacheLine, total: int, names: Names) -> dict[str, Any]:
 
 def _access(access: Access, line: CacheLine, stores: int, names: Names) -> dict[str, Any]:
     frames = names.frames.get(_call(access.pc), ())
-    # The atomic operations of the port layer are the access; the report names their caller.
+    # The port layer's atomic operations perform the access; the report names their caller.
     callers = tuple(frame for frame in frames if not frame.source.startswith("port/")) or frames
     field = ""
     if names.layouts is not None and line.type:

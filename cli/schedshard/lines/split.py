@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Split debug information: units whose descriptions lie in a .dwo file or in a .dwp package.
 
-The program keeps a skeleton of each unit: the file's name, an identity, and where its addresses
-are. The reader of debug information knows the form of a split unit, but not which sections belong
-to it, nor the places in them that the skeleton implies. Both are given to it here.
+The program keeps a skeleton of each unit: the file's name, an identity, and the place of its
+addresses. The reader of debug information knows the form of a split unit. It knows neither which
+sections belong to the unit, nor the places in them that the skeleton implies. This file supplies
+both.
 
-DWARF 4 has GNU's form: the same with other names, without headers of the tables, and with two forms
-of attributes that the reader knows only by their numbers of DWARF 5. Location lists are left out.
+DWARF 4 has GNU's variant: other names, no headers of the tables, and two forms of attributes that
+the reader knows only by their numbers of DWARF 5. Location lists are left out.
 """
 
 import struct
@@ -35,7 +36,7 @@ _NONE = (
     "debug_pubtypes_sec", "debug_pubnames_sec", "debug_line_str_sec", "debug_sup_sec",
     "gnu_debugaltlink_sec",
 )  # fmt: skip
-# What follows the header of a unit's part of these sections.
+# Offset of the first byte behind the header in a unit's part of these sections.
 _BASES = {
     "DW_AT_str_offsets_base": ("str_offsets", 8),
     "DW_AT_loclists_base": ("loclists", 12),
@@ -45,7 +46,7 @@ _NAMES, _FOLDER = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name"), "DW_AT_comp_dir"
 _IDENTITY = "DW_AT_GNU_dwo_id"
 _KINDS = ("cu", "tu")  # of a package's indices: of units, of types
 _VERSIONS = (2, 5)  # of such an index: GNU's, DWARF 5's
-# GNU's forms: of an index of addresses, and of strings; two bytes each here.
+# GNU's forms of an index of addresses and of strings, and DWARF 5's in two bytes.
 _FORMS = {0x1F01: b"\x9b\x00", 0x1F02: b"\x9a\x00"}
 _NUMBER = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8).the_Dwarf_uleb128
 
@@ -53,7 +54,10 @@ _Parts = dict[str, bytes]
 
 
 def _sections(elf: ELFFile) -> _Parts:
-    """All sections of a name in a row: compilers give a section to each type that is shared."""
+    """Return the content of each section.
+
+    Compilers write several sections of one name, which are joined.
+    """
     found: _Parts = {}
     for section in elf.iter_sections():
         name = section.name.removeprefix(".debug_").removesuffix(".dwo")
@@ -63,7 +67,7 @@ def _sections(elf: ELFFile) -> _Parts:
 
 
 def _usual_forms(table: bytes) -> bytes:
-    """A table of abbreviations of DWARF 4 with forms of DWARF 5 in place of GNU's."""
+    """Return a table of abbreviations of DWARF 4 with forms of DWARF 5 in place of GNU's."""
     made, read = bytearray(table), BytesIO(table)
 
     def number() -> int:
@@ -84,14 +88,14 @@ def _usual_forms(table: bytes) -> bytes:
 
 
 def _identity(top: DIE) -> int | None:
-    """Of a skeleton, or of the unit that it stands for."""
+    """Return the identity of a skeleton, or of the unit that it stands for."""
     said = top.attributes.get(_IDENTITY)
     found = said.value if said is not None else top.cu.header.get("dwo_id")
     return int(found) if found is not None else None
 
 
 class _Package:
-    """All split units of a program in one file, and the types that several of them use."""
+    """A package: all split units of a program in one file, and the types that several units use."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -102,7 +106,7 @@ class _Package:
         self._known: dict[int, DIE] = {}
 
     def parts(self, kind: str, identity: int) -> _Parts | None:
-        """One unit's sections; None: it is not in there."""
+        """Return the sections of one unit, or None if the package does not contain the unit."""
         data = self._indices.get(kind)
         if data is None:
             return None
@@ -126,7 +130,7 @@ class _Package:
         return parts
 
     def type(self, signature: int, gnu: bool) -> DIE:
-        """The type with a signature, of any unit; a LookupError without one."""
+        """Return the type with a signature, from any unit. Raise a LookupError without one."""
         if signature not in self._known:
             parts = self.parts("tu", signature)
             if parts is None:
@@ -136,7 +140,7 @@ class _Package:
 
 
 class _Split(DWARFInfo):
-    """What some sections describe; further types may be in the package that they are from."""
+    """The debug information in some sections. Further types may be in the package they are from."""
 
     def __init__(
         self,
@@ -161,8 +165,8 @@ class _Split(DWARFInfo):
             self._place(self.get_TU_by_sig8(each["signature"]), parts)
 
     def _place(self, unit: CompileUnit | TypeUnit, parts: _Parts) -> None:
-        # The first attempt keeps the description and fails at its names, which need the places
-        # below. Nobody asks for the unit's own name afterwards.
+        # The first attempt keeps the description and fails at its names, which need the attributes
+        # set below. Nobody asks for the unit's own name afterwards.
         with suppress(DWARFError):
             unit.get_top_DIE()
         for name, (of, begin) in _BASES.items():
@@ -170,7 +174,7 @@ class _Split(DWARFInfo):
                 unit.get_top_DIE().attributes[name] = _number(name, 0 if self._gnu else begin)
 
     def get_DIE_by_sig8(self, sig8: int) -> DIE:  # noqa: N802
-        """The type with a signature; a LookupError without one."""
+        """Return the type with a signature. Raise a LookupError without one."""
         try:
             return super().get_DIE_by_sig8(sig8)
         except KeyError:
@@ -187,7 +191,7 @@ def _section(parts: _Parts, name: str) -> DebugSectionDescriptor | None:
 
 
 def _described(dwarf: DWARFInfo, skeleton: DIE, has_lines: bool) -> DIE:
-    """The unit that a skeleton stands for."""
+    """Return the unit that a skeleton stands for, with the skeleton's attributes added."""
     for unit in dwarf.iter_CUs():
         top = unit.get_top_DIE()
         if _identity(top) != _identity(skeleton):
@@ -209,7 +213,7 @@ def _number(name: str, value: int) -> AttributeValue:
 
 
 class Splits:
-    """The split units of one file; each is read once, when it is asked for."""
+    """The split units of one file. Each is read once, at the first request."""
 
     def __init__(self, path: Path, dwarf: DWARFInfo) -> None:
         self._path = path
@@ -218,7 +222,7 @@ class Splits:
         self._package: _Package | None = None
 
     def whole(self, top: DIE) -> DIE:
-        """The unit that a skeleton stands for; any other unit is whole as it is."""
+        """Return the unit that a skeleton stands for. Any other unit is returned unchanged."""
         if not any(name in top.attributes for name in _NAMES):
             return top
         if top.offset not in self._known:
@@ -227,7 +231,7 @@ class Splits:
 
     def _read(self, skeleton: DIE) -> DIE:
         name = Path(next(filter(None, (_text(skeleton, each) for each in _NAMES)), ""))
-        # Where it was compiled; where it is now, beside the program; in the program's package.
+        # Search the folder of compilation, then the program's folder, then the program's package.
         beside = self._path.parent
         for path in (Path(_text(skeleton, _FOLDER)) / name, beside / name, beside / name.name):
             if path.is_file():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Program counters to functions and source lines, by one addr2line process for all of them."""
+"""Finds functions and source lines of program counters, with one addr2line process for all."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from schedshard.common.errors import UserError, os_reason
 from schedshard.common.paths import ROOT
 
 _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
-# Libraries that a compiler puts into programs: of C++, Rust and Go, and what their packages bring.
+# Libraries that a compiler puts into programs of C++, Rust and Go, and those of their packages.
 _OF_LIBRARIES = re.compile(
     r"<*(std|core|alloc|hashbrown|__gnu_cxx)::.*|(runtime|sync|internal)[./].*"
     r"|_start|__libc_start.*"
@@ -23,9 +23,9 @@ _PATHS_OF_LIBRARIES = re.compile(
 
 @dataclass(frozen=True)
 class Frame:
-    """One function at a program counter; inlined ones come before those they are inlined into.
+    """One function at a program counter. Inlined functions come before their callers.
 
-    ``path``: the whole path of the source, as the debug information has it.
+    ``path`` is the whole path of the source, as the debug information contains it.
     """
 
     function: str
@@ -34,37 +34,37 @@ class Frame:
 
     @property
     def own(self) -> bool:
-        """Whether it is the program's, and not a library's: by its place, or else by its name."""
+        """Whether the function is the program's own, judged by its path or its name."""
         if self.path:
             return not _PATHS_OF_LIBRARIES.fullmatch(self.path)
         return not _OF_LIBRARIES.fullmatch(self.function)
 
     def to_json(self) -> dict[str, str]:
-        """The part that reports show: it is the same wherever the program was compiled."""
+        """Return the part that reports show. It does not depend on the folder of compilation."""
         return {"function": self.function, "source": self.source}
 
 
 def _source(text: str) -> str:
-    """file:line relative to the project, '?' when the debug information has none."""
+    """Return file:line relative to the project, or '?' if the debug information lacks it."""
     text = text.split(" (discriminator", 1)[0]
     name, _, line = text.rpartition(":")
     if text.startswith("??") or not name:
         return "?"
     path = Path(name)
     try:
-        # The compiler recorded the path from the build directory: it need not exist here.
+        # The compiler recorded the path from the build directory. It need not exist here.
         return f"{Path(path).resolve().relative_to(ROOT)}:{line}"
-    except (ValueError, FileNotFoundError):  # the latter: the folder at hand was removed
+    except (ValueError, FileNotFoundError):  # the latter: the current directory was removed
         return f"{path.name}:{line}"
 
 
 def _path(text: str) -> str:
-    """The file that 'file:line' names, '' without one."""
+    """Return the file in 'file:line', or '' without one."""
     return "" if text.startswith("??") else text.split(" (discriminator", 1)[0].rpartition(":")[0]
 
 
 def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
-    """Read `addr2line -a -f -i`: an address, then a (function, source) pair a frame."""
+    """Parse the output of `addr2line -a -f -i`: an address, then two lines per frame."""
     frames: dict[int, tuple[Frame, ...]] = {}
     address: int | None = None
     pending: list[str] = []
@@ -85,7 +85,7 @@ def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
 def resolve(
     binary: Path, addresses: Iterable[int], tool: str = "addr2line"
 ) -> dict[int, tuple[Frame, ...]]:
-    """Frames of every address of a binary; ``tool`` is addr2line or one with its options."""
+    """Return the frames of every address. ``tool`` is addr2line, or a program with its options."""
     wanted = sorted(set(addresses))
     if not wanted:
         return {}

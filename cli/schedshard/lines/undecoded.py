@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How long an instruction is that the decoder does not know.
+"""Finds the length of an instruction that the decoder does not know.
 
-Processors get instructions in the forms that there are. The form says where an instruction ends,
-and the next one can be decoded.
+New instructions use the existing forms of encoding. The form determines the length, so the next
+instruction can be decoded.
 """
 
 _PREFIXES = {0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3}
 _REX = range(0x40, 0x50)
 _TWO, _THREE, _EVEX, _ESCAPE = 0xC5, 0xC4, 0x62, 0x0F  # how vector instructions and others begin
-_MAPS = {0x38: 2, 0x3A: 3}  # behind the escape
-# Of the first map, those with a byte of data behind the operands.
+_MAPS = {0x38: 2, 0x3A: 3}  # second byte behind the escape
+# Instructions of the first map that have a byte of data behind the operands.
 _DATA = {0x70, 0x71, 0x72, 0x73, 0xC2, 0xC4, 0xC5, 0xC6}
 
 
 def length(code: bytes) -> int | None:
-    """Bytes of the instruction at the beginning; None: it has none of these forms, or is cut."""
+    """Return the first instruction's length in bytes; None if its form is unknown or it is cut."""
     try:
         at = 0
         while code[at] in _PREFIXES:
@@ -41,7 +41,7 @@ def length(code: bytes) -> int | None:
 
 
 def _operand(code: bytes) -> int:
-    """Bytes of an operand in a register or in memory: how it is addressed, and an offset."""
+    """Return the length of an operand in bytes: ModRM byte, SIB byte and displacement."""
     mode, register = code[0] >> 6, code[0] & 7
     if mode == 3:
         return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which unit of debug information has an instruction."""
+"""Finds the unit of debug information that contains an instruction."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -11,17 +11,17 @@ from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.dwarf.ranges import BaseAddressEntry
 
-# What the reader of debug information raises where it does not understand it, or where it lacks a
-# part. A name without a field is still a name.
+# Exceptions that the reader of debug information raises if it does not understand a part or lacks
+# one. A name without a field is still useful.
 FAULTS = (
     DWARFError, ELFError, LookupError, AttributeError, NotImplementedError, TypeError, ValueError,
     AssertionError, OSError, ArithmeticError, MemoryError, RecursionError,
 )  # fmt: skip
-_MOST = 1 << 15  # units whose first description is read: some 10 seconds
+_MOST = 1 << 15  # units whose first description is read, which takes some 10 seconds
 
 
 def ranges(die: DIE) -> Iterator[tuple[int, int]]:
-    """The code of a function, a block or a unit."""
+    """Yield the address ranges of a function, a block or a unit."""
     low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
     if low is not None and high is not None:
         end = int(high.value)
@@ -42,18 +42,18 @@ def ranges(die: DIE) -> Iterator[tuple[int, int]]:
 
 
 class Units:
-    """The units of a file, by their code."""
+    """The units of a file, found by address."""
 
     def __init__(self, dwarf: DWARFInfo, every: Callable[[], Iterator[CompileUnit]]) -> None:
         self._dwarf = dwarf
         self._every = every
         self._table: Any = None
-        self._looked = False  # for the table
-        self._code: list[tuple[int, int, DIE]] | None = None  # of units, if no table has it
-        self.cut = False  # there are more units than were looked at
+        self._looked = False  # whether the table was read
+        self._code: list[tuple[int, int, DIE]] | None = None  # ranges of units, without a table
+        self.cut = False  # more units exist than were read
 
     def at(self, pc: int) -> Iterator[DIE]:
-        """The description of the unit that has an instruction; several if they claim it."""
+        """Yield the description of the unit that contains an instruction; of all that claim it."""
         if not self._looked:
             self._looked = True
             with suppress(*FAULTS):
@@ -69,7 +69,7 @@ class Units:
         yield from (top for low, high, top in self._code if low <= pc < high)
 
     def _all(self) -> Iterator[tuple[int, int, DIE]]:
-        """What clang leaves out: which code each unit has."""
+        """Yield the code of each unit, for files without the table, which clang omits."""
         for number, unit in enumerate(self._every()):
             if number == _MOST:
                 self.cut = True

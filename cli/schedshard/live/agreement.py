@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage validate: predicts the measured figures, and compares the two.
+"""The stage validate: predicts the measured figures, and compares both.
 
 The simulator runs on the machine file of the measured host, with the same CPUs for each point. The
-error of a figure is the factor between the prediction and the nearer end of the spread of the
-measurement's turns, because a measurement is no more precise than its spread.
+error of a figure is the factor between the prediction and the nearer end of the measured spread. A
+measurement is no more precise than the spread of its turns.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,10 @@ AGREE, DISAGREE, CHANGED = "agree", "disagree", "host changed"
 
 @dataclass(frozen=True)
 class Bounds:
-    """Largest factors between predicted and measured that count as agreement.
+    """The largest factors between predicted and measured figures that count as agreement.
 
-    ``control``: between the machine file's figure and the same one measured with the others.
+    ``control`` limits the factor between the machine file's figure and the same figure measured
+    now.
     """
 
     median: float = 1.25
@@ -41,10 +42,11 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure, predicted beside measured.
+    """One figure, predicted and measured.
 
-    ``file_ns``: the machine file's value of the very same figure, if it has one. Such a row is no
-    prediction: it shows whether the host is still the one that the machine file describes.
+    ``file_ns`` is the machine file's value of exactly this figure, if the file contains it. Such a
+    row is a control, not a prediction: it shows whether the host is still the one that the file
+    describes.
     """
 
     experiment: str
@@ -54,22 +56,22 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Against the median of the turns."""
+        """Return the relative error of the prediction against the median of the turns."""
         return self.predicted / self.measured.ns - 1.0
 
     @property
     def factor(self) -> float:
-        """At least 1; 1 when the prediction lies inside the spread of the turns."""
+        """Return the factor from the spread of the turns to the prediction; 1 if it is inside."""
         return _beyond(self.predicted, self.measured)
 
     @property
     def control(self) -> float | None:
-        """The same for the machine file's own figure."""
+        """Return the same factor for the machine file's own figure, or None without one."""
         return None if self.file_ns is None else _beyond(self.file_ns, self.measured)
 
     @property
     def where(self) -> str:
-        """Which CPUs, in words."""
+        """Return the CPUs in words."""
         cpus = self.measured.cpus
         if self.measured.latency_class is not None:
             return f"CPUs {cpus[0]} and {cpus[1]} ({self.measured.latency_class})"
@@ -84,9 +86,9 @@ def _beyond(ns: float, measured: Measured) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The summary of all rows; ``worst`` and ``median`` are of those that are predictions.
+    """The summary of all rows. ``worst`` and ``median`` cover only predictions, if there are any.
 
-    ``control``: the row that is farthest from the machine file's value, if there is one.
+    ``control`` is the row that is farthest from the machine file's value, or None.
     """
 
     rows: tuple[Row, ...]
@@ -139,7 +141,7 @@ def _check_cpus(bundle: Bundle, machine: Machine) -> None:
 
 
 def plan_points(measurement: Measurement, machine: Machine, cpus: int) -> RunPlan:
-    """One run of the simulator a measured point, on the same CPUs in the same order."""
+    """Return a plan with one run of the simulator per measured point, on the same CPUs in order."""
     experiment = load_experiment(measurement.experiment)
     request = RunRequest(experiment, machine, cpus, hold_ns=measurement.hold_ns or None)
     points = tuple(_sim_point(experiment, point) for point in measurement.points)
@@ -154,7 +156,7 @@ def _sim_point(experiment: Experiment, point: Measured) -> Point:
 
 
 def _file_ns(experiment: str, point: Measured, machine: Machine) -> float | None:
-    """The machine file's value of this figure: the latency of its class or tier."""
+    """Return the machine file's measured value of this figure, the latency of its class or tier."""
     if (experiment, point.op) != CALIBRATED_ON:
         return None
     key = f"latency_ns.{point.latency_class}"
@@ -168,7 +170,10 @@ def _file_ns(experiment: str, point: Measured, machine: Machine) -> float | None
 
 
 def judge(rows: Sequence[Row], bounds: Bounds) -> Verdict:
-    """The median and the worst factor; no verdict on the model if the host has changed."""
+    """Return the verdict: median and worst factor.
+
+    A changed host allows no verdict on the model.
+    """
     judged = [row for row in rows if row.file_ns is None] or list(rows)
     middle = float(median(row.factor for row in judged))
     worst = max(judged, key=lambda row: (row.factor, abs(row.error)))
@@ -184,7 +189,7 @@ def judge(rows: Sequence[Row], bounds: Bounds) -> Verdict:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    """A row as in the file."""
+    """Return a row as in the saved file."""
     point = row.measured
     where: dict[str, Any] = {"threads": len(point.cpus)}
     if point.latency_class is not None:
@@ -204,7 +209,7 @@ def row_json(row: Row) -> dict[str, Any]:
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """What `validate --json` prints below the measurements."""
+    """Return the verdict as `validate --json` prints it below the measurements."""
     return {
         "outcome": verdict.outcome,
         "median_factor": verdict.median,

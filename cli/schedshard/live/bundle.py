@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A measurement of a host, read from a file that may come from anywhere.
+"""Reads a measurement of a host from a file, which may come from an untrusted source.
 
-Such a file is VALIDATE or LIVE. `validate --out` writes VALIDATE: machine file, facts about the
-host, both experiments. `bench primitives --out` or `bench ping-pong --out` writes LIVE. Everything
-in it is checked before use: an error ends in one line that names the place.
+The file's format is VALIDATE or LIVE. `validate --out` writes VALIDATE: machine file, facts about
+the host, and both experiments. `bench primitives --out` and `bench ping-pong --out` write LIVE. All
+content is checked before use. An error is one line that names the place.
 """
 
 import math
@@ -27,9 +27,9 @@ MAX_CPUS = 65536
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure: which CPUs, the median of the turns, and its 10th and 90th percentile in ns.
+    """One figure: the median of the turns, and their 10th and 90th percentiles, in ns.
 
-    ``cpus`` in the order of the threads; ``latency_class`` of a ping-pong.
+    ``cpus`` are in the order of the threads. ``latency_class`` is set only for a ping-pong.
     """
 
     op: str
@@ -43,7 +43,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One experiment on one host."""
+    """The results of one experiment on one host."""
 
     experiment: str
     hold_ns: float
@@ -61,7 +61,10 @@ class Bundle:
 
 
 def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
-    """Check the contents of a file, or a new measurement; ``source`` names it in errors."""
+    """Return the checked content of a file, or of a new measurement.
+
+    ``source`` names it in errors.
+    """
     try:
         results = data["measured"] if data["format"] == VALIDATE else [data]
         machine_file = data["machine_file"]
@@ -92,7 +95,7 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
 
 
 def _host(facts: Any) -> Host:
-    """The facts that we know, as short text that a terminal can show."""
+    """Return the known facts about a host, as short printable text."""
     if not isinstance(facts, dict):
         raise ValueError("'host' is missing or no dict")
     return convert({key: _plain(facts[key]) for key in FACTS if key in facts}, Host)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which CPUs of this host may be measured, and in what order threads take them."""
+"""Which CPUs of this host may be measured, and in which order threads take them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,10 @@ ONLINE = Path("/sys/devices/system/cpu/online")
 
 @dataclass(frozen=True)
 class Allowed:
-    """The CPUs of this process, rising; ``most`` of them may be busy at a time, for that reason."""
+    """The CPUs of this process in rising order.
+
+    ``most`` of them may be busy at once, for ``reason``.
+    """
 
     cpus: tuple[int, ...]
     most: int
@@ -25,12 +28,12 @@ class Allowed:
 
 
 def allowed_cpus(topology: Topology) -> Allowed:
-    """What affinity, cpusets and CPU quotas of control groups leave to this process."""
+    """Return the CPUs that affinity, cpusets and control groups' quotas leave to this process."""
     cpus = tuple(sorted(os.sched_getaffinity(0) & set(topology.cpus)))
     if not cpus:
         raise UserError("no CPU that this process may use is in the host's topology", status=1)
     quota = cpu_quota()
-    # If a quota stops threads in each period, they measure only the quota.
+    # Threads that exceed a quota are stopped in each period, and would measure only the quota.
     if quota is not None and int(quota) < len(cpus):
         return Allowed(
             cpus, max(1, int(quota)), f"a control group limits this process to {quota:g} CPUs"
@@ -45,7 +48,7 @@ def _counted(count: int) -> str:
 
 
 def cpu_quota() -> float | None:
-    """CPUs that the control groups of this process allow it on average; None: no limit."""
+    """Return the average number of CPUs that control groups allow this process; None: no limit."""
     try:
         lines = OWN_CGROUPS.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -55,7 +58,7 @@ def cpu_quota() -> float | None:
 
 
 def _quotas(line: str) -> Iterator[float]:
-    """The quotas of one line of /proc/self/cgroup, that of the group and of those above it."""
+    """Yield the quotas of one line of /proc/self/cgroup: of its group and of all groups above."""
     _, _, rest = line.partition(":")
     controllers, _, path = rest.partition(":")
     if controllers and "cpu" not in controllers.split(","):
@@ -92,7 +95,7 @@ def _ratio(words: Sequence[str]) -> float | None:
 
 
 def check_cpu(cpu: int, option: str, allowed: Allowed, topology: Topology) -> None:
-    """Refuse a CPU that cannot be measured, and say which of the reasons it is."""
+    """Raise a UserError with the reason if a CPU cannot be measured."""
     if cpu in allowed.cpus:
         return
     if cpu not in topology.cpus:
@@ -111,7 +114,10 @@ def check_cpu(cpu: int, option: str, allowed: Allowed, topology: Topology) -> No
 
 
 def thread_counts(text: str | None, allowed: Allowed) -> tuple[int, ...]:
-    """A list as in ``1,2,64``, each once, rising; None is 1, 2, 4, ... and all."""
+    """Return the numbers in a list such as ``1,2,64``, sorted; for None 1, 2, 4, ...
+
+    and all CPUs.
+    """
     if text is None:
         doubled = [1 << i for i in range(allowed.most.bit_length()) if 1 << i < allowed.most]
         return (*doubled, allowed.most)
@@ -130,7 +136,7 @@ def thread_counts(text: str | None, allowed: Allowed) -> tuple[int, ...]:
 
 
 def placed(allowed: Allowed, topology: Topology, placement: str) -> tuple[int, ...]:
-    """The CPUs in the order in which threads take them."""
+    """Return the CPUs in the order in which threads take them."""
     part = topology.restrict(allowed.cpus)
     levels = ("package", "node", "llc", "core")
     ids = {name: renumber(part.ids(name), part.cpus).tolist() for name in levels}

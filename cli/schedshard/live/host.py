@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The topology and machine file of this host, and the facts that belong to a measurement.
 
-None of the facts identifies the host. They contain no name of a host, user or directory.
+No fact identifies the host: none contains the name of a host, user or directory.
 """
 
 import platform
@@ -27,20 +27,21 @@ from schedshard.machines.making.topology import Topology, from_tool, same
 from schedshard.machines.presets import Machine, load_machine, machine_topology
 
 MEASURE = typed("machine measure")
-# First CPUs whose pairs are looked through for classes that the first one does not have.
+# How many CPUs, spread over the host, are searched for pairs of the classes still missing.
 FIRST_CPUS = 8
 UNKNOWN_CLOCK_GHZ = 1.0
 
 
 def live_topology() -> Topology:
-    """The CPUs of this host and where they are."""
+    """Return the CPUs of this host and their places."""
     return from_tool(run_json([str(topo_binary()), "--live"]))
 
 
 def known_machine(topology: Topology) -> Machine | None:
-    """The machine file of this host; None if there is none yet.
+    """Return the machine file of this host, or None if it does not exist.
 
-    A file of another topology is an error: a guest was resized since, or a CPU went offline.
+    Raise a UserError if it describes another topology. A guest may have been resized since, or a
+    CPU may be offline.
     """
     if not host_path().is_file():
         return None
@@ -54,7 +55,7 @@ def known_machine(topology: Topology) -> Machine | None:
 
 
 def estimated_machine(topology: Topology, folder: Path) -> Machine:
-    """A machine file in ``folder`` that knows the topology and guesses everything else."""
+    """Write a machine file to ``folder`` with the real topology and estimates of all else."""
     facts = Facts(
         name="host",
         title=f"This host: {host_facts()['cpu']}"[:200],
@@ -75,7 +76,7 @@ def estimated_machine(topology: Topology, folder: Path) -> Machine:
 
 
 def host_facts() -> dict[str, Any]:
-    """What others need to know about the host that a result was measured on."""
+    """Return what readers of a result need to know about the host on which it was measured."""
     processor = host_processor()
     return {
         "cpu": processor.model,
@@ -86,13 +87,13 @@ def host_facts() -> dict[str, Any]:
 
 
 def kernel_version(release: str) -> str:
-    """The numbers of a kernel's release: the rest may contain the name of its builder."""
+    """Return only the numbers of a kernel's release, because the rest may name its builder."""
     found = re.match(r"\d+(\.\d+){1,2}", release)
     return found.group() if found else "unknown"
 
 
 def pairs_by_class(machine: Machine, cpus: Sequence[int], each: int) -> tuple[Pair, ...]:
-    """Pairs of these CPUs: up to ``each`` of every latency class, from near to far."""
+    """Return pairs of the given CPUs: up to ``each`` of every latency class, from near to far."""
     usable = set(cpus)
     found: dict[str, list[Pair]] = {pair.latency_class: [] for pair in load_pairs(machine)}
     step = max(1, len(cpus) // FIRST_CPUS)
@@ -111,13 +112,13 @@ def pairs_by_class(machine: Machine, cpus: Sequence[int], each: int) -> tuple[Pa
 
 
 def _spread(pairs: Sequence[Pair], most: int) -> list[Pair]:
-    """The first, and others evenly over the rest."""
+    """Return at most ``most`` pairs: the first one, and others evenly spread over the rest."""
     if len(pairs) <= most:
         return list(pairs)
     return [pairs[i * len(pairs) // most] for i in range(most)]
 
 
 def pairs_from(machine: Machine, first: int, cpus: Sequence[int]) -> tuple[Pair, ...]:
-    """One CPU with every other of these."""
+    """Return the pairs of one CPU with every other given CPU."""
     usable = set(cpus)
     return tuple(pair for pair in load_pairs(machine, first) if pair.second in usable)

@@ -45,7 +45,7 @@ from schedshard.live.measure import LiveRequest, bench_primitives, find_host
 from schedshard.machines.presets import Machine, cpu_count, load_machine
 
 FORMAT = "schedshard/library/1"
-CAP = 16  # as sbm_create() takes; pools and slots take their own
+CAP = 16  # as sbm_create() takes it; pools and slots choose their own
 FEW_THREADS = (2, 16)
 SAMPLES = 20
 LIMIT = 50
@@ -55,9 +55,10 @@ Figures = dict[tuple[str, int], Figure]  # by operation and number of threads
 
 @dataclass(frozen=True)
 class LibraryRequest:
-    """``machines``: simulated ones, in place of this host; ``samples``: 0 for no intervals.
+    """What to compare. ``machines``: simulated ones instead of this host.
 
-    None: SAMPLES of a simulated machine, and LIMIT seconds on this host.
+    ``samples`` is the number of samples for intervals: 0 for none, None for SAMPLES. ``limit`` is
+    in seconds on this host; None means LIMIT.
     """
 
     machines: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class LibraryRequest:
 
 
 def bench_library(request: LibraryRequest) -> dict[str, Any]:
-    """All rows of all machines."""
+    """Return all rows of all machines, or of this host."""
     if request.rust and request.machines:
         raise UserError("--rust measures on this host: leave --machine out")
     if request.limit is not None and request.machines:
@@ -183,7 +184,7 @@ def _host(request: LibraryRequest) -> dict[str, Any]:
 
 
 def _one_thread(machine: Path, cpus: int) -> list[dict[str, Any]]:
-    """Rows of one thread, measured on this host with the shards of a machine."""
+    """Return the rows of one thread, measured on this host with the shards of a machine."""
     raw = run_json([str(bench_binary()), "--machine", str(machine)])
     try:
         timed: dict[tuple[str, str | None], dict[str, Figure]] = {}
@@ -202,7 +203,10 @@ def _one_thread(machine: Path, cpus: int) -> list[dict[str, Any]]:
 
 
 def _crates(cpus: int, counts: Sequence[int]) -> list[dict[str, Any]]:
-    """Rows of the crate, measured by rust/bench. Cargo builds it and fetches the others."""
+    """Return the rows of the crate, measured by rust/bench.
+
+    Cargo builds it and fetches its peers.
+    """
     manifest = ROOT / "rust/bench/Cargo.toml"
     if not manifest.is_file() or shutil.which("cargo") is None:
         raise UserError("--rust: it needs a checkout with rust/bench, and cargo")
@@ -222,7 +226,7 @@ def _crates(cpus: int, counts: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def crate_rows(text: str, cpus: int) -> list[dict[str, Any]]:
-    """The rows in what rust/bench prints: a heading for each number of threads, then figures."""
+    """Return the rows in rust/bench's output: a heading per number of threads, then figures."""
     figures: Figures = {}
     threads = 0
     for line in text.splitlines():

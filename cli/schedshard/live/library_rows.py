@@ -12,7 +12,7 @@ LARGE_POOLS = 1.5
 
 @dataclass(frozen=True)
 class Figure:
-    """Nanoseconds, or bytes, with an interval; ``samples``: of a simulation, in their order."""
+    """Nanoseconds or bytes, with an interval. ``samples`` are those of a simulation, in order."""
 
     value: float
     low: float
@@ -22,13 +22,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. ``pool``: the higher target on large machines is for it."""
+    """One comparison. ``pool``: the higher target on large machines applies to it."""
 
     title: str
     ours: str
     peers: tuple[str, ...]
     pool: bool = False
-    why: str = ""  # not, where it is not enough
+    why: str = ""  # why the target is missed, where it is
 
 
 _TWO = (
@@ -90,7 +90,7 @@ MEMORY = (
     Row("memory of slots", "claim-slots", ("claim-words",), why=_TABLES),
 )
 
-# By rust/bench.
+# rust/bench measures these.
 CRATES = (
     Row(
         "crates: claim and drop a pool's",
@@ -114,7 +114,11 @@ CRATES = (
 
 
 def ratio(ours: Figure, peers: Sequence[Figure]) -> Figure:
-    """The best peer's figure over ours: sample by sample, else the ends of both intervals."""
+    """Return the best peer's figure divided by ours, with its interval.
+
+    The interval comes from the ratio of each sample. Without samples, it spans the ends of both
+    intervals.
+    """
     value = min(peer.value for peer in peers) / ours.value
     if ours.samples:
         from schedshard.experiments.uncertain.intervals import interval
@@ -129,7 +133,7 @@ def ratio(ours: Figure, peers: Sequence[Figure]) -> Figure:
 def compared(
     row: Row, figures: Mapping[str, Figure], cpus: int, threads: int | None, unit: str = "ns"
 ) -> dict[str, Any] | None:
-    """A row as JSON; None where ours, or every peer, was not measured."""
+    """Return a row as JSON, or None if ours, or every peer, was not measured."""
     ours = figures.get(row.ours)
     peers = {name: figures[name] for name in row.peers if name in figures}
     if ours is None or not peers:

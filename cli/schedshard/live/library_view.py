@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The library beside what others use, for a terminal."""
+"""Shows the library and its alternatives on a terminal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from schedshard.tables.results import notes_view
 
 
 def library_tables(result: Mapping[str, Any]) -> RenderableType:
-    """A table per machine, then what the words mean."""
+    """Return a table per machine, then notes that explain the words."""
     parts: list[RenderableType] = []
     for machine in result["machines"]:
         parts += [Text(f"{machine['title']}, {machine['cpus']} CPUs", style="bold")]
@@ -69,7 +69,7 @@ def _range(figure: Mapping[str, float]) -> str:
 
 
 def _reasons(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Why a row misses the target, once for each reason."""
+    """Return each reason for a missed target, with the rows that it explains."""
     found: dict[str, list[str]] = {}
     for row in machine["rows"]:
         if row["why"]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage bench primitives and bench ping-pong: requests to schedshard-live, its JSON to results.
+"""The stages bench primitives and bench ping-pong: run schedshard-live and make results.
 
-A result has the form of the simulated one, so that tables, compare and report take both.
+A result has the form of a simulated one, so that tables, compare and report accept both.
 """
 
 import math
@@ -36,7 +36,10 @@ KEPT = ("ns_per_op", "min", "max", "low", "high", "rounds", "disturbed", "all_di
 
 @dataclass(frozen=True)
 class LiveRequest:
-    """None, and empty, is the default of each. ``limit``: seconds after which no turn begins."""
+    """What to measure.
+
+    None, or an empty tuple, selects the default. ``limit``: no turn begins after that many seconds.
+    """
 
     ops: tuple[str, ...] = ()
     threads: str | None = None
@@ -52,7 +55,7 @@ class LiveRequest:
 
 @dataclass(frozen=True)
 class Host:
-    """The points to measure. ``known``: the machine file was measured and is not a guess."""
+    """The measured host. ``known``: its machine file was measured and is not an estimate."""
 
     topology: Topology
     allowed: Allowed
@@ -61,12 +64,12 @@ class Host:
 
 
 def live_binary() -> Path:
-    """The tool that measures."""
+    """Return the path of the tool that measures."""
     return build_dir() / "bench" / "schedshard-live"
 
 
 def find_host(folder: Path) -> Host:
-    """Look at this host; where it has no machine file, write a guess in ``folder``."""
+    """Return this host. If it has no machine file, an estimate is written to ``folder``."""
     topology = live_topology()
     allowed = allowed_cpus(topology)
     known = known_machine(topology)
@@ -99,7 +102,7 @@ def _check_hold(experiment: Experiment, request: LiveRequest) -> None:
 
 
 def bench_primitives(request: LiveRequest, host: Host | None = None) -> dict[str, Any]:
-    """N threads on N CPUs do one operation in a loop: a curve for each operation."""
+    """Measure N threads on N CPUs that do one operation in a loop. Return a curve per operation."""
     experiment = load_experiment("primitives")
     _check_hold(experiment, request)
     ops = _chosen(experiment, request.ops)
@@ -134,7 +137,7 @@ def bench_primitives(request: LiveRequest, host: Host | None = None) -> dict[str
 
 
 def bench_ping_pong(request: LiveRequest, host: Host | None = None) -> dict[str, Any]:
-    """Two CPUs alternate: a point for each latency class, or for each other CPU."""
+    """Measure pairs of CPUs that alternate. Return a point per latency class, or per other CPU."""
     experiment = load_experiment("ping-pong")
     ops = _chosen(experiment, request.ops)
     with TemporaryDirectory(prefix="schedshard-") as folder:
@@ -204,7 +207,7 @@ def _garbled(error: Exception) -> UserError:
 def _variants(
     experiment: Experiment, raw: Any, place: tuple[str, ...], classes: dict[tuple[int, int], str]
 ) -> list[dict[str, Any]]:
-    """The variants of a result; each point has its place, then its measurement."""
+    """Return the variants of a result. Each point contains its place, then its measurement."""
     found = []
     try:
         for variant in raw["variants"]:

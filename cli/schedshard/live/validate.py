@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage validate: measure this host, or take another host's measurement, and make one file of it.
+"""The stage validate: measures this host, or takes another host's measurement, for one file.
 
 docs/validate.md describes the file.
 """
@@ -22,13 +22,13 @@ from schedshard.machines.making.measure import MeasureRequest, measure_machine
 from schedshard.machines.presets import load_machine
 
 PAIRS_A_CLASS = 3
-# The part of the time that is for ping-pong.
+# Ping-pong gets one part in this many of the time.
 PAIRS_SHARE = 4
 ONCE = ("format", "machine_file", "host", "provenance")
 
 
 def measure_host(limit: int) -> dict[str, Any]:
-    """Measure this host within ``limit`` seconds; its machine file first, if it has none yet."""
+    """Measure this host within ``limit`` seconds, after its machine file if that does not exist."""
     topology = live_topology()
     machine = known_machine(topology)
     if machine is None:
@@ -57,7 +57,7 @@ def _make_machine_file() -> None:
 
 
 def whole(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """The results of one host as one file's content; their common part appears once."""
+    """Return the results of one host as the content of one file. Their common part appears once."""
     first = results[0]
     return {
         "format": VALIDATE,
@@ -73,7 +73,7 @@ def _without(result: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]
 
 
 def judged(data: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
-    """The content of a file of either format, with the verdict of this version of the model."""
+    """Return a file's content, of either format, with the verdict of this version of the model."""
     if data["format"] == LIVE:
         data = whole([dict(data)])
     if data["format"] != VALIDATE:

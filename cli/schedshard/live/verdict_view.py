@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measured beside predicted, for a terminal."""
+"""Shows measured and predicted figures on a terminal."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -13,7 +13,7 @@ from schedshard.tables.results import notes_view
 
 
 def verdict_tables(verdict: Verdict, host: Host, source: str) -> RenderableType:
-    """Measured beside predicted, and the worst disagreement."""
+    """Return tables of measured and predicted figures, with the worst disagreement."""
     heading = Text("Predicted beside measured", style="bold")
     heading.append(f"\n{source}: {host_words(host)}", style="not bold")
     rows = {
@@ -74,7 +74,7 @@ def _figure(row: Row) -> str:
 
 
 def _worst_shared(verdict: Verdict) -> Row | None:
-    """The worst of those that concern cache lines: one thread alone shares none."""
+    """Return the worst row that concerns shared cache lines: one thread alone shares none."""
     rows = [row for row in verdict.rows if len(row.measured.cpus) > 1 and row.file_ns is None]
     return max(rows, key=lambda row: (row.factor, abs(row.error)), default=None)
 

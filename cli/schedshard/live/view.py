@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Operations that were measured on this host, for a terminal."""
+"""Shows operations that were measured on this host, on a terminal."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -11,7 +11,7 @@ from schedshard.tables.results import notes_view
 
 
 def live_tables(result: Curve | Pairs) -> RenderableType:
-    """The measurements of this host."""
+    """Return the tables of a measurement on this host."""
     heading = Text(f"{result.title}, on real CPUs", style="bold")
     heading.append(f"\n{_where(result)}", style="not bold")
     body = pairs_table(result) if isinstance(result, Pairs) else scaling_table(result)
@@ -29,7 +29,7 @@ def _where(result: Curve | Pairs) -> str:
 
 
 def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
-    """The meaning of the word measured here, and how far to trust it."""
+    """Return notes on the meaning of "measured" here, and on how far to trust the numbers."""
     points = [point for variant in result.variants for point in variant.points]
     turns = sum(point.rounds or 0 for point in points) / len(points)
     (low, high), _ = max(
@@ -61,11 +61,11 @@ def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
 
 
 def counted(count: int) -> str:
-    """The number of points, in words."""
+    """Return a number of points in words."""
     return "1 point" if count == 1 else f"{count:,} points"
 
 
 def host_words(host: Host) -> str:
-    """The facts about a host in words."""
+    """Return the facts about a host in words."""
     said = f"{host.cpu}, Linux {host.kernel}, {host.arch}"
     return f"{said}, a virtual machine" if host.virtual else said

@@ -24,7 +24,7 @@ Value = Union[str, float, None]
 
 @dataclass(frozen=True)
 class Rect:
-    """A box, which has no edge if that is ""."""
+    """A box. It has no edge if ``edge`` is ""."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Rect:
     radius: float = 0.0
 
     def svg(self) -> str:
-        """Return the element."""
+        """Return the box as an SVG element."""
         edge = f"; stroke: {self.edge}; stroke-width: 0.6" if self.edge else ""
         round_ = f' rx="{_n(self.radius)}"' if self.radius else ""
         return (
@@ -56,7 +56,7 @@ class Words:
     centred: bool = False
 
     def svg(self) -> str:
-        """Return the element."""
+        """Return the text as an SVG element."""
         anchor = "; text-anchor: middle" if self.centred else ""
         # The baseline of digits is a third of their size below the middle.
         return (
@@ -76,7 +76,7 @@ class Line:
     colour: str
 
     def svg(self) -> str:
-        """Return the element."""
+        """Return the line as an SVG element."""
         return (
             f'<line x1="{_n(self.x)}" y1="{_n(self.y)}" x2="{_n(self.to_x)}" '
             f'y2="{_n(self.to_y)}" style="stroke: {self.colour}; stroke-width: 0.7; '
@@ -102,7 +102,7 @@ class Drawing:
     rows: Sequence[Sequence[Value]] = ()
 
     def svg(self) -> str:
-        """Return the picture as a file."""
+        """Return the picture as the text of an SVG file."""
         width, height = _n(self.width), _n(self.height)
         font = ", ".join(f"&quot;{name}&quot;" if " " in name else name for name in FONT)
         paper = Rect(0.0, 0.0, self.width, self.height, WHITE)
@@ -115,13 +115,13 @@ class Drawing:
         )
 
     def shown(self, title: str) -> Shown:
-        """Return the picture for a page."""
+        """Return the picture for a page, with a title and its numbers."""
         return shown_svg(self.svg(), title, self.columns, self.rows)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture on a page: itself, what it shows in words, and a link to its numbers."""
+    """A picture on a page: its SVG, a title in words, and a link to its numbers."""
 
     svg: str
     title: str
@@ -160,8 +160,8 @@ def in_page(svg: str, title: str) -> str:
     svg = re.sub(r'(<svg[^>]*?)\s+height="[^"]*"', r"\1", svg, count=1)
     font = re.search(r'<svg[^>]*? style="([^"]*)"', svg)
     svg = svg.replace(f' style="{font[1]}"', "", 1) if font else svg
-    # Never larger than it was drawn: small pictures stay small on wide screens. Not much smaller
-    # either, or the letters could not be read: the box around it scrolls.
+    # A picture is never larger than it was drawn, so small ones stay small on wide screens. It is
+    # not much smaller either, because letters must stay readable: the box around it scrolls.
     svg = re.sub(
         r'(<svg[^>]*?)\s+width="([^"]*)"', r'\1 style="max-width:\2;min-width:min(\2,40rem)'
         + (f";{font[1]}" if font else "") + '"', svg, count=1,

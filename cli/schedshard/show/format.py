@@ -6,7 +6,7 @@ from typing import Any
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with that many significant digits and thousands separated, never in E notation."""
+    """Return a number with ``digits`` significant digits, grouped thousands, no E notation."""
     if value == 0:
         return "0"
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
@@ -15,14 +15,14 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A fraction as percent: 100%, 32.9%, 1.30%, 0.493%."""
+    """Return a fraction as percent: 100%, 32.9%, 1.30%, 0.493%."""
     if fraction >= 0.9995:
         return f"{fraction:.0%}"
     return f"{significant(fraction * 100)}%"
 
 
 def signed_percent(fraction: float) -> str:
-    """An error: +4.2%, -12%; of a factor and more, in factors."""
+    """Return an error as text: +4.2%, -12%; as a factor from +100% up and from -50% down."""
     if fraction >= 1.0:
         return f"{fraction + 1.0:.1f}x"
     if -1.0 < fraction <= -0.5:
@@ -31,12 +31,12 @@ def signed_percent(fraction: float) -> str:
 
 
 def times(ratio: float) -> str:
-    """How many times cheaper: 77x, 3.0x."""
+    """Return a ratio as text: 77x, 3.0x."""
     return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
 
 
 def compact(value: float) -> str:
-    """An axis label: 1, 10, 100, 1k, 10k."""
+    """Return an axis label: 1, 10, 100, 1k, 10k."""
     if value >= 1_000_000:
         return f"{value / 1_000_000:g}M"
     if value >= 1_000:
@@ -45,7 +45,7 @@ def compact(value: float) -> str:
 
 
 def nanoseconds(value: float) -> str:
-    """A duration given in nanoseconds with the unit that fits."""
+    """Return a duration in nanoseconds as text, in the unit that fits."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if value >= size:
             return f"{significant(value / size)} {unit}"
@@ -53,21 +53,21 @@ def nanoseconds(value: float) -> str:
 
 
 def line_place(line: Mapping[str, Any]) -> str:
-    """A cache line by its object: the name alone if that begins in it, else with the distance."""
+    """Return a line's object, followed by the line's offset in it unless that is 0."""
     name, offset = line["object"], line["offset"]
     return f"{name}{offset:+#x}" if offset > 0 else str(name)
 
 
 def access_place(access: Mapping[str, Any]) -> tuple[str, str]:
-    """The function and the source line of an access, as one line of a table has room for them.
+    """Return the function and the source line of an access, short enough for a line of a table.
 
-    Of functions that were inlined into each other it is the first one of the program's own. A
-    library's function stands alone, with the one that was asked for.
+    Of functions that were inlined into each other this is the program's first one. In a library
+    without a function of the program it is the outermost one.
     """
     frames = access.get("frames") or ()
     if "own" not in access or len(frames) < 2:
         return str(access["symbol"]), str(access["source"])
     own = access["own"]
-    # A library's: what it was compiled as, not what was inlined into it.
+    # In a library: the compiled function, not one that was inlined into it.
     frame = frames[-1 if own is None else own]
     return str(frame["function"]), str(frame["source"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Objects drawn as pahole lists them: one row per cache line, its fields side by side.
+"""Draws objects as pahole lists them: one row per cache line, its fields side by side.
 
-A row has the colour of the cycles that a load of the line takes.
+A row's colour shows how many cycles a load of the line takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from schedshard.results.lines import CacheLine, Field, FieldAccess, Layout
 from schedshard.show.format import significant
 from schedshard.show.theme import light_text
 
-# Loads that hit take a few cycles; the slowest published ones 59,000.
+# Loads that hit take a few cycles; the slowest published ones take 59,000.
 COOLEST, HOTTEST = 10.0, 60_000.0
 _SCALE = ((255, 255, 255), (255, 236, 179), (242, 153, 74), (166, 30, 34))
 LONE_LINES = 6
@@ -24,7 +24,7 @@ FOLD_FROM = 3
 
 @dataclass(frozen=True)
 class Box:
-    """One field, or a part of it, on one line; sizes in bytes."""
+    """One field, or the part of it that lies on one line. Offset and size are in bytes."""
 
     name: str
     offset: int
@@ -35,7 +35,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Row:
-    """One line, or several without loads; no boxes then, and no colour."""
+    """One line, or several lines without loads, which have neither boxes nor a colour."""
 
     label: str
     cycles: str
@@ -47,21 +47,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Picture:
-    """One object."""
+    """The rows of one object, with a title."""
 
     title: str
     rows: tuple[Row, ...]
 
 
 def heat(cycles: float) -> float:
-    """From 0, a load that hits, to 1, as slow as the slowest published one; logarithmic."""
+    """Return a load's cost on a logarithmic scale: 0 for a hit, 1 for the slowest published."""
     if cycles <= COOLEST:
         return 0.0
     return min(1.0, math.log(cycles / COOLEST) / math.log(HOTTEST / COOLEST))
 
 
 def colour(value: float) -> str:
-    """A colour of the scale from white over yellow to red."""
+    """Return a colour of the scale from white over yellow to red, for a value from 0 to 1."""
     place = value * (len(_SCALE) - 1)
     index = min(int(place), len(_SCALE) - 2)
     low, high = _SCALE[index], _SCALE[index + 1]
@@ -70,7 +70,7 @@ def colour(value: float) -> str:
 
 
 def legend() -> tuple[tuple[str, str, bool], ...]:
-    """(colour, words, light text) of a few places of the scale."""
+    """Return a few places of the scale as (colour, cycles, whether its text is light)."""
     steps = (10.0, 100.0, 1_000.0, 10_000.0, 60_000.0)
     return tuple((colour(heat(c)), f"{c:,.0f}", light_text(colour(heat(c)))) for c in steps)
 
@@ -78,9 +78,9 @@ def legend() -> tuple[tuple[str, str, bool], ...]:
 def _boxes(
     fields: Iterable[Field], line: int, size: int, accessed: Iterable[FieldAccess]
 ) -> tuple[Box, ...]:
-    """The fields on one line (from 0) of a type, with the holes between them.
+    """Return the fields of a type on one line (from 0), with the holes between them.
 
-    ``fields`` are of one element; an object that is an array of it repeats them every ``size``.
+    ``fields`` are those of one element of ``size`` bytes. An object that is an array repeats them.
     """
     start, end = line * LINE_BYTES, (line + 1) * LINE_BYTES
     parts = []
@@ -127,7 +127,7 @@ def _row(layout: Layout, number: int, line: CacheLine | None) -> Row:
 
 
 def _folded(layout: Layout, first: int, last: int) -> Row:
-    """Lines that are not among those that the result has."""
+    """Return one row for adjacent lines without loads."""
     low, high = (first - 1) * LINE_BYTES, last * LINE_BYTES
     names = [e.field for e in layout.fields if low <= e.offset < high]
     said = f"{names[0]} ... {names[-1]}" if len(names) > 1 else "".join(names)
@@ -135,7 +135,7 @@ def _folded(layout: Layout, first: int, last: int) -> Row:
 
 
 def _whole(layout: Layout, lines: Mapping[int, CacheLine]) -> list[Row]:
-    """A structure of several lines, all of it; long stretches without loads are one row."""
+    """Return rows for all lines of a structure. One row stands for a long stretch without loads."""
     count = max(-(-layout.size // LINE_BYTES), *lines)
     rows: list[Row] = []
     number = 1
@@ -153,9 +153,10 @@ def _whole(layout: Layout, lines: Mapping[int, CacheLine]) -> list[Row]:
 
 
 def pictures(found: Iterable[CacheLine], layouts: Mapping[str, Layout]) -> list[Picture]:
-    """The objects on the lines whose types are known, the one with the slowest lines first.
+    """Return pictures of the objects whose types are known, the one with the slowest line first.
 
-    Of several objects of one name and type the hottest is drawn; of small ones their hottest lines.
+    Of several large objects with one name and type, only the hottest is drawn. Of small objects,
+    their hottest lines are drawn.
     """
     objects: dict[tuple[str, str], dict[int, dict[int, CacheLine]]] = {}
     for line in found:

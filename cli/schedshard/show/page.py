@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The parts of a page: what was asked and the answer, then boxes with figures and tables."""
+"""The parts of a page: the question and the answer, then boxes with figures and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedshard.show.drawing import Shown
 from schedshard.show.theme import variables
 
 if TYPE_CHECKING:
-    # Not for doctor's pages, which have no layouts: it needs what reads binaries.
+    # Not imported for doctor's pages, which have no layouts: it imports the reader of binaries.
     from schedshard.show.layout_picture import Picture
 
 _NUMBER = {"num", "good", "bad"}
@@ -21,7 +21,7 @@ _NUMBER = {"num", "good", "bad"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table; the kind is a class of the style sheet."""
+    """One cell of a table. ``kind`` is a class of the style sheet."""
 
     text: str
     kind: str = ""
@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column."""
+    """The head of a column. ``number``: the column contains numbers."""
 
     name: str
     number: bool = False
@@ -37,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table."""
+    """A table with a caption."""
 
     columns: list[Column]
     rows: list[list[Cell]]
@@ -46,7 +46,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class LayoutGroup:
-    """The layouts of one variant."""
+    """The pictures of layouts of one variant."""
 
     title: str
     pictures: list[Picture]
@@ -54,7 +54,7 @@ class LayoutGroup:
 
 @dataclass(frozen=True)
 class Lead:
-    """What a page begins with: a question, its answer, and how sure that is."""
+    """The beginning of a page: a question, its answer, and the answer's interval."""
 
     asked: str
     answer: str
@@ -63,7 +63,7 @@ class Lead:
 
 @dataclass
 class Section:
-    """One box of the page. ``folded`` tables open on demand, and notes do."""
+    """One box of a page. Readers open ``folded`` tables and notes on demand."""
 
     anchor: str
     heading: str
@@ -79,17 +79,20 @@ class Section:
 
 
 def num(text: str) -> Cell:
-    """A cell with a number."""
+    """Return a cell with a number."""
     return Cell(text, "num")
 
 
 def code(text: str) -> Cell:
-    """A cell with a name of the program."""
+    """Return a cell with a name from a program."""
     return Cell(text, "code")
 
 
 def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> Grid:
-    """A table whose number columns are those that hold numbers in the first row."""
+    """Return a table.
+
+    A column counts as a number column if its cell in the first row is a number.
+    """
     heads = [
         Column(name, bool(rows) and rows[0][index].kind in _NUMBER)
         for index, name in enumerate(columns)
@@ -98,7 +101,7 @@ def grid(columns: Sequence[str], rows: list[list[Cell]], caption: str = "") -> G
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A page as text; it needs nothing else, not even a network."""
+    """Return a page as text. The page loads nothing else, not even from a network."""
     environment = Environment(
         loader=PackageLoader("schedshard.show"),
         autoescape=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What plots share: SVG with the same bytes for the same numbers, their data, colours, grids."""
+"""What plots share: reproducible SVG, the data of a figure, colours and grids."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ RC: Any = {
 
 
 def variant_colour(name: str, index: int) -> str:
-    """The colour of a variant, the same in every plot."""
+    """Return the colour of a variant, which is the same in every plot."""
     return VARIANT_COLOURS.get(name, PALETTE[index % len(PALETTE)])
 
 
 def figure_svg(figure: Figure) -> str:
-    """A figure as SVG, without date, creator or other outside reference."""
+    """Return a figure as SVG without date, creator and references to other files."""
     buffer = io.BytesIO()
     with mpl.rc_context(RC):
         nothing = {"Date": None, "Creator": None, "Type": None, "Format": None}
@@ -74,7 +74,7 @@ def figure_svg(figure: Figure) -> str:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure, and every number that it shows: a row per point, None where there is none."""
+    """A figure, and every number that it shows: one row per point, None for no value."""
 
     figure: Figure
     columns: tuple[str, ...]
@@ -82,24 +82,24 @@ class Plot:
 
 
 def shown(plot: Plot, title: str) -> Shown:
-    """A plot for a page."""
+    """Return a plot for a page, with a title and its numbers."""
     return shown_svg(figure_svg(plot.figure), title, plot.columns, plot.rows)
 
 
 def blank_figure(width: float, height: float) -> Figure:
-    """A figure of that many inches."""
+    """Return an empty figure; width and height are in inches."""
     with mpl.rc_context(RC):
         return Figure(figsize=(width, height), layout="constrained")
 
 
 def style(axes: Axes, axis: str) -> None:
-    """A light grid behind the data, along one axis or both."""
+    """Draw a light grid behind the data, along one axis or both."""
     axes.grid(True, axis="x" if axis == "x" else "y" if axis == "y" else "both", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
 def thread_axis(axes: Axes, largest: int) -> None:
-    """Ticks at the powers of two."""
+    """Put the ticks of the x axis at the powers of two up to ``largest``."""
     ticks = [n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096) if n <= largest]
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())

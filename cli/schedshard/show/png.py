@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A drawing as PNG, by the plotting library, which has the fonts."""
+"""Turns a drawing into PNG with the plotting library, which finds the fonts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POINTS = 72.0
 
 
 def png(drawing: Drawing) -> bytes:
-    """Return the picture, the same bytes for the same drawing."""
+    """Return a drawing as PNG. The same drawing gives the same bytes."""
     figure = Figure(figsize=(drawing.width / _POINTS, drawing.height / _POINTS))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()

@@ -30,10 +30,10 @@ class Sheet:
         rigid: Iterable[str] = (),
         optional: Iterable[str] = (),
     ) -> None:
-        """Name the columns; several may have one name.
+        """Name the columns. Several columns may have the same name.
 
-        Those in ``right`` hold numbers; they, those in ``rigid`` and the first are never wrapped;
-        those in ``optional`` are the ones to leave out.
+        Columns in ``right`` contain numbers. They, the ``rigid`` ones and the first one never wrap.
+        A narrow console omits the ``optional`` ones.
         """
         self.title = title
         self.columns = columns
@@ -56,7 +56,7 @@ class Sheet:
         return widest if name in self.rigid else min(widest, _LEAST)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw as wide as the console allows."""
+        """Draw the table as wide as the console allows."""
         widths = [self._needed(index) for index in range(len(self.columns))]
         needed = sum(widths) + _BETWEEN * len(widths)
         narrow = options.max_width < max(WIDE, needed)

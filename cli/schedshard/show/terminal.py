@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Prints to stdout, as wide as the terminal, or as the caller asks for a file. Obeys NO_COLOR."""
+"""Prints to stdout, as wide as the terminal, or with a fixed width to a file. Obeys NO_COLOR."""
 
 import shutil
 import sys
@@ -13,9 +13,9 @@ _FILE_WIDTH = 100
 def show(
     parts: Iterable[RenderableType], file_width: int = _FILE_WIDTH, narrowest: int = 0
 ) -> None:
-    """Print the parts below each other, without blanks at the ends of lines.
+    """Print the parts below each other. A file gets no blanks at the ends of lines.
 
-    A terminal that is narrower than ``narrowest`` is written to as a file is.
+    A terminal that is narrower than ``narrowest`` gets the width of a file.
     """
     asked = sys.stdout.isatty() and shutil.get_terminal_size().columns >= narrowest
     console = Console(width=None if asked else file_width, highlight=False)

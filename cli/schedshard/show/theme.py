@@ -13,7 +13,7 @@ PALETTE = ("#2f6db3", "#d9822b", "#3a9a6b", "#b5476d", "#7a5cb8", "#1795a6", "#a
 # Text on a coloured box: the box is strong on light paper and pale on dark paper.
 ON_STRONG = "#fffffe"
 ON_PALE = "#000001"
-# Each colour that plots use, and what stands for it on dark paper. Paper first.
+# Each colour that plots use, and its replacement on dark paper. Paper comes first.
 DARK = {
     WHITE: "#161b22",
     "#1f2933": "#dde3ea",
@@ -43,28 +43,28 @@ _HEX = re.compile(r"(?<=[:\s])#([0-9a-f]{6})(?![\w-])")
 
 
 def luminance(colour: str) -> float:
-    """How bright a colour is, from 0 to 1, as WCAG 2 defines it."""
+    """Return the luminance of a colour, from 0 to 1, as WCAG 2 defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast of two colours, from 1 to 21."""
+    """Return the contrast of two colours, from 1 to 21."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def light_text(colour: str) -> bool:
-    """Whether white can be read better on a colour than black."""
+    """Whether white text is easier to read on a colour than black text."""
     return contrast(colour, WHITE) > contrast(colour, BLACK)
 
 
 def variables(dark: bool) -> str:
-    """The colours as variables of a style sheet."""
+    """Return the colours as variables of a style sheet."""
     return " ".join(f"--p{c[1:]}: {d if dark else c};" for c, d in DARK.items())
 
 
 def themed(svg: str) -> str:
-    """The picture with a variable for each colour, so that the page chooses the paper."""
+    """Return a picture with a variable for each colour, so that the page chooses light or dark."""
     return _HEX.sub(lambda m: f"var(--p{m[1]})" if m[0] in DARK else m[0], svg)
