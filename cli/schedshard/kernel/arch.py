@@ -9,14 +9,14 @@ from schedshard.common.errors import check_names
 
 @dataclass(frozen=True)
 class Target:
-    """What kernels are compiled for."""
+    """The architecture and compiler for which a kernel is compiled."""
 
     name: str  # ARCH of the kernel's make
     cross: str  # prefix of the compiler's tools; "" for this host's
 
     @property
     def compiler(self) -> str:
-        """The C compiler."""
+        """Return the name of the C compiler."""
         return f"{self.cross}gcc"
 
 
@@ -29,14 +29,14 @@ class Arch(Target):
     qemu: str
     machine: tuple[str, ...]
     parameters: tuple[str, ...]  # of the kernel
-    die: str  # what -smp calls the CPUs of one last-level cache
+    die: str  # -smp's name for a group of CPUs with one last-level cache
     own_programs: bool = True  # guests have this host's programs
-    device_tree: bool = False  # it describes caches, which the emulator leaves out
-    acpi: str = ""  # firmware that gives the kernel ACPI's tables; "": it has no other kind
+    device_tree: bool = False  # the guest needs a device tree that describes caches
+    acpi: str = ""  # firmware that provides ACPI's tables; "": there is only one kind
 
     @property
     def target(self) -> str:
-        """The target of make."""
+        """Return the target of make that makes the image."""
         return self.image.rpartition("/")[2]
 
 

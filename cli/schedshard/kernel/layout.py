@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Where the kernel's inputs and work trees are."""
+"""Paths of the kernel's inputs and work trees."""
 
 import fcntl
 import os
@@ -13,13 +13,13 @@ from schedshard.common.errors import telling
 from schedshard.common.paths import ROOT
 from schedshard.kernel.arch import X86, Arch
 
-# Debian's, from which guests and trials take programs.
+# The suite of Debian from which guests and trials take programs.
 SUITE = "bookworm"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The project that is read, and the folder that is written. Tests replace both."""
+    """The project folder, which is only read, and the work folder. Tests replace both."""
 
     project: Path = ROOT
     work: Path = ROOT / "build" / "kernel"
@@ -28,37 +28,40 @@ class Layout:
 
     @property
     def inputs(self) -> Path:
-        """The folder kernel/ of the project."""
+        """Return the folder kernel/ of the project."""
         return self.project / "kernel"
 
     @property
     def base(self) -> Path:
-        """The unpacked, untouched source."""
+        """Return the unpacked, unchanged source."""
         return self.work / "src" / "base"
 
     def source(self, variant: str) -> Path:
-        """The source tree of a variant."""
+        """Return the source tree of a variant."""
         return self.work / "src" / variant
 
     def objects(self, variant: str, config: str) -> Path:
-        """The build tree of a variant in a configuration.
+        """Return the build tree of a variant in a configuration.
 
-        It lies in the source tree. Only then does the kernel's make call the source ".." instead of
-        an absolute path, and only then can ccache give one variant's objects to another.
+        It is inside the source tree. Only then does the kernel's make call the source ".." instead
+        of an absolute path, and only then can variants share ccache's objects.
         work/obj/VARIANT-CONFIG is a link to it.
         """
         return self.source(variant) / f"build-{config}"
 
     def objects_link(self, variant: str, config: str) -> Path:
-        """The short name of a build tree."""
+        """Return the short name of a build tree, a link."""
         return self.work / "obj" / f"{variant}-{config}"
 
     def state(self, name: str) -> Path:
-        """Return a file about a work tree. It is outside the tree, which has only kernel files."""
+        """Return a file of notes about a work tree.
+
+        It is outside the tree, which has only kernel files.
+        """
         return self.work / "state" / name
 
     def log(self, name: str) -> Path:
-        """The log of a stage."""
+        """Return the log of a stage."""
         return self.work / "logs" / f"{name}.log"
 
     def shown(self, path: Path) -> str:
@@ -69,7 +72,7 @@ class Layout:
             return str(path)
 
     def make_folder(self, path: Path) -> Path:
-        """Create a folder of the work area, or say why not."""
+        """Create a folder of the work area. The UserError gives the reason if that fails."""
         with telling(f"cannot make {self.shown(path)}"):
             path.mkdir(parents=True, exist_ok=True)
         return path

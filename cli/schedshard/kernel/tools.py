@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
 
-# Debian's package of every program that a stage starts and that may be missing.
+# Debian's package for each program that a stage starts and that may be missing.
 PACKAGE_OF = {
     "apt-cache": "apt",
     "apt-get": "apt",
@@ -53,11 +53,11 @@ PACKAGE_OF = {
     "zstd": "zstd",
 }
 
-# What only tests of others need.
+# Packages that only tests of others need.
 _FOREIGN = {"clang-19", "llvm-19"}
-# Tools of a cross compiler, by the kind of machine and the tool.
+# Tools of cross compilers, as the kind of machine and the tool.
 _CROSS = re.compile(r"(\w+-linux-gnu\w*)-(gcc|ld|size)")
-# What only kernels of arm64 need; the group cross has all other cross compilers.
+# Packages that only kernels of arm64 need. The group cross has all other cross compilers.
 _ARM64 = {
     "binutils-aarch64-linux-gnu",
     "device-tree-compiler",
@@ -68,14 +68,14 @@ _WHY = re.compile(r"\b(?:error|fatal|cannot|invalid|failed|no space)\b", re.IGNO
 
 
 def package_of(program: str) -> str:
-    """Debian's package of a program that a stage starts."""
+    """Return Debian's package of a program that a stage starts."""
     if match := _CROSS.fullmatch(program):
         return f"{'gcc' if match[2] == 'gcc' else 'binutils'}-{match[1]}"
     return PACKAGE_OF[program]
 
 
 def _groups(packages: Sequence[str]) -> str:
-    """The groups of scripts/packages.txt that have these packages."""
+    """Return the groups of scripts/packages.txt that contain these packages."""
     if _ARM64.intersection(packages):
         return "kernel arm64"
     if _FOREIGN.intersection(packages):
@@ -95,10 +95,10 @@ def require(*names: str) -> None:
 
 
 def reason(said: str) -> str:
-    """The line of a failed program's output that gives the reason: the first that names an error.
+    """Return the line of a failed program's output that gives the reason, the first with an error.
 
-    Many programs continue after that, and end with a line that only says that they failed. A line
-    that ends in a colon comes with the one after it.
+    Many programs continue after that, and end with a line that only reports the failure. A line
+    that ends in a colon is returned with the next one.
     """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     for line, after in zip_longest(lines, lines[1:], fillvalue=""):
@@ -118,8 +118,8 @@ def call(
 ) -> bytes:
     """Run a program to its end and return its output.
 
-    If its status is not one of ``good``, its own reason becomes the error, after ``what``: the
-    sentence says what failed, the program why.
+    If its status is not one of ``good``, raise a UserError: ``what`` says what failed, and the
+    program's output gives the reason.
     """
     with telling(f"{what}: cannot run {argv[0]}"):
         done = subprocess.run(

@@ -14,7 +14,7 @@ from schedshard.kernel.source.apply import apply_steps
 from schedshard.kernel.source.base import check_space
 from schedshard.kernel.source.recipe import load_recipe
 
-# Files that make reports in the lab configuration. Later builds use the count of the last one.
+# Expected number of made files in the lab configuration. Later builds use the last build's count.
 _FIRST_GUESS = 1600
 _NEEDED_MB = 1500
 
@@ -40,12 +40,12 @@ class Built:
 
     @property
     def kernel(self) -> Path:
-        """The image that an emulator boots."""
+        """Return the path of the image that an emulator boots."""
         return self.objects / self.arch.image
 
     @property
     def vmlinux(self) -> Path:
-        """The kernel with its symbols and types."""
+        """Return the path of the kernel with its symbols and types."""
         return self.objects / "vmlinux"
 
 
@@ -63,7 +63,7 @@ def build_tree(
     strict: bool = True,
     targets: tuple[str, ...] = (),
 ) -> Made:
-    """Configure and compile an existing source tree: the image, or other targets."""
+    """Configure an existing source tree, and make the image or other targets."""
     config = configuration.name
     name = f"{tree}-{config}"
     with layout.locked(tree):

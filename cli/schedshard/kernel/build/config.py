@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage config: the .config of a variant, merged from fragments by the kernel's own script.
+"""The stage config: merges the .config of a variant from fragments with the kernel's own script.
 
 The kernel's configuration silently drops options whose dependencies are missing. So this stage
 looks up every option of a fragment in the result, and a missing one is an error.
@@ -27,22 +27,22 @@ _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration by name: one of the kernel's own and fragments, or a file of the user's."""
+    """A named configuration: fragments on top of a target of make, or a file of the user's."""
 
     name: str
     fragments: tuple[Path, ...] = ()
     user_file: Path | None = None
-    start: str = "tinyconfig"  # target of make that the fragments come on top of
-    target: Target | None = None  # None: what the layout is for
+    start: str = "tinyconfig"  # the target of make to which fragments are added
+    target: Target | None = None  # None: that of the layout
 
 
 def fragment_names(layout: Layout) -> list[str]:
-    """The fragments that come with the project."""
+    """Return the names of the fragments that the project contains."""
     return sorted(path.stem for path in (layout.inputs / "config").glob("*.config"))
 
 
 def fragments_of(layout: Layout, name: str) -> Iterator[Path]:
-    """The fragment of a name, then what its architecture and its series of Linux need."""
+    """Yield a fragment, then its additions for the architecture and the series of Linux."""
     folder = layout.inputs / "config"
     path = folder / f"{name}.config"
     if not path.is_file():
@@ -54,11 +54,12 @@ def fragments_of(layout: Layout, name: str) -> Iterator[Path]:
 
 
 def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Configuration:
-    """What --config names: 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', or a file.
+    """Return the configuration that --config names.
 
-    The variant's own fragments come after lab and before the others, which may override them.
+    It may be 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', or a file. The variant's own
+    fragments come after lab and before the others, which may override them.
     """
-    # Build trees of all architectures lie in one source tree.
+    # Build trees of all architectures are in one source tree.
     suffix = "" if layout.arch is X86 else f"-{layout.arch.name}"
     if "/" in text or text.endswith(".config"):
         path = Path(text)
@@ -73,7 +74,7 @@ def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Config
 
 
 def options(text: str) -> dict[str, str]:
-    """The options that a fragment or a .config sets; "n" for those it says are not set."""
+    """Return the options that a fragment or a .config sets; "n" for those it lists as not set."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         if match := _SET.match(line.rstrip()):
@@ -114,8 +115,8 @@ def configure(
 ) -> Path:
     """Bring work/src/TREE/build-NAME/.config up to date and return its path.
 
-    It is written only when it changed, or everything would be compiled again. The caller holds
-    the lock of the tree. Not ``strict``: the tree may lack options that a later step brings.
+    The file is written only if it changed, because a new time would cause a full build. The caller
+    holds the lock of the tree. Without ``strict`` the tree may lack options that a later step adds.
     """
     target = configuration.target or layout.arch
     require(*tools(target))

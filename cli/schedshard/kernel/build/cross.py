@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage cross: a variant's objects for architectures whose kernels are not booted here.
+"""The stage cross: compiles a variant for architectures whose kernels are not booted here.
 
-Any warning is an error (kernel/config/cross.config). Small kernels are also linked, which shows
-missing symbols, and measured.
+Any warning is an error (kernel/config/cross.config). Small kernels are also linked and measured.
+Linking shows missing symbols.
 """
 
 from collections.abc import Mapping
@@ -20,18 +20,18 @@ from schedshard.kernel.source.recipe import Variant, load_recipe
 from schedshard.kernel.tools import call, require
 
 _NEEDED_MB = 500
-# What the series changes on every processor.
+# The folders that the series changes for every processor.
 _PLACES = ("kernel/sched/",)
 
 
 @dataclass(frozen=True)
 class Cross:
-    """A kernel that is compiled and not booted; kernel/config/cross/NAME.config has its options."""
+    """A kernel that is only compiled. kernel/config/cross/NAME.config contains its options."""
 
-    words: str  # what it differs in from others
+    words: str  # how it differs from the others
     target: Target
-    start: str = "defconfig"  # target of make that its configuration begins with
-    linked: bool = False  # small enough
+    start: str = "defconfig"  # the target of make that begins its configuration
+    linked: bool = False  # it is small enough to link
 
 
 CROSS: Mapping[str, Cross] = {
@@ -58,7 +58,7 @@ CROSS: Mapping[str, Cross] = {
 
 @dataclass(frozen=True)
 class Sections:
-    """What a linked kernel takes, in bytes."""
+    """The sizes of a linked kernel's sections in bytes."""
 
     text: int
     data: int
@@ -67,7 +67,7 @@ class Sections:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What was made; ``sections`` only of a kernel that was linked."""
+    """The result of a compilation. ``sections`` is None unless the kernel was linked."""
 
     variant: str
     compiler: str
@@ -85,13 +85,13 @@ def configuration_of(layout: Layout, name: str, variant: Variant) -> Configurati
 
 
 def parse_size(text: str) -> Sections:
-    """The numbers that size prints below its heading."""
+    """Return the numbers that size prints below its heading."""
     text_size, data, bss = text.splitlines()[1].split()[:3]
     return Sections(int(text_size), int(data), int(bss))
 
 
 def compile_cross(layout: Layout, name: str, variant: str, jobs: int = 0) -> Compiled:
-    """Compile a variant for one of CROSS, and link it if it is small."""
+    """Compile a variant for one of CROSS, and link the kernel if it is small."""
     cross, recipe = CROSS[name], load_recipe(layout)
     chosen = recipe.variant(variant)
     configuration = configuration_of(layout, name, chosen)

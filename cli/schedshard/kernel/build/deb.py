@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage deb: Debian packages of a variant, by the kernel's own bindeb-pkg.
+"""The stage deb: makes Debian packages of a variant, with the kernel's own bindeb-pkg.
 
 The kernel's release ends in -schedshard, so the packages install beside the distribution's.
 """
@@ -28,7 +28,7 @@ _USER_NEEDED_MB = 25_000  # a distribution's configuration has thousands of modu
 
 @dataclass(frozen=True)
 class DebRequest:
-    """Which variant, in which configuration (a name or a file), where the packages go."""
+    """Which variant, in which configuration (a name or a file), and where the packages go."""
 
     variant: str
     config: str
@@ -38,7 +38,7 @@ class DebRequest:
 
 @dataclass(frozen=True)
 class Packages:
-    """The packages, by content."""
+    """The packages, sorted by content."""
 
     image: Path
     headers: Path | None
@@ -47,12 +47,12 @@ class Packages:
 
 
 def package_version(base_version: str) -> str:
-    """The packages' version: the base's upstream version and a revision of ours."""
+    """Return the packages' version: the base's upstream version and the project's revision."""
     return f"{base_version.partition('-')[0]}-1"
 
 
 def sort_packages(paths: list[Path], seconds: float) -> Packages:
-    """Tell the packages apart by their names."""
+    """Sort packages by the beginnings of their names."""
     image = [path for path in paths if path.name.startswith("linux-image-")]
     plain = [path for path in image if "-dbg_" not in path.name]
     headers = [path for path in paths if path.name.startswith("linux-headers-")]
@@ -64,7 +64,7 @@ def sort_packages(paths: list[Path], seconds: float) -> Packages:
 
 
 def _collect(source: Path, out: Path) -> list[Path]:
-    """Move packaging's results, which lie in the source beside the build tree, to their place."""
+    """Move the packages from the source tree, where packaging leaves them, to ``out``."""
     found = []
     with telling(f"cannot write packages to {out}"):
         out.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def _clear(source: Path) -> None:
 
 
 def deb(layout: Layout, request: DebRequest) -> Packages:
-    """Build linux-image and, when the configuration has modules, linux-headers."""
+    """Build linux-image, and linux-headers if the configuration has modules."""
     recipe = load_recipe(layout)
     variant = recipe.variant(request.variant)
     configuration = resolve(layout, request.config, variant.config)
@@ -107,7 +107,7 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
             "KDEB_SOURCENAME=linux-schedshard",
             "KDEB_CHANGELOG_DIST=unstable",
             "KDEB_COMPRESS=xz",
-            # No package of debugging symbols: a gigabyte without a user.
+            # Without the package of debugging symbols, which takes a gigabyte and has no user.
             "DPKG_FLAGS=--build-profiles=pkg.linux-schedshard.nokerneldbg",
         )
         make = Make(source, objects, name, request.jobs or os.cpu_count() or 1, variables)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Tries the packages: installs and removes them in a separate small Debian.
 
-debootstrap makes the Debian on first use, and it is kept. Each trial works on a copy, so that an
-earlier trial cannot influence it. debootstrap and chroot need root.
+debootstrap makes the Debian on first use, and later trials reuse it. Each trial works on a copy, so
+that an earlier trial cannot influence it. debootstrap and chroot need root.
 """
 
 import os
@@ -34,7 +34,7 @@ class Tried:
 
 
 def package_name(path: Path) -> tuple[str, str]:
-    """Name of a package and release of its kernel, from the name of its file."""
+    """Return a package's name and its kernel's release, from the name of the file."""
     match = _NAME.match(path.name)
     if match is None:
         raise UserError(f"{path.name} is not a package of a kernel")
@@ -51,7 +51,7 @@ def expected_files(release: str, *, headers: bool) -> tuple[str, ...]:
 
 
 def mirror_of(targets: str) -> str | None:
-    """The mirror from which this host takes the suite, in the output of apt-get indextargets."""
+    """Return the mirror from which this host gets SUITE, from apt-get indextargets' output."""
     for line in targets.splitlines():
         site, _, rest = line.partition(" ")
         if rest == f"{SUITE} main Packages":
@@ -60,7 +60,7 @@ def mirror_of(targets: str) -> str | None:
 
 
 def _host_mirror() -> list[str]:
-    """The mirror of this host as an argument of debootstrap, or nothing for its default."""
+    """Return this host's mirror as an argument of debootstrap, or nothing for its default."""
     form = "$(SITE) $(CODENAME) $(COMPONENT) $(CREATED_BY)"
     if shutil.which("apt-get") is None:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The kernel's own make: one call, its output in a log, its objects counted as they appear."""
+"""Calls the kernel's own make. Keeps the output in a log, and counts objects as they appear."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from schedshard.kernel.arch import X86, Target
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import require
 
-# "  CC      kernel/sched/rt.o": the line of a quiet build for every file that it makes.
+# "  CC      kernel/sched/rt.o": a quiet build prints such a line per file.
 _MADE = re.compile(r"^  (?:\[M\] )?([A-Z][A-Z0-9_+]*)(?: \[M\])? +(\S+)")
 _ERROR = re.compile(r"(?:error|Error|undefined reference|multiple definition)\b|\*\*\* ")
 _MAKE_ERROR = re.compile(r"^make(?:\[\d+\])?: ")
@@ -30,7 +30,7 @@ def tools(arch: Target) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Made:
-    """The result of one call of make; hits and misses are of ccache, compilations only."""
+    """The result of one call of make. Hits and misses are ccache's, of compilations only."""
 
     seconds: float
     files: int
@@ -39,19 +39,19 @@ class Made:
 
     @property
     def hit_rate(self) -> float:
-        """Share of the compilations that ccache answered; 0 when there was none."""
+        """Return the share of the compilations that ccache answered; 0 if there were none."""
         total = self.hits + self.misses
         return self.hits / total if total else 0.0
 
 
 def made_file(line: str) -> str | None:
-    """The file that a line of the build says is being made."""
+    """Return the file that a line of the build's output names, or None."""
     match = _MADE.match(line)
     return match[2] if match else None
 
 
 def first_error(lines: Sequence[str]) -> str:
-    """The line that says why a build failed: the first error that is not make's own."""
+    """Return the line with a failed build's reason: the first error that is not make's own."""
     errors = [line.strip() for line in lines if _ERROR.search(line)]
     own = [line for line in errors if not _MAKE_ERROR.match(line)]
     if own:
@@ -63,19 +63,20 @@ def first_error(lines: Sequence[str]) -> str:
 
 
 def cache_counts(text: str) -> tuple[int, int]:
-    """Hits and misses in a statistics log of ccache."""
+    """Return the hits and misses in a statistics log of ccache."""
     results = [line for line in text.splitlines() if line and not line.startswith("#")]
     hits = sum(line in _HITS for line in results)
     return hits, sum(line == "cache_miss" for line in results)
 
 
 def _environment(layout: Layout, stats: Path) -> dict[str, str]:
-    """Return the environment, with fixed values for all that would make equal builds differ."""
+    """Return the environment. Fixed values replace those that would make equal builds differ."""
     cache = os.environ.get("CCACHE_DIR") or str(layout.work / "ccache")
     return {
         **os.environ,
         "CCACHE_DIR": cache,
-        # The folder of a build is in its debug information, and would keep variants apart.
+        # Debug information contains the build's folder, which would keep variants from sharing
+        # objects.
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_MAXSIZE": os.environ.get("CCACHE_MAXSIZE") or "5G",
         "CCACHE_STATSLOG": str(stats),
@@ -89,17 +90,17 @@ def _environment(layout: Layout, stats: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Make:
-    """A call of make: where, what, and under which name its log is kept."""
+    """A call of make: source, build folder, and the name of the log."""
 
     source: Path
     objects: Path
     log: str
-    jobs: int = 0  # 0: as many as there are CPUs
+    jobs: int = 0  # 0: one per CPU
     variables: tuple[str, ...] = ()
     arch: Target = X86
 
     def argv(self, targets: Sequence[str]) -> list[str]:
-        """The command line."""
+        """Return the command line."""
         jobs = self.jobs or os.cpu_count() or 1
         where = ["-C", str(self.source), f"O={self.objects}", f"-j{jobs}"]
         # One argument for the compiler with its cache: make passes it to a shell.
@@ -117,7 +118,7 @@ def run_make(
     *,
     append: bool = False,
 ) -> Made:
-    """Run make; ``on_file`` is called with the name of every file that it makes."""
+    """Run make. ``on_file`` gets the name of every file that make makes."""
     require(*tools(call.arch))
     log = layout.log(call.log)
     layout.make_folder(log.parent)
@@ -152,7 +153,7 @@ def run_make(
                     lines.append(line)
             status = child.wait()
         except BaseException:
-            # make ends its own children on SIGTERM, not when it is killed.
+            # make ends its own children on SIGTERM, but not if it is killed.
             child.terminate()
             child.wait()
             raise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage sizes: the memory of a root domain, by variant, on any machine.
+"""The stage sizes: the memory of a root domain, per variant, on any machine.
 
 The sizes of structures are measured: pahole reads them from the debugging types of the built
 kernels. The stage computes the allocations for a number of CPUs from these sizes and the shard plan
@@ -21,7 +21,7 @@ STRUCTS = ("root_domain", "cpupri", "cpudl_item")
 _CACHES = (8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192)
 _PAGE = 4096
 _LINE = 64
-_PRIORITIES = 101  # struct cpupri of the base has a mask for each
+_PRIORITIES = 101  # The base's struct cpupri has a mask for each.
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Shards:
 
     @property
     def shards(self) -> int:
-        """How many shards there are."""
+        """Return the number of shards."""
         return sum(self.nodes)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a number of bytes, and how often it is there."""
+    """One line of the table: a number of bytes, and how it was found."""
 
     what: str
     how: str
@@ -47,7 +47,7 @@ class Row:
 
 
 def parse_pahole(text: str) -> dict[str, int]:
-    """Sizes of our structures in the list of all, one "name, size, holes" a line."""
+    """Return the sizes of STRUCTS in pahole's list, which has "name, size, holes" per line."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         name, _, rest = line.partition("\t")
@@ -57,7 +57,7 @@ def parse_pahole(text: str) -> dict[str, int]:
 
 
 def read_structs(vmlinux: Path) -> dict[str, int]:
-    """The structures in a build's debugging types, in bytes."""
+    """Return the sizes of STRUCTS in a build's debugging types, in bytes."""
     require("pahole")
     said = call(["pahole", "--sizes", vmlinux], what=f"reading the types of {vmlinux}")
     found = parse_pahole(said.decode("utf-8", "replace"))
@@ -67,23 +67,23 @@ def read_structs(vmlinux: Path) -> dict[str, int]:
 
 
 def plan_of(plan: Mapping[str, Any]) -> Shards:
-    """The plan as schedshard-topo prints it."""
+    """Return the shards of a plan that schedshard-topo printed."""
     runs = groupby(shard["node"] for shard in plan["shards"])
     return Shards(int(plan["nr_cpus"]), tuple(len(list(run)) for _, run in runs))
 
 
 def kmalloc(size: int) -> int:
-    """The memory that the kernel's allocator uses for a block."""
+    """Return the memory in bytes that the kernel's allocator uses for a block."""
     return next((cache for cache in _CACHES if size <= cache), -(-size // _PAGE) * _PAGE)
 
 
 def cpumask(cpus: int) -> int:
-    """A cpumask off the stack."""
+    """Return the memory of an allocated cpumask in bytes."""
     return kmalloc(-(-cpus // 64) * 8)
 
 
 def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
-    """The memory of one root domain: counters and masks in it, or a byte per CPU outside."""
+    """Return the memory of one root domain, with the levels of the base or of the series."""
     mask = cpumask(plan.cpus)
     levels = _PRIORITIES * mask + kmalloc(4 * plan.cpus)
     if structs["cpupri"] <= _LINE:
@@ -106,7 +106,7 @@ def rows_of(structs: Mapping[str, int], plan: Shards) -> list[Row]:
 
 
 def sizes(layout: Layout, variants: Sequence[str], config: str, plan: Shards) -> dict[str, Any]:
-    """The table: rows by content, a column per variant."""
+    """Return the table: a row per content, a column per variant."""
     columns: dict[str, list[Row]] = {}
     for variant in variants:
         vmlinux = layout.objects(variant, config) / "vmlinux"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The table of sizes for a terminal."""
+"""Shows the table of sizes on a terminal."""
 
 from typing import Any
 

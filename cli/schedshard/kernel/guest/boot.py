@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage boot: one guest under QEMU's software emulation, from start to power-off.
+"""The stage boot: runs one guest in QEMU's software emulation, from start to power-off.
 
-The guest's serial line goes into a log file, which stays. Its output is the watchdog: a guest that
-is silent for too long, or runs for too long, is ended. A panic ends it, since the emulator does not
-reboot.
+The guest's serial line goes into a log file, which is kept. The log's growth is the watchdog: a
+guest that is silent for too long, or runs for too long, is ended. A panic ends the guest, because
+the emulator does not reboot.
 """
 
 import contextlib
@@ -35,38 +35,38 @@ from schedshard.kernel.tools import require
 _NOTHING_ELSE = ("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot")
 _PARAMETERS = (
     "rdinit=/init",
-    "panic=-1",  # reboot at once, which ends the emulator
+    "panic=-1",  # reboot at once: the emulator exits
     "oops=panic",
     "hung_task_panic=0",
-    "printk.devkmsg=on",  # the report goes through it, and must not be rate-limited
+    "printk.devkmsg=on",  # the guest's report uses it, and must not be rate-limited
     "log_buf_len=4M",
     # Twice the usual limit, because the guest shares its host.
     "watchdog_thresh=60",
     "rcupdate.rcu_cpu_stall_timeout=120",
 )
-# The guest's clock is the number of instructions that all of its CPUs have executed together, at a
-# nanosecond each, and idle time is skipped. So the guest's progress in a second of its own does not
-# depend on the load of the host.
+# The guest's clock counts the instructions that all its CPUs executed, a nanosecond each, and skips
+# idle time. So the guest's progress per second of its own does not depend on the host's load.
 _COUNTED = ("-icount", "shift=0,sleep=off")
 _COUNTED_KHZ = 1_000_000
 _POLL_SECONDS = 0.2
 _KILL_SECONDS = 5.0
-# Linux exchanges an instruction that it may run: by a breakpoint first, then by the new one. QEMU
-# 7.2 with CPUs in parallel, on a busy host, executed the breakpoint when Linux no longer knew of it
-# (2 of 175 boots of stock 7.3.4 with 4 CPUs). Such a guest says nothing about its kernel.
+# Linux patches an instruction that may be running: first with a breakpoint, then with the new one.
+# QEMU 7.2 with CPUs in parallel sometimes executed the breakpoint after Linux had forgotten it. On
+# a busy host that ended 2 of 175 boots of stock 7.3.4 with 4 CPUs. Such an oops is no fault of the
+# guest's kernel.
 _STALE = "Oops: int3:"
 _BOOTS = 4
-# On a busy host a guest that boots was silent for two minutes.
+# On a busy host, a guest that later finished its boot was silent for two minutes.
 SILENCE_SECONDS = 300.0
 
 
 class Emulation(Enum):
     """How the guest's CPUs take turns.
 
-    SINGLE: in one thread of the host, which continues with the next CPU when one halts, waits in a
-    spin loop or interrupts another. MULTI: a thread each. Then spinning takes the host's time from
-    the CPU that it waits for. With more CPUs than the host has, 200 RT threads on 16 CPUs took more
-    than a minute to start. SINGLE took 12 s with their storm.
+    SINGLE: one thread of the host runs all CPUs. It continues with the next CPU when one halts,
+    waits in a spin loop or interrupts another. MULTI: one thread per CPU. Spinning then takes the
+    host's time from the CPU that it waits for. If the guest has more CPUs than the host, MULTI is
+    slow: 200 RT threads on 16 CPUs took over a minute to start. SINGLE took 12 s with their storm.
     """
 
     SINGLE = "single"
@@ -77,7 +77,7 @@ class Firmware(Enum):
     """The kind of firmware that describes CPUs and caches to the guest, if there are several.
 
     USUAL: on arm64 a device tree with caches. ACPI: the emulator's tables, and one with caches.
-    ACPI_BARE: the emulator's alone, in which no cache is.
+    ACPI_BARE: only the emulator's tables, which describe no caches.
     """
 
     USUAL = "usual"
@@ -104,8 +104,8 @@ class Step:
     timeout: int
 
 
-# A kernel that panics waits for its other CPUs, and reboots: the emulator ends. On a slow clock the
-# wait of many CPUs takes minutes.
+# A kernel that panics waits for its other CPUs and reboots, which ends the emulator. With a slow
+# clock and many CPUs, the wait takes minutes.
 _PANIC, _PANIC_SECONDS = "Kernel panic - not syncing", 30.0
 # CONFIG_HZ of kernel/config/lab.config.
 _LAB_HZ = 100
@@ -126,17 +126,17 @@ class BootRequest:
     extra_mb: int = 0
     silence: float = SILENCE_SECONDS
     total: float = 600.0
-    slow: int = 1  # how many times slower than the host's the emulator's clock is made to run
+    slow: int = 1  # the emulator's clock runs this many times slower than the host's
     counted: bool = False  # time is counted in instructions: _COUNTED
-    environment: Mapping[str, str] = field(default_factory=dict)  # more, for the emulator
-    memory: Path | None = None  # a folder in which the guest's memory is kept, a file per node
-    files: Mapping[str, Entry] = field(default_factory=dict)  # more, by their paths in the guest
+    environment: Mapping[str, str] = field(default_factory=dict)  # additional, for the emulator
+    memory: Path | None = None  # folder for the guest's memory, a file per node
+    files: Mapping[str, Entry] = field(default_factory=dict)  # additional, by path in the guest
     firmware: Firmware = Firmware.USUAL
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds after which a guest is ended: without a word from it, and in all."""
+    """Seconds after which a guest is ended: of silence, and in total."""
 
     silence: float = SILENCE_SECONDS
     total: float = 600.0
@@ -149,13 +149,13 @@ class Booted:
     log: Path
     ending: Ending
     seconds: float
-    said: str = ""  # by the emulator itself
+    said: str = ""  # the emulator's own message
     lines: list[str] = field(default_factory=list)
     stale: int = 0  # boots before this one that a stale breakpoint ended
 
 
 def kernel_image(layout: Layout, variant: str, config: str) -> Path:
-    """The built kernel of a variant, or the command that builds it."""
+    """Return the built kernel of a variant. The UserError names the command that builds it."""
     load_recipe(layout).variant(variant)
     path = layout.objects(variant, resolve(layout, config).name) / layout.arch.image
     if not path.is_file():
@@ -167,13 +167,13 @@ def kernel_image(layout: Layout, variant: str, config: str) -> Path:
 
 
 def kernel_has(layout: Layout, variant: str, config: str, option: str) -> bool:
-    """Whether a built kernel has an option, as CONFIG_X."""
+    """Return whether a built kernel has an option, given as CONFIG_X."""
     path = layout.objects(variant, resolve(layout, config).name) / ".config"
     return path.is_file() and f"{option}=y" in path.read_text(encoding="utf-8").splitlines()
 
 
 def plan_text(steps: Sequence[Step]) -> str:
-    """/etc/plan of the guest, the format of kernel/guest/init.c."""
+    """Return the content of the guest's /etc/plan, in the format of kernel/guest/init.c."""
     lines = []
     for step in steps:
         fields = [step.name, str(step.timeout), *step.argv]
@@ -193,7 +193,7 @@ def clock_parameters(tsc_khz: int, ticks: int) -> list[str]:
 
 
 def command_line(request: BootRequest, tsc_khz: int | None, arch: Arch = X86) -> str:
-    """The kernel's parameters."""
+    """Return the kernel's parameters."""
     words = [*arch.parameters, *_PARAMETERS]
     if tsc_khz is not None:
         # A kernel with more ticks per second than lab only waits longer in its delay loops.
@@ -222,7 +222,7 @@ def machine_argv(
 def qemu_argv(
     request: BootRequest, initrd: Path, log: Path, tsc_khz: int | None = None, arch: Arch = X86
 ) -> list[str]:
-    """The emulator's argument list."""
+    """Return the emulator's argument list."""
     shape, emulation = request.shape, request.emulation
     machine = machine_argv(shape, log, emulation, request.extra_mb, request.memory, arch)
     files = ("-kernel", str(request.kernel), "-initrd", str(initrd))
@@ -241,7 +241,7 @@ def first_files(request: BootRequest) -> dict[str, Entry]:
 
 @contextlib.contextmanager
 def _initrd(layout: Layout, request: BootRequest) -> Iterator[Path]:
-    """The cached archive with the plan after it, for as long as the guest runs."""
+    """Yield a copy of the cached archive with the plan behind it, while the guest runs."""
     base = make_initramfs(layout, request.parts).path
     plan = {**request.files, "/etc/plan": plain(plan_text(request.steps).encode())}
     with telling("cannot write the guest's files"):
@@ -263,7 +263,7 @@ def _initrd(layout: Layout, request: BootRequest) -> Iterator[Path]:
 
 
 class _Follower:
-    """Whole new lines of a growing file."""
+    """Reads the complete new lines of a growing file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -272,7 +272,7 @@ class _Follower:
         self.lines: list[str] = []
 
     def read(self) -> list[str]:
-        """The new output since the last call; the last line may be incomplete."""
+        """Return the complete lines since the last call."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -331,7 +331,7 @@ def _watch(
 
 
 def _said(path: Path) -> str:
-    """The emulator's last message, without its name."""
+    """Return the emulator's last message without its name, or the plugin's first error."""
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
     # An error of the plugin is the cause of the emulator's messages after it.
@@ -360,8 +360,8 @@ def boot(
 ) -> Booted:
     """Run a guest until it ends in any way. The log is kept.
 
-    Raises only if the emulator itself fails, and KeyboardInterrupt if the thread that got one set
-    ``stop`` meanwhile.
+    Raise a UserError only if the emulator itself fails. Raise KeyboardInterrupt once ``stop`` is
+    set, which the thread that received Ctrl-C does.
     """
     arch = layout.arch
     require(arch.qemu)
@@ -393,7 +393,7 @@ def emulate(
     on_line: Callable[[str], None] = lambda line: None,
     stop: threading.Event | None = None,
 ) -> Booted:
-    """Run an emulator whose serial line is ``log`` to its end, as boot() does."""
+    """Run an emulator whose serial line is ``log`` until it ends, with boot()'s errors."""
     layout.make_folder(log.parent)
     complaints = log.with_suffix(".qemu")
     log.write_bytes(b"")
@@ -412,7 +412,7 @@ def emulate(
         finally:
             _end(process)
     seconds = time.monotonic() - started
-    # A line without an end is left: it may say "ok 1" and have been about to say "ok 12".
+    # An incomplete last line is ignored: "ok 1" may be the beginning of "ok 12".
     follower.read()
     booted = Booted(log, ending, seconds, _said(complaints), follower.lines)
     if ending is Ending.FAILED:

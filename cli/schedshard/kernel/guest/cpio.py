@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Archives in cpio's newc format, which the kernel unpacks as its first root file system.
+"""Makes archives in cpio's newc format, which the kernel unpacks as its first root file system.
 
 Owner, time and inode numbers are fixed, so that the same content gives the same bytes, and root is
 not needed.
@@ -25,22 +25,22 @@ class Entry:
 
 
 def plain(data: bytes | Path, executable: bool = False) -> Entry:
-    """A file with this content."""
+    """Return the entry of a regular file with this content."""
     return Entry(stat.S_IFREG | (0o755 if executable else 0o644), data)
 
 
 def link(target: str) -> Entry:
-    """A symbolic link."""
+    """Return the entry of a symbolic link."""
     return Entry(stat.S_IFLNK | 0o777, target.encode())
 
 
 def character_device(major: int, minor: int) -> Entry:
-    """A character device."""
+    """Return the entry of a character device."""
     return Entry(stat.S_IFCHR | 0o600, b"", (major, minor))
 
 
 def content(entry: Entry) -> bytes:
-    """The bytes of an entry."""
+    """Return the bytes of an entry."""
     if isinstance(entry.data, bytes):
         return entry.data
     with telling(f"cannot read {entry.data} for the guest", status=1):
@@ -72,9 +72,9 @@ def _record(inode: int, path: str, entry: Entry) -> Iterator[bytes]:
 
 
 def archive(files: Mapping[str, Entry]) -> Iterator[bytes]:
-    """The archive of these files, piece by piece, with their folders.
+    """Yield the archive of these files and of their folders, piece by piece.
 
-    It may follow another archive: its length is a multiple of four, and later entries replace
+    The archive may follow another one: its length is a multiple of four, and later entries replace
     earlier ones.
     """
     entries = {path: Entry(stat.S_IFDIR | 0o755) for path in _folders(files)} | dict(files)

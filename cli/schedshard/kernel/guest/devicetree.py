@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The device tree of a guest with last-level caches, which the emulator does not describe.
+"""Adds last-level caches to a guest's device tree, because the emulator describes none.
 
-The emulator writes the tree of the machine. This adds a cache node for each cluster to its source,
-and a reference to it to every CPU.
+The emulator writes the machine's tree. This file adds a cache node per cluster to the tree's
+source, and to every CPU a reference to its cache.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from schedshard.kernel.tools import call, require
 
 
 def cache_source(shape: Shape) -> str:
-    """Device-tree source to add: a level-3 cache for each LLC of the shape, and whose it is."""
+    """Return device-tree source to add: a level-3 cache per LLC, and a reference per CPU."""
     return "\n".join(("/ {", "\tcpus {", *_caches(shape), *_cpus(shape), "\t};", "};", ""))
 
 
@@ -35,7 +35,7 @@ def _cpus(shape: Shape) -> Iterator[str]:
 
 
 def tree_with_caches(layout: Layout, name: str, shape: Shape, argv: Sequence[str]) -> Path:
-    """The file for the emulator's -dtb; ``argv`` is the emulator's command without it."""
+    """Return the file for the emulator's -dtb. ``argv`` is the emulator's command without -dtb."""
     require("dtc")
     folder = layout.make_folder(layout.work / "devicetree")
     bare, source, tree = (folder / f"{name}.{end}" for end in ("bare.dtb", "dts", "dtb"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Tests of other projects: Debian's rt-tests, stress-ng's scheduler class, the kernel's selftests.
 
-Some fail in an emulated machine or in a small configuration, with any kernel. So the results are
-compared: a test must end in the same way in all variants.
+With any kernel, some of them fail in an emulated machine or in a small configuration. So the
+results are compared: a test must end in the same way in all variants.
 """
 
 import shutil
@@ -18,25 +18,25 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import require_base
 from schedshard.kernel.tools import require
 
-# Parts of the guest's files.
+# Parts of the guest's root file system.
 SELFTESTS = "selftests"
 EXTENSIBLE = "selftests-ext"
 _TARGETS: Mapping[str, Sequence[str]] = {
     SELFTESTS: ("cgroup", "cpu-hotplug", "membarrier", "rseq", "sched"),
     EXTENSIBLE: ("sched_ext",),
 }
-# The tools of Debian 12 whose support for BPF is new enough.
+# Debian 12's tools that support enough of BPF.
 BPF_TOOLS = {"CLANG": "clang-19", "LLVM_STRIP": "llvm-strip-19"}
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A test of another project: its needs in the guest, and its command line."""
+    """A test of another project: the parts that it needs in the guest, and its command line."""
 
     parts: tuple[str, ...]
     argv: tuple[str, ...]
-    seconds: int  # as many as it is expected to take; "{s}" in argv is this
-    option: str = ""  # of the kernel's configuration, without which it is left out
+    seconds: int  # expected duration; it replaces "{s}" in argv
+    option: str = ""  # of the kernel's configuration; without it the test is omitted
 
 
 def _rt(program: str, *options: str, seconds: int = 5) -> Foreign:
@@ -52,7 +52,7 @@ def _ext(name: str, seconds: int = 20) -> Foreign:
     return Foreign((EXTENSIBLE,), argv, seconds, "CONFIG_SCHED_CLASS_EXT")
 
 
-# The tests of Linux 7.3 that load BPF schedulers. The runner takes all whose names have the text.
+# Tests of Linux 7.3 that load BPF schedulers. The runner takes all whose names contain the text.
 _SCHEDULERS = (
     "allowed_cpus", "create_dsq", "cyclic_kick_wait", "ddsp_bogus_dsq_fail",
     "ddsp_vtimelocal_fail", "dequeue", "dsp_local_on", "enable_cmask", "enq_last_no_enq_fails",
@@ -76,8 +76,8 @@ def _stressor(name: str, seconds: int = 2) -> Foreign:
     return Foreign(("stress-ng",), argv, seconds)
 
 
-# sigwaittest and cyclicdeadline are left out: on a busy host they failed in stock and passed in
-# shard, only by their timing.
+# sigwaittest and cyclicdeadline are omitted: on a busy host they failed in stock and passed in
+# shard, only because of their timing.
 FOREIGN: Mapping[str, Foreign] = {
     "rt-migrate-test": _rt("rt-migrate-test", "-q", "-l", "20"),
     "rt-ptsematest": _rt("ptsematest", "-q", "-S", "-p", "80", "-D", "{s}"),
@@ -108,14 +108,14 @@ FOREIGN: Mapping[str, Foreign] = {
 
 
 def argv_of(test: Foreign) -> Sequence[str]:
-    """The arguments, with the seconds put in."""
+    """Return the test's arguments, with its seconds in place of "{s}"."""
     return [word.replace("{s}", str(test.seconds)) for word in test.argv]
 
 
 def build_selftests(layout: Layout, part: str, types: Path | None = None) -> Path:
     """Compile the base's selftests of a part, once per base. Return where they are installed.
 
-    `types`: a kernel with BTF, whose types programs of BPF are compiled with.
+    ``types`` is a kernel with BTF. Programs of BPF are compiled with its types.
     """
     folder = layout.work / part
     with layout.locked(part):
@@ -124,12 +124,12 @@ def build_selftests(layout: Layout, part: str, types: Path | None = None) -> Pat
             return built
         shutil.rmtree(folder, ignore_errors=True)
         objects, temp = layout.make_folder(folder / "objects"), folder / "installed"
-        # The headers of this series: those of the distribution may be older.
+        # This series' headers, because the distribution's may be older.
         headers = Make(layout.base, objects, part)
         variables = [f"TARGETS={' '.join(_TARGETS[part])}", f"KSFT_INSTALL_PATH={temp}"]
         if types:
             require(*BPF_TOOLS.values())
-            # The kernel's make leaves this one out unless it is told not to.
+            # The kernel's make skips this target unless SKIP_TARGETS is empty.
             variables += ["SKIP_TARGETS=", f"VMLINUX_BTF={types}"]
             variables += [f"{name}={program}" for name, program in BPF_TOOLS.items()]
         make = Make(
@@ -154,7 +154,7 @@ def build_selftests(layout: Layout, part: str, types: Path | None = None) -> Pat
 
 
 def selftest_files(folder: Path) -> dict[str, Entry]:
-    """Installed selftests, as they lie in the guest."""
+    """Return installed selftests by their paths in the guest."""
     return {
         f"/selftests/{path.relative_to(folder)}": plain(
             path, executable=bool(path.stat().st_mode & 0o100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The guest's root file system: this host's Debian programs, their libraries, and our programs.
+"""The guest's root file system: Debian programs of this host, their libraries, our programs.
 
 It consists of parts, and a boot takes only the parts that its tests need. ffmpeg alone has 200
 libraries, and unpacking them takes an emulated machine longer than booting. Archives are cached
@@ -33,7 +33,7 @@ _RT_MORE = (
     "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest", "rt-migrate-test",
     "signaltest", "ssdd", "svsematest",
 )  # fmt: skip
-# Programs of each part and the Debian package that has them.
+# The programs of each part, with the Debian package that contains each program.
 PARTS: Mapping[str, Mapping[str, str]] = {
     "base": {
         "busybox": "busybox-static",
@@ -43,7 +43,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     },
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
     "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),
-    # Programs that the scripts among them call, if busybox's version differs.
+    # Programs that the selftests' scripts call and whose busybox version differs.
     SELFTESTS: {
         "bash": "bash",
         "fmt": "coreutils",
@@ -51,7 +51,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "mount": "mount",
         "taskset": "util-linux",
     },
-    # Its files come with the guest: they are made with the types of a kernel.
+    # The tests themselves are added per guest, because they are compiled with a kernel's types.
     EXTENSIBLE: {"mount": "mount"},
     "stress-ng": {"stress-ng": "stress-ng"},
     "redis": {
@@ -84,7 +84,7 @@ def _find(program: str, package: str) -> Path:
 
 
 def libraries(program: Path) -> list[Path]:
-    """The shared libraries that a program loads, its loader among them; none when it is static."""
+    """Return the shared libraries that a program loads, with the loader; none if it is static."""
     said = call(
         ["ldd", program.resolve()],
         good=(0, 1),  # 1: not a dynamic executable
@@ -100,7 +100,7 @@ def _part(name: str) -> dict[str, Entry]:
     for program, package in PARTS[name].items():
         path = _find(program, package)
         files[f"/bin/{program}"] = plain(path, executable=True)
-        # At the host's paths, because the loader and the run paths look there.
+        # Libraries keep the host's paths, where the loader and the run paths search.
         for library in libraries(path):
             files[str(library)] = plain(library, executable=True)
     return files
@@ -112,7 +112,7 @@ def _applets(busybox: Path) -> list[str]:
 
 
 def _foreign_base(layout: Layout) -> dict[str, Entry]:
-    """Debian's part for a guest of another architecture: the one static program."""
+    """Return the Debian part for a guest of another architecture: only static busybox."""
     package = PARTS["base"]["busybox"]
     folder = layout.make_folder(layout.work / "foreign") / f"{package}-{layout.arch.debian}"
     program = folder / "bin" / "busybox"
@@ -127,7 +127,7 @@ def _foreign_base(layout: Layout) -> dict[str, Entry]:
 
 
 def contents(layout: Layout, parts: Iterable[str]) -> dict[str, Entry]:
-    """The files of a guest with these parts, by their paths in the guest."""
+    """Return the files of a guest with these parts, by their paths in the guest."""
     files: dict[str, Entry] = {"/dev/console": character_device(5, 1)}
     wanted = ["base", *(part for part in parts if part != "base")]
     if not layout.arch.own_programs:
@@ -156,7 +156,7 @@ def _digest(files: Mapping[str, Entry]) -> str:
 
 
 def extensible_files(layout: Layout, vmlinux: Path) -> dict[str, Entry]:
-    """The tests of sched_ext, made with the types of a kernel with BTF, and their libraries."""
+    """Return the tests of sched_ext, compiled with ``vmlinux``'s types, and their libraries."""
     folder = build_selftests(layout, EXTENSIBLE, vmlinux)
     files = selftest_files(folder)
     for library in libraries(folder / "sched_ext" / "runner"):
@@ -165,7 +165,7 @@ def extensible_files(layout: Layout, vmlinux: Path) -> dict[str, Entry]:
 
 
 def make_initramfs(layout: Layout, parts: Iterable[str]) -> Initramfs:
-    """The archive with these parts, from the cache when its content is the same."""
+    """Return the archive with these parts, from the cache if its content is the same."""
     names = sorted(set(parts) | {"base"})
     files = contents(layout, names)
     folder = layout.make_folder(layout.work / "initramfs")
@@ -178,7 +178,7 @@ def make_initramfs(layout: Layout, parts: Iterable[str]) -> Initramfs:
 
 
 def _write(layout: Layout, path: Path, files: Mapping[str, Entry]) -> None:
-    """Make the archive, and drop those of the same parts with other contents."""
+    """Write the archive, and remove older archives of the same parts."""
     old = list(path.parent.glob(f"{path.name.rpartition('-')[0]}-*.cpio"))
     with telling(f"cannot write {layout.shown(path)}"):
         fd, temp = tempfile.mkstemp(prefix=".making.", dir=path.parent)

@@ -16,7 +16,7 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call, require
 
 _FLAGS = ("-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra", "-Wshadow", "-static", "-pthread")
-# Every program, and its source files.
+# The source files of every program.
 PROGRAMS = {
     "init": ("init.c", "guest.c"),
     "rt-storm": ("rt-storm.c", "storm-work.c", "storm-check.c", "guest.c"),
@@ -33,20 +33,20 @@ PROGRAMS = {
     "cache-storm": ("cache-storm.c", "guest.c"),
     "cache-work": ("cache-work.c", "guest.c"),
 }
-# Marks of the plugin are x86 instructions.
+# These contain the plugin's marks, which are x86 instructions.
 _X86_ONLY = {"c2c-run", "c2c-share", "record-run"}
-# Of the host, beside them.
+# Programs for the host.
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = (
     "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache-group.sh", "isolation.sh",
     "host.sh", "selftest.sh", "push-ipi.sh", "scx.sh",
 )  # fmt: skip
-_KEPT = 20  # builds, the newest ones
+_KEPT = 20  # the newest builds
 
 
 def _programs(arch: Arch) -> Mapping[str, Sequence[str]]:
-    """The programs of an architecture's guests."""
+    """Return the programs of an architecture's guests, with their source files."""
     return {name: files for name, files in PROGRAMS.items() if arch is X86 or name not in _X86_ONLY}
 
 
@@ -70,7 +70,10 @@ def _built(layout: Layout) -> Path:
 
 
 def build_guest(layout: Layout) -> dict[str, Path]:
-    """Compile what has changed. Return programs and scripts by their names in the guest."""
+    """Compile the programs that changed.
+
+    Return programs and scripts by their names in the guest.
+    """
     built = _built(layout)
     programs = {name: built / name for name in _programs(layout.arch)}
     scripts = {name: layout.inputs / "guest" / name for name in SCRIPTS}
@@ -78,7 +81,7 @@ def build_guest(layout: Layout) -> dict[str, Path]:
 
 
 def host_tsc_khz(layout: Layout) -> int | None:
-    """The frequency of this host's time stamp counter; None where the emulator has another one."""
+    """Return the frequency of this host's time stamp counter in kHz; None unless both are x86."""
     if layout.arch is not X86 or platform.machine() != "x86_64":
         return None
     program = _built(layout) / TSC_KHZ

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Reads a guest's memory after its end, from the files in which the emulator kept it.
 
-The kernel's addresses must not be randomised: physical addresses are those of the direct map and of
-the image, less the start of these.
+The kernel's addresses must not be randomised. A physical address is then the distance from the
+start of the direct map or of the image.
 """
 
 import mmap
@@ -15,13 +15,13 @@ DIRECT_MAP = 0xFFFF888000000000
 DIRECT_MAP_END = 0xFFFFC88000000000
 KERNEL_IMAGE = 0xFFFFFFFF80000000
 KERNEL_IMAGE_END = 0xFFFFFFFFA0000000
-# QEMU's q35 machine: of so much memory or more, what lies beyond _LOW begins at 4 GiB. Below that
-# are devices.
+# QEMU's q35 machine with _SPLIT_FROM of memory or more: memory beyond _LOW begins at 4 GiB. Devices
+# are below that.
 _SPLIT_FROM, _LOW, _HIGH_BASE = 0xB0000000, 0x80000000, 1 << 32
 
 
 class Ram:
-    """Memory of all nodes one after the other; a context manager."""
+    """The memory of all nodes, one after the other; a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self._maps: list[tuple[int, int, mmap.mmap]] = []
@@ -45,7 +45,7 @@ class Ram:
             area.close()
 
     def read(self, address: int, size: int) -> bytes | None:
-        """Bytes at a kernel's virtual address; None where they are not in memory."""
+        """Return bytes at a virtual address of the kernel, or None if they are not in memory."""
         if DIRECT_MAP <= address < DIRECT_MAP_END:
             physical = address - DIRECT_MAP
         elif KERNEL_IMAGE <= address < KERNEL_IMAGE_END:
@@ -62,6 +62,6 @@ class Ram:
         return None
 
     def word(self, address: int) -> int | None:
-        """Eight bytes as a number."""
+        """Return the eight bytes at an address as a number, or None."""
         data = self.read(address, 8)
         return int.from_bytes(data, "little") if data is not None else None

@@ -13,7 +13,7 @@ SHAPES: Mapping[str, Shape] = {
         Shape(cores=2, label="two"),
         Shape(cores=4, threads=2, label="one-llc"),
         Shape(packages=2, llcs=4, threads=2, label="llc-a-core"),
-        # As hypervisors report by default. For the series such caches count as unknown.
+        # Hypervisors report this by default. The series treats such caches as unknown.
         Shape(llcs=8, label="llc-a-cpu"),
         # Three is not a power of two: APIC ids have holes.
         Shape(packages=1, llcs=3, cores=3, label="threes"),
@@ -28,6 +28,6 @@ ALL = "all"
 
 
 def named_shapes(names: Sequence[str]) -> list[Shape]:
-    """The shapes of these names, in the order of the table; "all" is every one."""
+    """Return the shapes with these names, in the order of the table; "all" selects every shape."""
     check_names("shape", names, (*SHAPES, ALL))
     return [shape for name, shape in SHAPES.items() if ALL in names or name in names]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The shape of a guest: one of the usual ones, or a machine file scaled down.
 
-An emulated machine can have any number of sockets, nodes, caches, cores and threads, but on a small
-host only some dozens of CPUs. Scaling keeps what matters to the scheduler (several sockets, several
-caches in each, sibling threads) and shrinks sizes first.
+An emulated machine can have any number of sockets, nodes, caches, cores and threads. On a small
+host it can have only some dozens of CPUs. Scaling keeps what matters to the scheduler: several
+sockets, several caches in each, sibling threads. It shrinks sizes first.
 """
 
 import math
@@ -17,7 +17,7 @@ from schedshard.common.errors import UserError
 from schedshard.kernel.arch import X86, Arch
 from schedshard.machines.presets import load_machine, machine_topology
 
-# The emulated interrupt controller has 8-bit numbers, the last one of them for all CPUs.
+# The emulated interrupt controller has 8-bit ids. The last one addresses all CPUs.
 MOST_CPUS, _LAST_APIC_ID = 240, 254
 MEMORY_MB = 768
 MEMORY_PER_CPU_MB = 8
@@ -26,29 +26,29 @@ _NODE_MB = 64
 
 @dataclass(frozen=True)
 class Shape:
-    """A regular machine, and the boot parameter that cuts its caches."""
+    """A regular machine, and the boot parameter that splits its caches."""
 
     packages: int = 1
     nodes: int = 1  # per package
     llcs: int = 1  # per node
-    cores: int = 1  # a last-level cache
+    cores: int = 1  # per last-level cache
     threads: int = 1
     split_llc: int = 0
-    # What only the shapes of shapes.py have.
+    # Only the shapes of shapes.py set these.
     label: str = ""
-    empty: int = 0  # of the places, the last ones: without a CPU
-    one_thread: bool = False  # one thread per core runs: holes in the numbers of online CPUs
-    memory_nodes: int = 0  # more nodes, without CPUs
-    bare_nodes: int = 0  # of the nodes, the last ones: CPUs without memory
+    empty: int = 0  # so many of the last places have no CPU
+    one_thread: bool = False  # only one thread per core is online: online CPUs' numbers have gaps
+    memory_nodes: int = 0  # additional nodes without CPUs
+    bare_nodes: int = 0  # so many of the last nodes have CPUs and no memory
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """How many there are of each level in the one above it."""
+        """Return the number of members per level: packages, nodes per package, and so on."""
         return self.packages, self.nodes, self.llcs, self.cores, self.threads
 
     @property
     def places(self) -> int:
-        """How many CPUs the machine has room for."""
+        """Return how many CPUs the machine has room for."""
         return math.prod(self.levels)
 
     @property
@@ -67,13 +67,13 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """A name for files: 16cpu-2x1x1x4x2, 64cpu-2x1x1x16x2-split4, holes."""
+        """Return a name for files: 16cpu-2x1x1x4x2, 64cpu-2x1x1x16x2-split4, holes."""
         split = f"-split{self.split_llc}" if self.split_llc else ""
         return (self.label or f"{self.cpus}cpu-{'x'.join(map(str, self.levels))}") + split
 
     @property
     def words(self) -> str:
-        """The shape for people."""
+        """Return the shape in words."""
         levels = (
             (self.packages, "socket"),
             (self.packages * self.nodes, "node"),
@@ -89,7 +89,7 @@ class Shape:
         )
 
     def _odd(self) -> Iterator[str]:
-        """Its unusual property, for people."""
+        """Yield the shape's unusual properties in words."""
         if self.one_thread:
             yield "one of them on line"
         if self.empty:
@@ -100,7 +100,7 @@ class Shape:
             yield f"{self.bare_nodes} of the nodes without memory"
 
 
-# The machines of the tests: two sockets; two sockets of eight caches in all; nothing to share.
+# The machines of the tests: two sockets; two sockets with eight caches in total; a single CPU.
 USUAL: Mapping[int, Shape] = {
     1: Shape(),
     16: Shape(packages=2, cores=4, threads=2),
@@ -109,7 +109,7 @@ USUAL: Mapping[int, Shape] = {
 
 
 def usual_shape(cpus: int) -> Shape:
-    """The machine of the tests with this many CPUs, with two sockets if the number allows it."""
+    """Return the tests' machine with so many CPUs. It has two sockets if the number allows that."""
     if cpus in USUAL:
         return USUAL[cpus]
     if not 1 <= cpus <= MOST_CPUS:
@@ -124,7 +124,7 @@ def _most_common(counts: Iterable[int]) -> int:
 
 
 def _members(cpus: list[dict[str, int]], outer: tuple[str, ...], inner: str) -> int:
-    """How many different ``inner`` there are in the usual ``outer``."""
+    """Return the most common number of different ``inner`` in an ``outer``."""
     groups: dict[tuple[int, ...], set[int]] = {}
     for cpu in cpus:
         groups.setdefault(tuple(cpu[key] for key in outer), set()).add(cpu[inner])
@@ -132,7 +132,7 @@ def _members(cpus: list[dict[str, int]], outer: tuple[str, ...], inner: str) -> 
 
 
 def shape_of(topology: Mapping[str, Any]) -> Shape:
-    """The regular machine that a topology is most like, from what schedshard-topo printed."""
+    """Return the regular machine most like a topology that schedshard-topo printed."""
     cpus = [cpu for cpu in topology["cpus"] if cpu.get("possible", True)]
     return Shape(
         packages=len({cpu["package"] for cpu in cpus}),
@@ -148,7 +148,7 @@ def _divisors(number: int) -> list[int]:
 
 
 def _smaller(full: Shape, cpus: int) -> Iterator[Shape]:
-    """All machines with exactly this many CPUs that are nowhere larger than ``full``."""
+    """Yield all machines with exactly this many CPUs that exceed ``full`` at no level."""
     for packages in _divisors(cpus):
         left = cpus // packages
         for nodes in _divisors(left):
@@ -161,7 +161,10 @@ def _smaller(full: Shape, cpus: int) -> Iterator[Shape]:
 
 
 def _likeness(full: Shape, shape: Shape) -> tuple[float, ...]:
-    """Larger is more like the full machine: sockets, threads, nodes, then caches against cores."""
+    """Return a key that is larger for shapes more like ``full``.
+
+    Its order: sockets, threads, nodes, then the balance of caches and cores.
+    """
     cores = math.log(full.cores / shape.cores)
     llcs = math.log(full.llcs / shape.llcs)
     several = min(full.packages, 2), min(full.threads, 2)
@@ -172,7 +175,7 @@ def _likeness(full: Shape, shape: Shape) -> tuple[float, ...]:
 
 
 def scale(full: Shape, cpus: int, name: str) -> Shape:
-    """The machine with this many CPUs that is most like ``full``."""
+    """Return the machine with this many CPUs that is most like ``full``."""
     most = min(full.cpus, MOST_CPUS)
     if not 1 <= cpus <= most:
         raise UserError(f"--cpus {cpus}: {name} as a guest has 1 to {most} CPUs")
@@ -198,7 +201,7 @@ def choose_shape(machine: str | None, cpus: int | None, split_llc: int | None) -
 
 
 def memory_mb(shape: Shape, extra_mb: int = 0) -> int:
-    """Memory of the guest, a multiple of what its nodes share out."""
+    """Return the memory of the guest in MB, a multiple that its nodes can share evenly."""
     unit = _NODE_MB * (shape.packages * shape.nodes - shape.bare_nodes + shape.memory_nodes)
     wanted = MEMORY_MB + MEMORY_PER_CPU_MB * shape.cpus + extra_mb
     return -(-wanted // unit) * unit
@@ -213,11 +216,11 @@ def _backend(node: int, size_mb: int, folder: Path | None) -> str:
 def qemu_topology(
     shape: Shape, extra_mb: int = 0, folder: Path | None = None, arch: Arch = X86
 ) -> list[str]:
-    """The emulator's arguments for CPUs, memory and nodes.
+    """Return the emulator's arguments for CPUs, memory and nodes.
 
-    A die of the emulator has its own last-level cache in CPUID leaf 4, which is what makes it one
-    to Linux. An Arm cluster has one in the device tree. With ``folder`` the memory of node N is its
-    file nodeN.
+    Linux sees a die of the emulator as one last-level cache, because CPUID leaf 4 says so. An Arm
+    cluster has one in the device tree. With ``folder``, the memory of node N is the file nodeN in
+    it.
     """
     dies = shape.nodes * shape.llcs
     memory = memory_mb(shape, extra_mb)

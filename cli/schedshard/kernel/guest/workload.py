@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The programs that run in a guest under observation, and one operation of each.
+"""The programs that run in a guest under observation, and what counts as one operation.
 
 Amounts are operations, not seconds, if the program allows it: the emulator determines the length of
 a guest's seconds.
@@ -12,13 +12,13 @@ from schedshard.common.errors import check_names
 from schedshard.kernel.guest.boot import Step
 from schedshard.kernel.guest.topology import Shape
 
-# The window is open while this runs what follows.
+# It opens the window, runs the command that follows, and closes the window.
 _RUN = "/bin/c2c-run"
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A program; ``amount`` is its default amount, per CPU."""
+    """A program to observe. ``amount`` is the default amount of work, in ``unit``."""
 
     title: str
     parts: tuple[str, ...]
@@ -26,23 +26,23 @@ class Workload:
     amount: int
     unit: str
     extra_mb: int = 0
-    made: float = 0  # the window opens after this many processes and threads, per CPU
-    whole_amount: int = 0  # instead of amount, when the window is open all the time
-    length_us: int = 0  # and closes so long after that, of the guest; 0: when it ends
-    program: str = ""  # a program of ours that opens the window itself, and ...
-    watched: tuple[str, ...] = ()  # ... whose functions are watched instead of the kernel
-    parameters: Callable[[int], tuple[str, ...]] = lambda _: ()  # of CPUs; for the kernel
-    before: Callable[[int], tuple[str, ...]] = lambda _: ()  # of CPUs; what starts all this
-    messages: tuple[str, ...] = ("unix_stream_sendmsg",)  # functions that send one
+    made: float = 0  # the window opens after this many processes and threads per CPU were made
+    whole_amount: int = 0  # replaces amount if the window is always open
+    length_us: int = 0  # the window's length in guest time; 0: until the program ends
+    program: str = ""  # our program, which opens the window itself
+    watched: tuple[str, ...] = ()  # the functions of ``program`` to watch instead of the kernel's
+    parameters: Callable[[int], tuple[str, ...]] = lambda _: ()  # for the kernel, by CPUs
+    before: Callable[[int], tuple[str, ...]] = lambda _: ()  # command that starts all this
+    messages: tuple[str, ...] = ("unix_stream_sendmsg",)  # functions that send one message
 
 
-# What stress-ng --cyclic sleeps for, and the CPUs of the machine whose figures were published.
+# How long stress-ng --cyclic sleeps, and the CPUs of the machine whose figures were published.
 _CYCLIC_NS, _PUBLISHED_CPUS = 100_000, 480
 
 
 def _cyclic(cpus: int, amount: int) -> Sequence[str]:
-    # Without the lock of messages: a process that finds it taken sleeps for 100 ms. If 64 start at
-    # once, in every fifth run some waited for seconds, and all others waited for those.
+    # Without the lock of messages: a process that finds it taken sleeps for 100 ms. If 64 processes
+    # start at once, some waited for seconds in every fifth run, and all others waited for them.
     return (
         "/bin/stress-ng", "--log-lockless", "--cyclic", str(cpus), "--cyclic-policy", "fifo",
         "-t", str(amount), "--metrics-brief",
@@ -58,7 +58,7 @@ def _pi(cpus: int, amount: int) -> Sequence[str]:
 
 
 def _pi_apart(cpus: int, amount: int) -> Sequence[str]:
-    # Each keeps the first of its CPUs for itself, and pins its group to the next.
+    # Each shell keeps the first CPU of its pair for itself, and pins its group to the second.
     each = f"taskset -c $i,$((i + 1)) /bin/pi_stress -q -g 1 -D {amount} &"
     return ("/bin/sh", "-c", f"for i in $(seq 0 2 {max(0, cpus - 2)}); do {each} done; wait")
 
@@ -85,13 +85,13 @@ def _storm_walk(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/push-ipi.sh", "0", *_storm(cpus, amount))
 
 
-# How long the one sleeping thread sleeps, so that a walk ends before the next begins.
+# How long the one sleeping thread sleeps. A walk ends before the next one begins.
 _WALK_NS = 50_000_000
 
 
 def _walk_waiting(cpus: int, amount: int) -> Sequence[str]:
-    # A thread on each CPU but the first two, and then one for each two of these CPUs. That one
-    # waits on one of them: a queue with a task that can be pushed, and a place for it nowhere.
+    # One thread spins on each CPU but the first two. One more waits per pair of these CPUs. Its
+    # queue then has a task that can be pushed, but no CPU can take it.
     usual = range(2, cpus)
     run = f"timeout {amount} /bin/rt-groups spin"
     spinning = f"{run} {' '.join(map(str, usual))}"
@@ -107,25 +107,28 @@ def _ffmpeg(cpus: int, amount: int) -> Sequence[str]:
 
 # A quarter of the usual window: nothing starts or ends in it, and many runs are compared.
 _ISOLATION_US = 5_000
-# Ways to isolate groups of CPUs: without, by a boot option, by partitions of either type.
+# Ways to isolate groups of CPUs: none, a boot option, or partitions of either type.
 ISOLATION: Mapping[str, str] = {
     "none": "nothing isolated",
     "isolcpus": "isolcpus=domain",
     "isolated": "a partition of type isolated for each group",
     "root": "a partition of type root for each group",
 }
-# Also by the scripts of a plan of doctor, which the guest has in this folder.
+# A further way: the scripts of a doctor plan, in this folder of the guest.
 PLAN, PLAN_FOLDER = "plan", "/plan"
 
 
 def isolated_groups(cpus: int) -> tuple[str, ...]:
-    """The groups of CPUs, as the kernel lists them; as many CPUs as one of them do other things."""
+    """Return the groups of CPUs as CPU lists.
+
+    The first CPUs, as many as a group has, stay outside.
+    """
     size = 4 if cpus < 32 else 8
     return tuple(f"{first}-{first + size - 1}" for first in range(size, cpus - size + 1, size))
 
 
 def asleep_ns(cpus: int, whole: int = _CYCLIC_NS) -> int:
-    """How long each thread sleeps: all together as often as those of the published machine."""
+    """Return how long each thread sleeps, so that all wake as often as on the published machine."""
     return whole * cpus // _PUBLISHED_CPUS
 
 
@@ -142,7 +145,7 @@ def _isolation(mode: str) -> Workload:
         return (f"isolcpus=domain,{first}-{cpus - 1}",) if mode == "isolcpus" else ()
 
     def before(cpus: int) -> tuple[str, ...]:
-        # The window opens by what was made since: not by the processes of these scripts.
+        # The window counts processes made after this, without those of the scripts.
         return ("/bin/isolation.sh", PLAN, *isolated_groups(cpus), "--") if mode == PLAN else ()
 
     return Workload(
@@ -166,12 +169,12 @@ def _hold(_: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "hold", str(amount))
 
 
-# So few threads a process that Linux lets it prefer a cache of 8 CPUs.
+# Few enough threads per process that Linux lets it prefer a cache of 8 CPUs.
 def _threads(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "threads", str(max(1, cpus // 8)), "3", str(amount))
 
 
-# Instructions between two operations. SHORT: few, so that the lines are contended. YIELD: as many
+# Instructions between two operations. SHORT: few, so that CPUs contend on the lines. YIELD: as many
 # as a yield takes on the machine of the yield experiment (1,290 ns at 2.45 GHz).
 SHORT, YIELD = 400, 3160
 
@@ -183,7 +186,7 @@ def _share(layout: str, think: int, title: str) -> Workload:
     )  # fmt: skip
 
 
-# The window, in guest time, of a program that runs until it is ended; it never reaches its own
+# The window, in guest time, of a program that runs until it is killed. It never reaches its own
 # limit.
 _WINDOW_US, _ENDLESS = 20_000, 3600
 
@@ -211,7 +214,8 @@ def _endless(
 
 
 WORKLOADS: Mapping[str, Workload] = {
-    # Seconds: its own limit of operations ends the waker, and the waiter then waits for ever.
+    # The amount is seconds. A limit of operations would end the waker, and the waiter would then
+    # wait forever.
     "cyclic": _endless(
         "stress-ng --cyclic, FIFO, one per CPU", ("stress-ng",), _cyclic, 2, 1, extra_mb=128
     ),
@@ -220,7 +224,8 @@ WORKLOADS: Mapping[str, Workload] = {
     ),
     "pi": _endless("pi_stress, a group for two CPUs", ("rt-tests",), _pi, 1.5, 1),
     # While a process waits for a larger table of its futexes, each call of any thread counts in one
-    # word (Linux 7.3, futex_ref_get()). With one pi_stress the table grew in one run of 27.
+    # word (Linux 7.3, futex_ref_get()). With one pi_stress for all groups, the table grew in 1 of
+    # 27 runs.
     "pi-apart": _endless(
         "pi_stress, a process of one group for two CPUs", ("rt-tests",), _pi_apart, 2, 1
     ),
@@ -234,7 +239,7 @@ WORKLOADS: Mapping[str, Workload] = {
         whole_amount=40,
         length_us=_WINDOW_US,
     ),
-    # Not RT tasks: schedulers of sched_ext decide about them. It needs no network.
+    # These are not RT tasks, so schedulers of sched_ext control them. No network is needed.
     "pipes": Workload(
         "hackbench, threads and pipes, normal tasks",
         ("rt-tests",),
@@ -246,7 +251,7 @@ WORKLOADS: Mapping[str, Workload] = {
         length_us=_WINDOW_US,
         messages=("pipe_write", "anon_pipe_write"),
     ),
-    # Its threads sleep for milliseconds.
+    # The threads sleep for milliseconds.
     "rt-storm": _endless("rt-storm, 4 threads per CPU", (), _storm, 4, 2, length_us=400_000),
     "rt-storm-walk": _endless(
         "the same with push walks (RT_PUSH_IPI)", (), _storm_walk, 4, 2, length_us=400_000
@@ -281,15 +286,15 @@ WORKLOADS: Mapping[str, Workload] = {
 
 
 def find_workload(name: str) -> Workload:
-    """The workload of a name."""
+    """Return the workload with a name."""
     check_names("workload", [name], WORKLOADS)
     return WORKLOADS[name]
 
 
 def step(name: str, shape: Shape, amount: int | None, seconds: int, *, whole: bool = False) -> Step:
-    """The guest's plan: the workload in the window, killed after this many seconds of the guest.
+    """Return the guest's step: the workload in the window, killed after ``seconds`` of guest time.
 
-    ``whole``: the window is open from its beginning to its end.
+    ``whole``: the window is open from the beginning to the end.
     """
     workload = find_workload(name)
     usual = workload.whole_amount if whole and workload.whole_amount else workload.amount

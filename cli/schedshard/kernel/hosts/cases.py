@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The hosts as which guests are set up: setups of kernel/guest/host.sh, boot options, load."""
+"""The hosts that guests imitate: setups of kernel/guest/host.sh, boot options, and load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,29 +10,32 @@ from schedshard.kernel.guest.workload import isolated_groups
 
 @dataclass(frozen=True)
 class Case:
-    """One host. Cases of the same boot options and processor run in one guest, one after the other.
+    """One host.
 
-    ``load`` is that of host.sh; ``apart`` gives each CPU its own package, and so its own cache.
+    Adjacent cases with the same boot options and processor run one after the other in one guest.
+    ``load`` is an argument of host.sh. ``apart`` gives each CPU its own package, and so its own
+    cache.
     """
 
     setup: str
-    boot: str = ""  # {first}-{last} are the CPUs of the groups
+    boot: str = ""  # {first}-{last} and {half} stand for CPUs
     load: str = "no"
     apart: bool = False
 
     def parameters(self, cpus: int) -> tuple[str, ...]:
-        """For the kernel's command line."""
+        """Return the parameters for the kernel's command line."""
         first = isolated_groups(cpus)[0].partition("-")[0]
         return (self.boot.format(first=first, half=cpus // 2, last=cpus - 1),) if self.boot else ()
 
     def shape(self, usual: Shape) -> Shape:
-        """The guest."""
+        """Return the shape of the guest."""
         return Shape(packages=usual.cpus) if self.apart else usual
 
 
 _ISOLCPUS, _HALF = "isolcpus=domain,{first}-{last}", "{half}-{last}"
 
-# How CPUs get their root domains, on 16 CPUs. Those of cgroup v1 come last in their guest.
+# The ways in which CPUs get their root domains, on 16 CPUs. Cases of cgroup v1 come last in their
+# guest.
 ROOT_DOMAINS: Mapping[str, Case] = {
     "plain": Case("plain"),
     "members": Case("members"),
@@ -61,7 +64,7 @@ ROOT_DOMAINS: Mapping[str, Case] = {
     "isolcpus-managed": Case("root", f"isolcpus=managed_irq,{_HALF}"),
 }
 
-# What doctor is to judge, on any number of CPUs.
+# Hosts that doctor judges, with any number of CPUs.
 VERDICTS: Mapping[str, Case] = {
     "idle": Case("plain"),
     "pinned": Case("members", load="cgroups"),
@@ -70,8 +73,8 @@ VERDICTS: Mapping[str, Case] = {
     "container": Case("container", load="cgroups"),
     "isolcpus": Case("plain", _ISOLCPUS, load="cpus"),
     "false-caches": Case("members", load="cgroups", apart=True),
-    # These need a kernel with PSI and namespaces, such as Debian's own (--bzimage). Counting
-    # instructions, Debian's 6.1 was seen to bring up no second CPU in minutes: --slow.
+    # These need a kernel with PSI and namespaces, such as Debian's own (--bzimage). With counted
+    # instructions, Debian's 6.1 brought up no second CPU within minutes: use --slow.
     "psimon": Case("monitors", load="cgroups"),
     "container-threads": Case("container_of_threads"),
 }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage hosts: sets guests up as hosts of many kinds, and runs doctor's collector in each.
+"""The stage hosts: sets guests up as hosts of many kinds, and runs doctor's collector in each.
 
 The stage compares the root domain of each run queue, read from the guest's memory, with doctor's
-result. The guest prints the collector's tar file into its log. It prints "ready" before and "end"
-after. The stage reads the memory between the two, from outside and by the symbols of the image, so
-that the kernel needs to show nothing.
+result. The guest prints the collector's tar file into its log, with "ready" before and "end" after
+it. The stage reads the memory between the two, from outside and by the image's symbols. So the
+kernel needs no interface for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from schedshard.machines.topo import ranges
 
 FORMAT = "schedshard/hosts/1"
 _WRAP = (1 << 64) - 1
-# A guest whose memory was read too late is booted again.
+# A guest whose memory was read too late boots again.
 _BOOTS = 3
 # (CPUs, whether it is def_root_domain)
 Domain = tuple[str, bool]
@@ -46,10 +46,10 @@ Domain = tuple[str, bool]
 
 @dataclass(frozen=True)
 class HostsRequest:
-    """Which cases on which kernel; ``keep`` is where the tar files go.
+    """Which cases on which kernel. ``keep`` is the folder for the tar files.
 
-    ``symbols`` is its vmlinux. Without it the guest's memory cannot be read, and the tar files are
-    the only result.
+    ``symbols`` is the kernel's vmlinux. Without it the guest's memory cannot be read, and the tar
+    files are the only result.
     """
 
     name: str
@@ -64,7 +64,7 @@ class HostsRequest:
 
 @dataclass(frozen=True)
 class RunQueues:
-    """Where each CPU's run queue has the pointer to its root domain."""
+    """Where run queues are, and the offset of their pointer to the root domain."""
 
     table: int
     runqueues: int
@@ -73,7 +73,7 @@ class RunQueues:
 
     @staticmethod
     def of(path: Path) -> RunQueues:
-        """From an image with debug information."""
+        """Return the places that an image with debug information gives."""
         with Image(path) as image:
             rq = KernelLayouts(image, ["rq"], []).die("rq")
             members = rq.iter_children() if rq is not None else ()
@@ -88,7 +88,7 @@ class RunQueues:
             )
 
     def read(self, ram: Ram, cpus: int) -> dict[int, int]:
-        """The address of the root domain of each CPU's run queue."""
+        """Return the address of the root domain of each CPU's run queue."""
         found = {}
         for cpu in range(cpus):
             offset = ram.word(self.table + 8 * cpu)
@@ -99,7 +99,7 @@ class RunQueues:
         return found
 
     def domains(self, found: Mapping[int, int], online: Iterable[int]) -> list[Domain]:
-        """Return the root domains with an online CPU."""
+        """Return the root domains that contain an online CPU."""
         held: dict[int, list[int]] = {}
         for cpu in sorted(online):
             held.setdefault(found[cpu], []).append(cpu)
@@ -107,14 +107,14 @@ class RunQueues:
 
 
 def said_by(lines: Iterable[str], name: str) -> list[str]:
-    """The output of a step of the plan."""
+    """Return the output of a step of the plan."""
     start = f"# {name}: "
     plain = (strip_stamp(line) for line in lines)
     return [line[len(start) :] for line in plain if line.startswith(start)]
 
 
 def tar_of(said: Sequence[str], name: str) -> bytes:
-    """The collector's tar file."""
+    """Return the collector's tar file from the guest's output."""
     if "begin" not in said or "end" not in said:
         last = said[-1] if said else "nothing"
         raise UserError(f"{name}: the guest printed no tar file; its last line: {last}", status=1)
@@ -139,10 +139,10 @@ def _step(name: str, case: Case, cpus: int) -> Step:
 
 @dataclass
 class Heard:
-    """A guest's results, case by case; ``read`` gets the root domains out of its memory.
+    """Collects a guest's results per case. ``read`` reads the root domains from the guest's memory.
 
-    A finished case goes to ``on_end`` at once: its tar file, and the root domains read between its
-    "ready" and its "end". Without these it is not a result.
+    A finished case goes to ``on_end`` at once, with its tar file and root domains. The root domains
+    must be read between the case's "ready" and its "end". Otherwise the case has no result.
     """
 
     cases: Iterable[str]
@@ -153,13 +153,13 @@ class Heard:
     seen: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def line(self, line: str) -> None:
-        """One more line of the log."""
+        """Process the next line of the log."""
         words = strip_stamp(line)
         self.said.append(words)
         for case in self.cases:
             if words.endswith(f"# {case}: ready") and case not in self.seen:
                 found = self.read()
-                # Only after reading the memory is it known whether the case still waited.
+                # Check the log after reading the memory: the case must still have been waiting.
                 if f"# {case}: end" not in self.log.read_text(encoding="utf-8", errors="replace"):
                     self.seen[case] = found
             elif words == f"# {case}: end" and case in self.seen:
@@ -173,7 +173,7 @@ def _boot(
     where: RunQueues | None,
     on_end: Callable[[str, bytes, dict[int, int]], None],
 ) -> list[str]:
-    """One guest with these cases; returns its log.
+    """Boot one guest with these cases and return its log.
 
     Without ``where`` no root domains are read.
     """
@@ -191,14 +191,14 @@ def _boot(
                 return where.read(ram, shape.cpus)
 
         heard = Heard(tuple(cases), layout.log(name), read, on_end)
-        # Either way a second of the guest's may take minutes.
+        # In either mode a second of the guest may take minutes.
         patience = 4 if request.counted or request.slow > 1 else 1
         wanted = BootRequest(
             kernel=request.image,
             name=name,
             shape=shape,
             steps=tuple(_step(n, c, shape.cpus) for n, c in cases.items()),
-            # Addresses are those of the image.
+            # Symbols of the image are valid only without address randomisation.
             parameters=("nokaslr", *first.parameters(shape.cpus)),
             silence=SILENCE_SECONDS * patience,
             total=(600.0 + 300.0 * len(cases)) * patience,
@@ -211,14 +211,14 @@ def _boot(
 
 
 def _guest_of(named: tuple[str, Case]) -> tuple[str, bool]:
-    """Return what the cases in one guest have in common."""
+    """Return what all cases of one guest have in common."""
     return named[1].boot, named[1].apart
 
 
 def _row(
     name: str, folder: Path, data: bytes, where: RunQueues | None, seen: Mapping[int, int]
 ) -> dict[str, Any]:
-    """One case: its tar file is kept, and judged."""
+    """Save the tar file of one case, and return the comparison."""
     path = folder / f"{name}.tar.gz"
     write_atomic(path, data)
     doctors, online = computed(path)
@@ -235,9 +235,9 @@ def _row(
 def hosts(
     layout: Layout, request: HostsRequest, on_row: Callable[[dict[str, Any], dict[str, Any]], None]
 ) -> dict[str, Any]:
-    """Every case: the tar file, doctor's root domains and the kernel's.
+    """Run every case and return tar file size, doctor's root domains and the kernel's.
 
-    ``on_row`` gets each case as soon as its host has ended, and the result so far.
+    ``on_row`` gets each case as soon as it has ended, and the result so far.
     """
     where = RunQueues.of(request.symbols) if request.symbols is not None else None
     order = list(request.cases)

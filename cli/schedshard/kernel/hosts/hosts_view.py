@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Root domains by doctor and by the kernel, a line per host, printed when the host is done."""
+"""Shows root domains found by doctor and by the kernel, a line per host as soon as it is done."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ _EQUAL = {True: "equal", False: "DIFFERENT", None: "not read"}
 
 
 def words(domains: Iterable[tuple[str, bool]]) -> str:
-    """Root domains on one line; def_root_domain has a star."""
+    """Return root domains on one line, with a star after def_root_domain."""
     return " | ".join(f"{cpus}{'*' if default else ''}" for cpus, default in domains)
 
 

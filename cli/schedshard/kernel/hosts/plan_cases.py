@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tries doctor's plans on hosts of several kinds, as which guests of one kernel are set up.
+"""Tries doctor's plans on hosts of several kinds, which guests of one kernel imitate.
 
-Each host takes two boots. In the first the guest collects. Doctor makes the plan here. In the
-second the guest applies it, verifies it, collects again, undoes it, and compares. After each change
-a probe runs. kernel/guest/plan/case.sh is the guest's side.
+Each host takes two boots. In the first the guest collects, and doctor makes the plan here. In the
+second the guest applies the plan, verifies it, collects again, undoes it, and compares. A probe
+runs after each change. kernel/guest/plan/case.sh is the guest's side.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _STEP_SECONDS = 900
 
 @dataclass(frozen=True)
 class PlanCase:
-    """A host: ``boot`` is its boot option, ``then`` what the plan has to replace it by."""
+    """A host. ``boot`` is its boot option, and ``then`` the one with which the plan replaces it."""
 
     what: str
     boot: str = ""
     then: str = ""
 
 
-# The functions of case.sh. Those of cgroup v1 come last in their guest.
+# The functions of case.sh. Cases of cgroup v1 come last in their guest.
 PLAN_CASES: Mapping[str, PlanCase] = {
     "throttled": PlanCase("three groups of FIFO-99 threads, with throttling"),
     "unthrottled": PlanCase("the same without throttling"),
@@ -77,7 +77,7 @@ class CaseTried:
 
     @property
     def probes(self) -> int:
-        """How often the probes ran in time."""
+        """Return how many probes ran in time."""
         return sum(line.startswith("probe: in time") for line in self.said)
 
 
@@ -110,7 +110,7 @@ def _boot(
 
 
 def scripts(layout: Layout) -> dict[str, Entry]:
-    """The guest's files without a plan."""
+    """Return the guest's files without a plan."""
     folder = layout.inputs / "guest" / "plan"
     found = {f"/bin/{name}": plain(folder / name) for name in _SCRIPTS}
     return {**found, "/bin/collect.sh": plain(script_text().encode())}
@@ -139,14 +139,17 @@ def _plan(folder: Path, tried: CaseTried, case: PlanCase, data: bytes) -> dict[s
 
 
 def judge(tried: CaseTried, lines: list[str], booted: Booted, host: Path) -> None:
-    """Add the errors of the second boot. ``lines`` are the guest's output for this host."""
+    """Add the errors of the second boot to ``tried``.
+
+    ``lines`` are the guest's output for this host.
+    """
     tried.said = words(f"trial: {line}" if "trial: " not in line else line for line in lines)
     tried.wrong += judge_phase(TRY, tried.said, booted.ending)
     if tried.wrong:
         return
     if not tried.probes:
         tried.wrong.append("no probe ran")
-    # What the guest hands over in between is from the time when the plan was in force.
+    # Output before "begin" is from the time when the plan was in force.
     applied = takewhile(lambda line: line != "begin", tried.said)
     tried.wrong += missing_domains(tried.planned, in_force(spans(applied)))
     try:
@@ -162,7 +165,7 @@ def judge(tried: CaseTried, lines: list[str], booted: Booted, host: Path) -> Non
 def try_cases(
     layout: Layout, request: CasesRequest, on_case: Callable[[CaseTried], None]
 ) -> list[CaseTried]:
-    """Try all hosts; each goes to ``on_case`` when it is done."""
+    """Try all hosts, and return the results. Each goes to ``on_case`` when its guest is done."""
     found = []
     with tempfile.TemporaryDirectory(prefix="schedshard-") as name:
         folder = Path(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A small Debian on a disk image, in which a plan of doctor is tried."""
+"""Makes a small Debian on a disk image, in which a doctor plan is tried."""
 
 import os
 import shutil
@@ -34,13 +34,13 @@ class Disk:
     exchange: Path
 
     def give(self, folder: Path) -> None:
-        """Put a folder on the exchange disk."""
+        """Put a folder on the exchange disk, for the guest."""
         with tarfile.open(self.exchange, "w") as tar:
             tar.add(folder, folder.name)
         os.truncate(self.exchange, _EXCHANGE_BYTES)
 
     def take(self, name: str, target: Path) -> None:
-        """Get a file from the exchange disk."""
+        """Copy a file from the exchange disk, where the guest put it."""
         try:
             with tarfile.open(self.exchange) as tar:
                 source = tar.extractfile(name)
@@ -60,7 +60,7 @@ def _make_system(layout: Layout, suite: str, root: Path) -> None:
 
 
 def debian_kernel(folder: Path) -> tuple[Path, Path]:
-    """Debian's own kernel and its initrd."""
+    """Return Debian's own kernel and its initrd."""
     kernels, initrds = sorted(folder.glob("vmlinuz-*")), sorted(folder.glob("initrd.img-*"))
     if not kernels or not initrds:
         raise UserError(f"{folder} has no kernel with an initrd")
@@ -68,7 +68,7 @@ def debian_kernel(folder: Path) -> tuple[Path, Path]:
 
 
 def small_debian(layout: Layout, suite: str) -> Path:
-    """A folder with disk.img, a kernel and its initrd; made on first use and kept."""
+    """Return a folder with disk.img, a kernel and its initrd. It is made on first use and kept."""
     made = layout.work / f"systemd-{suite}"
     with layout.locked(f"systemd-{suite}"):
         if made.is_dir():
@@ -107,7 +107,7 @@ def _commands(files: Iterable[Path]) -> str:
 
 
 def make_disk(debian: Path, folder: Path, files: Iterable[Path]) -> Disk:
-    """A copy of the small Debian's disk with more files: units, enabled, and scripts."""
+    """Return a copy of the small Debian's disk with added scripts and enabled units."""
     disk = Disk(folder / "disk.img", folder / "exchange.img")
     call(
         ["cp", "--sparse=always", "--reflink=auto", debian / "disk.img", disk.root],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A trial of a doctor plan: a small Debian with groups of real-time threads, three boots.
+"""Tries a doctor plan in a small Debian with groups of real-time threads, with three boots.
 
-The guest collects; doctor makes the plan here. The guest applies it, undoes it, and compares the
-state with the one before. It applies it again, boots, verifies it, and undoes it again.
-kernel/guest/plan/trial.sh is the guest's side.
+In the first boot the guest collects, and doctor makes the plan here. In the second the guest
+applies the plan, undoes it, compares the state with the one before, and applies the plan again. In
+the third it verifies the plan and undoes it. kernel/guest/plan/trial.sh is the guest's side.
 """
 
 import json
@@ -35,7 +35,7 @@ from schedshard.machines.topo import ranges
 
 PHASES = ("collect", "apply", "kept")
 _CPUS = 16
-# CONFIG_HZ of Debian's kernels. Where one has more, it waits longer in its delay loops.
+# CONFIG_HZ of Debian's kernels. A kernel with a larger one waits longer in its delay loops.
 _DEBIAN_HZ = 250
 _EXTRA_MB = 1024
 _LIMITS = Limits(silence=600.0, total=1800.0)
@@ -51,8 +51,8 @@ _PARAMETERS = (
     "no_timer_check",
     "mitigations=off",
     "systemd.show_status=0",
-    "systemd.mask=serial-getty@ttyS0.service",  # it would take the line away
-    "loglevel=4",  # the rest would take the serial line minutes; dmesg has it
+    "systemd.mask=serial-getty@ttyS0.service",  # it would take over the serial line
+    "loglevel=4",  # all messages would occupy the serial line for minutes; dmesg has them
 )
 _SAID = "trial: "
 _SPAN = re.compile(r"kernel: root domain span: ([0-9,-]+)")
@@ -68,7 +68,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Of its logs."""
+        """Return the name for logs."""
         manager = "systemd" if self.systemd else "plain"
         return f"plan-{self.suite}-{manager}"
 
@@ -86,12 +86,12 @@ class Tried:
 
 
 def words(lines: Iterable[str]) -> list[str]:
-    """The output of the guest's script; a line may begin with the console's own words."""
+    """Return the output of the guest's script, without console output in front of it."""
     return [line.partition(_SAID)[2] for line in lines if _SAID in line]
 
 
 def judge_phase(phase: str, said: Iterable[str], ending: Ending) -> list[str]:
-    """The errors of a phase."""
+    """Return the errors of a phase."""
     lines = list(said)
     wrong = [line.removeprefix("wrong: ") for line in lines if line.startswith("wrong: ")]
     if f"end of phase {phase}" not in lines:
@@ -101,12 +101,12 @@ def judge_phase(phase: str, said: Iterable[str], ending: Ending) -> list[str]:
 
 
 def spans(said: Iterable[str]) -> list[str]:
-    """The CPUs of each root domain that the kernel says it made, in its order."""
+    """Return the CPUs of each root domain that the kernel reports as made, in order."""
     return [ranges(sorted(cpu_list(m[1]))) for line in said if (m := _SPAN.match(line))]
 
 
 def in_force(made: Iterable[str]) -> list[str]:
-    """Return the root domains that still exist: a later one ends those that it overlaps.
+    """Return the root domains that still exist. A later one ends those that it overlaps.
 
     The kernel keeps a domain whose CPUs a plan does not change, and prints nothing about it.
     """
@@ -117,14 +117,14 @@ def in_force(made: Iterable[str]) -> list[str]:
 
 
 def missing_domains(planned: Iterable[str], made: Collection[str]) -> list[str]:
-    """Root domains of the plan which the kernel has not made."""
+    """Return an error per root domain of the plan that the kernel has not made."""
     return [
         f"the kernel made no root domain of CPUs {cpus}" for cpus in planned if cpus not in made
     ]
 
 
 def planned_cpus(plan: Path) -> list[str]:
-    """The CPUs of the partitions in a plan, and at last those that are left for all others."""
+    """Return the CPUs of each partition in a plan, and last the CPUs for everything else."""
     rows = [line.split("\t") for line in (plan / "partitions").read_text().splitlines()]
     parts = [row[2] for row in rows if row[0] == "partition"]
     return [*parts, *(row[1] for row in rows if row[0] == "rest")]
@@ -152,12 +152,12 @@ def _doctor(*arguments: str | Path) -> bytes:
 
 
 def make_plan(host: Path, plan: Path) -> None:
-    """Let doctor write the plan for a host. The folder does not exist if there is no plan."""
+    """Call doctor to write the plan for a host. Without a plan, the folder does not exist."""
     _doctor(host, "--plan", plan)
 
 
 def domains_after(host: Path) -> list[str]:
-    """The root domains that doctor finds with the plan in force."""
+    """Return the root domains that doctor finds with the plan in force."""
     loads = json.loads(_doctor(host, "--json"))["root_domains"]
     return [ranges(sorted(cpu_list(load["cpus"]))) for load in loads]
 
@@ -178,7 +178,7 @@ def _files(layout: Layout, folder: Path) -> list[Path]:
 
 
 def try_plan(layout: Layout, trial: Trial, on_phase: Callable[[str], None]) -> Tried:
-    """Run the phases until one goes wrong."""
+    """Run the phases until one fails. Return the outputs and errors."""
     require(X86.qemu)
     debian = small_debian(layout, trial.suite)
     tried = Tried(trial)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The result of a plan's trial, a row per phase."""
+"""Shows the result of a plan's trial, a row per phase."""
 
 from rich.console import RenderableType
 
@@ -8,7 +8,7 @@ from schedshard.show.sheet import Sheet
 
 
 def plan_view(tried: Tried) -> RenderableType:
-    """For the terminal."""
+    """Return the table for a terminal."""
     sheet = Sheet(
         f"A plan in a small Debian ({tried.trial.suite}); planned root domains: "
         f"{' '.join(tried.planned) or 'none'}",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A guest under the emulator's plugin: its watched code, and the objects of its memory."""
+"""Runs a guest under the emulator's plugin, with watched code, and names objects in its memory."""

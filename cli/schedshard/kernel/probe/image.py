@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A kernel image with symbols: addresses of functions and variables, and of inlined functions.
 
-Read with pyelftools. A kernel's debug information is large, so that the reader looks only at the
-requested compilation units.
+pyelftools reads the image. A kernel's debug information is large, so only the requested compilation
+units are read.
 """
 
 from bisect import bisect_right
@@ -24,7 +24,7 @@ from schedshard.common.errors import UserError, os_reason
 
 @dataclass(frozen=True)
 class Symbol:
-    """A name in the image; ``size`` is 0 when the image does not say."""
+    """A symbol of the image. ``size`` is 0 if the image does not give it."""
 
     name: str
     address: int
@@ -42,7 +42,10 @@ class Inlined:
 
 
 def _outermost(places: list[Inlined]) -> list[Inlined]:
-    """Without those that lie in another place of the same function, which the compiler split."""
+    """Return the places that lie in no other place of the same function.
+
+    The compiler splits some.
+    """
 
     def inside(small: Inlined, large: Inlined) -> bool:
         return all(
@@ -59,7 +62,7 @@ def _outermost(places: list[Inlined]) -> list[Inlined]:
 
 
 class Image:
-    """An image that is open; a context manager."""
+    """An open image; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,28 +104,28 @@ class Image:
                 yield Symbol(entry.name, entry["st_value"], entry["st_size"], kind)
 
     def find(self, name: str) -> Symbol | None:
-        """The symbol of a name; of several the largest."""
+        """Return the largest symbol with a name, or None."""
         return max(self._by_name.get(name, ()), key=lambda s: s.size, default=None)
 
     def address(self, name: str) -> int:
-        """Where a symbol is, which the image must have."""
+        """Return the address of a symbol. Raise a UserError if the image lacks it."""
         symbol = self.find(name)
         if symbol is None:
             raise UserError(f"{self.path} has no symbol '{name}'")
         return symbol.address
 
     def function(self, name: str) -> list[tuple[int, int]]:
-        """The ranges of a function, its main one first; empty when it has no code of its own."""
+        """Return the ranges of a function, the main one first; none if it exists only inlined."""
         names = (name, f"{name}.cold", f"{name}.isra.0", f"{name}.constprop.0", f"{name}.part.0")
         found = [self.find(each) for each in names]
         return [(s.address, s.address + s.size) for s in found if s and s.size]
 
     def text(self) -> tuple[int, int]:
-        """The kernel's own code."""
+        """Return the range of the kernel's own code."""
         return self.address("_stext"), self.address("_etext")
 
     def variable_at(self, address: int) -> Symbol | None:
-        """The variable that an address lies in."""
+        """Return the variable that contains an address, or None."""
         index = bisect_right(self._starts, address) - 1
         if index < 0:
             return None
@@ -130,19 +133,19 @@ class Image:
         return symbol if address < symbol.address + symbol.size else None
 
     def per_cpu(self) -> tuple[int, int]:
-        """The addresses of per-CPU variables, before a CPU's offset is added."""
+        """Return the range of per-CPU variables, before a CPU's offset is added."""
         return self.address("__per_cpu_start"), self.address("__per_cpu_end")
 
     # ---- debug information ----
 
     def dwarf(self) -> DWARFInfo:
-        """The debug information, which the image must have."""
+        """Return the debug information. Raise a UserError if the image has none."""
         if not self._elf.has_dwarf_info():
             raise UserError(f"{self.path} has no debug information: set CONFIG_DEBUG_INFO_DWARF5")
         return self._elf.get_dwarf_info()
 
     def units(self, parts: Sequence[str]) -> Iterator[CompileUnit]:
-        """Compilation units whose source file's path contains one of the parts."""
+        """Yield the compilation units whose source path contains one of ``parts``."""
         for unit in self.dwarf().iter_CUs():
             name = unit.get_top_DIE().attributes.get("DW_AT_name")
             path = name.value.decode("utf-8", "replace") if name is not None else ""
@@ -150,7 +153,7 @@ class Image:
                 yield unit
 
     def inlined(self, wanted: Iterable[str], parts: Sequence[str]) -> list[Inlined]:
-        """Every place in these units where a wanted function was inlined."""
+        """Return every place in these units where a wanted function was inlined."""
         names = set(wanted)
         found = []
         try:
@@ -181,7 +184,7 @@ class Image:
         entry = ranges[0][0]
         attribute = die.attributes.get("DW_AT_entry_pc")
         if attribute is not None and attribute.form == "DW_FORM_addr":
-            # It may lie before all ranges: then the code that follows it there is executed.
+            # The entry may lie before all ranges: then the next code behind it is executed.
             entry = min((low for low, high in ranges if attribute.value < high), default=entry)
             if any(low <= attribute.value < high for low, high in ranges):
                 entry = attribute.value

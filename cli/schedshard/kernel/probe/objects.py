@@ -25,7 +25,7 @@ from schedshard.lines.dwarf import (
 )
 
 UNITS = ("kernel/sched/", "kernel/time/", "kernel/rcu/", "lib/schedshard/", "kernel/smp.c")
-# The pointers of each structure that lead on; a structure that is not here is an end.
+# The pointers to follow in each structure. The walk ends at structures that are not listed.
 _FOLLOWED: Mapping[str, frozenset[str]] = {
     "rq": frozenset({"rd", "sd"}),
     "root_domain": frozenset(
@@ -54,7 +54,7 @@ _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_
 
 @dataclass(frozen=True)
 class Thing:
-    """Something at an address: ``kind`` is its name without what identifies this one."""
+    """An object at an address. ``kind`` is its name without indices."""
 
     name: str
     kind: str
@@ -64,12 +64,12 @@ class Thing:
 
 @dataclass(frozen=True)
 class _Pointer:
-    """A pointer in a structure: its place, and its target."""
+    """A pointer in a structure: its path, its place, and its target."""
 
     path: str
     offset: int
     target: DIE | None
-    open: bool  # the first one of an array without a size
+    open: bool  # the first element of an array without a size
 
 
 def _strip(die: DIE | None) -> DIE | None:
@@ -87,10 +87,10 @@ def _target(die: DIE) -> DIE | None:
 
 
 class KernelLayouts(Layouts):
-    """Structures by name, and the types of variables by the names of these."""
+    """The types of structures and of variables, by name."""
 
     def __init__(self, image: Image, types: Iterable[str], variables: Iterable[str]) -> None:
-        """Search the units of the scheduler and those that it uses."""
+        """Search the debug information of the scheduler and of the units that it uses."""
         self._types = {}
         wanted = {bare_type(name) for name in types} - {""}
         named = set(variables)
@@ -112,7 +112,7 @@ class KernelLayouts(Layouts):
                     named.discard(name)
 
     def die(self, type_name: str) -> DIE | None:
-        """The description of a type."""
+        """Return the description of a type, or None."""
         return self._types.get(bare_type(type_name))
 
     def close(self) -> None:
@@ -123,7 +123,10 @@ class Objects:
     """Names the objects in a guest's kernel."""
 
     def __init__(self, image: Image, ram: Ram, cpus: int, addresses: Iterable[int]) -> None:
-        """``addresses``: the ones to look up later; types are read only of objects there."""
+        """Find the objects.
+
+        ``addresses`` are those to look up later: only their variables get types.
+        """
         self._image = image
         self._ram = ram
         self._per_cpu = image.per_cpu()
@@ -139,7 +142,7 @@ class Objects:
         self._starts = [entry[0] for entry in self._found]
 
     def _variable(self, address: int) -> tuple[str, int, int | None]:
-        """(symbol, its address, CPU): '' when no variable lies there."""
+        """Return (symbol, its address, CPU) for an address; '' if no variable lies there."""
         if symbol := self._image.variable_at(address):
             return symbol.name, symbol.address, None
         low, high = self._per_cpu
@@ -190,14 +193,15 @@ class Objects:
         size = (die_size(target) if target is not None else None) or 8
         struct = _struct(target)
         if not struct and not element:
-            size *= max(len(self._offsets), 1)  # an array with a place for each CPU
+            size *= max(len(self._offsets), 1)  # an array with one element per CPU
         if struct == "cpumask":
-            # Off the stack only as long as there are CPUs; the type is as long as there may be.
+            # An allocated cpumask is only as long as the number of CPUs. The type has the largest
+            # length.
             size = -(-max(len(self._offsets), 1) // 64) * 8
         self._found.append((address, size, Thing(name, kind, struct, address)))
 
     def _ends(self, address: int, pointer: _Pointer) -> Iterator[tuple[str, int, DIE | None]]:
-        """(index, address, type) of the target of a pointer in an object at an address."""
+        """Yield (index, address, type) of each target of a pointer in an object at an address."""
         count = max(len(self._offsets), 1) if pointer.open else 1
         for index in range(count):
             to = self._ram.word(address + pointer.offset + 8 * index)
@@ -228,7 +232,7 @@ class Objects:
     # ---- questions ----
 
     def at(self, address: int) -> Thing | None:
-        """What lies at an address."""
+        """Return the object at an address, or None."""
         name, start, cpu = self._variable(address)
         if name:
             shown = name if cpu is None else f"{name}[{cpu}]"
@@ -251,7 +255,7 @@ def _dot(name: str) -> str:
 
 
 def _plain(path: str) -> str:
-    """Without indices."""
+    """Return a path without indices."""
     kept, depth = [], 0
     for letter in path:
         depth += letter == "["
@@ -262,7 +266,7 @@ def _plain(path: str) -> str:
 
 
 def _pointers(die: DIE, path: str, offset: int) -> list[_Pointer]:
-    """All pointers in a type, those of nested structures and arrays as well."""
+    """Return all pointers in a type, including those in nested structures and arrays."""
     stripped = _strip(die)
     if stripped is None:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One guest under the emulator with the plugin: from a watch file to the raw result."""
+"""Runs one guest under the emulator with the plugin, from a watch file to the raw result."""
 
 import json
 import shutil
@@ -19,14 +19,13 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.probe.watch import Watch
 
 FORMAT = "schedshard/c2c-raw/1"
-# Where the guest's memory is kept for the while, if there is room for it.
+# The guest's memory is kept here if there is room.
 _MEMORY = Path("/dev/shm")
 # QEMU 7.2 sometimes still executes the breakpoint of a patched instruction after the kernel has
 # removed it. That happens when a jump label is switched while many CPUs run. The kernel then dies
-# of a breakpoint that does not exist. The kernel is not at fault, and the next boot is another
-# one.
+# of a breakpoint that it does not know. The kernel is not at fault, and another boot usually works.
 _STALE_TEXT = "Oops: int3"
-# Of kernel/guest/c2c-run.c: what would be measured is not the program's work.
+# Printed by kernel/guest/c2c-run.c: the window would not measure the program's work.
 _NOT_BUSY = "c2c-run: not busy when the window opens: "
 _BOOTS = 5
 TOTAL_SECONDS = 3600.0
@@ -34,14 +33,14 @@ TOTAL_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Probed:
-    """The result, and the guest's log."""
+    """The plugin's raw result, and the guest that produced it."""
 
     raw: dict[str, Any]
     booted: Booted
 
 
 def plugin_library(name: str = "schedshard-qemu") -> Path:
-    """A shared object of plugin/."""
+    """Return the path of a shared object of plugin/."""
     path = build_dir() / "plugin" / f"lib{name}.so"
     if not path.is_file():
         raise UserError(f"{path} is missing: {remake()}")
@@ -49,13 +48,13 @@ def plugin_library(name: str = "schedshard-qemu") -> Path:
 
 
 def slow_clock(slow: int) -> dict[str, str]:
-    """The emulator's environment when the guest's clock is to run so many times slower."""
+    """Return the emulator's environment for a guest clock that runs ``slow`` times slower."""
     library = plugin_library("schedshard-guest-clock")
     return {"LD_PRELOAD": str(library), "SCHEDSHARD_SLOW": str(slow)}
 
 
 def read_raw(path: Path, booted: Booted | None = None) -> dict[str, Any]:
-    """The plugin's result."""
+    """Return the plugin's result, after checking its format."""
     try:
         raw = json.loads(path.read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -75,7 +74,7 @@ def _ending(booted: Booted | None) -> str:
 
 
 def memory_folder(wanted_mb: int) -> str:
-    """A folder with room for a guest's memory: in memory, or, in a small container, on disk."""
+    """Return a folder with room for a guest's memory: in memory, or else on disk."""
     try:
         free = shutil.disk_usage(_MEMORY).free
     except OSError:
@@ -90,21 +89,21 @@ def probe(
     on_line: Callable[[str], None],
     look: Callable[[Ram, dict[str, Any]], None] | None = None,
 ) -> Probed:
-    """Boot, run, and read the result, which ``watch`` names.
+    """Boot a guest, and return the result that ``watch`` names.
 
-    With ``look`` the guest's memory stays until that function has read it.
+    With ``look`` the guest's memory is kept until that function has read it.
     """
     watch.result.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         file = Path(folder) / "watch"
         with telling(f"cannot write {file}"):
             file.write_text(watch.lines(), encoding="utf-8")
-        # Where there is a model, the guest's time is the model's while it measures.
+        # With a model, the guest's time is the model's time in the window.
         modelled = watch.machine is not None or request.slow > 1
         environment = slow_clock(request.slow) if modelled else {}
         wanted = replace(
             request,
-            # Without address randomisation: addresses are those of the image.
+            # Symbols of the image are valid only without address randomisation.
             parameters=("nokaslr", *request.parameters),
             qemu=("-plugin", f"{plugin_library()},watch={file}", *request.qemu),
             silence=120.0 * max(1, request.slow),
@@ -126,7 +125,7 @@ def probe(
 def _boot(
     layout: Layout, request: BootRequest, watch: Watch, on_line: Callable[[str], None]
 ) -> Booted:
-    """Boot, again if the emulator tripped; a partial result is enough when interrupted."""
+    """Boot until the run is usable. After Ctrl-C, a partial result is enough."""
     try:
         for left in reversed(range(_BOOTS)):
             booted = boot(layout, request, on_line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The watch file of the emulator's plugin; plugin/watch.h has its format."""
+"""Writes the watch file of the emulator's plugin. plugin/watch.h describes the format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _MB = 1 << 20
 
 @dataclass(frozen=True)
 class Node:
-    """Guest-physical memory that is a node's of the machine."""
+    """Guest-physical memory that belongs to a node of the simulated machine."""
 
     low: int
     high: int
@@ -24,7 +24,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Function:
-    """A function to be counted under a name: its entries, each followed by its cold parts."""
+    """A function to count under a name: its main range, then its cold parts."""
 
     name: str
     ranges: tuple[tuple[int, int], ...]
@@ -43,10 +43,10 @@ class Watch:
     nodes: Sequence[Node] = ()
     quantum: int = 0
     trace: Path | None = None
-    stop: bool = False  # end the emulator once the result is written
+    stop: bool = False  # end the emulator after the result was written
 
     def lines(self) -> str:
-        """The file."""
+        """Return the content of the watch file."""
         said = [f"text {low:#x} {high:#x}" for low, high in self.text]
         for function in self.functions:
             for index, (low, high) in enumerate(function.ranges):
@@ -69,7 +69,7 @@ class Watch:
 
 
 def functions_named(image: Image, groups: Mapping[str, Sequence[str]]) -> list[Function]:
-    """The functions of the image that are counted under each name; those that it lacks are not."""
+    """Return the functions to count under each name. Those that the image lacks are omitted."""
     return [
         Function(name, tuple(ranges))
         for name, members in groups.items()
@@ -82,7 +82,7 @@ Tree = dict[int, dict[int, dict[int, list[int]]]]
 
 
 def _tree(topology: Mapping[str, Any]) -> Tree:
-    """CPU numbers of a machine by package, last-level cache and core, threads in order."""
+    """Return a machine's CPUs by package, last-level cache and core, threads in order."""
     tree: Tree = {}
     for cpu in sorted(topology["cpus"], key=lambda c: (c["thread"], c["cpu"])):
         if cpu.get("possible", True):
@@ -92,15 +92,15 @@ def _tree(topology: Mapping[str, Any]) -> Tree:
 
 
 def _spread(items: Sequence[Any], wanted: int) -> list[Any]:
-    """``wanted`` of the items, as far apart as possible."""
+    """Return ``wanted`` of the items, as far apart as possible."""
     return [items[index * len(items) // wanted] for index in range(wanted)]
 
 
 def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
-    """The machine's CPU that each guest CPU stands for.
+    """Return the machine's CPU for each guest CPU.
 
-    Guest CPUs are numbered package by package, cache by cache, siblings side by side. A cache that
-    split_llc cuts stands for several of the machine's.
+    Guest CPUs are numbered by package, then by cache, with siblings side by side. A cache that
+    split_llc splits stands for several caches of the machine.
     """
     split = shape.split_llc or 1
     llcs, cores = shape.nodes * shape.llcs * split, -(-shape.cores // split)
@@ -123,7 +123,7 @@ def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
 
 
 def shape_for(topology: Mapping[str, Any], name: str, cpus: int) -> Shape:
-    """The guest with this many CPUs that stands for a machine: the usual one, if that fits."""
+    """Return the guest with this many CPUs that stands for a machine: the usual one if it fits."""
     shape = usual_shape(cpus)
     try:
         map_cpus(shape, topology, name)
@@ -135,7 +135,7 @@ def shape_for(topology: Mapping[str, Any], name: str, cpus: int) -> Shape:
 def map_nodes(
     shape: Shape, extra_mb: int, cpus: Sequence[int], topology: Mapping[str, Any]
 ) -> list[Node]:
-    """The machine's node that each part of the guest's memory stands for: that of its CPUs."""
+    """Return the machine's node for each part of the guest's memory: the node of its CPUs."""
     node_of = {cpu["cpu"]: int(cpu["node"]) for cpu in topology["cpus"]}
     nodes = shape.packages * shape.nodes
     each = memory_mb(shape, extra_mb) // nodes * _MB

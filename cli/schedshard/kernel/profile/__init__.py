@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cache lines that CPUs of a kernel contend on, in guests that run a workload."""
+"""Finds the cache lines that CPUs of a kernel contend on, in guests that run a workload."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage c2c: which cache lines the CPUs of a real kernel contend on, on a chosen machine.
+"""The stage c2c: which cache lines the CPUs of a real kernel contend on, on a chosen machine.
 
 The kernel runs in the emulator. Every access of its code goes to the coherence model of the
-simulated machine, which has the topology and the latencies of a machine file. The report is that of
-the simulator's c2c, and says of each kernel how often a wake-up found a modified line elsewhere.
+simulated machine, with the topology and the latencies of a machine file. The report has the form of
+the simulator's c2c. For each kernel it adds how often a wake-up found a modified line elsewhere.
 """
 
 import re
@@ -37,10 +37,10 @@ from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results.lines import CacheLine
 
 WAKE_UPS = "wake_ups"
-EXTENSIBLE = "extensible"  # tasks that a scheduler of sched_ext was asked about
-# Headers of the kernel; of one that was built elsewhere only the file's name is known.
+EXTENSIBLE = "extensible"  # tasks that the kernel passed to a scheduler of sched_ext
+# Headers of the kernel. If it was built elsewhere, only the file's name is known.
 _HELPER = re.compile(r"include/|^[^/]*\.h:\d+$|^\?$")
-# Where our own builds have their source.
+# Where this project's own builds have their source.
 _TREE = re.compile(r"^build/kernel/src/[^/]+/")
 _COUNTED: Mapping[str, Sequence[str]] = {
     WAKE_UPS: ("ttwu_do_activate",),
@@ -59,16 +59,16 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to look at: the image to boot, and the one with symbols."""
+    """A kernel to examine: the image to boot, and the one with symbols."""
 
     name: str
     bzimage: Path
     vmlinux: Path
-    scheduler: str = ""  # of sched_ext, which the guest loads before the workload
+    scheduler: str = ""  # of sched_ext; the guest loads it before the workload
 
 
 def with_schedulers(kernels: Sequence[Kernel], schedulers: Sequence[str]) -> tuple[Kernel, ...]:
-    """Each kernel by itself, then with each of these schedulers."""
+    """Return each kernel alone, then with each of these schedulers."""
     return tuple(
         replace(kernel, name=f"{kernel.name}+{each}", scheduler=each) if each else kernel
         for kernel in kernels
@@ -78,7 +78,7 @@ def with_schedulers(kernels: Sequence[Kernel], schedulers: Sequence[str]) -> tup
 
 @dataclass(frozen=True)
 class C2cRequest:
-    """The workload, the kernels, and the machine that they stand for."""
+    """The workload, the kernels, and the machine that the guest stands for."""
 
     kernels: tuple[Kernel, ...]
     shape: Shape
@@ -91,12 +91,12 @@ class C2cRequest:
     objects: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     trace: Path | None = None
-    files: Mapping[str, Entry] = field(default_factory=dict)  # more, by their paths in the guest
+    files: Mapping[str, Entry] = field(default_factory=dict)  # additional, by path in the guest
 
 
 @dataclass
 class _Seen:
-    """Data read from the guest's memory while it existed."""
+    """Data read from the guest's memory while it existed, and names of BPF code from its log."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     names: Names = field(default_factory=lambda: Names({}, None))
@@ -105,7 +105,7 @@ class _Seen:
 
 
 def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple[Kernel, ...]:
-    """The built variants."""
+    """Return the built variants as kernels."""
     images = {variant: kernel_image(layout, variant, config) for variant in variants}
     return tuple(Kernel(v, image, image.parents[3] / "vmlinux") for v, image in images.items())
 
@@ -117,7 +117,7 @@ def _named(line: Mapping[str, Any], objects: Objects) -> dict[str, Any]:
         key=lambda a: (a["hitm_remote"] + a["hitm_local"], a["records"]),
         default={"offset": 0},
     )
-    # Small objects share a line: it is named after the one that makes it hot.
+    # Small objects share a line. The line gets the name of the object with the hottest access.
     thing = objects.at(address + hottest["offset"])
     if thing is None:
         return {**line, "object": line["address"], "kind": "", "type": "", "offset": 0, "line": 0}
@@ -128,7 +128,7 @@ def _named(line: Mapping[str, Any], objects: Objects) -> dict[str, Any]:
 
 
 def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """Paths inside the kernel's tree; without the helpers of headers that were inlined."""
+    """Return frames with paths inside the kernel's tree, without inlined helpers from headers."""
     shown = [Frame(frame.function, _TREE.sub("", frame.source)) for frame in frames]
     while len(shown) > 1 and _HELPER.search(shown[0].source):
         shown.pop(0)
@@ -149,7 +149,7 @@ def _look(
 
 
 def look(image: Image, cpus: int, ram: Ram, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Names of a kernel's lines and code, kept without its memory."""
+    """Return the names of a kernel's lines and code, which outlive its memory."""
     seen = _Seen()
     _look(image, None, cpus, seen, ram, raw)
     return seen.known
@@ -168,7 +168,7 @@ def _calls(raw: Mapping[str, Any], name: str) -> int:
 
 
 def _per_wake(raw: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Modified lines found elsewhere, per wake-up, by the owner of the line."""
+    """Return modified lines found elsewhere per wake-up, by the group of the line's object."""
     wakes = _calls(raw, WAKE_UPS)
     groups: dict[str, dict[str, float]] = {}
     named = {"hitm_remote": 0, "hitm_local": 0}
@@ -194,7 +194,7 @@ def _watch(
     program: Path | None,
     topology: Mapping[str, Any],
 ) -> Watch:
-    """What the plugin counts: the kernel's code, or that of a program of ours."""
+    """Return what the plugin watches: the kernel's code, or that of one of our programs."""
     workload = find_workload(request.workload)
     cpus = map_cpus(request.shape, topology, request.machine.name)
     text = [image.text(), CODE] if kernel.scheduler else [image.text()]
@@ -210,7 +210,7 @@ def _watch(
         nodes=map_nodes(request.shape, workload.extra_mb, cpus, topology),
         quantum=request.quantum,
         trace=request.trace,
-        # What comes after the window is of no interest, and its clock is slow.
+        # The time after the window is of no interest, and the guest's clock is slow.
         stop=workload.length_us > 0,
     )
 
@@ -237,7 +237,7 @@ def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest
 def _with_scheduler(
     layout: Layout, request: C2cRequest, kernel: Kernel, image: Image
 ) -> C2cRequest:
-    """The request with the files of the kernel's scheduler."""
+    """Return the request with the files of the kernel's scheduler added."""
     if image.find("enqueue_task_scx") is None:
         raise UserError(
             f"kernel {kernel.name.partition('+')[0]} has no sched_ext: "
@@ -250,7 +250,7 @@ def _with_scheduler(
 def _keep_names(
     path: Path, request: C2cRequest, kernel: Kernel, raw: Mapping[str, Any], seen: _Seen
 ) -> None:
-    """Put the names of a trace beside it, for replay."""
+    """Write the names for a trace beside it, for replay."""
     beside = {
         "format": TRACE_NAMES,
         "variant": kernel.name,
@@ -271,7 +271,7 @@ def one_kernel(
     topology: Mapping[str, Any],
     on_line: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Boot one kernel, run the workload, and report."""
+    """Boot one kernel, run the workload, and return the report."""
     shape, workload = request.shape, find_workload(request.workload)
     if request.workload == f"isolation-{PLAN}" and not request.files:
         raise UserError(f"{request.workload} needs a plan: kernel isolation --plan DIR")
@@ -328,7 +328,7 @@ def one_kernel(
 
 
 def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
-    """Report on every kernel in turn; after an interruption, on those that are done."""
+    """Return reports on every kernel. After an interruption it covers the finished ones."""
     if request.trace is not None and len(request.kernels) > 1:
         raise UserError("--trace keeps one run: give one kernel")
     topology = machine_topology(request.machine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Kernels side by side: the lines that each wake-up takes from other CPUs' caches."""
+"""Shows kernels side by side: the lines that each wake-up takes from other CPUs' caches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ def _ratio(first: float, value: float) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table, for the terminal or for a page; the first column has words, the others numbers."""
+    """A table for the terminal or for a page: words in the first column, numbers in the others."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def sheet(self) -> Sheet:
-        """For the terminal."""
+        """Return the table for a terminal."""
         made = Sheet(self.title, *self.columns, right=self.columns[1:])
         for row in self.rows:
             made.add_row(*row)
@@ -34,7 +34,7 @@ class Rows:
 
 
 def side_by_side(report: Mapping[str, Any]) -> Rows:
-    """A row per group of objects."""
+    """Return a table with a row per group of objects."""
     variants = report["variants"]
     names = [variant["name"] for variant in variants]
     partial = " (PARTIAL: the run was cut short)" if report["partial"] else ""
@@ -54,7 +54,7 @@ def side_by_side(report: Mapping[str, Any]) -> Rows:
 
 
 def whole(report: Mapping[str, Any]) -> Rows:
-    """The model's figures for each kernel as a whole, and how far to trust them."""
+    """Return the model's figures per kernel, and figures that show their quality."""
     variants = report["variants"]
     first = variants[0]["wake_ups_a_virtual_ms"]
     rows: list[tuple[str, Callable[[Mapping[str, Any]], str]]] = []
@@ -88,7 +88,7 @@ def whole(report: Mapping[str, Any]) -> Rows:
 
 
 def _messages(variant: Mapping[str, Any]) -> str:
-    """Of hackbench, whose wake-ups are not a measure of its work."""
+    """Return the rate of hackbench's messages, whose wake-ups do not measure its work."""
     sent = sum(f["calls"] for f in variant.get("functions") or () if f["name"] == "messages")
     virtual = variant["model"]["virtual_ns"]
     return f"{sent / virtual * 1e6:,.0f}" if sent and virtual else "-"

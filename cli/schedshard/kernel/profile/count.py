@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage count: instructions and locked instructions of the scheduler's hot functions, per call.
+"""The stage count: instructions and locked instructions of the scheduler's hot functions, per call.
 
-The emulator's plugin counts in the guest, exactly: no sampling, no probe in the kernel. Two
-variants are comparable in rows with one meaning for both. Such rows are a change of a CPU's level,
-and a CPU that joins or leaves the overload set or goes idle. Another is the RT class as a whole,
-for each task that it enqueues.
+The emulator's plugin counts exactly in the guest: no sampling, no probe in the kernel. Two variants
+are comparable in rows that have the same meaning in both. Such rows are a change of a CPU's level,
+and a CPU that joins or leaves the overload set or goes idle. The RT class as a whole, per task that
+it enqueues, is another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ FORMAT = "schedshard/kernel-count/1"
 ENQUEUES = "RT enqueues"
 CLASS = "RT class"
 VISITS = "push visit"
-# A row's name, and the functions that it adds up; those that a kernel lacks are not in its sum.
+# The functions that each row adds up. Those that a kernel lacks are not in its sum.
 WHOLE: Mapping[str, Sequence[str]] = {
     "level set": ("cpupri_set",),
     "level search": ("cpupri_find_fitness", "cpupri_find_near"),
@@ -36,19 +36,19 @@ WHOLE: Mapping[str, Sequence[str]] = {
     "idle exit": ("nohz_balance_exit_idle",),
     "pull": ("pull_rt_task",),
     "push": ("push_rt_task",),
-    # One interrupt each: Linux's handler, and ours.
+    # One call per interrupt: Linux's handler, and ours.
     VISITS: ("rto_push_irq_work_func", "rt_walk_visit"),
     "whole wake-up": ("try_to_wake_up",),
     "whole switch": ("__schedule",),
 }  # fmt: skip
-# The RT class: a row each, and one for all of them together. None of them calls another.
+# The RT class has a row per function, and one for all together. None of them calls another.
 _CLASS = (
     "enqueue_task_rt", "dequeue_task_rt", "wakeup_preempt_rt", "balance_rt", "pick_task_rt",
     "pick_next_task_rt", "put_prev_task_rt", "set_next_task_rt", "select_task_rq_rt",
     "rq_online_rt", "rq_offline_rt", "task_woken_rt", "task_tick_rt", "switched_to_rt",
     "prio_changed_rt", "switched_from_rt",
 )  # fmt: skip
-# Of cache-aware scheduling, with the workloads that it costs most.
+# Functions of cache-aware scheduling, and the workloads for which it costs most.
 CACHE: Mapping[str, Sequence[str]] = {
     "fork": ("copy_process",),
     "exec": ("bprm_execve",),
@@ -61,7 +61,7 @@ CACHE: Mapping[str, Sequence[str]] = {
     "cache scan": ("task_cache_work",),
 }
 CACHE_WORKLOADS = ("forks", "threads")
-# The same for functions that the compiler put into others: only their own instructions.
+# Rows of functions that the compiler inlined into others: only their own instructions.
 INLINED: Mapping[str, str] = {
     "cpupri_set": "level set",
     "rt_set_overload": "overload set",
@@ -69,8 +69,8 @@ INLINED: Mapping[str, str] = {
     "rt_overload_update": "overload check",
     "rt_overload_ease": "overload check",
 }
-# Functions that only sometimes have work, and do it with locked instructions. Those calls get a
-# separate row, since their number depends on the run.
+# Functions that only sometimes have work, and then execute locked instructions. Those calls get a
+# separate row, because their number depends on the run.
 ACTING: Mapping[str, str] = {
     "idle enter": "idle enter, of a CPU not yet in the set",
     "idle exit": "idle exit, of a CPU in the set",
@@ -100,7 +100,7 @@ def _row(calls: int, instructions: int, locked: int) -> dict[str, float]:
 
 
 def rows_of(raw: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Each function's figures in a guest's raw result, by its name: a call, and in all."""
+    """Return the figures of each function in a guest's raw result, per call and in total."""
     rows = {}
     for function in raw["functions"]:
         name = str(function["name"]).replace("_", " ")
@@ -118,7 +118,7 @@ def rows_of(raw: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
-    """Boot every variant on every machine and count."""
+    """Boot every variant on every machine, and return the counts."""
     kernels = {name: kernel_image(layout, name, request.config) for name in request.variants}
     workload = find_workload(request.workload)
     results: list[dict[str, Any]] = []
@@ -133,7 +133,7 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
                 Inlined(INLINED[place.name].replace(" ", "_"), place.entry, place.ranges)
                 for place in image.inlined(INLINED, _UNITS)
             ]
-            # Only its first instruction, to be counted beside the class that it belongs to.
+            # Only the first instruction, as a count of enqueues beside the class's row.
             for low, _ in image.function("enqueue_task_rt")[:1]:
                 places.append(Inlined(ENQUEUES.replace(" ", "_"), low, ((low, low + 1),)))
         for shape in request.shapes:
@@ -183,7 +183,7 @@ def _visit_cells(rows: Mapping[str, Mapping[str, float]]) -> tuple[str, str, str
 
 
 def count_table(result: Mapping[str, Any]) -> RenderableType:
-    """A row per function and machine, two columns per variant."""
+    """Return the table: a row per function and machine, three columns per variant."""
     guests = result["guests"]
     variants = list(dict.fromkeys(guest["variant"] for guest in guests))
     titles = [f"{variant} {what}" for variant in variants for what in ("calls", "insns", "locked")]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage isolation: the cost of a wake-up on CPUs that are isolated in different ways.
+"""The stage isolation: the cost of a wake-up on CPUs that are isolated in different ways.
 
-FIFO threads pinned in groups of CPUs run on each kernel without isolation, with isolcpus, and with
-cpuset partitions of both types. Each of these runs several times; the runs are those of c2c.
+FIFO threads pinned in groups of CPUs run on each kernel: without isolation, with isolcpus, and with
+cpuset partitions of both types. Each way runs several times. The runs are those of c2c.
 """
 
 import sys
@@ -29,16 +29,16 @@ from schedshard.machines.presets import Machine, machine_topology
 
 FORMAT = "schedshard/isolation/1"
 _GROUP = "root domain"
-# Busy CPUs execute instructions, wait for lines, or sleep for less than the guest calls idle: in
-# good runs 93% to 100% of their time. If it is less, the clocks advanced while a busy host stopped
-# the guest, and the run says nothing.
+# Busy CPUs execute instructions, wait for lines, or sleep for less than the guest calls idle. In
+# good runs this explains 93% to 100% of their time. If it explains less, a busy host stopped the
+# guest while the clocks advanced, and the run is worthless.
 _ACCOUNTED = 0.8
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class IsolationRequest:
-    """The kernels and the guest; every mode runs this many times."""
+    """The kernels, the guest and the modes. Every mode runs ``repeat`` times."""
 
     kernels: tuple[Kernel, ...]
     shape: Shape
@@ -46,11 +46,11 @@ class IsolationRequest:
     modes: tuple[str, ...] = tuple(ISOLATION)
     repeat: int = 3
     slow: int = 10
-    plan: Path | None = None  # a folder of doctor's, for the mode that is called so
+    plan: Path | None = None  # a folder of doctor's, for the mode PLAN
 
 
 def plan_files(folder: Path) -> dict[str, Entry]:
-    """The guest's files for a plan: its scripts, and their input."""
+    """Return the guest's files for a plan: its scripts, and their input."""
     names = ("apply.sh", "common.sh", "verify.sh", "partitions", "steps")
     for name in names:
         if not (folder / name).is_file():
@@ -59,7 +59,7 @@ def plan_files(folder: Path) -> dict[str, Entry]:
 
 
 def run_of(found: Mapping[str, Any]) -> dict[str, float]:
-    """The part of one run of c2c to keep."""
+    """Return the figures to keep from one run of c2c."""
     lines = found["hitm_a_wake_up"].get(_GROUP, {"hitm_remote": 0.0, "hitm_local": 0.0})
     waits = found["stepping"]["waits"]
     return {
@@ -74,13 +74,13 @@ def run_of(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def middle(runs: Sequence[Mapping[str, float]], key: str) -> tuple[float, float, float]:
-    """Median, least and most of one value."""
+    """Return median, least and most of one figure."""
     values = [run[key] for run in runs]
     return median(values), min(values), max(values)
 
 
 def accounted(found: Mapping[str, Any], clock_ghz: float, asleep_ns: int) -> float:
-    """The part of busy CPUs' time that is known to be instructions, lines or sleep."""
+    """Return the share of busy CPUs' time that instructions, lines and sleep explain."""
     model = found["model"]
     known = model["instructions"] + found["load_cycles"]
     known += found["wake_ups"] * asleep_ns * clock_ghz
@@ -94,7 +94,7 @@ def isolation(
     on_line: Callable[[str], None],
     on_part: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Run everything; ``on_part`` gets the result so far after each run."""
+    """Run everything, and return the result. ``on_part`` gets the result so far after each run."""
     topology = machine_topology(request.machine)
     rows: list[dict[str, Any]] = [
         {"kernel": kernel.name, "mode": mode, "runs": []}
@@ -114,7 +114,7 @@ def isolation(
     asleep = asleep_ns(request.shape.cpus)
     files = plan_files(request.plan) if request.plan is not None else {}
     kernels = {kernel.name: kernel for kernel in request.kernels}
-    # A round of everything in turn: a disturbance of the host affects all modes.
+    # Each round runs everything once, so that a disturbance of the host affects all modes.
     for _ in range(request.repeat):
         for row in rows:
             kernel = kernels[row["kernel"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Ways to isolate CPUs, a row per kernel and way."""
+"""Shows ways to isolate CPUs, a row per kernel and way."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from schedshard.show.sheet import Sheet
 
 
 def isolation_view(report: Mapping[str, Any]) -> RenderableType:
-    """For the terminal: medians, and how far the runs lie apart."""
+    """Return the table for a terminal: medians, and how far the runs lie apart."""
     partial = " (PARTIAL: the run was cut short)" if report["partial"] else ""
     sheet = Sheet(
         f"FIFO threads pinned in groups, by how their CPUs are isolated: predicted for "

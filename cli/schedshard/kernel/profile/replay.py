@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage replay: a recorded run of a kernel, on other machines.
+"""The stage replay: replays a recorded run of a kernel on other machines.
 
 The same accesses, instruction for instruction, meet other latencies and caches. A file beside the
 trace contains the names of lines and code, because the recorded guest no longer exists. A line that
@@ -34,12 +34,12 @@ class ReplayRequest:
 
 
 def names_path(trace: Path) -> Path:
-    """Where the names of a trace are."""
+    """Return the path of the file with a trace's names."""
     return trace.with_name(f"{trace.name}.names.json")
 
 
 def known_names(lines: Sequence[Mapping[str, Any]], names: Names) -> dict[str, Any]:
-    """Names of lines and places of the code, to keep beside a trace."""
+    """Return the names of lines and of places in the code, to keep beside a trace."""
     places: dict[str, dict[str, Any]] = {}
     for line in lines:
         fields = {}
@@ -114,7 +114,7 @@ def _run(request: ReplayRequest, machine: Machine, shape: Shape, extra_mb: int) 
 
 
 def replay(request: ReplayRequest) -> dict[str, Any]:
-    """The run on each machine; a machine takes the place that a variant has elsewhere."""
+    """Return the run on each machine. The report has a machine where others have a variant."""
     data, shape = _load(request.trace)
     variants = []
     for machine in request.machines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A replayed run: the machines side by side, then the lines of each."""
+"""Shows a replayed run: the machines side by side, then the lines of each."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from schedshard.tables.results import c2c_tables
 
 
 def replay_view(report: dict[str, Any]) -> RenderableType:
-    """A row per machine."""
+    """Return the view: a row per machine, then the lines."""
     numbers = ("remote HITM", "local HITM", "virtual ms", "busy ms")
     cut = " (PARTIAL: the trace is cut)" if report["partial"] else ""
     made = Sheet(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Schedulers of sched_ext in the kernel's tree: compiled, loaded in a guest, and their code named.
+"""Schedulers of sched_ext from the kernel's tree: compiles and loads them, and names their code.
 
-They are the examples of tools/sched_ext, programs that load a scheduler in BPF and stay.
+They are the examples of tools/sched_ext: programs that load a scheduler in BPF and keep running.
 """
 
 import re
@@ -23,21 +23,21 @@ from schedshard.lines.symbols import Frame
 
 _SOURCES = "tools/sched_ext"
 _PART = "schedulers"  # the folder and the log
-# Where x86 has the code of BPF: the addresses of modules, wherever these begin.
+# The range of BPF code on x86: the addresses of modules, at the largest extent.
 CODE = (0xFFFF_FFFF_A000_0000, 0xFFFF_FFFF_FF00_0000)
 # A line of kernel/guest/scx.sh. The kernel puts a hash into the names of programs.
 _LINE = re.compile(r"# bpf ([0-9a-f]{16}) (?:bpf_prog_[0-9a-f]{16}_)?(\S+)$")
 
 
 def known_schedulers(layout: Layout) -> tuple[str, ...]:
-    """Those that the base has."""
+    """Return the names of the schedulers that the base contains."""
     require_base(layout)
     found = (layout.base / _SOURCES).glob("*.bpf.c")
     return tuple(sorted(path.name.removesuffix(".bpf.c") for path in found))
 
 
 def check_schedulers(layout: Layout, names: Iterable[str]) -> None:
-    """Refuse schedulers that the base lacks, and a host without the tools to compile one."""
+    """Raise a UserError if the base lacks a scheduler, or the host a tool to compile one."""
     if not (wanted := tuple(names)):
         return
     check_names("scheduler of sched_ext", wanted, known_schedulers(layout))
@@ -45,7 +45,10 @@ def check_schedulers(layout: Layout, names: Iterable[str]) -> None:
 
 
 def build_scheduler(layout: Layout, name: str, vmlinux: Path) -> Path:
-    """Compile one, once a base, with the types of a kernel with BTF; returns the program."""
+    """Compile a scheduler with the types of a kernel with BTF, once per base.
+
+    Return the program.
+    """
     check_schedulers(layout, [name])
     folder = layout.work / _PART / require_base(layout)[:16]
     program = folder / "build" / "bin" / name
@@ -68,7 +71,7 @@ def build_scheduler(layout: Layout, name: str, vmlinux: Path) -> Path:
 
 
 def _build_preloaded(layout: Layout, folder: Path) -> Path:
-    """Compile what lets libbpf work without a network."""
+    """Compile the library with which libbpf works without a network."""
     source = layout.inputs / "guest" / "scx-no-net.c"
     library = folder / "scx-no-net.so"
     with layout.locked(_PART):
@@ -80,7 +83,7 @@ def _build_preloaded(layout: Layout, folder: Path) -> Path:
 
 
 def scheduler_files(layout: Layout, name: str, vmlinux: Path) -> dict[str, Entry]:
-    """A scheduler and its libraries, by their paths in the guest."""
+    """Return a scheduler and its libraries, by their paths in the guest."""
     program = build_scheduler(layout, name, vmlinux)
     preloaded = _build_preloaded(layout, program.parent)
     files = {
@@ -93,20 +96,20 @@ def scheduler_files(layout: Layout, name: str, vmlinux: Path) -> dict[str, Entry
 
 
 class Programs:
-    """The code of BPF in a guest, as its log names it."""
+    """The BPF programs in a guest, with the names from its log."""
 
     def __init__(self) -> None:
         self._found: dict[int, str] = {}
 
     def hear(self, line: str) -> None:
-        """Take a line of the log; a guest that boots again has other addresses."""
+        """Read a line of the log. A guest that boots again has other addresses."""
         if "# guest release " in line:
             self._found.clear()
         if match := _LINE.search(line):
             self._found[int(match[1], 16)] = match[2]
 
     def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
-        """Names of those addresses that lie in such code."""
+        """Return the names of those addresses that lie in BPF code."""
         starts = sorted(self._found)
         named: dict[int, tuple[Frame, ...]] = {}
         for pc in pcs:

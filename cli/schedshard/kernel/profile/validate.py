@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage c2c-validate: c2c's results of guests beside known ones.
+"""The stage c2c-validate: compares c2c's results of guests with known ones.
 
 It compares programs with known sharing, and the yield experiment with the simulator's. It also
 checks the purpose of the series: a wake-up of our kernel takes no modified line of the root domain
@@ -23,13 +23,13 @@ from schedshard.kernel.profile.c2c import C2cRequest, Kernel, one_kernel
 from schedshard.machines.presets import Machine, load_machine, machine_topology
 
 CPUS = 16
-# Of the expected value; the threads of a program neither begin nor end at the same time.
+# Share of the expected value. The threads of a program neither begin nor end at the same time.
 TOLERANCE = 0.2
-# So few modified lines per operation count as 0: the guest has interrupts.
+# This many modified lines per operation count as 0: the guest has interrupts.
 NOISE = 0.01
-# Workload: modified lines found elsewhere, per operation.
+# Modified lines found elsewhere per operation, by workload.
 _KNOWN = {"share-none": 0.0}
-# Workload: the simulator's variant of the same sharing, and instructions between two operations.
+# The simulator's variant with the same sharing, and instructions between operations, by workload.
 _SIMULATED = {
     "share-false": ("llc", SHORT),
     "share-true": ("global", SHORT),
@@ -45,7 +45,7 @@ _HOTTEST = "rto_mask"
 
 @dataclass(frozen=True)
 class Check:
-    """One known figure, and the measured one."""
+    """An expected figure, and the one found."""
 
     what: str
     expected: str
@@ -55,7 +55,7 @@ class Check:
 
 @dataclass(frozen=True)
 class ValidateRequest:
-    """Built kernels; every program runs on the first one."""
+    """The built kernels. Every program runs on the first one."""
 
     kernels: tuple[Kernel, ...]
     machine: Machine
@@ -63,7 +63,7 @@ class ValidateRequest:
 
 
 def machine_like(machine: Machine, shape: Shape, folder: Path) -> Machine:
-    """The same machine with no more caches and cores than the guest has."""
+    """Return the machine with only as many caches and cores as the guest has."""
     text = machine.path.read_text(encoding="utf-8")
     for key, value in (("llcs_per_node", shape.llcs), ("cores_per_llc", shape.cores)):
         text, found = re.subn(rf"(?m)^{key} = \d+$", f"{key} = {value}", text)
@@ -77,19 +77,19 @@ def machine_like(machine: Machine, shape: Shape, folder: Path) -> Machine:
 
 
 def near(expected: float, found: float) -> bool:
-    """Within the tolerance; where nothing is expected, nothing but noise."""
+    """Whether a figure is within the tolerance. If 0 is expected, noise is tolerated."""
     return abs(found - expected) <= max(TOLERANCE * expected, NOISE)
 
 
 def each(variant: Mapping[str, Any]) -> float:
-    """Modified lines found elsewhere, per operation of the guest's program."""
+    """Return modified lines found elsewhere per operation of the program; -1 without any."""
     return float(variant["hitm_total"] / variant["operations"]) if variant["operations"] else -1.0
 
 
 def simulated(machine: Machine, cpus: int) -> dict[str, float]:
-    """The same of the simulator's yield experiment, by workload.
+    """Return the same figure from the simulator's yield experiment, by workload.
 
-    A CPU executes an instruction a cycle, here as in the guest.
+    A simulated CPU executes one instruction per cycle, as in the guest.
     """
     found = {}
     for think in (SHORT, YIELD):
@@ -111,7 +111,7 @@ def simulated(machine: Machine, cpus: int) -> dict[str, float]:
 
 
 def wake_checks(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
-    """The purpose of the series, for the kernels of this run."""
+    """Yield the checks of the series' purpose, for the kernels of this run."""
     remote = {}
     for name, variant in variants.items():
         remote[name] = variant["hitm_a_wake_up"].get(_GROUP, {"hitm_remote": 0.0})["hitm_remote"]
@@ -133,7 +133,7 @@ def wake_checks(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
             _HOTTEST in fields,
         )
     if _SHARD in variants:
-        # Without stock to compare with: what stock takes at the least, one line, through _TIMES.
+        # Without stock, the limit assumes what stock takes at least: one line per wake-up.
         limit = remote.get(_STOCK, 1.0) / _TIMES
         yield Check(
             f"{_SHARD}: lines of the root domain from another socket, per wake-up",
@@ -146,7 +146,7 @@ def wake_checks(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
 def validate(
     layout: Layout, request: ValidateRequest, on_line: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run everything, and return the checks."""
+    """Run all programs and kernels, and return the checks."""
     shape, checks = usual_shape(CPUS), []
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         machine = machine_like(request.machine, shape, Path(folder))

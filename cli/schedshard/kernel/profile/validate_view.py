@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What c2c-validate found, a row per check."""
+"""Shows the result of c2c-validate, a row per check."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from schedshard.show.sheet import Sheet
 
 
 def validate_view(report: Mapping[str, Any]) -> RenderableType:
-    """For the terminal."""
+    """Return the table for a terminal."""
     sheet = Sheet(
         "Modified lines found in another cache, per operation: known or simulated, and of a guest "
         f"with {report['guest']} that stands for a small {report['machine']}",

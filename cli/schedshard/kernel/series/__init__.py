@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Writes the steps as patches for a mailing list, and checks them."""
+"""Writes the steps of the series as patches for a mailing list, and checks them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Commit messages of the steps, from kernel/changelog."""
+"""Reads the commit messages of the steps from kernel/changelog."""
 
 import re
 
@@ -7,12 +7,12 @@ from schedshard.common.errors import UserError, os_reason
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.recipe import Step
 
-_WIDTH = 75  # what checkpatch allows
+_WIDTH = 75  # the most that checkpatch allows
 _TAG = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*: ")
 
 
 def _body(text: str, where: str) -> list[str]:
-    """The file without its comment lines at the top: a subject, an empty line, and more."""
+    """Return the lines without comments at the top: a subject, an empty line, and the reason."""
     lines = text.splitlines()
     while lines and (lines[0].startswith("#") or not lines[0].strip()):
         lines.pop(0)
@@ -26,7 +26,7 @@ def _body(text: str, where: str) -> list[str]:
 
 
 def message_of(text: str, where: str, signed_by: str) -> str:
-    """A commit message: the file, and the sign-off, which joins tags such as Fixes."""
+    """Return a commit message: the file's text, and the sign-off after tags such as Fixes."""
     lines = _body(text, where)
     if any(line.startswith("Signed-off-by:") for line in lines):
         raise UserError(f"{where}: the sign-off is added when the series is made")
@@ -44,12 +44,12 @@ def _read(layout: Layout, name: str, what: str) -> tuple[str, str]:
 
 
 def load_message(layout: Layout, step: Step, signed_by: str) -> str:
-    """The message of a step."""
+    """Return the commit message of a step."""
     text, where = _read(layout, step.changelog, f"step {step.name}")
     return message_of(text, where, signed_by)
 
 
 def load_cover(layout: Layout, name: str) -> str:
-    """The letter that goes before the patches: subject, empty line, text."""
+    """Return the cover letter: subject, empty line, text."""
     text, where = _read(layout, name, "cover letter")
     return "\n".join([*_body(text, where), ""])

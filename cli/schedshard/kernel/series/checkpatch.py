@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""checkpatch --strict over the series, against a list of findings that have a reason to stay."""
+"""Runs checkpatch --strict over the series.
+
+A list contains the findings that may stay, with reasons.
+"""
 
 import fnmatch
 import re
@@ -13,8 +16,8 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import load_base
 from schedshard.kernel.tools import call, require
 
-# "kernel/sched/rt.c:12: CHECK:LINE_SPACING: Please use a blank line", or without a place when
-# the finding is about the message.
+# "kernel/sched/rt.c:12: CHECK:LINE_SPACING: Please use a blank line". A finding about the message
+# has no place.
 _FINDING = re.compile(
     r"^(?:(?P<file>[^:]*):(?P<line>\d+):|:)? *(?P<level>ERROR|WARNING|CHECK):"
     r"(?P<type>[A-Z0-9_]+): (?P<text>.*)$"
@@ -39,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Findings that stay: a type, the files (a pattern), and why."""
+    """Findings that may stay: a type, the files (a pattern), and the reason."""
 
     type: str
     file: str
@@ -60,7 +63,7 @@ class Judged:
 
 
 def parse(text: str, patch: str) -> list[Finding]:
-    """The findings in checkpatch's terse output."""
+    """Return the findings in checkpatch's terse output."""
     found = []
     for line in text.splitlines():
         if match := _FINDING.match(line):
@@ -73,7 +76,7 @@ def parse(text: str, patch: str) -> list[Finding]:
 
 
 def load_allowed(layout: Layout) -> tuple[Allowed, ...]:
-    """Read kernel/checkpatch.toml; every entry needs its reason, and may be for one Linux only."""
+    """Return the entries of kernel/checkpatch.toml for this Linux. Every entry needs a reason."""
     path = layout.inputs / "checkpatch.toml"
     if not path.is_file():
         return ()
@@ -91,7 +94,7 @@ def load_allowed(layout: Layout) -> tuple[Allowed, ...]:
 
 
 def judge(findings: Sequence[Finding], allowed: Sequence[Allowed]) -> Judged:
-    """Set findings against the list; an entry that covers nothing is stale."""
+    """Sort findings by the list. An entry that covers nothing is unused."""
     faults: list[Finding] = []
     explained: list[tuple[Finding, Allowed]] = []
     used: set[Allowed] = set()
@@ -107,7 +110,7 @@ def judge(findings: Sequence[Finding], allowed: Sequence[Allowed]) -> Judged:
 
 
 def checkpatch(layout: Layout, patches: Sequence[Path]) -> Judged:
-    """Run the base's checkpatch over the patches and judge what it finds."""
+    """Run the base's checkpatch over the patches, and return its findings, judged."""
     require("perl")
     script = layout.base / "scripts" / "checkpatch.pl"
     options = ("--strict", "--terse", "--show-types", "--showfile", "--no-summary", "--color=never")

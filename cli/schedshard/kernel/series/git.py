@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""git for the series: makes commits without a work tree, with reproducible hashes.
+"""Makes commits for the series without a work tree, with reproducible hashes.
 
-Dates are fixed and the user's configuration is left out, so that the same base, steps and author
-give the same commits, byte for byte.
+Dates are fixed and the user's configuration is ignored. The same base, steps and author give the
+same commits, byte for byte.
 """
 
 import tempfile
@@ -16,9 +16,9 @@ from schedshard.kernel.tools import call
 
 # No setting of the user or the system may change a byte of the result.
 _CLEAN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "LC_ALL": "C", "TZ": "UTC"}
-# A commit of 86,000 files in a quarter of the time; the repository is made again when it breaks.
+# A commit of 86,000 files takes a quarter of the time. A broken repository is made again.
 _FAST = ("-c", "core.fsync=none", "-c", "core.looseCompression=0", "-c", "core.autocrlf=false")
-# A hard link more changes the time of an inode, and nothing else about a file.
+# Another hard link changes the time of an inode, and nothing else about a file.
 _LINKED = ("-c", "core.trustctime=false", "-c", "core.checkStat=minimal")
 _BASE_DATE = 1767225600  # 2026-01-01; step n follows n minutes later
 
@@ -32,12 +32,12 @@ class Person:
 
     @property
     def signed(self) -> str:
-        """The person as git writes it."""
+        """Return the person as git writes names."""
         return f"{self.name} <{self.mail}>"
 
 
 def author(project: Path) -> Person:
-    """The user's name in git; else the author of the project's last commit."""
+    """Return the user's name in git, or else the author of the project's last commit."""
     what = "asking git for the author"
     ident = call(["git", "-C", project, "config", "user.name"], good=(0, 1), what=what)
     mail = call(["git", "-C", project, "config", "user.email"], good=(0, 1), what=what)
@@ -54,7 +54,7 @@ def author(project: Path) -> Person:
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository, and the work tree of those calls that need one."""
+    """A repository, and the work tree for calls that need one."""
 
     git_dir: Path
     work_tree: Path | None = None
@@ -67,7 +67,7 @@ class Repository:
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
     ) -> str:
-        """One git command; its output without the last newline."""
+        """Run one git command, and return the output without the last newline."""
         full = {**_CLEAN, "GIT_DIR": str(self.git_dir), **self.env, **(env or {})}
         if self.work_tree is not None:
             full["GIT_WORK_TREE"] = str(self.work_tree)
@@ -78,7 +78,7 @@ class Repository:
     def commit(
         self, tree: str, message: str, person: Person | None, minute: int, *parents: str
     ) -> str:
-        """Make a commit of a tree; returns its hash."""
+        """Make a commit of a tree, and return its hash."""
         who = person or Person("base", "base@localhost")
         date = f"{_BASE_DATE + 60 * minute} +0000"
         env = {
@@ -92,7 +92,7 @@ class Repository:
         )
 
     def tree_with(self, commit: str, delta: Delta, modes: Mapping[str, str]) -> str:
-        """The tree of a commit with other contents for some files; returns its hash."""
+        """Return the hash of a commit's tree with other contents for some files."""
         with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
             env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
             what = "making the tree of a step"
@@ -110,7 +110,7 @@ class Repository:
 
 
 def committer(person: Person) -> dict[str, str]:
-    """The environment in which git commits under a name, at a fixed time."""
+    """Return the environment in which git commits under a name, at a fixed time."""
     return {
         "GIT_COMMITTER_NAME": person.name,
         "GIT_COMMITTER_EMAIL": person.mail,

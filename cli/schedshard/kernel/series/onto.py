@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A git tree of Linux that the series is sent for: it applies there, and names the commit.
+"""Checks that the series applies to a git tree of Linux, and names that tree's commit in it.
 
-The series itself is made from Debian's source package, which has no commit that others know.
+The series itself is made from Debian's source package, which is no commit that others know.
 """
 
 import tempfile
@@ -13,13 +13,13 @@ from schedshard.kernel.tools import call
 
 
 def base_commit(tree: Path, patches: Sequence[Path]) -> str:
-    """The commit that the tree is at, to which these patches apply."""
+    """Return the tree's current commit. Raise a UserError if the patches do not apply to it."""
     if not tree.is_dir():
         raise UserError(f"--onto {tree}: no such folder")
     git = ["git", "-C", str(tree)]
     found = call([*git, "rev-parse", "--verify", "HEAD^{commit}"], what=f"--onto {tree}")
     commit = found.decode().strip()
-    # What is changed in the tree or its index is not in the commit.
+    # Changes in the tree or its index are not in the commit.
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         call([*git, "read-tree", commit], env=env, what=f"--onto {tree}")
@@ -32,7 +32,7 @@ def base_commit(tree: Path, patches: Sequence[Path]) -> str:
 
 
 def name_base(folder: Path, commit: str) -> Path:
-    """Write the commit at the end of the first mail, as git format-patch --base does."""
+    """Append the commit to the first mail, as git format-patch --base does."""
     first = min(folder.glob("*.patch"))
     with telling(f"cannot write {first}"), first.open("a", encoding="utf-8") as mail:
         mail.write(f"\nbase-commit: {commit}\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage series: writes the steps as a `git format-patch` series, and checks it.
+"""The stage series: writes the steps as a `git format-patch` series, and checks it.
 
 The commits come from the same changes in memory as the trees of the variants. `git am` of the
 written files on an untouched tree must give the tree of each step's commit. At the end the tree
@@ -34,7 +34,7 @@ _AM = "am"
 _HEAD = "series"
 _COVER = "0000-"
 _STEPS = "steps"
-_TEST = "test"  # the part of steps for tests
+_TEST = "test"  # the part for tests
 
 
 @dataclass(frozen=True)
@@ -52,26 +52,26 @@ class Series:
 
     base: str
     commits: tuple[Commit, ...]
-    parts: tuple[tuple[str, tuple[Path, ...]], ...]  # in order: the series, others, those for tests
+    parts: tuple[tuple[str, tuple[Path, ...]], ...]  # the series, other parts, those for tests
 
     @property
     def patches(self) -> tuple[Path, ...]:
-        """The series itself."""
+        """Return the patches of the series itself."""
         return self.parts[0][1]
 
     @property
     def test_patches(self) -> tuple[Path, ...]:
-        """What only tests need, to be applied after all others."""
+        """Return the patches that only tests need. They apply after all others."""
         return dict(self.parts).get(_TEST, ())
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """A patch per commit."""
+        """Return all patches, one per commit."""
         return tuple(patch for _, patches in self.parts for patch in patches)
 
 
 def _base_commit(layout: Layout, base_hash: str) -> tuple[Repository, str]:
-    """The repository with the base in its first commit, made on first use."""
+    """Return the repository, made on first use, and its first commit, which is the base."""
     git_dir = layout.work / "series.git"
     repository = Repository(git_dir)
     stamp = layout.state("series-base.json")
@@ -95,7 +95,7 @@ def _base_commit(layout: Layout, base_hash: str) -> tuple[Repository, str]:
 
 
 def _modes(layout: Layout, delta: Delta) -> dict[str, str]:
-    """Git's mode of the files that are executable."""
+    """Return git's mode of each executable file."""
     return {
         path: "100755"
         for path in delta
@@ -122,21 +122,21 @@ def _commit_steps(
 
 @dataclass(frozen=True)
 class Letter:
-    """The text that git writes before the patches of a branch, and the signer."""
+    """The text that git writes before the patches of a branch, and its author."""
 
     text: str
     person: Person
 
     @property
     def config(self) -> tuple[str, ...]:
-        """Git takes the text from the description of the branch."""
+        """Return git options with the text as the branch's description, from which git takes it."""
         return ("-c", f"branch.{_HEAD}.description={self.text}")
 
 
 def _write(
     repository: Repository, base: str, head: str, out: Path, letter: Letter | None = None
 ) -> tuple[Path, ...]:
-    """Write the patches beside the old ones and swap; refuses other files in the folder."""
+    """Write the patches beside the old ones, and swap. Refuse a folder with other files."""
     cover = ("--cover-letter", "--cover-from-description=subject") if letter else ()
     there = out.glob("*") if out.exists() else ()
     strange = [path.name for path in there if path.suffix != ".patch"]
@@ -161,7 +161,7 @@ def _write(
 
 
 def write_series(layout: Layout, out: Path | None = None) -> Series:
-    """Make the commits and write them as patches to a folder (work/series)."""
+    """Make the commits and write them as patches to a folder, by default work/series."""
     require("git")
     base_hash = require_base(layout)
     recipe = load_recipe(layout)
@@ -185,7 +185,7 @@ def write_series(layout: Layout, out: Path | None = None) -> Series:
             repository.run("update-ref", f"refs/heads/{_HEAD}", head, what="naming the series")
             letter = Letter(load_cover(layout, recipe.cover), person) if recipe.cover else None
             written[part] = _write(repository, parent, _HEAD, out, letter)
-        if _TEST not in written:  # what an earlier series needed goes
+        if _TEST not in written:  # an earlier series may have left patches for tests
             _write(repository, head, head, out.with_name(f"{out.name}-{_TEST}"))
     return Series(base, commits, tuple(written.items()))
 
@@ -196,7 +196,7 @@ def _folder(step: Step) -> str:
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines that a patch adds and removes, without KUnit suites."""
+    """The lines that a patch adds and removes, without those of KUnit suites."""
 
     step: Step
     added: int
@@ -221,7 +221,7 @@ def _lines_of(patch: Path) -> tuple[int, int]:
 
 
 def count_lines(series: Series) -> tuple[Lines, ...]:
-    """The lines of each patch, read from the patches that were written."""
+    """Return the lines of each patch, counted in the written patches."""
     return tuple(
         Lines(commit.step, *_lines_of(patch))
         for commit, patch in zip(series.commits, series.all, strict=True)
@@ -229,7 +229,7 @@ def count_lines(series: Series) -> tuple[Lines, ...]:
 
 
 def check_lines(layout: Layout, lines: Sequence[Lines]) -> None:
-    """Refuse a series for the default Linux that has grown beyond 'most_lines'."""
+    """Raise a UserError if a series for the default Linux adds more lines than 'most_lines'."""
     if layout.linux is not None:
         return
     for part, most in load_recipe(layout).most_lines:
@@ -239,9 +239,10 @@ def check_lines(layout: Layout, lines: Sequence[Lines]) -> None:
 
 
 def check_am(layout: Layout, series: Series) -> int:
-    """`git am` on an untouched tree; returns how many files were compared with the built tree.
+    """Run `git am` on an untouched tree. Return how many files were compared with the built tree.
 
-    The tree consists of hard links to the base: git replaces files and does not write into them.
+    The tree consists of hard links to the base. That is safe because git replaces files and does
+    not write into them.
     """
     base_hash = require_base(layout)
     person = author(layout.project)
@@ -253,7 +254,7 @@ def check_am(layout: Layout, series: Series) -> int:
         try:
             return _am(layout, series, Repository(git_dir, tree, committer(person)))
         finally:
-            # What git wrote is not in our list of changed files, so the tree is not kept.
+            # Files that git wrote are not in the list of changed files, so the tree is removed.
             shutil.rmtree(tree, ignore_errors=True)
             layout.state(f"{_AM}.json").unlink(missing_ok=True)
 
@@ -267,7 +268,7 @@ def _am(layout: Layout, series: Series, repository: Repository) -> int:
     alternates = repository.git_dir / "objects" / "info" / "alternates"
     alternates.write_text(f"{objects}\n", encoding="utf-8")
     repository.run("update-ref", "HEAD", series.base, what=what)
-    # The base's own index: its files are these files, so git need not read a gigabyte again.
+    # The base's own index lists the same files, so git need not read a gigabyte again.
     shutil.copy(layout.work / "series.git" / "index", repository.git_dir / "index")
     repository.run("update-index", "-q", "--refresh", what=what)
     repository.run("am", "-q", "--keep-cr", *series.all, what=what)
@@ -283,13 +284,13 @@ def _am(layout: Layout, series: Series, repository: Repository) -> int:
 
 
 def _whole(recipe: Recipe) -> Variant | None:
-    """The variant that is the series and nothing else, if there is one."""
+    """Return the variant that contains exactly the series, or None."""
     whole = (each for each in recipe.variants if recipe.steps_of(each) == recipe.steps)
     return next(whole, None)
 
 
 def _built_tree(layout: Layout, recipe: Recipe) -> Path:
-    """The tree that is built, brought up to date."""
+    """Bring the built tree up to date and return it."""
     variant = _whole(recipe)
     name = variant.name if variant else _STEPS
     apply_steps(layout, name, recipe.steps)
@@ -299,7 +300,7 @@ def _built_tree(layout: Layout, recipe: Recipe) -> Path:
 def check_steps(layout: Layout, config: str, jobs: int = 0) -> Iterator[tuple[str, Made]]:
     """Compile the tree after every step, as `git rebase --exec make` would.
 
-    One tree has all steps in turn, so that make compiles only what a step changes.
+    One tree gets all steps in turn, so that make compiles only what a step changes.
     """
     recipe = load_recipe(layout)
     variant = _whole(recipe)

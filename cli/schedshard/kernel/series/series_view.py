@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The output of the series' checks."""
+"""Prints the results of the series' checks."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ from schedshard.kernel.series.series import Lines
 
 
 def print_lines(lines: Sequence[Lines]) -> None:
-    """Lines of each patch without KUnit suites, and of each part of the series."""
+    """Print the lines of each patch, and of each part of the series, without KUnit suites."""
     click.echo("  added  removed  without KUnit suites")
     for line in lines:
         mark = ", for tests" if line.step.test else ""
@@ -26,7 +26,7 @@ def print_lines(lines: Sequence[Lines]) -> None:
 
 
 def print_judged(judged: Judged) -> None:
-    """List the findings of checkpatch; those without a reason are an error."""
+    """List the findings of checkpatch. Raise a UserError if some have no reason."""
     for finding, entry in judged.explained:
         click.echo(f"explained: {finding} [{entry.reason}]")
     for finding in judged.faults:
@@ -47,6 +47,6 @@ def print_judged(judged: Judged) -> None:
 
 
 def print_steps(results: Iterable[tuple[str, Made]]) -> None:
-    """One line per step, as soon as it is compiled."""
+    """Print one line per step, as soon as the step is compiled."""
     for name, made in results:
         click.echo(f"{name}: builds, {made.seconds:.0f} s, {made.files} files made")

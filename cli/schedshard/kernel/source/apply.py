@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage apply: the source tree of a variant, brought up to date with base, core and kernel/."""
+"""The stage apply: brings a variant's source tree up to date with the base, core/ and kernel/."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Applied:
 
 
 def digest_of(delta: Delta) -> str:
-    """A name for the content of a tree, given its base."""
+    """Return a hash of a tree's changes."""
     digest = hashlib.sha256()
     for path in sorted(delta):
         content = delta[path]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Debian's package of a kernel source, from the mirror that the system uses.
+"""Downloads Debian's package of a kernel source, from the mirror that the system uses.
 
-apt does the work in a separate folder. Its lists, its cache and the one line of its sources are
-ours; the rest of the system's configuration (a proxy, time-outs) stays. The system's sources and
-lists are only read. apt checks the signature of the suite and the hash of the package.
+apt works in a separate folder, with its own lists, cache and a single line of sources. Other
+settings of the system, such as a proxy and time-outs, stay in force. The system's sources and lists
+are only read. apt checks the signature of the suite and the hash of the package.
 """
 
 import re
@@ -20,23 +20,23 @@ _MADISON = re.compile(r"^ *(\S+) +\| +(\S+) +\| +(.+)$")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A package, and where Debian has it: the archive's folder, the suites in order."""
+    """A package and where Debian provides it: the archive's folder, and the suites in order."""
 
     package: str
     archive: str
     suites: tuple[str, ...]
-    arch: str = ""  # of Debian; "": this host's
+    arch: str = ""  # Debian's name; "": this host's
 
 
 class NotThereError(UserError):
-    """The mirror has no such package, or no longer."""
+    """The mirror does not have the package, or no longer."""
 
 
 def mirror(archive: str) -> str:
-    """The address of an archive ("debian") on the mirror that the system's sources name.
+    """Return the address of an archive ("debian") on the mirror that the system's sources name.
 
-    Debian's mirrors have archives beside each other: a system without the sources of security
-    updates gets them from the mirror of the others.
+    Debian's mirrors have archives beside each other. A system without sources of security updates
+    gets them from the mirror of the other archive.
     """
     require("apt-get")
     said = call(
@@ -56,12 +56,12 @@ def mirror(archive: str) -> str:
 
 
 def apt_options(folder: Path, source: str, arch: str) -> list[str | Path]:
-    """Options for apt-get and apt-cache that keep everything they write in one folder."""
+    """Return options with which apt-get and apt-cache write only to one folder."""
     for part in ("lists/partial", "cache/archives/partial", "parts"):
         (folder / part).mkdir(parents=True)
     sources = folder / "sources.list"
     sources.write_text(f"{source}\n", encoding="ascii")
-    # Read last: hooks of the system would clean or fill its own caches.
+    # This file is read last, because hooks of the system would clean or fill its own caches.
     last = folder / "apt.conf"
     last.write_text(
         "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n"
@@ -78,7 +78,7 @@ def apt_options(folder: Path, source: str, arch: str) -> list[str | Path]:
 
 
 def newest(said: str, package: str) -> str | None:
-    """The newest version that apt-cache madison lists, which it does from new to old."""
+    """Return the newest version that apt-cache madison lists. The list goes from new to old."""
     for line in said.splitlines():
         match = _MADISON.match(line)
         if match and match[1] == package and " Sources" not in match[3]:
@@ -87,10 +87,10 @@ def newest(said: str, package: str) -> str | None:
 
 
 def _download(wanted: Wanted, suite: str, address: str, folder: Path, out: Path) -> Path | None:
-    """The package from one suite; None when the suite does not have it."""
+    """Return the package from one suite, or None if the suite does not have it."""
     source = f"deb [signed-by={KEYRING}] {address} {suite} main"
     options = apt_options(folder, source, wanted.arch)
-    # A suite that cannot be checked is left out by apt, and then has no such package.
+    # apt omits a suite that it cannot verify, and then finds no package in it.
     call(["apt-get", *options, "-qq", "update"], good=(0, 100), what=f"reading {suite}")
     listed = call(["apt-cache", *options, "madison", wanted.package], what=f"reading {suite}")
     version = newest(listed.decode("utf-8", "replace"), wanted.package)
@@ -108,7 +108,7 @@ def _download(wanted: Wanted, suite: str, address: str, folder: Path, out: Path)
 
 
 def download(wanted: Wanted, out: Path) -> Path:
-    """Bring the newest package of the first suite that has it into a folder."""
+    """Download the newest package of the first suite that has it, and return its path."""
     require("apt-get", "apt-cache")
     if not KEYRING.is_file():
         raise UserError(f"no {KEYRING}: install Debian's debian-archive-keyring")

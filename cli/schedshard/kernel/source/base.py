@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage fetch: the kernel source for the series, unpacked.
+"""The stage fetch: unpacks the kernel source for the series.
 
-It comes from Debian's package: the installed one, or else the newest of the mirror (archive.py), or
-from a path that the user gives. kernel/base.toml contains the series of Linux and the tested
-versions of each, by the hash of their tarball. Other versions of a series are accepted: every edit
-counts the places that it changes, and fetch tries all edits before it ends.
+The source comes from Debian's package or from a path that the user gives. The package is the
+installed one, or else the newest of the mirror (archive.py). kernel/base.toml lists the series of
+Linux, and the tested versions of each with their tarballs' hashes. Other versions of a series are
+accepted: every edit counts the places that it changes, and fetch tries all edits before it ends.
 
 The tree appears by one rename when it is complete. After that no program may write into it: the
 trees of the variants are hard links to its files.
@@ -37,7 +37,7 @@ INSTALLED = Path("/usr/src")
 
 @dataclass(frozen=True)
 class Tested:
-    """A version of the package that everything was tested with; the hash of its tarball."""
+    """A version of the package with which everything was tested, and its tarball's hash."""
 
     version: str
     sha256: str
@@ -45,32 +45,32 @@ class Tested:
 
 @dataclass(frozen=True)
 class Base:
-    """One series of Linux, of those in kernel/base.toml."""
+    """One series of Linux in kernel/base.toml."""
 
     linux: str
     wanted: Wanted
     unpacked_mb: int
     tested: tuple[Tested, ...]
-    hide: tuple[tuple[str, str], ...]  # (file, text): what spatch cannot parse
+    hide: tuple[tuple[str, str], ...]  # (file, text) that spatch cannot parse
 
     @property
     def package(self) -> str:
-        """Debian's package."""
+        """Return the name of Debian's package."""
         return self.wanted.package
 
     @property
     def tarball(self) -> str:
-        """The tarball in the package; the one folder in it has the package's name."""
+        """Return the tarball's name. It contains one folder."""
         return f"{self.package}.tar.xz"
 
     def version_of(self, sha256: str) -> str | None:
-        """The tested version that a tarball is."""
+        """Return the tested version whose tarball has a hash, or None."""
         return next((one.version for one in self.tested if one.sha256 == sha256), None)
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """The base that lies unpacked."""
+    """The version and hash of the unpacked base, and whether it is a tested one."""
 
     version: str
     sha256: str
@@ -78,7 +78,7 @@ class Fetched:
 
 
 def _pairs(table: Table, key: str, names: tuple[str, str]) -> Iterator[Any]:
-    """A list of tables of two texts each; it may be missing."""
+    """Yield the tables of a list as pairs of texts. The list may be missing."""
     for entry in table.tables(key):
         yield tuple(entry.text(name) for name in names)
         entry.end()
@@ -98,7 +98,7 @@ def _one_base(table: Table) -> Base:
 
 
 def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
-    """The series that is taken when none is named, and all of them."""
+    """Return the name of the default series, and all series."""
     path = layout.inputs / "base.toml"
     where = layout.shown(path)
     top = Table(read_toml(path), where)
@@ -114,7 +114,7 @@ def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
 
 
 def load_base(layout: Layout) -> Base:
-    """The series of Linux that the layout is for."""
+    """Return the series of Linux for which the layout is."""
     default, bases = load_bases(layout)
     name = layout.linux or default
     check_names("series of Linux", [name], bases)
@@ -122,7 +122,10 @@ def load_base(layout: Layout) -> Base:
 
 
 def layout_for(linux: str | None, project: Layout | None = None, arch: Arch = X86) -> Layout:
-    """The layout for a series of Linux; each but the default one has its own work folder."""
+    """Return the layout for a series of Linux.
+
+    Series other than the default have separate work folders.
+    """
     plain = replace(project or Layout(), arch=arch)
     if linux is None:
         return plain
@@ -134,7 +137,7 @@ def layout_for(linux: str | None, project: Layout | None = None, arch: Arch = X8
 
 
 def installed_version(base: Base) -> str | None:
-    """The version of the package that is installed here, if it is."""
+    """Return the version of the installed package, or None."""
     require("dpkg-query")
     form = "${db:Status-Status} ${Version}"
     said = call(
@@ -147,7 +150,7 @@ def installed_version(base: Base) -> str | None:
 
 
 def hash_of_tree(tree: Path) -> str:
-    """A name for the content of an unpacked source."""
+    """Return a hash of an unpacked source's content."""
     digest = hashlib.sha256()
     for folder, folders, names in os.walk(tree):
         folders[:] = sorted(name for name in folders if name != ".git")
@@ -160,12 +163,12 @@ def hash_of_tree(tree: Path) -> str:
 
 
 def free_mb(path: Path) -> int:
-    """Megabytes that may be written under a folder."""
+    """Return the free megabytes for a folder."""
     return shutil.disk_usage(path).free >> 20
 
 
 def check_space(layout: Layout, needed_mb: int, what: str) -> None:
-    """Refuse long work that would end with a full disk."""
+    """Raise a UserError before long work that would fill the disk."""
     free = free_mb(layout.make_folder(layout.work))
     if free < needed_mb:
         raise UserError(
@@ -175,7 +178,7 @@ def check_space(layout: Layout, needed_mb: int, what: str) -> None:
 
 
 def _written_since(layout: Layout) -> str | None:
-    """A file of the base that is newer than its unpacking, if there is one."""
+    """Return a file of the base that is newer than the unpacking, or None."""
     stamp = layout.state("base.json")
     found = call(
         ["find", layout.base, "-type", "f", "-newer", stamp, "-print", "-quit"],
@@ -185,7 +188,10 @@ def _written_since(layout: Layout) -> str | None:
 
 
 def fetched(layout: Layout) -> Fetched | None:
-    """The base that lies unpacked, if one of this series does; an error when it was written to."""
+    """Return the unpacked base, or None if it is missing or of another series.
+
+    Raise a UserError if a program has written to it.
+    """
     base = load_base(layout)
     stamp = layout.state("base.json")
     if not stamp.is_file() or not layout.base.is_dir():
@@ -203,7 +209,7 @@ def fetched(layout: Layout) -> Fetched | None:
 
 
 def make_version(tree: Path) -> str:
-    """The version that a source tree's Makefile names: "7.3.4"."""
+    """Return the version in a source tree's Makefile: "7.3.4"."""
     try:
         text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -216,7 +222,7 @@ def make_version(tree: Path) -> str:
 
 
 def check_series(base: Base, tree: Path, where: Path) -> str:
-    """The version of a source tree, which must be of the series."""
+    """Return the version of a source tree. Raise a UserError if it is of another series."""
     version = make_version(tree)
     if not f"{version}.".startswith(f"{base.linux}."):
         raise UserError(f"{where} is Linux {version}, and a {base.linux} is wanted")
@@ -224,9 +230,9 @@ def check_series(base: Base, tree: Path, where: Path) -> str:
 
 
 def _swap(layout: Layout, tree: Path) -> None:
-    """Put a whole tree in the place of the base."""
+    """Replace the base by a complete tree."""
     if layout.base.exists():
-        # Of another version; remove the variants made from it, too.
+        # The old base is another version. Variants are made again, because their base differs.
         layout.state("base.json").unlink(missing_ok=True)
         shutil.rmtree(layout.base)
     tree.rename(layout.base)
@@ -234,7 +240,7 @@ def _swap(layout: Layout, tree: Path) -> None:
 
 @contextmanager
 def _scratch(layout: Layout) -> Iterator[Path]:
-    """A folder beside the base, removed afterwards."""
+    """Yield a folder beside the base, which is removed afterwards."""
     parent = layout.make_folder(layout.work / "src")
     temp = Path(tempfile.mkdtemp(prefix=".base.", dir=parent))
     try:
@@ -251,7 +257,7 @@ def _only_folder(temp: Path, tarball: Path) -> Path:
 
 
 def _from_tarball(layout: Layout, base: Base, tarball: Path, version: str | None) -> Fetched:
-    """Unpack a tarball; ``version`` is what its package says, where there is one."""
+    """Unpack a tarball. ``version`` is that of its package, or None without a package."""
     sha256 = sha256_file(tarball)
     known = base.version_of(sha256)
     if version is not None and known is None and version in [one.version for one in base.tested]:
@@ -284,11 +290,11 @@ def _from_package(layout: Layout, base: Base, package: Path) -> Fetched:
 
 
 def _from_tree(layout: Layout, base: Base, tree: Path) -> Fetched:
-    """Copy a source tree that the user has."""
+    """Copy a source tree of the user."""
     version = check_series(base, tree, tree)
     with _scratch(layout) as temp, working(f"copying {tree}"):
         copy = temp / "source"
-        # The files' own times stay; make must not take a copy for something new.
+        # The files keep their times, so that make does not treat the copy as new.
         call(["cp", "-a", "--", tree, copy], what=f"copying {tree}")
         subprocess.run(["rm", "-rf", "--", str(copy / ".git")], check=False)
         sha256 = hash_of_tree(copy)
@@ -297,7 +303,7 @@ def _from_tree(layout: Layout, base: Base, tree: Path) -> Fetched:
 
 
 def _from_path(layout: Layout, base: Base, path: Path) -> Fetched:
-    """What --base names: a source tree, a tarball of one, or Debian's package."""
+    """Fetch from the path in --base: a source tree, a tarball of one, or Debian's package."""
     if path.is_dir():
         return _from_tree(layout, base, path)
     if not path.is_file():
@@ -308,7 +314,7 @@ def _from_path(layout: Layout, base: Base, path: Path) -> Fetched:
 
 
 def _from_debian(layout: Layout, base: Base) -> Fetched:
-    """The installed package, else the newest one of the mirror."""
+    """Fetch from the installed package, or else from the newest one of the mirror."""
     version = installed_version(base)
     tarball = INSTALLED / base.tarball
     if version is not None and tarball.is_file():
@@ -320,7 +326,7 @@ def _from_debian(layout: Layout, base: Base) -> Fetched:
 
 
 def fetch(layout: Layout, path: Path | None = None) -> tuple[Fetched, bool]:
-    """Bring the base to work/src/base. Returns its version, and whether this call brought it."""
+    """Bring the base to work/src/base. Return its version, and whether this call brought it."""
     base = load_base(layout)
     with layout.locked("base"):
         if path is None and (known := fetched(layout)) is not None:
@@ -336,7 +342,7 @@ def fetch(layout: Layout, path: Path | None = None) -> tuple[Fetched, bool]:
 def fetch_any(
     project: Layout | None = None, tell: Callable[[str], None] = lambda line: None
 ) -> tuple[Layout, Fetched]:
-    """The base of the default series, else of the next one that the mirror still has."""
+    """Fetch the base of the default series, or else of the next series that the mirror has."""
     default, bases = load_bases(project or Layout())
     missing: NotThereError | None = None
     for name in (default, *(linux for linux in bases if linux != default)):
@@ -352,7 +358,7 @@ def fetch_any(
 
 
 def require_fetched(layout: Layout) -> Fetched:
-    """The base that is there, or the command that brings it."""
+    """Return the unpacked base. The UserError names the command that fetches it."""
     found = fetched(layout)
     if found is None:
         which = f"--linux {layout.linux} " if layout.linux else ""
@@ -361,5 +367,5 @@ def require_fetched(layout: Layout) -> Fetched:
 
 
 def require_base(layout: Layout) -> str:
-    """The hash of the base that is there."""
+    """Return the hash of the unpacked base."""
     return require_fetched(layout).sha256

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The changes of a list of steps, in memory: path to new content, or to None if removed.
+"""Computes the changes of a list of steps in memory: path to new content, or to None if removed.
 
 All changes are computed before any file is written, so a step that fails leaves every tree as it
 was.
@@ -17,7 +17,7 @@ Delta = dict[str, bytes | None]
 
 
 class _Tree:
-    """The base as the steps so far have changed it."""
+    """The base with the changes of the steps so far."""
 
     def __init__(self, layout: Layout, step: Step, delta: Mapping[str, bytes | None]) -> None:
         self.layout = layout
@@ -44,7 +44,10 @@ class _Tree:
         return content
 
     def add(self, source: Path, path: str) -> None:
-        """A file of ours; it may replace one of ours, and one of the base that a step removes."""
+        """Add a file of the project.
+
+        It may replace an earlier one, or a file of the base that is removed.
+        """
         if path not in self.delta and (self.layout.base / path).exists():
             raise self.fail(
                 f"{self.layout.shown(source)} would replace {path} of the base: "
@@ -69,7 +72,7 @@ def _replaced(tree: _Tree, swap: Replace) -> bytes:
 
 
 def apply_step(layout: Layout, step: Step, before: Mapping[str, bytes | None]) -> Delta:
-    """The changes after one more step."""
+    """Return the changes against the base after one more step."""
     tree = _Tree(layout, step, before)
     for path in step.remove:
         tree.read(path, "removes")
@@ -93,7 +96,7 @@ def apply_step(layout: Layout, step: Step, before: Mapping[str, bytes | None]) -
 
 
 def deltas(layout: Layout, steps: Sequence[Step]) -> list[Delta]:
-    """The changes against the base after each of the steps."""
+    """Return the changes against the base after each of the steps."""
     found: list[Delta] = []
     for step in steps:
         found.append(apply_step(layout, step, found[-1] if found else {}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""kernel/series.toml: the steps of the series and the variants, as typed values.
+"""Reads kernel/series.toml: the steps of the series and the variants, as typed values.
 
 Mistakes in the file are found before any work. kernel/BUILD.md explains the tables.
 """
@@ -16,10 +16,10 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import load_bases
 from schedshard.kernel.source.table import Series, Table, inside
 
-# Trees beside those of the variants: the untouched source, and two for checks of the series; a
-# variant's packages are made in VARIANT-deb.
+# Names of other trees: the untouched source, and two for checks of the series. A variant's packages
+# are made in VARIANT-deb.
 _RESERVED = ("base", "am", "steps")
-# What a step, or a variant on its own, changes: fields of Step.
+# Fields of Step that contain changes, of a step or of a variant.
 _CHANGES = ("copy", "overlay", "remove", "append", "edits", "replace")
 
 
@@ -27,7 +27,8 @@ _CHANGES = ("copy", "overlay", "remove", "append", "edits", "replace")
 class Edit:
     """One semantic patch on one file, and how many places it must change.
 
-    ``tidy``: texts that spatch writes in another form than Linux, once each, and that form.
+    ``tidy`` contains pairs: a text as spatch writes it, which must occur once, and Linux's form of
+    it.
     """
 
     cocci: str
@@ -38,7 +39,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Append:
-    """Lines at the end of a file of the base: how Makefile and Kconfig files are changed."""
+    """Lines to append to a file of the base, such as a Makefile or Kconfig file."""
 
     file: str
     lines: tuple[str, ...]
@@ -46,7 +47,7 @@ class Append:
 
 @dataclass(frozen=True)
 class Replace:
-    """A text in a file of ours that is another one in this step; how often it is there."""
+    """A text to replace in a file of the project, and how often it must occur."""
 
     file: str
     text: str
@@ -56,7 +57,7 @@ class Replace:
 
 @dataclass(frozen=True)
 class Step:
-    """One patch of the series; also the changes that a variant makes on its own."""
+    """One patch of the series, or the changes that a variant makes on its own."""
 
     name: str
     changelog: str = ""
@@ -66,7 +67,7 @@ class Step:
     append: tuple[Append, ...] = ()
     edits: tuple[Edit, ...] = ()
     replace: tuple[Replace, ...] = ()
-    test: bool = False  # after the series, and no part of it
+    test: bool = False  # only for tests, after the series
     part: str = ""
 
 
@@ -82,7 +83,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The whole file."""
+    """The whole content of series.toml."""
 
     steps: tuple[Step, ...]
     variants: tuple[Variant, ...]
@@ -90,13 +91,13 @@ class Recipe:
     cover: str = ""
 
     def variant(self, name: str) -> Variant:
-        """A variant by name."""
+        """Return the variant with a name."""
         by_name = {variant.name: variant for variant in self.variants}
         check_names("kernel variant", [name], by_name)
         return by_name[name]
 
     def steps_of(self, variant: Variant) -> tuple[Step, ...]:
-        """The changes that make a variant, in order."""
+        """Return the steps that make a variant, in order."""
         chosen = tuple(step for step in self.steps if step.name in variant.steps)
         changed = any(getattr(variant.own, name) for name in _CHANGES)
         return (*chosen, variant.own) if changed else chosen
@@ -158,7 +159,7 @@ def _joined(step: Step, extra: Step) -> Step:
 
 
 def _step(table: Table, linux: Series) -> Step | None:
-    """A step; None when it is for another series of Linux."""
+    """Return a step, or None if it is for another series of Linux."""
     name = _name(table)
     wanted = table.is_for(linux)
     test, part = table.flag("test"), table.text("part", "")
@@ -203,7 +204,7 @@ def _no_duplicates(names: Sequence[str], where: str) -> None:
 
 
 def load_recipe(layout: Layout) -> Recipe:
-    """Read kernel/series.toml, for the layout's series of Linux."""
+    """Return the content of kernel/series.toml, for the layout's series of Linux."""
     default, bases = load_bases(layout)
     linux = Series(layout.linux or default, tuple(bases))
     path = layout.inputs / "series.toml"

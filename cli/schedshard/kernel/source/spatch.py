@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One semantic patch on one file: spatch, and the number of places that it changed.
+"""Applies one semantic patch to one file with spatch, and counts the places that it changed.
 
 spatch succeeds when a rule matches nothing, and when it matches more than its author thought. So
-every edit carries the number of places, and another number is an error.
+every edit states the number of places, and another number is an error.
 """
 
 import functools
@@ -20,7 +20,7 @@ from schedshard.kernel.source.recipe import Edit
 from schedshard.kernel.tools import call, require
 
 _HUNK = re.compile(rb"^@@ ", re.MULTILINE)
-# Headers are not read: a rule must name what it matches, and a file takes 0.3 s instead of many.
+# Headers are not read, so a rule must name what it matches. A file then takes only 0.3 s.
 _OPTIONS = ("--very-quiet", "--no-includes", "--in-place")
 
 
@@ -31,7 +31,7 @@ def _version() -> bytes:
 
 
 def sites(before: bytes, after: bytes) -> int:
-    """How many separate places differ: hunks of a diff without context."""
+    """Return how many separate places differ: hunks of a diff without context."""
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         old, new = Path(folder) / "old", Path(folder) / "new"
         old.write_bytes(before)
@@ -40,7 +40,7 @@ def sites(before: bytes, after: bytes) -> int:
     return len(_HUNK.findall(said))
 
 
-# Stands for a text that spatch cannot parse; a comment stays where it is.
+# Replaces a text that spatch cannot parse. spatch leaves comments where they are.
 _HIDDEN = "/*hidden-%d*/"
 
 
@@ -59,8 +59,8 @@ def _restore(before: bytes, after: bytes, hidden: Sequence[str], what: str) -> b
     return after
 
 
-# What spatch leaves where a rule removes more. Of a declaration of several variables in a
-# conditional it leaves the type, and the conditional itself, whose lines it does not see.
+# What spatch leaves behind where a rule removes more. In a conditional it leaves the type of a
+# declaration of several variables. It also leaves the conditional itself, whose lines it ignores.
 _LEFT = (
     re.compile(rb"^[ \t]*int;\n", re.MULTILINE),
     re.compile(rb"^#[ \t]*if[^\n]*\n(?:[ \t]*\n)*#[ \t]*endif[^\n]*\n", re.MULTILINE),
@@ -96,9 +96,10 @@ def _run(rule: Path, name: str, text: bytes, what: str) -> bytes:
 
 
 def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
-    """The file's text after the edit; an error if the number of changed places is wrong.
+    """Return the file's text after the edit.
 
-    work/cache keeps the result under everything that it depends on.
+    Raise a UserError for a wrong number of changed places. work/cache keeps the result under a hash
+    of everything that it depends on.
     """
     rule = layout.inputs / "cocci" / change.cocci
     shown = layout.shown(rule)
@@ -118,7 +119,7 @@ def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
         plain = _hide(text, hidden)
         after = _restore(plain, _run(rule, change.file, plain, what), hidden, what)
         write_atomic(cached, after)
-    # Not in the cache, whose key knows spatch and the rule only.
+    # These changes are not cached, because the cache's key covers only spatch and the rule.
     after = _tidied(_without_left(text, after), change, what)
     count = sites(text, after)
     if count != change.sites:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Source trees of variants: hard links to the base, and separate files where they differ.
+"""Makes source trees of variants: hard links to the base, and separate files where they differ.
 
-Hard links make a tree of 86,000 files in 2 seconds and in no space. Two rules make them safe. A
+Hard links make a tree of 86,000 files in 2 seconds, without disk space. Two rules make them safe. A
 change replaces a file by rename and never writes to it. A file that returns to the base's content
-becomes a copy with a new time: make would take the base's old time for "nothing changed".
+becomes a copy with a new time, because make would treat the base's old time as unchanged.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def _same(path: Path, content: bytes) -> bool:
 
 
 def _remove(tree: Path, path: str) -> bool:
-    """Remove a file, and the folders that are empty without it."""
+    """Remove a file and the folders that become empty. Return whether the file existed."""
     file = tree / path
     if not file.exists():
         return False
@@ -59,7 +59,7 @@ def _remove(tree: Path, path: str) -> bool:
 
 
 def _bring(layout: Layout, tree: Path, delta: Delta, touched: Iterable[str]) -> int:
-    """Bring the named files of a tree to the delta's content; returns how many changed."""
+    """Bring the named files of a tree to the delta's content. Return how many changed."""
     changed = 0
     for path in sorted(set(touched) | set(delta)):
         base = layout.base / path
@@ -91,11 +91,10 @@ def _create(layout: Layout, tree: Path, delta: Delta) -> int:
 
 
 def bring_tree(layout: Layout, name: str, delta: Delta, base: str) -> int:
-    """Make work/src/NAME the base with these changes; returns how many files had to change.
+    """Make work/src/NAME the base with these changes. Return how many files had to change.
 
     The caller holds the lock of the tree. If a kill leaves a tree half-way, the next call finishes
-    it. It knows what to do: the list of files that may differ is on disk before the first of them
-    does.
+    it. The list of files that may differ is on disk before the first change.
     """
     tree = layout.source(name)
     state = layout.state(f"{name}.json")
@@ -115,7 +114,7 @@ def bring_tree(layout: Layout, name: str, delta: Delta, base: str) -> int:
 
 
 def _files(tree: Path) -> dict[str, os.stat_result]:
-    """The files of a tree, without git's folder and the builds in it."""
+    """Return the files of a tree, without git's folder and without builds."""
     found = {}
     for folder, folders, names in os.walk(tree):
         if Path(folder) == tree:
@@ -137,7 +136,7 @@ def _alike(one: Path, other: Path, a: os.stat_result, b: os.stat_result) -> bool
 
 
 def first_difference(one: Path, other: Path) -> tuple[int, str | None]:
-    """How many files two source trees have, and the first that is not the same in both."""
+    """Return how many files the first tree has, and the first path that differs, or None."""
     a, b = _files(one), _files(other)
     for path in sorted(set(a) | set(b)):
         if path not in a or path not in b:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tests in guests: which run where, how their logs are read, and their outcomes."""
+"""Tests in guests: which tests run where, how logs are read, and the outcomes."""

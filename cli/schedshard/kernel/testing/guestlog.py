@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A guest's log besides its report: kernel complaints, the machine, checks, times.
+"""Reads a guest's log besides its KTAP report: kernel complaints, the machine, checks, times.
 
-Kernel messages and the guest's own go through one buffer of the kernel, a record per line. So the
-order of lines is the order of events, and a complaint belongs to the test between whose lines it
-is.
+The kernel's messages and the guest's own pass through one buffer of the kernel, a record per line.
+So the order of lines is the order of events. A complaint belongs to the test between whose lines it
+stands.
 """
 
 import re
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from schedshard.kernel.testing.ktap import strip_stamp
 
-# Messages of a kernel that has found a fault of its own. Output of the guest's programs follows "#
-# " and is not searched.
+# Messages of a kernel that has detected a fault. Lines that begin with "# " are output of the
+# guest's programs and are not searched.
 _COMPLAINTS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
@@ -45,15 +45,15 @@ _COMPLAINTS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
         ("schedshard", r"schedshard: (?:check|BUG|error)"),
     )
 )
-# About the emulated processor or the configuration, not about the kernel's state.
+# Messages about the emulated processor or the configuration, not about the kernel's state.
 _HARMLESS = re.compile(
     r"WARNING: (?:Spectre|L1TF|unable to determine|hardware|PCI)|"
     r"Warning: unable to open an initial console"
 )
-# Faults of Linux itself: (where, what). They are shown, and fail no test; only faults that occur in
-# the stock variant may be here. 6.12 prints "WARNING: CPU: 3 PID: 60 at FILE:LINE
-# FUNCTION+0x1/0x2", 7.3 "WARNING: FILE:LINE at FUNCTION+0x1/0x2, CPU#3: ...": the entries for both
-# match both.
+# Faults of Linux itself: (where, what). They are shown and fail no test. Only faults that also
+# occur in the stock variant belong here. 6.12 prints "WARNING: CPU: 3 PID: 60 at FILE:LINE
+# FUNCTION+0x1/0x2", 7.3 "WARNING: FILE:LINE at FUNCTION+0x1/0x2, CPU#3: ...". Entries for both
+# versions match both forms.
 _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(
@@ -71,13 +71,13 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
     ),
 )
 # sched_cpu_dying() counts the fair class's deadline server as a task while the server is queued,
-# and stops it just after that. No task was left on the CPU if the list that follows names only the
-# stopper that runs this.
+# and stops it just afterwards. No task was left on the CPU if the list after the warning names only
+# the stopper that runs this function.
 _DYING = re.compile(r"WARNING: .* at kernel/sched/core\.c:\d+ sched_cpu_dying\b")
 _DYING_LIST = re.compile(r"CPU\d{1,6} enqueued tasks \(2 total\):$", re.ASCII)
 _DYING_TASK = re.compile(r"pid: \d{1,10}, name: (.+)$", re.ASCII)
 _DYING_WHY = "Linux 6.12 counts the fair server as a task that is left on a CPU that goes off line"
-# Lines of a warning between its first one and that list: registers, code, call trace.
+# The list follows within this many lines of the warning: registers, code, call trace.
 _DYING_LINES = 80
 _BEGIN = re.compile(r"# begin (\d{1,4}) (\S+)$", re.ASCII)
 _CHECK = re.compile(r"# check errors (\d{1,20}) checks (\d{1,20})$", re.ASCII)
@@ -96,13 +96,13 @@ class Complaint:
 
     kind: str
     text: str
-    line: int  # from 1
+    line: int  # why it is no fault of the variant
     known: str = ""  # why it is not a fault of the variant
 
 
 @dataclass
 class Section:
-    """The log between the begin of one test and that of the next."""
+    """The log from the beginning of one test to that of the next."""
 
     name: str
     line: int
@@ -115,43 +115,43 @@ class Section:
 
 @dataclass
 class GuestLog:
-    """A log taken apart."""
+    """The content of a guest's log."""
 
     release: str = ""
     cpus: int = 0
     nodes: int = 0
     llcs: int = 0
-    boot_seconds: float | None = None  # until the first process spoke, guest's clock
+    boot_seconds: float | None = None  # until the first process printed, in guest time
     before: list[Complaint] = field(default_factory=list)  # before the first test
     sections: list[Section] = field(default_factory=list)
     done: bool = False
 
     @property
     def complaints(self) -> list[Complaint]:
-        """All of them, in their order."""
+        """Return all complaints in order."""
         return [*self.before, *(c for section in self.sections for c in section.complaints)]
 
     @property
     def known(self) -> list[str]:
-        """The faults of Linux itself that showed, once each."""
+        """Return the faults of Linux itself that occurred, once each."""
         return list(dict.fromkeys(c.known for c in self.complaints if c.known))
 
     @property
     def panic(self) -> str:
-        """The kernel's message when it panicked; empty if it did not."""
+        """Return the kernel's panic message, or '' without a panic."""
         return next((c.text for c in self.complaints if c.kind == "panic"), "")
 
 
 def complaint_in(text: str) -> str | None:
-    """The kind of fault that a line of the kernel reports."""
+    """Return the kind of fault that a line of the kernel reports, or None."""
     if text.startswith("#") or _HARMLESS.search(text):
         return None
     return next((kind for kind, pattern in _COMPLAINTS if pattern.search(text)), None)
 
 
-# A data race is ours if one of the innermost functions of either access is ours. Such a function is
-# of a file of ours, or of a class or a subject that the series changes. Inlined functions do not
-# show. Linux itself has many other races, and accepts them.
+# A data race is ours if one of the innermost functions of either access is ours. That is a function
+# of our files, or of a class or a subject that the series changes. Inlined functions do not appear.
+# Linux itself has many other races, and accepts them.
 _RACE = re.compile(r"BUG: KCSAN: ")
 _RACE_END = "=" * 10
 _RACE_LINES = 100
@@ -167,7 +167,7 @@ _RACE_WHY = "Linux has data races of its own, in functions that the series does 
 
 
 def _race_of_others(after: Sequence[str]) -> bool:
-    """Whether the report that continues here names no function of ours."""
+    """Whether the rest of a race's report names no function of ours."""
     depth = _INNERMOST
     for line in after:
         if line.startswith(_RACE_END):
@@ -178,7 +178,7 @@ def _race_of_others(after: Sequence[str]) -> bool:
             depth += 1
             if _OURS.search(frame[1]):
                 return False
-    # Cut off: unknown.
+    # The report is cut off, so the answer is unknown.
     return False
 
 
@@ -197,7 +197,7 @@ def _only_the_server_left(after: Sequence[str]) -> bool:
 
 
 def known_fault(text: str, after: Sequence[str] = ()) -> str:
-    """Why a complaint is about Linux itself, from its text and what follows; empty: it is not."""
+    """Return why a complaint is about Linux itself, from its text and the lines after it, or ''."""
     if _DYING.search(text):
         return _DYING_WHY if _only_the_server_left(after[:_DYING_LINES]) else ""
     if _RACE.search(text):
@@ -232,7 +232,7 @@ def _of_section(section: Section, number: int, text: str) -> None:
 
 
 def read_log(lines: Iterable[str]) -> GuestLog:
-    """Take a log apart; any text is one."""
+    """Return the content of a log. Any text is accepted."""
     log = GuestLog()
     raws = list(lines)
     texts = [strip_stamp(raw).rstrip() for raw in raws]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""KTAP, as it comes over a serial line: nested, between other messages, cut off anywhere.
+"""Parses KTAP from a serial line: nested, between other messages, cut off anywhere.
 
 The library tap.py reads one line, whose grammar is TAP's. This file adds KTAP and the console. Time
 stamps stand before each line, and indentation nests tests. One log has several reports (KUnit's at
@@ -18,7 +18,7 @@ from enum import Enum
 from tap.line import Bail, Plan, Result
 from tap.parser import Parser
 
-# "[    1.234567] ", with the caller as "[    T1] " after it in some configurations.
+# "[    1.234567] ", in some configurations followed by the caller as "[    T1] ".
 _STAMP = re.compile(r"\[\s*\d+\.\d{6}\](?:\[\s*[TC]\d+\])? ?")
 _VERSION = re.compile(r"(?:K?TAP) version \d+\s*$", re.ASCII)
 _SUBTEST = re.compile(r"# Subtest: (.+)$")
@@ -39,18 +39,18 @@ class Status(Enum):
 
 @dataclass
 class Test:
-    """One test, with the tests inside of it."""
+    """One test, with the tests inside it."""
 
     name: str
     status: Status
     reason: str = ""  # after '#' in its line
     children: list[Test] = field(default_factory=list)
-    line: int = 0  # of its result, from 1; 0: there is none
+    line: int = 0  # of its result, from 1; 0: none
 
     def leaves(self, above: str = "") -> Iterator[tuple[str, Test]]:
-        """The tests that have none inside, by their full names.
+        """Yield the tests that contain no others, with their full names.
 
-        And those whose own result is worse than that of the tests inside: a suite may fail in its
+        Also yield tests whose own result is worse than those inside: a suite may fail in its
         clean-up, or lose its last line.
         """
         name = f"{above}.{self.name}" if above else self.name
@@ -74,7 +74,7 @@ class Report:
 
     @property
     def finished(self) -> bool:
-        """Whether all announced tests came, at every level."""
+        """Whether all announced tests have results, at every level."""
         return (
             not self.bail
             and self.planned is not None
@@ -82,7 +82,7 @@ class Report:
         )
 
     def leaves(self) -> Iterator[tuple[str, Test]]:
-        """All innermost tests by their full names."""
+        """Yield the tests that count, with their full names."""
         for test in self.tests:
             yield from test.leaves()
 
@@ -98,7 +98,7 @@ class _Level:
 
 
 def strip_stamp(line: str) -> str:
-    """The line without the kernel's time stamp."""
+    """Return a line without the kernel's time stamp."""
     match = _STAMP.match(line)
     return line[match.end() :] if match else line
 
@@ -110,7 +110,7 @@ def _cut(text: str) -> str:
 
 
 class _Reader:
-    """The state between lines."""
+    """The parser's state between lines."""
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
@@ -135,14 +135,14 @@ class _Reader:
             self.reports.append(Report(line=number))
             self._levels = [_Level(0)]
         elif self._levels:
-            # An open level, as deep as this one or deeper, has lost its result line.
+            # An open level at this depth or deeper has lost its result line.
             self._close_from(indent)
             self._levels.append(_Level(indent))
 
     def _name(self, indent: int, name: str) -> None:
         level = self._levels[-1]
         if level.indent != indent and indent > level.indent:
-            # Older reports have no version line inside.
+            # Older reports have no version line for nested tests.
             level = _Level(indent)
             self._levels.append(level)
         if level.indent == indent and not level.name:
@@ -175,10 +175,9 @@ class _Reader:
         self._levels[-1].tests.append(Test(name, status, directive.text or "", children, number))
 
     def _close_from(self, indent: int, keep: int = 0) -> None:
-        """Close the open levels at ``indent`` and deeper, inside out, as unfinished tests.
+        """Close the open levels at ``indent`` and deeper, innermost first, as unfinished tests.
 
-        With ``keep`` = 1: only those below the one directly inside of ``indent``, and that is left
-        for its result line.
+        With ``keep`` = 1 the level directly inside ``indent`` stays open for its result line.
         """
         while len(self._levels) > 1 and self._levels[-1].indent >= indent:
             above = self._levels[-2]
@@ -215,7 +214,7 @@ def _finished(level: _Level) -> list[Test]:
 
 
 def parse_ktap(lines: Iterable[str]) -> list[Report]:
-    """All reports of a log, in their order. Any text is a log; most have none."""
+    """Return all reports of a log, in order. Any text is accepted, and most contain none."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
         reader.line(number, line)

@@ -19,12 +19,12 @@ class Program:
     argv: Callable[[int, int, int], Sequence[str]]  # of seconds, seed and CPUs
     share: int
     least: int = 3  # seconds
-    usual: bool = True  # else only on request, by name
-    option: str = ""  # of the kernel's configuration, without which it would only be skipped
+    usual: bool = True  # otherwise it runs only if named
+    option: str = ""  # of the kernel's configuration; without it the test would only be skipped
 
 
 def _words(command: str) -> Sequence[str]:
-    """The arguments of a command of the guest's /bin."""
+    """Return the arguments of a command in the guest's /bin."""
     return tuple(f"/bin/{command}".split())
 
 
@@ -32,8 +32,8 @@ def _stress(options: str) -> Callable[[int, int, int], Sequence[str]]:
     return lambda seconds, seed, _: _words(f"stress-ng {options} --seed {seed} -t {seconds}")
 
 
-# In the order in which they run. The deadline storm comes first and the one that takes CPUs offline
-# last. A task that has left the deadline class has a timer under way until its 0-lag time, seconds
+# In the order in which they run: the deadline storm first, the storm that takes CPUs offline near
+# the end. A task that left the deadline class has a timer running until its 0-lag time, seconds
 # later. If its CPU is offline by then, Linux itself divides by 0 (inactive_task_timer() in a root
 # domain without CPUs). Linux also miscounts deadline bandwidth once root domains were rebuilt.
 PROGRAMS: Mapping[str, Program] = {
@@ -56,18 +56,18 @@ PROGRAMS: Mapping[str, Program] = {
     "hackbench": Program(("rt-tests",), lambda s, *_: _words(f"hackbench.sh {s}"), 2),
     "ffmpeg": Program(("ffmpeg",), lambda s, *_: _words(f"ffmpeg.sh {s}"), 3),
     "redis": Program(("redis",), lambda s, *_: _words(f"redis.sh {s}"), 1),
-    # The second half with push walks.
+    # Push walks run in the second half.
     "storm": Program(
         (), lambda s, seed, _: _words(f"push-ipi.sh {s // 2} storm.sh {s} {seed}"), 10, least=10
     ),
-    # Last, as it leaves little memory for tests that do not expect that.
+    # After the others, because it leaves little memory for tests that do not expect that.
     "alloc-fail": Program(
         (), lambda s, *_: _words(f"alloc-fail {s}"), 1, least=60, option="CONFIG_FAILSLAB"
     ),
     "cache-group": Program(
         (), lambda s, seed, _: _words(f"cache-group.sh {s} {seed}"), 2, least=5, usual=False
     ),
-    # Tests of Linux's own faults: they fail once Linux no longer has these.
+    # Tests that show Linux's own faults. They fail once Linux no longer has these faults.
     "linux-dying": Program(
         (), lambda s, *_: _words(f"linux-faults {s} dying"), 1, least=90, usual=False
     ),
@@ -82,14 +82,14 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     # Patch 02 fixes it.
     "linux-level": Program((), lambda s, *_: _words(f"linux-level {s}"), 1, least=10, usual=False),
-    # With CPUs that run at the same time; the series does not fix it.
+    # It needs CPUs that run at the same time. The series does not fix this fault.
     "linux-walk": Program((), lambda s, *_: _words(f"linux-walk {s}"), 1, least=10, usual=False),
 }
-# Seconds of guest time in all guests of a variant together.
+# Seconds of guest time, summed over all guests of a variant.
 SETS: Mapping[str, int] = {"short": 30, "quick": 90, "ci": 300, "soak": 3600}
 # Tests of other projects, which run without a time limit of the set.
 OTHERS = "foreign"
-# The shares of the guests by their CPUs.
+# Each guest's share of the time, by its number of CPUs.
 _GUESTS: Mapping[int, int] = {16: 5, 64: 4, 1: 1}
 # ffmpeg's libraries are unpacked into memory.
 _EXTRA_MB: Mapping[str, int] = {"ffmpeg": 768, "redis": 64, "stress-ng": 128}
@@ -97,7 +97,7 @@ _EXTRA_MB: Mapping[str, int] = {"ffmpeg": 768, "redis": 64, "stress-ng": 128}
 
 @dataclass(frozen=True)
 class GuestPlan:
-    """One guest of the matrix."""
+    """One guest of the matrix, with its tests."""
 
     shape: Shape
     steps: tuple[Step, ...]
@@ -106,7 +106,7 @@ class GuestPlan:
 
     @property
     def extra_mb(self) -> int:
-        """Memory that the parts take."""
+        """Return the memory in MB that the parts need."""
         return sum(_EXTRA_MB.get(part, 0) for part in self.parts)
 
     @property
@@ -118,10 +118,10 @@ class GuestPlan:
 def chosen(
     names: Sequence[str], has: Callable[[str], bool] = lambda option: False, arch: Arch = X86
 ) -> list[str]:
-    """The tests of these names in the order of the table.
+    """Return the tests with these names in the order of the table.
 
-    Without names: the usual ones, if the kernels have the options that they need, and the guest has
-    the programs. Guests of another architecture have no programs of this host.
+    Without names: the usual tests for which the kernels have the option and the guest has the
+    programs. Guests of another architecture have no programs of this host.
     """
     check_names("test", names, PROGRAMS)
     for name in names:
@@ -146,7 +146,7 @@ def timeout(seconds: int) -> int:
 
 
 def guest_plan(shape: Shape, names: Sequence[str], seconds: int, seed: int) -> GuestPlan:
-    """Share a guest's seconds among the tests."""
+    """Return a guest's plan, which divides the seconds among the tests."""
     programs = {name: PROGRAMS[name] for name in names}
     shares = sum(program.share for program in programs.values())
     steps = []
@@ -160,7 +160,10 @@ def guest_plan(shape: Shape, names: Sequence[str], seconds: int, seed: int) -> G
 def foreign_plan(
     shape: Shape, names: Sequence[str], has: Callable[[str], bool] = lambda option: False
 ) -> GuestPlan:
-    """The tests of others in one guest; without names, those that the kernels have options for."""
+    """Return one guest's plan with tests of others.
+
+    Without ``names`` it contains all tests for which the kernels have the option.
+    """
     check_names("test", names, FOREIGN)
     for name in names:
         if (option := FOREIGN[name].option) and not has(option):
@@ -180,7 +183,10 @@ def foreign_plan(
 def matrix(
     seconds: int, names: Sequence[str], shapes: Sequence[Shape], seed: int
 ) -> list[GuestPlan]:
-    """The guests that share this many seconds, or only these ones."""
+    """Return the plans of guests that share this many seconds.
+
+    Without ``shapes`` the guests have the usual ones.
+    """
     if shapes:
         return [guest_plan(s, names, max(1, seconds // len(shapes)), seed) for s in shapes]
     shares = sum(_GUESTS.values())

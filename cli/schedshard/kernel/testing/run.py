@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage test: the matrix of guests for each variant, and the result of every test.
+"""The stage test: runs the matrix of guests for each variant, and judges every test.
 
-The guest's own report is not enough for a pass. No complaint of the kernel may be between the
-test's lines in the log. The kernel's check of its sharded state must have counted no error. A
+A test needs more than the guest's own report to pass. No complaint of the kernel may stand between
+the test's lines in the log. The kernel's check of its sharded state must have counted no error. A
 planned test without a result line is unfinished, whatever the reason.
 """
 
@@ -37,7 +37,7 @@ FORMAT = "schedshard-kernel-test-1"
 
 @dataclass(frozen=True)
 class Verdict:
-    """One test in one guest."""
+    """The outcome of one test in one guest."""
 
     name: str
     status: Status
@@ -46,12 +46,12 @@ class Verdict:
     checks: int | None = None
     check_errors: int | None = None
     output: tuple[str, ...] = ()
-    own: bool = False  # the program itself reported its failure, and nothing else is wrong
+    own: bool = False  # the program itself reported the failure, and nothing else is wrong
 
 
 @dataclass
 class GuestResult:
-    """One guest, as its log shows it."""
+    """The outcome of one guest, from its log."""
 
     variant: str
     config: str
@@ -64,15 +64,15 @@ class GuestResult:
     cpus: int = 0
     llcs: int = 0
     nodes: int = 0
-    faults: list[str] = field(default_factory=list)  # that belong to no test
-    known: list[str] = field(default_factory=list)  # faults of Linux or the emulator that showed
+    faults: list[str] = field(default_factory=list)  # of no particular test
+    known: list[str] = field(default_factory=list)  # faults of Linux or the emulator that occurred
     kunit: dict[str, int] = field(default_factory=dict)
     kunit_failed: list[str] = field(default_factory=list)
     tests: list[Verdict] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """Whether nothing at all is wrong."""
+        """Whether nothing is wrong."""
         good = (Status.PASSED, Status.SKIPPED)
         return not (
             self.faults or self.kunit_failed or any(t.status not in good for t in self.tests)
@@ -80,7 +80,7 @@ class GuestResult:
 
     @property
     def caught(self) -> bool:
-        """Whether the kernel's own check found something wrong, as it must in a broken variant."""
+        """Whether the kernel's own check found an error, as it must in a broken variant."""
         return any(test.check_errors for test in self.tests)
 
 
@@ -116,7 +116,7 @@ def _how_it_ended(booted: Booted, log: GuestLog) -> str:
 
 
 def verdict(step: Step, test: Test | None, section: Section | None, ended: str) -> Verdict:
-    """The outcome of one planned test."""
+    """Return the outcome of one planned test."""
     if section is None:
         return Verdict(step.name, Status.UNFINISHED, f"not started: {ended}")
     complaints = [complaint for complaint in section.complaints if not complaint.known]
@@ -152,10 +152,13 @@ def _kunit(reports: Sequence[Report]) -> tuple[dict[str, int], list[str]]:
 def judge(
     variant: str, config: str, plan: GuestPlan, booted: Booted, shown: str, *, suites: bool = False
 ) -> GuestResult:
-    """Judge a guest's log by its plan; suites: KUnit's of ours must be there."""
+    """Return the judgement of a guest's log by its plan.
+
+    ``suites``: our KUnit suites must have run.
+    """
     log = read_log(booted.lines)
     reports = parse_ktap(booted.lines)
-    # The guest's own report is the one after its machine's lines; KUnit's are before it.
+    # The guest's own report follows the lines about its machine. KUnit's reports precede them.
     first = next((i for i, line in enumerate(booted.lines, 1) if "# guest cpus " in line), None)
     own = [report for report in reports if first is not None and report.line > first]
     kunit = [report for report in reports if first is None or report.line < first]
@@ -206,7 +209,7 @@ def run_guest(
     on_line: Callable[[str], None],
     stop: threading.Event | None = None,
 ) -> GuestResult:
-    """Boot one guest with its tests and judge it."""
+    """Boot one guest with its tests, and return its judged result."""
     config = request.config
     name = f"test-{variant}-{config.replace('/', '-')}-{plan.shape.name}"
     if request.firmware is not Firmware.USUAL:
@@ -239,7 +242,7 @@ def run_guest(
 def run_matrix(
     layout: Layout, request: TestRequest, on_line: Callable[[str], None]
 ) -> list[GuestResult]:
-    """Run every guest with every variant; results machine by machine, variants side by side.
+    """Run every guest with every variant. Results are in order of the machines, then the variants.
 
     A guest whose CPUs share one thread of the host leaves the host's other CPUs to other guests.
     """
@@ -256,13 +259,13 @@ def run_matrix(
             wait(futures, return_when=FIRST_EXCEPTION)
             return [future.result() for future in futures if future.done()]
         finally:
-            # After Ctrl-C, or when one could not be run at all: end the others.
+            # After Ctrl-C, or after a guest that could not run at all, end the others.
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def as_data(request: TestRequest, results: Sequence[GuestResult]) -> dict[str, Any]:
-    """The results as they are saved."""
+    """Return the results in the form in which they are saved."""
 
     def plain(result: GuestResult) -> dict[str, Any]:
         data = asdict(result)

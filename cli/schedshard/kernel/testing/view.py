@@ -74,7 +74,7 @@ def faults(result: GuestResult) -> list[str]:
 
 
 def differences(results: Sequence[GuestResult]) -> list[str]:
-    """Errors in tests of others: different ends in different variants, and kernel complaints."""
+    """Return errors in tests of others: outcomes that differ between variants, and complaints."""
     said = []
     for result in results:
         tests = [test for test in result.tests if not test.own]
@@ -91,7 +91,7 @@ def differences(results: Sequence[GuestResult]) -> list[str]:
 
 
 def uncaught(result: GuestResult) -> list[str]:
-    """Why the tests missed a variant that is broken on purpose; empty when they did not."""
+    """Return why the tests missed a deliberately broken variant, or nothing if they caught it."""
     if result.caught:
         return []
     why = f"{result.variant}, {result.machine}: the kernel's check found nothing"
@@ -99,7 +99,7 @@ def uncaught(result: GuestResult) -> list[str]:
 
 
 def test_tables(results: Sequence[GuestResult], wrong: Sequence[str]) -> RenderableType:
-    """All results: a table per machine, then what went wrong."""
+    """Return all results: a table per machine, then what went wrong."""
     machines = list(dict.fromkeys(result.machine for result in results))
     parts: list[RenderableType] = []
     for machine in machines:
