@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Recording of programs: which lines their threads contend on, on machines of choice."""
+"""Records programs, and reports the lines on which their threads contend, on any machine."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One program, recorded several times, as one report."""
+"""Merges several recordings of one program into one report."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,9 +15,9 @@ def by_counts(
     counts: Sequence[int],
     record: Callable[[tuple[str, ...]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """The last report, with what all found; ``record`` makes that of a command.
+    """Record a program per number of threads; return the last report with the findings of all.
 
-    The first run that fails is the last one.
+    ``record`` returns the report of a command. A run that fails ends the series.
     """
     if not any(_COUNT in word for word in program[1:]):
         raise UserError(f"--threads: no argument of the program has {_COUNT} for their number")
@@ -52,7 +52,10 @@ def by_counts(
 def with_more_runs(
     report: dict[str, Any], count: int, again: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The report, and the figures of ``count`` runs; a run that fails is the last one."""
+    """Return the report with the figures of ``count`` runs; a run that fails ends the series.
+
+    ``report`` is that of the first run, and ``again`` returns that of another run.
+    """
     for _ in range(1, count):
         if report["program"]["status"]:
             break

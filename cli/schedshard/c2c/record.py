@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage record: a program in the emulator, then its accesses on each machine."""
+"""Stage record: run a program in the emulator, then replay its accesses on each machine."""
 
 import signal
 import sys
@@ -27,7 +27,7 @@ from schedshard.machines.presets import Machine, load_machine
 
 @dataclass(frozen=True)
 class RecordRequest:
-    """What to run, where, and what to show."""
+    """What to record, on which machines, and what to report."""
 
     program: tuple[str, ...]
     machines: tuple[str, ...]
@@ -49,9 +49,10 @@ class RecordRequest:
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
-    """Run, replay, report; if the user keeps the trace, its names lie beside it.
+    """Record a program, replay it on each machine, and return the report.
 
-    With several numbers of threads, once for each. Of several runs the first one is reported.
+    ``keep``: also write the file of names beside the trace. ``request.threads``: record once per
+    number of threads. ``request.runs``: report the first run, with the figures of all.
     """
     if not request.threads:
         return with_more_runs(
@@ -72,7 +73,7 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
 
 
 def _in_a_folder(request: RecordRequest) -> dict[str, Any]:
-    """Record in a folder beside others: a program that becomes another user must reach it."""
+    """Record in a new folder outside others: a program that changes its user must reach it."""
     with tempfile.TemporaryDirectory(prefix="schedshard-") as own:
         return _record_one(request, Path(own) / "trace", Path(own), keep=False)
 
@@ -121,7 +122,7 @@ def _report(
     meta: dict[str, Any],
     **ended: Any,
 ) -> dict[str, Any]:
-    """The judged recording. ``ended``: the fields of Recorded that differ for a guest."""
+    """Return a recording's report. ``ended``: the fields of Recorded that differ for a guest."""
     recorded = Recorded(
         operations=int(raw["operations"]),
         partial=bool(raw["partial"]),
@@ -159,7 +160,7 @@ def _record_in_guest(
     folder: Path,
     keep: bool,
 ) -> dict[str, Any]:
-    """The same inside a booted kernel; prints the program's output."""
+    """Record the program inside a booted kernel, and print its output."""
     program = find_program(request.program)
     guest_places({"shape": asdict(guest.shape)}, machines)
     done = run_in_guest(

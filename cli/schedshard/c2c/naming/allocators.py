@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Types of allocations, by what the allocating functions are made for, or by their source lines.
+"""Finds the types of allocations, by type parameters of functions, or by their source lines.
 
-A container of C++ or Rust allocates by a function for its element's or its node's type. The debug
-information has that function also where it was inlined, and the type as its parameter. Elsewhere
-the pointer that is declared in the allocating line says what it points to.
+A container of C++ or Rust allocates in a function whose type parameter is its element or node. The
+debug information contains that function, even where it was inlined, and the parameter. Elsewhere
+the type is the target of the pointer that the allocating line declares.
 """
 
 import re
@@ -28,18 +28,18 @@ from schedshard.lines.dwarf import die_name, template_type
 from schedshard.lines.references import defined, referred
 from schedshard.lines.units import FAULTS
 
-# Functions between such a function and the allocator.
+# Functions between a function with such a parameter and the allocator.
 _BETWEEN = re.compile(
     r"operator new.*|__libcpp_.*|__rustc?.*|__r(dl|g)_.*|exchange_malloc|box_new(_uninit)?"
     r"|(try_)?(re)?alloc(ate)?(_zeroed|_impl|_runtime|_in)*|(finish_)?grow(_\w+)?|with_capacity_in|try_reserve\w*"
 )
-# Functions of the program's units that are made for a type; to read other units takes long.
+# Functions that have a type parameter. Other units are not read, because that takes long.
 _MAKES = re.compile(
     r".*llocator::allocate|std::make_unique|alloc::(raw_vec::RawVec::\w+|boxed::Box::(try_)?new\w*)"
 )
 _RUST = 28
 
-# Functions between the program and the allocator, which no reader needs.
+# Functions between the program and the allocator, which reports omit.
 ALLOCATORS = re.compile(
     r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap)"
     r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
@@ -52,24 +52,24 @@ ALLOCATORS = re.compile(
     r"|hashbrown::.*|core::.*)$"
 )
 
-# What Java's virtual machine maps, by a function that led to it.
+# Areas that Java's virtual machine maps, by a function among the calls to mmap().
 JAVA = (
     (re.compile(r".*CollectedHeap::.*|universe_init|Universe::.*|G1\w+::.*"), "Java's heap"),
     (re.compile(r"[mM]etaspace::.*"), "Java's metadata of classes"),
     (re.compile(r"Code(Heap|Cache)::.*|codeCache_init"), "Java's compiled code"),
 )
-# What these allocate begins with counts; the pointer's type is that of what follows.
+# Allocations by these functions begin with reference counts, before the pointer's target.
 COUNTED = re.compile(r"\b(sync::Arc|rc::Rc|make_shared|allocate_shared|_Sp_counted)")
 
 
 def may_say(functions: Sequence[str]) -> bool | None:
-    """Whether functions at a call, the innermost first, say what is allocated.
+    """Whether the functions at a call, innermost first, determine the allocated type.
 
-    None: those that have called them may.
+    None: their callers may determine it.
     """
     for name in functions:
         if _MAKES.fullmatch(name):
-            # Rust's library comes without types.
+            # The debug information of Rust's library contains no types.
             return not (name.startswith("alloc::") and functions[-1].startswith("std::"))
         if not _BETWEEN.fullmatch(name.rpartition("::")[2]):
             return False
@@ -77,7 +77,7 @@ def may_say(functions: Sequence[str]) -> bool | None:
 
 
 def content(calls: Sequence[DIE]) -> DIE | None:
-    """What lies in an allocation, by the functions at the call, the outermost first."""
+    """Return the type of an allocation by the functions at the call, outermost first, or None."""
     for call in reversed(calls):
         function = _origin(call)
         name = die_name(function).partition("<")[0]
@@ -92,7 +92,7 @@ def content(calls: Sequence[DIE]) -> DIE | None:
 
 
 def _origin(die: DIE) -> DIE:
-    """The declaration of a function that is inlined, or defined outside of its class."""
+    """Return the declaration of a function that is inlined or defined outside its class."""
     for name in ("DW_AT_abstract_origin", "DW_AT_specification"):
         if name in die.attributes:
             die = referred(die, name)
@@ -102,11 +102,11 @@ def _origin(die: DIE) -> DIE:
 def _in_cplusplus(name: str, function: DIE, owner: DIE | None) -> DIE | None:
     if name == "make_unique":
         of = template_type(function)
-        # Of an array its elements.
+        # An array counts as its elements.
         return referred(of, "DW_AT_type") if of and of.tag == "DW_TAG_array_type" else of
     if name != "allocate" or owner is None:
         return None
-    # Not allocator_traits, which is made for an allocator.
+    # The parameter of allocator_traits is an allocator.
     if not die_name(owner).partition("<")[0].endswith("llocator"):
         return None
     return template_type(owner)
@@ -125,7 +125,7 @@ def _in_rust(name: str, function: DIE, owner: DIE | None) -> DIE | None:
     return template_type(function) if of_box and makes else None
 
 
-# Types that own memory which holds only their elements. The memory of an Arc begins with counts.
+# Types that own memory that contains only elements. An Arc's memory begins with counts.
 _OWNERS = ("Vec<", "VecDeque<", "Box<", "vector<", "unique_ptr<")
 
 Line = tuple[str, int]  # of the source: the file's name without its folder, and the number
@@ -133,7 +133,7 @@ _At = Callable[[int], Iterator[tuple[DIE, DIE]]]
 
 
 def _owned(die: DIE) -> DIE | None:
-    """The target of a pointer, or the element of a vector or a box."""
+    """Return the target of a pointer, or the element of a vector or a box, or None."""
     if die.tag == "DW_TAG_pointer_type":
         return target(die)
     if die.tag not in ("DW_TAG_structure_type", "DW_TAG_class_type"):
@@ -144,7 +144,7 @@ def _owned(die: DIE) -> DIE | None:
 
 
 class Pointers:
-    """The pointers that source lines of one file declare."""
+    """The pointers that the source lines of one file with debug information declare."""
 
     def __init__(self, info: DebugInfo, functions: Locals) -> None:
         self._info = info
@@ -153,10 +153,10 @@ class Pointers:
         self._read = 0
 
     def targets(self, lines: Mapping[Line, set[int]]) -> dict[Line, Typed]:
-        """Their types, by line. With each line instructions that it was compiled to.
+        """Return by source line the type to which a pointer declared there points.
 
-        Only the units that have these instructions are read, and those whose functions were
-        inlined there.
+        ``lines`` gives the instructions of each line. Only the units of these instructions are
+        read, and the units of functions that were inlined there.
         """
         self._read_units(lines, self._units)
         missing = {line: pcs for line, pcs in lines.items() if line not in self._found}
@@ -164,7 +164,7 @@ class Pointers:
         return {line: self._found[line] for line in lines if line in self._found}
 
     def _units(self, pc: int) -> Iterator[tuple[DIE, DIE]]:
-        """Units, each with its skeleton."""
+        """Yield the units of an instruction, each with its skeleton."""
         for skeleton in self._info.code.at(pc):
             yield self._info.whole(skeleton), skeleton
 
@@ -212,9 +212,9 @@ class Pointers:
 
 
 def _files_of(top: DIE, skeleton: DIE) -> list[str]:
-    """The names of a unit's source files, by their numbers."""
+    """Return the names of a unit's source files, by their numbers."""
     program = None
-    # A split unit without a table of its own uses the skeleton's.
+    # A split unit without a table of files uses the skeleton's.
     for unit in (top.cu, skeleton.cu):
         if program is None and isinstance(unit, CompileUnit):
             program = unit.dwarfinfo.line_program_for_CU(unit)
@@ -226,7 +226,7 @@ def _files_of(top: DIE, skeleton: DIE) -> list[str]:
 
 
 def _declared_in(die: DIE, files: Sequence[str]) -> Line | None:
-    """The source line that declares something."""
+    """Return the source line that declares a variable, or None."""
     number, line = (die.attributes.get(f"DW_AT_decl_{part}") for part in ("file", "line"))
     if number is None or line is None or number.value >= len(files):
         return None

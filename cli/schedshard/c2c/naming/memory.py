@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The meaning of numbers of bytes and of instructions: process, address, object.
+"""Finds the process, address and object behind a recording's number of a byte or instruction.
 
-Addresses of the first program are their own numbers. Other memory and code has separate pages
-(record/pages.c); the recording lists their owners. Where a file was and something else came, an
-address has a tenant above its bits, in all that the recording says.
+In the first program, the number of a byte is its address. The recorder numbers the pages of other
+memory and code (record/pages.c) and lists their owners. If something replaced a mapped file, an
+address contains a tenant above its bits, everywhere in a recording.
 """
 
 import re
@@ -18,42 +18,44 @@ from schedshard.lines.symbols import Frame
 _PAGE = 4096
 _PRIVATE, _SHARED, _CODE = 1, 2, 3
 _ANONYMOUS = "/dev/zero"
-# A page's owner is its image or program, with the tenant above (record/pages.c).
+# A page's owner is a number of an image or program, plus its tenant times this (record/pages.c).
 _TENANT = 1 << 14
-# Pages that are not their own numbers (record/pages.c); the first program may have others above.
+# The numbers of pages that the recorder chose (record/pages.c). The first program may have pages
+# above them.
 _TABLE = range(0x610000000000, 0x610000000000 + (_PAGE << 22))
 
 
 def _owner(of: int, page: int, byte: int) -> tuple[int, int]:
-    """The image or program of a page, and the address of its byte there."""
+    """Return the image or program of a page, and the address of a byte of the page there."""
     tenant, owner = divmod(of, _TENANT)
     return owner, tenant * TENANT + page * _PAGE + byte % _PAGE
 
 
 @dataclass(frozen=True)
 class Where:
-    """A byte: the process and the address there; whether others have it as well."""
+    """A byte of a process: its address there, and whether other processes share it."""
 
     image: int
     address: int
-    low: int  # where this part of the memory begins there
+    low: int  # the start of the shared mapping in the process; else 0
     shared: bool
 
 
 def member_of(thing: Thing, path: str) -> str:
-    """A member as the program names it: by its type, or by the variable of a type without name."""
+    """Return a member's name after its type, or after the object if the type has no usable name."""
     owner = thing.type.removesuffix("[]")
     if not owner or "{" in owner or owner.startswith(("pthread_", "common /")):
         owner = thing.name
-    # Without the number of its element.
+    # Without the index of its element.
     plain = re.sub(r"^\[\d+\]", "", path).removeprefix(".").removeprefix("+")
     return f"{owner}.{plain}" if plain else thing.name
 
 
 def field_of(thing: Thing | None, address: int, of: Thing | None) -> str:
-    """The variable and its member, or the member of an object of the heap.
+    """Return the name of the member at an address, with its variable if there is one.
 
-    ``of``: the object that the line is named by. What is another one's says whose it is.
+    ``of``: the object that names the line. The member of another heap object has its type before
+    it.
     """
     if thing is None or thing.kind not in ("variable", "local", "heap", "shared", "kernel"):
         return ""
@@ -64,18 +66,18 @@ def field_of(thing: Thing | None, address: int, of: Thing | None) -> str:
 
 
 def others_of(of: Thing | None, things: Iterable[Thing | None]) -> list[Thing]:
-    """The allocated objects of a line beside the one that it is named by; of alike ones, one."""
+    """Return the heap objects of a line besides ``of``, which names it; one per name and type."""
     found = {(t.name, t.type): t for t in things if t is not None and _differs(t, of)}
     return list(found.values())
 
 
 def _differs(thing: Thing, of: Thing | None) -> bool:
-    """Whether it is an allocated object of another kind."""
+    """Whether a thing is a heap object whose name or type differs from those of ``of``."""
     return thing.kind == "heap" and (of is None or (thing.name, thing.type) != (of.name, of.type))
 
 
 class Memory:
-    """Names of everything that all processes of a recording had."""
+    """Names the bytes and instructions of all processes of a recording."""
 
     def __init__(self, meta: Mapping[str, Any]) -> None:
         self._pages = {at: (kind, of, page) for at, kind, of, page in meta["pages"]}
@@ -101,7 +103,7 @@ class Memory:
 
     @property
     def cut(self) -> list[str]:
-        """Files with more debug information than was read."""
+        """Files with more debug information than was read (MOST_BYTES)."""
         return sorted({path for objects in self._objects.values() for path in objects.cut})
 
     def close(self) -> None:
@@ -118,11 +120,11 @@ class Memory:
         return _owner(page[1], page[2], pc)
 
     def modules(self, program: int) -> Modules:
-        """The files of a program."""
+        """Return the mapped files of a program."""
         return self._modules.get(program, self._none)
 
     def modules_at(self, pcs: Iterable[int]) -> list[Module]:
-        """The files that have these instructions."""
+        """Return the files that contain these instructions."""
         found: dict[str, Module] = {}
         for pc in pcs:
             program, address = self._code(pc)
@@ -132,7 +134,7 @@ class Memory:
         return list(found.values())
 
     def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
-        """Functions and source lines, by the number of the instruction."""
+        """Return functions and source lines, by the number of the instruction."""
         by_program: dict[int, dict[int, int]] = {}
         for pc in pcs:
             program, address = self._code(pc)
@@ -144,13 +146,13 @@ class Memory:
         return found
 
     def instruction(self, pc: int) -> tuple[str, int]:
-        """The file and the address in it: the same for two programs of one file."""
+        """Return the file and the address in it, which are the same in all its programs."""
         program, address = self._code(pc)
         module = self.modules(program).at(address)
         return (str(module.path), address - module.bias) if module is not None else ("", pc)
 
     def made_code(self, pcs: Iterable[int]) -> set[str]:
-        """Runtimes that made some of these instructions and did not say which function has them."""
+        """Return the runtimes that compiled some of these instructions and did not name them."""
         found = set()
         for pc in pcs:
             program, address = self._code(pc)
@@ -162,7 +164,7 @@ class Memory:
     # ---- data ----
 
     def where(self, place: int) -> list[Where]:
-        """The processes that have a byte, and its address there."""
+        """Return the processes that have a byte, each with its address there."""
         page = self._pages.get(place // _PAGE * _PAGE)
         if page is None:
             known = self._told and place not in _TABLE
@@ -178,7 +180,7 @@ class Memory:
         ]
 
     def _witness(self, image: int) -> int:
-        """A process that says what this one had: itself, or one that ran the same program."""
+        """Return the process that knows this one's memory: itself or one of the same program."""
         if image in self._told or image >= len(self._programs):
             return image
         same = [n for n in self._told if self._programs[n] == self._programs[image]]
@@ -196,9 +198,10 @@ class Memory:
     def learn(
         self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
     ) -> None:
-        """Read the debug information of all of these at once: bytes, with sizes of accesses.
+        """Read the debug information for all these bytes at once: it is read from its beginning.
 
-        ``accesses``: instructions and the bytes that they accessed, those with most accesses first.
+        ``uses``: bytes, each with the sizes of its accesses. ``accesses``: pairs of instruction and
+        accessed byte, those with most accesses first.
         """
         wanted: dict[int, dict[int, frozenset[int]]] = {}
         for place, sizes in uses.items():
@@ -218,7 +221,7 @@ class Memory:
                 objects.learn(found, told.get(image, ()))
 
     def at(self, place: int) -> Thing | None:
-        """The object that has this byte, at the number that it has."""
+        """Return the object that contains a byte, or None. Its address is a byte's number, too."""
         for where in self.where(place)[:1]:
             objects = self._objects_of(where.image)
             thing = objects.at(where.address) if objects is not None else None
@@ -230,7 +233,7 @@ class Memory:
         return None
 
     def process(self, place: int) -> int | None:
-        """Whose memory it is; None: of several."""
+        """Return the process that owns a byte; None if it is unknown or shared."""
         found = self.where(place)
         return found[0].image if len(found) == 1 and not found[0].shared else None
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A program's mappings: the file of an address, and its name there.
+"""Finds the mapped file of an address, and the name of a function or variable there.
 
-Names come from the symbols and the debug information of the file itself. If it has no debug
-information, they also come from the separate file that distributions put into /usr/lib/debug under
-the build id, or from the one that a stripped file names.
+Names come from the symbols and the debug information of the file. If it contains no debug
+information, they also come from a separate file: the one that distributions install in
+/usr/lib/debug under the build ID, or the one that a stripped file names.
 """
 
 import os
@@ -27,7 +27,8 @@ from schedshard.lines.symbols import Frame, resolve
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PAGE = 4096
-# An address is that of its tenant: of what is there, if something else was (record/tenants.h).
+# Tenants are mappings that had the same addresses, one after the other (record/tenants.h). An
+# address contains the number of its tenant above these bits.
 TENANT = 1 << 48
 _OTHER = "llvm-addr2line"
 _NODE = {"node", "nodejs"}
@@ -35,7 +36,7 @@ _NODE = {"node", "nodejs"}
 
 @dataclass(frozen=True, order=True)
 class Named:
-    """A symbol: an address of the file, not of the process."""
+    """A symbol. ``address`` is that in the file, not in the process."""
 
     address: int
     size: int
@@ -44,39 +45,39 @@ class Named:
 
 @dataclass
 class Module:
-    """One file of the process: ``bias`` is added to the file's addresses."""
+    """One mapped file. ``bias`` plus an address in the file is the address in the process."""
 
     path: Path
     bias: int
     low: int
     high: int
-    debug: Path | None = None  # the file with debug information, perhaps itself
+    debug: Path | None = None  # the file with debug information, which may be ``path``
     functions: list[Named] = field(default_factory=list)
     objects: list[Named] = field(default_factory=list)
 
     @property
     def of_system(self) -> bool:
-        """Whether the distribution installed it, or the loader: its data are not the program's."""
+        """Whether the file is a shared library of the distribution, the loader included."""
         system = any(self.path.is_relative_to(root) for root in _SYSTEM)
         return system and ".so" in self.path.name
 
     def function(self, address: int) -> str | None:
-        """The function around an address of the process."""
+        """Return the name of the function at an address of the process, or None."""
         found = self.code(address - self.bias)
         return found.name if found is not None else None
 
     def code(self, address: int) -> Named | None:
-        """The function around an address of the file."""
+        """Return the function at an address of the file, or None."""
         return _around(self.functions, address)
 
     def variable(self, address: int) -> Named | None:
-        """The variable around an address of the process."""
+        """Return the variable at an address of the process, or None."""
         return _around(self.objects, address - self.bias)
 
 
 def _around(symbols: Sequence[Named], address: int) -> Named | None:
     at = bisect_right(symbols, address, key=lambda s: s.address) - 1
-    # Of several at one address the largest; a smaller one may lie inside a larger.
+    # Of several symbols at one address the largest counts. A smaller one may lie inside a larger.
     while at >= 0 and at > bisect_right(symbols, address, key=lambda s: s.address) - 8:
         if symbols[at].address <= address < symbols[at].address + max(symbols[at].size, 1):
             return symbols[at]
@@ -94,7 +95,7 @@ def _build_id(elf: ELFFile) -> str | None:
 
 
 def _separate(elf: ELFFile, path: Path) -> Path | None:
-    """The file with a stripped one's debug information: by its build id, or by its link."""
+    """Return the file with a stripped one's debug information, by build ID or link, or None."""
     build = _build_id(elf)
     if build:
         found = DEBUG_ROOT / build[:2] / f"{build[2:]}.debug"
@@ -134,7 +135,7 @@ def _read_symbols(elf: ELFFile, module: Module) -> None:
 
 
 def _load(path: Path, low: int, offset: int) -> Module | None:
-    """The file that is mapped at ``low`` from ``offset`` on; None when it is not an ELF file."""
+    """Return the file that is mapped at ``low`` from ``offset`` on; None if it is not ELF."""
     try:
         with path.open("rb") as file:
             if file.read(4) != b"\x7fELF":
@@ -167,7 +168,7 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
 
 
 def _file_name(told: object) -> str:
-    """A file as the kernel's list of mappings says it, where a line feed has another form."""
+    """Return a file's name from the kernel's list of mappings, which escapes line feeds."""
     name = str(told).removesuffix(" (deleted)")
     if r"\012" in name and not os.path.lexists(name):
         return name.replace(r"\012", "\n")
@@ -175,7 +176,7 @@ def _file_name(told: object) -> str:
 
 
 class Modules:
-    """All files of the process."""
+    """The mapped files of a process."""
 
     def __init__(
         self,
@@ -183,7 +184,7 @@ class Modules:
         code: Iterable[Sequence[Any]] = (),
         gone: Iterable[Sequence[Any]] = (),
     ) -> None:
-        """``gone``: the same as ``maps``, before each the number of the call that unmapped it."""
+        """Load all files. ``gone``: like ``maps``, each after the number of the unmapping call."""
         self.modules: list[Module] = []
         self._runtime: str | None = None
         self._made = sorted(Named(int(at), int(size), str(name)) for at, size, name in code)
@@ -197,14 +198,14 @@ class Modules:
             if module is not None:
                 self.modules.append(module)
         self.modules.sort(key=lambda module: module.low)
-        # What was there last counts.
+        # The mapping that was unmapped last has precedence.
         for name, low, offset in dict.fromkeys(reversed(self._gone(gone))):
             module = _load(Path(name), low, offset)
             if module is not None:
                 self.modules.append(module)
 
     def _gone(self, gone: Iterable[Sequence[Any]]) -> list[tuple[str, int, int]]:
-        """Each file that a call unmapped, its first address, and what is there."""
+        """Return each file that a call unmapped, its first address, and the offset mapped there."""
         first: dict[tuple[int, str], tuple[int, int]] = {}
         for call, low, _, offset, path in gone:
             key = int(call), _file_name(path)
@@ -213,7 +214,7 @@ class Modules:
         return [(path, low, offset) for (_, path), (low, offset) in first.items()]
 
     def at(self, address: int) -> Module | None:
-        """The file that an address belongs to."""
+        """Return the file that an address belongs to, or None."""
         for module in self.modules:
             if module.low <= address < module.high:
                 return module
@@ -221,7 +222,7 @@ class Modules:
 
     @property
     def runtime(self) -> str:
-        """Whose memory and code the program has: 'Java', 'Go', 'Node', or '' for its own."""
+        """The runtime that manages memory or compiles code: 'Java', 'Go', 'Node', or ''."""
         if self._runtime is None:
             names = {module.path.name for module in self.modules}
             go = any(each.name == "runtime.mallocgc" for m in self.modules for each in m.functions)
@@ -230,12 +231,12 @@ class Modules:
         return self._runtime
 
     def made(self, address: int) -> str | None:
-        """The function that a runtime has compiled to this place."""
+        """Return the name of the function that a runtime compiled to an address, or None."""
         found = _around(self._made, address % TENANT)
         return found.name if found is not None else None
 
     def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
-        """Functions and source lines of places in the code; inlined ones first."""
+        """Return functions and source lines at addresses, inlined functions first."""
         by_module: dict[int, set[int]] = {}
         found: dict[int, tuple[Frame, ...]] = {}
         for address in set(addresses):
@@ -250,7 +251,7 @@ class Modules:
 
 
 def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
-    """Names as in the source, for mangled ones of the binary."""
+    """Return the same frames, with names as in the source in place of mangled ones."""
     plain = readable(frame.function for frames in found.values() for frame in frames)
     return {
         pc: tuple(replace(f, function=plain.get(f.function, f.function)) for f in frames)
@@ -259,7 +260,7 @@ def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...
 
 
 def _resolve(debug: Path, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
-    """Functions and lines; by LLVM's tool where binutils' has no lines, as of Go's DWARF 5."""
+    """Return functions and lines, by LLVM's tool if binutils' finds no lines (Go's DWARF 5)."""
     found = resolve(debug, wanted)
     lines = [frame.source for frames in found.values() for frame in frames]
     if shutil.which(_OTHER) and not any(line.rpartition(":")[2].isdigit() for line in lines):
@@ -273,7 +274,7 @@ def _frames_of(module: Module, wanted: set[int]) -> dict[int, tuple[Frame, ...]]
         try:
             told = _resolve(module.debug, {address - module.bias for address in wanted})
         except UserError:
-            told = {}  # no addr2line, or it does not understand the file: symbols are left
+            told = {}  # no addr2line, or it cannot read the file: use symbols
     found = {}
     for address in wanted:
         frames = told.get(address - module.bias, ())

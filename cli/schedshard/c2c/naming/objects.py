@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The owner of a line of a program's memory.
+"""Finds the object that a byte of a program's memory belongs to.
 
-In this order: an object of the heap by the place that allocated it, a thread's stack, a variable of
-a file, other mapped memory.
+It looks in this order: heap objects, which the allocating calls name; local variables; threads'
+stacks; variables of files; other mapped memory.
 """
 
 from bisect import bisect_left, bisect_right
@@ -29,19 +29,19 @@ from schedshard.lines.symbols import Frame
 from schedshard.lines.units import FAULTS
 
 LINE = 64
-_MALLOC = 16  # bytes to which it aligns
-_MAPPED = 4097  # what has this alignment is from mmap() (record/protocol.h)
-_HISTORY = 64  # objects that had one byte, one after the other, and are looked at
-_LARGEST_STACK = 64 << 20  # of a thread: 8 MiB are usual
-_GO_ARENA = 4 << 20  # Go's heap grows by multiples of it, at such an address
+_MALLOC = 16  # the alignment of malloc() in bytes
+_MAPPED = 4097  # the alignment that marks memory from mmap() (record/protocol.h)
+_HISTORY = 64  # the most objects to look at that contained one byte at different times
+_LARGEST_STACK = 64 << 20  # bytes of a thread's stack; 8 MiB are usual
+_GO_ARENA = 4 << 20  # Go's heap grows by multiples of this, at multiples of this
 
-# Instructions whose accesses say what types objects have: those that access most.
+# The most instructions, those with most accesses, that are decoded to find types.
 _MOST_USES = 256
 
 
 @dataclass(frozen=True)
 class Thing:
-    """An object: its name, its begin, and its fields."""
+    """An object, or an area of memory: its name, its start and its fields."""
 
     name: str
     kind: str  # variable, local, file, heap, stack, mapped, unknown
@@ -51,14 +51,14 @@ class Thing:
     field: Callable[[int], str] = lambda _: ""
     element: tuple[str, int] | None = None
     frames: tuple[Frame, ...] = ()
-    others: int = 0  # objects of the heap that lay at the same place at other times
-    foreign: bool = False  # of a library of the system, or of a runtime
-    # At an offset: start, size and path of the member that is one object, such as a lock.
+    others: int = 0  # heap objects at the same place at other times
+    foreign: bool = False  # belongs to a library of the system or a runtime
+    # Returns start, size and path of the library object, such as a lock, around an offset.
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
-    alignment: int | None = None  # bytes that nothing changes; None: not known
-    # At an offset, of a member that is an array: type and size of its elements, and its path.
+    alignment: int | None = None  # the alignment in bytes that is certain; None: unknown
+    # Returns element type, element size and path of the array member at an offset.
     row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
-    area: bool = False  # a runtime's memory, whose objects are not known
+    area: bool = False  # memory of a runtime, whose objects are unknown
 
 
 @dataclass(frozen=True)
@@ -68,41 +68,41 @@ class _Object:
     site: int
     element: int
     freed: bool
-    alignment: int = 0  # that the program asked for; 0: an allocator's own
+    alignment: int = 0  # as the program requested; 0: the allocator's
 
 
 class Objects:
-    """Everything that the recorder knows of the program's memory."""
+    """Finds the objects in one process's memory."""
 
     def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
         self._modules = modules
         self._heap = sorted((_Object(*each) for each in meta["objects"]), key=lambda o: o.at)
-        # By bits of the size: the numbers of such objects, and where each begins. So one large
-        # object is no reason to look at all small ones.
+        # By bits of the size: the numbers and the starts of such objects. With one list, a large
+        # object would make _covering() look at all small ones.
         self._by_size: dict[int, tuple[list[int], list[int]]] = {}
         for number, each in enumerate(self._heap):
             same, starts = self._by_size.setdefault(each.size.bit_length(), ([], []))
             same.append(number)
             starts.append(each.at)
         self._sites = {int(site["site"]): site["frames"] for site in meta["sites"]}
-        # A return address: the call itself is before it.
+        # A site contains return addresses. The call is before each.
         frames = {pc - 1 for found in self._sites.values() for pc in found}
         self._frames = modules.frames(frames)
         self._regions = [tuple(region) for region in meta["regions"]]
-        self._break = tuple(meta.get("heap", (0, 0)))  # where brk() gives memory, and how much
+        self._break = tuple(meta.get("heap", (0, 0)))  # the start and size of memory from brk()
         numbers = {tid: number for number, tid, _ in meta["threads"]}
         self._stacks = [(pointer, numbers.get(tid)) for tid, pointer in meta["stacks"]]
         self._callers = [Caller(*each) for each in meta.get("frames", ())]
         self._pointers = sorted(pointer for pointer, _ in self._stacks)
         self._info: dict[str, DebugInfo | None] = {}
         self._locals: dict[str, Locals] = {}
-        self._functions: dict[int, str] = {}  # by the instruction that a frame goes on with
+        self._functions: dict[int, str] = {}  # by a frame's return address
         self._types: dict[tuple[str, int], Typed | None] = {}
         self._allocated: dict[int, Typed | None] = {}
-        self._made: dict[int, Typed | None] = {}  # the same, as sure as the allocating function is
+        self._made: dict[int, Typed | None] = {}  # types that allocating functions determine
         self._uses: dict[str, Uses] = {}
-        self._hooked = bool(meta.get("hooked"))  # accesses have the places of calls of hooks
-        self._used: list[tuple[int, Use]] = []  # objects in memory that a runtime divides
+        self._hooked = bool(meta.get("hooked"))  # instructions are calls of hooks
+        self._used: list[tuple[int, Use]] = []  # objects in areas without known allocations
 
     @property
     def damaged(self) -> list[str]:
@@ -111,7 +111,7 @@ class Objects:
 
     @property
     def cut(self) -> list[str]:
-        """Files with more debug information than was read."""
+        """Files with more debug information than was read (MOST_BYTES)."""
         return [
             str(info.path) for info in self._info.values() if info and (info.cut or info.code.cut)
         ]
@@ -127,10 +127,10 @@ class Objects:
         uses: Mapping[int, frozenset[int]],
         accesses: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """Read the debug information of all of these at once: it is read from its beginning.
+        """Read the debug information for all these bytes at once: it is read from its beginning.
 
-        ``uses``: bytes, and how many bytes each access to them had. ``accesses``: instructions, and
-        the bytes that they accessed, those with most accesses first.
+        ``uses``: bytes, each with the sizes of its accesses. ``accesses``: pairs of instruction and
+        accessed byte, those with most accesses first.
         """
         addresses = sorted(uses)
         wanted: dict[str, set[int]] = {}
@@ -151,7 +151,7 @@ class Objects:
         self._point(accesses)
 
     def _believe(self, uses: Mapping[int, frozenset[int]]) -> None:
-        """Forget the types that the accesses contradict: one line may declare several pointers."""
+        """Drop the types that accesses contradict: one source line may declare several pointers."""
         seen: dict[int, list[tuple[int, int]]] = {}
         for address, sizes in uses.items():
             for each in self._covering(address):
@@ -165,7 +165,7 @@ class Objects:
                 self._allocated[site] = None
 
     def _point(self, accesses: Sequence[tuple[int, int]]) -> None:
-        """Learn types from the pointers that instructions use."""
+        """Learn the types of objects from the pointers through which instructions access them."""
         known: dict[int, Use | None] = {}
         told: dict[int, dict[_Object, dict[tuple[int, str, int], Use]]] = {}
         areas: list[tuple[int, Use]] = []
@@ -177,13 +177,13 @@ class Objects:
                 continue
             begin = address - use.offset
             found = self._small(address)
-            # Where several objects were, one after the other, nobody knows whose access it is.
+            # If objects of several sites were there in turn, the accessed one is unknown.
             for each in found if len({each.site for each in found}) == 1 else ():
-                # What reaches out of an object is the allocator's, beside it.
+                # An access that crosses the object's bounds is to the allocator's data beside it.
                 if each.at <= begin and begin + use.size <= each.at + each.size:
                     of = told.setdefault(each.site, {}).setdefault(each, {})
                     of[begin - each.at, use.typed.name, use.size] = use
-            # Of a plain number the function that uses it says more.
+            # In an area, a type without members says less than the accessing function.
             if not found and use.typed.has_members:
                 areas.append((begin, use))
         for site, objects in told.items():
@@ -238,7 +238,7 @@ class Objects:
                 self._allocated[site] = made if (made.size or 0) > 1 else None
 
     def _content(self, site: int) -> Typed | None:
-        """What the functions that allocate there are made for."""
+        """Return the type that the allocating functions of a site determine, or None."""
         for pc in self._sites.get(site, ()):
             module = self._modules.at(pc - 1)
             if module is None or module.of_system:
@@ -267,7 +267,7 @@ class Objects:
         return self._info[path]
 
     def _place(self, site: int) -> tuple[str, Line, int] | None:
-        """Where the program allocates: the file with debug information, line and instruction."""
+        """Return the file with debug information, line and instruction of a site, or None."""
         for pc in self._sites.get(site, ()):
             frames = self._frames.get(pc - 1, ())
             # The allocator's functions may be inlined into the program's.
@@ -283,7 +283,7 @@ class Objects:
         return None
 
     def _covering(self, address: int) -> list[_Object]:
-        """Objects that had this byte, at one time or another."""
+        """Return at most _HISTORY heap objects that contained a byte at any time."""
         found: list[int] = []
         for bits, (these, starts) in self._by_size.items():
             at, most = bisect_right(starts, address) - 1, len(found) + _HISTORY
@@ -294,7 +294,7 @@ class Objects:
         return [self._heap[number] for number in sorted(found, reverse=True)[:_HISTORY]]
 
     def at(self, address: int) -> Thing | None:
-        """The object that has this byte."""
+        """Return the object that contains a byte, or None."""
         small = self._small(address)
         if small:
             return self._heap_thing(small)
@@ -306,9 +306,9 @@ class Objects:
         )
 
     def _small(self, address: int) -> list[_Object]:
-        """Those that are no stack and no memory that others divide.
+        """Return the heap objects around a byte that are neither stacks nor divided areas.
 
-        The loader's and the libraries' own only if there are no others.
+        Those that system libraries allocated for themselves count only if there are no others.
         """
         found = [
             each
@@ -318,18 +318,18 @@ class Objects:
         return [each for each in found if not self._system(each.site)] or found
 
     def _divided_by(self, each: _Object) -> str:
-        """Which runtime, or library of the system, divides a part of memory by itself."""
+        """Return the runtime or system library that divides a mapping into objects, or ''."""
         if each.alignment != _MAPPED or self._modules.runtime == "Java":
             return ""
         return "Go" if self._modules.runtime == "Go" else self._system(each.site)
 
     def _holds_a_stack(self, at: int, size: int) -> bool:
-        """Whether it is one thread's stack. A runtime's memory, Go's, has those of many."""
+        """Whether memory is one thread's stack. Go's memory contains many stacks."""
         count = bisect_right(self._pointers, at + size) - bisect_left(self._pointers, at)
         return count == 1 and size <= _LARGEST_STACK
 
     def _heap_thing(self, found: Sequence[_Object]) -> Thing:
-        # What still lived at the end, or the place that allocated most of them.
+        # The objects that still lived at the end, or else those of the most frequent site.
         living = [each for each in found if not each.freed]
         often = Counter(each.site for each in found).most_common(1)[0][0]
         chosen = min(
@@ -339,7 +339,7 @@ class Objects:
         typed = self._allocated.get(chosen.site)
         size = typed.size if typed is not None else None
         if size is not None and (size < 1 or chosen.size % size):
-            typed = None  # the pointer was declared there for something else
+            typed = None  # the pointer on that line is for another object
         where = frames[0] if frames else None
         for pattern, area in JAVA if self._modules.runtime == "Java" else ():
             if any(pattern.fullmatch(frame.function) for frame in frames):
@@ -359,7 +359,7 @@ class Objects:
         )  # fmt: skip
 
     def _system(self, site: int) -> str:
-        """The library of the system that allocates there, for itself."""
+        """Return the system library whose own code allocates at a site, or ''."""
         for pc in self._sites.get(site, ()):
             frames = self._frames.get(pc - 1, ())
             if not all(ALLOCATORS.match(frame.function) for frame in frames):
@@ -368,17 +368,17 @@ class Objects:
         return ""
 
     def site_frames(self, site: int) -> tuple[Frame, ...]:
-        """The program's own functions that led to an allocation, the innermost first."""
+        """Return the frames that led to an allocation, innermost first, without allocators."""
         frames = self._all_frames(site)
         while len(frames) > 1 and ALLOCATORS.match(frames[0].function):
             frames.pop(0)
         return tuple(frames)
 
     def _local(self, address: int) -> Thing | None:
-        """A variable of a function that started threads, or waited for them."""
+        """Return the variable or frame of a function that started or awaited threads, or None."""
         found = covering(self._callers, address)
         for frame in found:
-            # A return address: the call itself is before it.
+            # pc is a return address. The call is before it.
             module = self._modules.at(frame.pc - 1)
             info = self._open(str(module.debug)) if module and module.debug else None
             if module is None or info is None:
@@ -470,7 +470,7 @@ class Objects:
         return None
 
     def _used_at(self, area: str, address: int) -> Thing | None:
-        """An object that nobody has allocated, as far as is known, by the pointers to it."""
+        """Return an object without a known allocation, which pointers to it revealed, or None."""
         at = bisect_right(self._used, address, key=lambda each: each[0]) - 1
         if at < 0 or address >= self._used[at][0] + self._used[at][1].size:
             return None
@@ -492,7 +492,7 @@ def _no_whole(offset: int) -> None:
 
 
 def _fields_of_heap(typed: Typed | None, chosen: _Object) -> Callable[[int], str]:
-    """Fields of one object, or of each element of several that were allocated at once."""
+    """Return a function from offset to field, with an index if several were allocated at once."""
     if typed is not None:
         size = typed.size
         if size and chosen.size > size:

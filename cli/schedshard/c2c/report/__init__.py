@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The report of a recording: lines, the sharers of their bytes, remedies, changes."""
+"""The report of a recording: lines, kinds of sharing, causes and remedies."""

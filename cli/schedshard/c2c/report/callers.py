@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The calls that led to accesses.
 
-With stacks, the number of a site stands for an access's instruction (record/stacks.h). An access is
-given its instruction again, and beside it "ways": what each way to it cost. A way is its calls, the
-innermost first.
+When stacks are recorded, an access contains a site's number instead of its instruction
+(record/stacks.h). Sites.apply() puts the instruction back and adds "ways": the cost of each way to
+the access. A way contains the addresses of the calls, innermost first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +14,15 @@ from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame
 
 Way = tuple[int, ...]
-# What a report keeps for each access; the cheapest ways are left out.
+# Ways that a report keeps per access: those with most cycles.
 _KEPT = 8
 _DAMAGED = "the names of the trace are damaged"
-# Of a line's ways, how many are shown, the least share of its cycles, and how many calls of each.
+# The ways shown per line, the least share of its cycles for one, and the calls shown per way.
 _SHOWN, _LEAST, _CALLS = 3, 0.05, 6
 
 
 class Sites:
-    """The sites of a recording."""
+    """The sites of a recording: each is an instruction, and the site of the call before it."""
 
     def __init__(self, meta: Mapping[str, Any]) -> None:
         try:
@@ -54,7 +54,7 @@ class Sites:
         }
 
     def apply(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """A result with instructions instead of sites; the same where there are none."""
+        """Return a result with instructions instead of sites; unchanged if none were recorded."""
         if not self._of:
             return raw
         lines = [
@@ -65,18 +65,18 @@ class Sites:
 
 
 def _cost(access: Mapping[str, Any]) -> tuple[int, float]:
-    """Modified lines found elsewhere, and cycles."""
+    """Return the HITM and the cycles of an access."""
     return hitm(access), waited(access)
 
 
 def ways_of(access: Mapping[str, Any]) -> Iterator[tuple[Way, int, float]]:
-    """Each way to an access, with its HITM and cycles; without stacks one that has no calls."""
+    """Yield each way to an access with its HITM and cycles. Without stacks, yield an empty way."""
     for way, (found, cycles) in access.get("ways", {(): _cost(access)}).items():
         yield way, found, cycles
 
 
 def calls_of(lines: Sequence[Mapping[str, Any]]) -> set[int]:
-    """All calls that need names."""
+    """Return the addresses of all calls on the ways to these lines."""
     return {
         call for line in lines for access in line["accesses"] for way, *_ in ways_of(access)
         for call in way
@@ -86,7 +86,7 @@ def calls_of(lines: Sequence[Mapping[str, Any]]) -> set[int]:
 def callers(
     access: Mapping[str, Any], frames: Mapping[int, tuple[Frame, ...]]
 ) -> list[dict[str, Any]]:
-    """What each way to an access cost, the dearest first, with the frames of its calls."""
+    """Return the cost of each way to an access, most cycles first, with the frames of its calls."""
     found = sorted(ways_of(access), key=lambda each: (-each[2], -each[1], each[0]))
     return [
         {
@@ -101,9 +101,9 @@ def callers(
 
 
 def dearest_ways(line: Mapping[str, Any]) -> list[tuple[float, str]]:
-    """The ways to a reported line that cost most: share of its cycles, and the calls.
+    """Return the ways to a reported line that cost most: share of its cycles, and the calls.
 
-    A report of an earlier version has none.
+    The list is empty for a report of an earlier version, which lacks "callers".
     """
     cycles: dict[str, float] = {}
     for access in line["accesses"]:

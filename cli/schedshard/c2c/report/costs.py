@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What each run of a program cost, by names that stay the same when its sources change.
+"""The cost of each run of a program, by names that stay the same when its sources change.
 
-A gate compares runs. So a line is known by what it holds: a variable and its field, or an object's
-allocating function, type and field. It is neither known by its address nor by a source line, and
-elements of an array are not told apart. Bytes without a name are known by the functions that
-access them.
+A gate compares runs. So the content of a line identifies it: a variable and its field, or an
+object's allocating function, type and field. Addresses and source lines do not, and the elements of
+an array count as one. The functions that access bytes without a name identify them.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ from schedshard.c2c.report.replaying import work_cycles
 from schedshard.c2c.report.sharing import heat, hitm, waited
 from schedshard.lines.symbols import Frame
 
-# Lines that cost less than this share of all cycles need no name: ten times less than is reported.
+# Lines below this share of all cycles need no name. Reports fold lines below ten times as much.
 _LEAST = 0.0005
 _NAMED = ("variable", "local", "kernel")
 _ALLOCATED = ("heap", "shared")
@@ -29,7 +28,7 @@ Line = Mapping[str, Any]
 
 
 def with_names(raw: Mapping[str, Any], most: int) -> list[int]:
-    """Which lines of a result to name: those that are shown, and all that cost something."""
+    """Return the numbers of the lines to name: the first ``most``, and all that cost enough."""
     work = work_cycles(dict(raw))
     return [
         number
@@ -39,14 +38,14 @@ def with_names(raw: Mapping[str, Any], most: int) -> list[int]:
 
 
 def _accessor(access: Line) -> str:
-    """The function that accesses, not what was inlined into it."""
+    """Return the function of an access, not one that was inlined into it."""
     frame = access["frames"][-1] if access["frames"] else {"function": "?", "source": "?"}
-    # Code without symbols has addresses: its file stays.
+    # Code without symbols has an address as its name, which changes. The name of its file does not.
     return str(frame["source"] if frame["function"].startswith("0x") else frame["function"])
 
 
 def names_of(line: Line) -> list[str]:
-    """Every name by which a line can be found again."""
+    """Return every name by which the line can be found in another run."""
     kind = line["kind"]
     fields = {_NUMBER.sub("[]", access["field"]) for access in line["accesses"]}
     if kind in _NAMED:
@@ -63,7 +62,7 @@ def names_of(line: Line) -> list[str]:
 
 
 def _label(line: Line) -> str:
-    """The line as a reader knows it: with the field that makes it hot."""
+    """Return the line's name for readers: the object, and the field of the hottest access."""
     field = _NUMBER.sub("[]", line["accesses"][0]["field"]) if line["accesses"] else ""
     if line["kind"] in _NAMED:
         return field or str(line["object"])
@@ -71,13 +70,16 @@ def _label(line: Line) -> str:
 
 
 def _below(path: Path, root: Path) -> Path | None:
-    """The file in the folder at hand; the program may have been compiled in another one."""
+    """Return a file's path below ``root``; None if it is not there.
+
+    The program may have been compiled in another folder, so the end of its path may suffice.
+    """
     if path.is_absolute() and path.is_relative_to(root):
         return path.relative_to(root)
     parts = path.parts[1:] if path.is_absolute() else path.parts
     for begin in range(len(parts)):
         found = Path(*parts[begin:])
-        # A name may be too long, and a folder may be somebody else's.
+        # A name may be too long, and a folder may be unreadable.
         with contextlib.suppress(OSError):
             if ".." not in found.parts and (root / found).is_file():
                 return found
@@ -85,7 +87,10 @@ def _below(path: Path, root: Path) -> Path | None:
 
 
 def place_of(frames: Sequence[Frame], root: Path) -> dict[str, Any] | None:
-    """The source line of an access: the first of the program's own functions."""
+    """Return the source line of an access: that of the first frame with a file below ``root``.
+
+    Without one, it is that of the first frame outside the system's folders, or else None.
+    """
     known: list[dict[str, Any]] = []
     for frame in frames:
         number = frame.source.rpartition(":")[2]
@@ -116,7 +121,7 @@ def _place(line: Line, frames: Mapping[int, tuple[Frame, ...]], root: Path) -> A
 
 
 def _folder() -> Path:
-    """The one at hand; somebody may have removed it."""
+    """Return the current folder, or /dev/null if that folder has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -131,7 +136,10 @@ def runs_of(
     threads: int,
     operations: int,
 ) -> list[dict[str, Any]]:
-    """What ``raws``, runs of one program at the same addresses, cost by ``lines`` and in all."""
+    """Return the cost of each of ``raws``: in all, and by line of ``lines``.
+
+    ``raws`` are results of one program whose objects have the same addresses.
+    """
     root = _folder()
     known = [
         (

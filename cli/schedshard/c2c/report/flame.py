@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Cycles that loads waited for, as folded stacks: by function, source line and object.
+"""Cycles of accesses to shared lines, as folded stacks: by function, source line and object.
 
-One stack a line: frames from outside in, joined by semicolons, then its cycles. flamegraph.pl,
-inferno, speedscope and others read this format. The first frame is the machine, where there are
-several. The functions are the one that accesses and those that it was inlined into; with --stacks
-their callers come first.
+Each line of the file contains a stack: frames from outside in, joined by semicolons, then cycles.
+flamegraph.pl, inferno, speedscope and others read this format. If there are several machines, the
+first frame names one. The accessing function follows, after the functions into which it was
+inlined. With --stacks, their callers come before these.
 """
 
 from collections import defaultdict
@@ -21,14 +21,14 @@ Stack = tuple[str, ...]
 
 
 def instructions(lines: Sequence[Mapping[str, Any]]) -> set[int]:
-    """All addresses that need names."""
+    """Return the addresses of all instructions that access these lines."""
     return {int(access["pc"], 16) for line in lines for access in line["accesses"]}
 
 
 def stacks(
     lines: Sequence[Mapping[str, Any]], frames: Mapping[int, tuple[Frame, ...]], memory: Memory
 ) -> list[list[Any]]:
-    """Frames and cycles, the most first."""
+    """Return each stack as its frames and cycles, those with most cycles first."""
     found: defaultdict[Stack, float] = defaultdict(float)
     for line in lines:
         for access in line["accesses"]:
@@ -46,7 +46,7 @@ def stacks(
 
 
 def _functions(pc: int, frames: Mapping[int, tuple[Frame, ...]]) -> list[str]:
-    """From outside in."""
+    """Return the functions at an instruction from outside in, or its address without any."""
     return [f.function for f in reversed(frames.get(pc, ()))] or [f"{pc:#x}"]
 
 
@@ -55,7 +55,7 @@ def _clean(frame: str) -> str:
 
 
 def folded(report: Mapping[str, Any]) -> str:
-    """The text of a file."""
+    """Return a report's stacks in the folded format."""
     several = len(report["variants"]) > 1
     return "".join(
         f"{';'.join(map(_clean, ([variant['name']] if several else []) + frames))} {cycles}\n"
@@ -65,5 +65,5 @@ def folded(report: Mapping[str, Any]) -> str:
 
 
 def write_flamegraph(report: Mapping[str, Any], path: Path) -> None:
-    """The file, whole or not at all."""
+    """Write a report's stacks to a file, whole or not at all."""
     write_atomic(path, folded(report))

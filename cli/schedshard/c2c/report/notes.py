@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Notes below a report: the parts that are missing, and what would have them."""
+"""Notes below a report: what the recording lacks, and how to get it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _HOW_TO_NAME = {
 def notes(
     dynamic: bool, meta: Mapping[str, Any], memory: Memory, lines: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """The missing parts, and the places that have them."""
+    """Return a sentence per part that the recording lacks, and the way to get it if known."""
     said = []
     if not dynamic:
         said.append("the program is static: what it allocates is not known")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What was recorded, once more: on a machine, as it was or with some bytes moved."""
+"""Replays a recording on a machine, as it was or with some bytes moved."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,26 +18,26 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Job:
-    """A machine, the CPUs on which the threads were, and the bytes that lie elsewhere."""
+    """A replay: the machine, its CPUs in the order of the recording's, and the bytes moved."""
 
     machine: Machine
     cpus: tuple[int, ...]
     moved: tuple[Range, ...] = ()
     nodes: tuple[Node, ...] = ()  # of a guest, where physical addresses identify memory
     seed: int = 1  # of a program that runs again
-    # Lines that begin so many bytes earlier, and their size; with accesses beside shared lines.
+    # How many bytes earlier lines begin, and their size; accesses beside shared lines then count.
     lines: tuple[int, int] | None = None
 
 
 class Source(Protocol):
-    """What happens on a machine: a trace, replayed, or a program that runs again."""
+    """What a job runs: a trace that is replayed, or a program that runs again."""
 
     def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-        """Each job's result, in order."""
+        """Return each job's result, in order."""
 
     @property
     def limits(self) -> Sequence[str]:
-        """What every report says of these results."""
+        """The limits of these results, which every report lists."""
 
     @property
     def intervals_by(self) -> str:
@@ -45,11 +45,11 @@ class Source(Protocol):
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the results were made of."""
+        """The digests of what the results were made from."""
 
 
 def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
-    """The watch file of a job (plugin/watch.h)."""
+    """Return the text of a job's watch file (plugin/watch.h)."""
     said = ["program", f"machine {job.machine.path.resolve()}"]
     said += [f"cpu {cpu}" for cpu in job.cpus]
     said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
@@ -64,7 +64,7 @@ def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
 
 @dataclass(frozen=True)
 class Trace:
-    """A recording's trace, replayed; as many jobs at once as there are CPUs."""
+    """A recording's trace. It replays as many jobs at once as there are CPUs."""
 
     path: Path
     limits: Sequence[str]
@@ -74,13 +74,13 @@ class Trace:
         return replay_trace(self.path, lambda result: watch_lines(job, result, self.part))
 
     def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-        """Each job's result, in order."""
+        """Return each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(self._one, jobs))
 
     @property
     def intervals_by(self) -> str:
-        """Replays are cheap."""
+        """The option that gives intervals: replays of the trace."""
         return "--uncertainty 20 or more replays the trace"
 
     @property
@@ -90,6 +90,6 @@ class Trace:
 
 
 def work_cycles(raw: dict[str, Any]) -> float:
-    """Cycles in which any CPU worked, including waits for lines."""
+    """Return the cycles in which CPUs worked or waited for lines, summed over CPUs."""
     clock = float(raw["machine"]["clock_ghz"])
     return sum(float(entry[2]) for entry in raw["cpu_times"]) / 1000 * clock

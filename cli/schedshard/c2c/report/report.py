@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A recorded program as data: the lines on each machine, their owners, and remedies."""
+"""Makes the report of a recorded program: the lines on each machine, their owners, remedies."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _SENTENCES = 3
 
 @dataclass(frozen=True)
 class Recorded:
-    """The parts of a recording besides the trace; kept beside a trace that the user keeps."""
+    """The parts of a recording besides the trace. A kept trace has them in its file of names."""
 
     words: str
     status: int
@@ -86,12 +86,12 @@ class Recorded:
     stepping: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """The file of names."""
+        """Return the content of the file of names."""
         return {"format": NAMES, **self.__dict__}
 
     @staticmethod
     def from_json(data: Mapping[str, Any], path: Path) -> Recorded:
-        """The same, read again."""
+        """Return the parts in a file of names, ``path``, whose damage raises UserError."""
         try:
             return Recorded(**{key: value for key, value in data.items() if key != "format"})
         except TypeError as error:
@@ -99,12 +99,12 @@ class Recorded:
 
 
 def _threads(recorded: Recorded) -> list[list[int]]:
-    """Number, kernel's number and CPU of each thread of each process."""
+    """Return number, kernel's thread ID and CPU of each thread of each process."""
     return [thread for each in recorded.meta["processes"] for thread in each["threads"]]
 
 
 def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, ...]]:
-    """The CPUs of each machine that the recording's CPUs stand for."""
+    """Return for each machine the CPUs that the recording's CPUs stand for."""
     if "guest" in recorded.meta:
         return guest_places(recorded.meta["guest"], machines)
     used = max((int(thread[2]) + 1 for thread in _threads(recorded)), default=1)
@@ -116,7 +116,7 @@ def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, .
                 f"the threads ran on {used} CPUs, {machine.name} has {len(cpus)}: "
                 f"record with --cpus {len(cpus)}"
             )
-        # The trace has places for more CPUs than were used; they stay idle.
+        # The trace may contain more CPUs than the threads used; these stay idle.
         if len(cpus) < recorded.cpus:
             raise UserError(
                 f"the trace has {recorded.cpus} CPUs, {machine.name} has {len(cpus)}: "
@@ -127,7 +127,7 @@ def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, .
 
 
 def _threads_of(recorded: Recorded) -> dict[int, list[int]]:
-    """Which threads were on each CPU."""
+    """Return the numbers of the threads on each CPU."""
     found: dict[int, list[int]] = {}
     for number, _, cpu in _threads(recorded):
         found.setdefault(int(cpu), []).append(int(number))
@@ -140,7 +140,7 @@ def _share(part: float, whole: float) -> float:
 
 @dataclass(frozen=True)
 class _Context:
-    """The inputs for the lines of one machine."""
+    """The inputs for the lines of one machine, besides its results."""
 
     frames: Mapping[int, tuple[Frame, ...]]
     threads: Mapping[int, list[int]]
@@ -215,7 +215,7 @@ def _line(
 def _worth_it(
     source: Source, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[Mapping[str, Any]]
 ) -> list[tuple[Move, list[dict[str, Any]]]]:
-    """The moves that gain, the best first, each with its replay on every machine."""
+    """Return the moves that gain enough, best first, each with its replay on every machine."""
     after = iter(source.all([replace(job, moved=m.ranges) for m in tried for job in jobs]))
     found = []
     for move in tried:
@@ -228,7 +228,7 @@ def _worth_it(
 
 
 def _fewer(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
-    """The share of all cycles that is saved."""
+    """Return the share of all cycles that ``after`` saves."""
     cycles = work_cycles(dict(before))
     return _share(cycles - work_cycles(dict(after)), cycles)
 
@@ -239,7 +239,7 @@ def _gains(
     base: Sequence[Mapping[str, Any]],
     draws: Sequence[Sequence[Draws]],
 ) -> list[dict[str, Any]]:
-    """What each move saves on each machine."""
+    """Return what each move saves on each machine, as the report's advice."""
     advice = []
     for number, (move, after) in enumerate(found, 1):
         gains = {}
@@ -274,7 +274,7 @@ def _without_intervals(machines: Sequence[Machine], count: int, how: str) -> lis
 
 
 def _guest(recorded: Recorded) -> str:
-    """The guest's shape, or how many threads there were."""
+    """Return the guest's shape, or the number of threads, in words."""
     if "guest" in recorded.meta:
         return guest_words(recorded.meta["guest"])
     threads, processes = recorded.meta["nr_threads"], {pid for pid, *_ in recorded.meta["images"]}
@@ -296,18 +296,18 @@ def make_report(
     steady: bool = False,
     recorder: str = "emulator",
 ) -> dict[str, Any]:
-    """Everything: a machine takes the place that a variant has elsewhere.
+    """Return the report of a recording, with a variant per machine.
 
-    ``uncertainty``: draws of the machine's ranged numbers; None: where that is cheap.
-    ``flame``: with "stacks", for a flame graph. ``seeds``: orders instead of draws. ``steady``:
-    only of the run's steady part on the first machine.
+    ``uncertainty``: the number of draws of the machine's ranged numbers; None: the default where
+    replays are cheap. ``flame``: add "stacks" for a flame graph. ``seeds``: the number of orders of
+    threads, instead of draws. ``steady``: report only the run's steady part on the first machine.
     """
     cpus = places(recorded, machines)
     homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
     jobs = [Job(m, c, nodes=n, seed=seed) for m, c, n in zip(machines, cpus, homes, strict=True)]
     if steady:
         source, part = steady_source(source, jobs[0])
-        recorded = replace(recorded, operations=0)  # those of the whole run
+        recorded = replace(recorded, operations=0)  # the known number is of the whole run
     sites = Sites(recorded.meta)
     base = [_ranked(sites.apply(raw)) for raw in source.all(jobs)]
     found_part = part if steady else steady_part(base[0])
@@ -392,7 +392,7 @@ def _ranked(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _head(recorded: Recorded, machines: Sequence[Machine]) -> dict[str, Any]:
-    """What was recorded, and for which machine."""
+    """Return the members on what was recorded, and for which machine."""
     return {
         "format": C2C,
         "experiment": recorded.words,
@@ -418,12 +418,12 @@ def _program(recorded: Recorded) -> dict[str, Any]:
 
 
 def _worst(hot: Sequence[Any]) -> int:
-    """The machine on which the lines cost most."""
+    """Return the number of the machine on which the lines cost most."""
     return max(range(len(hot)), key=lambda i: sum(map(heat, hot[i])))
 
 
 def _uses(hot: Sequence[Sequence[Mapping[str, Any]]], lines: int) -> dict[int, frozenset[int]]:
-    """The bytes to name, with the sizes of the accesses that begin there."""
+    """Return the bytes to name, each with the sizes of the accesses that begin there."""
     sizes: dict[int, set[int]] = {}
     for found in hot:
         for byte in bytes_named(found, lines):
@@ -439,7 +439,7 @@ def _uses(hot: Sequence[Sequence[Mapping[str, Any]]], lines: int) -> dict[int, f
 def _accesses(
     hot: Sequence[Sequence[Mapping[str, Any]]], named: Mapping[int, frozenset[int]]
 ) -> list[tuple[int, int]]:
-    """Instructions and the bytes to name that they accessed, those with most accesses first."""
+    """Return pairs of instruction and accessed byte to name, those with most accesses first."""
     found: Counter[tuple[int, int]] = Counter()
     for line in chain.from_iterable(hot):
         for access in line["accesses"]:
@@ -450,10 +450,10 @@ def _accesses(
 
 
 def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:
-    """Every byte whose name one machine's report shows.
+    """Return every byte whose name one machine's report shows.
 
-    The hottest byte of a line can differ between machines. If only that byte had a name, one
-    machine's report would name a field or not, depending on the other machines of the request.
+    The hottest byte of a line can differ between machines. If only that byte had a name, the fields
+    that one machine's report names would depend on the other machines of the request.
     """
     return {
         int(line["address"], 16) + int(access["offset"])
@@ -464,7 +464,7 @@ def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:
 
 
 def _hottest(line: Mapping[str, Any]) -> int:
-    """The byte of a line that makes it hot: small objects share lines."""
+    """Return the address of a line's hottest byte, whose object names the line."""
     access = max(line["accesses"], key=lambda a: (heat(a), a["records"]), default={"offset": 0})
     return int(line["address"], 16) + int(access["offset"])
 

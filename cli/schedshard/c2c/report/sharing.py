@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether CPUs share the bytes of a line, or only the line.
+"""Decides whether CPUs share the bytes of a line, or only the line.
 
 A transfer is true sharing if another CPU wrote one of the access's bytes since this CPU last
-accessed it. Any other transfer of the line only brings a neighbour's bytes. Time matters: tasks
-that change threads write the same bytes from many CPUs, one after the other.
+accessed it. Any other transfer of the line is false sharing, caused by neighbouring bytes. A set of
+writing CPUs would not suffice: a task that changes threads writes the same bytes from many CPUs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-# Cycles of waiting stores that count as much as a HITM, which takes as long or longer.
+# Cycles of waiting stores that rank as high as one HITM, which takes at least as long.
 _AS_LONG = 100
-# The part of a line's stores below which an access is no reason for its kind.
+# An access with a smaller share of a line's stores does not decide the line's kind.
 _SELDOM = 0.005
 TRUE, FALSE, MIXED = "true", "false", "mixed"
-# Below and above these shares of its HITM a line is of one kind.
+# Below or above these shares of false sharing a line is of one kind, between them mixed.
 _FEW, _MOST = 0.25, 0.75
 
 
@@ -23,34 +23,34 @@ def _overlap(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 
 def hitm(entry: Mapping[str, Any]) -> int:
-    """Modified lines found elsewhere, near and far."""
+    """Return how often a load or locked operation found the line modified in another cache."""
     return int(entry["hitm_remote"]) + int(entry["hitm_local"])
 
 
 def stored(entry: Mapping[str, Any]) -> float:
-    """Cycles in which a CPU could not go on, for one of these stores was next in a full buffer."""
+    """Return the cycles in which CPUs stalled on these stores because a store buffer was full."""
     return float(entry.get("store_cycles", 0.0))
 
 
 def waited(entry: Mapping[str, Any]) -> float:
-    """Cycles that a line, or an access to it, took: of its loads, and of stores that waited."""
+    """Return the cycles of a line or an access: all those of loads, and stalls on stores."""
     return float(entry["avg_load_cycles"]) * int(entry["loads"]) + stored(entry)
 
 
 def cycles_each(entry: Mapping[str, Any]) -> float:
-    """What one of these accesses took on average; of experiments only loads are known."""
+    """Return the average cycles of one access. For experiments only loads are known."""
     if not stored(entry):
         return float(entry["avg_load_cycles"])
     return waited(entry) / (entry["loads"] or entry["stores"] or 1)
 
 
 def heat(entry: Mapping[str, Any]) -> float:
-    """By what lines and accesses are ranked: HITM, and stores that waited as long."""
+    """Return the rank of a line or an access: HITM, plus stalls on stores in units of HITM."""
     return hitm(entry) + stored(entry) / _AS_LONG
 
 
 def shares_truly(access: Mapping[str, Any], accesses: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether two CPUs or more meet at the access's bytes, and one of them writes."""
+    """Whether two CPUs or more access the access's bytes, and one of them writes."""
     return any(
         writer["stores"] and _overlap(access, writer) and len({*access["by"], *writer["by"]}) > 1
         for writer in accesses
@@ -58,27 +58,27 @@ def shares_truly(access: Mapping[str, Any], accesses: Sequence[Mapping[str, Any]
 
 
 def hitm_of_false_sharing(line: Mapping[str, Any]) -> int:
-    """Modified lines that were fetched for bytes that others did not write meanwhile.
+    """Return the HITM of accesses to bytes that no other CPU had written meanwhile.
 
-    The replay counts as ``hitm_true`` those for which another CPU wrote one of the bytes since this
-    CPU last accessed it.
+    The replay counts the others as ``hitm_true``: another CPU wrote one of the bytes since this CPU
+    last accessed it.
     """
     return sum(hitm(access) - int(access["hitm_true"]) for access in line["accesses"])
 
 
 def _false_share(line: Mapping[str, Any]) -> float:
-    """The part of false sharing: of HITM, or of stores where most of the time went to these."""
+    """Return the share of false sharing in HITM, or in stalls if stores took most of the time."""
     total, stores = hitm(line), stored(line)
     if 2 * stores <= waited(line):
         return hitm_of_false_sharing(line) / total if total else 0.0
-    # A main() that clears a counter once does not share it.
+    # A main() that clears a counter once does not make it shared.
     least = _SELDOM * sum(access["stores"] for access in line["accesses"])
     often = [access for access in line["accesses"] if access["stores"] > least]
     return sum(stored(access) for access in often if not shares_truly(access, often)) / stores
 
 
 def kind_of(line: Mapping[str, Any]) -> str:
-    """True sharing, false sharing, or both."""
+    """Return the kind of a line's sharing: TRUE, FALSE or MIXED."""
     share = _false_share(line)
     return TRUE if share < _FEW else FALSE if share > _MOST else MIXED
 
@@ -86,7 +86,7 @@ def kind_of(line: Mapping[str, Any]) -> str:
 def _added(
     ways: Mapping[object, tuple[int, float]], more: Mapping[object, tuple[int, float]]
 ) -> dict[object, tuple[int, float]]:
-    """What each way to an access cost (callers.py)."""
+    """Return the cost of each way to an access (callers.py), summed over both arguments."""
     found = dict(ways)
     for way, (count, cycles) in more.items():
         known = found.get(way, (0, 0.0))
@@ -97,7 +97,11 @@ def _added(
 def joined(
     accesses: Iterable[Mapping[str, Any]], instruction: Callable[[int], object]
 ) -> list[dict[str, Any]]:
-    """Accesses by one instruction of a file, by several programs and of both kinds, as one."""
+    """Return the accesses, merged where place, kind and instruction are the same.
+
+    ``instruction`` returns the same for two addresses of one instruction of a file, which several
+    programs may have mapped.
+    """
     found: dict[tuple[object, ...], dict[str, Any]] = {}
     for access in accesses:
         key = (access["offset"], access["size"], access["kind"], instruction(int(access["pc"], 16)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The steady part of a run: where accesses wait at one rate, after the start and before the end."""
+"""Finds the steady part of a run, in which accesses wait at one rate: between start and end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +13,19 @@ from schedshard.show.format import percent
 # A rate within this factor of the typical one is steady.
 _NEAR = 2.0
 _FEWEST = 8  # parts of the run (plugin/feed_time.h), of which it has 128 at most
-# Waits that are outside of the steady part, at most: with more, the run has several phases.
+# The largest share of waits outside of the steady part. With more, the run has several phases.
 _OUTSIDE = 0.5
-# What takes less of all cycles is not looked at; a part that is nearly all of the run is the run.
+# The least share of cycles in waits for a run to have a steady part. A part with the second share
+# of all instructions counts as the whole run.
 _LEAST, _ALL = 0.005, 0.9
 
 
 @dataclass(frozen=True)
 class Part:
-    """Instructions of all CPUs together, and the share of cycles in accesses: there, and in all."""
+    """A part of a run: its instructions, counted over all CPUs, and its share of cycles in waits.
+
+    ``instructions`` and ``share_of_run`` are those of the whole run.
+    """
 
     begin: int
     end: int
@@ -30,7 +34,7 @@ class Part:
     share_of_run: float
 
     def to_json(self, only: bool) -> dict[str, Any]:
-        """The same in a report; ``only``: the report is of nothing else."""
+        """Return the part as JSON; ``only``: the report covers nothing else."""
         return {
             "begin": self.begin,
             "end": self.end,
@@ -42,7 +46,7 @@ class Part:
 
 
 def steady_words(report: Mapping[str, Any]) -> str | None:
-    """Where a report's run is steady, and what differs there."""
+    """Return a sentence on where a run is steady, and what differs there; None without a part."""
     part = report.get("steady")
     if part is None:
         return None
@@ -59,12 +63,12 @@ def steady_words(report: Mapping[str, Any]) -> str | None:
 
 
 def is_steady(report: Mapping[str, Any]) -> bool:
-    """Whether a report is of the steady part alone."""
+    """Whether a report covers only the steady part."""
     return bool((report.get("steady") or {}).get("only"))
 
 
 def steady_source(source: Source, job: Job) -> tuple[Trace, Part]:
-    """The same trace, cut to its steady part on a machine; all of it, if it has none."""
+    """Return the trace cut to its steady part on a job's machine, whole if it has none."""
     if not isinstance(source, Trace):
         raise UserError("--steady: a program that runs exactly has no trace; leave it out")
     raw = source.all([job])[0]
@@ -76,12 +80,12 @@ def steady_source(source: Source, job: Job) -> tuple[Trace, Part]:
 
 
 def steady_part(raw: Mapping[str, Any]) -> Part | None:
-    """The longest part with one rate, from a replay's result; None: none, or nearly all."""
+    """Return the longest part of a result with one rate; None: there is none, or it is the run."""
     if "time" not in raw:
         return None
     width, instructions = int(raw["time"]["width"]), int(raw["time"]["instructions"])
     took = [float(each) for each in raw["time"]["took_ps"]]
-    cycle = 1000 / float(raw["machine"]["clock_ghz"])  # picoseconds, in which one is executed
+    cycle = 1000 / float(raw["machine"]["clock_ghz"])  # picoseconds per instruction
     whole = _share(sum(took), instructions * cycle)
     if whole < _LEAST or len(took) < _FEWEST:
         return None
@@ -100,12 +104,12 @@ def _share(took: float, executed: float) -> float:
 
 
 def _smooth(took: Sequence[float]) -> list[float]:
-    """Without single outliers."""
+    """Return the running median of three, which removes single outliers."""
     return [median(took[max(n - 1, 0) : n + 2]) for n in range(len(took))]
 
 
 def _typical(took: Sequence[float]) -> float:
-    """Half of all waiting happens in parts that wait at least as long."""
+    """Return the typical wait of a part: half of all waiting is in parts with at least as much."""
     left = sum(took) / 2
     for each in sorted(took, reverse=True):
         left -= each
@@ -115,7 +119,7 @@ def _typical(took: Sequence[float]) -> float:
 
 
 def _longest(took: Sequence[float], typical: float) -> tuple[int, int]:
-    """The first and one past the last of the parts in a row that are near the typical one."""
+    """Return the longest row of parts near the typical one: its first, and one past its last."""
     best = begin = 0
     length = 0
     for n, each in enumerate([*took, -1.0]):

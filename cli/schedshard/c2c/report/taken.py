@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Who took a line from whom: CPUs grouped by last-level cache.
+"""Shows which last-level cache took a line from which.
 
-The cache that had the line is that of the CPU that wrote it last.
+The cache that had the line is that of the CPU that last wrote it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ from typing import Any
 
 from schedshard.machines.topo import ranges
 
-# A larger matrix is shown as its pairs with most transfers.
+# A matrix with more caches is shown as its pairs with most transfers.
 _WIDEST = 8
 _PAIRS = 8
 
 
 def caches(topology: Mapping[str, Any], cpus: Sequence[int]) -> list[dict[str, Any]]:
-    """The caches that have any of these CPUs: number, and which of them."""
+    """Return the last-level caches of these CPUs: each with its number and those of its CPUs."""
     of = {int(each["cpu"]): int(each["llc"]) for each in topology["cpus"]}
     found: dict[int, list[int]] = {}
     for cpu in sorted(cpus):
@@ -24,13 +24,13 @@ def caches(topology: Mapping[str, Any], cpus: Sequence[int]) -> list[dict[str, A
 
 
 def taken(line: Mapping[str, Any]) -> list[dict[str, int]]:
-    """Transfers of a line, most of them first."""
+    """Return the transfers of a line by pair of caches, the most frequent first."""
     pairs = [{"from": f, "to": t, "hitm": n} for f, t, n in line.get("pairs", ())]
     return sorted(pairs, key=lambda pair: (-pair["hitm"], pair["from"], pair["to"]))
 
 
 def label(cache: Mapping[str, Any]) -> str:
-    """A cache by its CPUs, as ranges."""
+    """Return the name of a cache: its CPUs as ranges."""
     said = ranges(cache["cpus"])
     return f"CPUs {said}" if len(cache["cpus"]) > 1 else f"CPU {said}"
 
@@ -38,7 +38,7 @@ def label(cache: Mapping[str, Any]) -> str:
 def taken_table(
     line: Mapping[str, Any], known: Sequence[Mapping[str, Any]]
 ) -> tuple[list[str], list[list[str]]] | None:
-    """Columns and rows of a line's matrix in shares of all; None: within one cache, or nothing."""
+    """Return columns and rows of a line's transfers in shares of all; None below two caches."""
     pairs = line.get("taken", ())
     used = sorted({pair[end] for pair in pairs for end in ("from", "to")})
     if len(used) < 2:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How a recording's figures depend on uncertain numbers of the machine.
+"""Shows how a recording's figures depend on uncertain numbers of the machine.
 
 Replays run on machines whose ranged numbers were drawn together, as for ``run --uncertainty``. The
-gain of advice is compared within a draw.
+gain of advice is the difference within a draw.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from schedshard.experiments.uncertain.inputs import machine_inputs
 from schedshard.experiments.uncertain.uncertainty import LEAST
 from schedshard.machines.presets import Machine
 
-# The default: as many draws as an interval needs, if the trace's replays are short.
+# The default: as many draws as an interval needs, if the trace has at most so many accesses.
 DEFAULT = LEAST
 MOST_ACCESSES = 100_000
 SEED = 1
@@ -26,7 +26,7 @@ Draws = list[dict[str, Any]]
 
 
 def draws_of(asked: int | None, accesses: int) -> int:
-    """The number of draws: that of the request, or the default where it is cheap."""
+    """Return the number of draws: the request's, or the default where replays are cheap."""
     if asked is not None:
         return asked
     return DEFAULT if accesses <= MOST_ACCESSES else 0
@@ -46,9 +46,9 @@ def _sampled(machine: Machine, count: int, folder: Path) -> list[Machine]:
 def replay_draws(
     source: Source, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int, folder: Path
 ) -> list[list[Draws]]:
-    """By machine of ``base``: the draws with nothing moved, then those with each of ``moved``.
+    """Return for each job the draws with nothing moved, then those with each of ``moved``.
 
-    A machine that has no number with a range has no draws.
+    A machine without a ranged number has no draws.
     """
     every = [_sampled(job.machine, count, folder) for job in base]
     jobs = [
@@ -64,7 +64,7 @@ def replay_draws(
 def seed_draws(
     source: Source, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int
 ) -> list[list[Draws]]:
-    """The same with seeds instead of draws: orders that threads may meet in."""
+    """Return the same as replay_draws(), with seeds for draws. A seed gives an order of threads."""
     jobs = [
         replace(job, moved=tuple(ranges), seed=seed)
         for job in base
@@ -76,7 +76,7 @@ def seed_draws(
 
 
 def line_interval(line: Mapping[str, Any], draws: Draws) -> dict[str, Any] | None:
-    """Cycles of a load of one line."""
+    """Return the interval of the cycles per load of one line; None unless all draws have it."""
     found = [
         float(seen["avg_load_cycles"])
         for raw in draws
@@ -87,7 +87,7 @@ def line_interval(line: Mapping[str, Any], draws: Draws) -> dict[str, Any] | Non
 
 
 def gain_interval(before: Draws, after: Draws) -> dict[str, Any] | None:
-    """The share of all cycles that a move saves."""
+    """Return the interval of the share of all cycles that a move saves; None without draws."""
     found = [
         1 - work_cycles(moved) / work_cycles(raw)
         for raw, moved in zip(before, after, strict=True)
@@ -97,7 +97,7 @@ def gain_interval(before: Draws, after: Draws) -> dict[str, Any] | None:
 
 
 def totals(draws: Draws) -> dict[str, Any] | None:
-    """Modified lines found elsewhere, and all cycles."""
+    """Return the intervals of HITM and of all cycles; None without draws."""
     if not draws:
         return None
     return {

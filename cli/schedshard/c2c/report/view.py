@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A recorded program on the terminal: machines, what would help, the lines, the limits."""
+"""The terminal's view of a recorded program: machines, what would help, lines, limits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,9 +17,9 @@ from schedshard.show.format import access_place, line_place, percent, significan
 from schedshard.show.sheet import Sheet
 
 _ACCESSES = 8
-# Accesses are shown of the worst lines, and of others that have this share of all HITM.
+# The view shows the accesses of so many lines, and of others with this share of all HITM.
 _ALWAYS, _HOT = 2, 0.01
-# Lines with a smaller part of all cycles are counted and not shown: most belong to the C library.
+# Lines with a smaller share of all cycles are only counted: most belong to the C library.
 FOLDED = 0.005
 
 
@@ -48,7 +48,7 @@ def _between(interval: Mapping[str, Any] | None, write: Callable[[float], str]) 
 
 
 def is_folded(line: Mapping[str, Any]) -> bool:
-    """Whether a line costs too little to be read about, or one thread alone used it."""
+    """Whether a line costs too little to be shown, or only one thread used it."""
     return bool(line["cycle_share"] < FOLDED or _has_one_thread(line))
 
 
@@ -95,7 +95,7 @@ def _lines(variant: Mapping[str, Any]) -> RenderableType:
 
 
 def _taken(line: Mapping[str, Any], variant: Mapping[str, Any]) -> list[RenderableType]:
-    """Between which caches the line went, where it went between any."""
+    """Return the table of which cache took the line from which; empty below two caches."""
     found = taken_table(line, variant.get("caches", ()))
     if found is None:
         return []
@@ -139,20 +139,20 @@ def _accesses(number: int, line: Mapping[str, Any]) -> RenderableType:
 
 
 def _way(frames: Sequence[Mapping[str, Any]]) -> str:
-    """The calls that led to an allocation; the program's own, if there are any."""
+    """Return the calls that led to an allocation as text, the program's own if there are any."""
     own = [frame for frame in frames if frame.get("own", True)]
     return " < ".join(f"{f['function']} ({f['source']})" for f in (own or frames)[:5])
 
 
 def _some(threads: list[int]) -> str:
-    """A few numbers, or how many."""
+    """Return the numbers of at most four threads, or else their count and range."""
     if len(threads) <= 4:
         return ",".join(map(str, threads))
     return f"{len(threads)}: {threads[0]}..{threads[-1]}"
 
 
 def advice_lines(report: Mapping[str, Any]) -> list[str]:
-    """What would help, in sentences."""
+    """Return a sentence per piece of advice, with its gain on each machine."""
     said = []
     for advice in report["advice"]:
         gains = []
@@ -170,7 +170,7 @@ def advice_lines(report: Mapping[str, Any]) -> list[str]:
 
 
 def headline(report: Mapping[str, Any]) -> str:
-    """Whether anything is to gain, before anything else is read."""
+    """Return the first sentence of a report: what shared lines cost, and what can be gained."""
     shares = [
         (
             sum(line["cycles"] for line in each["lines"] if not _has_one_thread(line))
@@ -197,7 +197,7 @@ def _is_hot(line: Mapping[str, Any]) -> bool:
 
 
 def _nothing_gained(report: Mapping[str, Any]) -> str:
-    """Why no sentence says what would help."""
+    """Return a sentence on why there is no advice."""
     if all(is_folded(line) for v in report["variants"] for line in v["lines"]):
         return f"nothing to gain: no shared line takes {FOLDED:.1%} of all cycles"
     every = [line for v in report["variants"] for line in v["lines"]]
@@ -211,7 +211,7 @@ def _nothing_gained(report: Mapping[str, Any]) -> str:
 
 
 def record_view(report: Mapping[str, Any]) -> RenderableType:
-    """All of it."""
+    """Return the whole view of a report."""
     program = report["program"]
     steady = steady_words(report)
     shown: list[RenderableType] = [Text(headline(report))]
@@ -228,7 +228,7 @@ def record_view(report: Mapping[str, Any]) -> RenderableType:
     for index, variant in enumerate(report["variants"]):
         shown.append(Text(""))
         shown.append(_lines(variant))
-        # The accesses of each CPU are the same on all machines.
+        # Each CPU makes the same accesses on all machines.
         for number, line in enumerate(variant["lines"] if index == 0 else ()):
             worth = number < _ALWAYS or _is_hot(line)
             if worth and (hitm(line) or stored(line)) and not is_folded(line):
