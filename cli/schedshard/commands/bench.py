@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs `bench primitives`, `bench ping-pong` and `bench library`."""
+"""The commands `bench primitives`, `bench ping-pong` and `bench library`."""
 
 from pathlib import Path
 from typing import Any

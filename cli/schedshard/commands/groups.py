@@ -10,19 +10,20 @@ import click
 
 from schedshard.common.errors import unknown_name
 
-_WHOLE = 1000  # characters: the first sentence is not cut, but wrapped
+_WHOLE = 1000  # characters: a first sentence is wrapped and not cut
 
 
 class NamedGroup(click.Group):
     """A group that suggests the nearest command, and lists commands by who needs them.
 
-    ``sections``: the titles of the list, each with its commands; without any there is one list.
+    ``sections`` contains the titles of the list, each with its commands. Without it there is one
+    list.
     """
 
     def __init__(
         self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None, **options: Any
     ) -> None:
-        """Keep the sections; all else is click's."""
+        """Keep the sections. All other arguments go to click."""
         super().__init__(*args, **options)
         self.sections = sections
 

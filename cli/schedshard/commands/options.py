@@ -28,7 +28,7 @@ class Decorator(Protocol):
 
 
 def _writable(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file that cannot be written, before the long work."""
+    """Raise a UserError for a file that cannot be written, before the long work."""
     if path is not None and not context.resilient_parsing:
         check_writable(path)
     return path
@@ -93,7 +93,7 @@ BZIMAGE = path_option("--bzimage", help="The kernel image that belongs to --vmli
 
 
 def show(renderable: RenderableType) -> None:
-    """Print to stdout, as wide as the terminal, or in a file as wide as a table needs."""
+    """Print to stdout, as wide as the terminal. A file gets the width that a table needs."""
     terminal.show([renderable], _PLAIN_WIDTH, _NARROWEST)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage bench: the structures on the real CPUs of this host, measured by schedshard-bench."""
+"""The stage bench: measures the structures on this host's CPUs with schedshard-bench."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,18 +15,18 @@ _ROW_KEYS = ("group", "op", "variant")
 
 @dataclass(frozen=True)
 class BenchRequest:
-    """How long to measure: quick is for a first look, its times are less certain."""
+    """How long to measure. A quick measurement is for a first look and less precise."""
 
     quick: bool = False
 
 
 def bench_argv(request: BenchRequest) -> list[str]:
-    """The argument list of schedshard-bench."""
+    """Return the argument list of schedshard-bench."""
     return [str(bench_binary()), *(["--short"] if request.quick else [])]
 
 
 def bench(request: BenchRequest) -> dict[str, Any]:
-    """Measure, check the shape of the result, and add its origin."""
+    """Measure the structures, and return the checked result with its provenance."""
     raw = run_json(bench_argv(request))
     rows = raw.get("rows") if isinstance(raw, dict) else None
     host = raw.get("host") if isinstance(raw, dict) else None

@@ -2,9 +2,9 @@
 """Entries that several experiments share, from experiments/common/NAME.toml.
 
 An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
-these entries of the common file, in this order. An entry with ``name`` takes the keys that it lacks
-from the common entry of that name, except the range if it has a value. The same holds for
-``[[metric]]`` and ``[[variant]]``.
+these entries of the common file, in this order. An entry with ``name`` takes missing keys from the
+common entry of that name, but no range if it has a value. The same holds for ``[[metric]]`` and
+``[[variant]]``.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ RANGE = ("low", "high")
 def read_experiment(path: Path) -> dict[str, Any]:
     """Return the file's content with its common entries filled in.
 
-    ValueError: the content says something that the common file does not have.
+    Raise a ValueError if the file names an entry that the common file lacks.
     """
     data = read_toml(path)
     shared = data.pop("common", None)
@@ -44,7 +44,7 @@ def read_experiment(path: Path) -> dict[str, Any]:
 
 
 def experiment_sha256(path: Path) -> str:
-    """Hex SHA-256 of what a file declares, common entries included."""
+    """Return the SHA-256 in hex of what a file declares, including common entries."""
     text = json.dumps(read_experiment(path), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""experiments/NAME.toml: the declarative half of an experiment."""
+"""Reads experiments/NAME.toml, the declarative half of an experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from schedshard.experiments.common_entries import read_experiment
 class Band:
     """How close a prediction must be to the published figure.
 
-    ``within``: |predicted - published| / published at most this.
-    ``factor``: predicted / published between 1 / factor and factor.
+    ``within``: |predicted - published| / published is at most this.
+    ``factor``: predicted / published is between 1 / factor and factor.
     """
 
     within: float | None = None
@@ -30,7 +30,7 @@ class Band:
         return self.factor is None or 1.0 / self.factor <= ratio <= self.factor
 
     def words(self) -> str:
-        """The band for a table."""
+        """Return the band as text for a table."""
         if self.within is not None:
             return f"within {self.within:.0%}"
         return f"within a factor of {self.factor:g}"
@@ -44,7 +44,8 @@ class Metric:
     """One figure of an experiment that has several.
 
     ``reported`` is its name in the simulator's output. With ``relative`` it is divided by the
-    baseline's. In the unit "percent" it is a fraction, and its errors are differences in points.
+    baseline's figure. In the unit "percent" it is a fraction, and its errors are differences in
+    points.
     """
 
     name: str
@@ -58,10 +59,10 @@ class Metric:
 class Variant:
     """One layout under test.
 
-    ``published_metrics`` and ``accept_metrics``: by name of metric; the latter are the largest
-    absolute differences. ``calibrated``: metrics that a parameter was chosen on. ``hold``: whether
-    there is a time between acquire and release, for --hold. ``on_request``: it runs only when it
-    is named. ``kind``: of operation, for what is known about the model's own error.
+    ``published_metrics`` and ``accept_metrics`` are by name of metric. The latter are the largest
+    absolute differences. ``calibrated`` lists metrics on which a parameter was chosen. ``hold``:
+    there is a time between acquire and release, for --hold. ``on_request``: the variant runs only
+    if it is named. ``kind`` is the kind of operation, which selects the model's own error.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class CalibratedOn:
-    """The published figure that a parameter is chosen on: a metric of a variant."""
+    """The published figure on which a parameter is chosen: a metric of a variant."""
 
     variant: str
     metric: str
@@ -93,8 +94,8 @@ class CalibratedOn:
 class Param:
     """One input of the body, with its source.
 
-    ``low`` and ``high``: where the true value may lie; both None for a design choice. ``whole``:
-    all three are whole numbers.
+    The true value may lie between ``low`` and ``high``. Both are None for a design choice.
+    ``whole``: all three are whole numbers.
     """
 
     name: str
@@ -119,7 +120,7 @@ class PublishedPoint:
 
 @dataclass(frozen=True)
 class PublishedPair:
-    """Published nanoseconds per operation of two CPUs of one latency class: median and spread."""
+    """Published nanoseconds per operation for two CPUs of one latency class: median and spread."""
 
     variant: str
     latency_class: str
@@ -130,7 +131,7 @@ class PublishedPair:
 
 @dataclass(frozen=True)
 class CurveBand:
-    """Largest median and single error of a curve, from a number of threads on."""
+    """The largest median error and single error of a curve, from a number of threads on."""
 
     median: float
     worst: float
@@ -139,7 +140,10 @@ class CurveBand:
 
 @dataclass(frozen=True)
 class PublishedLine:
-    """Cycles a load of one line of an object, lowest and highest; lines count from 1."""
+    """Published cycles per load of one line of an object, lowest and highest.
+
+    Lines count from 1.
+    """
 
     variant: str
     object: str
@@ -150,9 +154,9 @@ class PublishedLine:
 
 @dataclass(frozen=True)
 class Published:
-    """What others measured on one machine, and whether the model was fitted to it.
+    """Figures that others measured on one machine, and whether the model was fitted to them.
 
-    ``pairs`` are of CPU ``from_cpu`` with others, and ``accept_pairs`` is the band of each.
+    ``pairs`` are of CPU ``from_cpu`` with others, and ``accept_pairs`` is the band of each pair.
     """
 
     machine: str
@@ -170,9 +174,9 @@ class Published:
 class Experiment:
     """Everything about an experiment except its C body.
 
-    ``sweep``: "threads" makes a curve, "pairs" has points of two CPUs. ``published``: one entry a
-    machine, of this experiment or of ``published_from``. ``options``: those of `run` that not
-    every experiment has.
+    ``sweep``: "threads" makes a curve, "pairs" has points of two CPUs. ``published`` has one entry
+    per machine, of this experiment or of ``published_from``. ``options`` are options of `run` that
+    only some experiments have.
     """
 
     name: str
@@ -189,34 +193,34 @@ class Experiment:
     options: tuple[str, ...] = ()
 
     def published_on(self, machine: str) -> Published | None:
-        """What others measured on a machine."""
+        """Return the figures that others measured on a machine, or None."""
         return next((known for known in self.published if known.machine == machine), None)
 
     @property
     def calibrated(self) -> Param | None:
-        """The parameter that is chosen on a published figure."""
+        """Return the parameter that is chosen on a published figure, or None."""
         return next((param for param in self.params if param.calibrated_on is not None), None)
 
     def variant(self, name: str) -> Variant:
-        """The variant of that name; an unknown one is a user's error."""
+        """Return the variant with a name. Raise a UserError for an unknown name."""
         by_name = {variant.name: variant for variant in self.variants}
         check_names(f"variant of {self.name}", [name], by_name)
         return by_name[name]
 
 
 def experiment_names() -> list[str]:
-    """Names of the experiments that come with the project."""
+    """Return the names of the project's experiments."""
     return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
 
 
 def load_experiment(name: str) -> Experiment:
-    """Read experiments/NAME.toml."""
+    """Return the experiment in experiments/NAME.toml."""
     check_names("experiment", [name], experiment_names())
     return parse_experiment(EXPERIMENTS / f"{name}.toml")
 
 
 def protocol_calibration() -> str:
-    """The published curves on which the simulator's own constants were chosen, with sources."""
+    """Return the published curves on which the simulator's constants were chosen, with sources."""
     curves = [
         f"{experiment.name} on {known.machine} ({known.source})"
         for experiment in map(load_experiment, experiment_names())
@@ -228,7 +232,7 @@ def protocol_calibration() -> str:
 
 
 def parse_experiment(path: Path) -> Experiment:
-    """Read one file of declarative inputs; a wrong one is named with the key that is wrong."""
+    """Return the experiment in a file. A UserError names the key that is wrong."""
     try:
         return _experiment(path, read_experiment(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -388,7 +392,7 @@ def _variant(entry: dict[str, Any]) -> Variant:
 
 
 _BAND = ("within", "factor")
-# What is published of some threads, in nanoseconds.
+# The published figures at a number of threads, in nanoseconds.
 _SPREAD = ("mean", "min", "max")
 Made = TypeVar("Made")
 
@@ -402,7 +406,7 @@ def _optional(value: Any) -> float | None:
 
 
 def _published_list(entries: Any) -> tuple[Published, ...]:
-    """One [published] table, or a [[published]] a machine."""
+    """Return the published figures, of one [published] table or of a [[published]] per machine."""
     found = tuple(map(_published, [entries] if isinstance(entries, dict) else entries))
     machines = [known.machine for known in found]
     if len(set(machines)) != len(machines):
@@ -434,5 +438,5 @@ def _published(entry: dict[str, Any]) -> Published:
 
 
 def _made(kind: type[Made], entry: Mapping[str, Any]) -> Made:
-    """A record of the values that an entry has for its fields, of the types that these have."""
+    """Return a record with an entry's values for its fields, converted to the fields' types."""
     return kind(**{name: type_(entry[name]) for name, type_ in get_type_hints(kind).items()})

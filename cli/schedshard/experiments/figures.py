@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Variants of an experiment with several published figures, side by side."""
+"""Variants of an experiment that has several published figures."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from schedshard.results.run import Figures, FigureVariant
 
 
 def reported(experiment: Experiment, variant: str, metrics: Mapping[str, float]) -> None:
-    """Refuse output of the simulator that lacks a declared figure."""
+    """Raise a UserError if the simulator's output lacks a declared figure."""
     for metric in experiment.metrics:
         if not math.isfinite(metrics.get(metric.reported, math.nan)):
             raise UserError(
@@ -25,7 +25,10 @@ def reported(experiment: Experiment, variant: str, metrics: Mapping[str, float])
 def values(
     experiment: Experiment, metrics: Mapping[str, float], baseline: Mapping[str, float] | None
 ) -> dict[str, float | None]:
-    """The declared figures of one run; a relative one is None when its baseline was not run."""
+    """Return the declared figures of one run.
+
+    A relative one is None if the baseline was not run.
+    """
     found: dict[str, float | None] = {}
     for metric in experiment.metrics:
         value: float | None = metrics[metric.reported]
@@ -49,7 +52,7 @@ def figure_variant(
     lines: list[CacheLine],
     comparable: bool,
 ) -> FigureVariant:
-    """One variant of the result, from what the simulator reported."""
+    """Return one variant of the result, from the simulator's metrics."""
     shown = values(experiment, found, baseline)
     published = dict(variant.published_metrics) if comparable else {}
     errors: dict[str, float] = {}
@@ -80,7 +83,7 @@ def figure_variant(
 
 
 def described(experiment: Experiment) -> list[results.Metric]:
-    """The meaning of the columns, so that a saved result explains itself."""
+    """Return the meaning of the columns, so that a saved result explains itself."""
     return [
         results.Metric(
             name=metric.name,
@@ -93,7 +96,7 @@ def described(experiment: Experiment) -> list[results.Metric]:
 
 
 def misses(result: Figures, variant: FigureVariant) -> list[results.Metric]:
-    """The figures of a variant that are outside their band."""
+    """Return the figures of a variant that are outside their band."""
     outside = []
     for metric in result.metrics:
         limit = (variant.accept or {}).get(metric.name)
@@ -106,9 +109,9 @@ def misses(result: Figures, variant: FigureVariant) -> list[results.Metric]:
 
 
 def hot_lines(result: Figures, variant: FigureVariant, most: int = 3) -> list[CacheLine]:
-    """The lines of a variant on which its loads wait longest, and all published ones.
+    """Return the lines of a variant on which its loads wait longest, and all published lines.
 
-    In the order of the time of all loads together, which is a line's cost.
+    They are in order of the total time of loads, which is a line's cost.
     """
     published = {
         (line.object, line.line) for line in result.published_lines if line.variant == variant.name

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Estimates the model's error for each kind of operation, from curves that others measured.
 
-The score of a point is the factor, as a logarithm, by which the interval of the machine's unknown
-inputs must grow to contain the point. The model's error is a quantile of scores, as in conformal
-prediction, which assumes no distribution of errors. (A normal distribution of the same mean square
-contained 97% of the points, because few curves make most of it.)
+The interval of the machine's unknown inputs must grow by a factor to contain a published point. The
+score of a point is the logarithm of that factor. The model's error is a quantile of scores, as in
+conformal prediction, which assumes no distribution of errors. (A normal distribution with the same
+mean square contained 97% of the points, because few curves cause most of it.)
 
-Errors of one machine are correlated, so that a machine counts once per kind. A kind with few
-machines says little about itself, so all other kinds together count as PRIOR machines. The quantile
-is the nominal 90%. With each machine left out in turn, 89% of the points are inside if a machine
-counts once per kind, and 94% if a point counts once. The usual correction for few observations
-would contain nearly all of them. On 12 synthetic machines with normal errors the figure is 85%.
+Errors of one machine are correlated, so a machine counts once per kind. A kind with few machines
+says little about itself, so all other kinds together count as PRIOR machines. The quantile is the
+nominal 90%. With each machine omitted in turn, 89% of the points are inside if a machine counts
+once per kind, and 94% if a point counts once. The usual correction for few observations would
+contain nearly all of them. On 12 synthetic machines with normal errors the figure is 85%.
 
-machines/published/residuals.toml has the residuals; scripts/fidelity.py makes it. Callers ask
-validation().
+machines/published/residuals.toml contains the residuals, and scripts/fidelity.py makes it. Callers
+use validation().
 """
 
 import math
@@ -29,12 +29,12 @@ from schedshard.common.paths import MACHINES
 RESIDUALS = MACHINES / "published/residuals.toml"
 PRIOR = 4.0
 INSIDE = 0.9  # of all points
-LEAST = 0.05  # no kind is better known than that
+LEAST = 0.05  # no kind has a smaller error
 
 
 @dataclass(frozen=True)
 class Residual:
-    """One published point: the inputs' 90% interval is ``low`` to ``high``."""
+    """One published point. ``low`` to ``high`` is the 90% interval from uncertain inputs."""
 
     machine: str
     vendor: str
@@ -57,7 +57,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class ModelError:
-    """What is known about one kind of operation; ``factor``: 90% of figures are within it."""
+    """The validation of one kind of operation. 90% of figures are within ``factor``."""
 
     kind: str
     curves: int
@@ -67,7 +67,7 @@ class ModelError:
     factor: float
 
     def sentence(self, vendor: str | None = None) -> str:
-        """Return on what a prediction was checked, and its error, as a sentence."""
+        """Return a sentence that says on what predictions were validated, and their error."""
         about = f"error factor {self.factor:.2f}"
         if not self.machines:
             return f"never validated for {words(self.kind)}; {about} as for all other kinds"
@@ -93,12 +93,12 @@ _WORDS = {
 
 
 def words(kind: str) -> str:
-    """A kind of operation in words."""
+    """Return a kind of operation in words."""
     return _WORDS.get(kind, kind)
 
 
 def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
-    """The model's error for a kind; for a machine that none of the residuals is of."""
+    """Return the model's error for a kind, for a machine without residuals."""
     by_machine: dict[tuple[str, str], list[Residual]] = {}
     for one in residuals:
         by_machine.setdefault((one.kind, one.machine), []).append(one)
@@ -139,12 +139,12 @@ def together(low: float, median: float, high: float, factor: float) -> tuple[flo
 
 @cache
 def known_residuals() -> tuple[Residual, ...]:
-    """The residuals that come with the project."""
+    """Return the project's residuals."""
     return tuple(read_residuals(read_toml(RESIDUALS, "table of residuals")))
 
 
 def read_residuals(data: Mapping[str, Any]) -> Sequence[Residual]:
-    """The residuals of a table."""
+    """Return the residuals in a table."""
     return [
         Residual(
             str(curve["machine"]), str(curve["vendor"]), str(curve["kind"]), str(curve["name"]),
@@ -157,12 +157,12 @@ def read_residuals(data: Mapping[str, Any]) -> Sequence[Residual]:
 
 @cache
 def known_error(kind: str) -> ModelError:
-    """The model's error for a kind, from all residuals that come with the project."""
+    """Return the model's error for a kind, from all residuals of the project."""
     return estimate(known_residuals(), kind)
 
 
 def validation(kind: str, machine: str, title: str) -> dict[str, Any]:
-    """On what predictions of a kind were checked, for a machine: what results and pages say."""
+    """Return the validation of a kind for a machine, as results and pages show it."""
     error = known_error(kind)
     return {
         "kind": kind,
@@ -175,12 +175,12 @@ def validation(kind: str, machine: str, title: str) -> dict[str, Any]:
 
 
 def validation_words(result: Mapping[str, Any]) -> list[str]:
-    """The sentences of a result's "model_error", each once."""
+    """Return the sentences of a result's "model_error", each once."""
     return list(dict.fromkeys(str(error["said"]) for error in result.get("model_error", ())))
 
 
 def vendor_of(machine: str, title: str) -> str:
-    """The maker of a machine's cores, by its name and title."""
+    """Return the vendor of a machine's cores, from the machine's name and title."""
     text = f"{machine} {title}".lower()
     for vendor, marks in {
         "Intel": ("xeon", "intel", "sierra", "core i"),

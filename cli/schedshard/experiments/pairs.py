@@ -24,9 +24,10 @@ class Pair:
 
 
 def load_pairs(machine: Machine, first: int | None = None) -> tuple[Pair, ...]:
-    """One pair of every latency class from near to far; with ``first`` that CPU with every other.
+    """Return one pair per latency class from near to far, or CPU ``first`` with every other CPU.
 
-    The simulator supplies them: classes follow from topology and tiers of the machine file.
+    The simulator supplies the pairs: their classes follow from the machine file's topology and
+    tiers.
     """
     argv = [str(sim_binary()), "--pairs", "--machine", str(machine.path)]
     found = run_json(argv if first is None else [*argv, "--from", str(first)])
@@ -47,7 +48,7 @@ def pair_variants(
     lines: Sequence[list[CacheLine]],
     published: Published | None,
 ) -> list[Swept[PairPoint]]:
-    """The variants of a result, each with a point a pair; published figures of pairs beside them.
+    """Return the variants of a result, with a point per pair and published figures beside them.
 
     A published figure appears only if the first CPU of the pair is that of the measurement.
     """
@@ -110,7 +111,7 @@ class ClassRow:
 
 
 def class_rows(result: Pairs) -> list[ClassRow]:
-    """What tables and plots show: classes in the order of the pairs, from near to far."""
+    """Return the rows of tables and plots. Classes are in order of latency, from near to far."""
     band = result.published.accept if result.published is not None else None
     by_key: dict[tuple[str, str], list[PairPoint]] = {}
     nearest: dict[str, float] = {}

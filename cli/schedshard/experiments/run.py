@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage run: from a request to points, from points to processes, from their JSON to one result.
+"""The stage run: turns a request into points, points into processes, and their JSON into a result.
 
 ``plan_run`` and ``merge`` are pure; ``execute`` is the only part that starts processes.
 """
@@ -49,18 +49,18 @@ from schedshard.results.run import (
     ThreadPoint,
 )
 
-FAR = 0.5  # as in sim/model.c
+FAR = 0.5  # the same limit as in sim/model.c
 
 
 @dataclass(frozen=True)
 class RunRequest:
     """The user's request.
 
-    ``cpus`` None is all, ``threads`` None is the default sweep, ``cap`` None the default shard
-    size; ``params`` go before the inputs that the experiment declares. ``hold_ns``: time between
-    acquire and release of the variants that have one; ``work_ns``: between two operations;
-    ``lines``: objects that an operation is done on; ``home``: NUMA node of the line of ping-pong.
-    ``pairs``: where a sweep of pairs runs.
+    None selects all ``cpus``, the default sweep of ``threads``, and the default shard size ``cap``.
+    ``params`` replace inputs that the experiment declares. ``hold_ns`` is the time between acquire
+    and release, for variants that have one. ``work_ns`` is the time between operations, ``lines``
+    the number of objects, and ``home`` the NUMA node of ping-pong's line. A sweep of pairs runs on
+    ``pairs``.
     """
 
     experiment: Experiment
@@ -82,7 +82,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Point:
-    """One process of the simulator; its CPUs are those of ``pair`` or ``on``, if there are any."""
+    """One process of the simulator. It runs on the CPUs of ``pair`` or ``on``, if given."""
 
     variant: Variant
     cpus: int
@@ -91,7 +91,7 @@ class Point:
 
     @property
     def where(self) -> str:
-        """Its CPUs in words."""
+        """Return the point's CPUs in words."""
         if self.pair is not None:
             return f"CPUs {self.pair.first} and {self.pair.second}"
         return f"{self.cpus} CPUs"
@@ -107,7 +107,7 @@ class RunPlan:
 
 
 def sweep_threads(published: Sequence[PublishedPoint], cpus: int) -> tuple[int, ...]:
-    """Thread counts of a curve: the published ones that fit, then doublings up to all CPUs."""
+    """Return a curve's thread counts: published ones that fit, then doublings up to all CPUs."""
     counts = [point.threads for point in published if point.threads <= cpus] or [1]
     while counts[-1] * 2 < cpus:
         counts.append(counts[-1] * 2)
@@ -117,7 +117,7 @@ def sweep_threads(published: Sequence[PublishedPoint], cpus: int) -> tuple[int, 
 
 
 def plan_run(request: RunRequest) -> RunPlan:
-    """The processes to run; refuses what the machine or the experiment does not have."""
+    """Return the plan. Raise a UserError for what the machine or the experiment lacks."""
     experiment = request.experiment
     cpus = request.machine_cpus if request.cpus is None else request.cpus
     if not 1 <= cpus <= request.machine_cpus:
@@ -149,7 +149,10 @@ def plan_run(request: RunRequest) -> RunPlan:
 
 
 def _published_points(request: RunRequest) -> tuple[PublishedPoint, ...]:
-    """Those of the machine, or of another one; none when they are another experiment's."""
+    """Return the machine's published points, or else another machine's.
+
+    There are none if the published figures are another experiment's.
+    """
     experiment = request.experiment
     if experiment.published_from is not None or not experiment.published:
         return ()
@@ -158,7 +161,7 @@ def _published_points(request: RunRequest) -> tuple[PublishedPoint, ...]:
 
 
 def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
-    """The body's inputs: the experiment's, then the variant's, then the request's."""
+    """Return the body's inputs: the experiment's, replaced by the variant's and the request's."""
     params = {param.name: param.value for param in request.experiment.params}
     params.update(variant.params)
     params.update(request.params)
@@ -174,7 +177,7 @@ def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
 
 
 def point_argv(plan: RunPlan, point: Point) -> list[str]:
-    """The simulator's argument list for one point."""
+    """Return the simulator's argument list for one point."""
     request = plan.request
     argv = [str(sim_binary()), request.experiment.name, "--machine", str(request.machine.path)]
     argv += ["--variant", point.variant.name, "--seed", str(request.seed)]
@@ -192,7 +195,7 @@ def point_argv(plan: RunPlan, point: Point) -> list[str]:
 
 
 def execute(plan: RunPlan, tick: Ticker = silent) -> list[Any]:
-    """Run every point, side by side; the simulator's JSON in the order of the points."""
+    """Run all points in parallel. Return the simulator's JSON in order of the points."""
 
     def on_done(index: int) -> None:
         point = plan.points[index]
@@ -206,7 +209,7 @@ def execute(plan: RunPlan, tick: Ticker = silent) -> list[Any]:
 
 
 def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) -> Result:
-    """One result of all points: what `run` saves; fields have names with ``layouts``.
+    """Return the result that `run` saves. Fields have names if ``layouts`` is given.
 
     Everything but simulator.seconds is a function of the machine file, the experiment file, the
     seed and the simulator.
@@ -267,14 +270,14 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
 
 
 def kind(experiment: Experiment) -> Callable[..., Result]:
-    """The kind of an experiment's results."""
+    """Return the class of an experiment's results."""
     if experiment.metrics:
         return Figures
     return Bars if experiment.sweep is None else SWEPT[experiment.sweep]
 
 
 def kind_of(request: RunRequest, variant: Variant) -> str:
-    """The kind of a variant's operation on this machine, as residuals are of kinds."""
+    """Return the kind of a variant's operation on this machine, as in the residuals."""
     if request.work_ns and variant.kind != "workload":
         return "work"
     far = number_node(request.machine.data, "protocol.far_atomics")
@@ -284,7 +287,7 @@ def kind_of(request: RunRequest, variant: Variant) -> str:
 
 
 def model_errors(plan: RunPlan) -> list[saved.ModelError]:
-    """For each kind of a plan's variants: on what the model was checked, and how far it errs."""
+    """Return the model's validation and error for each kind among a plan's variants."""
     request = plan.request
     by_kind: dict[str, list[str]] = {}
     for variant in {point.variant.name: point.variant for point in plan.points}.values():
@@ -312,7 +315,7 @@ def _published_data(plan: RunPlan, published: Published) -> results.Published:
 
 
 def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, float]:
-    """The simulator's output, checked."""
+    """Return the metrics in the simulator's output, checked."""
     try:
         metrics = {str(name): float(value) for name, value in raw["metrics"].items()}
         if not experiment.metrics and min(metrics["cycles_per_op"], metrics["ns_per_op"]) <= 0:
@@ -329,14 +332,14 @@ def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, f
 
 
 def _shown(plan: RunPlan, result: Result) -> bool:
-    """Whether a published figure stands beside one of the result's; pairs have their own rule."""
+    """Whether the result shows a published figure beside one of its own."""
     if isinstance(result, Curve | Pairs):
         return any(variant.compared for variant in result.variants)
     return comparable(plan)
 
 
 def _published(request: RunRequest) -> Published | None:
-    """The figures that were measured on this machine, when the CPUs come in the same order."""
+    """Return the figures published for this machine, or None if this run's conditions differ."""
     if request.placement != "os" or request.home is not None:
         return None
     if request.hold_ns or request.work_ns or (request.lines or 1) > 1:
@@ -356,7 +359,7 @@ Lines = list[CacheLine]
 def variant_rows(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> Sequence[AnyVariant]:
-    """The variants of a result from the metrics and lines of each point."""
+    """Return the variants of a result, from the metrics and lines of each point."""
     experiment = plan.request.experiment
     if experiment.metrics:
         return _figures(plan, metrics, lines)
@@ -371,7 +374,7 @@ def variant_rows(
 def _figures(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> list[FigureVariant]:
-    """Variants side by side, each with every figure of the experiment."""
+    """Return the variants, each with every figure of the experiment."""
     experiment = plan.request.experiment
     by_name = {point.variant.name: metrics[i] for i, point in enumerate(plan.points)}
     baseline = by_name.get(experiment.baseline)
@@ -383,7 +386,7 @@ def _figures(
 
 
 def _bars(plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]) -> list[Bar]:
-    """Variants side by side, each relative to the baseline."""
+    """Return the variants, each relative to the baseline."""
     experiment = plan.request.experiment
     base = next(
         (
@@ -424,7 +427,7 @@ def _bars(plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Li
 def _curves(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> list[Swept[ThreadPoint]]:
-    """Variants as curves over the number of threads."""
+    """Return the variants as curves over the number of threads."""
     published = _published(plan.request)
     figures = {point.threads: point for point in published.points} if published else {}
     curves: dict[str, Swept[ThreadPoint]] = {}
@@ -460,5 +463,5 @@ def _curves(
 
 
 def curve_errors(curve: Swept[ThreadPoint], from_threads: int) -> list[float]:
-    """The absolute errors of the points that have a published figure, from so many threads on."""
+    """Return the absolute errors of points with a published figure, from ``from_threads`` on."""
     return [abs(known.error) for p, known in curve.compared if p.threads >= from_threads]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The arguments of `run`: checked against the experiment, and turned into a request."""
+"""Checks the arguments of `run` against the experiment, and turns them into a request."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ MOST_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class RunOptions:
-    """None, and empty, is the default of each."""
+    """The arguments of `run`. None, or an empty tuple, selects the default."""
 
     experiment: str
     machine: str | None = None
@@ -35,7 +35,7 @@ class RunOptions:
 
 
 def make_request(options: RunOptions) -> RunRequest:
-    """Look everything up; an option that the experiment does not have is refused."""
+    """Return the request. Raise a UserError for an option that the experiment does not have."""
     experiment = with_settings(load_experiment(options.experiment), options.settings)
     _check_known(options, experiment)
     chosen = (*options.variants, *options.ops)
@@ -60,9 +60,9 @@ def make_request(options: RunOptions) -> RunRequest:
 
 
 def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experiment:
-    """The experiment with other values of its inputs, each given as ``NAME=VALUE``.
+    """Return the experiment with other values of its inputs, each given as ``NAME=VALUE``.
 
-    An input that was set is known: it keeps no range and is calibrated on nothing.
+    Such an input is exactly known: it has no range and is not calibrated.
     """
     params = {param.name: param for param in experiment.params}
     for text in settings:
@@ -141,7 +141,7 @@ def _check_ns(option: str, ns: float | None) -> None:
 
 
 def thread_counts(text: str, limit: int) -> tuple[int, ...]:
-    """A list as in ``1,2,64``: rising, each once."""
+    """Return the numbers in a list such as ``1,2,64``, sorted, each once."""
     counts = set()
     for word in text.split(","):
         if not word.strip().isdecimal():

@@ -27,13 +27,13 @@ from schedshard.experiments.uncertain.uncertainty import LEAST, Ticking, run_pla
 from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results.saved import Interval
 
-# More CPUs than a shard can have; locks may be shared by more.
+# The most CPUs per shard. Locks may be shared by more.
 _MOST = 64
 BUSY = 0.1
 # How often a CPU searches the whole mask for each time that it sets its bit. Newly idle CPUs and
 # balancing look at the mask; most wake-ups do not.
 SEARCHES = 0.01
-# As few samples as an interval can have: a size costs several runs per sample.
+# The fewest samples that an interval can have, because a size costs several runs per sample.
 SAMPLES = LEAST
 _SET, _SEARCH, _LOCK = "cpumask-yield", "cpumask-read", "primitives"
 _METRICS = {_SET: "cycles_per_op", _SEARCH: "cycles_per_read", _LOCK: "ns_per_op"}
@@ -42,10 +42,10 @@ FIGURES = ("set_cycles", "search_cycles", "cycles_per_use", "lock_ns", "lock_bus
 
 @dataclass(frozen=True)
 class Size:
-    """One size: ``cpus`` on ``cores``; cycles of a set and of a search, ns of a lock operation.
+    """One size: ``cpus`` on ``cores``, with the costs of set and search in cycles, of a lock in ns.
 
     Figures that a size cannot have are None. ``per_use`` is a set and its share of a search.
-    ``spread`` has the interval of each of FIGURES, without keys if there are no samples.
+    ``spread`` contains the interval of each of FIGURES, and is empty without samples.
     """
 
     cpus: int
@@ -78,9 +78,9 @@ class Size:
 
 @dataclass(frozen=True)
 class Advice:
-    """The sizes, and of each kind of sharing the one to take.
+    """All sizes, and the one to choose for each kind of sharing.
 
-    ``samples`` were drawn; ``shard_same`` and ``lock_same`` of them lead to the same sizes.
+    Of ``samples`` samples, ``shard_same`` and ``lock_same`` lead to the same sizes.
     """
 
     machine: Machine
@@ -135,7 +135,7 @@ def _inputs(machine: Machine) -> list[Input]:
 
 
 def _sampled(requests: list[RunRequest], count: int, folder: Path) -> list[list[RunRequest]]:
-    """Return the requests again for each sample; the same inputs give the same machine to all."""
+    """Return the requests for each sample. Equal inputs give every experiment the same machine."""
     machine, inputs = requests[0].machine, _inputs(requests[0].machine)
 
     def drawn(experiment: Experiment) -> list[tuple[Experiment, Machine, int]]:
@@ -180,7 +180,7 @@ def _as_sizes(costs: dict[tuple[str, int], float], sizes: list[int], threads: in
 
 
 def _choose(sizes: Sequence[Size], rate: float, llc_cpus: int) -> tuple[Size, Size]:
-    """Return the size of a shard, and that of a pod."""
+    """Return the best size of a shard, and that of a pod."""
     shards = [each for each in sizes if each.per_use is not None]
     best = min(shards, key=lambda each: each.per_use or 0.0)
     inside = [each for each in sizes if each.cpus <= llc_cpus]
@@ -201,7 +201,7 @@ def _spread(rate: float, samples: Sequence[Size]) -> dict[str, Interval]:
 def advise(
     machine: Machine, rate: float, count: int = SAMPLES, ticking: Ticking | None = None
 ) -> Advice:
-    """Predict every size on a machine, with intervals of ``count`` samples or, at 0, without."""
+    """Return predictions of every size on a machine, with intervals unless ``count`` is 0."""
     topology = machine_topology(machine)
     cpus = len(topology["cpus"])
     llc_cpus, llc_cores, threads = _shape(topology)

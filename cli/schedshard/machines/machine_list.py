@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stages of 'machines' and 'machine show': the contents of machine files."""
+"""The stages of 'machines' and 'machine show': list machine files and describe one."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The CPUs of a machine in the order in which threads take them; experiments/placement.c agrees."""
+"""Sorts a machine's CPUs in the order in which threads take them.
+
+experiments/placement.c has the same order.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def in_order(cpus: Sequence[Mapping[str, Any]], placement: str) -> list[Mapping[str, Any]]:
-    """Return CPUs sorted for a placement; ``cpus``: ids of each CPU, as schedshard-topo prints.
+    """Return CPUs sorted for a placement. ``cpus`` has the ids that schedshard-topo prints.
 
     ``os``: CPU numbers in order. ``compact``: siblings, then the LLC, then the package.
     ``scatter``: packages in turn, LLCs in turn, siblings last.

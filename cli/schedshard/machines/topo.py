@@ -21,7 +21,7 @@ from schedshard.common.tool import run_json
 
 @dataclass(frozen=True)
 class TopoRequest:
-    """The source of the topology, and how to cut it. Without a source it is this host."""
+    """The source of the topology, by default this host, and how to split it."""
 
     machine: Path | None = None
     sysfs: Path | None = None
@@ -68,7 +68,7 @@ def topo(request: TopoRequest) -> dict[str, Any]:
 
 
 def ranges(cpus: Iterable[int]) -> str:
-    """Return CPU numbers as the kernel writes them: 0-7,128-135. The order of the input is kept."""
+    """Return CPU numbers in their given order, as the kernel writes them: 0-7,128-135."""
     runs: list[list[int]] = []
     for cpu in cpus:
         if runs and cpu == runs[-1][1] + 1:

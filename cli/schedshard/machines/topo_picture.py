@@ -36,7 +36,8 @@ class _Box:
     def layout(self) -> None:
         """Compute the sizes from the inside out, in units of one CPU."""
         if self.cpus:
-            # Siblings are drawn below each other unless they are neighbours or this is too wide.
+            # Siblings are drawn below each other unless their numbers are adjacent or this is too
+            # wide.
             wide = max(8, math.ceil(math.sqrt(len(self.cpus) * 2)))
             fitting = [n for n in range(wide // 2, wide + 1) if self.cores and self.cores % n == 0]
             self.columns = self.cores if 0 < self.cores <= wide else max(fitting, default=wide)
@@ -125,8 +126,8 @@ def drawn(
 ) -> Drawing:
     """Draw CPUs in the boxes of their caches, nodes and packages.
 
-    ``colours`` contains the number of each CPU's colour, which is that of its ``of``. Lines connect
-    the CPUs of each set in ``shared``.
+    ``colours`` contains for each CPU the number of its ``of``, which selects the colour. Lines
+    connect the CPUs of each set in ``shared``.
     """
     order = list(order)
     root = _boxes(order, cpus, colours)

@@ -95,7 +95,7 @@ class Asked:
         return gate(self.baseline, recorder, self.fail_above, self.sarif, self.junit, self.annotate)
 
     def update(self, report: dict[str, Any]) -> None:
-        """With --update-baseline save the report of a program that ended well as the baseline."""
+        """Save the report of a successful program as the baseline, with --update-baseline."""
         if self.update_baseline and self.baseline is not None:
             write_atomic(self.baseline, to_json(report))
             click.echo(f"saved the baseline {self.baseline}", err=True)

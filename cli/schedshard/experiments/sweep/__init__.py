@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Many runs: every combination of a sweep, its file, and two groups compared."""
+"""Runs every combination of a sweep, keeps the rows in a file, and compares two groups."""

@@ -28,9 +28,9 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Side:
-    """One side: its origin, its variant (None: all), and its rows.
+    """One side of a comparison: its origin, its variant (None: all), and its rows.
 
-    ``again`` names columns that repeat a metric, relative to a baseline for instance.
+    ``again`` names columns that repeat a metric in another form, such as relative to a baseline.
     """
 
     source: str
@@ -40,13 +40,13 @@ class Side:
 
     @property
     def label(self) -> str:
-        """Its name over its columns."""
+        """Return the name to print over the side's columns."""
         return self.variant or self.source
 
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """Two sides and the metrics to show; none means all that both have."""
+    """Two sides and the metrics to show. Without names, all metrics that both have are shown."""
 
     a: Side
     b: Side
@@ -54,7 +54,10 @@ class CompareRequest:
 
 
 def load_side(spec: str) -> Side:
-    """FILE or FILE:VARIANT; FILE is a result of run or of a measurement, or a sweep."""
+    """Return the side that FILE or FILE:VARIANT names.
+
+    FILE is a result of run or of a measurement, or a sweep.
+    """
     path, variant = Path(spec), None
     if not path.exists() and ":" in spec:
         name, _, chosen = spec.rpartition(":")
@@ -81,13 +84,13 @@ def load_side(spec: str) -> Side:
 
 
 def result_rows(result: Result) -> list[Mapping[str, Any]]:
-    """A result of run as rows of one seed, as a sweep would hold them."""
+    """Return a result of run as rows of one seed, in the form of a sweep's rows."""
     place = {
         "experiment": result.experiment,
         "machine": result.machine.name,
         "cap": result.cap or 64,
         "placement": result.placement,
-        "seed": result.provenance.seed or 0,  # measurements have none
+        "seed": result.provenance.seed or 0,  # measurements have no seed
     }
     rows: list[Mapping[str, Any]] = []
     for variant in result.variants:
@@ -120,7 +123,7 @@ def _groups(side: Side, by_variant: bool) -> dict[tuple[Any, ...], list[Mapping[
 
 
 def compare(request: CompareRequest) -> dict[str, Any]:
-    """The comparison as data: one entry a place that both sides have, one row a metric."""
+    """Return the comparison as data: an entry per common place, with a row per metric."""
     a, b = request.a, request.b
     by_variant = a.variant is None or b.variant is None
     left, right = _groups(a, by_variant), _groups(b, by_variant)
@@ -163,13 +166,13 @@ def _row(
 
 
 def _paired(left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether both sides are the same samples, each once."""
+    """Whether both sides contain the same samples, each once."""
     a, b = ([str(row.get("sample", "")) for row in side] for side in (left, right))
     return all(a) and len(set(a)) == len(a) and sorted(a) == sorted(b)
 
 
 def summary(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
-    """Mean, sample standard deviation relative to it (None for one value), number of runs."""
+    """Return mean, relative sample standard deviation (None for one value), and number of runs."""
     mean = float(values.mean())
     spread = None
     if values.size > 1 and mean:
@@ -185,7 +188,7 @@ def probability(
     """Return the p-value of the difference (Welch's t test), or None if unknown.
 
     ``paired``: values of equal index belong to one sample of uncertain inputs (paired t test). Two
-    groups without any spread differ or do not, without a test.
+    groups without any spread need no test.
     """
     if a.size < 2 or b.size < 2:
         return None

@@ -24,7 +24,7 @@ _TYPES: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a sweep; anything else than a whole file of ours is refused."""
+    """Return the rows of a sweep. Raise a UserError for any other file."""
     data = read_input(path, "sweep")
     try:
         table = pq.read_table(io.BytesIO(data))
@@ -53,7 +53,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def parquet(rows: Sequence[Row]) -> bytes:
-    """The file of some rows; the same bytes for the same rows."""
+    """Return the content of a file with these rows. Equal rows give equal bytes."""
     columns = [(name, _TYPES[kind]) for name, kind in {**KEY, **FACTS}.items()]
     columns += [(name, pa.float64()) for name in metric_names(rows)]
     schema = pa.schema(columns, metadata={"format": FORMAT})
@@ -64,7 +64,7 @@ def parquet(rows: Sequence[Row]) -> bytes:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """One writer at a time among those that write into a directory."""
+    """Lock a directory, so that one process at a time writes to it."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -74,7 +74,7 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def add_rows(path: Path, rows: Sequence[Row]) -> list[Row]:
-    """Add rows to a file, which another sweep may have changed since; returns all of them."""
+    """Add rows to a file, which another sweep may have changed. Return all rows."""
     with _alone(path.parent):
         old = read_rows(path) if path.exists() else []
         everything = united(old, rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""From a sweep's options to its points: names looked up, topologies read, rows that are there."""
+"""Turns a sweep's options into points: looks up names, reads topologies and existing rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from schedshard.machines.presets import Machine, load_machine, machine_topology
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """The user's input; empty is the default of each."""
+    """The user's input. An empty tuple selects the default."""
 
     experiments: tuple[str, ...]
     machines: tuple[str, ...]
@@ -48,7 +48,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Prepared:
-    """All points of a sweep, those still to be run, and the rows of the others."""
+    """All points of a sweep, those still to run, and the rows of the others."""
 
     points: list[SweepPoint]
     todo: list[SweepPoint]
@@ -57,9 +57,9 @@ class Prepared:
 
 
 def prepare(options: SweepOptions, directory: Path) -> Prepared:
-    """Look everything up before a run; refuses a wrong name or file.
+    """Return the points of a sweep. Raise a UserError for a wrong name or file before any run.
 
-    Machines that are derived from others have their files in ``directory`` during the sweep.
+    Files of derived machines are in ``directory`` during the sweep.
     """
     check_writable(options.out)
     old = read_rows(options.out) if options.out.exists() else []
@@ -97,7 +97,7 @@ def _drawn(
     experiments: Sequence[Experiment],
     directory: Path,
 ) -> dict[tuple[str, str], list[Sample]]:
-    """The samples of every machine and experiment; none without ``uncertainty``."""
+    """Return the samples of every machine and experiment; none without ``uncertainty``."""
     count = options.uncertainty
     if count is None:
         if options.seed is not None:
@@ -129,7 +129,7 @@ def _machine(machine: Machine, caps: tuple[int, ...]) -> SweepMachine:
 
 
 def _check_names(machines: tuple[SweepMachine, ...]) -> None:
-    """The name in the machine file identifies rows."""
+    """Raise a UserError if two machines have the same name, because names identify rows."""
     by_name: dict[str, SweepMachine] = {}
     for place in machines:
         other = by_name.setdefault(place.machine.name, place)

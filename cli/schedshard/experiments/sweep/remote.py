@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A cluster worker's function for one point; it needs Python and the same simulator.
+"""The function that a cluster's worker runs for one point.
 
 The sweep sends the function to workers as code, so that they need not have this package. So it uses
 only the standard library. The sweep also sends the machine file. The simulator must be at the same
-path with the same contents. Otherwise one name would stand for rows of two programs.
+path with the same contents. Otherwise rows of two programs would have one name.
 """
 
 from typing import Any
 
 
 def run_point(argv: list[str], machine: bytes, sha256: str) -> dict[str, Any]:
-    """Run the simulator with this machine file; {"raw": its JSON} or {"error": a sentence}."""
+    """Run the simulator with this machine file.
+
+    Return {"raw": its JSON} or {"error": a sentence}.
+    """
     import hashlib
     import json
     import pathlib
@@ -47,6 +50,6 @@ def run_point(argv: list[str], machine: bytes, sha256: str) -> dict[str, Any]:
         return {"error": f"worker {host}: no result from {binary.name}: {error}", "status": 1}
 
 
-# Functions of the main program are pickled with their code, all others by the name of a module
-# that workers would have to have.
+# Functions of the main program are pickled with their code. All others are pickled by the name of a
+# module, which workers would need.
 run_point.__module__ = "__main__"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run a sweep's points through Dask: on this host's CPUs, or on a cluster's workers."""
+"""Runs a sweep's points through Dask: on this host's CPUs, or on a cluster's workers."""
 
 import logging
 import os
@@ -28,13 +28,16 @@ _LOOPBACK = "127.0.0.1:0"
 Submit = Callable[[SweepPoint], Future[Any]]
 
 
-# The simulators of local sweeps under way. Tasks name theirs, since Dask pickles its arguments,
-# also for workers in this process.
+# The running simulators of local sweeps, by sweep. Tasks contain only the name, because Dask
+# pickles its arguments, also for workers in this process.
 _RUNNING: dict[str, Running] = {}
 
 
 def _here(argv: list[str], sweep: str) -> dict[str, Any]:
-    """One point on this host. Errors are data: Dask would print a traceback of an exception."""
+    """Run one point on this host.
+
+    Errors are returned: Dask would print an exception's traceback.
+    """
     try:
         return {"raw": run_tool(argv, _RUNNING[sweep])}
     except UserError as error:
@@ -45,7 +48,7 @@ def _here(argv: list[str], sweep: str) -> dict[str, Any]:
 
 @contextmanager
 def local_cluster() -> Iterator[Submit]:
-    """A cluster of threads in this process, one per CPU: each waits for its own simulator."""
+    """Yield the submit function of threads in this process, one per CPU. Each runs a simulator."""
     sweep = uuid4().hex
     running = _RUNNING[sweep] = Running()
     with ExitStack() as stack:
@@ -65,7 +68,7 @@ def local_cluster() -> Iterator[Submit]:
                 n_workers=1,
                 threads_per_worker=os.cpu_count() or 1,
                 processes=False,
-                # Both always listen for HTTP, on every interface by default.
+                # Scheduler and worker always listen for HTTP, by default on every interface.
                 scheduler_kwargs={"dashboard_address": _LOOPBACK, "dashboard": False},
                 dashboard_address=None,
                 worker_dashboard_address=_LOOPBACK,
@@ -74,7 +77,7 @@ def local_cluster() -> Iterator[Submit]:
             )
         )
         client = stack.enter_context(Client(cluster))
-        # Ends the simulators before the cluster is closed, which would wait for them.
+        # This ends the simulators before the cluster is closed, which would wait for them.
         stack.callback(running.stop)
         yield lambda point: client.submit(
             _here, point_argv(point.plan, point.point), sweep, pure=False
@@ -83,7 +86,10 @@ def local_cluster() -> Iterator[Submit]:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[Submit]:
-    """A user's cluster. The end of this cancels the points that still run there."""
+    """Yield the submit function of a user's cluster.
+
+    Points that still run are cancelled at the end.
+    """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     hint = "give the address that dask scheduler prints, as tcp://HOST:8786"
     try:
@@ -119,9 +125,9 @@ def _cluster(address: str) -> Iterator[Submit]:
 def execute(
     points: Sequence[SweepPoint], out: Path, scheduler: str | None, tick: Ticker = silent
 ) -> list[Row]:
-    """Run points and add their rows to ``out`` as they come; returns the rows.
+    """Run points and add their rows to ``out`` as they arrive. Return the rows.
 
-    The first failed point ends the sweep. Finished rows stay, whatever ends it.
+    The first failed point ends the sweep. Finished rows are kept in any case.
     """
     rows: list[Row] = []
     unsaved: list[Row] = []
@@ -147,7 +153,7 @@ def execute(
 
 
 def _outcome(future: Future[Any], point: SweepPoint) -> Any:
-    """The simulator's JSON; a worker lost repeatedly is an error as well."""
+    """Return the simulator's JSON. Raise a UserError for a failure or a worker lost repeatedly."""
     name = f"{point.known['experiment']} {point.known['variant']} on {point.known['cpus']} CPUs"
     if future.status != "finished":
         error = future.exception() if future.status == "error" else None

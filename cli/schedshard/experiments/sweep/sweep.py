@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage sweep: machine x experiment x variant x shard size x CPUs x seed, as points and rows.
+"""The stage sweep: machine x experiment x variant x shard size x CPUs x seed, as points and rows.
 
-Pure: points to run, contents of rows, rows that exist already. ``sweep_run`` starts processes,
-``sweep_file`` keeps the rows.
+This file is pure: points to run, contents of rows, rows that exist already. ``run.py`` starts
+processes, and ``file.py`` keeps the rows.
 """
 
 import json
@@ -26,7 +26,8 @@ from schedshard.machines.presets import Machine
 
 DEFAULT_CAP = 64
 
-# The identity of a point. Rows that agree in all of it are one: the simulator is deterministic.
+# The columns that identify a point. Rows that agree in all of them are the same row, because the
+# simulator is deterministic.
 KEY: dict[str, type] = {
     "experiment": str,
     "machine": str,
@@ -40,8 +41,7 @@ KEY: dict[str, type] = {
     "simulator_sha256": str,
     "sample": str,
 }
-# Known about a point without a run: when it ran (the first sweep that wrote into the file is 1),
-# its sources, and its cost.
+# Further facts about a point. ``added`` numbers the sweeps that wrote into the file, from 1.
 FACTS: dict[str, type] = {
     "added": int,
     "commit": str,
@@ -60,7 +60,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class SweepMachine:
-    """A machine with the plan's inputs; topologies are by shard size."""
+    """A machine with what a plan needs. Topologies are by shard size."""
 
     machine: Machine
     sha256: str
@@ -68,16 +68,16 @@ class SweepMachine:
 
     @property
     def cpus(self) -> int:
-        """How many CPUs it has."""
+        """Return the number of the machine's CPUs."""
         return len(next(iter(self.topologies.values()))["cpus"])
 
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """Every combination of these is a point; no ``variants`` or ``cpus`` means all of them.
+    """A request for every combination of its values. Empty ``variants`` or ``cpus`` means all.
 
-    ``drawn``: samples by the names of machine and experiment, for the place of seeds 1 to
-    ``seeds`` where there are any.
+    ``drawn`` contains samples by the names of machine and experiment. They replace seeds 1 to
+    ``seeds``.
     """
 
     machines: tuple[SweepMachine, ...]
@@ -93,7 +93,7 @@ class SweepRequest:
     drawn: Mapping[tuple[str, str], Sequence[Sample]] = field(default_factory=dict)
 
     def samples(self, machine: Machine, experiment: Experiment) -> Sequence[Sample]:
-        """The runs of one machine and experiment: samples, or all seeds."""
+        """Return the samples of one machine and experiment, or else one per seed."""
         found = self.drawn.get((machine.name, experiment.name))
         return found or [
             Sample("", {}, machine, experiment, seed) for seed in range(1, self.seeds + 1)
@@ -102,7 +102,7 @@ class SweepRequest:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One process of the simulator, and the part of its row that is known before."""
+    """One process of the simulator, and the part of its row that is known before it runs."""
 
     plan: RunPlan
     point: Point
@@ -110,22 +110,22 @@ class SweepPoint:
 
     @property
     def key(self) -> Key:
-        """What identifies its row."""
+        """Return the key of the point's row."""
         return row_key(self.known)
 
 
 def row_key(row: Mapping[str, Any]) -> Key:
-    """What identifies a row."""
+    """Return the key of a row."""
     return tuple(row[name] for name in KEY)
 
 
 def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The columns that the simulator reported, those that any row has."""
+    """Return the columns that the simulator reported for any row."""
     return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
 
 
 def cpu_facts(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> dict[str, int]:
-    """The properties of the CPUs that a placement uses first."""
+    """Return the properties of the CPUs that a placement uses first."""
     used = in_order(topology["cpus"], placement)[:cpus]
     numbers = {cpu["cpu"] for cpu in used}
     llcs: dict[tuple[int, ...], int] = {}
@@ -144,7 +144,7 @@ def cpu_facts(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> 
 
 
 def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
-    """All points, and those that were dropped because a machine is too small for them."""
+    """Return all points, and sentences on numbers of CPUs for which a machine is too small."""
     _check_variants(request)
     points: list[SweepPoint] = []
     left_out: list[str] = []
@@ -210,14 +210,14 @@ def _points(
 
 
 def missing(points: Sequence[SweepPoint], rows: Iterable[Mapping[str, Any]]) -> list[SweepPoint]:
-    """The points that have no row yet, those on many CPUs first: they take longest."""
+    """Return the points without a row. Those on many CPUs come first, because they take longest."""
     there = {row_key(row) for row in rows}
     todo = [point for point in points if point.key not in there]
     return sorted(todo, key=lambda point: -point.point.cpus)
 
 
 def make_row(point: SweepPoint, raw: Any) -> Row:
-    """The row of a point that was run: its key, facts and metrics."""
+    """Return the row of a finished point: its key, facts and metrics."""
     metrics = point_metrics(point.plan.request.experiment, point.point, raw)
     taken = sorted(set(metrics) & {*KEY, *FACTS})
     if taken:
@@ -232,10 +232,10 @@ def make_row(point: SweepPoint, raw: Any) -> Row:
 
 
 def current(rows: Sequence[Row]) -> list[Row]:
-    """Without the rows of older simulators and machine files: newer ones are for their place.
+    """Return the rows without those of older simulators and machine files.
 
-    What counts is the newest row of each experiment on each machine. So do its samples: rows of
-    others, or of none, are not mixed with them.
+    The newest row of each experiment on each machine counts. Rows of other samples, or of none, are
+    not mixed with its samples.
     """
     newest: dict[tuple[str, str], Row] = {}
     for row in rows:
@@ -252,11 +252,11 @@ def current(rows: Sequence[Row]) -> list[Row]:
 
 
 def sample_set(row: Mapping[str, Any]) -> str:
-    """Which samples a row is one of: how many, and the seed they were drawn with; "" for none."""
+    """Return the number and the seed of the samples to which a row belongs; "" for none."""
     return str(row["sample"]).partition("/")[2]
 
 
 def united(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
-    """Rows of both, one for each key, in the order of a file."""
+    """Return the rows of both, one per key, in the order of a file. New rows replace old ones."""
     rows = {row_key(row): row for row in [*old, *new]}
     return sorted(rows.values(), key=row_key)

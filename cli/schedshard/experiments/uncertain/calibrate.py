@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Search for the value of a parameter at which a figure is the published one.
+"""Searches for the value of a parameter at which a figure equals the published one.
 
 The search proposes a value, gets the figure there, and ends when that is near enough. It works on
-logarithms of both, between the ends of the parameter's range. It knows only that the figure is
+logarithms of both, between the ends of the parameter's range. It assumes only that the figure is
 smooth: the parameter may raise or lower it.
 """
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 
 NEAR = 0.02  # of the published figure
 ROUNDS = 10
-_FIRST_SLOPE = -1.5  # as for a share of time against the time of the rest
+_FIRST_SLOPE = -1.5  # the slope of a share of time against the time of the rest
 _LONGEST_STEP = math.log(4.0)
 _TINY = 1e-9
 
@@ -28,7 +28,7 @@ class Search:
     seen: list[tuple[float, float]] = field(default_factory=list)
 
     def tell(self, value: float, figure: float) -> None:
-        """The figure at a proposed value."""
+        """Record the figure at a proposed value."""
         self.seen.append((value, figure))
 
     def _miss(self, figure: float) -> float:
@@ -36,7 +36,7 @@ class Search:
 
     @property
     def best(self) -> float:
-        """The value with the figure nearest to the target so far."""
+        """Return the value whose figure is nearest to the target so far."""
         return min(self.seen, key=lambda one: abs(self._miss(one[1])))[0]
 
     @property
@@ -45,7 +45,7 @@ class Search:
         return any(abs(figure / self.target - 1.0) <= NEAR for _, figure in self.seen)
 
     def propose(self) -> float | None:
-        """The next value to try; None: no better one exists."""
+        """Return the next value to try, or None if there is no better one."""
         if not self.seen:
             return self.start
         if self.reached or len(self.seen) >= ROUNDS:
@@ -53,7 +53,8 @@ class Search:
         points = sorted((math.log(value), self._miss(figure)) for value, figure in self.seen)
         for (x, miss), (right, other) in pairwise(points):
             if (miss < 0) != (other < 0):
-                # Every other time the middle: a straight line may stay at one end for long.
+                # Every other step takes the middle, because interpolation may stay near one end for
+                # long.
                 part = miss / (miss - other) if len(self.seen) % 2 == 0 else 0.5
                 return math.exp(x + part * (right - x))
         near = sorted(points, key=lambda point: abs(point[1]))[:2]

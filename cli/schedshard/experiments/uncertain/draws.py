@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Samples of all uncertain inputs together, and the machine and experiment that each one makes.
+"""Draws samples of all uncertain inputs together, and makes each sample's machine and experiment.
 
 Latencies keep their order: a CPU that is farther away is never nearer in a sample. Where ranges
 overlap, the values drawn for these latencies are sorted, and the smallest goes to the nearest.
-Before that each range is cut to what its neighbours leave. It is no lower than the lowest value of
-a nearer latency, and no higher than the highest of a farther one. So every value stays in its
-range, and a latency without a range keeps its value.
+Before that, the neighbours limit each range. It is no lower than the lowest value of a nearer
+latency, and no higher than the highest of a farther one. So every value stays in its range, and a
+latency without a range keeps its value.
 """
 
 import copy
@@ -38,12 +38,12 @@ class Sample:
 
 
 def seeds(seed: int, count: int) -> list[int]:
-    """A seed of the simulator for each sample."""
+    """Return a seed of the simulator for each sample."""
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(count)]
 
 
 def spread(inputs: Sequence[Input], unit: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Points of the unit cube, a row per sample, as values of the inputs, a column each."""
+    """Return points of the unit cube (a row per sample) as values of the inputs (a column each)."""
     low = np.array([one.low for one in inputs])
     value = np.array([one.value for one in inputs])
     high = np.array([one.high for one in inputs])
@@ -53,7 +53,7 @@ def spread(inputs: Sequence[Input], unit: np.ndarray[Any, Any]) -> np.ndarray[An
 
 
 def nested(inputs: Sequence[Input], data: Mapping[str, Any]) -> list[Input]:
-    """The inputs, the ranges of latencies cut to what nearer and farther ones leave."""
+    """Return the inputs, with latencies' ranges limited by nearer and farther latencies."""
     known = {key: value_of(node, key) for key, node in number_nodes(data)}
     by_name = {one.name: one for one in inputs}
     chain = [
@@ -72,7 +72,10 @@ def nested(inputs: Sequence[Input], data: Mapping[str, Any]) -> list[Input]:
 
 
 def ordered_keys(data: Mapping[str, Any]) -> list[str]:
-    """The latencies that keep their order: those whose values in the file are in order."""
+    """Return the keys of latencies that keep their order.
+
+    They are those whose values in the file are in order.
+    """
     known = {key: value_of(node, key) for key, node in number_nodes(data)}
     kept: list[str] = []
     for key in distance_order(data):
@@ -82,10 +85,10 @@ def ordered_keys(data: Mapping[str, Any]) -> list[str]:
 
 
 def latin_hypercube(count: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
-    """Points of the unit cube, a row per sample, one in each of ``count`` slices of each input.
+    """Return points of the unit cube, a row per sample, one in each slice of each input.
 
-    These are the points of scipy.stats.qmc.LatinHypercube, without its package, which nothing else
-    that draws needs.
+    There are ``count`` slices. These are the points of scipy.stats.qmc.LatinHypercube, without its
+    package, which nothing else that draws needs.
     """
     (random,) = np.random.default_rng(seed).spawn(1)
     inside = random.uniform(size=(count, inputs))
@@ -96,7 +99,7 @@ def latin_hypercube(count: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
 
 
 def draw(inputs: Sequence[Input], data: Mapping[str, Any], count: int, seed: int) -> list[Values]:
-    """``count`` samples of all inputs, a Latin hypercube; the same ones for the same seed."""
+    """Return ``count`` samples of all inputs, a Latin hypercube that depends only on the seed."""
     if not inputs:
         return [{} for _ in range(count)]
     unit = latin_hypercube(count, len(inputs), seed)
@@ -111,7 +114,7 @@ def draw(inputs: Sequence[Input], data: Mapping[str, Any], count: int, seed: int
 
 
 def sampled_machine(machine: Machine, values: Values, path: Path) -> Machine:
-    """The machine with these values for its ranged numbers, in a separate file."""
+    """Return the machine with these values for its ranged numbers, in a separate file."""
     data = copy.deepcopy(machine.data)
     data.setdefault("source", {})
     for name, value in values.items():
@@ -122,7 +125,7 @@ def sampled_machine(machine: Machine, values: Values, path: Path) -> Machine:
 
 
 def sampled_experiment(experiment: Experiment, values: Values) -> Experiment:
-    """The experiment with these values for its ranged inputs."""
+    """Return the experiment with these values for its ranged inputs."""
     return replace(
         experiment,
         params=tuple(
@@ -140,10 +143,10 @@ def make_samples(
     seed: int,
     stem: Path,
 ) -> list[Sample]:
-    """``count`` samples of ``inputs``; their machine files are called ``stem`` and a number.
+    """Return ``count`` samples of ``inputs``. Their machine files are called ``stem`` and a number.
 
-    The same arguments give the same samples. A label says which sample of how many it is, and the
-    seed that they were drawn with.
+    The same arguments give the same samples. A label contains the sample's number, the number of
+    samples, and their seed.
     """
     drawn = draw(inputs, machine.data, count, seed)
     return [

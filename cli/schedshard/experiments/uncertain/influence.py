@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The inputs that cause the spread of a figure: first-order indices of given samples.
+"""Finds the inputs that cause the spread of a figure: first-order indices from given samples.
 
 An index is the share of a figure's variance that one input explains alone. The rest to 1 comes from
 inputs together, from the seeds, and from the error of the method.
@@ -20,7 +20,7 @@ Samples = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def noise(samples: int) -> float:
-    """Standard error of the index of an input without any influence.
+    """Return the standard error of the index of an input without any influence.
 
     The variance has samples / 2 equal parts. HARMONICS of them count as the input's, less the mean
     of what chance contributes.
@@ -30,7 +30,10 @@ def noise(samples: int) -> float:
 
 
 def first_order(names: Sequence[str], drawn: Samples, figure: Samples) -> dict[str, float] | None:
-    """An index for each input; None when the figure does not vary. A row of ``drawn`` a sample."""
+    """Return the index of each input, or None if the figure does not vary.
+
+    ``drawn`` has one row per sample.
+    """
     from SALib.analyze import rbd_fast
 
     if math.isclose(float(np.ptp(figure)), 0.0):
@@ -41,7 +44,8 @@ def first_order(names: Sequence[str], drawn: Samples, figure: Samples) -> dict[s
         "bounds": [[float(low), float(high)] for low, high in zip(drawn.min(0), drawn.max(0),
                                                                   strict=True)],
     }  # fmt: skip
-    # Its own confidence, from resamples with repeated points, is far wider than the error.
+    # The package's own confidence interval comes from resamples with repeated points. It is far
+    # wider than the error.
     found = rbd_fast.analyze(problem, drawn, figure, M=HARMONICS, num_resamples=2, seed=0)
     flat = np.ptp(drawn, axis=0) == 0
     return {

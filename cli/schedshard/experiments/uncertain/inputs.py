@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The inputs of a run that are not known exactly: those with a range, of machine and experiment.
+"""The inputs of a run that are not known exactly: machine numbers and inputs with a range.
 
-The name of a machine's number is its dotted key, that of an experiment's input ``param.NAME``.
+A machine's number has its dotted key as name, and an experiment's input ``param.NAME``.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from schedshard.machines.numbers import WHOLE, number_nodes, range_of, source_of
 from schedshard.machines.presets import Machine
 
 PARAM = "param."
-# From the nearest CPU to the farthest; each is followed by the tiers that join its units.
+# From the nearest CPU to the farthest. Each entry also has the unit of the tiers that follow it.
 _DISTANCES = (
     ("latency_ns.smt", "cores"),
     ("latency_ns.llc", "llcs"),
@@ -29,7 +29,7 @@ class Input:
     """One number, its range, and the reason of the range.
 
     ``whole``: samples are rounded. Half of the probability lies between ``low`` and ``value``, half
-    between ``value`` and ``high``, evenly on each side: ``value`` is the median.
+    between ``value`` and ``high``, each side uniform. So ``value`` is the median.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Input:
 
 
 def machine_inputs(machine: Machine) -> list[Input]:
-    """The ranged numbers of a machine file, in its order."""
+    """Return the ranged numbers of a machine file, in its order."""
     sources = machine.data.get("source", {})
     found = []
     for key, node in number_nodes(machine.data):
@@ -53,7 +53,7 @@ def machine_inputs(machine: Machine) -> list[Input]:
 
 
 def experiment_inputs(experiment: Experiment, without: str | None = None) -> list[Input]:
-    """The ranged inputs of an experiment, in its order; ``without``: all but this one."""
+    """Return the ranged inputs of an experiment, in its order, except ``without``."""
     return [
         Input(PARAM + p.name, p.value, p.low, p.high, p.source, p.whole)
         for p in experiment.params
@@ -62,7 +62,7 @@ def experiment_inputs(experiment: Experiment, without: str | None = None) -> lis
 
 
 def distance_order(data: Mapping[str, Any]) -> list[str]:
-    """The keys of a machine file's latencies between CPUs, from the nearest to the farthest."""
+    """Return the keys of a machine's latencies between CPUs, from the nearest to the farthest."""
     there = {key for key, _ in number_nodes(data)}
     keys = []
     for key, unit in _DISTANCES:

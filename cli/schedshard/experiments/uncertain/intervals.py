@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Figures of a result with what samples say of them: median and 90% interval."""
+"""Adds the samples' median and 90% interval to the figures of a result."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ WORKLOAD = "workload"
 _COSTS = ("ns_per_op", "cycles_per_op")
 _MAIN = "ns_per_op"  # of a point
 
-# Variant, place and name; the place of a point is its number of threads or its pair.
+# Variant, place and name. The place of a point is its number of threads or its pair.
 Key = tuple[str, RowPlace, str]
 
 
@@ -33,8 +33,8 @@ Key = tuple[str, RowPlace, str]
 class Predicted:
     """One predicted figure: its place in the result, and its published value.
 
-    ``given``: it has its value by definition. It is the baseline relative to itself, or a parameter
-    was chosen on it. So a published value says nothing about the prediction.
+    ``given``: its value is true by definition. It is the baseline relative to itself, or a
+    parameter was chosen on it. A published value then says nothing about the prediction.
     """
 
     row: Row
@@ -46,39 +46,39 @@ class Predicted:
 
     @property
     def place(self) -> RowPlace:
-        """Its number of threads or its pair."""
+        """Return the figure's number of threads or its pair."""
         return self.row.place
 
     @property
     def key(self) -> Key:
-        """What identifies it among the figures of one result."""
+        """Return the key of the figure among those of one result."""
         return self.variant, self.place, self.name
 
     @property
     def judged(self) -> bool:
-        """Whether a published value says something about it."""
+        """Whether the published value tests the prediction."""
         return self.published is not None and not self.given
 
     @property
     def interval(self) -> Interval | None:
-        """Its interval, if there is one."""
+        """Return the figure's interval, or None."""
         return self.row.found(self.name)
 
     @property
     def verdict(self) -> bool | None:
-        """Is the published figure inside? None: it says nothing, or there is none."""
+        """Whether the published figure is inside the interval; None if that cannot be said."""
         return self.row.inside(self.name) if self.judged else None
 
 
 def predicted(result: Result) -> Iterator[Predicted]:
-    """Every predicted figure of a result, in the order of its tables."""
+    """Yield every predicted figure of a result, in the order of its tables."""
     return predicted_of(result.variants, result.baseline, result.metrics or ())
 
 
 def predicted_of(
     variants: Iterable[AnyVariant], baseline: str, metrics: Sequence[Metric] = ()
 ) -> Iterator[Predicted]:
-    """Those of the variants of a result."""
+    """Yield every predicted figure of variants, in the order of the tables."""
     for variant in variants:
         name, base = variant.name, variant.name == baseline
         if isinstance(variant, FigureVariant):
@@ -99,11 +99,11 @@ def predicted_of(
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Median, 5th and 95th percentile of samples, interpolated between neighbours.
+    """Return median, 5th and 95th percentile of samples, interpolated between neighbours.
 
     A further sample lies below the nth lowest of N with a probability of n / (N + 1). So the ends
-    of 20 samples are nearly the lowest and the highest. Percentiles *of the samples* would hold 84%
-    of further ones instead of 90%, and 88% if there are 40.
+    of 20 samples are nearly the lowest and the highest. Percentiles *of the samples* would contain
+    84% of further ones instead of 90%, and 88% if there are 40.
     """
     ends = [LOW, 50.0, HIGH]
     low, median, high = np.percentile(np.array(values, dtype=float), ends, method="weibull")
@@ -111,7 +111,7 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def attach(result: Result, samples: Sequence[Mapping[Key, float | None]]) -> None:
-    """Put intervals beside the figures of a result; ``samples``: the figures of each sample."""
+    """Add intervals to the figures of a result. ``samples`` contains the figures of each sample."""
     for figure in list(predicted(result)):
         values = [sample.get(figure.key) for sample in samples]
         known = [value for value in values if value is not None]
@@ -123,10 +123,10 @@ def attach(result: Result, samples: Sequence[Mapping[Key, float | None]]) -> Non
 
 
 def widen(result: Result, variants: Sequence[str], kind: str, factor: float) -> None:
-    """Give the intervals of these variants both parts: what inputs do, and the model's own error.
+    """Combine two errors in these variants' intervals: that of inputs, and the model's own.
 
     ``inputs`` keeps the first part alone, ``model`` the factor. Whole workloads are not widened:
-    the model's error was never measured on one, and the ratio of two of them errs by less.
+    the model's error was never measured on one, and the ratio of two workloads has a smaller error.
     """
     if kind == WORKLOAD or isinstance(result, Figures):
         return
@@ -144,11 +144,11 @@ def widen(result: Result, variants: Sequence[str], kind: str, factor: float) -> 
 
 
 def headlines(result: Result) -> list[Predicted]:
-    """The figures that a result is about.
+    """Return the figures that a result is about.
 
-    Those that were published for any variant, of all variants; otherwise the first one. Of the
-    baseline, which others are relative to, its cost. Of a curve, the point with most threads; of
-    pairs, the first of each latency class.
+    These are the figures that were published for any variant, of all variants; otherwise the first
+    one. The baseline, to which others are relative, has its cost. A curve has the point with most
+    threads, and pairs have the first of each latency class.
     """
     everything = list(predicted(result))
     match result:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions with intervals: a run again for each sample of all uncertain inputs.
+"""Makes predictions with intervals: repeats a run for each sample of all uncertain inputs.
 
 A sample has its own machine file with plain numbers, its own inputs of the experiment, and its own
-seed. Variants are compared within a sample only: a relative figure divides the sample's variant by
+seed. Variants are compared only within a sample: a relative figure divides the sample's variant by
 the sample's baseline. A parameter that was chosen on a published figure is chosen again in each
-sample. If that figure does not apply (another machine, or fewer CPUs), it is drawn like any other.
+sample. If that figure does not apply (another machine, or fewer CPUs), the parameter is drawn like
+any other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,7 @@ Ticking = Callable[[str, int], AbstractContextManager[Ticker]]
 
 @dataclass(frozen=True)
 class Chosen:
-    """A parameter chosen again in each sample: its values, and how often none would do."""
+    """A parameter chosen again in each sample: its values, and how many searches missed."""
 
     param: Param
     target: float
@@ -66,25 +67,25 @@ class Study:
 
     @property
     def points(self) -> int:
-        """How many processes it takes, those that choose a parameter apart."""
+        """Return the number of processes, without those that choose a parameter."""
         return sum(len(plan.points) for plan in self.plans)
 
 
 def check_interval(option: str, count: int, more: str) -> None:
-    """Refuse a number of samples without a 5th and a 95th percentile."""
+    """Raise a UserError unless samples are enough for a 5th and a 95th percentile."""
     if not LEAST <= count <= MOST:
         raise UserError(f"{option} {count}: a 90% interval needs {LEAST} to {MOST:,} samples{more}")
 
 
 def check_samples(count: int) -> None:
-    """Refuse a number of samples that --uncertainty cannot take."""
+    """Raise a UserError for a number of samples that --uncertainty cannot take."""
     check_interval("--uncertainty", count, f", and sensitivities {influence.LEAST_SAMPLES}")
     if count >= influence.LEAST_SAMPLES:
         need_sweep(f"to say which inputs count, from {influence.LEAST_SAMPLES} samples on,")
 
 
 def plan_study(request: RunRequest, count: int, directory: Path) -> Study:
-    """Draw ``count`` samples with the request's seed; their machine files go to ``directory``.
+    """Return ``count`` samples drawn with the request's seed. ``directory`` gets machine files.
 
     The caller has checked the count.
     """
@@ -114,7 +115,7 @@ def _chosen(request: RunRequest) -> Chosen | None:
 
 
 def choose(study: Study, ticking: Ticking) -> Study:
-    """The study with its parameter chosen in every sample."""
+    """Return the study with its parameter chosen in every sample."""
     chosen = study.chosen
     if chosen is None or chosen.param.calibrated_on is None:
         return study
@@ -151,7 +152,10 @@ def _with(plan: RunPlan, param: Param, value: float) -> RunPlan:
 
 
 def _thin(experiment: Experiment) -> Callable[[Any], Any]:
-    """The part of a simulator's JSON to keep: of its lines only the published ones."""
+    """Return a function that reduces a simulator's JSON.
+
+    Of its lines it keeps the published ones.
+    """
     wanted = {
         (line.object, line.line - 1) for known in experiment.published for line in known.lines
     }
@@ -171,7 +175,7 @@ def _thin(experiment: Experiment) -> Callable[[Any], Any]:
 
 
 def run_plans(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[list[Any]]:
-    """Run the points of all plans through one pool; returns the kept parts, by plan."""
+    """Run the points of all plans through one pool. Return the kept parts, by plan."""
     points = [(plan, point) for plan in plans for point in plan.points]
 
     def on_done(index: int) -> None:
@@ -190,7 +194,7 @@ def run_plans(plans: Sequence[RunPlan], tick: Ticker = silent) -> list[list[Any]
 
 
 def figures_of(plan: RunPlan, raws: Sequence[Any]) -> dict[Key, float | None]:
-    """The figures of one sample, by their keys."""
+    """Return the figures of one sample, by their keys."""
     experiment = plan.request.experiment
     metrics = [point_metrics(experiment, p, raw) for p, raw in zip(plan.points, raws, strict=True)]
     rows = variant_rows(plan, metrics, [[] for _ in raws])
@@ -199,7 +203,7 @@ def figures_of(plan: RunPlan, raws: Sequence[Any]) -> dict[Key, float | None]:
 
 
 def complete(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> None:
-    """Put intervals into a result, with the draws and the influence of each input."""
+    """Add intervals to a result, with the draws and the influence of each input."""
     samples = [figures_of(plan, own) for plan, own in zip(study.plans, raws, strict=True)]
     intervals.attach(result, samples)
     for error in result.model_error:
@@ -256,7 +260,7 @@ def _sensitivity(
     shown: Sequence[intervals.Predicted],
     samples: Sequence[Mapping[Key, float | None]],
 ) -> saved.Sensitivity | None:
-    """First-order indices of the headline figures; None when there is nothing to vary."""
+    """Return first-order indices of the headline figures, or None without uncertain inputs."""
     if not drawn:
         return None
     enough = len(samples) >= influence.LEAST_SAMPLES
@@ -280,9 +284,9 @@ def _sensitivity(
 
 
 def _attach_lines(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> None:
-    """Intervals of the cycles a load of the published lines.
+    """Add the intervals of cycles per load of the published lines.
 
-    The published figure is a range of means; ``overlaps``: do it and the interval overlap?
+    The published figure is a range of means. ``overlaps`` says whether it and the interval overlap.
     """
     names = [point.variant.name for point in study.plans[0].points]
     for line in result.published_lines:
@@ -303,7 +307,7 @@ def _attach_lines(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -
 def with_intervals(
     request: RunRequest, result: Result, count: int, directory: Path, ticking: Ticking
 ) -> None:
-    """Run all samples of a request whose result is there, and put the intervals into it."""
+    """Run all samples of a request, and add the intervals to its result."""
     study = choose(plan_study(request, count, directory), ticking)
     with ticking(f"{count} samples of {len(study.inputs)} inputs", study.points) as tick:
         raws = run_plans(study.plans, tick)

@@ -22,9 +22,10 @@ from schedshard.machines.making.topology import Ids, Topology
 CLASSES = ("smt", "llc", "node", "package", "remote", "home_remote")
 # By class of pairs, the grouping inside which they lie.
 LEVELS = {"smt": "core", "llc": "llc", "node": "node", "package": "package"}
-# A smaller share of a package's pairs than this are outliers, not lines with a remote home.
+# If a smaller share of a package's pairs is far, these pairs are outliers, not lines with a remote
+# home.
 HOME_REMOTE_SHARE = 0.01
-# One pair cannot distinguish two medians within this factor, so that it fits both.
+# A single pair cannot distinguish two medians within this factor. It fits both.
 SAME_MEDIAN = 1.10
 # Thresholds of a clear and of a likely level: the share of pairs that fit, and the silhouette.
 CLEAR = (0.98, 0.4)
@@ -64,7 +65,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the pairs show about the topology. There are no levels if only some were measured."""
+    """Evidence from the pairs about the topology, without levels if only some were measured."""
 
     classes: dict[str, PairClass]
     levels: list[Level]
@@ -178,7 +179,7 @@ def _levels(
     kind: npt.NDArray[np.int64],
     fits: npt.NDArray[np.bool_],
 ) -> list[Level]:
-    """Return one entry per level that has more than one group, and groups of several members."""
+    """Return one entry per level that has several groups with several members each."""
     # A group's members are the groups of the level below. Otherwise the many near pairs of a core
     # would make every package look clear.
     units = fill_missing(ns)

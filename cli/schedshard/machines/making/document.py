@@ -22,8 +22,8 @@ from schedshard.machines.making.classes import CLASSES
 from schedshard.machines.making.topology import Topology, cpu_list, regular_form, within
 from schedshard.machines.numbers import Range
 
-# Used if nothing was measured. Each is marked as an estimate in [source], with the range over the
-# files in machines/.
+# These latencies apply if nothing was measured. Each is marked as an estimate in [source], with the
+# range over the files in machines/.
 USUAL_NS = {
     "smt": (10.0, Range(5.0, 13.0)),
     "llc": (40.0, Range(20.0, 75.0)),
@@ -107,7 +107,7 @@ def needed_latencies(topology: Topology) -> list[str]:
 
 
 def add_usual_latencies(facts: Facts) -> None:
-    """Estimate the distances that occur on the machine but were not measured."""
+    """Estimate the latencies of distances that occur on the machine but were not measured."""
     latency = facts.latency_ns
     needed = needed_latencies(facts.topology)
     for key in [key for key in latency if key not in (*needed, "home_remote", "memory")]:
@@ -145,7 +145,7 @@ def add_usual_latencies(facts: Facts) -> None:
 
 
 def add_usual_cycles(facts: Facts, why: str) -> None:
-    """Estimate the operations that were not measured."""
+    """Estimate the costs of operations that were not measured."""
     for key, (value, limits) in USUAL_CYCLES.items():
         if key not in facts.op_cycles:
             facts.op_cycles[key] = value

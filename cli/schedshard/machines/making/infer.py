@@ -3,19 +3,21 @@
 
 It works bottom up. Average linkage joins CPUs, and the heights of the joins form bands with wide
 gaps between them. The nearest band is SMT siblings, if it joins pairs at the cost of a line inside
-one core. The next one may be cores with a common L2, and the one after that the LLC. From there on
+one core. The next band may be cores with a common L2, and the one after that the LLC. From there on
 whole LLCs are compared by the median of all their pairs, which a few bad measurements do not
 change. The bands of LLCs are the node and the package.
 
-Latencies alone leave three questions open. Each is decided as follows, with a note to the user:
+Latencies alone leave three questions open. Each is decided as follows, with a note to the user.
 
-- all LLCs may be equally far apart. They may then be in one package (each LLC is one core complex),
-  or each may be a package (each LLC is a mesh);
-- pairs of one package may cost as much as remote ones, because their lines had their home in
-  another package;
-- firmware options cut packages into NUMA nodes. A package counts as one node. If some of its LLCs
-  are nearer to each other than to the rest, they are a tier of latency (tiers.py), unless they are
-  as far apart as other levels.
+- All LLCs may be equally far apart. They may then be in one package (each LLC is one core complex),
+or each may be a package (each LLC is a mesh).
+
+- Pairs of one package may cost as much as remote ones, because their lines had their home in
+another package.
+
+- Firmware options split packages into NUMA nodes. A package counts as one node. If some of its LLCs
+are nearer to each other than to the rest, they are a tier of latency (tiers.py), unless they are as
+far apart as other levels.
 
 One outlier can mislead clustering. Trying every regular shape (shapes.py) is robust, and shows what
 else fits. choose() takes the better of the two and reports both.
@@ -64,7 +66,8 @@ SMT_NS = 16.0
 L2_NEXT_NS = 75.0
 # The median inside one LLC was 25 to 27 ns on core complexes and 51 to 55 ns on meshes.
 MESH_NS = 38.0
-# If more than this share of CPUs has no sibling, these are cores without SMT, not outliers.
+# If more than this share of CPUs has no sibling, the cores have no SMT. Otherwise these CPUs are
+# outliers.
 WILD_SHARE = 0.1
 # Above this the nearest other core is no longer in the same LLC.
 LLC_NS = 80.0
@@ -288,7 +291,7 @@ def same_shape(shape: Topology, mine: Topology) -> bool:
 
 
 def doubted(evidence: Evidence) -> Evidence:
-    """Return the evidence, where levels that may be LLCs or packages are no longer called clear."""
+    """Return the evidence, in which no level of LLCs or packages is called clear."""
     levels = [
         replace(level, sure="likely")
         if level.sure == "clear" and level.name in ("llc", "package")

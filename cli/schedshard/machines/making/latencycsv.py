@@ -112,7 +112,7 @@ def _drop_column_of_commas(rows: list[_Row], labelled: bool) -> None:
 
 
 def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | None]:
-    """Split CPU numbers along the top and the left edge from the latencies."""
+    """Separate the CPU numbers along the top and the left edge from the latencies."""
     top = rows[0].cells
     trimmed = top[:-1] if len(top) > 1 and not top[-1] else top
     labels = _labels(trimmed[1:])

@@ -42,7 +42,7 @@ OPS = ("load_hit", "store", "locked", "fence", "timestamp")
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """The arguments: the CPUs, or None for all that this process may use.
+    """The arguments of the command. ``cpus`` is None for all that this process may use.
 
     With ``all_pairs`` there is no time limit.
     """

@@ -15,10 +15,10 @@ import numpy as np
 
 from schedshard.machines.making.topology import Ids, Topology, within
 
-# Up to this many pairs, those of 64 CPUs, all are measured.
+# If there are at most so many pairs, those of 64 CPUs, all are measured.
 ALL_PAIRS = 2016
 PAIRS_PER_CLASS = 400
-# Caches, nodes and packages inside of which pairs are sampled.
+# How many caches, nodes or packages are sampled for pairs inside them.
 PARENTS = 8
 SEED = 1
 

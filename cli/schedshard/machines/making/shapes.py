@@ -33,14 +33,14 @@ CORES_NS = 12.0
 LLC_NS = 80.0
 # The median inside one LLC: 25 to 27 ns on core complexes, 32 ns on a ring, 48 to 55 ns on meshes.
 FILLS_NS = 30.0
-# A ring or mesh that fills one of several packages of a server has at least so many cores.
+# A ring or mesh that fills one of several packages of a server has at least this many cores.
 FILLS_CORES = 6
 # Two classes whose medians differ by less than this factor are one.
 STEP = 1.2
 # Two shapes whose misfits differ by less than this explain a table equally well.
 EQUAL = 0.003
 MOST_PACKAGES = 16
-UNKNOWN = 8.0  # no machine is known that is so
+UNKNOWN = 8.0  # no known machine has this shape
 CLUSTERED = "as clustered"  # the third numbering
 LEVELS = ("package", "node", "llc", "l2", "core")
 

@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Unit:
-    """What a tier joins: the level, the level around the groups, and the class of the pairs."""
+    """The units that a tier joins: their level, the level around groups, and the class of pairs."""
 
     name: str
     level: str

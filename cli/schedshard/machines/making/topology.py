@@ -26,7 +26,7 @@ Ids = npt.NDArray[np.int64]
 MAX_GIVEN_BYTES = 4 << 20
 MAX_CPUS = 8192
 GIVEN_RIGHT = "the text of 'lscpu -p', a folder that holds sys/, or a tar file of one"
-# Columns of `lscpu -p` that say where a CPU is; the caches are one column: L1d:L1i:L2:L3.
+# Columns of `lscpu -p` that give a CPU's place. All caches are one column: L1d:L1i:L2:L3.
 _COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2", "l3": "llc"}
 
 
@@ -78,7 +78,7 @@ def renumber(labels: Ids, cpus: Sequence[int]) -> Ids:
 
 
 def within(outer: Ids, inner: Ids) -> Ids:
-    """Return ids of groups that are equal in both levels, so that a level refines the one above."""
+    """Return ids of groups that agree in both levels, so that the inner one refines the outer."""
     return np.unique(np.stack([outer, inner]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
