@@ -73,7 +73,7 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
 
 
 def _in_a_folder(request: RecordRequest) -> dict[str, Any]:
-    """Record in a new folder outside others: a program that changes its user must reach it."""
+    """Record in a new folder, not inside another: a program that changes its user must reach it."""
     with tempfile.TemporaryDirectory(prefix="schedshard-") as own:
         return _record_one(request, Path(own) / "trace", Path(own), keep=False)
 

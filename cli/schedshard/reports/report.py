@@ -244,7 +244,7 @@ def _provenance(request: ReportRequest) -> Grid:
             for each in request.topologies
         ),
         *(_origin("bench", host, each.provenance.to_data()) for each in request.benches),
-        # A report on an experiment repeats its run's provenance. Only recordings contain new ones.
+        # A report on an experiment repeats its run's provenance, so only recordings get a row.
         *(
             _origin(report["experiment"], report["machine"]["name"], report["provenance"])
             for report in request.c2c

@@ -34,7 +34,7 @@ RowPlace = int | str | None
 
 
 class _Compared:
-    """A row that keeps the interval of its first figure, the published one, a second time."""
+    """A row with an interval per figure; ``interval`` repeats that of the first figure."""
 
     FIGURES: ClassVar[tuple[str, ...]]
     intervals: dict[str, Interval] | None
@@ -208,7 +208,7 @@ class Point(
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The 10th and 90th percentile of the rounds. A prediction is both ends itself."""
+        """The 10th and 90th percentile of the rounds. For a prediction, both are its time."""
         if self.low is None or self.high is None:
             return self.ns_per_op, self.ns_per_op
         return self.low, self.high

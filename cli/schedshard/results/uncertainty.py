@@ -28,7 +28,7 @@ class Calibrated(Saved, kw_only=True):
 
 
 class _Figure(Saved, kw_only=True):
-    """A figure of a variant; ``place`` is that of its point, None for a figure of no curve."""
+    """A figure of a variant; ``place`` is that of its point, None in a result without points."""
 
     variant: str
     place: int | str | None

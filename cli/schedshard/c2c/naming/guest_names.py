@@ -131,7 +131,7 @@ class GuestMemory(Memory):
     def learn(
         self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
     ) -> None:
-        """Read the debug information of all of these at once: bytes, with sizes of accesses."""
+        """Read the debug information for all these bytes at once, as Memory.learn() does."""
         self._guest.learn(uses, accesses)
 
     def at(self, place: int) -> Thing | None:

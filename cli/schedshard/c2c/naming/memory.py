@@ -33,7 +33,7 @@ def _owner(of: int, page: int, byte: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Where:
-    """A byte of a process: its address there, and whether other processes share it."""
+    """A byte of a process: its address there, and whether the memory is shared."""
 
     image: int
     address: int

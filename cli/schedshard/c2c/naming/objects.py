@@ -234,7 +234,7 @@ class Objects:
             place = self._place(site)
             self._allocated[site] = told.get(place[:2]) if place is not None else None
             if made is not None:
-                # Bytes may be anything.
+                # An array of bytes may contain anything.
                 self._allocated[site] = made if (made.size or 0) > 1 else None
 
     def _content(self, site: int) -> Typed | None:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable
 
 _MANGLED = re.compile(r"_[ZR][\w.$]+", re.ASCII)
-_LONGEST = 10_000  # of what is worth shortening
+_LONGEST = 10_000  # characters of a name that is worth shortening
 # What Rust adds so that names differ: a hash at the end, and one after the crate's name.
 _HASH = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,16}\]")
 

@@ -71,7 +71,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Use:
-    """An access to a byte of an object of some type."""
+    """An access to an object: the object's type and size, and the offset of the access in it."""
 
     typed: Typed
     size: int

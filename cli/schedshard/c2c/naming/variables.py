@@ -95,7 +95,7 @@ def bare(die: DIE | None) -> DIE | None:
 
 
 class Typed:
-    """A type and where it was found; fields by offset."""
+    """A type with its name. It finds members by offset."""
 
     def __init__(self, die: DIE, name: str, variable: DIE | None = None) -> None:
         self.die = die
@@ -243,7 +243,7 @@ class Common(Typed):
 
 
 class DebugInfo:
-    """The debug information of one file, open."""
+    """The debug information of one file, which stays open until close()."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -375,7 +375,7 @@ class DebugInfo:
             return None
         # In DWARF 5 clang numbers addresses. The number is an unsigned LEB128.
         length = next((n + 1 for n, byte in enumerate(rest) if byte < 0x80), len(rest))
-        # A variable that is stored in fewer bytes is computed from them, and also lies there.
+        # An expression that reads fewer bytes computes the variable from them. It also lies there.
         if rest[length : length + 1] not in ([], [_DW_OP_DEREF_SIZE]):
             return None
         index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest[:length]))

@@ -23,8 +23,8 @@ class Job:
     machine: Machine
     cpus: tuple[int, ...]
     moved: tuple[Range, ...] = ()
-    nodes: tuple[Node, ...] = ()  # of a guest, where physical addresses identify memory
-    seed: int = 1  # of a program that runs again
+    nodes: tuple[Node, ...] = ()  # for a guest, where physical addresses identify memory
+    seed: int = 1  # for a program that runs again
     # How many bytes earlier lines begin, and their size; accesses beside shared lines then count.
     lines: tuple[int, int] | None = None
 
