@@ -16,8 +16,8 @@ from schedshard.common.progress import Ticker, silent, ticking
 def run_followed(argv: Sequence[str], title: str) -> Any:
     """Run the tool, show its progress under ``title``, and return its JSON.
 
-    The JSON goes through a file, because it may not fit into a pipe, and this process reads only
-    the progress pipe while the tool runs.
+    The JSON goes through a file, because this process reads only the progress pipe while the tool
+    runs. A second pipe might fill up.
     """
     tool = Path(argv[0])
     if not tool.is_file():

@@ -78,7 +78,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Advice:
-    """All sizes, and the one to choose for each kind of sharing.
+    """All sizes, and the best one for each kind of sharing.
 
     Of ``samples`` samples, ``shard_same`` and ``lock_same`` lead to the same sizes.
     """

@@ -53,7 +53,7 @@ class Units:
         self.cut = False  # more units exist than were read
 
     def at(self, pc: int) -> Iterator[DIE]:
-        """Yield the description of the unit that contains an instruction; of all that claim it."""
+        """Yield the descriptions of the units that claim to contain an instruction, usually one."""
         if not self._looked:
             self._looked = True
             with suppress(*FAULTS):

@@ -2,8 +2,8 @@
 """The stage 'bench library': compares the library with alternatives, here or on simulated machines.
 
 Contended rows are simulated, or measured on this host's CPUs. Rows of one thread are measured on
-this host with the machine's shards, because the time of a walk or an allocation depends on their
-number.
+this host with the machine's shards. The time of a walk or an allocation depends on the number of
+shards.
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes a machine file whose last-level caches are cut into smaller ones.
+"""Makes a machine file whose last-level caches are split into smaller ones.
 
 CPUs, latencies and costs stay the same. For example, one cache of 16 cores becomes two of 8. Two
 CPUs of different parts are then as far apart as those of two caches of one node.
@@ -17,7 +17,7 @@ _MARK = "-llc-by-"
 
 
 def split_llcs(machine: Machine, parts: int, directory: Path) -> Machine:
-    """Return the machine with each LLC cut into ``parts``; its file is in ``directory``."""
+    """Return the machine with each LLC split into ``parts``. Its file is in ``directory``."""
     if parts == 1:
         return machine
     name = f"{machine.name}{_MARK}{parts}"
@@ -68,6 +68,6 @@ def _cut_tiers(document: Any, parts: int) -> None:
 
 
 def whole_name(name: str) -> str:
-    """Return the machine from which ``split_llcs`` made a name; other names stay."""
+    """Return the name from which ``split_llcs`` made this one. Other names stay."""
     whole, mark, parts = name.rpartition(_MARK)
     return whole if mark and parts.isdigit() else name

@@ -70,7 +70,7 @@ def cache_counts(text: str) -> tuple[int, int]:
 
 
 def _environment(layout: Layout, stats: Path) -> dict[str, str]:
-    """Return the environment. Fixed values replace those that would make equal builds differ."""
+    """Return make's environment, with fixed dates, users and hosts for reproducible builds."""
     cache = os.environ.get("CCACHE_DIR") or str(layout.work / "ccache")
     return {
         **os.environ,

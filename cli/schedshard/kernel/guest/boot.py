@@ -45,7 +45,7 @@ _PARAMETERS = (
     "rcupdate.rcu_cpu_stall_timeout=120",
 )
 # The guest's clock counts the instructions that all its CPUs executed, a nanosecond each, and skips
-# idle time. So the guest's progress per second of its own does not depend on the host's load.
+# idle time. So the guest's progress in one of its seconds does not depend on the host's load.
 _COUNTED = ("-icount", "shift=0,sleep=off")
 _COUNTED_KHZ = 1_000_000
 _POLL_SECONDS = 0.2

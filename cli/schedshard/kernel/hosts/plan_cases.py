@@ -44,7 +44,10 @@ _STEP_SECONDS = 900
 
 @dataclass(frozen=True)
 class PlanCase:
-    """A host. ``boot`` is its boot option, and ``then`` the one with which the plan replaces it."""
+    """A host.
+
+    ``boot`` is its boot option, and ``then`` the option that the plan puts in its place.
+    """
 
     what: str
     boot: str = ""

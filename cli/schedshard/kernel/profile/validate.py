@@ -45,7 +45,7 @@ _HOTTEST = "rto_mask"
 
 @dataclass(frozen=True)
 class Check:
-    """An expected figure, and the one found."""
+    """A check: the expected figure, the figure found, and whether they agree."""
 
     what: str
     expected: str

@@ -114,7 +114,7 @@ def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
 
 
 def load_base(layout: Layout) -> Base:
-    """Return the series of Linux for which the layout is."""
+    """Return the layout's series of Linux."""
     default, bases = load_bases(layout)
     name = layout.linux or default
     check_names("series of Linux", [name], bases)

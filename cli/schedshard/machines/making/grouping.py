@@ -47,7 +47,7 @@ class Tree:
 
 
 def between(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Return where to cut between two bands: the geometric mean of the gap's ends."""
+    """Return the height between two bands at which to cut: the geometric mean of the gap's ends."""
     return float(np.sqrt(low[1] * high[0]))
 
 
@@ -55,7 +55,8 @@ def fill_missing(ns: Matrix) -> Matrix:
     """Return the matrix with estimates for unmeasured pairs.
 
     In a hierarchy the distance of two CPUs never exceeds the larger of their distances to any third
-    CPU, and equals it for a third that is near to either. The best third CPU gives the estimate.
+    CPU. It equals that distance for a third CPU that is near to either. The best third CPU gives
+    the estimate.
     """
     full = ns.copy()
     known = np.where(np.isfinite(ns), ns, np.inf)

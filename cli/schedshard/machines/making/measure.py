@@ -34,8 +34,8 @@ from schedshard.machines.numbers import Range
 HOMES_PER_PACKAGE = 8
 # With fewer CPUs there are too few latencies to question the topology that the host reports.
 ENOUGH_TO_DOUBT = 4
-# A measurement may take a minute. This is the tool's limit; the rest is for its last pair and for
-# reading the topology.
+# A measurement may take a minute. This is the limit of the tool that measures. The rest is for the
+# tool's last pair and for reading the topology.
 LIMIT_SECONDS = 50
 OPS = ("load_hit", "store", "locked", "fence", "timestamp")
 

@@ -70,7 +70,7 @@ def _many(count: int, word: str) -> str:
 
 
 def shapes(ns: Matrix, order: Ids | None = None) -> list[Shape]:
-    """Return all shapes that a table may have, best first; ``order`` is the CPUs by clustering."""
+    """Return all shapes that a table may have, best first. ``order`` sorts CPUs by clustering."""
     rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
     values = ns[rows, columns]
     nearest = np.full(len(ns), np.inf)
@@ -138,7 +138,7 @@ def _weighed(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     kind: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> Shape | None:
-    """Return the shape with its misfit, or None if a class is not farther than the one before."""
+    """Return the shape with its misfit, or None if a class is not farther than the previous one."""
     logs = np.log(values)
     misfit = np.zeros_like(logs)
     last = inside = 0.0

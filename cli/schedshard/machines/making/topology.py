@@ -151,7 +151,7 @@ def parse_lscpu(text: str, name: str) -> Topology:
 
 
 def _places(columns: list[str], rows: list[list[str]], name: str) -> dict[str, list[int]]:
-    """Return by level the ids of all CPUs. Levels that the text lacks are left out."""
+    """Return by level the ids of all CPUs. The result omits levels that the text lacks."""
     if not {"cpu", "core", "socket"} <= set(columns):
         raise UserError(f"{name} has no columns CPU, Core and Socket: give {GIVEN_RIGHT}")
     found: dict[str, list[int]] = {}
