@@ -93,7 +93,7 @@ def test_variants_of_a_sweep(cli: Cli, sweep_file: Path) -> None:
     (first, _) = [words for words in lines if words[-1:] == ["ns_per_op"]]
     # ns of global: 0.5, 1.5, 2.5; of sbm 1, 2, 3
     assert first == ["1.500", "±", "66.7%", "~", "+33.3%", "2.000", "±", "50.0%", "ns_per_op"]
-    assert "runs a side: 3." in outcome.out
+    assert "runs per side: 3." in outcome.out
     assert "cpumask-yield on epyc-7763-2s, 16 CPUs, at most 64 per shard" in outcome.out
 
 

@@ -45,7 +45,7 @@ def hottest(report: dict[str, Any]) -> dict[str, Any]:
 def test_a_note_says_that_the_program_became_another_one() -> None:
     """Nothing was to gain, and nothing said that the program itself had not been recorded."""
     words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--no-advice", "--")
-    note = "note: the program executed another one, which is not in here: --follow records it\n"
+    note = "note: the program executed another one, which was not recorded: --follow records it\n"
     done = run(*words, "env", "A=1", "echo", "said")
     assert (done.returncode, done.stdout) == (0, "said\n")
     assert note in done.stderr

@@ -329,7 +329,7 @@ def test_what_an_allocator_notes_beside_an_object_is_not_advised_about() -> None
 
     found = moves([(_line(0, 16, 32), own)], at)
     assert [move.words for move in found] == [
-        "set the words of own that different threads use apart, a line each"
+        "separate the words of own that different threads use: a line each"
     ]
     assert (0x1000, 0x1008) not in found[0].ranges
 
@@ -339,7 +339,7 @@ def test_an_area_is_advised_about_by_the_name_of_who_uses_it() -> None:
     named = Thing("Go's heap: main.f", "mapped", 0, 0x100000, area=True)
     found = moves([(_line(0, 16), named)], lambda _: area)
     assert [move.words for move in found] == [
-        "set the words of Go's heap: main.f that different threads use apart, a line each"
+        "separate the words of Go's heap: main.f that different threads use: a line each"
     ]
 
 
@@ -356,7 +356,7 @@ def test_objects_of_one_type_in_a_line_are_padded() -> None:
 
     assert words("heap", ".lock") == ["pad `shard` (32 bytes, a shard) to a line"]
     assert words("heap", "") == [
-        "set the words of a shard that different threads use apart, a line each"
+        "separate the words of a shard that different threads use: a line each"
     ]
     assert words("variable", ".lock") == ["give `shard.lock` a line of its own"]
 

@@ -40,7 +40,7 @@ def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
     notes.append(
         (
             "spread",
-            f"median of {turns:.0f} turns a point; the widest point is "
+            f"median of {turns:.0f} turns per point; the widest point is "
             f"{significant(low)} to {significant(high)} ns (10th and 90th "
             "percentile)",
         )

@@ -171,7 +171,9 @@ def following(result: Result) -> Plot | None:
             panel.set_title(figure_label(result, one), fontsize=8)
             panel.tick_params(labelsize=7)
             style(panel, "y")
-        figure.supxlabel("a dot a sample; dotted: published, grey line: the value used", fontsize=8)
+        figure.supxlabel(
+            "one dot per sample; dotted: published, grey line: the value used", fontsize=8
+        )
     rows = [
         (one.variant, one.name, one.place, most.name, drawn, value, one.published, most.value)
         for one, most in zip(shown, chosen, strict=True)

@@ -301,7 +301,9 @@ def render(request: ReportRequest) -> str:
     try:
         sections = _sections(request)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise UserError(f"a result is damaged, a report cannot be made of it: {error!r}") from error
+        raise UserError(
+            f"a result is damaged, so that no report can be made of it: {error!r}"
+        ) from error
     leads = [section.lead for section in sections if section.lead is not None]
     most = _LEADS
     if request.lead is not None:

@@ -34,7 +34,9 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
         parts += [_line(row) for row in place["metrics"] if _happened(row)]
         parts.append(Text(""))
     runs = sorted({row[s]["runs"] for p in data["places"] for row in p["metrics"] for s in "ab"})
-    said = f"runs a side: {runs[0]}" if len(runs) == 1 else f"runs a side: {runs[0]} to {runs[-1]}"
+    said = (
+        f"runs per side: {runs[0]}" if len(runs) == 1 else f"runs per side: {runs[0]} to {runs[-1]}"
+    )
     if runs and runs[-1] == 1:
         said += "; no %stddev of one run, 'sweep --seeds N' makes several"
     parts.append(

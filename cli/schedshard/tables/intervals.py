@@ -202,7 +202,7 @@ def _model_part(result: Result) -> str:
     """Return a sentence on whether the intervals include the error of the model itself."""
     each = [figure.interval for figure in predicted(result)]
     if any(found is not None and found.model is not None for found in each):
-        return "the cost of an operation has the error of the model itself in it, ratios have not"
+        return "the cost of an operation includes the model's own error, and ratios do not"
     return "errors of the model itself are not in it"
 
 

@@ -25,15 +25,16 @@ def notes(
         count = meta["children"]
         said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
     if meta.get("executes"):
-        said.append("the program executed another one, which is not in here: --follow records it")
+        said.append("the program executed another one, which was not recorded: --follow records it")
     silent = sum(not told for _, _, _, told in meta["images"])
     if silent:
         whole = len(meta["images"])
-        said.append(f"{silent} of {whole} processes were killed before they told their names")
+        said.append(f"{silent} of {whole} processes were killed before they reported their names")
     if meta["lost_accesses"]:
-        said.append(f"{meta['lost_accesses']:,} accesses to too many pages were not seen")
+        lost = meta["lost_accesses"]
+        said.append(f"{lost:,} accesses were not seen: the program uses too many pages")
     if meta.get("lost_sites"):
-        said.append("1,024 ways to an instruction are told apart: others are without calls")
+        said.append("only 1,024 call paths per instruction are kept: others show no calls")
     for path in memory.damaged:
         said.append(f"the debug information of {path} could not be read whole: types are missing")
     for path in memory.cut:

@@ -148,8 +148,8 @@ def _stay_words(stay: Staying, free: frozenset[int]) -> list[str]:
     ]
     if stay.roaming:
         said.append(
-            f"{_names(stay.roaming)}: may run on all CPUs now, and only on those of no partition "
-            "afterwards. Pin such threads, or see that they use little."
+            f"{_names(stay.roaming)}: may run on all CPUs now, and afterwards only on CPUs of no "
+            "partition. Pin such threads, or check that they use little."
         )
     return said
 

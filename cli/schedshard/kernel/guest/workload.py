@@ -280,7 +280,9 @@ WORKLOADS: Mapping[str, Workload] = {
     "share-false": _share("false", SHORT, "a counter per CPU, side by side"),
     "share-true": _share("true", SHORT, "one counter"),
     "yield-global": _share("global", YIELD, "the yield experiment, one mask"),
-    "yield-half": _share("half", YIELD, "the yield experiment, a mask a half of the CPUs"),
+    "yield-half": _share(
+        "half", YIELD, "the yield experiment with a mask for each half of the CPUs"
+    ),
     "yield-byte": _share("byte", YIELD, "the yield experiment, bytes, a line per half of the CPUs"),
 }
 

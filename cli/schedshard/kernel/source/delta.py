@@ -85,7 +85,7 @@ def apply_step(layout: Layout, step: Step, before: Mapping[str, bytes | None]) -
         text = tree.read(append.file, "appends to")
         lines = "".join(f"{line}\n" for line in append.lines).encode()
         if lines in text:
-            raise tree.fail(f"{append.file} has the lines already that are appended to it")
+            raise tree.fail(f"{append.file} already contains the lines that are to be appended")
         tree.delta[append.file] = text + (b"" if text.endswith(b"\n") else b"\n") + lines
     for swap in step.replace:
         tree.delta[swap.file] = _replaced(tree, swap)

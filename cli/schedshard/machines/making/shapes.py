@@ -196,7 +196,7 @@ def verdict(found: list[Shape]) -> tuple[bool, list[str]]:
     if not names:
         return True, notes
     notes.append(
-        f"not clear: the table fits {' and '.join(names[:2])} as well; taken is what usual "
-        "machines look like. --topology or --hwloc-xml of that machine tells"
+        f"not clear: the table fits {' and '.join(names[:2])} as well; the usual shape "
+        "is used. Give --topology or --hwloc-xml of that machine to decide"
     )
     return False, notes

@@ -200,7 +200,7 @@ def _words(
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         one = len(names) == 1 and not names[0].startswith("each")
         return f"give {which}{more} a line {'of its own' if one else 'each'}"
-    return f"set the words of {thing.name} that different threads use apart, a line each"
+    return f"separate the words of {thing.name} that different threads use: a line each"
 
 
 @dataclass(frozen=True)
