@@ -27,7 +27,7 @@ def test_runs_in_each_others_way_leave_the_first_ones_report(again: Path, tmp_pa
     report = json.loads(done.stdout)
     assert (done.returncode, report["advice"], len(report["variants"])) == (0, [], 1)
     [note] = [note for note in report["notes"] if "at first" in note]
-    assert "with status 3, and with status 0 at first" in note
+    assert "with status 3, but with status 0 at first" in note
     assert note.endswith("so there is no advice")
 
 

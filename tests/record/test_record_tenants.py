@@ -142,8 +142,9 @@ def test_libraries_at_one_address(tmp_path: Path, options: tuple[str, ...]) -> N
         for name, (source, members) in fields.items():
             assert {access["field"] for access in objects[name]} == members
             assert {access["source"].partition(":")[0] for access in objects[name]} == {source}
-        # The first library came back to its place.
-        assert hitms["counter_data"] > 1.5 * hitms["gauge_data"]
+        # The first library came back to its place: one visit adds 4,000 times at most.
+        assert sum(access["records"] for access in objects["counter_data"]) > 4000
+        assert sum(access["records"] for access in objects["gauge_data"]) <= 4000
         return True
 
     quiet(made, holds)
