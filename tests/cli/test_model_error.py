@@ -135,7 +135,7 @@ def test_a_run_says_on_what_it_was_validated(cli: Cli) -> None:
 def test_the_note_under_an_interval_says_whether_the_models_error_is_in_it(cli: Cli) -> None:
     own = ("run", "primitives", "--op", "cas-loop", "--threads", "1,2", "--uncertainty", "20")
     out = " ".join(cli(*own).out.split())
-    assert "the cost of an operation has the error of the model itself in it" in out
+    assert "the cost of an operation includes the model's own error" in out
     assert "errors of the model itself are not in it" not in out
 
 

@@ -191,7 +191,7 @@ def test_a_file_of_ours_takes_the_place_of_one_that_the_step_removes(layout: Lay
         ("core/sbm.c", "core/sbn.c", r"cannot read core/sbn\.c"),
         ("lib/schedshard/Makefile", "lib/none.c", r"cannot read kernel/overlay/lib/none\.c"),
         ("kernel/sched/Makefile", "lib/Makefile", "appends to lib/Makefile, which does not exist"),
-        ("obj-y += shard.o", "obj-y += rt.o cpupri.o", "has the lines already"),
+        ("obj-y += shard.o", "obj-y += rt.o cpupri.o", "already contains the lines"),
         ("append =", 'remove = ["kernel/none.c"]\nappend =', r"removes kernel/none\.c, which"),
     ],
 )
