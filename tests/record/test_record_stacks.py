@@ -64,7 +64,7 @@ def test_a_replay_knows_the_calls_too(trace: Path, report: Report) -> None:
 def test_more_ways_than_are_told_apart_are_counted(report: Report) -> None:
     (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == "many"]
     assert line["locked"] == 2 * 2048
-    assert any("1,024 ways" in note for note in report["notes"])
+    assert any("1,024 call paths" in note for note in report["notes"])
 
 
 @pytest.mark.parametrize("name", ALL)
