@@ -58,7 +58,7 @@ Key = tuple[str, bool | None, bool | None, bool | None, int]
 
 
 def counted(cpus: int) -> float:
-    """Return how many wake-ups a run counts."""
+    """Return the number of wake-ups that are counted per run."""
     return max(2500.0, 5.0 * cpus)
 
 

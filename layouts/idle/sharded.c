@@ -6,8 +6,8 @@
  *                  the first CPU in topology order, and its walk begins there, with itself
  *   sbm-wrap       the same; the walk begins after the balancer and ends with it
  *   shard          the balancer is the next CPU in topology order after the caller; the walk
- *                  begins after the balancer. any() searches in the same order: while no CPU
- *                  is idle, no CPU writes, so all lines are shared and any() does not miss
+ *                  begins after the balancer. any() searches in the same order. While no
+ *                  CPU is idle, no CPU writes: all lines are shared, and any() does not miss
  *   shard-summary  a summary says whether the set is empty, and which shards a search can skip
  *   shard-count    a sharded counter says whether the set is empty
  *   kernel         the series for Linux, which changes only the layout: it has a summary, which

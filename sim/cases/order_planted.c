@@ -51,7 +51,8 @@ static void body(uint32_t cpu)
 		WRITE_ONCE(*told, 1);
 	} else if (cpu == 2 && READ_ONCE(*told)) {
 		smp_mb();
-		explore_check(cpu_counter_sum(noted), "a sum misses an add that it was told of");
+		explore_check(cpu_counter_sum(noted),
+			      "a sum misses an add that was announced to it");
 	}
 }
 

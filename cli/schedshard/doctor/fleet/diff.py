@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Compares one host at two times: what changed, and whether the predicted gain was reached.
 
-The cost is predicted at both times. Measured are the wake-ups and how long the CPUs were busy. If
+The cost is predicted at both times. The wake-ups and the busy time of the CPUs are measured. If
 both archives contain these, the sentence gives the measured change of the CPU time per wake-up, and
 the change that the remedy was predicted to make.
 """
