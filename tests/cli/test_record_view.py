@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import Cli
+from schedshard.c2c.counts import by_counts
 from schedshard.c2c.report.taken import taken, taken_table
 from schedshard.c2c.report.view import record_view
+from schedshard.common.paths import ROOT
 from schedshard.lines.symbols import Frame
 from schedshard.reports.c2c import c2c_lines
 from schedshard.show.terminal import show
@@ -104,6 +110,37 @@ def test_on_what_the_model_was_validated_is_said_once(
 ) -> None:
     text = shown(capsys, line(0.4))
     assert text.count("validation: never validated for whole workloads") == 1
+
+
+RECORD = json.loads((ROOT / "tests/pages/data/record.json").read_text())
+
+
+@pytest.mark.parametrize("offset", [1 << 20, 1 << 40])
+def test_a_line_may_be_far_inside_a_large_object(cli: Cli, tmp_path: Path, offset: int) -> None:
+    large = copy.deepcopy(RECORD)
+    large["variants"][0]["lines"][0] |= {"offset": offset, "line": offset // 64}
+    (tmp_path / "large.json").write_text(json.dumps(large))
+    outcome = cli("c2c", tmp_path / "large.json")
+    assert outcome.status == 0, outcome.err
+    assert f"side+{offset:#x}" in outcome.out
+
+
+def test_a_series_whose_last_run_failed_can_be_read(cli: Cli, tmp_path: Path) -> None:
+    """The last run was repeated without intervals; the first has some."""
+
+    def record(words: tuple[str, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {"seeds": None, **copy.deepcopy(RECORD)}
+        if words == ("p", "2"):
+            found |= {"uncertainty": None, "advice": []}
+            found["program"] |= {"status": 1}
+            found["variants"][0]["lines"] = []
+        return found
+
+    series = by_counts(("p", "{}"), (1, 2, 4), record)
+    (tmp_path / "series.json").write_text(json.dumps(series))
+    outcome = cli("c2c", tmp_path / "series.json")
+    assert outcome.status == 0, outcome.err
+    assert "epyc-7763-2s, 2 threads" in outcome.out
 
 
 def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:

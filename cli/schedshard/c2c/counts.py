@@ -45,6 +45,8 @@ def by_counts(
         "experiment": " ".join((Path(program[0]).name, *program[1:])),
         "variants": [variant for report in reports for variant in report["variants"]],
         "advice": advice,
+        # A run that failed was repeated without intervals, but earlier runs have some.
+        **{name: reports[0][name] for name in ("uncertainty", "seeds")},
         "notes": list(dict.fromkeys(note for report in reports for note in report["notes"])),
     }
 

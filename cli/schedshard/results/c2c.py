@@ -9,7 +9,18 @@ from typing import Annotated, Any
 
 from msgspec import Meta, convert
 
-from schedshard.results.saved import Count, Few, Hex, Interval, NotNegative, Place, Real, Saved
+from schedshard.results.saved import (
+    Count,
+    Few,
+    Hex,
+    Interval,
+    NotNegative,
+    Offset,
+    Place,
+    Real,
+    Saved,
+    Whole,
+)
 
 
 class Frame(Saved, kw_only=True):
@@ -61,8 +72,8 @@ class Line(Saved, kw_only=True):
 
     object: str
     type: str | None
-    line: Place
-    offset: Place
+    line: Offset
+    offset: Offset
     home: Place
     records: Count
     loads: Count
@@ -190,7 +201,7 @@ class Transfer(Saved, kw_only=True, rename={"source": "from"}):
 
     source: int
     to: int
-    hitm: Few
+    hitm: Whole
 
 
 class Cache(Saved, kw_only=True):

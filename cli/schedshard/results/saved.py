@@ -26,6 +26,10 @@ Count = Annotated[int, Meta(ge=0, le=_LARGEST)]
 # A number of CPUs, threads or bytes, for each of which code may allocate memory.
 Few = Annotated[int, Meta(ge=1, le=1 << 24)]
 Place = Annotated[int, Meta(ge=-(1 << 24), le=1 << 24)]
+# A place in an object of a program, which may be as large as its memory.
+Offset = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
+# Below the line of a fraction.
+Whole = Annotated[int, Meta(ge=1, le=_LARGEST)]
 Hex = Annotated[str, Meta(pattern="^0x[0-9a-f]{1,16}$")]
 
 Default = TypeVar("Default")
