@@ -470,6 +470,8 @@ struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *
 		return NULL;
 	}
 	f->ps = model_cycles(&f->model, 1);
+	if (setup->hits_free)
+		f->model.load_hit = f->model.forward = f->model.store = 0;
 	for (uint32_t n = 0; n < setup->nr_cpus; n++) {
 		f->cpu[n].waiters = NO_WAITER;
 		f->cpu[n].first_held = EVER;

@@ -252,6 +252,14 @@ static int read_path(struct reader *r, char **path)
 	return *path ? 0 : bad(r, "no memory");
 }
 
+static int read_program(struct reader *r)
+{
+	r->watch->program = true;
+	r->watch->setup.detailed = true;
+	r->watch->setup.hits_free = true;
+	return 0;
+}
+
 static int read_line(struct reader *r)
 {
 	char *key = word(r), *more;
@@ -286,7 +294,7 @@ static int read_line(struct reader *r)
 	else if (!strcmp(key, "part"))
 		failed = read_part(r);
 	else if (!strcmp(key, "program"))
-		failed = !(r->watch->program = r->watch->setup.detailed = true);
+		failed = read_program(r);
 	else if (!strcmp(key, "stop"))
 		failed = !(r->watch->stop = true);
 	else

@@ -27,7 +27,8 @@
  *   part FROM UNTIL           replay: the result is of these instructions of all CPUs together; the
  *                             replay ends there
  *   program                   replay: the trace is that of a program's threads: the replay reads it
- *                             as the model advances, and the result is detailed
+ *                             as the model advances, the result is detailed,
+ *                             and hits take no time beyond their instructions
  *
  * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are
  * ignored.

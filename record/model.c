@@ -271,6 +271,7 @@ static int check_machine(void)
 	if (machine_load(&machine, plugin.watch.machine, &err))
 		return refuse(err.text);
 	s->machine = machine;
+	s->hits_free = true;
 	for (uint32_t i = 0; i < s->nr_cpus; i++)
 		if (s->cpu[i] >= machine->topo.nr_cpus || !machine->topo.cpu[s->cpu[i]].possible)
 			return refuse("the machine lacks a CPU that a 'cpu' line names");

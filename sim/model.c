@@ -54,6 +54,7 @@ static void costs(struct model *m)
 	m->ps_per_cycle = 1000 / mc->clock_ghz;
 	m->load_hit = model_cycles(m, mc->op_cycles.load_hit);
 	m->store = model_cycles(m, mc->op_cycles.store);
+	m->drain = m->store;
 	m->locked = model_cycles(m, mc->op_cycles.locked);
 	m->after_locked =
 		model_cycles(m, machine_protocol(mc, "after_locked_cycles", AFTER_LOCKED));

@@ -75,6 +75,7 @@ struct model_tier {
  * @l3_hit: load of a line that is in the LLC and that none of its cores has modified
  * @load_hit: load of a line that is in the core's cache
  * @store: store to a line that the core has exclusively
+ * @drain: the same store, when it leaves the store buffer
  * @locked: locked operation on such a line
  * @after_locked: how much longer the first load after a locked operation takes
  * @forward: load of the word that the same CPU stored last
@@ -109,7 +110,8 @@ struct model {
 	double ps_per_cycle;
 	uint64_t *crossing, *home_crossing;
 	uint64_t nearest;
-	uint64_t memory, l3_hit, load_hit, store, locked, after_locked, forward, fence, timestamp;
+	uint64_t memory, l3_hit, load_hit, store, drain, locked, after_locked, forward, fence;
+	uint64_t timestamp;
 	uint64_t read_occupancy, smt, smt_read, retry, far;
 	bool far_atomics;
 	uint32_t store_buffer, stores_merge, stores;

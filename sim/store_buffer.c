@@ -129,7 +129,7 @@ static bool next_is_merged(const struct cpu *c)
 static void leave(struct cpu *c, uint64_t now)
 {
 	struct events *e = &sim.coherence.events;
-	uint64_t done = now + sim.model->store, waited = 0;
+	uint64_t done = now + sim.model->drain, waited = 0;
 
 	/* A CPU may have been ahead of the others when it began to wait. */
 	if (c->wait >= WAIT_FENCED && done > c->waits) {
@@ -153,13 +153,13 @@ void store_buffer_advance(struct cpu *c, uint64_t now)
 	uint32_t req = request_of(c->number, true);
 	uint64_t extra;
 
-	if (coherence_hit(co, c->number, c->core, line, true, sim.model->store, now, now + 1,
+	if (coherence_hit(co, c->number, c->core, line, true, sim.model->drain, now, now + 1,
 			  &extra) ||
-	    coherence_sibling_store(co, c->number, c->core, line, sim.model->store, now)) {
+	    coherence_sibling_store(co, c->number, c->core, line, sim.model->drain, now)) {
 		leave(c, now);
 		return;
 	}
-	ordering_submit(co, req, line, true, false, sim.model->store, now);
+	ordering_submit(co, req, line, true, false, sim.model->drain, now);
 }
 
 void store_buffer_commit(struct cpu *c, uint64_t now)

@@ -247,6 +247,46 @@ static void reading(const struct feed_setup *setup)
 	json_decref(all);
 }
 
+/* The virtual time of loads and stores, one every 50 instructions, by CPUs @apart bytes apart. */
+static double time_of_plain(const struct feed_setup *setup, uint64_t apart)
+{
+	double took;
+	json_t *all;
+
+	start();
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		for (uint64_t i = 1; i <= 1000; i++) {
+			push(cpu, ITEM_LOAD, PLACE + cpu * apart, PC, 50 * i - 1);
+			push(cpu, ITEM_STORE, PLACE + cpu * apart, PC, 50 * i);
+		}
+	all = run(setup);
+	took = number(all, "virtual_ns");
+	json_decref(all);
+	return took;
+}
+
+/*
+ * Without the cost of hits, bytes in a line each take as long as if the model had not seen their
+ * accesses. A line that changes its CPU costs as much as before, but for the hits between.
+ */
+static void hits(const struct feed_setup *setup)
+{
+	const double instructions = 50000 / 2.45;
+	struct feed_setup program = *setup;
+	double charged, free, contended;
+
+	charged = time_of_plain(setup, 64);
+	program.hits_free = true;
+	free = time_of_plain(&program, 64);
+	/* 2.4 cycles for a store, and something for a load of the word that was stored last. */
+	CHECK(charged > instructions + 2400 / 2.45);
+	CHECK(free < instructions + 1000 && free >= instructions);
+	contended = time_of_plain(&program, 8);
+	CHECK(contended > 1.5 * free);
+	/* Neither a load nor a store takes more than 4 cycles. */
+	CHECK(contended > time_of_plain(setup, 8) - 8000 / 2.45);
+}
+
 /* The clock of a CPU that resumes is at least that of the CPU that woke it up. */
 static void resuming(const struct feed_setup *setup)
 {
@@ -488,6 +528,7 @@ int main(int argc, char **argv)
 	other_lines(&setup);
 	near_items(&setup);
 	reading(&setup);
+	hits(&setup);
 	resuming(&setup);
 	all_idle(&setup);
 	timers(&setup);
