@@ -76,10 +76,13 @@ static void tell_home(uint64_t place, uint32_t cpu)
 }
 
 /*
- * The last writer of a line: a tag of the line, the CPU, its instruction. Two lines can have the
- * same tag. Then a CPU waits for a store that it did not see. That store did happen before, so the
- * CPU is only a little late.
+ * The last writer of a word of eight bytes: a tag of the word, the CPU, its instruction. Two words
+ * can have the same tag. Then a CPU waits for a store that it did not see. That store did happen
+ * before, so the CPU is only a little late. A writer of a line would not do: where bytes beside
+ * each other have different writers and readers, nobody waits for anybody, least of all in a replay
+ * with these bytes apart.
  */
+#define WORD_SHIFT   3
 #define WRITERS_BITS 16
 #define SEEN_BITS    8
 #define LOADS	     4u
@@ -116,27 +119,31 @@ void access_sites(uint64_t (*site)(uint64_t pc))
 	site_of = site;
 }
 
-static uint64_t *writer_of(uint64_t line, uint64_t *tag)
+static uint64_t *writer_of(uint64_t word, uint64_t *tag)
 {
-	uint64_t hash = line * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = word * 0x9e3779b97f4a7c15ull;
 
 	*tag = (hash >> 8 & 0xfff) << 52;
 	return &tables.writers[hash >> (64 - WRITERS_BITS)];
 }
 
 /* Called before a reported store enters the stream, so that a later load finds its writer. */
-static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
+static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t place, uint32_t size)
 {
-	uint64_t tag, *slot = writer_of(line, &tag);
+	uint64_t instr = (v->instr - v->base) & WRITER_INSTR, tag;
 
-	__atomic_store_n(slot, tag | (uint64_t)cpu << 42 | ((v->instr - v->base) & WRITER_INSTR),
-			 __ATOMIC_RELAXED);
+	for (uint64_t word = place >> WORD_SHIFT; word <= (place + size - 1) >> WORD_SHIFT;
+	     word++) {
+		uint64_t *slot = writer_of(word, &tag);
+
+		__atomic_store_n(slot, tag | (uint64_t)cpu << 42 | instr, __ATOMIC_RELAXED);
+	}
 }
 
-static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
+static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t word)
 {
-	uint64_t tag, *slot = writer_of(line, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	uint64_t *seen = &tables.seen[((size_t)cpu << SEEN_BITS) + line % (1u << SEEN_BITS)];
+	uint64_t tag, *slot = writer_of(word, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	uint64_t *seen = &tables.seen[((size_t)cpu << SEEN_BITS) + word % (1u << SEEN_BITS)];
 	struct item item = { .kind = ITEM_AFTER, .instr = v->instr - v->base };
 
 	if (*seen == now || now >> 52 != tag >> 52)
@@ -154,18 +161,19 @@ static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t line)
  * the clocks. The order in which the emulator executes them says nothing, because each thread
  * executes many in a row.
  */
-static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, bool writes)
+static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, uint32_t size,
+			 bool writes)
 {
 	struct access_loads *l = &tables.loads[cpu];
 
 	if (writes) {
 		l->n = 0;
-		note_writer(v, cpu, place >> LINE_SHIFT);
+		note_writer(v, cpu, place, size);
 		return;
 	}
 	for (uint32_t i = 0; i < l->n && i < LOADS; i++) {
 		if (l->load[i].place == place && l->load[i].pc == pc) {
-			tell_writer(v, cpu, place >> LINE_SHIFT);
+			tell_writer(v, cpu, place >> WORD_SHIFT);
 			return;
 		}
 	}
@@ -308,7 +316,7 @@ bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, b
 	if (contended)
 		step_meet(v);
 	if (tables.writers)
-		tell_waiting(v, cpu, place, data, locked || write);
+		tell_waiting(v, cpu, place, data, 1u << shift, locked || write);
 	tell(v, place, data, write, shift, false);
 	v->reported++;
 	return contended;
