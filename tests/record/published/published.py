@@ -104,8 +104,8 @@ CASES = {
     "crossbeam-epoch": _crate("epoch", "pins", "0.9.15", "0.9.16"),
     "concurrent-map": _go("concurrent-map", "3000"),
     "centrifugo": _go("centrifugo", "8 2000"),
-    "reader-writer": _java("ReaderWriter", "5000"),
-    "range": _java("Range", "8 500"),
+    "reader-writer": _java("ReaderWriter", "20000"),
+    "range": _java("Range", "8 2000"),
 }
 
 
