@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -149,10 +150,15 @@ def test_missing_changelog_leaves_the_old_series(layout: Layout) -> None:
 
 
 def test_folder_with_other_files_is_refused(layout: Layout, tmp_path: Path) -> None:
-    write(tmp_path / "mine/notes.txt", "mine\n")
-    with pytest.raises(UserError, match=r"mine holds notes\.txt, which is not a patch"):
-        write_patches(layout, tmp_path / "mine")
-    assert (tmp_path / "mine/notes.txt").is_file()
+    for name, text in (("notes.txt", "mine\n"), ("0001-mine.patch", f"From {'12' * 20} Mon\n")):
+        mine = write(tmp_path / name / name, text)
+        with pytest.raises(UserError, match=f"{name}, which this command did not write"):
+            write_patches(layout, mine.parent)
+        assert mine.read_text(encoding="utf-8") == text
+    # That is known before the long work.
+    assert not (layout.work / "series.git").exists()
+    with pytest.raises(UserError, match="it is not a folder"):
+        write_patches(layout, mine)
 
 
 def test_patches_that_are_no_longer_there_go(layout: Layout, tmp_path: Path) -> None:
@@ -222,6 +228,51 @@ def test_another_part_has_a_folder_of_its_own(layout: Layout) -> None:
     assert not (layout.work / "series-idle/0000-cover-letter.patch").exists()
     apply(layout, "shard")
     check_am(layout, made)
+
+
+def _parts(layout: Layout, first: str, second: str) -> str:
+    write(layout.inputs / "changelog/03.txt", "sched: checks\n\nWhy.\n")
+    parts = zip((STEP, SECOND), (first, second), strict=True)
+    named = (f'[[step]]\npart = "{part}"' + step.split("[[step]]")[1] for step, part in parts)
+    return "".join(named)
+
+
+def test_folder_of_a_part_that_was_renamed_goes(layout: Layout, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_series(layout, _parts(layout, "rt", "idle") + TEST_STEP)
+    write_patches(layout, out)
+    shutil.copytree(tmp_path / "out-idle", tmp_path / "out-v1")
+    write_series(layout, _parts(layout, "rt", "nohz") + TEST_STEP)
+    write_patches(layout, out)
+    assert {path.name for path in tmp_path.glob("out*")} == {
+        "out", "out-nohz", "out-test", "out-v1",
+    }  # fmt: skip
+    # A file of the user stays, and so does its folder.
+    notes = write(tmp_path / "out-nohz/notes.txt", "mine\n")
+    write_series(layout, _parts(layout, "rt", "rt"))
+    write_patches(layout, out)
+    assert {path.name for path in tmp_path.glob("out*")} == {"out", "out-nohz", "out-v1"}
+    assert [*(tmp_path / "out-nohz").iterdir()] == [notes]
+    assert len([*out.iterdir()]) == 2
+
+
+@pytest.mark.parametrize("out", [".", "..", "/", "../.."])
+def test_folder_without_a_name(layout: Layout, out: str) -> None:
+    write_series(layout, _parts(layout, "rt", "idle"))
+    with pytest.raises(UserError, match=f"cannot write {out}: give the folder's name"):
+        write_patches(layout, Path(out))
+
+
+def test_all_folders_are_written_or_none(layout: Layout, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_series(layout, _parts(layout, "rt", "idle"))
+    write_patches(layout, out)
+    before = (out / "0001-lib-add-shard.patch").read_bytes()
+    write(layout.inputs / "changelog/01.txt", "lib: add shard\n\nAnother reason.\n")
+    write(tmp_path / "out-idle/notes.txt", "mine\n")
+    with pytest.raises(UserError, match=r"out-idle contains notes\.txt"):
+        write_patches(layout, out)
+    assert (out / "0001-lib-add-shard.patch").read_bytes() == before
 
 
 def test_letter_before_the_patches(layout: Layout) -> None:

@@ -8,13 +8,12 @@ must be, file by file, the tree that is built.
 
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
 from pathlib import Path
 
-from schedshard.common.errors import UserError, telling
+from schedshard.common.errors import UserError
 from schedshard.common.output import read_json, to_json, write_atomic
 from schedshard.common.progress import working
 from schedshard.kernel.build.build import build_tree
@@ -22,6 +21,7 @@ from schedshard.kernel.build.config import resolve
 from schedshard.kernel.build.make import Made
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.series.changelog import load_cover, load_message
+from schedshard.kernel.series.folders import check_folders, replace_folders
 from schedshard.kernel.series.git import Person, Repository, author, committer
 from schedshard.kernel.source.apply import apply_steps
 from schedshard.kernel.source.base import load_base, require_base, require_fetched
@@ -133,31 +133,28 @@ class Letter:
         return ("-c", f"branch.{_HEAD}.description={self.text}")
 
 
-def _write(
-    repository: Repository, base: str, head: str, out: Path, letter: Letter | None = None
-) -> tuple[Path, ...]:
-    """Write the patches beside the old ones, and swap. Refuse a folder with other files."""
+def _format(repository: Repository, base: str, head: str, letter: Letter | None, out: Path) -> None:
+    """Write the patches of some commits into a folder."""
     cover = ("--cover-letter", "--cover-from-description=subject") if letter else ()
-    there = out.glob("*") if out.exists() else ()
-    strange = [path.name for path in there if path.suffix != ".patch"]
-    if strange:
-        raise UserError(f"{out} holds {strange[0]}, which is not a patch: give an empty folder")
-    with telling(f"cannot write {out}"):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        temp = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        try:
-            temp.chmod(0o755)
-            repository.run(
-                *(letter.config if letter else ()), "format-patch", *cover, "-q",
-                "--no-signature", "--full-index", "--zero-commit", "-o", temp, f"{base}..{head}",
-                env=committer(letter.person) if letter else None, what="writing the series",
-            )  # fmt: skip
-            if out.exists():
-                shutil.rmtree(out)
-            temp.rename(out)
-        finally:
-            shutil.rmtree(temp, ignore_errors=True)
-    return tuple(sorted(path for path in out.glob("*.patch") if not path.name.startswith(_COVER)))
+    repository.run(
+        *(letter.config if letter else ()), "format-patch", *cover, "-q",
+        "--no-signature", "--full-index", "--zero-commit", "-o", out, f"{base}..{head}",
+        env=committer(letter.person) if letter else None, what="writing the series",
+    )  # fmt: skip
+
+
+def _patches(folder: Path) -> tuple[Path, ...]:
+    return tuple(
+        sorted(path for path in folder.glob("*.patch") if not path.name.startswith(_COVER))
+    )
+
+
+def _folders(steps: Sequence[Step], out: Path) -> dict[str, Path]:
+    """Return the folder of each part, in order: the first part gets ``out``."""
+    if out.name in ("", ".."):
+        raise UserError(f"cannot write {out}: give the folder's name")
+    first, *others = dict.fromkeys(_part(step) for step in steps)
+    return {first: out, **{part: out.with_name(f"{out.name}-{part}") for part in others}}
 
 
 def write_series(layout: Layout, out: Path | None = None) -> Series:
@@ -167,30 +164,30 @@ def write_series(layout: Layout, out: Path | None = None) -> Series:
     recipe = load_recipe(layout)
     if all(step.test for step in recipe.steps):
         raise UserError(f"{layout.shown(layout.inputs / 'series.toml')} has no step yet")
-    out = out or layout.work / "series"
+    folders = _folders(recipe.steps, out or layout.work / "series")
+    check_folders(tuple(folders.values()))
     person = author(layout.project)
     with layout.locked("series"):
         repository, base = _base_commit(layout, base_hash)
         commits = _commit_steps(layout, repository, base, recipe.steps, person)
         repository.run("update-ref", "refs/heads/base", base, what="naming the base")
-        written: dict[str, tuple[Path, ...]] = {}
+        fill: dict[Path, Callable[[Path], None]] = {}
         head = base
-        for part, own in groupby(commits, lambda commit: _folder(commit.step)):
-            parent, head = head, tuple(own)[-1].commit
-            if written or part == _TEST:
-                written[part] = _write(
-                    repository, parent, head, out.with_name(f"{out.name}-{part}")
-                )
-                continue
-            repository.run("update-ref", f"refs/heads/{_HEAD}", head, what="naming the series")
-            letter = Letter(load_cover(layout, recipe.cover), person) if recipe.cover else None
-            written[part] = _write(repository, parent, _HEAD, out, letter)
-        if _TEST not in written:  # an earlier series may have left patches for tests
-            _write(repository, head, head, out.with_name(f"{out.name}-{_TEST}"))
-    return Series(base, commits, tuple(written.items()))
+        for part, folder in folders.items():
+            own = [commit for commit in commits if _part(commit.step) == part]
+            parent, head = head, own[-1].commit
+            letter = None
+            if not fill:
+                repository.run("update-ref", f"refs/heads/{_HEAD}", head, what="naming the series")
+                letter = Letter(load_cover(layout, recipe.cover), person) if recipe.cover else None
+            # git takes the letter from the description of the branch.
+            tip = head if fill else _HEAD
+            fill[folder] = partial(_format, repository, parent, tip, letter)
+        replace_folders(layout, fill)
+    return Series(base, commits, tuple((part, _patches(path)) for part, path in folders.items()))
 
 
-def _folder(step: Step) -> str:
+def _part(step: Step) -> str:
     return _TEST if step.test else step.part
 
 
