@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from schedshard.common.paths import ROOT
 from schedshard.entry import run
 from schedshard.kernel.arch import ARM64
 from schedshard.kernel.build.cross import CROSS
+from schedshard.kernel.series import series
 from schedshard.kernel.tools import PACKAGE_OF, package_of
 
 VERBS = (
@@ -50,6 +53,7 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
             ["test", "--variant", "stock", "--set", "foreign"],
             "--set foreign compares variants: give two or more, no --seconds, --caught",
         ),
+        (["series", "--onto", "/nowhere"], "--onto /nowhere: no such folder"),
         (
             ["cross", "--only", "m86k"],
             "unknown kernel for another architecture 'm86k': did you mean 'm68k'?",
@@ -65,6 +69,16 @@ def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[st
     captured = capsys.readouterr()
     assert captured.err == f"schedshard: {words}\n"
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(("option", "program"), [("--check", "perl"), ("--check-steps", "bison")])
+def test_series_asks_for_its_tools_first(
+    option: str, program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == program else name)
+    monkeypatch.setattr(series, "write_series", lambda *args: pytest.fail("works without it"))
+    assert run(["kernel", "series", option]) == 2
+    assert capsys.readouterr().err.startswith(f"schedshard: {program} not found: run ")
 
 
 def test_every_program_comes_with_the_group_of_packages() -> None:

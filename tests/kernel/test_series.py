@@ -17,7 +17,7 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.series import series as series_module
 from schedshard.kernel.series.changelog import message_of
 from schedshard.kernel.series.git import Person
-from schedshard.kernel.series.onto import base_commit, name_base
+from schedshard.kernel.series.onto import check_applies, current_commit, name_base
 from schedshard.kernel.series.series import Series, check_am, check_lines, check_steps, count_lines
 from schedshard.kernel.series.series import write_series as write_patches
 from schedshard.kernel.source.apply import apply
@@ -275,6 +275,17 @@ def test_all_folders_are_written_or_none(layout: Layout, tmp_path: Path) -> None
     assert (out / "0001-lib-add-shard.patch").read_bytes() == before
 
 
+def test_missing_program_is_reported_before_the_long_work(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = '[[step.edit]]\ncocci = "x.cocci"\nfile = "kernel/sched/rt.c"\nsites = 1\n'
+    write_series(layout, STEP + edit)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "spatch" else name)
+    with pytest.raises(UserError, match="spatch not found"):
+        write_patches(layout)
+    assert not (layout.work / "series.git").exists()
+
+
 def test_letter_before_the_patches(layout: Layout) -> None:
     text = "# a comment\nsched: Shards\n\nWhy: \u00b5s.\n\n  table  1\n"
     write(layout.inputs / "changelog/cover.txt", text)
@@ -341,7 +352,8 @@ def test_the_first_mail_names_the_commit_that_the_series_applies_to(
     commit = _git_tree(tree, {**BASE_FILES, "another": "x\n"})
     # Only the commit counts.
     write(tree / "kernel/sched/cpupri.c", "changed\n")
-    assert base_commit(tree, made.patches) == commit
+    assert current_commit(tree) == commit
+    check_applies(tree, commit, made.patches)
     mail = name_base(made.patches[0].parent, commit)
     assert mail == made.patches[0]
     assert mail.read_text(encoding="utf-8").endswith(f"\n\nbase-commit: {commit}\n")
@@ -355,9 +367,9 @@ def test_a_tree_that_the_series_does_not_apply_to(layout: Layout, tmp_path: Path
     tree = tmp_path / "linux"
     commit = _git_tree(tree, {**BASE_FILES, "kernel/sched/cpupri.c": "int other;\n"})
     with pytest.raises(UserError, match=f"does not apply to {commit[:12]} of .*cpupri"):
-        base_commit(tree, made.patches)
+        check_applies(tree, current_commit(tree), made.patches)
     with pytest.raises(UserError, match=r"--onto .*nowhere: no such folder"):
-        base_commit(tmp_path / "nowhere", made.patches)
+        current_commit(tmp_path / "nowhere")
     (tmp_path / "plain").mkdir()
     with pytest.raises(UserError, match=r"--onto .*plain: .*not a git repository"):
-        base_commit(tmp_path / "plain", made.patches)
+        current_commit(tmp_path / "plain")

@@ -83,13 +83,19 @@ def series(
     out: Path | None, onto: Path | None, check: bool, check_steps: bool, config: str, jobs: int
 ) -> None:
     """Write the patches as a series of git format-patch."""
+    from schedshard.kernel.arch import X86
+    from schedshard.kernel.build.make import tools as build_tools
     from schedshard.kernel.series.checkpatch import checkpatch
-    from schedshard.kernel.series.onto import base_commit, name_base
+    from schedshard.kernel.series.onto import check_applies, current_commit, name_base
     from schedshard.kernel.series.series import check_am, check_lines, count_lines, write_series
     from schedshard.kernel.series.series import check_steps as build_steps
     from schedshard.kernel.series.series_view import print_judged, print_lines, print_steps
+    from schedshard.kernel.tools import require
 
     layout = the_layout()
+    # What comes after two minutes of work is checked first.
+    require("git", *(("perl",) if check else ()), *(build_tools(X86) if check_steps else ()))
+    commit = current_commit(onto) if onto is not None else ""
     made = write_series(layout, out)
     for _, patches in made.parts:
         click.echo(f"{layout.shown(patches[0].parent)}: patches: {len(patches)}")
@@ -97,7 +103,7 @@ def series(
     print_lines(lines)
     check_lines(layout, lines)
     if onto is not None:
-        commit = base_commit(onto, made.patches)
+        check_applies(onto, commit, made.patches)
         mail = name_base(made.patches[0].parent, commit)
         click.echo(f"{layout.shown(mail)}: base-commit {commit}")
     if check:

@@ -12,13 +12,18 @@ from schedshard.common.errors import UserError, telling
 from schedshard.kernel.tools import call
 
 
-def base_commit(tree: Path, patches: Sequence[Path]) -> str:
-    """Return the tree's current commit. Raise a UserError if the patches do not apply to it."""
+def current_commit(tree: Path) -> str:
+    """Return the tree's current commit."""
     if not tree.is_dir():
         raise UserError(f"--onto {tree}: no such folder")
     git = ["git", "-C", str(tree)]
     found = call([*git, "rev-parse", "--verify", "HEAD^{commit}"], what=f"--onto {tree}")
-    commit = found.decode().strip()
+    return found.decode().strip()
+
+
+def check_applies(tree: Path, commit: str, patches: Sequence[Path]) -> None:
+    """Raise a UserError if the patches do not apply to this commit of the tree."""
+    git = ["git", "-C", str(tree)]
     # Changes in the tree or its index are not in the commit.
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
@@ -28,7 +33,6 @@ def base_commit(tree: Path, patches: Sequence[Path]) -> str:
             env=env,
             what=f"the series does not apply to {commit[:12]} of {tree}",
         )
-    return commit
 
 
 def name_base(folder: Path, commit: str) -> Path:

@@ -159,9 +159,9 @@ def _folders(steps: Sequence[Step], out: Path) -> dict[str, Path]:
 
 def write_series(layout: Layout, out: Path | None = None) -> Series:
     """Make the commits and write them as patches to a folder, by default work/series."""
-    require("git")
-    base_hash = require_base(layout)
     recipe = load_recipe(layout)
+    require("git", *(("spatch", "diff") if any(step.edits for step in recipe.steps) else ()))
+    base_hash = require_base(layout)
     if all(step.test for step in recipe.steps):
         raise UserError(f"{layout.shown(layout.inputs / 'series.toml')} has no step yet")
     folders = _folders(recipe.steps, out or layout.work / "series")
