@@ -54,7 +54,7 @@ def report(*runs: dict[str, Any], recorder: str = "exact", machine: str = "m") -
     return {
         "format": "schedshard/c2c/1", "recorder": recorder, "partial": False, "experiment": "p",
         "machine": {}, "provenance": {}, "variants": [variant],
-        "program": {"status": 0, "placement": "os"},
+        "program": {"status": 0, "signal": None, "placement": "os"},
     }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from schedshard.c2c.report.view import record_view
 from schedshard.common.paths import ROOT
 from schedshard.lines.symbols import Frame
 from schedshard.reports.c2c import c2c_lines
+from schedshard.results.c2c import Cache, Recorded, RecordedVariant, Transfer
 from schedshard.show.terminal import show
 
 
@@ -24,27 +25,33 @@ def line(share: float, sharing: str = "false") -> dict[str, Any]:
     access = {
         "store_share": 1.0, "offset": 0, "field": f"field{share}", "kind": "rmw", "size": 8,
         "avg_load_cycles": 9.0, "records": 4, "threads": [1], "symbol": "work", "source": "a.c:1",
-        "hitm_remote": 4, "hitm_local": 0, "loads": 4,
+        "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "max_load_cycles": 9.0,
+        "pc": "0x1", "cpus": 1, "frames": [], "hitm_remote_share": 1.0, "hitm_local_share": 0.0,
     }  # fmt: skip
     return {
-        "object": f"object{share}", "offset": 0, "type": "long", "sharing": sharing,
+        "object": f"object{share}", "offset": 0, "type": "long", "sharing": sharing, "line": 0,
         "hitm_share": 0.3, "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "locked": 4,
-        "avg_load_cycles": 9.0, "cycle_share": share, "cycles": share * 1000, "threads": [1, 2],
-        "accesses": [access], "allocated": [],
+        "avg_load_cycles": 9.0, "max_load_cycles": 9.0, "cycle_share": share, "threads": [1, 2],
+        "cycles": share * 1000, "accesses": [access], "allocated": [], "home": 0, "records": 4,
+    }  # fmt: skip
+
+
+def variant(*lines: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": "m", "cpus": 2, "hitm_remote": 8, "hitm_local": 0, "hitm_total": 8, "lines": lines,
+        "lines_total": len(lines), "work_cycles": 1000,
+        "model": {"virtual_ns": 1.0, "busy_ns": 1.0, "instructions": 9},
     }  # fmt: skip
 
 
 def shown(capsys: pytest.CaptureFixture[str], *lines: dict[str, Any]) -> str:
-    variant = {
-        "name": "m", "hitm_remote": 8, "hitm_local": 0, "lines_total": len(lines), "lines": lines,
-        "work_cycles": 1000, "model": {"virtual_ns": 1.0},
-    }  # fmt: skip
     report = {
-        "experiment": "p", "guest": "2 threads", "partial": False, "variants": [variant],
-        "program": {"signal": None}, "advice": [], "notes": [], "limits": ["predicted"],
-        "model_error": [{"said": "never validated for whole workloads"}] * 2,
+        "experiment": "p", "guest": "2 threads", "partial": False, "variants": [variant(*lines)],
+        "program": {"status": 0, "signal": None, "placement": "os"}, "advice": [], "notes": [],
+        "limits": ["predicted"], "machine": {"name": "m"}, "names_resolved": True,
+        "model_error": [{"said": "never validated for whole workloads"}] * 2, "provenance": {},
     }  # fmt: skip
-    show([record_view(report)])
+    show([record_view(Recorded.of(report))])
     return capsys.readouterr().out
 
 
@@ -72,24 +79,24 @@ def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str
     assert "object0.21" not in shown(capsys, alone, line(0.3))
 
 
-CACHES = [{"cache": 0, "cpus": [0, 1, 2, 8]}, {"cache": 3, "cpus": [5]}]
+CACHES = [Cache(cache=0, cpus=[0, 1, 2, 8]), Cache(cache=3, cpus=[5])]
 
 
 def test_who_took_a_line_from_whom_is_a_matrix_of_caches() -> None:
-    pairs = [{"from": 0, "to": 3, "hitm": 3}, {"from": 3, "to": 0, "hitm": 1}]
-    assert taken_table({"taken": pairs}, CACHES) == (
+    pairs = [Transfer(source=0, to=3, hitm=3), Transfer(source=3, to=0, hitm=1)]
+    assert taken_table(pairs, CACHES) == (
         ["taken from", "by CPUs 0-2,8", "by CPU 5"],
         [["CPUs 0-2,8", "-", "75.0%"], ["CPU 5", "25.0%", "-"]],
     )
-    within = [{"from": 0, "to": 0, "hitm": 9}]
-    assert taken_table({"taken": within}, CACHES) is None
-    assert taken_table({}, CACHES) is None
+    within = [Transfer(source=0, to=0, hitm=9)]
+    assert taken_table(within, CACHES) is None
+    assert taken_table([], CACHES) is None
 
 
 def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
-    known = [{"cache": n, "cpus": [n]} for n in range(12)]
+    known = [Cache(cache=n, cpus=[n]) for n in range(12)]
     raw = {"pairs": [[n, (n + 1) % 12, n + 1] for n in range(12)]}
-    found = taken_table({"taken": taken(raw)}, known)
+    found = taken_table([Transfer.of(each) for each in taken(raw)], known)
     assert found is not None
     columns, rows = found
     assert columns == ["taken from", "by", "of all"]
@@ -98,7 +105,7 @@ def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
 
 
 def test_the_page_shows_fields_and_source_lines_unfolded() -> None:
-    grid = c2c_lines({"name": "m", "cpus": 2, "lines_total": 2, "lines": [line(0.4), line(0.001)]})
+    grid = c2c_lines(RecordedVariant.of(variant(line(0.4), line(0.001))))
     assert [head.name for head in grid.columns][:4] == ["line", "field", "source", "sharing"]
     assert [cell.text for cell in grid.rows[0]][1:4] == ["field0.4", "a.c:1", "false"]
     assert len(grid.rows) == 1

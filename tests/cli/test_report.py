@@ -18,7 +18,6 @@ from conftest import Cli, assert_user_error
 from schedshard.common.progress import Ticker
 from schedshard.experiments.run import RunPlan, execute
 from schedshard.results.bench import Bench
-from schedshard.results.read import bench_of
 from schedshard.show.format import compact, nanoseconds, percent, signed_percent, significant, times
 from schedshard.tables.results import bench_rows
 
@@ -179,7 +178,7 @@ def row(op: str, variant: str, **more: Any) -> dict[str, Any]:
 
 def bench(rows: list[dict[str, Any]]) -> Bench:
     provenance = {"version": "", "commit": ""}
-    return bench_of({"format": "f", "host": {}, "rows": rows, "provenance": provenance})
+    return Bench.of({"format": "f", "host": {}, "rows": rows, "provenance": provenance})
 
 
 def test_bench_rows_do_not_repeat_their_head() -> None:

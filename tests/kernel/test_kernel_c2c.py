@@ -135,6 +135,7 @@ def test_kernels_side_by_side(
     report: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     from schedshard.commands.options import show
+    from schedshard.results.c2c import Kernel
 
     kernels = {
         **report,
@@ -143,7 +144,7 @@ def test_kernels_side_by_side(
         "partial": False,
         "variants": [_variant("stock", 4.5, 100, report), _variant("shard", 0.05, 250, report)],
     }
-    show(c2c_view(kernels))
+    show(c2c_view(Kernel.of(kernels)))
     printed = capsys.readouterr().out
     assert "4.500" in printed
     assert "0.050" in printed

@@ -5,12 +5,14 @@ Commands import their stages when they run, so that --help and small commands do
 plotting and numeric libraries.
 """
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import RenderableType
@@ -42,6 +44,9 @@ from schedshard.commands.topology import machine, machines, topo
 from schedshard.commands.validate import validate
 from schedshard.common.errors import UserError
 from schedshard.common.output import write_atomic
+
+if TYPE_CHECKING:
+    from schedshard.results.c2c import Report
 
 _DOORS = {
     "I run a large machine": ("doctor",),
@@ -114,35 +119,34 @@ def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool)
     from schedshard.common.formats import C2C, RUN
     from schedshard.lines.report import C2cRequest, find_names
     from schedshard.lines.report import c2c as make_report
-    from schedshard.results.c2c import c2c_of
+    from schedshard.results.c2c import report_of
     from schedshard.results.read import checked, load_data
     from schedshard.results.run import run_of
-    from schedshard.tables.results import c2c_tables
 
     data = load_data(result, RUN, C2C)
-    if data["format"] == C2C:
-        deliver(checked(data, str(result), c2c_of), as_json, None, _saved_view(data))
-        return
-    request = C2cRequest(checked(data, str(result), run_of), variants, lines)
-    report = make_report(request, find_names(request))
-    deliver(report, as_json, None, c2c_tables(report))
+    if data["format"] == RUN:
+        request = C2cRequest(checked(data, str(result), run_of), variants, lines)
+        data = make_report(request, find_names(request))
+    deliver(data, as_json, None, _view(checked(data, str(result), report_of)))
 
 
-def _saved_view(report: dict[str, Any]) -> RenderableType:
-    """Return the view of a saved report of a program, of a kernel, or of a kernel's replay."""
+def _view(report: Report) -> RenderableType:
+    """Return the view of an experiment, of a program, of a kernel, or of a kernel's replay."""
     from schedshard.c2c.report.view import record_view
     from schedshard.kernel.profile.c2c_view import c2c_view
     from schedshard.kernel.profile.replay_view import replay_view
-    from schedshard.results.c2c import Kernel, Recorded, Replayed, Report, kind_of
+    from schedshard.results.c2c import Kernel, Recorded, Replayed
     from schedshard.tables.results import c2c_tables
 
-    views: dict[type[Report], Callable[[dict[str, Any]], RenderableType]] = {
-        Recorded: record_view,
-        Kernel: c2c_view,
-        Replayed: replay_view,
-        Report: c2c_tables,
-    }
-    return views[kind_of(report)](report)
+    match report:
+        case Recorded():
+            return record_view(report)
+        case Kernel():
+            return c2c_view(report)
+        case Replayed():
+            return replay_view(report)
+        case _:
+            return c2c_tables(report)
 
 
 @main.group(cls=NamedGroup, invoke_without_command=True)
@@ -163,12 +167,12 @@ def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> N
     from schedshard.common.progress import working
     from schedshard.experiments.bench import BenchRequest
     from schedshard.experiments.bench import bench as measure
-    from schedshard.results.read import bench_of
+    from schedshard.results.bench import Bench
     from schedshard.tables.results import bench_tables
 
     with working("measuring on this host's CPUs"):
         data = measure(BenchRequest(quick))
-    made = bench_of(data)
+    made = Bench.of(data)
     deliver(data, as_json, out, bench_tables(made, made.rows))
 
 
@@ -186,23 +190,18 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     from schedshard.lines.report import c2c as make_c2c
     from schedshard.lines.report import find_names, of_all_variants
     from schedshard.reports.report import ReportRequest, render
-    from schedshard.results.c2c import c2c_of
-    from schedshard.results.read import (
-        bench_of,
-        checked,
-        is_parquet,
-        load_data,
-        validate_of,
-    )
+    from schedshard.results.bench import Bench, Validate
+    from schedshard.results.c2c import report_of
+    from schedshard.results.read import checked, is_parquet, load_data
     from schedshard.results.run import Figures, measured_of, run_of
     from schedshard.results.topo import topo_of
 
     makers: dict[str, Callable[[dict[str, Any]], Any]] = {
         RUN: run_of,
         LIVE: measured_of,
-        VALIDATE: validate_of,
-        BENCH: bench_of,
-        C2C: c2c_of,
+        VALIDATE: Validate.of,
+        BENCH: Bench.of,
+        C2C: report_of,
         TOPO: topo_of,
     }
     sweeps = tuple(path for path in results if is_parquet(path))
@@ -220,7 +219,7 @@ def report(results: tuple[Path, ...], out: Path) -> None:
         rows = tuple((path.name, read_rows(path)) for path in sweeps)
     runs = [*found.get(RUN, ()), *found.get(LIVE, ())]
     requests = [of_all_variants(result) for result in runs if isinstance(result, Figures)]
-    lines = [make_c2c(request, find_names(request)) for request in requests]
+    lines = [report_of(make_c2c(request, find_names(request))) for request in requests]
     request = ReportRequest(
         tuple(runs),
         judged=tuple(found.get(VALIDATE, ())),

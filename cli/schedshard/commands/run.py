@@ -197,8 +197,8 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
     if is_recording(a) or is_recording(b):
         if metrics:
             raise UserError("--metric: recordings of programs are compared by object; leave it out")
-        data = diff_files(Path(a), Path(b))
-        deliver(data, as_json, None, diff_view(data))
+        found = diff_files(Path(a), Path(b))
+        deliver(found.to_data(), as_json, None, diff_view(found))
         return
     need_sweep("compare")
     from schedshard.experiments.sweep.compare import CompareRequest, load_side

@@ -174,11 +174,6 @@ def validation(kind: str, machine: str, title: str) -> dict[str, Any]:
     }
 
 
-def validation_words(result: Mapping[str, Any]) -> list[str]:
-    """Return the sentences of a result's "model_error", each once."""
-    return list(dict.fromkeys(str(error["said"]) for error in result.get("model_error", ())))
-
-
 def vendor_of(machine: str, title: str) -> str:
     """Return the vendor of a machine's cores, from the machine's name and title."""
     text = f"{machine} {title}".lower()

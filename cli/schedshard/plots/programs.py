@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import matplotlib as mpl
 from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
 
+from schedshard.results.c2c import Recorded
 from schedshard.show.format import compact
 from schedshard.show.plots import MARKERS, RC, Plot, blank_figure, style, thread_axis
 from schedshard.show.theme import PALETTE
@@ -21,35 +19,35 @@ _LETTERS = 40
 _Curve = list[tuple[int, float]]
 
 
-def _times(report: Mapping[str, Any]) -> dict[str, _Curve]:
+def _times(report: Recorded) -> dict[str, _Curve]:
     """Return the curves of simulated milliseconds over threads, by machine."""
     found: dict[str, _Curve] = {}
-    for variant in report["variants"]:
-        point = (int(variant["threads"]), variant["model"]["virtual_ns"] / 1e6)
-        found.setdefault(str(variant["machine"]), []).append(point)
+    for variant in report.variants:
+        point = (variant.threads or 0, variant.model.virtual_ns / 1e6)
+        found.setdefault(str(variant.machine), []).append(point)
     return found
 
 
-def _shares(report: Mapping[str, Any]) -> dict[str, _Curve]:
+def _shares(report: Recorded) -> dict[str, _Curve]:
     """Return the curves of each object's share of cycles over threads, on the first machine."""
-    first = report["variants"][0]["machine"]
+    first = report.variants[0].machine
     found: dict[str, dict[int, float]] = {}
     counts = []
-    for variant in report["variants"]:
-        if variant["machine"] != first:
+    for variant in report.variants:
+        if variant.machine != first:
             continue
-        counts.append(int(variant["threads"]))
-        for line in variant["lines"]:
-            of = found.setdefault(str(line["object"]), {})
-            of[counts[-1]] = of.get(counts[-1], 0.0) + line["cycle_share"]
+        counts.append(variant.threads or 0)
+        for line in variant.lines:
+            of = found.setdefault(line.object, {})
+            of[counts[-1]] = of.get(counts[-1], 0.0) + line.cycle_share
     worst = sorted(found, key=lambda name: (-max(found[name].values()), name))[:_OBJECTS]
     return {name: [(count, found[name].get(count, 0.0)) for count in counts] for name in worst}
 
 
-def program_scaling(report: Mapping[str, Any]) -> Plot:
+def program_scaling(report: Recorded) -> Plot:
     """Draw time over threads on each machine, and the objects that cost it on the first one."""
     times, shares = _times(report), _shares(report)
-    largest = max(int(variant["threads"]) for variant in report["variants"])
+    largest = max(variant.threads or 0 for variant in report.variants)
     with mpl.rc_context(RC):
         figure = blank_figure(8.2, 4.2)
         left, right = figure.subplots(1, 2)
@@ -71,7 +69,7 @@ def program_scaling(report: Mapping[str, Any]) -> Plot:
         left.set_ylabel("predicted ms of the program (log)")
         right.set_ylim(0, 1)
         right.yaxis.set_major_formatter(PercentFormatter(1))
-        right.set_ylabel(f"cycles at lines of an object, {report['variants'][0]['machine']}")
+        right.set_ylabel(f"cycles at lines of an object, {report.variants[0].machine}")
     rows = [(name, "ms", *point) for name, points in times.items() for point in points]
     rows += [(name, "share", *point) for name, points in shares.items() for point in points]
     return Plot(figure, ("machine or object", "what", "threads", "value"), rows)

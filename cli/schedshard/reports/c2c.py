@@ -1,160 +1,150 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The page's section on cache lines of an experiment, a kernel or a recorded program."""
 
-from typing import Any
-
 from schedshard.c2c.report.callers import dearest_ways
-from schedshard.c2c.report.sharing import cycles_each
 from schedshard.c2c.report.taken import taken_table
 from schedshard.c2c.report.view import FOLDED, is_folded
-from schedshard.experiments.model_error import validation_words
 from schedshard.kernel.profile.c2c_view import side_by_side, whole
 from schedshard.plots.programs import program_scaling
 from schedshard.reports.leads import c2c_lead
-from schedshard.show.format import access_place, line_place, percent, significant
+from schedshard.results.c2c import Kernel, Recorded, RecordedLine, RecordedVariant, Report, Variant
+from schedshard.show.format import percent, significant
 from schedshard.show.page import Cell, Grid, Section, grid, num
 from schedshard.show.plots import shown
 
 _LINES = 5
 
 
-def _hottest(line: dict[str, Any]) -> list[Cell]:
+def _hottest(line: RecordedLine) -> list[Cell]:
     """Return cells for a program's line: its hottest access, its sharing, its share of cycles."""
-    access = line["accesses"][0] if line["accesses"] else {}
+    access = line.accesses[0] if line.accesses else None
     return [
-        Cell(access.get("field") or "-", "code"),
-        Cell(access.get("source") or "?", "code"),
-        Cell(line["sharing"]),
-        num(percent(line["cycle_share"])),
+        Cell((access and access.field) or "-", "code"),
+        Cell((access and access.source) or "?", "code"),
+        Cell(line.sharing),
+        num(percent(line.cycle_share)),
     ]
 
 
-def c2c_lines(variant: dict[str, Any]) -> Grid:
+def c2c_lines(variant: Variant) -> Grid:
     """Return the hottest lines. For a program, add fields, source lines and kinds of sharing."""
-    shared = all("sharing" in line for line in variant["lines"])
-    more = ["field", "source", "sharing", "of all cycles"] if shared else []
-    columns = ["line", *more, "rmt HITM", "lcl HITM", "cycles"]
-    kept = [line for line in variant["lines"] if not (shared and is_folded(line))]
+    lines = variant.lines
+    more = ["field", "source", "sharing", "of all cycles"]
+    columns = ["line", *(more if isinstance(variant, RecordedVariant) else ())]
+    columns += ["rmt HITM", "lcl HITM", "cycles"]
+    kept = [line for line in lines if not (isinstance(line, RecordedLine) and is_folded(line))]
     rows = [
         [
-            Cell(line_place(line), "code"),
-            *(_hottest(line) if shared else []),
-            num(f"{line['hitm_remote']:,}"),
-            num(f"{line['hitm_local']:,}"),
-            num(significant(cycles_each(line))),
+            Cell(line.place, "code"),
+            *(_hottest(line) if isinstance(line, RecordedLine) else ()),
+            num(f"{line.hitm_remote:,}"),
+            num(f"{line.hitm_local:,}"),
+            num(significant(line.cycles_each)),
         ]
         for line in kept[:_LINES]
     ]
-    shown = f"{len(rows)} of {variant['lines_total']:,} lines"
-    if len(kept) < len(variant["lines"]):
+    shown = f"{len(rows)} of {variant.lines_total:,} lines"
+    if len(kept) < len(lines):
         shown += f"; others take less than {FOLDED:.1%} of all cycles each, or have one thread"
-    return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs: {shown}")
+    return grid(columns, rows, f"'{variant.name}' on {variant.cpus} CPUs: {shown}")
 
 
-def _c2c_accesses(variant: dict[str, Any]) -> Grid:
-    rows = []
-    for line in variant["lines"]:
-        for access in line["accesses"]:
-            place = f"{line['object']}{line['offset'] + access['offset']:+#x}"
-            rows.append(
-                [
-                    Cell(place, "code"),
-                    Cell(access["field"] or "-", "code"),
-                    num(f"{access['hitm_remote_share']:.1%}"),
-                    num(f"{access['hitm_local_share']:.1%}"),
-                    num(f"{access['store_share']:.1%}"),
-                    num(significant(cycles_each(access))),
-                    num(f"{access['records']:,}"),
-                    num(str(access["cpus"])),
-                    Cell("{} ({})".format(*access_place(access)), "code"),
-                ]
-            )
+def _c2c_accesses(variant: Variant) -> Grid:
+    rows = [
+        [
+            Cell(f"{line.object}{line.offset + access.offset:+#x}", "code"),
+            Cell(access.field or "-", "code"),
+            num(f"{access.hitm_remote_share:.1%}"),
+            num(f"{access.hitm_local_share:.1%}"),
+            num(f"{access.store_share:.1%}"),
+            num(significant(access.cycles_each)),
+            num(f"{access.records:,}"),
+            num(str(access.cpus)),
+            Cell("{} ({})".format(*access.place), "code"),
+        ]
+        for line in variant.lines
+        for access in line.accesses
+    ]
     columns = [
         "address", "field", "rmt HITM", "lcl HITM", "store", "cycles", "records", "CPUs",
         "symbol",
     ]  # fmt: skip
-    return grid(columns, rows, f"'{variant['name']}' on {variant['cpus']} CPUs")
+    return grid(columns, rows, f"'{variant.name}' on {variant.cpus} CPUs")
 
 
-def _c2c_helps(report: dict[str, Any]) -> list[Grid]:
+def _c2c_helps(report: Recorded) -> list[Grid]:
     """Return a table of what would help a program on each machine; empty if nothing would."""
     rows = []
-    for advice in report.get("advice", ()):
-        for name, gain in advice["machines"].items():
-            found = gain.get("interval")
-            sure = f"{found['low']:.1%} to {found['high']:.1%}" if found is not None else ""
-            row = [
-                Cell(advice["words"]),
-                Cell(name, "code"),
-                num(f"{gain['fewer']:.1%}"),
-                num(sure),
-            ]
-            rows.append(row)
-    for each in report.get("latent", ()):
-        rows.append([Cell(each["words"]), Cell(each["machine"], "code"), num("-"), num("")])
+    for advice in report.advice:
+        for name, gain in advice.machines.items():
+            found = gain.interval
+            sure = f"{found.low:.1%} to {found.high:.1%}" if found is not None else ""
+            rows.append(
+                [Cell(advice.words), Cell(name, "code"), num(f"{gain.fewer:.1%}"), num(sure)]
+            )
+    for each in report.latent:
+        rows.append([Cell(each.words), Cell(each.machine, "code"), num("-"), num("")])
     columns = ["what helps", "machine", "fewer cycles", "90%"]
     return [grid(columns, rows)] if rows else []
 
 
-def _c2c_taken(variant: dict[str, Any]) -> list[Grid]:
+def _c2c_taken(variant: RecordedVariant) -> list[Grid]:
     """Return a table per line of which last-level cache took it from which."""
     grids = []
-    for line in variant["lines"][:_LINES]:
-        found = taken_table(line, variant.get("caches", ()))
+    for line in variant.lines[:_LINES]:
+        found = taken_table(line.taken, variant.caches)
         if found is not None:
             columns, rows = found
-            cells = [
-                [Cell(text) if number == 0 else num(text) for number, text in enumerate(row)]
-                for row in rows
-            ]
-            grids.append(grid(columns, cells, f"{line_place(line)}: who took it from whom"))
+            cells = [[Cell(row[0]), *map(num, row[1:])] for row in rows]
+            grids.append(grid(columns, cells, f"{line.place}: who took it from whom"))
     return grids
 
 
-def _c2c_called(variant: dict[str, Any]) -> list[Grid]:
+def _c2c_called(variant: RecordedVariant) -> list[Grid]:
     """Return a table of the calls that led to each line; empty without call stacks."""
     rows = [
-        [
-            Cell(line_place(line), "code"),
-            num(percent(share)),
-            Cell(way, "code"),
-        ]
-        for line in variant["lines"][:_LINES]
+        [Cell(line.place, "code"), num(percent(share)), Cell(way, "code")]
+        for line in variant.lines[:_LINES]
         for share, way in dearest_ways(line)
     ]
     columns = ["line", "of its cycles", "accessed by, called by"]
-    return [grid(columns, rows, f"'{variant['name']}': the dearest ways to each line")] * bool(rows)
+    return [grid(columns, rows, f"'{variant.name}': the dearest ways to each line")] * bool(rows)
 
 
 _COUNTED = "time of the program over its threads, and the objects whose lines are waited for"
 
 
-def c2c_section(report: dict[str, Any]) -> Section:
+def c2c_section(report: Report) -> Section:
     """Return the section of a report: the hottest lines and what helps, the accesses folded."""
-    variants = report["variants"]
+    variants = report.variants
     lines = [c2c_lines(variant) for variant in variants]
-    accesses = [_c2c_accesses(variant) for variant in variants]
-    matrices = [each for variant in variants for each in _c2c_taken(variant)]
-    ways = [each for variant in variants for each in _c2c_called(variant)]
-    kernels = []
-    if all("hitm_a_wake_up" in variant for variant in variants):
-        for rows_of in (side_by_side(report), whole(report)):
-            cells = [[Cell(row[0]), *map(num, row[1:])] for row in rows_of.rows]
-            kernels.append(grid(rows_of.columns, cells, rows_of.title))
-    counted = all("threads" in variant for variant in variants) and len(variants) > 1
-    said = f"{len(variants)} variants" if len(variants) > 1 else f"'{variants[0]['name']}'"
+    folded = [*(lines if len(lines) > 1 else ()), *map(_c2c_accesses, variants)]
+    tables: list[Grid] = []
+    figures = []
+    match report:
+        case Kernel():
+            for rows_of in (side_by_side(report), whole(report)):
+                cells = [[Cell(row[0]), *map(num, row[1:])] for row in rows_of.rows]
+                tables.append(grid(rows_of.columns, cells, rows_of.title))
+        case Recorded():
+            tables += _c2c_helps(report)
+            folded += [each for variant in report.variants for each in _c2c_called(variant)]
+            folded += [each for variant in report.variants for each in _c2c_taken(variant)]
+            if report.by_threads and len(variants) > 1:
+                figures = [shown(program_scaling(report), _COUNTED)]
+    said = f"{len(variants)} variants" if len(variants) > 1 else f"'{variants[0].name}'"
     return Section(
-        anchor="-".join(["c2c", *report["experiment"].split()]),
+        anchor="-".join(["c2c", *report.experiment.split()]),
         heading="Which cache lines it is",
-        where=f"{report['experiment']} on {report['machine']['name']}, as perf c2c would show it",
+        where=f"{report.experiment} on {report.machine.name}, as perf c2c would show it",
         lead=c2c_lead(report),
-        figures=[shown(program_scaling(report), _COUNTED)] if counted else [],
-        tables=[*kernels, *_c2c_helps(report), *(lines if len(lines) == 1 else ())],
-        folded=[*(lines if len(lines) > 1 else ()), *accesses, *ways, *matrices],
+        figures=figures,
+        tables=[*tables, *(lines if len(lines) == 1 else ())],
+        folded=folded,
         folded_title=f"who accesses the lines of {said}",
         notes=[
             "predicted: HITM is a load or locked operation that found the line modified in another "
             "core's cache; remote, when that core is in another package.",
-            *(f"validation: {said}" for said in validation_words(report)),
+            *(f"validation: {said}" for said in report.validation),
         ],
     )

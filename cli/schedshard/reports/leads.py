@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from schedshard.c2c.report.sharing import stored, waited
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.view import headline
 from schedshard.experiments.pairs import class_rows
 from schedshard.experiments.uncertain.intervals import Key, predicted
 from schedshard.machines.topo import plan_sentence, tree
 from schedshard.results.bench import Bench, Validate
+from schedshard.results.c2c import Kernel, Recorded, Report
 from schedshard.results.run import Bars, Curve, Figures, FigureVariant, Pairs, Point, Result
-from schedshard.show.format import line_place, nanoseconds, percent, significant
+from schedshard.show.format import nanoseconds, percent, significant
 from schedshard.show.page import Lead
 from schedshard.tables.intervals import figure_words, words
 from schedshard.tables.results import bench_host, machine_label
@@ -187,46 +187,46 @@ def machines_lead(results: Sequence[Bars]) -> Lead:
     )
 
 
-def c2c_lead(report: Mapping[str, Any]) -> Lead:
+def c2c_lead(report: Report) -> Lead:
     """Return the lead of a report on cache lines: the hottest one, and what would help."""
-    variant = report["variants"][0]
-    if "threads" in variant:  # several numbers of threads: the worst
-        variant = max(report["variants"], key=lambda each: int(each["hitm_total"]))
-    where = report["machine"]["name"]
-    asked = f"{report['experiment']}: which cache lines do CPUs take from each other on {where}?"
-    if not variant["lines"]:
+    recorded = report if isinstance(report, Recorded) else None
+    variant = report.variants[0]
+    if recorded is not None and recorded.by_threads:  # the worst number of threads
+        variant = max(report.variants, key=lambda each: each.hitm_total)
+    asked = (
+        f"{report.experiment}: which cache lines do CPUs take from each other on "
+        f"{report.machine.name}?"
+    )
+    if not variant.lines:
         return Lead(asked, "Predicted: none that is worth showing", ONE_RUN)
-    line = variant["lines"][0]
-    taken = line["hitm_remote"] + line["hitm_local"]
-    steady = steady_words(report)
-    gain = f"{headline(report)}; " if "program" in report else ""
-    gain += f"{steady}; " if steady is not None else ""
-    most = f"most often that of {line_place(line)}, {taken:,} of {variant['hitm_total']:,} times"
-    if 2 * stored(line) > waited(line):
-        most = f"most time goes to stores to that of {line_place(line)}"
-    answer = f"Predicted: {gain}{most} with '{variant['name']}'"
-    if all("hitm_a_wake_up" in each for each in report["variants"]):
+    line = variant.lines[0]
+    steady = steady_words(recorded.steady) if recorded is not None else None
+    gain = [headline(recorded)] if recorded is not None else []
+    gain += [steady] if steady is not None else []
+    most = f"most often that of {line.place}, {line.hitm:,} of {variant.hitm_total:,} times"
+    if 2 * line.stored > line.waited:
+        most = f"most time goes to stores to that of {line.place}"
+    answer = f"Predicted: {'; '.join([*gain, most])} with '{variant.name}'"
+    if isinstance(report, Kernel):
         each = [
-            f"{sum(group['hitm_remote'] for group in v['hitm_a_wake_up'].values()):.3f} with "
-            f"'{v['name']}'"
-            for v in report["variants"]
+            f"{sum(group.hitm_remote for group in v.hitm_a_wake_up.values()):.3f} with '{v.name}'"
+            for v in report.variants
         ]
         answer += f"; modified lines from the other socket, per wake-up: {', '.join(each)}"
     said = []
-    if (found := line.get("interval")) is not None:
-        ends = f"{significant(found['low'])} to {significant(found['high'])}"
-        said.append(f"{ends} cycles a load of that line")
-    for advice in report.get("advice", ())[:1]:
-        gain = advice["machines"].get(variant["name"])
-        answer += f". What helps: {advice['words']}"
-        if gain is not None:
-            answer += f", {gain['fewer']:.1%} fewer cycles"
-            if (found := gain.get("interval")) is not None:
-                said.append(f"{found['low']:.1%} to {found['high']:.1%} fewer cycles")
-    if not said:
+    if (found := line.interval) is not None:
+        said.append(
+            f"{significant(found.low)} to {significant(found.high)} cycles a load of that line"
+        )
+    for advice in recorded.advice[:1] if recorded is not None else ():
+        answer += f". What helps: {advice.words}"
+        if (saved := advice.machines.get(variant.name)) is not None:
+            answer += f", {saved.fewer:.1%} fewer cycles"
+            if (found := saved.interval) is not None:
+                said.append(f"{found.low:.1%} to {found.high:.1%} fewer cycles")
+    if recorded is None or not said:
         return Lead(asked, answer, "none: one run of the model")
-    samples = (report.get("uncertainty") or {}).get("samples", report.get("seeds"))
-    return Lead(asked, answer, f"{'; '.join(said)}: 90% of {samples} samples")
+    return Lead(asked, answer, f"{'; '.join(said)}: 90% of {recorded.samples} samples")
 
 
 def bench_lead(data: Bench) -> Lead:

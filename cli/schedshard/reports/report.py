@@ -19,6 +19,7 @@ from schedshard.reports.leads import bench_lead, machines_lead, run_lead, topo_l
 from schedshard.reports.live import live_section, validate_section
 from schedshard.reports.primitives import pairs_section, scaling_section
 from schedshard.results.bench import Bench, BenchRow, Validate
+from schedshard.results.c2c import Kernel, Recorded, Replayed, Report
 from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
 from schedshard.show.format import percent
 from schedshard.show.layout_picture import legend
@@ -44,7 +45,7 @@ _LEADS = 6
 class ReportRequest:
     """The contents of the page; ``lead`` stands above the leads of the boxes.
 
-    ``topologies`` and ``c2c`` contain the saved JSON; ``sweeps`` the names and rows of files.
+    ``topologies`` contains the saved JSON; ``sweeps`` the names and rows of files.
     """
 
     runs: tuple[Result, ...]
@@ -53,7 +54,7 @@ class ReportRequest:
     judged: tuple[Validate, ...] = ()
     topologies: tuple[dict[str, Any], ...] = ()
     benches: tuple[Bench, ...] = ()
-    c2c: tuple[dict[str, Any], ...] = ()
+    c2c: tuple[Report, ...] = ()
     sweeps: tuple[tuple[str, list[Row]], ...] = ()
 
 
@@ -246,9 +247,9 @@ def _provenance(request: ReportRequest) -> Grid:
         *(_origin("bench", host, each.provenance.to_data()) for each in request.benches),
         # A report on an experiment repeats its run's provenance, so only recordings get a row.
         *(
-            _origin(report["experiment"], report["machine"]["name"], report["provenance"])
+            _origin(report.experiment, report.machine.name, report.provenance)
             for report in request.c2c
-            if "guest" in report
+            if isinstance(report, Replayed | Kernel | Recorded)
         ),
     ]
     return grid(["what", "machine", "machine file sha256", "seed", "version", "commit"], rows)

@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from msgspec import convert
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -35,6 +34,7 @@ from schedshard.reports.reproduce import (
     simulated,
 )
 from schedshard.results.bench import Bench
+from schedshard.results.c2c import report_of
 from schedshard.results.run import Bars, Curve, Figures, Result
 from schedshard.show.page import Lead
 from schedshard.tables.results import (
@@ -124,7 +124,7 @@ def reproduce_all(
     _save(host, out / "topology.json")
     with working("measuring the structures on this host's CPUs"):
         data = bench(BenchRequest(quick=True))
-    measured = convert(data, Bench)
+    measured = Bench.of(data)
     _save(data, out / "bench.json")
     results = _simulated(request, plans, out)
     found = _Results.of(results)
@@ -152,7 +152,7 @@ def reproduce_all(
         ),
         topologies=(host,),
         benches=(measured,),
-        c2c=tuple(c2c(request, find_names(request)) for request in lines),
+        c2c=tuple(report_of(c2c(request, find_names(request))) for request in lines),
     )
     write_atomic(page, render(request_page))
     print(f"report: {shown(page)}", file=sys.stderr)

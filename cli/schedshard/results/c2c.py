@@ -1,33 +1,36 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `c2c record`, `c2c replay`, `kernel c2c` and `c2c RESULT --json` save.
-
-They only check the form of a report. Views read the saved JSON.
-"""
+"""The types that `c2c record`, `c2c replay`, `kernel c2c` and `c2c RESULT --json` save."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, convert
+from msgspec import UNSET, Meta, UnsetType
 
+from schedshard.results import lines
 from schedshard.results.saved import (
     Count,
     Few,
-    Hex,
     Interval,
     NotNegative,
     Offset,
-    Place,
     Real,
     Saved,
     Whole,
+    absent,
 )
 
 
 class Frame(Saved, kw_only=True):
-    """A function and its source line."""
+    """A function and its source line; ``own``: neither is a library's."""
 
     function: str
     source: str
+    own: bool = True
+
+    @property
+    def words(self) -> str:
+        """The function with its source line."""
+        return f"{self.function} ({self.source})"
 
 
 class Caller(Saved, kw_only=True):
@@ -37,20 +40,37 @@ class Caller(Saved, kw_only=True):
     frames: list[Frame]
 
 
-class Access(Saved, kw_only=True):
-    """The accesses of one instruction to one place of a line."""
+class Stalled(lines.Costs):
+    """The figures of a line or an access that may contain stalls of stores."""
 
-    offset: Place
-    size: Count
-    kind: str
-    pc: Hex
-    records: Count
-    loads: Count | None = None
-    stores: Count | None = None
+    stores: Count
+    store_cycles: NotNegative | None
+
+    @property
+    def stored(self) -> float:
+        """The cycles in which CPUs stalled on stores because a store buffer was full."""
+        return self.store_cycles or 0.0
+
+    @property
+    def waited(self) -> float:
+        """The cycles of all loads, and of stalls on stores."""
+        return super().waited + self.stored
+
+    @property
+    def cycles_each(self) -> float:
+        """The average cycles of one access. For experiments only loads are known."""
+        if not self.stored:
+            return self.avg_load_cycles
+        return self.waited / (self.loads or self.stores or 1)
+
+
+class Access(lines.Access, Stalled, kw_only=True):
+    """The accesses of one instruction to one place of a line. Those of experiments lack counts."""
+
+    stores: Count = absent(0)
+    hitm_remote: Count = absent(0)
+    hitm_local: Count = absent(0)
     store_cycles: NotNegative | None = None
-    avg_load_cycles: NotNegative
-    max_load_cycles: NotNegative
-    cpus: Count
     hitm_remote_share: Real
     hitm_local_share: Real
     store_share: Real
@@ -58,34 +78,42 @@ class Access(Saved, kw_only=True):
     source: str
     field: str
     frames: list[Frame]
-    own: Count | None = None
+    own: Count | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
-        if self.store_cycles is not None and None in (self.loads, self.stores):
-            raise ValueError("store_cycles stand without loads and stores")
-        if self.own is not None and self.own >= len(self.frames):
+        if self.store_cycles is not None and self.loads is None:
+            raise ValueError("store_cycles stand without loads")
+        if isinstance(self.own, int) and self.own >= len(self.frames):
             raise ValueError("own is none of the frames")
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The function and the source line, short enough for a line of a table.
 
-class Line(Saved, kw_only=True):
+        Of functions that were inlined into each other this is the program's first one. In a
+        library without a function of the program it is the outermost one.
+        """
+        if self.own is UNSET or len(self.frames) < 2:
+            return self.symbol, self.source
+        # In a library: the compiled function, not one that was inlined into it.
+        frame = self.frames[-1 if self.own is None else self.own]
+        return frame.function, frame.source
+
+
+class Line(lines.AnyLine, Stalled, kw_only=True):
     """A cache line with its accesses."""
 
-    object: str
-    type: str | None
     line: Offset
     offset: Offset
-    home: Place
-    records: Count
-    loads: Count
-    stores: Count
-    hitm_remote: Count
-    hitm_local: Count
     hitm_share: Real
     store_cycles: NotNegative | None = None
-    avg_load_cycles: NotNegative
-    max_load_cycles: NotNegative
     accesses: Sequence[Access]
     interval: Interval | None = None
+
+    @property
+    def place(self) -> str:
+        """The line's object, followed by the line's offset in it unless that is 0."""
+        return f"{self.object}{self.offset:+#x}" if self.offset > 0 else self.object
 
 
 class Model(Saved, kw_only=True):
@@ -127,6 +155,11 @@ class Report(Saved, kw_only=True):
     model_error: list[Validated] | None = None
     variants: Annotated[Sequence[Variant], Meta(min_length=1)]
     provenance: dict[str, str | Real | None]
+
+    @property
+    def validation(self) -> list[str]:
+        """The sentences on what the model was validated with, each once."""
+        return list(dict.fromkeys(each.said for each in self.model_error or ()))
 
 
 class ReplayedVariant(Variant, kw_only=True):
@@ -177,7 +210,7 @@ class KernelVariant(Variant, kw_only=True):
     hitm_a_wake_up: dict[str, Hitm]
     operations: Count
     stepping: Stepping
-    functions: list[Function] | None = None
+    functions: list[Function] = absent([])
 
 
 class Kernel(Report, kw_only=True):
@@ -219,7 +252,7 @@ class RecordedAccess(Access, kw_only=True):
     hitm_remote: Count
     hitm_local: Count
     threads: list[int]
-    callers: list[Caller] | None = None
+    callers: list[Caller] = absent([])
 
 
 class RecordedLine(Line, kw_only=True):
@@ -232,8 +265,8 @@ class RecordedLine(Line, kw_only=True):
     cycle_share: Real
     threads: list[int]
     allocated: list[Frame]
-    beside: list[Allocated] | None = None
-    taken: list[Transfer] | None = None
+    beside: list[Allocated] = absent([])
+    taken: list[Transfer] = absent([])
 
 
 class RecordedVariant(Variant, kw_only=True):
@@ -244,13 +277,14 @@ class RecordedVariant(Variant, kw_only=True):
     work_cycles: NotNegative
     model: Model
     lines: Sequence[RecordedLine]
-    caches: list[Cache] | None = None
+    caches: list[Cache] = absent([])
+    stacks: list[tuple[list[str], Count]] = absent([])
     threads: Few | None = None
     machine: str | None = None
 
     def __post_init__(self) -> None:
-        known = {each.cache for each in self.caches or ()}
-        ends = {end for line in self.lines for t in line.taken or () for end in (t.source, t.to)}
+        known = {each.cache for each in self.caches}
+        ends = {end for line in self.lines for t in line.taken for end in (t.source, t.to)}
         if not ends <= known:
             raise ValueError("a line was taken from a cache that is none of caches")
         if (self.threads is None) != (self.machine is None):
@@ -285,9 +319,17 @@ class Drawn(Saved, kw_only=True):
 
 
 class Program(Saved, kw_only=True):
-    """The signal that ended the program, if one did."""
+    """How the program ended: its status, a signal, or why a run was stopped."""
 
+    status: int
     signal: str | None
+    placement: str
+    stopped: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the program, or a run that was asked for, failed."""
+        return bool(self.status) or self.stopped is not None
 
 
 class Steady(Saved, kw_only=True):
@@ -295,7 +337,7 @@ class Steady(Saved, kw_only=True):
 
     begin: Count
     end: Count
-    instructions: Annotated[int, Meta(ge=1)]
+    instructions: Whole
     share: Real
     share_of_run: Real
     only: bool
@@ -312,65 +354,35 @@ class Recorded(Report, kw_only=True):
     steady: Steady | None = None
     notes: list[str]
     limits: list[str]
-    advised: bool | None = None
+    advised: bool = absent(True)
     advice: list[Advice]
-    latent: list[Latent] | None = None
+    latent: list[Latent] = absent([])
     variants: Annotated[Sequence[RecordedVariant], Meta(min_length=1)]
 
     def __post_init__(self) -> None:
         gains = [gain for advice in self.advice for gain in advice.machines.values()]
         lines = [line for variant in self.variants for line in variant.lines]
         found = [*(gain.interval for gain in gains), *(line.interval for line in lines)]
-        if any(found) and self.uncertainty is None and self.seeds is None:
+        if any(found) and self.samples is None:
             raise ValueError("there are intervals, but neither uncertainty nor seeds")
 
+    @property
+    def samples(self) -> int | None:
+        """The number of samples behind the intervals."""
+        return self.uncertainty.samples if self.uncertainty is not None else self.seeds
 
-def kind_of(data: dict[str, Any]) -> type[Report]:
-    """Return the type of a report's JSON."""
+    @property
+    def by_threads(self) -> bool:
+        """Whether each variant is of one number of threads."""
+        return all(variant.threads is not None for variant in self.variants)
+
+
+def report_of(data: dict[str, Any]) -> Report:
+    """Return a report of the kind that its members show; ValidationError if its form is wrong."""
     if "program" in data:
-        return Recorded
-    variants = data.get("variants")
-    known = (
-        [each for each in variants if isinstance(each, dict)] if isinstance(variants, list) else []
-    )
-    if known and all("hitm_a_wake_up" in each for each in known):
-        return Kernel
-    return Replayed if "guest" in data else Report
-
-
-def c2c_of(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a report unchanged; ValidationError if its form is wrong."""
-    convert(data, kind_of(data))
-    return data
-
-
-class LineCost(Saved, kw_only=True):
-    """The cost of a line, as `c2c diff` reads it."""
-
-    object: str
-    hitm_remote: Count
-    hitm_local: Count
-    cycles: NotNegative
-
-
-class RunCost(Saved, kw_only=True):
-    """The cost of a program on a machine, as `c2c diff` reads it."""
-
-    name: str
-    work_cycles: NotNegative
-    hitm_total: Count
-    lines: list[LineCost]
-
-
-class Compared(Saved, kw_only=True):
-    """The part of a recording that `c2c diff` compares. Earlier versions saved it, too."""
-
-    steady: dict[str, Any] | None = None
-    variants: Annotated[list[RunCost], Meta(min_length=1)]
-
-
-def recording_of(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a report unchanged; ValidationError for a recording that `c2c diff` cannot compare."""
-    if "program" in data:
-        convert(data, Compared)
-    return data
+        return Recorded.of(data)
+    known = data.get("variants")
+    variants = [each for each in known if isinstance(each, dict)] if isinstance(known, list) else []
+    if variants and all("hitm_a_wake_up" in each for each in variants):
+        return Kernel.of(data)
+    return Replayed.of(data) if "guest" in data else Report.of(data)

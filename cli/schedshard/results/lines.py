@@ -4,7 +4,26 @@
 from schedshard.results.saved import Count, Few, Hex, NotNegative, Place, Saved, absent
 
 
-class Access(Saved, kw_only=True):
+class Costs:
+    """The figures that every kind of line and access has, and what follows from them."""
+
+    loads: Count | None
+    hitm_remote: Count
+    hitm_local: Count
+    avg_load_cycles: NotNegative
+
+    @property
+    def hitm(self) -> int:
+        """How often the line was found modified in another cache, near or far."""
+        return self.hitm_remote + self.hitm_local
+
+    @property
+    def waited(self) -> float:
+        """The cycles of all loads, summed."""
+        return self.avg_load_cycles * (self.loads or 0)
+
+
+class Access(Saved, Costs, kw_only=True):
     """The accesses of one instruction to one place of a line."""
 
     offset: Place
@@ -20,13 +39,8 @@ class Access(Saved, kw_only=True):
     max_load_cycles: NotNegative
     cpus: Count
 
-    @property
-    def hitm(self) -> int:
-        """How often the line was found modified in another cache, near or far."""
-        return self.hitm_remote + self.hitm_local
 
-
-class FieldAccess(Saved, kw_only=True):
+class FieldAccess(Saved, Costs, kw_only=True):
     """The accesses to one field of a line, summed."""
 
     field: str
@@ -39,11 +53,6 @@ class FieldAccess(Saved, kw_only=True):
     hitm_local: Count = absent(0)
     avg_load_cycles: NotNegative = absent(0.0)
     max_load_cycles: NotNegative = absent(0.0)
-
-    @property
-    def waited(self) -> float:
-        """The cycles of all loads, summed."""
-        return self.avg_load_cycles * self.loads
 
     def add(self, access: Access) -> None:
         """Add an instruction's accesses to those of the field."""
@@ -59,8 +68,8 @@ class FieldAccess(Saved, kw_only=True):
         self.max_load_cycles = max(self.max_load_cycles, access.max_load_cycles)
 
 
-class CacheLine(Saved, kw_only=True):
-    """A cache line of an object: ``line`` counts from 1, ``offset`` is its start in the object."""
+class AnyLine(Saved, Costs, kw_only=True):
+    """The members of a cache line in a result and in a report."""
 
     object: str
     type: str | None
@@ -74,19 +83,14 @@ class CacheLine(Saved, kw_only=True):
     hitm_local: Count
     avg_load_cycles: NotNegative
     max_load_cycles: NotNegative
+
+
+class CacheLine(AnyLine, kw_only=True):
+    """A cache line of an object: ``line`` counts from 1, ``offset`` is its start in the object."""
+
     accesses: list[Access]
     offset: Place
     fields: list[FieldAccess] = absent([])
-
-    @property
-    def hitm(self) -> int:
-        """How often the line was found modified in another cache, near or far."""
-        return self.hitm_remote + self.hitm_local
-
-    @property
-    def waited(self) -> float:
-        """The cycles of all loads, summed."""
-        return self.avg_load_cycles * self.loads
 
 
 class Field(Saved, kw_only=True):

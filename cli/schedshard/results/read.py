@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec import ValidationError, convert
+from msgspec import ValidationError
 
 from schedshard.common.errors import UserError
 from schedshard.common.formats import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE
 from schedshard.common.output import read_json
 from schedshard.common.paths import begins, typed
-from schedshard.results.bench import Bench, Validate
-from schedshard.results.c2c import recording_of
 from schedshard.results.run import Result, run_of
 
 _MAKERS = {
@@ -50,21 +48,6 @@ def checked(data: dict[str, Any], source: str, make: Callable[[dict[str, Any]], 
 def load_run(path: Path, *wanted: str) -> Result:
     """Return a file's result of `run`, or of the ``wanted`` formats, which have the same form."""
     return checked(load_data(path, *(wanted or (RUN,))), str(path), run_of)
-
-
-def load_recording(path: Path) -> dict[str, Any]:
-    """Return a file's recording as it was saved. Only what `c2c diff` compares is checked."""
-    return checked(load_data(path, C2C), str(path), recording_of)
-
-
-def bench_of(data: dict[str, Any]) -> Bench:
-    """Return a result of `bench`; ValidationError if its form is wrong."""
-    return convert(data, Bench)
-
-
-def validate_of(data: dict[str, Any]) -> Validate:
-    """Return a result of `validate`; ValidationError if its form is wrong."""
-    return convert(data, Validate)
 
 
 def is_parquet(path: Path) -> bool:

@@ -6,9 +6,9 @@ default. ``absent`` makes the default of a member that results of earlier versio
 always contains such a member.
 """
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import Meta, Struct, convert, field, to_builtins
 
 # No result has larger numbers. With this limit sums and ratios are finite, and plots have ends.
 _LARGEST = 10**18
@@ -42,6 +42,11 @@ def absent(value: Default) -> Default:
 
 class Saved(Struct, kw_only=True, omit_defaults=True):
     """A part of a saved result, with its members in the order of the JSON."""
+
+    @classmethod
+    def of(cls, data: object) -> Self:
+        """Return the part that JSON contains; ValidationError if its form is wrong."""
+        return convert(data, cls)
 
     def to_data(self) -> dict[str, Any]:
         """Return the part as it is saved in JSON."""

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Numbers and places as people read them."""
-
-from collections.abc import Mapping
-from typing import Any
+"""Numbers as people read them."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -50,24 +47,3 @@ def nanoseconds(value: float) -> str:
         if value >= size:
             return f"{significant(value / size)} {unit}"
     return f"{significant(value)} ns"
-
-
-def line_place(line: Mapping[str, Any]) -> str:
-    """Return a line's object, followed by the line's offset in it unless that is 0."""
-    name, offset = line["object"], line["offset"]
-    return f"{name}{offset:+#x}" if offset > 0 else str(name)
-
-
-def access_place(access: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the function and the source line of an access, short enough for a line of a table.
-
-    Of functions that were inlined into each other this is the program's first one. In a library
-    without a function of the program it is the outermost one.
-    """
-    frames = access.get("frames") or ()
-    if "own" not in access or len(frames) < 2:
-        return str(access["symbol"]), str(access["source"])
-    own = access["own"]
-    # In a library: the compiled function, not one that was inlined into it.
-    frame = frames[-1 if own is None else own]
-    return str(frame["function"]), str(frame["source"])

@@ -2,19 +2,18 @@
 """Compares two recordings of a program: which lines became hotter, colder, new or gone."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, to_builtins
 from rich.console import Group, RenderableType
 
-from schedshard.c2c.report.sharing import hitm
-from schedshard.c2c.report.steady import is_steady
+from schedshard.c2c.gate.baseline import check_recorded
 from schedshard.common.errors import UserError
 from schedshard.common.formats import C2C
 from schedshard.common.output import read_json
-from schedshard.common.paths import typed
-from schedshard.results.read import load_recording
+from schedshard.results.gate import Compared, RunCost
+from schedshard.results.read import checked, load_data
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
 
@@ -22,16 +21,53 @@ DIFF = "schedshard/c2c-diff/1"
 _LINE = re.compile(r":\d+\)")
 
 
-def _objects(variant: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+class _Totals(Struct):
+    hitm: float = 0.0
+    cycles: float = 0.0
+    lines: float = 0.0
+
+
+class _Sides(Struct):
+    a: float
+    b: float
+
+
+class _Object(Struct):
+    object: str
+    a: _Totals
+    b: _Totals
+
+
+class _Machine(Struct):
+    machine: str
+    work_cycles: _Sides
+    hitm: _Sides
+    objects: list[_Object]
+
+
+class Diff(Struct):
+    """The comparison of two recordings, as it is saved."""
+
+    format: str
+    a: str
+    b: str
+    machines: list[_Machine]
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the comparison as JSON."""
+        data: dict[str, Any] = to_builtins(self)
+        return data
+
+
+def _objects(run: RunCost) -> dict[str, _Totals]:
     """Return by object the summed cost of its reported lines."""
-    found: dict[str, dict[str, float]] = {}
-    for line in variant["lines"]:
+    found: dict[str, _Totals] = {}
+    for line in run.lines:
         # Without the line number of the allocation, which edits of the source may change.
-        name = _LINE.sub(")", str(line["object"]))
-        entry = found.setdefault(name, {"hitm": 0.0, "cycles": 0.0, "lines": 0.0})
-        entry["hitm"] += hitm(line)
-        entry["cycles"] += line["cycles"]
-        entry["lines"] += 1
+        entry = found.setdefault(_LINE.sub(")", line.object), _Totals())
+        entry.hitm += line.hitm_remote + line.hitm_local
+        entry.cycles += line.cycles
+        entry.lines += 1
     return found
 
 
@@ -44,71 +80,65 @@ def is_recording(name: str) -> bool:
     return isinstance(data, dict) and data.get("format") == C2C and "program" in data
 
 
-def diff(a: Mapping[str, Any], b: Mapping[str, Any], a_name: str, b_name: str) -> dict[str, Any]:
-    """Return the comparison, for machines of both recordings and objects of either."""
-    for name, each in ((a_name, a), (b_name, b)):
-        if "program" not in each:
-            raise UserError(
-                f"{name} is not a recorded program: '{typed('c2c record --out FILE')}' makes one"
-            )
-    if is_steady(a) != is_steady(b):
+def _compared(path: Path) -> Compared:
+    data = load_data(path, C2C)
+    check_recorded(data, str(path))
+    return checked(data, str(path), Compared.of)
+
+
+def diff_files(a_name: Path, b_name: Path) -> Diff:
+    """Return the comparison of two files, for machines of both and objects of either."""
+    a, b = _compared(a_name), _compared(b_name)
+    if a.is_part != b.is_part:
         raise UserError(
             f"{a_name} and {b_name}: one contains only a steady part; record both with --steady, "
             "or both without"
         )
-    of_b = {variant["name"]: variant for variant in b["variants"]}
+    of_b = {run.name: run for run in b.variants}
     machines = []
-    for before in a["variants"]:
-        after = of_b.get(before["name"])
+    for before in a.variants:
+        after = of_b.get(before.name)
         if after is None:
             continue
         x, y = _objects(before), _objects(after)
-        nothing = {"hitm": 0.0, "cycles": 0.0, "lines": 0.0}
-        rows: list[dict[str, Any]] = [
-            {"object": name, "a": x.get(name, nothing), "b": y.get(name, nothing)}
+        rows = [
+            _Object(name, x.get(name, _Totals()), y.get(name, _Totals()))
             for name in dict.fromkeys([*x, *y])
         ]
-        rows.sort(key=lambda row: -abs(row["b"]["cycles"] - row["a"]["cycles"]))
+        rows.sort(key=lambda row: -abs(row.b.cycles - row.a.cycles))
         machines.append(
-            {
-                "machine": before["name"],
-                "work_cycles": {"a": before["work_cycles"], "b": after["work_cycles"]},
-                "hitm": {"a": before["hitm_total"], "b": after["hitm_total"]},
-                "objects": rows,
-            }
+            _Machine(
+                before.name,
+                _Sides(before.work_cycles, after.work_cycles),
+                _Sides(before.hitm_total, after.hitm_total),
+                rows,
+            )
         )
     if not machines:
         raise UserError(f"{a_name} and {b_name} have no machine in common")
-    return {"format": DIFF, "a": a_name, "b": b_name, "machines": machines}
-
-
-def diff_files(a: Path, b: Path) -> dict[str, Any]:
-    """Return the comparison of two saved files."""
-    return diff(load_recording(a), load_recording(b), str(a), str(b))
+    return Diff(DIFF, str(a_name), str(b_name), machines)
 
 
 def _change(a: float, b: float) -> str:
     return f"{(b - a) / a:+.1%}" if a else ("new" if b else "-")
 
 
-def diff_view(data: Mapping[str, Any]) -> RenderableType:
+def diff_view(data: Diff) -> RenderableType:
     """Return one table per machine."""
     sheets = []
-    for each in data["machines"]:
+    for each in data.machines:
         numbers = ("HITM A", "HITM B", "cycles A", "cycles B", "change")
-        made = Sheet(
-            f"{each['machine']}: A {data['a']}, B {data['b']}", "object", *numbers, right=numbers
-        )
-        work = each["work_cycles"]
+        made = Sheet(f"{each.machine}: A {data.a}, B {data.b}", "object", *numbers, right=numbers)
+        hitm, work = each.hitm, each.work_cycles
         made.add_row(
-            "all of the program", f"{each['hitm']['a']:,}", f"{each['hitm']['b']:,}",
-            significant(work["a"]), significant(work["b"]), _change(work["a"], work["b"]),
+            "all of the program", f"{hitm.a:,}", f"{hitm.b:,}",
+            significant(work.a), significant(work.b), _change(work.a, work.b),
         )  # fmt: skip
-        for row in each["objects"]:
-            a, b = row["a"], row["b"]
+        for row in each.objects:
+            a, b = row.a, row.b
             made.add_row(
-                row["object"], f"{a['hitm']:,.0f}", f"{b['hitm']:,.0f}", significant(a["cycles"]),
-                significant(b["cycles"]), _change(a["cycles"], b["cycles"]),
+                row.object, f"{a.hitm:,.0f}", f"{b.hitm:,.0f}", significant(a.cycles),
+                significant(b.cycles), _change(a.cycles, b.cycles),
             )  # fmt: skip
         sheets.append(made)
     return Group(*sheets)

@@ -18,6 +18,7 @@ from schedshard.c2c.gate.sarif import sarif
 from schedshard.c2c.gate.words import verdict
 from schedshard.common.errors import UserError
 from schedshard.common.output import to_json, write_atomic
+from schedshard.results.c2c import Recorded
 
 # The exit status of a closed gate. Otherwise the command ends with the program's status.
 CLOSED = 4
@@ -42,7 +43,7 @@ class Gate:
     junit: Path | None
     annotate: bool
 
-    def judge(self, report: Mapping[str, Any], name: str) -> Judged:
+    def judge(self, report: dict[str, Any], name: str) -> Judged:
         """Return the verdict on a program that ended well.
 
         A UserError says why report and baseline do not compare. It is also written to the outputs.
@@ -62,14 +63,13 @@ class Gate:
         self._say(verdict(judged))
         return status
 
-    def not_judged(self, report: Mapping[str, Any]) -> None:
+    def not_judged(self, report: Recorded) -> None:
         """Replace old verdicts by the message that the program failed and was not judged."""
-        program = report["program"]
-        status = int(program["status"]) or 1
-        how = program.get("stopped", f"the program ended with status {status}")
+        status = report.program.status or 1
+        how = report.program.stopped or f"the program ended with status {status}"
         said = f"gate: not judged: {how}"
         why = f"{how}: nothing was judged"
-        self._write(sarif(None, status), junit_of_failure(str(report["experiment"]), why))
+        self._write(sarif(None, status), junit_of_failure(report.experiment, why))
         if self.annotate:
             self._say(annotation_of_failure(said))
         self._say(said)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from schedshard.c2c.gate.baseline import Cost, Place, Run, Side, check_same
+from schedshard.c2c.gate.baseline import Side, check_same
+from schedshard.results.gate import Cost, Place, Run
 
 APPEARED, GREW, UNSURE, SAME = "appeared", "grew", "unsure", "same"
 # Rows below this share of all cycles are noise, as in the report.

@@ -12,6 +12,7 @@ from typing import Any
 from schedshard.c2c.report.sharing import hitm, joined, waited
 from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame
+from schedshard.results.c2c import RecordedLine
 
 Way = tuple[int, ...]
 # Ways that a report keeps per access: those with most cycles.
@@ -100,19 +101,19 @@ def callers(
     ]
 
 
-def dearest_ways(line: Mapping[str, Any]) -> list[tuple[float, str]]:
+def dearest_ways(line: RecordedLine) -> list[tuple[float, str]]:
     """Return the ways to a reported line that cost most: share of its cycles, and the calls.
 
-    The list is empty for a report of an earlier version, which lacks "callers".
+    The list is empty for a report without call stacks.
     """
     cycles: dict[str, float] = {}
-    for access in line["accesses"]:
-        for caller in access.get("callers", ()):
-            frames = [*access["frames"], *caller["frames"][:_CALLS]]
-            way = " < ".join(f"{f['function']} ({f['source']})" for f in frames)
-            way += " < ..." if len(caller["frames"]) > _CALLS else ""
-            cycles[way] = cycles.get(way, 0.0) + caller["cycles"]
-    found = sorted(((cost / (line["cycles"] or 1.0), way) for way, cost in cycles.items()))
+    for access in line.accesses:
+        for caller in access.callers:
+            frames = [*access.frames, *caller.frames[:_CALLS]]
+            way = " < ".join(frame.words for frame in frames)
+            way += " < ..." if len(caller.frames) > _CALLS else ""
+            cycles[way] = cycles.get(way, 0.0) + caller.cycles
+    found = sorted(((cost / (line.cycles or 1.0), way) for way, cost in cycles.items()))
     shown = [each for each in reversed(found) if each[0] >= _LEAST][:_SHOWN]
     rest = 1.0 - sum(share for share, _ in shown)
     return [*shown, (rest, "other ways")] if found and rest >= _LEAST else shown

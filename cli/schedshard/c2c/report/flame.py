@@ -9,13 +9,12 @@ inlined. With --stacks, their callers come before these.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.report.callers import ways_of
-from schedshard.common.output import write_atomic
 from schedshard.lines.symbols import Frame
+from schedshard.results.c2c import Recorded
 
 Stack = tuple[str, ...]
 
@@ -54,16 +53,11 @@ def _clean(frame: str) -> str:
     return frame.replace(";", ",").replace("\n", " ")
 
 
-def folded(report: Mapping[str, Any]) -> str:
+def folded(report: Recorded) -> str:
     """Return a report's stacks in the folded format."""
-    several = len(report["variants"]) > 1
+    several = len(report.variants) > 1
     return "".join(
-        f"{';'.join(map(_clean, ([variant['name']] if several else []) + frames))} {cycles}\n"
-        for variant in report["variants"]
-        for frames, cycles in variant["stacks"]
+        f"{';'.join(map(_clean, ([variant.name] if several else []) + frames))} {cycles}\n"
+        for variant in report.variants
+        for frames, cycles in variant.stacks
     )
-
-
-def write_flamegraph(report: Mapping[str, Any], path: Path) -> None:
-    """Write a report's stacks to a file, whole or not at all."""
-    write_atomic(path, folded(report))

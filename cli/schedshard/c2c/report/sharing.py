@@ -37,13 +37,6 @@ def waited(entry: Mapping[str, Any]) -> float:
     return float(entry["avg_load_cycles"]) * int(entry["loads"]) + stored(entry)
 
 
-def cycles_each(entry: Mapping[str, Any]) -> float:
-    """Return the average cycles of one access. For experiments only loads are known."""
-    if not stored(entry):
-        return float(entry["avg_load_cycles"])
-    return waited(entry) / (entry["loads"] or entry["stores"] or 1)
-
-
 def heat(entry: Mapping[str, Any]) -> float:
     """Return the rank of a line or an access: HITM, plus stalls on stores in units of HITM."""
     return hitm(entry) + stored(entry) / _AS_LONG

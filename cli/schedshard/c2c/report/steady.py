@@ -8,6 +8,7 @@ from typing import Any
 
 from schedshard.c2c.report.replaying import Job, Source, Trace
 from schedshard.common.errors import UserError
+from schedshard.results.c2c import Steady
 from schedshard.show.format import percent
 
 # A rate within this factor of the typical one is steady.
@@ -35,36 +36,23 @@ class Part:
 
     def to_json(self, only: bool) -> dict[str, Any]:
         """Return the part as JSON; ``only``: the report covers nothing else."""
-        return {
-            "begin": self.begin,
-            "end": self.end,
-            "instructions": self.instructions,
-            "share": self.share,
-            "share_of_run": self.share_of_run,
-            "only": only,
-        }
+        return {**self.__dict__, "only": only}
 
 
-def steady_words(report: Mapping[str, Any]) -> str | None:
+def steady_words(part: Steady | None) -> str | None:
     """Return a sentence on where a run is steady, and what differs there; None without a part."""
-    part = report.get("steady")
     if part is None:
         return None
-    begin, end = part["begin"] / part["instructions"], part["end"] / part["instructions"]
-    if part["only"] and part["end"] - part["begin"] == part["instructions"]:
+    begin, end = part.begin / part.instructions, part.end / part.instructions
+    if part.only and part.end - part.begin == part.instructions:
         return "no part of the run is steady by itself: all of it is reported"
-    if part["only"]:
+    if part.only:
         return f"of the steady part alone, {begin:.0%} to {end:.0%} of the instructions"
     return (
         f"steady from {begin:.0%} to {end:.0%} of the instructions, where waits for lines take "
-        f"{percent(part['share'])} of the cycles ({percent(part['share_of_run'])} in the whole "
+        f"{percent(part.share)} of the cycles ({percent(part.share_of_run)} in the whole "
         "run): --steady reports that part"
     )
-
-
-def is_steady(report: Mapping[str, Any]) -> bool:
-    """Whether a report covers only the steady part."""
-    return bool((report.get("steady") or {}).get("only"))
 
 
 def steady_source(source: Source, job: Job) -> tuple[Trace, Part]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedshard.machines.topo import ranges
+from schedshard.results.c2c import Cache, Transfer
 
 # A matrix with more caches is shown as its pairs with most transfers.
 _WIDEST = 8
@@ -29,29 +30,28 @@ def taken(line: Mapping[str, Any]) -> list[dict[str, int]]:
     return sorted(pairs, key=lambda pair: (-pair["hitm"], pair["from"], pair["to"]))
 
 
-def label(cache: Mapping[str, Any]) -> str:
+def label(cache: Cache) -> str:
     """Return the name of a cache: its CPUs as ranges."""
-    said = ranges(cache["cpus"])
-    return f"CPUs {said}" if len(cache["cpus"]) > 1 else f"CPU {said}"
+    said = ranges(cache.cpus)
+    return f"CPUs {said}" if len(cache.cpus) > 1 else f"CPU {said}"
 
 
 def taken_table(
-    line: Mapping[str, Any], known: Sequence[Mapping[str, Any]]
+    pairs: Sequence[Transfer], known: Sequence[Cache]
 ) -> tuple[list[str], list[list[str]]] | None:
     """Return columns and rows of a line's transfers in shares of all; None below two caches."""
-    pairs = line.get("taken", ())
-    used = sorted({pair[end] for pair in pairs for end in ("from", "to")})
+    used = sorted({end for pair in pairs for end in (pair.source, pair.to)})
     if len(used) < 2:
         return None
-    total = sum(pair["hitm"] for pair in pairs)
-    names = {each["cache"]: label(each) for each in known}
+    total = sum(pair.hitm for pair in pairs)
+    names = {each.cache: label(each) for each in known}
     if len(used) > _WIDEST:
         rows = [
-            [names[pair["from"]], names[pair["to"]], f"{pair['hitm'] / total:.1%}"]
+            [names[pair.source], names[pair.to], f"{pair.hitm / total:.1%}"]
             for pair in pairs[:_PAIRS]
         ]
         return ["taken from", "by", "of all"], rows
-    share = {(pair["from"], pair["to"]): pair["hitm"] / total for pair in pairs}
+    share = {(pair.source, pair.to): pair.hitm / total for pair in pairs}
     rows = [
         [names[one], *(f"{share[one, to]:.1%}" if (one, to) in share else "-" for to in used)]
         for one in used

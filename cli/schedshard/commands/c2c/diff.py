@@ -38,6 +38,6 @@ def diff_command(
     closing = gate(a, None, fail_above, sarif, junit, annotate) if asked else None
     judged = closing.judge(load_data(b, C2C), str(b)) if closing is not None else None
     data = diff_files(a, b)
-    deliver(data, as_json, None, diff_view(data))
+    deliver(data.to_data(), as_json, None, diff_view(data))
     if closing is not None and judged is not None and (status := closing.closes(judged)):
         raise click.exceptions.Exit(status)

@@ -7,6 +7,7 @@ import io
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from schedshard.common.paths import typed
 if TYPE_CHECKING:
     from schedshard.c2c.gate.gate import Gate
     from schedshard.c2c.program.guest import GuestRequest
+    from schedshard.results.c2c import Recorded
 
 # The parameters that need --guest, with the option to name in the error.
 _OF_GUEST = {
@@ -212,6 +214,7 @@ def record_command(
         raise UserError(f"--{'races' if races else 'seeds'} needs --exact: add it")
     asked_gate = Asked(baseline, update_baseline, fail_above, sarif, junit, annotate)
     closing = asked_gate.gate("exact" if exact else "guest" if guest else "emulator", out)
+    outputs = _Outputs(as_json, out, html, flamegraph)
     counts = _counts(threads)
     if counts and (trace or guest):
         what = "--trace" if trace else "--guest"
@@ -228,7 +231,7 @@ def record_command(
                 races=races, threads=counts,
                 output_to_stderr=as_json, flame=flamegraph is not None, **options,
             )  # fmt: skip
-            _deliver(report, as_json, out, html, flamegraph, asked_gate, closing)
+            _deliver(report, outputs, asked_gate, closing)
             return
         request = RecordRequest(
             machines=machines,
@@ -242,7 +245,7 @@ def record_command(
             **options,
         )
         report = record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
-    _deliver(report, as_json, out, html, flamegraph, asked_gate, closing)
+    _deliver(report, outputs, asked_gate, closing)
 
 
 # The parameters that --exact excludes: those of the emulator and of guests.
@@ -286,29 +289,24 @@ def _record_exact(folder: Path, **options: Any) -> dict[str, Any]:
     return record_exact(ExactRequest(**options), folder)
 
 
-def _deliver(
-    report: dict[str, Any],
-    as_json: bool,
-    out: Path | None,
-    html: Path | None,
-    flamegraph: Path | None,
-    asked: Asked,
-    closing: Gate | None,
-) -> None:
+def _deliver(data: dict[str, Any], to: _Outputs, asked: Asked, closing: Gate | None) -> None:
     """Output the report, and exit with the program's status, or with the gate's if that is 0."""
+    from schedshard.results.c2c import Recorded
+
+    report = Recorded.of(data)
     # If a requested run failed, the program counts as failed.
-    status = report["program"]["status"] or int("stopped" in report["program"])
+    status = report.program.status or int(report.program.failed)
     with ending_with(status):
-        if as_json:
-            _give(report, True, out, html, flamegraph)
+        if to.as_json:
+            to.give(data, report)
         else:
-            _give_to_stderr(report, out, html, flamegraph)
+            to.give_to_stderr(data, report)
         if status and closing is not None:
             closing.not_judged(report)
     if not status:
-        asked.update(report)
+        asked.update(data)
         if closing is not None:
-            status = closing.closes(closing.judge(report, "this recording"))
+            status = closing.closes(closing.judge(data, "this recording"))
     if status:
         raise click.exceptions.Exit(status)
 
@@ -372,46 +370,46 @@ def _guest(
     return GuestRequest(layout, kernel, shape, tuple(files), tuple(parameters), slow)
 
 
-def _save(report: dict[str, Any], html: Path | None, flamegraph: Path | None) -> None:
-    if html is not None:
-        from schedshard.reports.report import ReportRequest, render
+@dataclass(frozen=True)
+class _Outputs:
+    """Where a report goes."""
 
-        write_atomic(html, render(ReportRequest((), c2c=(report,))))
-    if flamegraph is not None:
-        from schedshard.c2c.report.flame import write_flamegraph
+    as_json: bool
+    out: Path | None
+    html: Path | None
+    flamegraph: Path | None
 
-        write_flamegraph(report, flamegraph)
+    def _save(self, report: Recorded) -> None:
+        if self.html is not None:
+            from schedshard.reports.report import ReportRequest, render
 
+            write_atomic(self.html, render(ReportRequest((), c2c=(report,))))
+        if self.flamegraph is not None:
+            from schedshard.c2c.report.flame import folded
 
-def _give(
-    report: dict[str, Any],
-    as_json: bool,
-    out: Path | None,
-    html: Path | None,
-    flamegraph: Path | None,
-) -> None:
-    from schedshard.c2c.report.view import record_view
+            write_atomic(self.flamegraph, folded(report))
 
-    _save(report, html, flamegraph)
-    deliver(report, as_json, out, record_view(report))
+    def give(self, data: dict[str, Any], report: Recorded) -> None:
+        """Write the files, and print the report."""
+        from schedshard.c2c.report.view import record_view
 
+        self._save(report)
+        deliver(data, self.as_json, self.out, record_view(report))
 
-def _give_to_stderr(
-    report: dict[str, Any], out: Path | None, html: Path | None, flamegraph: Path | None
-) -> None:
-    """Print the report to standard error, because the program owns standard output."""
-    from schedshard.c2c.report.view import record_view
+    def give_to_stderr(self, data: dict[str, Any], report: Recorded) -> None:
+        """Print the report to standard error, because the program owns standard output."""
+        from schedshard.c2c.report.view import record_view
 
-    _save(report, html, flamegraph)
-    if out is not None:
-        write_atomic(out, to_json(report))
-    text = io.StringIO()
-    wide = sys.stderr.isatty()
-    Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))
-    sys.stderr.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
-    for path in (out, html, flamegraph):
-        if path is not None:
-            print(f"saved {path}", file=sys.stderr)
+        self._save(report)
+        if self.out is not None:
+            write_atomic(self.out, to_json(data))
+        text = io.StringIO()
+        wide = sys.stderr.isatty()
+        Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))
+        sys.stderr.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
+        for path in (self.out, self.html, self.flamegraph):
+            if path is not None:
+                print(f"saved {path}", file=sys.stderr)
 
 
 @click.command("replay")
@@ -439,6 +437,7 @@ def replay_command(
     from schedshard.c2c.report.report import LIMITS, NAMES, Recorded, make_report
     from schedshard.kernel.profile.replay import names_path
     from schedshard.machines.presets import load_machine
+    from schedshard.results.c2c import Recorded as Report
 
     _check_uncertainty(shown["uncertainty"])
     if not trace.is_file():
@@ -457,9 +456,10 @@ def replay_command(
     recorded = Recorded.from_json(data, names_path(trace))
     found = tuple(load_machine(name) for name in machines)
     try:
-        report = make_report(
+        made = make_report(
             recorded, Trace(trace, LIMITS), found, flame=flamegraph is not None, **shown
         )
+        report = Report.of(made)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error
-    _give(report, as_json, out, html, flamegraph)
+    _Outputs(as_json, out, html, flamegraph).give(made, report)

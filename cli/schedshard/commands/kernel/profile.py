@@ -147,6 +147,7 @@ def c2c(
     from schedshard.kernel.profile.schedulers import check_schedulers
     from schedshard.machines.presets import load_machine, machine_topology
     from schedshard.reports.report import ReportRequest, render
+    from schedshard.results.c2c import Kernel as KernelReport
 
     layout = the_layout()
     kernels = built_kernels(layout, variants, config)
@@ -163,13 +164,14 @@ def c2c(
     loaded = load_machine(machine)
     shape = shape_for(machine_topology(loaded), loaded.name, cpus)
     request = C2cRequest(kernels, shape, loaded, slow=_slow_for(cpus, slow), **options)
-    report = stage(layout, request, _heard)
+    data = stage(layout, request, _heard)
     saved = layout.make_folder(layout.work / "results") / f"c2c-{request.workload}-{cpus}.json"
-    write_atomic(saved, to_json(report))
+    write_atomic(saved, to_json(data))
+    report = KernelReport.of(data)
     if html is not None:
         write_atomic(html, render(ReportRequest((), "Cache lines of kernels", c2c=(report,))))
-    deliver(report, as_json, out, c2c_view(report))
-    if report["partial"]:
+    deliver(data, as_json, out, c2c_view(report))
+    if report.partial:
         raise UserError(_PARTIAL, status=1)
 
 
@@ -208,10 +210,11 @@ def replay(
     from schedshard.kernel.profile.replay import replay as stage
     from schedshard.kernel.profile.replay_view import replay_view
     from schedshard.machines.presets import load_machine
+    from schedshard.results.c2c import Replayed
 
     loaded = tuple(load_machine(machine) for machine in machines)
     report = stage(ReplayRequest(trace, loaded, lines))
-    deliver(report, as_json, out, replay_view(report))
+    deliver(report, as_json, out, replay_view(Replayed.of(report)))
 
 
 @kernel.command()

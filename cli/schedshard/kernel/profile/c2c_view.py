@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Shows kernels side by side: the lines that each wake-up takes from other CPUs' caches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Group, RenderableType
 
+from schedshard.results.c2c import Hitm, Kernel, KernelVariant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.results import c2c_tables
 
@@ -33,71 +33,67 @@ class Rows:
         return made
 
 
-def side_by_side(report: Mapping[str, Any]) -> Rows:
+def side_by_side(report: Kernel) -> Rows:
     """Return a table with a row per group of objects."""
-    variants = report["variants"]
-    names = [variant["name"] for variant in variants]
-    partial = " (PARTIAL: the run was cut short)" if report["partial"] else ""
+    variants = report.variants
+    partial = " (PARTIAL: the run was cut short)" if report.partial else ""
     rows = []
-    for group in dict.fromkeys(g for v in variants for g in v["hitm_a_wake_up"]):
+    for group in dict.fromkeys(g for v in variants for g in v.hitm_a_wake_up):
         cells = []
         for variant in variants:
-            found = variant["hitm_a_wake_up"].get(group, {"hitm_remote": 0.0, "hitm_local": 0.0})
-            cells += [f"{found['hitm_remote']:.3f}", f"{found['hitm_local']:.3f}"]
+            found = variant.hitm_a_wake_up.get(group, Hitm(hitm_remote=0.0, hitm_local=0.0))
+            cells += [f"{found.hitm_remote:.3f}", f"{found.hitm_local:.3f}"]
         rows.append((group, *cells))
     return Rows(
         "Modified lines found in another cache, per wake-up: predicted for "
-        f"{report['machine']['name']}; {report['experiment']}, {report['guest']}{partial}",
-        ("lines of", *(title for name in names for title in (name, f"{name} local"))),
+        f"{report.machine.name}; {report.experiment}, {report.guest}{partial}",
+        ("lines of", *(title for v in variants for title in (v.name, f"{v.name} local"))),
         tuple(rows),
     )
 
 
-def whole(report: Mapping[str, Any]) -> Rows:
+def whole(report: Kernel) -> Rows:
     """Return the model's figures per kernel, and figures that show their quality."""
-    variants = report["variants"]
-    first = variants[0]["wake_ups_a_virtual_ms"]
-    rows: list[tuple[str, Callable[[Mapping[str, Any]], str]]] = []
-    if any(variant["operations"] for variant in variants):
+    variants = report.variants
+    first = variants[0].wake_ups_a_virtual_ms
+    rows: list[tuple[str, Callable[[KernelVariant], str]]] = []
+    if any(variant.operations for variant in variants):
         rows += [
-            ("operations", lambda v: f"{v['operations']:,}"),
+            ("operations", lambda v: f"{v.operations:,}"),
             ("modified lines found elsewhere, per operation", _each),
         ]
     rows += [
-        ("wake-ups in the window", lambda v: f"{v['wake_ups']:,}"),
-        ("wake-ups a virtual ms, predicted", lambda v: f"{v['wake_ups_a_virtual_ms']:.1f}"),
-        ("against the first", lambda v: _ratio(first, v["wake_ups_a_virtual_ms"])),
+        ("wake-ups in the window", lambda v: f"{v.wake_ups:,}"),
+        ("wake-ups a virtual ms, predicted", lambda v: f"{v.wake_ups_a_virtual_ms:.1f}"),
+        ("against the first", lambda v: _ratio(first, v.wake_ups_a_virtual_ms)),
         ("messages a virtual ms, predicted", _messages),
-        ("virtual ms", lambda v: f"{v['model']['virtual_ns'] / 1e6:.1f}"),
-        ("instructions, million", lambda v: f"{v['model']['instructions'] / 1e6:.0f}"),
+        ("virtual ms", lambda v: f"{v.model.virtual_ns / 1e6:.1f}"),
+        ("instructions, million", lambda v: f"{v.model.instructions / 1e6:.0f}"),
         (
             "accesses told to the model, million",
-            lambda v: f"{v['stepping']['accesses_reported'] / 1e6:.1f}",
+            lambda v: f"{v.stepping.accesses_reported / 1e6:.1f}",
         ),
-        (
-            "waits that timed out",
-            lambda v: f"{v['stepping']['timeouts']:,} of {v['stepping']['waits']:,}",
-        ),
-        ("host seconds of the window", lambda v: f"{v['stepping']['window_seconds']:.1f}"),
+        ("waits that timed out", lambda v: f"{v.stepping.timeouts:,} of {v.stepping.waits:,}"),
+        ("host seconds of the window", lambda v: f"{v.stepping.window_seconds:.1f}"),
     ]
     return Rows(
-        f"Each kernel; quantum {report['quantum']:,} instructions",
-        ("", *(variant["name"] for variant in variants)),
+        f"Each kernel; quantum {report.quantum:,} instructions",
+        ("", *(variant.name for variant in variants)),
         tuple((title, *(cell(variant) for variant in variants)) for title, cell in rows),
     )
 
 
-def _messages(variant: Mapping[str, Any]) -> str:
+def _messages(variant: KernelVariant) -> str:
     """Return the rate of hackbench's messages, whose wake-ups do not measure its work."""
-    sent = sum(f["calls"] for f in variant.get("functions") or () if f["name"] == "messages")
-    virtual = variant["model"]["virtual_ns"]
+    sent = sum(each.calls for each in variant.functions if each.name == "messages")
+    virtual = variant.model.virtual_ns
     return f"{sent / virtual * 1e6:,.0f}" if sent and virtual else "-"
 
 
-def _each(variant: Mapping[str, Any]) -> str:
-    return f"{variant['hitm_total'] / variant['operations']:.3f}" if variant["operations"] else "-"
+def _each(variant: KernelVariant) -> str:
+    return f"{variant.hitm_total / variant.operations:.3f}" if variant.operations else "-"
 
 
-def c2c_view(report: dict[str, Any]) -> RenderableType:
+def c2c_view(report: Kernel) -> RenderableType:
     """Return the view: the kernels side by side, then the lines of each."""
     return Group(side_by_side(report).sheet(), whole(report).sheet(), c2c_tables(report))

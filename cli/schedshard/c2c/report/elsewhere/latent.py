@@ -194,8 +194,3 @@ def _words(rise: _Rise, machine: str, least: str) -> str:
         f"latent false sharing: {thing.name} takes {least}{more} {machine} if it begins "
         f"{rise.shift} bytes later in a line: align it to {LINE} bytes"
     )
-
-
-def latent_lines(report: Mapping[str, Any]) -> Sequence[str]:
-    """The sentences of a report; one of an earlier version has none."""
-    return [str(each["words"]) for each in report.get("latent", ())]
