@@ -350,13 +350,12 @@ class Objects:
             element = (typed.name, typed.size)
         elif typed is None and chosen.element and chosen.size > chosen.element:
             element = ("element", chosen.element)
-        return Thing(
-            name, "heap", chosen.at, chosen.size, typed.name if typed is not None else "",
-            _fields_of_heap(typed, chosen), element, frames, len(found) - 1,
-            whole=typed.whole if typed is not None else _no_whole,
-            row=typed.row if typed is not None else _no_whole,
+        thing = Thing(
+            name, "heap", chosen.at, chosen.size, frames=frames, others=len(found) - 1,
             alignment=max(chosen.alignment & ~1, _MALLOC),
         )  # fmt: skip
+        field = _fields_of_heap(typed, chosen)
+        return replace(_of_type(thing, typed), element=element, field=field)
 
     def _system(self, site: int) -> str:
         """Return the system library whose own code allocates at a site, or ''."""
@@ -386,13 +385,12 @@ class Objects:
             there = replace(frame, pc=frame.pc - 1 - module.bias)
             local = self._locals_of(info).at(there, address)
             if local is not None:
-                name = f"{self._function(frame)}::{local.name}"
-                return Thing(
-                    name, "local", local.address, local.typed.size or 0,
-                    local.typed.name, local.typed.field, local.typed.element,
-                    foreign=module.of_system, whole=local.typed.whole, row=local.typed.row,
+                thing = Thing(
+                    f"{self._function(frame)}::{local.name}", "local", local.address,
+                    local.typed.size or 0, foreign=module.of_system,
                     alignment=local.typed.alignment,
                 )  # fmt: skip
+                return _of_type(thing, local.typed)
         for frame in found:
             name = f"frame of {self._function(frame)}"
             return Thing(name, "stack", frame.sp, frame.end - frame.sp, foreign=True)
@@ -430,16 +428,11 @@ class Objects:
                 foreign=module.of_system,
             )  # fmt: skip
         typed = self._type_of(module, found.address)
-        return Thing(
+        thing = Thing(
             found.name, "variable", module.bias + found.address, found.size,
-            typed.name if typed is not None else "",
-            typed.field if typed is not None else _no_field,
-            typed.element if typed is not None else None,
-            foreign=module.of_system,
-            whole=typed.whole if typed is not None else _no_whole,
-            row=typed.row if typed is not None else _no_whole,
-            alignment=typed.alignment if typed is not None else None,
+            foreign=module.of_system, alignment=typed.alignment if typed is not None else None,
         )  # fmt: skip
+        return _of_type(thing, typed)
 
     def _type_of(self, module: Module, start: int) -> Typed | None:
         return self._types.get((str(module.debug), start))
@@ -447,21 +440,11 @@ class Objects:
     def _mapped(self, address: int) -> Thing | None:
         for at, size, shared in reversed(self._regions):
             if at <= address < at + size:
-                if self._modules.runtime == "Go":
-                    whole = at % _GO_ARENA == 0 and size >= _GO_ARENA
-                    name = "Go's heap" if whole else "memory of Go's runtime"
-                    return self._used_at(name, address) or Thing(
-                        name, "mapped", at, size, area=True
-                    )
-                owner = next(filter(None, map(self._divided_by, self._covering(address))), "")
-                if owner:
-                    area = f"memory of {owner}"
-                    return self._used_at(area, address) or Thing(
-                        area, "mapped", at, size, area=True
-                    )
-                kind = "shared memory" if shared else "mapped memory"
+                area = self._area(address, at, size)
+                kind = area or ("shared memory" if shared else "mapped memory")
+                name = area or f"{kind} at {at % TENANT:#x}"
                 return self._used_at(kind, address) or Thing(
-                    f"{kind} at {at % TENANT:#x}", "mapped", at, size
+                    name, "mapped", at, size, area=bool(area)
                 )
         at, size = self._break
         if at <= address < at + size:
@@ -469,26 +452,37 @@ class Objects:
             return self._used_at(heap, address) or Thing(heap, "mapped", at, size, area=True)
         return None
 
+    def _area(self, address: int, at: int, size: int) -> str:
+        """Return the name of a mapping that a runtime or a library divides into objects, or ''."""
+        if self._modules.runtime == "Go":
+            whole = at % _GO_ARENA == 0 and size >= _GO_ARENA
+            return "Go's heap" if whole else "memory of Go's runtime"
+        owner = next(filter(None, map(self._divided_by, self._covering(address))), "")
+        return owner and f"memory of {owner}"
+
     def _used_at(self, area: str, address: int) -> Thing | None:
         """Return an object without a known allocation, which pointers to it revealed, or None."""
         at = bisect_right(self._used, address, key=lambda each: each[0]) - 1
         if at < 0 or address >= self._used[at][0] + self._used[at][1].size:
             return None
         start, use = self._used[at]
-        typed = use.typed
-        return Thing(
-            f"{area}: {typed.name}", "heap", start, use.size, typed.name, typed.field,
-            typed.element, whole=typed.whole, row=typed.row,
-            foreign=typed.name.startswith("runtime."),
-        )  # fmt: skip
+        foreign = use.typed.name.startswith("runtime.")
+        thing = Thing(f"{area}: {use.typed.name}", "heap", start, use.size, foreign=foreign)
+        return _of_type(thing, use.typed)
 
 
 def _no_field(offset: int) -> str:
     return ""
 
 
-def _no_whole(offset: int) -> None:
-    return None
+def _of_type(thing: Thing, typed: Typed | None) -> Thing:
+    """Return a thing with the fields of its type."""
+    if typed is None:
+        return thing
+    return replace(
+        thing, type=typed.name, field=typed.field, element=typed.element, whole=typed.whole,
+        row=typed.row,
+    )  # fmt: skip
 
 
 def _fields_of_heap(typed: Typed | None, chosen: _Object) -> Callable[[int], str]:
