@@ -18,11 +18,8 @@
 
 #include "exact.h"
 #include "pass.h"
-#include "real.h"
 
 #define NAME 16 /* bytes of a thread's name, with the last 0 */
-
-#define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
 
 static long copied(bool in, void *own, void *theirs, size_t size)
 {

@@ -19,9 +19,8 @@
 #include "pass.h"
 #include "real.h"
 
-#define FLAG   64 /* the last signal: no program that uses signalfd() is known to use it */
-#define FILES  1024u
-#define KERNEL REAL(long, syscall, (long, ...))
+#define FLAG  64 /* the last signal: no program that uses signalfd() is known to use it */
+#define FILES 1024u
 
 static struct file {
 	int number; /* + 1; 0: a free slot */
@@ -39,9 +38,9 @@ static void flag(bool on)
 		return;
 	flagged = on;
 	if (on)
-		PASS(KERNEL(SYS_tgkill, exact.pid, exact.threads[0]->tid, FLAG));
+		KERNEL(SYS_tgkill, exact.pid, exact.threads[0]->tid, FLAG);
 	else
-		PASS(KERNEL(SYS_rt_sigtimedwait, &set, NULL, &now, sizeof(set)));
+		KERNEL(SYS_rt_sigtimedwait, &set, NULL, &now, sizeof(set));
 }
 
 static struct file *file_of(int number)
@@ -79,7 +78,7 @@ long files_make(int number, const uint64_t *set, int flags)
 
 	if (!sets)
 		masks_block(masks_bit(FLAG));
-	made = PASS(KERNEL(SYS_signalfd4, number, &asked, sizeof(asked), flags));
+	made = KERNEL(SYS_signalfd4, number, &asked, sizeof(asked), flags);
 	if (made < 0 || !f)
 		return made < 0 ? -errno : made;
 	*f = (struct file){ (int)made + 1, *set };

@@ -19,7 +19,6 @@
 #include "lines.h"
 #include "order.h"
 #include "pass.h"
-#include "real.h"
 #include "sim.h"
 #include "sim_threads.h"
 
@@ -111,10 +110,9 @@ static int wake_strangers(const void *word, int n)
 
 	if (!exact.strangers || n <= 0)
 		return 0;
-	there = PASS(REAL(long, syscall, (long, ...))(SYS_futex, word, FUTEX_WAKE, n));
+	there = KERNEL(SYS_futex, word, FUTEX_WAKE, n);
 	if (there < n)
-		here = PASS(REAL(long, syscall, (long, ...))(SYS_futex, word, FUTEX_WAKE_PRIVATE,
-							     n - (there > 0 ? there : 0)));
+		here = KERNEL(SYS_futex, word, FUTEX_WAKE_PRIVATE, n - (there > 0 ? there : 0));
 	return (int)((there > 0 ? there : 0) + (here > 0 ? here : 0));
 }
 

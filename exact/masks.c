@@ -49,8 +49,6 @@
 	 masks_bit(SIGTRAP))
 #define IGNORED (masks_bit(SIGCHLD) | masks_bit(SIGURG) | masks_bit(SIGWINCH) | masks_bit(SIGCONT))
 
-#define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
-
 /* What the program asked for. */
 static struct masks_action action[MASKS_SIGNALS];
 

@@ -4,6 +4,7 @@
 #define EXACT_PASS_H
 
 #include "exact.h"
+#include "real.h"
 
 /*
  * The byte that the kernel reads: 1: system calls come to dispatch.c first. And its value outside
@@ -24,5 +25,8 @@ void pass_all(bool all);
 		pass_selector = pass_armed; \
 		passed_;                    \
 	})
+
+/* A system call without dispatch. */
+#define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
 
 #endif

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "pass.h"
-#include "real.h"
 
 #define ENOUGH	   65536u
 #define SMALLEST   2048u	     /* as the kernel has it */
@@ -163,7 +162,7 @@ bool stacks_after(const struct masks_action *a, siginfo_t *info, ucontext_t *uc,
 	f = (struct frame *)((top - sizeof(*f)) & ~15ul);
 	/* A return address that leads nowhere. The kernel writes a mask there if it can. */
 	none = (uint64_t *)f - 1;
-	if (PASS(REAL(long, syscall, (long, ...))(SYS_rt_sigpending, none, sizeof(*none))))
+	if (KERNEL(SYS_rt_sigpending, none, sizeof(*none)))
 		return false;
 	*none = 0;
 	memcpy(&f->uc, uc, sizeof(f->uc));

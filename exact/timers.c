@@ -353,8 +353,7 @@ static struct timer *with_file(long file)
 {
 	for (struct timer *t = timers + INTERVAL; t < timers + TIMERS; t++)
 		if (t->ours &&
-		    (t->file == file || !PASS(REAL(long, syscall, (long, ...))(
-						SYS_kcmp, exact.pid, exact.pid, 0, file, t->ours))))
+		    (t->file == file || !KERNEL(SYS_kcmp, exact.pid, exact.pid, 0, file, t->ours)))
 			return t;
 	return NULL;
 }
