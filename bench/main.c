@@ -106,8 +106,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case INSTRUCTIONS:
 		o->only_count = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		errx(2, "'%.40s' is not an option (see --help)", arg);
 	case ARGP_KEY_END:
 		if (o->machine && o->only_count)
 			errx(2, "give --machine or --instructions, not both");

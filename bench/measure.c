@@ -233,8 +233,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case PROGRESS:
 		progress.shown = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		errx(2, "'%.40s' is not an option (see --help)", arg);
 	case ARGP_KEY_END:
 		if (!shard_cpulist_weight(&request->cpus))
 			errx(2, "give the CPUs to measure: --cpus LIST");

@@ -40,9 +40,13 @@ void command_line(const struct argp *argp, int argc, char **argv, void *input)
 	const struct argp_child children[] = { { argp, 0, NULL, 0 }, { 0 } };
 	const struct argp all = { .options = own_option, .parser = parse, .children = children };
 
+	int first;
+
 	argv[0] = program_invocation_short_name; /* begins getopt's line */
-	if (argp_parse(&all, argc, argv, ARGP_NO_HELP, NULL, input))
+	if (argp_parse(&all, argc, argv, ARGP_NO_HELP, &first, input))
 		exit(2);
+	if (first < argc)
+		errx(2, "'%.40s' is not an option (see --help)", argv[first]);
 }
 
 uint64_t whole_number(const char *what, const char *text, uint64_t least, uint64_t most)

@@ -11,7 +11,8 @@
  * @argp: options, parser and words of help; without children
  * @input: argp_state.input of its parser
  *
- * A mistake ends the program with status 2, and --help with 0.
+ * A mistake, also an argument that the parser does not know, ends the program with status 2, and
+ * --help with 0.
  */
 void command_line(const struct argp *argp, int argc, char **argv, void *input);
 

@@ -59,8 +59,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case SPLIT_LLC:
 		request->opts.split_llc = (u32)whole_number("--split-llc", arg, 1, 8192);
 		return 0;
-	case ARGP_KEY_ARG:
-		errx(2, "'%.40s' is not an option (see --help)", arg);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
