@@ -79,19 +79,25 @@ class Live(unittest.TestCase):
     def test_hold_time_is_inside(self) -> None:
         """Operations that hold a lock spin meanwhile, which the tool checks; others are left out.
 
-        The host decides how long a spin takes.
+        The host decides how long a spin takes, but a hundred times the time has more spins.
         """
-        data = self.result("primitives", "--cpus", str(self.cpus[0]), "--hold", "2000", *QUICK)
+        hold = ("primitives", "--cpus", str(self.cpus[0]), *QUICK, "--hold")
+        data = self.result(*hold, "2000")
         having = [entry["name"] for entry in self.listed()["primitives"] if entry["holds"]]
         assert [variant["name"] for variant in data["variants"]] == having
+        (longer,) = self.result(*hold, "200000", "--op", having[0])["variants"]
         for variant in data["variants"]:
-            assert variant["points"][0]["hold_spins"] >= 1, variant
+            spins = variant["points"][0]["hold_spins"]
+            assert 1 <= spins < longer["points"][0]["hold_spins"] / 10, (variant, longer)
 
     def test_objects_in_turn_and_work_between(self) -> None:
-        """The tool checks the result of each object; work between operations takes time."""
+        """The tool checks the result of each object; work between operations takes its time.
+
+        It takes less than half only on a CPU that doubles its clock after the tool counted spins.
+        """
         one = ("primitives", "--cpus", str(self.cpus[0]), "--op", "atomic-inc", *QUICK)
         (variant,) = self.result(*one, "--lines", "5", "--work", "100000")["variants"]
-        assert variant["points"][0]["ns_per_op"] > 10000, variant
+        assert variant["points"][0]["ns_per_op"] > 50000, variant
 
     def test_a_home_that_there_is(self) -> None:
         """Every host has node 0; a node that does not exist is named in a refusal."""

@@ -80,13 +80,27 @@ static void all_share_one_plan(void)
 	CHECK_EQ(test_bytes_allocated(), plan_only);
 }
 
+/* Like free(): nothing that exists changes, nor does errno. */
 static void destroying_nothing(void)
 {
+	struct sbm *set;
+	size_t before;
+
+	write_tree(two_llcs);
+	set = sbm_create();
+	CHECK(set);
+	sbm_set(set, 3);
+	before = test_bytes_allocated();
+	errno = ERANGE;
 	sbm_destroy(NULL);
 	bytemap_destroy(NULL);
 	shard_counter_destroy(NULL);
 	cpu_counter_destroy(NULL);
 	slot_set_destroy(NULL);
+	CHECK_EQ(errno, ERANGE);
+	CHECK_EQ(test_bytes_allocated(), before);
+	CHECK(sbm_test(set, 3));
+	sbm_destroy(set);
 }
 
 /* Return: do slots of a set with these options move to the shard of the CPU that puts them? */
