@@ -185,4 +185,4 @@ def test_page_with_layouts(cli: Cli, figures: Path, tmp_path: Path) -> None:
     text = page.read_text()
     assert text.count("mask: struct fake_line, 128 bytes, 2 lines") == 3
     assert ">a&lt;b<" in text
-    assert "cycles a load:" in text
+    assert "cycles per load:" in text

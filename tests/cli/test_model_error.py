@@ -136,7 +136,7 @@ def test_the_note_under_an_interval_says_whether_the_models_error_is_in_it(cli: 
     own = ("run", "primitives", "--op", "cas-loop", "--threads", "1,2", "--uncertainty", "20")
     out = " ".join(cli(*own).out.split())
     assert "the cost of an operation includes the model's own error" in out
-    assert "errors of the model itself are not in it" not in out
+    assert "errors of the model itself are excluded" not in out
 
 
 def test_doctor_says_what_a_run_says() -> None:

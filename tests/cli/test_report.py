@@ -95,7 +95,7 @@ def test_page_of_everything(
         "K Prateek Nayak",
         "perfbook",
         "predicted, hypothetical machine",
-        "the calibration curve, no test of the model",
+        "the calibration curve, not a test of the model",
         "within a factor of 1.5",
         "machine file sha256",
     ):

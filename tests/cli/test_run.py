@@ -167,7 +167,7 @@ def test_tables_show_predicted_published_error_and_sources(cli: Cli) -> None:
 def test_curve_table_says_that_it_is_the_calibration(cli: Cli) -> None:
     outcome = cli("run", "atomic-inc")
     assert "calibration" in outcome.out
-    assert "chosen on these very figures" in outcome.out
+    assert "fitted to these figures" in outcome.out
     assert "14,800" in outcome.out
 
 

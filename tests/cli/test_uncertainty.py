@@ -114,7 +114,7 @@ def test_published_figures_inside_and_outside(cli: Cli) -> None:
     assert "1.30%" in llc
     assert sum("outside" in row for row in rows) == 2
     assert "Median (90% interval) of 20 samples" in text
-    assert "errors of the model itself are not in it" in " ".join(text.split())
+    assert "errors of the model itself are excluded" in " ".join(text.split())
     elsewhere = cli(*RUN, "20", "--cpus", "64", "--variant", "global", "--variant", "llc").json[
         "variants"
     ]
@@ -165,7 +165,7 @@ def test_a_calibrated_input_is_chosen_again_in_each_sample(cli: Cli, figures: Pa
     # row_us follows wake_ns, which is 50 to 200: the stand-in's share is 0.21 at 150 us and 100 ns.
     assert made["interval"]["low"] < 100 < 200 < made["interval"]["high"]
     text = " ".join(cli("run", "figures", "--uncertainty", "30").out.split())
-    assert "such that kernel share of 'stock' is 20.0% in every sample" in text
+    assert "so that kernel share of 'stock' is 20.0% in every sample" in text
 
 
 def test_where_the_published_figure_does_not_apply_it_is_drawn(cli: Cli, figures: Path) -> None:

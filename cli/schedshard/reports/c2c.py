@@ -108,10 +108,11 @@ def _c2c_called(variant: RecordedVariant) -> list[Grid]:
         for share, way in dearest_ways(line)
     ]
     columns = ["line", "of its cycles", "accessed by, called by"]
-    return [grid(columns, rows, f"'{variant.name}': the dearest ways to each line")] * bool(rows)
+    caption = f"'{variant.name}': the most expensive calls to each line"
+    return [grid(columns, rows, caption)] if rows else []
 
 
-_COUNTED = "time of the program over its threads, and the objects whose lines are waited for"
+_COUNTED = "time of the program over its threads, and the objects for whose lines the threads wait"
 
 
 def c2c_section(report: Report) -> Section:
@@ -135,7 +136,7 @@ def c2c_section(report: Report) -> Section:
     said = f"{len(variants)} variants" if len(variants) > 1 else f"'{variants[0].name}'"
     return Section(
         anchor="-".join(["c2c", *report.experiment.split()]),
-        heading="Which cache lines it is",
+        heading="The contended cache lines",
         where=f"{report.experiment} on {report.machine.name}, as perf c2c would show it",
         lead=c2c_lead(report),
         figures=figures,

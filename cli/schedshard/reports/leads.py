@@ -50,7 +50,7 @@ def _label(result: Result) -> str:
 def _interval(result: Result, chosen: Sequence[Key]) -> str:
     """Return the intervals of the figures that an answer names, or why there are none."""
     if result.uncertainty is None:
-        return "none of samples" if result.measured else ONE_RUN
+        return "none: no samples" if result.measured else ONE_RUN
     found = {one.key: one.interval for one in predicted(result)}
     said = []
     for key in chosen:
@@ -60,7 +60,7 @@ def _interval(result: Result, chosen: Sequence[Key]) -> str:
             said.append(f"'{key[0]}' {words(known, write)}")
     count = result.uncertainty.samples
     if not said:
-        return f"none: this figure has no interval, {count} samples or not"
+        return f"none: the {count} samples give no interval of this figure"
     return f"{'; '.join(said)}: median and 90% interval of {count} samples"
 
 
@@ -121,7 +121,7 @@ def _curve(result: Curve) -> Lead:
     answer = f"{_label(result)}: {' to '.join(said)}"
     errors = [v.worst_error for v in result.variants if v.worst_error is not None]
     if errors:
-        answer += f"; at most {max(errors):.1%} from what was published"
+        answer += f"; at most {max(errors):.1%} off the published figures"
     if result.measured:
         return Lead(asked, answer, _lowest_highest([point for _, point in chosen]))
     keys = [(name, point.threads, "ns_per_op") for name, point in chosen]
@@ -138,7 +138,7 @@ def _lowest_highest(points: Sequence[Point]) -> str:
         for p in points
         if p.low is not None and p.high is not None
     ]
-    return f"{'; '.join(said)}: 10% to 90% of the rounds" if said else "none of rounds"
+    return f"{'; '.join(said)}: 10% to 90% of the rounds" if said else "none: no rounds"
 
 
 def _pairs(result: Pairs) -> Lead:
@@ -177,7 +177,7 @@ def machines_lead(results: Sequence[Bars]) -> Lead:
             said.append(min(known, key=lambda each: each[0]))
     asked = f"{first.title}: is it the same on {len(results)} other machines?"
     if not said:
-        return Lead(asked, "Not known: the baseline was not run", ONE_RUN)
+        return Lead(asked, "Unknown: the baseline was not run", ONE_RUN)
     ends = [min(said), max(said)]
     words_of = [f"{percent(share)} ('{name}' on {machine})" for share, name, machine in ends]
     return Lead(
@@ -216,7 +216,7 @@ def c2c_lead(report: Report) -> Lead:
     said = []
     if (found := line.interval) is not None:
         said.append(
-            f"{significant(found.low)} to {significant(found.high)} cycles a load of that line"
+            f"{significant(found.low)} to {significant(found.high)} cycles per load of that line"
         )
     for advice in recorded.advice[:1] if recorded is not None else ():
         answer += f". What helps: {advice.words}"
@@ -244,7 +244,7 @@ def bench_lead(data: Bench) -> Lead:
         f"long as with '{row.reference or 'the first'}'"
     )
     if row.ratio_low is None:
-        return Lead(asked, answer, "none: too few rounds")
+        return Lead(asked, answer, "none: there were too few rounds")
     return Lead(
         asked,
         answer,

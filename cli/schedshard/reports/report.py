@@ -63,7 +63,7 @@ def _lacking_bars(result: Bars) -> list[str]:
     said = []
     for variant in result.variants:
         if variant.accepted is False:
-            why = variant.lacks or "docs/model.md tells what the model lacks."
+            why = variant.lacks or "docs/model.md says what the model lacks."
             said.append(
                 f"Outside the band: '{variant.name}' is predicted at "
                 f"{percent(variant.relative or 0.0)}, published "
@@ -76,7 +76,7 @@ def _lacking(result: Curve | Pairs) -> list[str]:
     return [
         f"Outside the band: '{variant.name}' has a median error of "
         f"{variant.median_error:.1%} and a worst one of {variant.worst_error:.1%}. "
-        "docs/model.md tells what the model lacks."
+        "docs/model.md says what the model lacks."
         for variant in result.variants
         if variant.accepted is False
     ]
@@ -104,7 +104,7 @@ def _bars_section(result: Bars) -> Section:
     )
     if any(variant.relative for variant in result.variants):
         section.figures.append(
-            shown(yield_bars(result), f"{result.title}: relative cost a variant")
+            shown(yield_bars(result), f"{result.title}: relative cost per variant")
         )
     return section
 
@@ -113,7 +113,7 @@ def _where(result: Result) -> str:
     label = machine_label(result.machine)
     if result.published is not None and result.published.role == "calibration":
         label = (
-            "the calibration curve, no test of the model"
+            "the calibration curve, not a test of the model"
             if isinstance(result, Curve) and len(result.variants) <= FEW_CURVES
             else "the published figures calibrated the model, and are not a test of it"
         )
@@ -172,7 +172,7 @@ def _comparison(results: list[Bars]) -> Section:
         lead=machines_lead(results),
         figures=[shown(machine_dots(results), "time per operation on every machine")],
         tables=[grid(["machine", "CPUs", "label", *names], rows)],
-        notes=["All of it is predicted; no figures are published for these machines."],
+        notes=["All figures are predicted; none are published for these machines."],
     )
 
 
@@ -197,7 +197,7 @@ def _bench_section(data: Bench) -> Section:
         folded=_bench_grids(data.rows),
         folded_title=f"all {len(data.rows)} measurements",
         notes=[
-            "ratio: to the first variant of the same operation, of interleaved rounds of one run. "
+            "ratio: to the first variant of the same operation, in interleaved rounds of one run. "
             "Times of a shared or virtual host vary between runs; instruction counts do not."
         ]
         + (["A short run: its times are less certain."] if data.quick else []),
@@ -303,7 +303,7 @@ def render(request: ReportRequest) -> str:
         sections = _sections(request)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise UserError(
-            f"a result is damaged, so that no report can be made of it: {error!r}"
+            f"a result is damaged, so no report can be made from it: {error!r}"
         ) from error
     leads = [section.lead for section in sections if section.lead is not None]
     most = _LEADS

@@ -149,8 +149,8 @@ def sentence(result: Bars) -> str:
     cpus = result.cpus
     before, after = nanoseconds(slow.ns_per_op), nanoseconds(fast.ns_per_op)
     return (
-        f"Predicted for a two-socket EPYC whose {cpus} CPUs all mark themselves in one CPU mask: "
-        f"{before} a mark. With a mask for each last-level cache: {after}, {times(predicted)} "
-        f"less. Others measured {times(measured)} on the real machine, and nothing in the model "
-        f"was fitted to it."
+        f"Predicted for a two-socket EPYC whose {cpus} CPUs all set a bit in one CPU mask: "
+        f"{before} per operation. With a mask for each last-level cache: {after}, "
+        f"{times(predicted)} less. Others measured {times(measured)} on the real machine. Nothing "
+        "in the model was fitted to that."
     )

@@ -27,7 +27,7 @@ def sweep_lead(one: Swept, name: str) -> Lead:
     machines = ", ".join(sorted(set(one.frame["machine"])))
     asked = f"{one.title}: how does it scale on {machines} ({name})?"
     if frame.empty:
-        return Lead(asked, "Not known: the baseline was not run", "none: no figure")
+        return Lead(asked, "Unknown: the baseline was not run", "none: no figure")
     most = frame[frame["cpus"] == frame["cpus"].max()]
     groups = most.groupby("variant")[column]
     sampled = is_sampled(frame)
@@ -101,15 +101,16 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
         meant = "medians of samples" if is_sampled(frame) else "means over seeds"
         sampled = is_sampled(frame)
         bar = (
-            "is its median, a bar through it the 90% interval of its samples of uncertain inputs"
+            "is the median of its samples of uncertain inputs, and its bar their 90% interval"
             if sampled
-            else "is a mean, a bar through it reaches from the smallest to the largest of its seeds"
+            else "is the mean of its seeds, and its bar reaches from the smallest to the largest"
         )
         notes = [
             f"predicted: every run is a simulation; a point {bar}",
-            f"plots over CPUs and last-level caches: at most {usual_cap(frame)} CPUs per shard; "
-            "over last-level caches and shard size: the most CPUs of each machine. Fewer CPUs "
-            f"than all are {_which(frame)}; the layouts are always those of the whole machine",
+            f"plots over CPUs and over last-level caches have at most {usual_cap(frame)} CPUs per "
+            "shard; plots over last-level caches and over shard sizes have the most CPUs of each "
+            f"machine. If not all CPUs take part, they are {_which(frame)}; a layout is always "
+            "that of the whole machine",
             "provenance: simulator sha256 "
             f"{', '.join(sorted({v[:12] for v in frame['simulator_sha256']}))}, commit "
             f"{', '.join(sorted({v[:18] for v in frame['commit']}))}",

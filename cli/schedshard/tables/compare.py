@@ -38,7 +38,7 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
         f"runs per side: {runs[0]}" if len(runs) == 1 else f"runs per side: {runs[0]} to {runs[-1]}"
     )
     if runs and runs[-1] == 1:
-        said += "; no %stddev of one run, 'sweep --seeds N' makes several"
+        said += "; one run has no %stddev; 'sweep --seeds N' makes several"
     parts.append(
         Text(f"{said}. ~: chance above {SIGNIFICANT:.0%} that nothing changed (Welch's t test)")
     )

@@ -190,7 +190,7 @@ def figure_misses(result: Figures) -> list[str]:
     for variant in result.variants:
         for metric in misses(result, variant):
             name = metric.name
-            why = variant.lacks or "docs/model.md tells what the model lacks."
+            why = variant.lacks or "docs/model.md says what the model lacks."
             said.append(
                 f"'{variant.name}': {metric.title} is predicted at "
                 f"{figure_text(metric, variant.values[name])}, published "

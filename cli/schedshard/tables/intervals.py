@@ -173,14 +173,14 @@ def interval_notes(result: Result) -> list[tuple[str, str]]:
     inputs, samples = len(about.inputs), about.samples
     if inputs:
         said = (
-            f"holds 90% of further samples, from {samples} samples of {inputs} "
-            f"input{'' if inputs == 1 else 's'} with a range, all drawn together, each sample "
-            "with a seed of its own"
+            f"contains 90% of further samples, from {samples} samples of {inputs} "
+            f"input{'' if inputs == 1 else 's'} with a range; all are drawn together, and each "
+            "sample has its own seed"
         )
     else:
         said = (
-            f"holds 90% of further seeds, from {samples} seeds: neither the machine file nor the "
-            "experiment has an input with a range"
+            f"contains 90% of further seeds, from {samples} seeds: neither the machine file nor "
+            "the experiment has an input with a range"
         )
     notes = [("interval", f"{said}; {_model_part(result)}")]
     notes += [("chosen again", text) for text in _chosen(result)]
@@ -203,7 +203,7 @@ def _model_part(result: Result) -> str:
     each = [figure.interval for figure in predicted(result)]
     if any(found is not None and found.model is not None for found in each):
         return "the cost of an operation includes the model's own error, and ratios do not"
-    return "errors of the model itself are not in it"
+    return "errors of the model itself are excluded"
 
 
 def _chosen(result: Result) -> list[str]:
@@ -212,7 +212,7 @@ def _chosen(result: Result) -> list[str]:
         return []
     title, write = figure_words(result, made.figure)
     said = (
-        f"{made.name}: {words(made.interval, significant)}, such that {title} of "
+        f"{made.name}: {words(made.interval, significant)}, so that {title} of "
         f"'{made.variant}' is {write(made.target)} in every sample"
     )
     if made.missed:
@@ -223,7 +223,7 @@ def _chosen(result: Result) -> list[str]:
 def _lines(result: Result) -> list[str]:
     return [
         f"'{line.variant}', {line.object} line {line.line}: "
-        f"{words(line.interval, significant)} cycles a load, published "
+        f"{words(line.interval, significant)} cycles per load, published "
         f"{line.low:,.0f} to {line.high:,.0f}: "
         f"{'they overlap' if line.overlaps else 'they do not overlap'}"
         for line in result.published_lines

@@ -63,7 +63,9 @@ def _short_notes(result: Result) -> list[tuple[str, str]]:
     if len(guesses) > ESTIMATES_SHOWN:
         first = next(i for i, (word, _) in enumerate(notes) if word == "estimate")
         notes = [note for note in notes if note[0] != "estimate"]
-        said = f"{len(guesses)} inputs: {', '.join(guesses)}; the page of 'report' has the reasons"
+        said = (
+            f"{len(guesses)} inputs: {', '.join(guesses)}; the page of 'report' gives the reasons"
+        )
         notes.insert(first, ("estimate", said))
     return notes
 
@@ -170,7 +172,7 @@ def run_notes(result: Result) -> list[tuple[str, str]]:
     if published is not None:
         notes.append(("published", published.source))
         notes.append(
-            ("calibration", "the model's constants were chosen on these very figures")
+            ("calibration", "the model's constants were fitted to these figures")
             if published.role == "calibration"
             else ("prediction", _fitted(result))
         )
@@ -190,7 +192,7 @@ def run_notes(result: Result) -> list[tuple[str, str]]:
         case Bars():
             for bar in result.variants:
                 if bar.accepted is False:
-                    why = bar.lacks or "docs/model.md tells what the model lacks"
+                    why = bar.lacks or "docs/model.md says what the model lacks"
                     notes.append(("outside", f"{bar.name} is not {bar.accept}: {why}"))
         case Curve() | Pairs():
             for variant in result.variants:
@@ -232,7 +234,7 @@ def swept_verdict(result: Curve | Pairs, variant: Swept[Any]) -> str:
         return f"{said}, {holds} the band (each within {within.within:.0%})" if within else said
     band = result.published and result.published.accept
     start = band.from_threads if band else 1
-    said = f"{variant.name}, {start} threads and more: median {middle:.1%}, worst {worst:.1%}"
+    said = f"{variant.name}, from {start} threads on: median {middle:.1%}, worst {worst:.1%}"
     if band:
         said += f", {holds} the band (median {band.median:.0%}, worst {band.worst:.0%})"
     return said

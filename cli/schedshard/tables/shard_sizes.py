@@ -22,10 +22,10 @@ def _cells(size: Size, rate: float) -> list[str]:
 
 def _doubt(advice: Advice) -> str:
     if not advice.samples:
-        return "One run a size, without intervals."
+        return "One run per size, without intervals."
     return (
-        f"Below each cost stands its 90% interval of {advice.samples} samples of all inputs that "
-        f"are not known. This shard is the best one in {advice.shard_same} of them, this pod in "
+        f"Below each cost is its 90% interval, from {advice.samples} samples of all unknown "
+        f"inputs. The shard is the best one in {advice.shard_same} of them, the pod in "
         f"{advice.lock_same}."
     )
 
@@ -51,8 +51,8 @@ def advice_view(advice: Advice) -> RenderableType:
         Text(""),
         Text(f"Predicted on machine file '{machine.name}' ({machine.kind}). {_doubt(advice)}"),
         Text(
-            f"A use is one set and {SEARCHES:.0%} of a search, which is an assumption. A lock is "
-            f"busy so much at {advice.rate:,.0f} operations per second and CPU. A pod is the "
-            f"largest one inside a last-level cache whose lock is busy for {BUSY:.0%} at most."
+            f"A use is one set and {SEARCHES:.0%} of a search, an assumption. The lock's busy "
+            f"share is that at {advice.rate:,.0f} operations per second per CPU. A pod is the "
+            f"largest size inside a last-level cache whose lock is busy for at most {BUSY:.0%}."
         ),
     )

@@ -127,7 +127,7 @@ def sweep_tables(rows: Sequence[Row]) -> RenderableType:
             parts.append(Text(f"... and {len(cells) - ROWS_SHOWN} more points: report shows all"))
         hidden = every.metrics[FIGURES_SHOWN:]
         if hidden:
-            parts.append(Text(f"also there: {', '.join(metric.title for metric in hidden)}"))
+            parts.append(Text(f"the file also has: {', '.join(metric.title for metric in hidden)}"))
     return Together(*parts)
 
 

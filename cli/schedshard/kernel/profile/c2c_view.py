@@ -64,9 +64,9 @@ def whole(report: Kernel) -> Rows:
         ]
     rows += [
         ("wake-ups in the window", lambda v: f"{v.wake_ups:,}"),
-        ("wake-ups a virtual ms, predicted", lambda v: f"{v.wake_ups_a_virtual_ms:.1f}"),
+        ("wake-ups per virtual ms, predicted", lambda v: f"{v.wake_ups_a_virtual_ms:.1f}"),
         ("against the first", lambda v: _ratio(first, v.wake_ups_a_virtual_ms)),
-        ("messages a virtual ms, predicted", _messages),
+        ("messages per virtual ms, predicted", _messages),
         ("virtual ms", lambda v: f"{v.model.virtual_ns / 1e6:.1f}"),
         ("instructions, million", lambda v: f"{v.model.instructions / 1e6:.0f}"),
         (

@@ -16,10 +16,10 @@ def isolation_view(report: Mapping[str, Any]) -> RenderableType:
     sheet = Sheet(
         f"FIFO threads pinned in groups, by how their CPUs are isolated: predicted for "
         f"{report['machine']}; {report['guest']}; CPUs {' '.join(report['groups'])}{partial}",
-        "kernel", "isolation", "runs", "wake-ups a virtual ms", "least", "most", "against none",
+        "kernel", "isolation", "runs", "wake-ups per virtual ms", "least", "most", "against none",
         "root domain's lines, other socket", "same socket", "timed out",
         right=(
-            "runs", "wake-ups a virtual ms", "least", "most", "against none",
+            "runs", "wake-ups per virtual ms", "least", "most", "against none",
             "root domain's lines, other socket", "same socket", "timed out",
         ),
     )  # fmt: skip
