@@ -276,7 +276,9 @@ def test_tools_that_print_other_json(
     assert_user_error(cli("topo"), "printed no topology", status=1)
     outcome = cli("bench")
     assert outcome.status == 1
-    assert outcome.err.splitlines()[-1].startswith("schedshard: schedshard-bench printed a row")
+    said = outcome.err.splitlines()[-1]
+    assert said.startswith("schedshard: schedshard-bench printed no measurements: ")
+    assert said.endswith("missing required field `group` - at `$.rows[0]`")
     assert_user_error(cli("run", "cpumask-yield"), "printed no topology", status=1)
 
 

@@ -19,7 +19,7 @@ from schedshard.common.errors import UserError
 from schedshard.common.formats import VALIDATE
 from schedshard.common.output import to_json
 from schedshard.common.paths import MACHINES
-from schedshard.live.agreement import Bounds, judge, predict
+from schedshard.live.agreement import BOUNDS, judge, predict
 from schedshard.live.bundle import make_bundle
 from schedshard.live.host import known_machine, live_topology
 from schedshard.machines.hostfile import host_path
@@ -171,7 +171,7 @@ def test_estimated_latencies_are_no_control(perfect: dict[str, Any]) -> None:
     )
     rows = predict(make_bundle(perfect, "made up"))
     assert [row.file_ns is None for row in rows[:4]] == [False, False, True, False]
-    assert judge(rows, Bounds()).outcome == "agree"
+    assert judge(rows, BOUNDS).outcome == "agree"
 
 
 def test_one_experiment_is_enough(cli: Cli, perfect: dict[str, Any], tmp_path: Path) -> None:

@@ -51,9 +51,11 @@ def validate(
     The file that --out writes contains the processor's name, the kernel's version, the topology and
     the measurements. It names no host and no user: docs/validate.md.
     """
+    from msgspec.structs import replace
+
     from schedshard.common.formats import LIVE, VALIDATE
     from schedshard.common.progress import ticking
-    from schedshard.live.agreement import Bounds, judge, predict
+    from schedshard.live.agreement import BOUNDS, judge, predict
     from schedshard.live.bundle import make_bundle
     from schedshard.live.validate import judged, measure_host
     from schedshard.live.verdict_view import verdict_tables
@@ -64,7 +66,7 @@ def validate(
     points = sum(len(one.points) for one in bundle.measured)
     with ticking("predicting", points) as tick:
         rows = predict(bundle, tick)
-    verdict = judge(rows, Bounds(median_bound, worst_bound))
+    verdict = judge(rows, replace(BOUNDS, median=median_bound, worst=worst_bound))
     deliver(
         judged(data, verdict), as_json, out, verdict_tables(verdict, bundle.host, bundle.source)
     )

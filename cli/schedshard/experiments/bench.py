@@ -4,13 +4,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import ValidationError
+
 from schedshard.common.errors import UserError
 from schedshard.common.formats import BENCH
 from schedshard.common.paths import bench_binary
 from schedshard.common.provenance import tool_versions
 from schedshard.common.tool import run_json
-
-_ROW_KEYS = ("group", "op", "variant")
+from schedshard.results.bench import Bench
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,16 @@ def bench_argv(request: BenchRequest) -> list[str]:
 def bench(request: BenchRequest) -> dict[str, Any]:
     """Measure the structures, and return the checked result with its provenance."""
     raw = run_json(bench_argv(request))
-    rows = raw.get("rows") if isinstance(raw, dict) else None
-    host = raw.get("host") if isinstance(raw, dict) else None
-    if not isinstance(rows, list) or not isinstance(host, dict):
-        raise UserError("schedshard-bench printed no rows and host", status=1)
-    for row in rows:
-        if not isinstance(row, dict) or any(key not in row for key in _ROW_KEYS):
-            raise UserError("schedshard-bench printed a row without group, op or variant", status=1)
-    return {
+    host, rows = (raw.get(name) if isinstance(raw, dict) else None for name in ("host", "rows"))
+    data = {
         "format": BENCH,
         "quick": request.quick,
         "host": host,
         "rows": rows,
         "provenance": tool_versions(),
     }
+    try:
+        Bench.of(data)
+    except ValidationError as error:
+        raise UserError(f"schedshard-bench printed no measurements: {error}", status=1) from error
+    return data

@@ -7,11 +7,10 @@ measurement is no more precise than the spread of its turns.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.progress import Ticker, silent
@@ -21,23 +20,12 @@ from schedshard.experiments.run import Point, RunPlan, RunRequest, execute, poin
 from schedshard.live.bundle import Bundle, Measured, Measurement
 from schedshard.machines.numbers import number_node, source_of, value_of
 from schedshard.machines.presets import Machine, cpu_count, load_machine, machine_topology
+from schedshard.results.bench import Bounds, Judged, JudgedRow
 
 # The machine file's latencies are half a round trip of this operation on the same host.
 CALIBRATED_ON = ("ping-pong", "cas")
 AGREE, DISAGREE, CHANGED = "agree", "disagree", "host changed"
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The largest factors between predicted and measured figures that count as agreement.
-
-    ``control`` limits the factor between the machine file's figure and the same figure measured
-    now.
-    """
-
-    median: float = 1.25
-    worst: float = 2.0
-    control: float = 1.25
+BOUNDS = Bounds(median=1.25, worst=2.0, control=1.25)
 
 
 @dataclass(frozen=True)
@@ -188,34 +176,26 @@ def judge(rows: Sequence[Row], bounds: Bounds) -> Verdict:
     return Verdict(tuple(rows), bounds, middle, worst, control, outcome)
 
 
-def row_json(row: Row) -> dict[str, Any]:
-    """Return a row as in the saved file."""
+def _judged_row(row: Row) -> JudgedRow:
     point = row.measured
-    where: dict[str, Any] = {"threads": len(point.cpus)}
-    if point.latency_class is not None:
-        where = {"class": point.latency_class, "from": point.cpus[0], "to": point.cpus[1]}
-    return {
-        "experiment": row.experiment,
-        "op": point.op,
-        **where,
-        "measured": point.ns,
-        "low": point.low,
-        "high": point.high,
-        "predicted": row.predicted,
-        "error": row.error,
-        "factor": row.factor,
-        "machine_file_ns": row.file_ns,
-    }
+    first, second = point.cpus if point.latency_class is not None else (None, None)
+    return JudgedRow(
+        experiment=row.experiment, op=point.op,
+        threads=len(point.cpus) if point.latency_class is None else None,
+        latency_class=point.latency_class, first=first, second=second, measured=point.ns,
+        low=point.low, high=point.high, predicted=row.predicted, error=row.error,
+        factor=row.factor, machine_file_ns=row.file_ns,
+    )  # fmt: skip
 
 
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
+def saved_verdict(verdict: Verdict) -> Judged:
     """Return the verdict as `validate --json` prints it below the measurements."""
-    return {
-        "outcome": verdict.outcome,
-        "median_factor": verdict.median,
-        "worst_factor": verdict.worst.factor,
-        "control_factor": None if verdict.control is None else verdict.control.control,
-        "bounds": asdict(verdict.bounds),
-        "worst": row_json(verdict.worst),
-        "rows": [row_json(row) for row in verdict.rows],
-    }
+    return Judged(
+        outcome=verdict.outcome,
+        median_factor=verdict.median,
+        worst_factor=verdict.worst.factor,
+        control_factor=None if verdict.control is None else verdict.control.control,
+        bounds=verdict.bounds,
+        worst=_judged_row(verdict.worst),
+        rows=[_judged_row(row) for row in verdict.rows],
+    )

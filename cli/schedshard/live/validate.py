@@ -13,7 +13,7 @@ from schedshard.common.extra import need_sweep
 from schedshard.common.formats import LIVE, VALIDATE
 from schedshard.common.output import check_writable, write_atomic
 from schedshard.common.provenance import tool_versions
-from schedshard.live.agreement import Verdict, verdict_json
+from schedshard.live.agreement import Verdict, saved_verdict
 from schedshard.live.cpus import allowed_cpus
 from schedshard.live.host import known_machine, live_topology
 from schedshard.live.measure import Host, LiveRequest, bench_ping_pong, bench_primitives
@@ -80,6 +80,6 @@ def judged(data: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
         raise UserError(f"format is {data['format']!r}, which cannot be judged", status=1)
     return {
         **_without(data, ("verdict", "judged_by")),
-        "verdict": verdict_json(verdict),
+        "verdict": saved_verdict(verdict).to_data(),
         "judged_by": tool_versions(),
     }

@@ -81,7 +81,11 @@ class JudgedRow(Saved, kw_only=True, rename=PAIR):
 
 
 class Bounds(Saved, kw_only=True):
-    """The largest factors that still count as agreement."""
+    """The largest factors between predicted and measured figures that count as agreement.
+
+    ``control`` limits the factor between the machine file's figure and the same figure measured
+    now.
+    """
 
     median: Real
     worst: Real
