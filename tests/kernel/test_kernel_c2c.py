@@ -96,6 +96,12 @@ def test_bad_traces(tmp_path: Path) -> None:
     names_path(copy).write_text(json.dumps(data | {"shape": {"packages": 2, "cores": 2}}))
     with pytest.raises(UserError, match="the trace has 16 CPUs"):
         replay(ReplayRequest(copy, machine))
+    for place in ("workload", "extra_mb", "partial", "lines", "code"):
+        for other in ({}, {place: 7.5}):
+            damaged = {key: each for key, each in data.items() if key != place} | other
+            names_path(copy).write_text(json.dumps(damaged))
+            with pytest.raises(UserError, match=f"is damaged: .*{place}"):
+                replay(ReplayRequest(copy, machine))
     names_path(copy).write_text("[]")
     with pytest.raises(UserError, match="does not hold the names"):
         replay(ReplayRequest(copy, machine))

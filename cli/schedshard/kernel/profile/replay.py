@@ -7,7 +7,7 @@ was cold during the recording has no name.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
 from schedshard.lines.replay_tool import replay_trace
 from schedshard.lines.report import Names
 from schedshard.machines.presets import Machine, machine_topology
+from schedshard.results.read import checked
+from schedshard.results.saved import Count, Offset, Saved, absent
 
 TRACE_NAMES = "schedshard/trace-names/1"
 
@@ -42,14 +44,14 @@ def known_names(lines: Sequence[Mapping[str, Any]], names: Names) -> dict[str, A
     """Return the names of lines and of places in the code, to keep beside a trace."""
     places: dict[str, dict[str, Any]] = {}
     for line in lines:
-        fields = {}
+        named = {}
         for access in line["accesses"]:
             offset = str(access["offset"])
             if names.layouts is not None and line["type"]:
-                fields[offset] = names.layouts.field(line["type"], line["offset"] + int(offset))
+                named[offset] = names.layouts.field(line["type"], line["offset"] + int(offset))
         places[line["address"]] = {
             **{key: line[key] for key in ("object", "kind", "type", "offset", "line")},
-            "fields": fields,
+            "fields": named,
         }
     code = {
         f"{pc + 1:#x}": [[frame.function, frame.source] for frame in frames]
@@ -58,27 +60,46 @@ def known_names(lines: Sequence[Mapping[str, Any]], names: Names) -> dict[str, A
     return {"lines": places, "code": code}
 
 
-def _load(trace: Path) -> tuple[dict[str, Any], Shape]:
+class _Placed(Saved, kw_only=True):
+    object: str
+    kind: str = ""
+    type: str = ""
+    offset: Offset = 0
+    line: Offset = 0
+    fields: dict[str, str] = absent({})
+
+
+class _Kept(Saved, kw_only=True):
+    """The file of names, as far as a replay reads it."""
+
+    variant: str
+    workload: str
+    shape: Shape
+    extra_mb: Count
+    partial: bool
+    lines: dict[str, _Placed]
+    code: dict[str, list[tuple[str, str]]]
+
+
+def _load(trace: Path) -> _Kept:
     path = names_path(trace)
     if not trace.is_file():
         raise UserError(f"no trace {trace}: './schedshard kernel c2c --trace FILE' makes one")
     data = read_json(path, "names of a trace")
     if not isinstance(data, dict) or data.get("format") != TRACE_NAMES:
         raise UserError(f"{path} does not hold the names of a trace")
-    try:
-        return data, Shape(**data["shape"])
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged: {error}") from error
+    kept = checked(data, str(path), _Kept.of)
+    unknown = set(data["shape"]) - {field.name for field in fields(Shape)}
+    if unknown:
+        raise UserError(f"{path} is damaged: a shape has no {min(unknown)!r}")
+    return kept
 
 
 def _access(
-    access: Mapping[str, Any],
-    line: Mapping[str, Any],
-    place: Mapping[str, Any],
-    code: Mapping[str, Any],
+    access: Mapping[str, Any], line: Mapping[str, Any], place: _Placed, kept: _Kept
 ) -> dict[str, Any]:
     stores = sum(a["stores"] for a in line["accesses"]) or 1
-    frames = code.get(access["pc"], [])
+    frames = kept.code.get(access["pc"], [])
     return {
         **access,
         "hitm_remote_share": access["hitm_remote"] / (line["hitm_remote"] or 1),
@@ -87,26 +108,25 @@ def _access(
         "symbol": " < ".join(name for name, _ in frames) or access["pc"],
         "source": frames[0][1] if frames else "?",
         "frames": [{"function": name, "source": source} for name, source in frames],
-        "field": place.get("fields", {}).get(str(access["offset"]), ""),
+        "field": place.fields.get(str(access["offset"]), ""),
     }
 
 
-def _line(line: Mapping[str, Any], total: int, data: Mapping[str, Any]) -> dict[str, Any]:
-    nameless = {"object": line["address"], "kind": "", "type": "", "offset": 0, "line": 0}
-    place = data["lines"].get(line["address"], nameless)
-    accesses = [_access(a, line, place, data["code"]) for a in line["accesses"]]
+def _line(line: Mapping[str, Any], total: int, kept: _Kept) -> dict[str, Any]:
+    place = kept.lines.get(line["address"], _Placed(object=line["address"]))
+    accesses = [_access(a, line, place, kept) for a in line["accesses"]]
     return {
         **line,
-        **{key: place[key] for key in nameless},
+        **{key: getattr(place, key) for key in ("object", "kind", "type", "offset", "line")},
         "hitm_share": (line["hitm_remote"] + line["hitm_local"]) / (total or 1),
         "accesses": sorted(accesses, key=lambda a: -(a["hitm_remote"] + a["hitm_local"])),
     }
 
 
-def _run(request: ReplayRequest, machine: Machine, shape: Shape, extra_mb: int) -> dict[str, Any]:
+def _run(request: ReplayRequest, machine: Machine, kept: _Kept) -> dict[str, Any]:
     topology = machine_topology(machine)
-    cpus = map_cpus(shape, topology, machine.name)
-    nodes = map_nodes(shape, extra_mb, cpus, topology)
+    cpus = map_cpus(kept.shape, topology, machine.name)
+    nodes = map_nodes(kept.shape, kept.extra_mb, cpus, topology)
     return replay_trace(
         request.trace,
         lambda result: Watch(result, machine=machine.path, cpus=cpus, nodes=nodes).lines(),
@@ -115,30 +135,30 @@ def _run(request: ReplayRequest, machine: Machine, shape: Shape, extra_mb: int) 
 
 def replay(request: ReplayRequest) -> dict[str, Any]:
     """Return the run on each machine. The report has a machine where others have a variant."""
-    data, shape = _load(request.trace)
+    kept = _load(request.trace)
     variants = []
     for machine in request.machines:
-        raw = _run(request, machine, shape, int(data["extra_mb"]))
+        raw = _run(request, machine, kept)
         total = raw["hitm_remote"] + raw["hitm_local"]
         variants.append(
             {
                 "name": machine.name,
-                "cpus": shape.cpus,
+                "cpus": kept.shape.cpus,
                 "lines_total": raw["nr_lines"],
                 "hitm_total": total,
                 "hitm_remote": raw["hitm_remote"],
                 "hitm_local": raw["hitm_local"],
-                "partial": bool(raw["partial"] or data["partial"]),
+                "partial": bool(raw["partial"] or kept.partial),
                 "model": raw["model"],
-                "lines": [_line(line, total, data) for line in raw["lines"][: request.lines]],
+                "lines": [_line(line, total, kept) for line in raw["lines"][: request.lines]],
                 "machine_sha256": sha256_file(machine.path),
             }
         )
     return {
         "format": REPORT,
-        "experiment": f"{data['workload']} with {data['variant']}, replayed",
-        "machine": {"name": "each machine", "cpus": shape.cpus, "clock_ghz": 0.0},
-        "guest": shape.words,
+        "experiment": f"{kept.workload} with {kept.variant}, replayed",
+        "machine": {"name": "each machine", "cpus": kept.shape.cpus, "clock_ghz": 0.0},
+        "guest": kept.shape.words,
         "names_resolved": True,
         "partial": any(variant["partial"] for variant in variants),
         "variants": variants,
