@@ -74,9 +74,9 @@ struct feed_pad {
  * @near: the model also performs accesses whose line is beside a shared one
  * @shift: bytes by which lines begin earlier, below 64; with @near
  * @pairs: lines have 128 bytes, two of the machine's; with @near
- * @hits_free: an access that hits takes no time beyond its instruction. Most lines of a program are
- *	private, and the model does not see their accesses. So a line costs the same when it is shared
- *	and hits, and when its bytes are moved apart
+ * @hits_free: an access that hits takes no time beyond its instruction. Most lines of a program
+ *	are private, and the model does not see their accesses. So a line costs the same when it is
+ *	shared and hits, and when its bytes are moved apart
  * @detailed: the result also says which CPUs made each access, and how long each was at work
  * @from: the result covers the run from the time when all CPUs together have executed this many
  *	instructions; 0: from the start
