@@ -119,3 +119,13 @@ def test_every_kernel_of_the_project_has_options_that_say_what_for() -> None:
         lines = path.read_text(encoding="utf-8").splitlines()
         assert lines[1].startswith("# "), path.name
         assert options("\n".join(lines)), path.name
+
+
+def test_kernels_with_one_cpu_take_back_what_needs_several() -> None:
+    folder = Layout().inputs / "config"
+    needs = options((folder / "shard.config").read_text(encoding="utf-8"))
+    alone = [name for name, one in CROSS.items() if "one CPU" in one.words]
+    assert {"m68k", "i386-tiny"} <= set(alone)
+    for path in (folder / "no-smp.config", *(folder / f"cross/{name}.config" for name in alone)):
+        taken = options(path.read_text(encoding="utf-8"))
+        assert {name: taken.get(name) for name in needs} == dict.fromkeys(needs, "n"), path.name
