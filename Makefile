@@ -25,7 +25,7 @@ SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint mutants docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
-	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-soak kernel-deb releases-check exact-programs ports
+	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check exact-programs ports
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -156,6 +156,13 @@ kernel-shapes: ## the storms on small and odd machines
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --shape all --set ci --test storm-deadline --test storm-walk --test storm
+
+kernel-broken: ## kernels that are broken on purpose: the check of each guest must catch its fault
+	scripts/bootstrap demo kernel
+	./schedshard kernel fetch
+	./schedshard kernel build --variant broken-store --variant broken-rto --variant broken-self
+	./schedshard kernel test --variant broken-store --variant broken-rto --set short --cpus 16 --test storm --caught
+	./schedshard kernel test --variant broken-self --emulation multi --cpus 4 --set short --test storm-walk --caught
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel
