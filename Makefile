@@ -53,7 +53,7 @@ lint: ## only the linters of check
 mutants: ## change one thing in core/ at a time and see that a test notices; hours, goes on where it was
 	scripts/bootstrap demo check
 	cli/environment --dev
-	.venv/bin/python tests/mutants/mutants.py $(MUTANTS)
+	.venv/bin/python check/mutants/mutants.py $(MUTANTS)
 
 fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); what is found stays in build/fuzz
 	scripts/bootstrap demo check

@@ -20,7 +20,7 @@ void *__wrap_port_alloc(size_t size, int node)
 	return __real_port_alloc(size, node);
 }
 
-/* Either a set of kernels.c, or a pool of primitives/. */
+/* Either a set of kernels.c, or a pool of model/primitives/. */
 struct maker {
 	const struct bench_set *set;
 	const struct primitive *pool;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-live: measures what the operations of primitives/ cost on the CPUs of this host.
+ * schedshard-live: measures what the operations of model/primitives/ cost on the CPUs of this host.
  *
  * Errors are one line on stderr and exit status 2 (wrong request) or 1. The program writes JSON
  * once, at the end: after an error there is none.

@@ -42,7 +42,7 @@ QUICK_FOLDERS = ("tests/cli", "tests/doctor")
 # long for long functions.
 ANALYZER_NODES = 50000
 # Compiled tools that tests run: all of them, and those of tests/machines.
-TOOLS = ("*/schedshard-*", "*/libschedshard-*.so")
+TOOLS = ("*/schedshard-*", "*/*/schedshard-*", "*/libschedshard-*.so", "*/*/libschedshard-*.so")
 MACHINE_TOOLS = ("lib/schedshard-topo", "bench/schedshard-measure")
 # What asan's stage leaves out: it has no simulator (fibers) and no libFuzzer.
 UNSANITIZED = ("sim", "scan", "plugin", "fuzz")
@@ -160,8 +160,7 @@ def tidy_stage() -> Stage:
     clang = clang_stage()
     directory = BUILD / "check-clang"
     configure = [command for command in clang.commands if CONFIGURE in command.argv]
-    folders = "core|lib|layouts|primitives|sim|experiments|bench|plugin|record|exact|tests"
-    folders += "|kernel/guest"
+    folders = "core|lib|model|bench|record|check|tests|kernel/guest"
     sources = f"^{re.escape(str(Path.cwd()))}/({folders})/"
     reduced = str(BUILD / "check-tidy")
     reduce = [sys.executable, "scripts/tidy_commands.py", str(directory), reduced]
@@ -206,7 +205,7 @@ def test_stages() -> list[Stage]:
         ),
         build_and_test(
             "aarch64",
-            ["--cross-file", "cross/aarch64-linux-gnu.ini"],
+            ["--cross-file", "scripts/aarch64-linux-gnu.ini"],
             tests=["--timeout-multiplier", "4"],
         ),
         pytest_stage("pytest", [*AT_ONCE, "-m", "not slow", *together]),

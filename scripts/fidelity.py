@@ -78,7 +78,7 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
         words_ += ["--lines", str(curve.get("lines", 1))]
     words_ += ["--uncertainty", str(SAMPLES)]
     key = hashlib.sha256(" ".join([curve["machine"], *words_[4:]]).encode())
-    for path in (build() / "experiments/schedshard-sim", machine):
+    for path in (build() / "model/experiments/schedshard-sim", machine):
         key.update(path.read_bytes())
     kept = KEPT / f"fidelity-{key.hexdigest()[:16]}.json"
     if not kept.exists():

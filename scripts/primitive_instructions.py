@@ -4,7 +4,8 @@
 primitive_instructions.py BUILD   print each primitive's name and instructions per operation
 
 callgrind counts the instructions of one thread, the simulator its accesses to shared memory. The
-difference of two runs is the cost of an operation. experiments/primitives.toml uses the numbers.
+difference of two runs is the cost of an operation. model/experiments/primitives.toml uses the
+numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def accesses(build: Path, name: str, operations: int) -> int:
     nothing += ["queue_ns", "wake_ns", "ipi_send_ns", "ipi_travel_ns", "irq_ns", "idle_exit_ns"]
     given = dict.fromkeys(nothing, 0) | {"warm_up_ops": 1, "measured_ops": operations}
     given |= {"instructions_per_cycle": 1, "lines": 1}
-    argv = [str(build / "experiments/schedshard-sim"), "primitives", "--variant", name,
+    argv = [str(build / "model/experiments/schedshard-sim"), "primitives", "--variant", name,
             "--machine", str(ROOT / "machines/xeon-8176-8s.toml"), "--cpus", "1"]  # fmt: skip
     for key, value in given.items():
         argv += ["--param", f"{key}={value}"]
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     build = Path(arguments[0])
     listed = subprocess.run(
-        [str(build / "experiments/schedshard-sim"), "--list"],
+        [str(build / "model/experiments/schedshard-sim"), "--list"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     of = next(one for one in json.loads(listed.stdout) if one["name"] == "primitives")

@@ -60,9 +60,9 @@ def result(run: Run, variants: Sequence[str], seed: int) -> dict[str, Any]:
     """Return a run's result, kept or new."""
     words = command(run, variants, seed)
     key = hashlib.sha256(" ".join(words).encode())
-    key.update((build() / "experiments/schedshard-sim").read_bytes())
+    key.update((build() / "model/experiments/schedshard-sim").read_bytes())
     key.update((ROOT / f"machines/{run['machine']}.toml").read_bytes())
-    key.update(experiment_sha256(ROOT / f"experiments/{run['experiment']}.toml").encode())
+    key.update(experiment_sha256(ROOT / f"model/experiments/{run['experiment']}.toml").encode())
     path = KEPT / f"{run['experiment']}-{key.hexdigest()[:16]}.json"
     if not path.exists():
         KEPT.mkdir(parents=True, exist_ok=True)

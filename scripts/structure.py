@@ -4,9 +4,10 @@
 structure.py [ROOT]    the project's root, or this folder
 
 A header or source file includes only files of its own folder and of the folders that the table in
-CONTRIBUTING.md names. No files include each other in a circle, so that types form none. No source
-files of one folder use each other's functions and data in a circle. A package of cli/schedshard has
-at most 12 files. pyproject.toml ([tool.importlinter]) contains the rules for Python imports.
+CONTRIBUTING.md names. A row of the table names only folders of rows above it. No files include each
+other in a circle, so that types form none. No source files of one folder use each other's functions
+and data in a circle. A package of cli/schedshard has at most 12 files. pyproject.toml
+([tool.importlinter]) contains the rules for Python imports.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ OBJECT = re.compile(
     re.MULTILINE,
 )
 WORD = re.compile(r"\w+")
-FOLDER = re.compile(r"`([\w.-]+)/`")
+FOLDER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*)/`")
 
 
 def may_use(table: str) -> dict[str, set[str]]:
@@ -52,6 +53,24 @@ def may_use(table: str) -> dict[str, set[str]]:
             if "everything" not in cells[3]:
                 found[folder] = {folder, *FOLDER.findall(cells[3])}
     return found
+
+
+def upward(allowed: Mapping[str, set[str]]) -> list[str]:
+    """Return faults: folders of the table that may use one of a row below."""
+    above: set[str] = set()
+    faults = []
+    for folder, used in allowed.items():
+        above.add(folder)
+        faults += [
+            f"{TABLE}: the row of {folder}/ names {other}/, which has no row above it"
+            for other in sorted(used - above)
+        ]
+    return faults
+
+
+def folder_of(name: str, allowed: Mapping[str, set[str]]) -> str:
+    """Return the folder of the table that contains a file, or nothing."""
+    return next((str(one) for one in PurePosixPath(name).parents if str(one) in allowed), "")
 
 
 def includes(texts: Mapping[str, str]) -> dict[str, list[tuple[str, list[str]]]]:
@@ -77,9 +96,9 @@ def arrows(
     """Return faults: includes from a folder that the table does not allow."""
     faults = []
     for name, meant in found.items():
-        folder = PurePosixPath(name).parts[0]
+        folder = folder_of(name, allowed)
         for written, files in meant:
-            folders = {PurePosixPath(file).parts[0] for file in files}
+            folders = {folder_of(file, allowed) for file in files}
             if folders and folders.isdisjoint(allowed[folder]):
                 faults.append(
                     f'{name}: includes "{written}" of {"/, ".join(sorted(folders))}/, which '
@@ -150,20 +169,31 @@ def main(root: Path) -> int:
     texts = {
         name: (root / name).read_text(encoding="utf-8")
         for name in names
-        if SOURCES.search(name) and PurePosixPath(name).parts[0] in allowed
+        if SOURCES.search(name) and folder_of(name, allowed)
     }
     found = includes(texts)
     graph = {
         name: {files[0] for _, files in meant if len(files) == 1} for name, meant in found.items()
     }
+    between = {
+        (folder_of(name, allowed), folder_of(file, allowed))
+        for name, meant in found.items()
+        for _, files in meant
+        for file in files
+        if folder_of(file, allowed) in allowed[folder_of(name, allowed)]
+    }
+    count = sum(one != other for one, other in between)
     package = [name for name in names if name.startswith(f"{PACKAGE}/")]
     faults = [
+        *upward(allowed),
         *arrows(found, allowed),
         *circle(graph, "include"),
         *circle(users(texts), "use"),
         *full_rooms(package),
     ]
-    print("\n".join(faults) if faults else f"{len(texts)} C files, {len(package)} files in rooms")
+    sums = f"{len(texts)} C files, arrows between their folders: {count}"
+    sums += f", {len(package)} files in rooms"
+    print("\n".join(faults) if faults else sums)
     return 1 if faults else 0
 
 

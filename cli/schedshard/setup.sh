@@ -116,7 +116,7 @@ check_made() {
 	else
 		say packages "not yet" ".venv is made on first use, from the network"
 	fi
-	if [ -x "$root/build/release/experiments/schedshard-sim" ]; then
+	if [ -x "$root/build/release/model/experiments/schedshard-sim" ]; then
 		say build ok "build/release"
 	else
 		say build "not yet" "build/release is compiled on first use"
@@ -124,7 +124,7 @@ check_made() {
 }
 
 check_tools() {
-	if [ -x "$installed/build/release/experiments/schedshard-sim" ] &&
+	if [ -x "$installed/build/release/model/experiments/schedshard-sim" ] &&
 		"$installed/build/release/lib/schedshard-topo" --live >/dev/null 2>&1; then
 		say tools ok "$installed/build/release"
 	else
@@ -163,7 +163,8 @@ emulator=${installed:-$root}/build/emulator/qemu-x86_64
 [ -x "$emulator" ] || emulator=qemu-x86_64
 if [ "$(uname -m)" != x86_64 ]; then
 	say emulator no "c2c record needs an x86-64 machine"
-elif [ -n "$installed" ] && [ ! -e "$installed/build/release/record/libschedshard-qemu-user.so" ]; then
+elif [ -n "$installed" ] &&
+	[ ! -e "$installed/build/release/record/program/libschedshard-qemu-user.so" ]; then
 	say emulator no "this package has no c2c record"
 elif emulator "$emulator" "c2c record" qemu-user && [ -z "$missing" ]; then
 	works="$works, c2c record"

@@ -18,7 +18,7 @@
 #include "../gcc_atomics.h"
 #include "../warn.h"
 
-/* As in port/user/port.h. sim/arena.c implements it: @node is a simulated node. */
+/* As in port/user/port.h. model/sim/arena.c implements it: @node is a simulated node. */
 void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The pictures of docs/model.md: python3 scripts/site/pictures.py writes docs/pictures/*.svg.
 
-Times are those of one machine file, by the rules of sim/model_tiers.c. A transfer has a request, a
-snoop and a data leg, which together take the latency between two cores.
+Times are those of one machine file, by the rules of model/sim/model_tiers.c. A transfer has a
+request, a snoop and a data leg, which together take the latency between two cores.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ SHORT = {"us": 0.05, "ops": 0.2}  # part of the usual length, by a parameter's u
 def short_params(experiment: str) -> dict[str, float]:
     """Parameters that make an experiment short enough to run every variant of it."""
     short = {}
-    for param in read_experiment(ROOT / "experiments" / f"{experiment}.toml")["param"]:
+    for param in read_experiment(ROOT / "model" / "experiments" / f"{experiment}.toml")["param"]:
         name = str(param["name"])
         length, _, unit = name.rpartition("_")
         if length.endswith(("measured", "warm_up")) and unit in SHORT:

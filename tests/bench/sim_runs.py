@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs of schedshard-sim with the parameters of experiments/*.toml, for measurements of it."""
+"""Runs of schedshard-sim with the parameters of model/experiments/*.toml, to measure it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def simulator(build: Path) -> Path:
     """Return the simulator of a build directory."""
-    return build / "experiments" / "schedshard-sim"
+    return build / "model" / "experiments" / "schedshard-sim"
 
 
 @cache
@@ -40,7 +40,7 @@ class Run:
 
     def argv(self, binary: Path) -> list[str]:
         """Return the command line."""
-        declared = read_experiment(ROOT / "experiments" / f"{self.experiment}.toml")
+        declared = read_experiment(ROOT / "model" / "experiments" / f"{self.experiment}.toml")
         machine = ROOT / "machines" / f"{self.machine or declared['machine']}.toml"
         argv = [str(binary), self.experiment, "--machine", str(machine)]
         argv += ["--variant", self.variant, "--seed", str(self.seed)]

@@ -44,7 +44,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 @pytest.fixture
 def real(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The build tree with the real tools."""
-    if not (REAL_BUILD / "experiments" / "schedshard-sim").is_file():
+    if not (REAL_BUILD / "model" / "experiments" / "schedshard-sim").is_file():
         pytest.skip(f"nothing is built in {REAL_BUILD}")
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(REAL_BUILD))
     return REAL_BUILD

@@ -292,7 +292,11 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
 
 
 def test_stand_ins_are_where_the_package_looks() -> None:
-    for name in ("experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-bench"):
+    for name in (
+        "model/experiments/schedshard-sim",
+        "lib/schedshard-topo",
+        "bench/schedshard-bench",
+    ):
         assert os.access(FAKES / name, os.X_OK)
 
 

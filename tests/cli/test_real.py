@@ -22,7 +22,7 @@ from test_report import assert_self_contained
 def test_experiment_files_agree_with_the_simulator(real: Path) -> None:
     listed = {
         entry["name"]: entry
-        for entry in run_json([str(real / "experiments" / "schedshard-sim"), "--list"])
+        for entry in run_json([str(real / "model" / "experiments" / "schedshard-sim"), "--list"])
     }
     assert set(listed) == set(experiment_names())
     for name, entry in listed.items():

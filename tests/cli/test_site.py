@@ -130,14 +130,16 @@ def test_pages_have_the_rows_of_each_table(table: results.Spec) -> None:
 @pytest.mark.parametrize("table", TABLES, ids=[table["name"] for table in TABLES])
 def test_tables_name_what_there_is(table: results.Spec) -> None:
     """Check machines, variants and figures; else a mistake shows after minutes of simulation."""
-    bodies = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("experiments/*.c"))
+    bodies = "".join(
+        path.read_text(encoding="utf-8") for path in ROOT.glob("model/experiments/*.c")
+    )
 
     def names(of: results.Spec, what: str) -> set[str]:
         return {each["name"] for each in of.get(what, [])}
 
     experiments = {}
     for name, run in table["run"].items():
-        experiments[name] = read_experiment(ROOT / f"experiments/{run['experiment']}.toml")
+        experiments[name] = read_experiment(ROOT / f"model/experiments/{run['experiment']}.toml")
         assert (ROOT / f"machines/{run['machine']}.toml").is_file()
         assert set(run.get("variants", table["variants"])) <= names(experiments[name], "variant")
         assert {each.split("=")[0] for each in run.get("set", [])} <= names(

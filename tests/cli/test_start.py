@@ -17,7 +17,7 @@ from conftest import FAKES
 from schedshard.common.paths import ROOT, own_argv
 
 NOBODY = 65534
-TOOLS = ("experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-bench")
+TOOLS = ("model/experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-bench")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 

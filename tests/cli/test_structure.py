@@ -31,7 +31,8 @@ def structure(root: Path) -> subprocess.CompletedProcess[str]:
 def project(root: Path, **files: str) -> Path:
     """Make a project in which sim/ may use core/, of files given as core__x_h or core__x_c."""
     (root / "CONTRIBUTING.md").write_text(
-        "| `core/` | structures | nothing |\n| `sim/` | the machine | `core/`; some `layouts/` |\n"
+        "| `core/` | structures | nothing |\n| `sim/` | the machine | `core/` |\n"
+        "| `lab/cases/` | what it runs | `core/` |\n| `lab/mutants/` | changes | `core/` |\n"
     )
     for name, text in files.items():
         path = root / name.replace("__", "/").replace("_h", ".h").replace("_c", ".c")
@@ -42,7 +43,10 @@ def project(root: Path, **files: str) -> Path:
 
 def test_arrow_as_in_the_table_passes(tmp_path: Path) -> None:
     done = structure(project(tmp_path, core__a_h="", sim__b_h='#include "a.h"\n'))
-    assert (done.returncode, done.stdout) == (0, "2 C files, 0 files in rooms\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "2 C files, arrows between their folders: 1, 0 files in rooms\n",
+    )
 
 
 def test_arrow_against_the_table(tmp_path: Path) -> None:
@@ -50,6 +54,32 @@ def test_arrow_against_the_table(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == (
         'core/a.h: includes "b.h" of sim/, which core/ may not use (CONTRIBUTING.md)\n'
+    )
+
+
+def test_folders_of_one_floor(tmp_path: Path) -> None:
+    """Both are in lab/, and the table lets neither use the other."""
+    files = {"lab__cases__a_h": '#include "c.h"\n#include "inner/d.h"\n', "core__c_h": ""}
+    done = structure(project(tmp_path, **files, lab__cases__inner__d_h="", lab__mutants__b_h=""))
+    assert (done.returncode, done.stdout) == (
+        0,
+        "4 C files, arrows between their folders: 1, 0 files in rooms\n",
+    )
+    done = structure(project(tmp_path, lab__mutants__b_h='#include "a.h"\n'))
+    assert done.returncode == 1
+    assert done.stdout == (
+        'lab/mutants/b.h: includes "a.h" of lab/cases/, which lab/mutants/ may not use '
+        "(CONTRIBUTING.md)\n"
+    )
+
+
+def test_row_that_names_a_row_below(tmp_path: Path) -> None:
+    table = project(tmp_path) / "CONTRIBUTING.md"
+    table.write_text(table.read_text().replace("| nothing |", "| `lab/cases/` |"))
+    done = structure(tmp_path)
+    assert (done.returncode, done.stdout) == (
+        1,
+        "CONTRIBUTING.md: the row of core/ names lab/cases/, which has no row above it\n",
     )
 
 
@@ -71,7 +101,10 @@ def test_circle_of_calls(tmp_path: Path) -> None:
         "core__a_c": "int three(int n)\n{\n\treturn one(n);\n}\n",
     }
     done = structure(project(tmp_path, **files))
-    assert (done.returncode, done.stdout) == (0, "5 C files, 0 files in rooms\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "5 C files, arrows between their folders: 0, 0 files in rooms\n",
+    )
     done = structure(
         project(tmp_path, sim__two_c=files["sim__two_c"].replace("n; /*", "one(n); /*"))
     )
@@ -90,7 +123,10 @@ def test_circle_of_data(tmp_path: Path) -> None:
         "sim__help_c": "int help(int n)\n{\n\treturn n;\n}\n",
     }
     done = structure(project(tmp_path, **files))
-    assert (done.returncode, done.stdout) == (0, "4 C files, 0 files in rooms\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "4 C files, arrows between their folders: 0, 0 files in rooms\n",
+    )
     done = structure(
         project(tmp_path, sim__list_c=files["sim__list_c"] + files["sim__help_c"], sim__help_c="")
     )

@@ -27,7 +27,7 @@ COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 NEEDED = pytest.mark.skipif(
     platform.machine() != "x86_64"
-    or not (build_dir() / "exact" / "libschedshard-exact.so").is_file(),
+    or not (build_dir() / "record" / "exact" / "libschedshard-exact.so").is_file(),
     reason="needs a build of x86-64",
 )
 

@@ -24,10 +24,10 @@ behave = each_compiler("behave.c")
 
 @pytest.fixture(scope="module")
 def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The loops of primitives/, as an ordinary program."""
-    folders = ("core", "port/user", "port", "primitives", "kernel/guest")
+    """The loops of model/primitives/, as an ordinary program."""
+    folders = ("core", "port/user", "port", "model/primitives", "kernel/guest")
     sources = [ROOT / "tests" / "record" / "loops.c"]
-    sources += [*ROOT.glob("primitives/*.c"), *ROOT.glob("core/*.c")]
+    sources += [*ROOT.glob("model/primitives/*.c"), *ROOT.glob("core/*.c")]
     words = [*(f"-I{ROOT / each}" for each in folders), *map(str, sources)]
     return compiled(tmp_path_factory.mktemp("loops") / "loops", "gcc", *words)
 

@@ -5,7 +5,7 @@
 Usage: explore_weak_litmus.py EXPLORER. Each row names a test's outcome and the verdict of Linux's
 memory model on it: that of a test in tools/memory-model/litmus-tests if one is named, else by its
 rules. It also says whether our model shows the outcome. An outcome that is "sometimes" and not
-shown is an ordering that the model omits, see sim/explore/explore_weak.c.
+shown is an ordering that the model omits, see check/explore/explore_weak.c.
 """
 
 from __future__ import annotations

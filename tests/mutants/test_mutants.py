@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parent / "mutants.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "check" / "mutants" / "mutants.py"
 
 SOURCE = """\
 /* A comment with order(); and a < b in it is nobody's mutant. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * record-loops OPERATION THREADS TIMES [pinned]: THREADS threads each do an operation of
- * primitives/ TIMES times, as CPUs do in the experiment `primitives`. pinned: on the first CPUs.
+ * model/primitives/ TIMES times, as CPUs do in the experiment `primitives`. pinned: on the first
+ * CPUs.
  *
  * The window is open from when all threads are ready until all have ended.
  */

@@ -18,7 +18,7 @@ from schedshard.c2c.naming.variables import DebugInfo, type_name
 from schedshard.common.paths import build_dir
 from schedshard.lines.instructions import Code
 
-recorded = needs(build_dir() / "record" / "libschedshard-record.so")
+recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 # In C++ all allocations call one function of the library; both calls have the same depth here.
 NEW = r"""

@@ -18,7 +18,7 @@ from schedshard.c2c.naming.readable import short as shortened
 from schedshard.c2c.report.report import bytes_named
 from schedshard.common.paths import build_dir
 
-pytestmark = needs(build_dir() / "record" / "libschedshard-record.so")
+pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 
 def compile_c(folder: Path, name: str, source: str, *flags: str) -> Path:

@@ -16,7 +16,7 @@ from schedshard.c2c.naming.variables import DebugInfo
 from schedshard.c2c.report.elsewhere.moving import moves
 from schedshard.common.paths import build_dir
 
-pytestmark = needs(build_dir() / "record" / "libschedshard-record.so")
+pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 # Each thread has its own element of an array inside a structure.
 POOL = r"""

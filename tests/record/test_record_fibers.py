@@ -89,7 +89,7 @@ def test_a_program_without_the_emulator_keeps_its_stacks_as_well(tmp_path: Path)
     """Children, which run outside of the emulator, have the library loaded too."""
     (tmp_path / "p.c").write_text(FIBERS, encoding="utf-8")
     subprocess.run(["gcc", "-g", "-O2", "p.c", "-o", "p"], check=True, cwd=tmp_path)
-    library = build_dir() / "record" / "libschedshard-record.so"
+    library = build_dir() / "record" / "program" / "libschedshard-record.so"
     done = subprocess.run(
         [str(tmp_path / "p")], env={"LD_PRELOAD": str(library)}, capture_output=True, check=False
     )

@@ -60,7 +60,7 @@ int main(void)
 """
 
 
-@needs(build_dir() / "record" / "libschedshard-record.so")
+@needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 def test_what_is_another_objects_says_whose_it_is(tmp_path: Path) -> None:
     """Regression: the fields of two objects in a line were shown as fields of the first."""
     (tmp_path / "two.c").write_text(TWO, encoding="utf-8")

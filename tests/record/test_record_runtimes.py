@@ -21,7 +21,7 @@ from schedshard.c2c.report.elsewhere.moving import moves
 from schedshard.common.paths import build_dir
 from schedshard.lines.symbols import Frame
 
-recorded = needs(build_dir() / "record" / "libschedshard-record.so")
+recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 
 def _compiled(folder: Path, source: str) -> Path:

@@ -22,7 +22,7 @@ from schedshard.common.paths import build_dir
 from schedshard.lines.instructions import Code, Function
 from schedshard.lines.undecoded import length
 
-recorded = needs(build_dir() / "record" / "libschedshard-record.so")
+recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 SOURCE = r"""
 #include <atomic>

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Figures of the scan of visited CPUs on the simulated machine; all repeat exactly.
 
-Usage: figures.py SIMULATOR ROOT. Inputs are those of experiments/cache-scan*.toml, with a shorter
-window if the figures allow it.
+Usage: figures.py SIMULATOR ROOT. Inputs are those of model/experiments/cache-scan*.toml, with a
+shorter window if the figures allow it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Simulator:
 
     def run(self, experiment: str, variant: str, **changed: float | str) -> dict[str, Any]:
         """The figures of one run; ``machine``, ``cpus`` and ``seed`` are options."""
-        data = read_experiment(self.root / "experiments" / f"{experiment}.toml")
+        data = read_experiment(self.root / "model" / "experiments" / f"{experiment}.toml")
         options = {"machine": data["machine"], "seed": 1}
         params = {p["name"]: p["value"] for p in data["param"]}
         for name, value in changed.items():

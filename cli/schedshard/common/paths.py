@@ -21,7 +21,7 @@ INSTALLED = _INSIDE.is_dir()
 ALONE = (_INSIDE / "alone").is_file()
 PROGRAM = "schedshard-doctor" if ALONE else "schedshard"
 ROOT = INSIDE if INSTALLED else _PACKAGE.parent.parent
-EXPERIMENTS = ROOT / "experiments"
+EXPERIMENTS = ROOT / "model" / "experiments"
 MACHINES = ROOT / "machines"
 _VERSION = _INSIDE / "VERSION" if INSTALLED else ROOT / "VERSION"
 VERSION = _VERSION.read_text(encoding="ascii").strip()
@@ -51,7 +51,7 @@ def build_dir() -> Path:
 
 def sim_binary() -> Path:
     """Return the path of the simulator, which contains all experiments."""
-    return build_dir() / "experiments" / "schedshard-sim"
+    return build_dir() / "model" / "experiments" / "schedshard-sim"
 
 
 def begins(path: Path, mark: bytes) -> bool:

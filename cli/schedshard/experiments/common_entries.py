@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Entries that several experiments share, from experiments/common/NAME.toml.
+"""Entries that several experiments share, from model/experiments/common/NAME.toml.
 
 An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
 these entries of the common file, in this order. An entry with ``name`` takes missing keys from the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads experiments/NAME.toml, the declarative half of an experiment."""
+"""Reads model/experiments/NAME.toml, the declarative half of an experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -214,7 +214,7 @@ def experiment_names() -> list[str]:
 
 
 def load_experiment(name: str) -> Experiment:
-    """Return the experiment in experiments/NAME.toml."""
+    """Return the experiment in model/experiments/NAME.toml."""
     check_names("experiment", [name], experiment_names())
     return parse_experiment(EXPERIMENTS / f"{name}.toml")
 

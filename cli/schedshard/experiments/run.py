@@ -49,7 +49,7 @@ from schedshard.results.run import (
     ThreadPoint,
 )
 
-FAR = 0.5  # the same limit as in sim/model.c
+FAR = 0.5  # the same limit as in model/sim/model.c
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from schedshard.common.paths import build_dir, remake
 
 def replay_trace(trace: Path, watch: Callable[[Path], str]) -> dict[str, Any]:
     """Return the result of a replay. ``watch`` returns the watch file's text for a result path."""
-    tool = build_dir() / "plugin" / "schedshard-replay"
+    tool = build_dir() / "record" / "plugin" / "schedshard-replay"
     if not tool.is_file():
         raise UserError(f"{tool} is missing: {remake()}")
     open_input(trace, "trace", sys.maxsize).close()

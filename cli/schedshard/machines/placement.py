@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Sorts a machine's CPUs in the order in which threads take them.
 
-experiments/placement.c has the same order.
+model/experiments/placement.c has the same order.
 """
 
 from collections.abc import Mapping, Sequence

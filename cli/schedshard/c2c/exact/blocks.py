@@ -32,7 +32,7 @@ _SPILL = re.compile(
 )
 _FRAME = re.compile(r"(?:add|sub) +\$0x\w+,%rsp$")
 _BY_POINTER = ("a call by pointer",)
-_UNSEEN, _POINTER, _ENTRY = 1, 2, 4  # the flags of exact/blocks.c
+_UNSEEN, _POINTER, _ENTRY = 1, 2, 4  # the flags of record/exact/blocks.c
 _RESULT = re.compile(r"mov +%(?:[er]?ax|al),%\w+$")
 # The recorder's library wraps these to name objects, but the C library does their work.
 _ALLOCATORS = frozenset(
@@ -57,7 +57,7 @@ class Block:
     count: int = 0
     pauses: int = 0
     outside: list[str] = field(default_factory=list)  # calls of code without instrumentation
-    unseen: bool = False  # it may take a lock that the recorder cannot see (exact/unseen.h)
+    unseen: bool = False  # it may take a lock that the recorder cannot see (record/exact/unseen.h)
     pointers: int = 0  # calls whose callee is known only at run time
     entry: bool = False  # it begins a function
     stamps: dict[int, int] = field(default_factory=dict)  # rdtsc: address to length in bytes
@@ -181,7 +181,7 @@ def _defined(path: Path) -> set[str]:
 def write_blocks(
     paths: Iterable[Path], library: Path, into: Path, others: Iterable[Path] = ()
 ) -> list[tuple[str, ...]]:
-    """Write the file that the library reads (exact/blocks.c). Return the numbered sets of callees.
+    """Write the file that record/exact/blocks.c reads. Return the numbered sets of callees.
 
     ``others`` are libraries without instrumentation that may contain locks.
     """

@@ -21,7 +21,7 @@ _DRIVERS = {"c": ("CC", ("cc", "gcc", "clang")), "c++": ("CXX", ("c++", "g++", "
 
 def library() -> Path:
     """Return the path of the library that such a program loads."""
-    path = (build_dir() / "exact" / LIBRARY).resolve()
+    path = (build_dir() / "record" / "exact" / LIBRARY).resolve()
     if not path.is_file():
         raise UserError(f"{path} is missing: {remake()}")
     return path

@@ -6,7 +6,7 @@ from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
 
-OFF, SHARED, ALL = 0, 1, 2  # which lines are checked (exact/races.h)
+OFF, SHARED, ALL = 0, 1, 2  # which lines are checked (record/exact/races.h)
 _WRITES, _ATOMIC = 1, 2
 _MOST = 5  # races in the notes of a report
 

@@ -88,7 +88,7 @@ def _is_rust(path: Path) -> bool:
 
 
 def _is_of_system(path: Path) -> bool:
-    """Whether this is a system library, whose waits the recorder replaces (exact/unseen.c)."""
+    """Whether this is a system library, whose waits record/exact/unseen.c replaces."""
     return path.name.startswith(_SYSTEM)
 
 

@@ -2,8 +2,8 @@
 """Finds the process, address and object behind a recording's number of a byte or instruction.
 
 In the first program, the number of a byte is its address. The recorder numbers the pages of other
-memory and code (record/pages.c) and lists their owners. If something replaced a mapped file, an
-address contains a tenant above its bits, everywhere in a recording.
+memory and code (record/program/pages.c) and lists their owners. If something replaced a mapped
+file, an address contains a tenant above its bits, everywhere in a recording.
 """
 
 import re
@@ -18,10 +18,11 @@ from schedshard.lines.symbols import Frame
 _PAGE = 4096
 _PRIVATE, _SHARED, _CODE = 1, 2, 3
 _ANONYMOUS = "/dev/zero"
-# A page's owner is a number of an image or program, plus its tenant times this (record/pages.c).
+# A page's owner is a number of an image or program, plus its tenant times this
+# (record/program/pages.c).
 _TENANT = 1 << 14
-# The numbers of pages that the recorder chose (record/pages.c). The first program may have pages
-# above them.
+# The numbers of pages that the recorder chose (record/program/pages.c). The first program may have
+# pages above them.
 _TABLE = range(0x610000000000, 0x610000000000 + (_PAGE << 22))
 
 

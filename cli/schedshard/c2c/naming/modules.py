@@ -27,8 +27,8 @@ from schedshard.lines.symbols import Frame, resolve
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PAGE = 4096
-# Tenants are mappings that had the same addresses, one after the other (record/tenants.h). An
-# address contains the number of its tenant above these bits.
+# Tenants are mappings that had the same addresses, one after the other (record/program/tenants.h).
+# An address contains the number of its tenant above these bits.
 TENANT = 1 << 48
 _OTHER = "llvm-addr2line"
 _NODE = {"node", "nodejs"}

@@ -30,7 +30,7 @@ from schedshard.lines.units import FAULTS
 
 LINE = 64
 _MALLOC = 16  # the alignment of malloc() in bytes
-_MAPPED = 4097  # the alignment that marks memory from mmap() (record/protocol.h)
+_MAPPED = 4097  # the alignment that marks memory from mmap() (record/program/protocol.h)
 _HISTORY = 64  # the most objects to look at that contained one byte at different times
 _LARGEST_STACK = 64 << 20  # bytes of a thread's stack; 8 MiB are usual
 _GO_ARENA = 4 << 20  # Go's heap grows by multiples of this, at multiples of this

@@ -48,7 +48,7 @@ class Emulated:
 
 def plugin_paths() -> tuple[Path, Path, Path]:
     """Return the paths of the plugin, of the library for the program, and of the model."""
-    folder = build_dir() / "record"
+    folder = build_dir() / "record" / "program"
     found = (
         folder / "libschedshard-qemu-user.so",
         folder / "libschedshard-record.so",

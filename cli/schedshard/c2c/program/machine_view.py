@@ -24,7 +24,7 @@ _NODE = Path("sys/devices/system/node")
 _MEMORY_KB = 64 << 20  # per node; machine files do not contain it
 _KERNEL_MAX = 8191
 _SHM = Path("/dev/shm")
-_MOST_CPUS = 1024  # FEED_MAX_CPUS of plugin/feed.h
+_MOST_CPUS = 1024  # FEED_MAX_CPUS of record/plugin/feed.h
 _ROOM, _FILES = 32 << 20, 100_000
 
 

@@ -2,8 +2,8 @@
 """The calls that led to accesses.
 
 When stacks are recorded, an access contains a site's number instead of its instruction
-(record/stacks.h). Sites.apply() puts the instruction back and adds "ways": the cost of each way to
-the access. A way contains the addresses of the calls, innermost first.
+(record/program/stacks.h). Sites.apply() puts the instruction back and adds "ways": the cost of each
+way to the access. A way contains the addresses of the calls, innermost first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

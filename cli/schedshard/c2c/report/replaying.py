@@ -49,7 +49,7 @@ class Source(Protocol):
 
 
 def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
-    """Return the text of a job's watch file (plugin/watch.h)."""
+    """Return the text of a job's watch file (record/plugin/watch.h)."""
     said = ["program", f"machine {job.machine.path.resolve()}"]
     said += [f"cpu {cpu}" for cpu in job.cpus]
     said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]

@@ -13,7 +13,7 @@ from schedshard.show.format import percent
 
 # A rate within this factor of the typical one is steady.
 _NEAR = 2.0
-_FEWEST = 8  # parts in a steady part, of at most 128 in a run (plugin/feed_time.h)
+_FEWEST = 8  # parts in a steady part, of at most 128 in a run (record/plugin/feed_time.h)
 # The largest share of waits outside of the steady part. With more, the run has several phases.
 _OUTSIDE = 0.5
 # The least share of cycles in waits for a run to have a steady part. A part with the second share

@@ -40,8 +40,8 @@ class Probed:
 
 
 def plugin_library(name: str = "schedshard-qemu") -> Path:
-    """Return the path of a shared object of plugin/."""
-    path = build_dir() / "plugin" / f"lib{name}.so"
+    """Return the path of a shared object of record/plugin/."""
+    path = build_dir() / "record" / "plugin" / f"lib{name}.so"
     if not path.is_file():
         raise UserError(f"{path} is missing: {remake()}")
     return path.resolve()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Writes the watch file of the emulator's plugin. plugin/watch.h describes the format."""
+"""Writes the watch file of the emulator's plugin. record/plugin/watch.h describes the format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

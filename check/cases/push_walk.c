@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The real push walk. Every CPU lowers its level and requests a walk. Some CPU must read that level
+ * after it was lowered. The CPU that carries the walk does what the overloaded CPU would do: it
+ * reads all levels. One and the same CPU stays overloaded.
+ *
+ * The other cases are for Linux's walk (loop_next, loop_start, a lock), as in
+ * model/layouts/linux_walk.h. A CPU that would have to wait for the lock gives up the execution;
+ * the other executions remain. One CPU stays overloaded. Linux 7.3 and 6.12.117 lose a request: the
+ * walk is at that CPU, which has read all levels. Then a request comes and relies on the walk. The
+ * round for this request skips the CPU at which the walk is. With patches 03 and 04 of the series
+ * no request is lost.
+ *
+ * If the set becomes empty and full again, one request is still lost. A CPU took loop_start, saw a
+ * walk under way and released the lock, but has not released loop_start yet. Meanwhile the walk
+ * finds the set empty and ends. A new request finds loop_start taken and returns. The window is a
+ * few instructions wide. The newly overloaded CPU read the levels before that request, and does not
+ * read them again.
+ */
+#include "port.h"
+
+#include <stdlib.h>
+
+#include "cases.h"
+#include "objects.h"
+#include "push_walk.h"
+
+#define CPUS 4
+
+struct linux_walk {
+	u64 next, start, lock;
+	u64 loop, cpu; /* cpu: 1 while the walk is at the overloaded CPU */
+	u64 nobody;    /* that CPU is not overloaded */
+};
+
+struct state {
+	u64 low[CPUS] port_cacheline_aligned; /* 1: the CPU has lowered its level */
+	u64 seen[CPUS] port_cacheline_aligned;
+	struct push_walk walk;
+	struct linux_walk linux_walk port_cacheline_aligned;
+};
+
+static struct state *s;
+static u32 cpus;
+static bool empties; /* the overloaded CPU has no tasks left after its push */
+static bool mended;  /* with patches 03 and 04 */
+
+static void setup(uint32_t nr_cpus)
+{
+	empties = false;
+	mended = true;
+	cpus = nr_cpus;
+	s = port_alloc(sizeof(*s), -1);
+	if (!s)
+		abort();
+	push_walk_init(&s->walk);
+	explore_name(s->low, sizeof(s->low), "low");
+	explore_name(s->seen, sizeof(s->seen), "seen");
+	explore_name(&s->walk, sizeof(s->walk), "walk");
+	explore_name(&s->linux_walk, sizeof(s->linux_walk), "Linux walk");
+}
+
+static void setup_empties(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	empties = true;
+}
+
+static void setup_stock(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	mended = false;
+}
+
+/* The overloaded CPU reads all levels. */
+static void look(void)
+{
+	for (u32 c = 0; c < cpus; c++)
+		if (READ_ONCE(s->low[c]))
+			WRITE_ONCE(s->seen[c], 1);
+}
+
+static void look_and_empty(void)
+{
+	WRITE_ONCE(s->linux_walk.nobody, 1);
+	look();
+}
+
+static void carry(void)
+{
+	do
+		look();
+	while (push_walk_again(&s->walk));
+}
+
+static void ask(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	if (push_walk_request(&s->walk))
+		carry();
+}
+
+/* The caller has executed the barrier, for example in a query. */
+static void ask_behind_barrier(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	smp_mb();
+	if (push_walk_join(&s->walk))
+		carry();
+}
+
+/* Planted bug: reads the state before the CPU's level is visible. */
+static void ask_without_barrier(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	if (READ_ONCE(s->walk.state) != PUSH_WALK_AGAIN && push_walk_request(&s->walk))
+		carry();
+}
+
+/* Planted bug: does not request another round if a walk is under way. */
+static void ask_once(uint32_t cpu)
+{
+	WRITE_ONCE(s->low[cpu], 1);
+	smp_mb();
+	if (READ_ONCE(s->walk.state) == PUSH_WALK_IDLE && push_walk_request(&s->walk))
+		carry();
+}
+
+/* -------- Linux -------- */
+
+static bool try_lock(void)
+{
+	return !port_xchg64(&s->linux_walk.lock, 1);
+}
+
+static void unlock(void)
+{
+	smp_store_release(&s->linux_walk.lock, 0);
+}
+
+/*
+ * Under the lock: the walk continues to the overloaded CPU, or ends. @stands: it is at that CPU,
+ * which has served the requests up to @served.
+ */
+static bool next_stop(bool stands, u64 served)
+{
+	struct linux_walk *w = &s->linux_walk;
+	bool skip = stands;
+
+	for (;;) {
+		u64 wanted;
+
+		/* From no CPU to the one overloaded CPU, and past it. */
+		w->cpu = !w->cpu && !READ_ONCE(w->nobody);
+		if (w->cpu && !skip)
+			return true;
+		if (w->cpu)
+			continue;
+		wanted = smp_load_acquire(&w->next);
+		if (w->loop == wanted)
+			return false;
+		w->loop = wanted;
+		if (mended)
+			skip = stands && wanted == served;
+	}
+}
+
+/* Under the lock, while no CPU walks. */
+static bool first_stop(void)
+{
+	struct linux_walk *w = &s->linux_walk;
+
+	if (mended)
+		w->loop = smp_load_acquire(&w->next);
+	return next_stop(false, 0);
+}
+
+static void ask_linux(uint32_t cpu)
+{
+	struct linux_walk *w = &s->linux_walk;
+	bool walks = false;
+
+	WRITE_ONCE(s->low[cpu], 1);
+	smp_mb();
+	if (READ_ONCE(w->nobody))
+		return;
+	port_fetch_add64(&w->next, 1);
+	if (port_cmpxchg64(&w->start, 0, 1))
+		return;
+	if (!try_lock()) {
+		explore_result(0, 1);
+		return;
+	}
+	if (!w->cpu)
+		walks = first_stop();
+	unlock();
+	smp_store_release(&w->start, 0);
+	while (walks) {
+		u64 served = smp_load_acquire(&w->next);
+
+		if (empties)
+			look_and_empty();
+		else
+			look();
+		if (!try_lock()) {
+			explore_result(0, 1);
+			return;
+		}
+		walks = next_stop(true, served);
+		unlock();
+	}
+}
+
+/*
+ * CPU 0 pushes all its tasks when a walk reaches it. CPU 2 plays two parts. First it is a queue
+ * that becomes overloaded, finds no lower CPU and waits; then a CPU that becomes free.
+ */
+static void ask_linux_refilled(uint32_t cpu)
+{
+	struct linux_walk *w = &s->linux_walk;
+
+	if (cpu == 2) {
+		if (!READ_ONCE(w->nobody))
+			return;
+		WRITE_ONCE(w->nobody, 0);
+		smp_mb();
+		look();
+	}
+	ask_linux(cpu);
+}
+
+/* Result 0 is 1 if the execution was given up. */
+static void check(uint32_t nr_cpus)
+{
+	for (u32 c = 0; c < nr_cpus; c++)
+		explore_check(explore_result_of(0) || READ_ONCE(s->seen[c]),
+			      "CPU %u lowered its level and asked, and no CPU looked after that",
+			      c);
+	explore_check(explore_result_of(0) || READ_ONCE(s->walk.state) == PUSH_WALK_IDLE,
+		      "the walk is under way, and no CPU carries it");
+}
+
+/* Only the last CPU knows that a CPU was overloaded at its request. */
+static void check_last(uint32_t nr_cpus)
+{
+	explore_check(explore_result_of(0) || !READ_ONCE(s->low[2]) || READ_ONCE(s->seen[2]) ||
+			      READ_ONCE(s->linux_walk.nobody),
+		      "CPU 2 lowered its level and asked, and no CPU looked after that");
+}
+
+#define CASE(name_, title_, kind_, min, max, body_)                                              \
+	{                                                                                        \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
+		.setup = setup, .body = body_, .check = check, .results = {                      \
+			"gave up"                                                                \
+		}                                                                                \
+	}
+
+const struct explore_case explore_push_walk_cases[] = {
+	CASE("walk-request", "every request is served by a look that comes after it", "core", 2, 3,
+	     ask),
+	CASE("walk-join", "the same where the caller has had the barrier", "core", 2, 3,
+	     ask_behind_barrier),
+	CASE("walk-linux",
+	     "the same of Linux's walk with two patches, as long as no CPU waits for its lock",
+	     "core", 2, 2, ask_linux),
+	CASE("planted-walk-barrier",
+	     "planted: the walk's state is read before the level is visible", "planted", 3, 3,
+	     ask_without_barrier),
+	CASE("planted-walk-once", "planted: a walk under way is taken to be enough", "planted", 2,
+	     3, ask_once),
+	{ .name = "planted-walk-linux-visit",
+	  .title = "Linux's walk, nothing planted: a request is lost that comes during a visit",
+	  .kind = "planted",
+	  .min_cpus = 2,
+	  .max_cpus = 2,
+	  .setup = setup_stock,
+	  .body = ask_linux,
+	  .check = check,
+	  .results = { "gave up" } },
+	{ .name = "planted-walk-linux",
+	  .title = "Linux's walk, nothing planted: a request is lost when the set empties and "
+		   "fills again",
+	  .kind = "planted",
+	  .min_cpus = 3,
+	  .max_cpus = 3,
+	  .setup = setup_empties,
+	  .body = ask_linux_refilled,
+	  .check = check_last,
+	  .results = { "gave up" } },
+	{ 0 },
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * rd.h - one interface for every layout of the RT scheduler's global state: priority map, overload
+ * tracking, and the state of the push-IPI walk. The simulated RT class (model/experiments/rt/)
+ * calls nothing else. The semantic tests run every layout through it.
+ *
+ * Levels are cpupri's: CPUPRI_INVALID -1, CPUPRI_NORMAL 0, 1-99 for RT priorities, CPUPRI_HIGHER
+ * 100. CPU masks are cpumasks, by CPU number.
+ *
+ *               | set_level    | find          | overload set/clear | overloaded, next
+ *  set_level    | other CPUs   | ok, see below | ok                 | ok
+ *  overload s/c | ok           | ok            | other CPUs         | ok, see below
+ *  walk_*       | ok           | ok            | ok                 | ok
+ *
+ * "other CPUs": the caller holds the run-queue lock of the CPU it sets, as Linux does.
+ * walk_request: any CPU. walk_arrive, walk_next: only the CPU to which the walk was sent.
+ *
+ * The scheduler relies on two orderings in every layout (on x86; where locked operations are not
+ * barriers, Linux's layouts guarantee less). A lowered level is visible before a later overloaded()
+ * or walk_request() of the same CPU reads. overload_set() is visible before a later find() of the
+ * same CPU reads. Otherwise both may read too early, and a task waits while a CPU that could run it
+ * idles.
+ */
+#ifndef LAYOUTS_RD_H
+#define LAYOUTS_RD_H
+
+#include "port.h"
+#include "cpupri.h"
+#include "shard_topo.h"
+
+/* What a pull sees of the CPUs with pushable RT tasks: an OR of these, 0: none. */
+enum rd_overload {
+	RD_ONLY_ME = 1, /* the caller's CPU, and no other that matters to it */
+	RD_OTHERS = 2,	/* CPUs that walk 0 visits */
+	RD_FAR = 4,	/* CPUs that walk 1 visits, for a layout that has two */
+};
+
+struct rd;
+
+/**
+ * struct rd_ops - one layout
+ * @name: as in every table
+ * @by_index: @next follows topology order, not CPU numbers
+ * @create: returns a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL: no memory
+ * @set_level: the CPU's highest runnable level is now @level
+ * @destroy: frees all of it; no other function runs
+ * @find: lowest level below @level with a CPU of @allowed that @fits accepts (NULL: all fit; if it
+ *	accepts none at any level, as if NULL). Its CPUs, of @span and @allowed, go into @found,
+ *	which is undefined when there are none. @found NULL: as in Linux, ignores @fits and the
+ *	active CPUs, and says only whether there is one: its number may be any but 0. Returns the
+ *	level + 1, or 0: none. A CPU whose level rises meanwhile is seen at the old or the new
+ *	level, never at neither
+ * @find_near: the same for a caller that takes one CPU, preferably near @home_cpu, where the task
+ *	ran last. At CPUPRI_NORMAL, a search that found a CPU may leave farther ones out of @found
+ *	(not NULL). Linux has no such search: its layouts do as @find
+ * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
+ *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
+ * @same_shard: do two CPUs share a last-level cache, as the layout sees it? Not NULL: @overload_set
+ *	uses @wide, for all tasks that were pushable since none was, and CPUs of other shards see
+ *	wide CPUs only
+ * @place: a CPU's place in the order of @next; NULL: see @by_index
+ * @walk_a_shard: there is a walk per shard, 0, and one for the machine, 1
+ * @tells_wide: @overload_set uses @wide: other shards see such CPUs only; walk 1 is for them
+ * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside the CPU's shard.
+ *	Also called when only that changes
+ * @overload_clear: the CPU no longer has any
+ * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @period rises
+ *	a few times per second: a layout with a hint may correct it once in each
+ * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu visits, in the order of
+ *	CPU numbers or, with @by_index, of topology; -1: none. @walk: 0 or, after RD_FAR, 1
+ * @walk_request: @this_cpu wants the CPUs of a walk to push. Returns the CPU to interrupt, which
+ *	then calls walk_arrive() and, after its push, walk_next(). -1: a walk under way starts over
+ *	after this call, or there is no CPU to visit
+ * @walk_arrive: the interrupt has come
+ * @walk_next: the CPU to interrupt next, or -1: the walk is over
+ * @flag: address of the `overloaded` byte, which the fair class reads at every newly idle balance,
+ *	and enqueue paths write when it changes
+ * @map_bytes: size of priority map and overload tracking, with their allocations
+ */
+struct rd_ops {
+	const char *name;
+	bool by_index;
+	bool only_waiting;
+	bool walk_a_shard;
+	bool tells_wide;
+	bool (*same_shard)(u32 a, u32 b);
+	u32 (*place)(u32 cpu);
+	struct rd *(*create)(const struct shard_topo *topo, const struct shard_plan *plan,
+			     const unsigned long *span);
+	void (*destroy)(struct rd *rd);
+	void (*set_level)(struct rd *rd, u32 cpu, int level);
+	int (*find)(struct rd *rd, int level, u32 this_cpu, const unsigned long *allowed,
+		    unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
+	int (*find_near)(struct rd *rd, int level, u32 home_cpu, const unsigned long *allowed,
+			 unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
+	void (*overload_set)(struct rd *rd, u32 cpu, bool wide);
+	void (*overload_clear)(struct rd *rd, u32 cpu);
+	u32 (*overloaded)(struct rd *rd, u32 this_cpu, u64 period);
+	s64 (*next)(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu);
+	s64 (*walk_request)(struct rd *rd, u32 this_cpu, u32 walk);
+	void (*walk_arrive)(struct rd *rd, u32 this_cpu, u32 walk);
+	s64 (*walk_next)(struct rd *rd, u32 this_cpu, u32 walk);
+	u8 *(*flag)(struct rd *rd);
+	size_t (*map_bytes)(const struct rd *rd);
+};
+
+/* The functions of a layout, which have the same names in each file. */
+#define RD_OPERATIONS                                                               \
+	.create = create, .destroy = destroy, .set_level = set_level, .find = find, \
+	.overload_set = overload_set_cpu, .overload_clear = overload_clear_cpu,     \
+	.overloaded = overloaded, .next = next, .walk_request = walk_request,       \
+	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
+
+/*
+ * In the order of tables; list.c. The steps from stock to shard are stock-waiting and
+ * bytes-waiting; pad-waiting and flat-waiting are alternatives to these.
+ */
+extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
+
+/*
+ * Called with the object's name and C type before each allocation, for reports. NULL: no reports.
+ * The simulator sets it to arena_label().
+ */
+extern void (*rd_label_hook)(const char *name, const char *type);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * scan.h - one interface for every way to find the last-level cache where a process runs most. The
+ * simulation (model/experiments/cache_scan.c) calls nothing else. The semantic tests run all of
+ * them through it.
+ *
+ *               | account       | scan              | due | process, create, destroy
+ *  account      | other CPUs    | ok                | ok  | -
+ *  scan         | ok            | one, it claims    | ok  | -
+ *
+ * "other CPUs": the caller holds the run-queue lock of the CPU it accounts for.
+ *
+ *   full		Linux since 2026: every online CPU, each under a lock of its run queue
+ *   node		the same, limited to the NUMA nodes of the process's memory, of its
+ *			preferred cache and of the CPU that scans. All nodes for a process without a
+ *			home
+ *   linux73		Linux 7.3: node, and also which thread runs on each CPU, to count running
+ *			threads
+ *   linux73-mask linux73, limited to a mask of CPUs that the process visited, of any node visited
+ *   schedshard's: core/visited.c
+ */
+#ifndef LAYOUTS_SCAN_H
+#define LAYOUTS_SCAN_H
+
+#include "port.h"
+#include "occupancy_llc.h"
+#include "shard_topo.h"
+
+struct scan_machine;
+struct scan_process;
+
+/**
+ * struct scan_result - the result of a scan
+ * @length: number of CPUs whose runtime it read
+ * @runtime: sum of the decayed runtimes that it read, nanoseconds
+ * @sums: the sums of shares, complete
+ * @preferred: number of the LLC to prefer from now on, -1: none
+ */
+struct scan_result {
+	u32 length;
+	u64 runtime;
+	struct occupancy sums;
+	s32 preferred;
+};
+
+/**
+ * struct scan_ops - one way to scan
+ * @name: as in every table
+ * @create: returns the state of the machine; @online is a cpumask; @processes: maximum number at a
+ *	time. NULL: no memory
+ * @destroy: frees it; no process is left
+ * @process: returns a new process, which prefers no LLC; @home: NUMA node of its memory,
+ *	-1: unknown; @epoch: now. NULL: no memory
+ * @end: the process ends
+ * @fork: @cpu forks a process, and @p's memory is initialised again; NULL: a fork touches no
+ *	per-CPU memory
+ * @run: @cpu runs a thread of the process from now on; NULL: the scan does not use that
+ * @account: @cpu ran the process for @ns nanoseconds; false: not counted
+ * @due: has no CPU scanned in @epoch?
+ * @scan: @cpu scans; false: another CPU scans, or has in this epoch
+ * @bytes: size of the process's memory
+ */
+struct scan_ops {
+	const char *name;
+	struct scan_machine *(*create)(const struct shard_plan *plan, const unsigned long *online,
+				       u32 processes);
+	void (*destroy)(struct scan_machine *m);
+	struct scan_process *(*process)(struct scan_machine *m, s32 home, u32 epoch);
+	void (*end)(struct scan_process *p);
+	void (*fork)(struct scan_process *p, u32 cpu);
+	void (*run)(struct scan_process *p, u32 cpu);
+	bool (*account)(struct scan_process *p, u32 cpu, u32 epoch, u64 ns);
+	bool (*due)(const struct scan_process *p, u32 epoch);
+	bool (*scan)(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
+		     struct scan_result *result);
+	size_t (*bytes)(const struct scan_process *p);
+};
+
+extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_linux73_mask, scan_visited;
+extern const struct scan_ops *const scan_ways[]; /* NULL-terminated */
+
+#endif

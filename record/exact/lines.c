@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Why most accesses need no model: one CPU alone uses most lines, and a line that nobody writes
+ * stays where it is. So a line enters the model when a second CPU uses it and one of the two has
+ * written it. What the first CPU did is known: its core has the line, modified or not. Data that
+ * the first thread wrote before there was a second thread is an exception. While all threads only
+ * read it, it stays outside of the model, and so does its one transfer to each reader.
+ *
+ * The words of all lines are one mapping, as sparse as the memory: a page of words stands for 64
+ * KiB. Addresses only repeat if the process starts without address space randomisation. The command
+ * starts it so.
+ */
+#include "lines.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "arena.h"
+#include "away.h"
+#include "blocks.h"
+#include "feed_lines.h"
+#include "model.h"
+#include "races.h"
+#include "sim.h"
+#include "sim_threads.h"
+#include "spin.h"
+#include "ways.h"
+
+#define ADDRESS_BITS 47
+#define PAGE_SHIFT   12
+
+extern const char __executable_start;
+
+struct model exact_model;
+
+uint32_t *lines_word;
+bool lines_all;
+
+static uint16_t *page_cpu; /* per page: the CPU that used it first, + 1 */
+static struct feed_lines lines;
+static uint64_t *real; /* per line of the arena: the memory that it stands for */
+static uint32_t nr_real;
+static uint64_t *const *real_is = (uint64_t *const *)&real;
+static uint64_t loads, stores, locked;
+static uint8_t *near;	 /* a bit per line: it would be contended if it were one with a neighbour */
+static uint64_t nr_near; /* times that a line was found beside another CPU's */
+
+static void *sparse(uint64_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void mark_moved(const struct feed_pad *pad)
+{
+	for (uint64_t line = pad->low >> LINE_SHIFT; line <= (pad->high - 1) >> LINE_SHIFT; line++)
+		lines_word[line] = LINES_MOVED;
+}
+
+uint64_t *const *lines_real(void)
+{
+	return real_is;
+}
+
+int lines_begin(void)
+{
+	const struct feed_setup *s = &exact.watch.setup;
+
+	lines_word = sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*lines_word));
+	page_cpu = sparse((1ull << (ADDRESS_BITS - PAGE_SHIFT)) * sizeof(*page_cpu));
+	near = sparse(1ull << (ADDRESS_BITS - LINE_SHIFT - 3));
+	if (!lines_word || !page_cpu || !near || feed_lines_init(&lines, s))
+		return -1;
+	lines.half = s->pairs ? ARENA_HALF : 0;
+	for (uint32_t i = 0; i < s->nr_pads; i++)
+		mark_moved(&s->pad[i]);
+	return 0;
+}
+
+void lines_first(void)
+{
+	lines_mine = lines_own = LINES_EARLY | 1;
+}
+
+void lines_second(void)
+{
+	lines_own = (exact_self->cpu + 1) << 1 | 1;
+	lines_mine = lines_all ? LINES_WATCHED : lines_own;
+}
+
+/* ---- into the model ---- */
+
+static void stands_for(uint32_t line, uint64_t address)
+{
+	if (line >= nr_real) {
+		uint32_t n = nr_real ? nr_real : 4096;
+
+		while (n <= line)
+			n *= 2;
+		real = realloc(real, n * sizeof(*real));
+		if (!real)
+			abort();
+		nr_real = n;
+	}
+	real[line] = address;
+}
+
+static char *simulated(uint64_t at)
+{
+	char *in = feed_lines_at(&lines, at);
+
+	at -= (uintptr_t)in % LINE_SIZE + ((uintptr_t)in & ARENA_HALF ? LINE_SIZE : 0);
+	stands_for(arena_line(in), at);
+	return in;
+}
+
+static uint32_t modelled(uint64_t at)
+{
+	uint64_t line = at >> LINE_SHIFT << LINE_SHIFT;
+	uint32_t cpu = page_cpu[at >> PAGE_SHIFT];
+	uint32_t number;
+
+	if (cpu)
+		feed_lines_home(&lines, line, exact_node(cpu - 1));
+	number = arena_line(simulated(line));
+	/* If lines begin elsewhere (near), two lines of the arena contain parts of this one. */
+	lines_word[at >> LINE_SHIFT] =
+		exact.watch.setup.near ? LINES_MOVED : LINES_MODELLED | number;
+	return number;
+}
+
+static bool is_owned(uint32_t word)
+{
+	return word && !(word & LINES_MODELLED) && (word & ~1u) < LINES_MOVED;
+}
+
+/* Has any CPU used the line since there was a second thread, and is it not only read? */
+static bool may_meet(uint32_t word)
+{
+	return word && word != LINES_READ && (word & ~1u) != LINES_EARLY;
+}
+
+static void mark_near(uint64_t at)
+{
+	near[at >> LINE_SHIFT >> 3] |= (uint8_t)(1u << (at >> LINE_SHIFT & 7));
+}
+
+/* The word of @at has changed: would this line and @beside be contended if they were one? */
+static void look_beside(uint64_t at, uint64_t beside)
+{
+	uint32_t mine = lines_word[at >> LINE_SHIFT], its = lines_word[beside >> LINE_SHIFT];
+
+	if (!may_meet(mine) || !may_meet(its))
+		return;
+	if (is_owned(mine) ? is_owned(its) && ((mine ^ its) < 2 || !((mine | its) & 1))
+			   : !is_owned(its))
+		return;
+	nr_near++;
+	mark_near(at);
+	mark_near(beside);
+	if (!exact.watch.setup.near)
+		return;
+	if (is_owned(its))
+		sim_has_line(modelled(beside), (its >> 1) - 1, its & 1);
+	if (is_owned(mine))
+		sim_has_line(modelled(at), (mine >> 1) - 1, mine & 1);
+}
+
+static void look_around(uint64_t at)
+{
+	look_beside(at, at - LINE_SIZE);
+	look_beside(at, at + LINE_SIZE);
+}
+
+/*
+ * Update the line's word for this access. Return: the line's address in the model; NULL: it is not
+ * in the model, and the access costs only its instruction.
+ */
+static char *place(uint64_t at, bool write)
+{
+	uint32_t *word = &lines_word[at >> LINE_SHIFT], was = *word;
+	uint32_t cpu = sim_cpu();
+
+	if (was & LINES_MODELLED)
+		return (char *)(uintptr_t)(ARENA_BASE +
+					   ((uint64_t)(was & ~LINES_MODELLED) << LINE_SHIFT) +
+					   at % LINE_SIZE);
+	if (!was) {
+		uint16_t *page = &page_cpu[at >> PAGE_SHIFT];
+
+		if (!*page)
+			*page = (uint16_t)(cpu + 1);
+		*word = (lines_own & ~1u) | write;
+		look_around(at);
+		return NULL;
+	}
+	if (was == LINES_MOVED)
+		return simulated(at);
+	if ((was & ~1u) == (lines_own & ~1u)) {
+		if (write && !(was & 1)) {
+			*word |= 1;
+			look_around(at);
+		}
+		return NULL;
+	}
+	if (was == LINES_READ) {
+		if (!write)
+			return NULL;
+		modelled(at);
+		look_around(at);
+	} else if ((was & ~1u) == LINES_EARLY) {
+		*word = write || !cpu ? (cpu + 1) << 1 | write : LINES_READ;
+		look_around(at);
+		return NULL;
+	} else if (!write && !(was & 1)) {
+		*word = LINES_READ;
+		return NULL;
+	} else {
+		sim_has_line(modelled(at), (was >> 1) - 1, was & 1);
+		look_around(at);
+	}
+	return place(at, write);
+}
+
+static const void *counter(const void *pc)
+{
+	uint64_t at = (uint64_t)(uintptr_t)pc - 1;
+
+	return (const char *)&__executable_start + (ways_mine ? ways_site(at) : at);
+}
+
+/*
+ * Take the instructions that follow an access in its block out of the count until the access is
+ * done. Return: how many.
+ */
+static uint32_t later(const void *pc)
+{
+	uint32_t n = blocks_after(pc);
+
+	if (n > exact_ran)
+		n = exact_ran;
+	exact_ran -= n;
+	sched_work(0);
+	return n;
+}
+
+/* Count an access that the model saw. @rest: of later() */
+static void note(const char *in, uint32_t size, bool write, const void *pc, uint32_t rest)
+{
+	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc));
+	exact_near = EXACT_NEAR;
+	exact_ran += rest;
+	if (away_since)
+		away_leave();
+}
+
+/* @in: where an access was in the model, or NULL */
+static void check(uint64_t at, uint32_t size, uint32_t how, const char *in, const void *pc)
+{
+	if (exact.races && exact.nr_threads > 1 && (in || lines_all))
+		races_access(at, size, how, pc);
+}
+
+static void plain(uint64_t at, uint32_t size, uint32_t how, const void *pc)
+{
+	bool write = how & LINES_WRITE;
+	char *in = place(at, write);
+	uint32_t rest;
+
+	if (write)
+		spin_wrote((void *)(uintptr_t)at);
+	else
+		spin_event((void *)(uintptr_t)at);
+	if (!in) {
+		check(at, size, how, in, pc);
+		return;
+	}
+	*(write ? &stores : &loads) += 1;
+	/* The model has the time of the access itself. */
+	exact_ran -= exact_ran > 0;
+	rest = later(pc);
+	sim_plain(in, size, write, counter(pc));
+	check(at, size, how, in, pc);
+	note(in, size, write, pc, rest);
+}
+
+void lines_slow(uint64_t at, uint32_t size, uint32_t how, const void *pc)
+{
+	if (at >> ADDRESS_BITS)
+		return; /* the program is about to fail by itself */
+	while (size) {
+		uint32_t part = LINE_SIZE - at % LINE_SIZE;
+
+		if (part > size)
+			part = size;
+		plain(at, part, how, pc);
+		at += part;
+		size -= part;
+	}
+}
+
+void lines_range(const void *addr, uint64_t size, bool write, const void *pc)
+{
+	uint64_t at = (uint64_t)(uintptr_t)addr;
+
+	/* One instruction per 32 bytes, the size of a vector register. */
+	sched_work((uint32_t)(size / 32 + 1));
+	while (size) {
+		uint64_t part = LINE_SIZE - at % LINE_SIZE;
+
+		if (part > size)
+			part = size;
+		lines_plain((const void *)(uintptr_t)at, (uint32_t)part, write, pc);
+		at += part;
+		size -= part;
+	}
+}
+
+/* ---- atomics ---- */
+
+static char *atomic_place(const volatile void *addr, bool write)
+{
+	return place((uint64_t)(uintptr_t)addr, write);
+}
+
+/* Check and order an atomic operation: a store before it happens, others afterwards. */
+static void atomic(const volatile void *addr, uint32_t size, enum order_access how, int mo,
+		   const char *in, const void *pc)
+{
+	uint32_t writes = how & ORDER_STORE ? RACES_WRITE : 0;
+
+	if (!exact.races)
+		return;
+	if (how == ORDER_STORE) {
+		check((uint64_t)(uintptr_t)addr, size, RACES_ATOMIC | writes, in, pc);
+		order_atomic(addr, how, mo);
+	} else {
+		order_atomic(addr, how & ORDER_LOAD, mo);
+		check((uint64_t)(uintptr_t)addr, size, RACES_ATOMIC | writes, in, pc);
+		order_atomic(addr, how & ORDER_STORE, mo);
+	}
+}
+
+uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void *pc)
+{
+	char *in = atomic_place(addr, false);
+	uint64_t value;
+	uint32_t rest;
+
+	spin_event(addr);
+	if (!in) {
+		atomic(addr, size, ORDER_LOAD, mo, in, pc);
+		return sim_raw_read(addr, size);
+	}
+	rest = later(pc);
+	loads++;
+	value = sim_load(in, size, mo, counter(pc));
+	atomic(addr, size, ORDER_LOAD, mo, in, pc);
+	note(in, size, false, pc, rest);
+	return value;
+}
+
+/*
+ * Begin a locked operation. If the line is not in the model, threads that are behind run first, and
+ * may bring it there. @loop: instructions that its cost includes; @rest: of later(). Return: the
+ * line's address in the model; NULL: it is not there, and the cost is charged.
+ */
+static char *locked_place(volatile void *addr, uint32_t loop, const void *pc, uint32_t *rest)
+{
+	char *in = atomic_place(addr, true);
+
+	*rest = later(pc);
+	if (in)
+		return in;
+	sim_locked_alone();
+	exact_free = loop;
+	/* Others had their turn. */
+	in = atomic_place(addr, true);
+	if (!in)
+		exact_ran += *rest;
+	return in;
+}
+
+void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, const void *pc)
+{
+	uint32_t rest = 0;
+	char *in;
+
+	if (mo == __ATOMIC_SEQ_CST) {
+		in = locked_place(addr, EXACT_FREE, pc, &rest);
+	} else {
+		in = atomic_place(addr, true);
+		if (in)
+			rest = later(pc);
+	}
+	spin_wrote(addr);
+	atomic(addr, size, ORDER_STORE, mo, in, pc);
+	if (!in) {
+		sim_raw_write(addr, size, value);
+		return;
+	}
+	stores++;
+	sim_store(in, size, value, mo, counter(pc));
+	note(in, size, true, pc, rest);
+}
+
+/* A locked operation that leaves the value as it was counts as a read. */
+static void changed(volatile void *addr, bool value)
+{
+	if (value)
+		spin_wrote(addr);
+	else
+		spin_event(addr);
+}
+
+/* The model saw a locked operation. */
+static void note_locked(const char *in, uint32_t size, const void *pc, uint32_t rest, uint32_t loop)
+{
+	locked++;
+	exact_free = loop;
+	note(in, size, true, pc, rest);
+}
+
+uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint64_t operand, int mo,
+		   const void *pc)
+{
+	uint32_t rest;
+	char *in = locked_place(addr, EXACT_FREE, pc, &rest);
+	uint64_t old;
+
+	if (!in) {
+		old = sim_raw_read(addr, size);
+		sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+		atomic(addr, size, ORDER_BOTH, mo, in, pc);
+		changed(addr, old != sim_rmw_result(op, old, operand));
+		return old;
+	}
+	old = sim_rmw(in, size, op, operand, mo, counter(pc));
+	atomic(addr, size, ORDER_BOTH, mo, in, pc);
+	changed(addr, old != sim_rmw_result(op, old, operand));
+	note_locked(in, size, pc, rest, EXACT_FREE);
+	return old;
+}
+
+bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t desired, int mo,
+	       const void *pc)
+{
+	uint32_t rest;
+	char *in = locked_place(addr, EXACT_FREE_SWAP, pc, &rest);
+	bool done;
+
+	if (!in) {
+		uint64_t old = sim_raw_read(addr, size);
+
+		done = old == *expected;
+		if (done)
+			sim_raw_write(addr, size, desired);
+		*expected = old;
+		atomic(addr, size, done ? ORDER_BOTH : ORDER_LOAD, mo, in, pc);
+		changed(addr, done && old != desired);
+		return done;
+	}
+	done = sim_cas(in, size, expected, desired, mo, counter(pc));
+	atomic(addr, size, done ? ORDER_BOTH : ORDER_LOAD, mo, in, pc);
+	changed(addr, done && *expected != desired);
+	note_locked(in, size, pc, rest, EXACT_FREE_SWAP);
+	return done;
+}
+
+void lines_locked(volatile void *addr, const void *pc)
+{
+	uint32_t rest;
+	char *in = locked_place(addr, EXACT_FREE, pc, &rest);
+
+	if (in)
+		sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc));
+	atomic(addr, 16, ORDER_BOTH, __ATOMIC_SEQ_CST, in, pc);
+	if (in)
+		note_locked(in, 16, pc, rest, EXACT_FREE_SWAP);
+}
+
+void lines_fence(int mo, const void *pc)
+{
+	sched_work(0);
+	races_fence(mo, pc);
+	sim_fence(mo, pc);
+}
+
+/* ---- the result ---- */
+
+bool access_contended(uint64_t line);
+/* For record/program/heap.c: which objects have names in the report. */
+bool access_contended(uint64_t line)
+{
+	uint32_t word;
+
+	if (line >> (ADDRESS_BITS - LINE_SHIFT))
+		return false;
+	word = lines_word[line];
+	return word & LINES_MODELLED || word == LINES_MOVED || near[line >> 3] >> (line & 7) & 1;
+}
+
+/* For heap.c and notes.c of record/program/: here an address is always the same memory. */
+uint64_t pages_find(uint64_t address);
+uint64_t pages_find(uint64_t address)
+{
+	return address;
+}
+
+uint64_t pages_name(uint64_t address);
+uint64_t pages_name(uint64_t address)
+{
+	return address;
+}
+
+uint32_t pages_tenants(void);
+uint32_t pages_tenants(void)
+{
+	return 0;
+}
+
+uint64_t lines_near(void)
+{
+	return nr_near;
+}
+
+void lines_counts(uint64_t *l, uint64_t *s, uint64_t *r)
+{
+	*l = loads;
+	*s = stores;
+	*r = locked;
+}
+
+void lines_json(json_t *into, void (*line)(json_t *line, void *arg), void *arg)
+{
+	feed_lines_json(&lines, &exact_model, into, line, arg);
+}
