@@ -102,6 +102,15 @@ CASES = {
     ),
     "dashmap": _crate("dashmap", "shards", "5.5.3", "6.1.0"),
     "crossbeam-epoch": _crate("epoch", "pins", "0.9.15", "0.9.16"),
+    "opentelemetry": Case(
+        "cargo",
+        (
+            "cargo build --quiet --release --target-dir {build}/otel "
+            "--manifest-path {here}/otel/Cargo.toml",
+        ),
+        "{build}/otel/release/adds 8 1000",
+        "{build}/otel/release/adds 8 1000 apart",
+    ),
     "concurrent-map": _go("concurrent-map", "3000"),
     "centrifugo": _go("centrifugo", "8 2000"),
     "reader-writer": _java("ReaderWriter", "20000"),
