@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 import subprocess
@@ -10,17 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_kernel import BASE_FILES, STEP, make_fetched, write, write_series
+from fake_kernel import BASE_FILES, STEP, contents, make_fetched, write, write_series
 
 from schedshard.common.errors import UserError
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.series import series as series_module
 from schedshard.kernel.series.changelog import message_of
 from schedshard.kernel.series.git import Person
-from schedshard.kernel.series.onto import check_applies, current_commit, name_base
+from schedshard.kernel.series.onto import current_commit, name_base
 from schedshard.kernel.series.series import Series, check_am, check_lines, check_steps, count_lines
 from schedshard.kernel.series.series import write_series as write_patches
 from schedshard.kernel.source.apply import apply
+from schedshard.kernel.source.base import fetch
 
 SECOND = """
 [[step]]
@@ -65,8 +67,6 @@ def test_same_bytes_in_another_work_folder(
     write(tmp_path / "home/.gitconfig", "[diff]\nnoprefix = true\n[format]\nsignature = hello\n")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     other = Layout(layout.project, tmp_path / "other")
-    from schedshard.kernel.source.base import fetch
-
     fetch(other)
     assert patches(write_patches(other)) == first
 
@@ -247,13 +247,95 @@ def test_folder_of_a_part_that_was_renamed_goes(layout: Layout, tmp_path: Path) 
     assert {path.name for path in tmp_path.glob("out*")} == {
         "out", "out-nohz", "out-test", "out-v1",
     }  # fmt: skip
-    # A file of the user stays, and so does its folder.
+    # A folder with a file of the user stays, and so do all others.
     notes = write(tmp_path / "out-nohz/notes.txt", "mine\n")
+    before = contents(tmp_path)
     write_series(layout, _parts(layout, "rt", "rt"))
+    with pytest.raises(UserError, match=r"out-nohz contains notes\.txt"):
+        write_patches(layout, out)
+    assert _outs(contents(tmp_path)) == _outs(before)
+    notes.unlink()
+    shutil.rmtree(out)
     write_patches(layout, out)
-    assert {path.name for path in tmp_path.glob("out*")} == {"out", "out-nohz", "out-v1"}
-    assert [*(tmp_path / "out-nohz").iterdir()] == [notes]
+    assert {path.name for path in tmp_path.glob("out*")} == {"out", "out-v1"}
     assert len([*out.iterdir()]) == 2
+
+
+def _outs(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: data for name, data in files.items() if name.lstrip(".").startswith("out")}
+
+
+def test_another_linux_removes_what_one_left(layout: Layout, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_series(layout, _parts(layout, "rt", "idle"))
+    write_patches(layout, out)
+    other = Layout(layout.project, tmp_path / "other")
+    fetch(other)
+    write_series(layout, _parts(layout, "rt", "nohz"))
+    write_patches(other, out)
+    assert {path.name for path in tmp_path.glob("out*")} == {"out", "out-nohz"}
+
+
+def test_patches_that_somebody_edited_stay(layout: Layout, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    own = write(out / "0001-own.patch", f"From {'0' * 40} Mon Sep 17 00:00:00 2001\n")
+    with pytest.raises(UserError, match=r"0001-own\.patch, which this command did not write"):
+        write_patches(layout, out)
+    own.unlink()
+    first, _ = write_patches(layout, out).patches
+    first.write_text(first.read_text("utf-8") + "note\n", encoding="utf-8")
+    before = contents(out)
+    with pytest.raises(UserError, match=f"{first.name}, which this command did not write"):
+        write_patches(layout, out)
+    assert contents(out) == before
+
+
+def test_file_that_came_during_the_work_stays(layout: Layout, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_patches(layout, out)
+    before = contents(out)
+    with pytest.raises(UserError, match=r"notes\.txt, which this command did not write"):
+        write_patches(layout, out, lambda _: write(out / "notes.txt", "mine\n"))
+    assert contents(out) == {**before, "notes.txt": b"mine\n"}
+    assert not [*tmp_path.glob(".out.*/*")]
+
+
+def test_folders_are_put_back_if_one_cannot_be_replaced(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    write_series(layout, _parts(layout, "rt", "idle"))
+    write_patches(layout, out)
+    before = _outs(contents(tmp_path))
+    write(layout.inputs / "changelog/01.txt", "lib: add shard\n\nAnother reason.\n")
+    write_series(layout, _parts(layout, "rt", "nohz"))
+    rename = Path.rename
+
+    def renamed(path: Path, target: Path) -> Path:
+        if target == tmp_path / "out-nohz":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    with pytest.raises(UserError, match=r"cannot write .*out: no space left"):
+        write_patches(layout, out)
+    assert _outs(contents(tmp_path)) == before
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "[1]", '{"out": 1}', '{"a/b": {}}', "\xff"])
+def test_damaged_list_is_reported_before_the_work(
+    layout: Layout, tmp_path: Path, text: str
+) -> None:
+    out = tmp_path / "out"
+    write_patches(layout, out)
+    before = contents(out)
+    (tmp_path / ".out.written.json").write_bytes(text.encode("latin-1"))
+    shutil.rmtree(layout.work / "series.git")
+    with pytest.raises(UserError, match=r"\.out\.written\.json is damaged: remove it and "):
+        write_patches(layout, out)
+    assert contents(out) == before
+    assert not (layout.work / "series.git").exists()
 
 
 @pytest.mark.parametrize("out", [".", "..", "/", "../.."])
@@ -347,27 +429,31 @@ def _git_tree(folder: Path, files: dict[str, str]) -> str:
 def test_the_first_mail_names_the_commit_that_the_series_applies_to(
     layout: Layout, tmp_path: Path
 ) -> None:
-    made = write_patches(layout)
     tree = tmp_path / "linux"
     commit = _git_tree(tree, {**BASE_FILES, "another": "x\n"})
     # Only the commit counts.
     write(tree / "kernel/sched/cpupri.c", "changed\n")
     assert current_commit(tree) == commit
-    check_applies(tree, commit, made.patches)
-    mail = name_base(made.patches[0].parent, commit)
-    assert mail == made.patches[0]
-    assert mail.read_text(encoding="utf-8").endswith(f"\n\nbase-commit: {commit}\n")
+    made = write_patches(layout, finish=lambda folder: name_base(folder, tree, commit))
+    mail = made.patches[0].read_text(encoding="utf-8")
+    assert mail.endswith(f"\n\nbase-commit: {commit}\n")
+    # The next call knows the mail as its own.
+    again = write_patches(layout, finish=lambda folder: name_base(folder, tree, commit))
+    assert again.patches[0].read_text(encoding="utf-8") == mail
     # git am takes it still.
     apply(layout, "shard")
     assert check_am(layout, made) == len(BASE_FILES) + 3 - 1
 
 
 def test_a_tree_that_the_series_does_not_apply_to(layout: Layout, tmp_path: Path) -> None:
-    made = write_patches(layout)
+    before = patches(write_patches(layout))
     tree = tmp_path / "linux"
     commit = _git_tree(tree, {**BASE_FILES, "kernel/sched/cpupri.c": "int other;\n"})
     with pytest.raises(UserError, match=f"does not apply to {commit[:12]} of .*cpupri"):
-        check_applies(tree, current_commit(tree), made.patches)
+        write_patches(layout, finish=lambda folder: name_base(folder, tree, commit))
+    assert contents(layout.work / "series") == {
+        name: text.encode() for name, text in before.items()
+    }
     with pytest.raises(UserError, match=r"--onto .*nowhere: no such folder"):
         current_commit(tmp_path / "nowhere")
     (tmp_path / "plain").mkdir()

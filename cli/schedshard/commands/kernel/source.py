@@ -86,7 +86,7 @@ def series(
     from schedshard.kernel.arch import X86
     from schedshard.kernel.build.make import tools as build_tools
     from schedshard.kernel.series.checkpatch import checkpatch
-    from schedshard.kernel.series.onto import check_applies, current_commit, name_base
+    from schedshard.kernel.series.onto import current_commit, name_base
     from schedshard.kernel.series.series import check_am, check_lines, count_lines, write_series
     from schedshard.kernel.series.series import check_steps as build_steps
     from schedshard.kernel.series.series_view import print_judged, print_lines, print_steps
@@ -95,17 +95,17 @@ def series(
     layout = the_layout()
     # What comes after two minutes of work is checked first.
     require("git", *(("perl",) if check else ()), *(build_tools(X86) if check_steps else ()))
-    commit = current_commit(onto) if onto is not None else ""
-    made = write_series(layout, out)
+    if onto is None:
+        made = write_series(layout, out)
+    else:
+        commit = current_commit(onto)
+        made = write_series(layout, out, lambda folder: name_base(folder, onto, commit))
+        click.echo(f"{layout.shown(made.patches[0].parent)}: base-commit {commit}")
     for _, patches in made.parts:
         click.echo(f"{layout.shown(patches[0].parent)}: patches: {len(patches)}")
     lines = count_lines(made)
     print_lines(lines)
     check_lines(layout, lines)
-    if onto is not None:
-        check_applies(onto, commit, made.patches)
-        mail = name_base(made.patches[0].parent, commit)
-        click.echo(f"{layout.shown(mail)}: base-commit {commit}")
     if check:
         files = check_am(layout, made)
         click.echo(f"git am on an untouched tree: {files} files as in the built tree")

@@ -1,88 +1,110 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Owns the folders of patches: one for the series, and one beside it for each other part.
 
-They are replaced together or not at all. A folder of a part that no longer exists goes. Files that
-this command did not write stay.
+A hidden file beside them has the name and the hash of each file in them. They are replaced together
+or not at all, and only if they contain nothing else. The folder of a part that no longer exists
+goes with them.
 """
 
+import hashlib
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
-from schedshard.common.output import read_json, to_json, write_atomic
-from schedshard.kernel.layout import Layout
+from schedshard.common.output import to_json, write_atomic
 
-_STATE = "series-folders.json"
-# The first line of each mail of `git format-patch --zero-commit`. Others name a commit.
-_FIRST = b"From " + b"0" * 40 + b" "
+_Hashes = Mapping[str, str]
 
 
-def _written(path: Path) -> bool:
-    """Whether this command wrote a file."""
-    if path.suffix != ".patch" or path.is_symlink() or not path.is_file():
-        return False
-    with path.open("rb") as mail:
-        return mail.read(len(_FIRST)) == _FIRST
+def _list_of(out: Path) -> Path:
+    # Not inside of a folder: git send-email takes each file there for a mail.
+    return out.with_name(f".{out.name}.written.json")
 
 
-def check_folders(folders: Sequence[Path]) -> None:
-    """Raise a UserError if a folder cannot be replaced, before the long work."""
-    for folder in folders:
-        with telling(f"cannot write {folder}"):
-            if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-                raise UserError(f"cannot write {folder}: it is not a folder")
-            names = sorted(folder.iterdir()) if folder.exists() else []
-            if strange := next((path for path in names if not _written(path)), None):
-                raise UserError(
-                    f"{folder} contains {strange.name}, which this command did not write: "
-                    "give another folder"
-                )
+def _written(out: Path) -> dict[Path, _Hashes]:
+    """Return the folders that the last call wrote, with the hash of each file."""
+    path = _list_of(out)
+    if not path.exists():
+        return {}
+    try:
+        known = json.loads(path.read_bytes())
+        return {out.with_name(name): dict(files.items()) for name, files in known.items()}
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise UserError(
+            f"{path} is damaged: remove it and {out}, or give another folder"
+        ) from error
 
 
-def replace_folders(layout: Layout, fill: Mapping[Path, Callable[[Path], None]]) -> None:
-    """Fill new folders and put them in place. Remove those that an earlier call left beside them.
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
-    The first folder names the call: an earlier one with the same first folder may have had more.
+
+def _is(path: Path, sha256: str | None) -> bool:
+    """Whether a path is a plain file with this hash."""
+    return sha256 is not None and path.is_file() and not path.is_symlink() and _hash(path) == sha256
+
+
+def check_folders(folders: Sequence[Path]) -> list[Path]:
+    """Return the folders to be replaced: those of these that exist, and those of the last call.
+
+    Raise a UserError if one contains a file that the last call did not write.
     """
+    out = folders[0]
+    with telling(f"cannot write {out}"):
+        written = _written(out)
+        old = [
+            path
+            for path in dict.fromkeys((*folders, *written))
+            if path.is_symlink() or path.exists()
+        ]
+        for folder in old:
+            if folder.is_symlink() or not folder.is_dir():
+                raise UserError(f"cannot write {folder}: it is not a folder")
+            known = written.get(folder, {})
+            names = sorted(folder.iterdir())
+            if strange := next(
+                (path for path in names if not _is(path, known.get(path.name))), None
+            ):
+                raise UserError(
+                    f"{folder} contains {strange.name}, which this command did not write or which "
+                    "changed since: move the folder away, or give another one"
+                )
+    return old
+
+
+def replace_folders(
+    fill: Mapping[Path, Callable[[Path], None]], finish: Callable[[Path], object]
+) -> None:
+    """Fill new folders, finish the first one, and put them in the place of the old ones."""
     out = next(iter(fill))
     with telling(f"cannot write {out}"):
         out.parent.mkdir(parents=True, exist_ok=True)
         temp = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        new, old, names = temp / "new", temp / "old", temp / "names"
         try:
+            old.mkdir()
             for folder, write in fill.items():
-                new = temp / folder.name
-                new.mkdir()
-                write(new)
-            for folder in fill:
-                if folder.exists():
-                    shutil.rmtree(folder)
-                (temp / folder.name).rename(folder)
+                (new / folder.name).mkdir(parents=True)
+                write(new / folder.name)
+            finish(new / out.name)
+            written = {
+                folder.name: {
+                    path.name: _hash(path) for path in sorted((new / folder.name).iterdir())
+                }
+                for folder in fill
+            }
+            write_atomic(names, to_json(written))
+            # The work before took minutes.
+            moves = [(folder, old / folder.name) for folder in check_folders(tuple(fill))]
+            moves += [(new / folder.name, folder) for folder in fill]
+            with ExitStack() as put_back:
+                for source, target in (*moves, (names, _list_of(out))):
+                    source.rename(target)
+                    put_back.callback(target.rename, source)
+                put_back.pop_all()
         finally:
             shutil.rmtree(temp, ignore_errors=True)
-        _forget(layout, out, {folder: _names(folder) for folder in fill})
-
-
-def _names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def _forget(layout: Layout, out: Path, now: Mapping[Path, list[str]]) -> None:
-    """Remove what the last call wrote into folders that this one did not write."""
-    path = layout.state(_STATE)
-    state = read_json(path, "state") if path.is_file() else {}
-    key = str(out.absolute())
-    before: Mapping[str, Sequence[str]] = state.get(key, {})
-    for name, files in before.items():
-        folder = out.with_name(name)
-        if folder in now or folder.is_symlink() or not folder.is_dir():
-            continue
-        for old in (folder / file for file in files):
-            if _written(old):
-                old.unlink()
-        if not any(folder.iterdir()):
-            folder.rmdir()
-    kept = {other: value for other, value in state.items() if Path(other).is_dir()}
-    kept[key] = {folder.name: files for folder, files in now.items()}
-    write_atomic(path, to_json(kept))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
+from schedshard.kernel.series.series import patches_in
 from schedshard.kernel.tools import call
 
 
@@ -21,7 +22,7 @@ def current_commit(tree: Path) -> str:
     return found.decode().strip()
 
 
-def check_applies(tree: Path, commit: str, patches: Sequence[Path]) -> None:
+def _check_applies(tree: Path, commit: str, patches: Sequence[Path]) -> None:
     """Raise a UserError if the patches do not apply to this commit of the tree."""
     git = ["git", "-C", str(tree)]
     # Changes in the tree or its index are not in the commit.
@@ -35,9 +36,12 @@ def check_applies(tree: Path, commit: str, patches: Sequence[Path]) -> None:
         )
 
 
-def name_base(folder: Path, commit: str) -> Path:
-    """Append the commit to the first mail, as git format-patch --base does."""
+def name_base(folder: Path, tree: Path, commit: str) -> None:
+    """Append a commit to the first mail of a folder, as git format-patch --base does.
+
+    Raise a UserError if the patches do not apply to that commit of the tree.
+    """
+    _check_applies(tree, commit, patches_in(folder))
     first = min(folder.glob("*.patch"))
     with telling(f"cannot write {first}"), first.open("a", encoding="utf-8") as mail:
         mail.write(f"\nbase-commit: {commit}\n")
-    return first

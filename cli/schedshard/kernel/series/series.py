@@ -143,7 +143,8 @@ def _format(repository: Repository, base: str, head: str, letter: Letter | None,
     )  # fmt: skip
 
 
-def _patches(folder: Path) -> tuple[Path, ...]:
+def patches_in(folder: Path) -> tuple[Path, ...]:
+    """Return the patches of a folder, without the letter."""
     return tuple(
         sorted(path for path in folder.glob("*.patch") if not path.name.startswith(_COVER))
     )
@@ -157,8 +158,13 @@ def _folders(steps: Sequence[Step], out: Path) -> dict[str, Path]:
     return {first: out, **{part: out.with_name(f"{out.name}-{part}") for part in others}}
 
 
-def write_series(layout: Layout, out: Path | None = None) -> Series:
-    """Make the commits and write them as patches to a folder, by default work/series."""
+def write_series(
+    layout: Layout, out: Path | None = None, finish: Callable[[Path], object] = lambda _: None
+) -> Series:
+    """Make the commits and write them as patches to a folder, by default work/series.
+
+    ``finish`` gets the new folder before it replaces the old one.
+    """
     recipe = load_recipe(layout)
     require("git", *(("spatch", "diff") if any(step.edits for step in recipe.steps) else ()))
     base_hash = require_base(layout)
@@ -183,8 +189,8 @@ def write_series(layout: Layout, out: Path | None = None) -> Series:
             # git takes the letter from the description of the branch.
             tip = head if fill else _HEAD
             fill[folder] = partial(_format, repository, parent, tip, letter)
-        replace_folders(layout, fill)
-    return Series(base, commits, tuple((part, _patches(path)) for part, path in folders.items()))
+        replace_folders(fill, finish)
+    return Series(base, commits, tuple((part, patches_in(path)) for part, path in folders.items()))
 
 
 def _part(step: Step) -> str:
