@@ -37,6 +37,7 @@ _LONGEST_FUNCTION = 1 << 16
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_)*(?:read|write|atomic|vptr)(?!.*range)")
 _STUB = 16  # bytes of a linker's stub that jumps to another file
 _MOST_VARIABLES = 8  # for each of them all of the debug information is searched
+_WORD = 8  # bytes. The emulator reports larger accesses in parts, which one instruction makes
 _DEPTH = 8  # registers and loads between a variable and an access
 _FBREG, _CFA, _REG0, _BREG0, _PIECE = 0x91, 0x9C, 0x50, 0x70, 0x93
 _BP, _SP = REGISTERS.index("rbp"), REGISTERS.index("rsp")
@@ -140,7 +141,7 @@ class Uses:
             if hooked:
                 told = index and _HOOK.match(self._callee(function.all[index - 1]))
                 return self._use(self._value(function, index - 1, "rdi", _DEPTH)) if told else None
-            if place is not None:
+            if place is not None and place.size <= _WORD:
                 return self._use(self._at_place(function, index, place, _DEPTH))
         except FAULTS:
             self._info.damaged = True
