@@ -78,9 +78,11 @@ static void tell_home(uint64_t place, uint32_t cpu)
 /*
  * The last writer of a word of eight bytes: a tag of the word, the CPU, its instruction. Two words
  * can have the same tag. Then a CPU waits for a store that it did not see. That store did happen
- * before, so the CPU is only a little late. A writer of a line would not do: where bytes beside
- * each other have different writers and readers, nobody waits for anybody, least of all in a replay
- * with these bytes apart.
+ * before, so the CPU is only a little late. Two words can also share a slot. Then the wait for the
+ * earlier store is lost, and maybe its transfer.
+ *
+ * The writer of a line would not do. Where words beside each other have different writers and
+ * readers, no reader waits for a writer, least of all in a replay with these words apart.
  */
 #define WORD_SHIFT   3
 #define WRITERS_BITS 16
@@ -127,13 +129,20 @@ static uint64_t *writer_of(uint64_t word, uint64_t *tag)
 	return &tables.writers[hash >> (64 - WRITERS_BITS)];
 }
 
+/* Return the last word of an access in its first line: to the model it accesses no other. */
+static uint64_t last_word(uint64_t place, uint32_t size)
+{
+	uint64_t last = place + size - 1, end = place | ((1u << LINE_SHIFT) - 1);
+
+	return (last < end ? last : end) >> WORD_SHIFT;
+}
+
 /* Called before a reported store enters the stream, so that a later load finds its writer. */
 static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t place, uint32_t size)
 {
 	uint64_t instr = (v->instr - v->base) & WRITER_INSTR, tag;
 
-	for (uint64_t word = place >> WORD_SHIFT; word <= (place + size - 1) >> WORD_SHIFT;
-	     word++) {
+	for (uint64_t word = place >> WORD_SHIFT; word <= last_word(place, size); word++) {
 		uint64_t *slot = writer_of(word, &tag);
 
 		__atomic_store_n(slot, tag | (uint64_t)cpu << 42 | instr, __ATOMIC_RELAXED);
@@ -173,7 +182,8 @@ static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 	}
 	for (uint32_t i = 0; i < l->n && i < LOADS; i++) {
 		if (l->load[i].place == place && l->load[i].pc == pc) {
-			tell_writer(v, cpu, place >> WORD_SHIFT);
+			for (uint64_t w = place >> WORD_SHIFT; w <= last_word(place, size); w++)
+				tell_writer(v, cpu, w);
 			return;
 		}
 	}

@@ -41,6 +41,8 @@ const char __executable_start;
 /* An access that takes longer waits for a line: a locked one on an uncontended line takes 20. */
 #define WAITS_CYCLES 32u
 #define EVER	     UINT64_MAX
+/* Not 0: an event follows an access that has ended, and must not come before its beginning. */
+#define FREE_PS 1u
 
 enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
 
@@ -470,8 +472,10 @@ struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *
 		return NULL;
 	}
 	f->ps = model_cycles(&f->model, 1);
-	if (setup->hits_free)
-		f->model.load_hit = f->model.forward = f->model.store = 0;
+	if (setup->hits_free) {
+		f->model.load_hit = f->model.forward = f->model.store = FREE_PS;
+		f->model.after_locked = 0;
+	}
 	for (uint32_t n = 0; n < setup->nr_cpus; n++) {
 		f->cpu[n].waiters = NO_WAITER;
 		f->cpu[n].first_held = EVER;

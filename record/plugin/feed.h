@@ -74,9 +74,11 @@ struct feed_pad {
  * @near: the model also performs accesses whose line is beside a shared one
  * @shift: bytes by which lines begin earlier, below 64; with @near
  * @pairs: lines have 128 bytes, two of the machine's; with @near
- * @hits_free: an access that hits takes no time beyond its instruction. Most lines of a program
- *	are private, and the model does not see their accesses. So a line costs the same when it is
- *	shared and hits, and when its bytes are moved apart
+ * @hits_free: a load or store that hits takes no time beyond its instruction, also after a locked
+ *	operation. Most lines of a program are private, and the model does not see their accesses.
+ *	So a line costs the same when it is shared and hits, and when its bytes are moved apart.
+ *	Stores that missed leave the buffer as slowly as on the machine, so a CPU that stores in
+ *	nearly each instruction still waits for its buffer
  * @detailed: the result also says which CPUs made each access, and how long each was at work
  * @from: the result covers the run from the time when all CPUs together have executed this many
  *	instructions; 0: from the start

@@ -247,8 +247,11 @@ static void reading(const struct feed_setup *setup)
 	json_decref(all);
 }
 
-/* The virtual time of loads and stores, one every 50 instructions, by CPUs @apart bytes apart. */
-static double time_of_plain(const struct feed_setup *setup, uint64_t apart)
+/*
+ * The virtual time of loads and stores, one every 50 instructions, by CPUs @apart bytes apart.
+ * @locked: a locked operation on another line before each load
+ */
+static double time_of_plain(const struct feed_setup *setup, uint64_t apart, bool locked)
 {
 	double took;
 	json_t *all;
@@ -256,6 +259,8 @@ static double time_of_plain(const struct feed_setup *setup, uint64_t apart)
 	start();
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
 		for (uint64_t i = 1; i <= 1000; i++) {
+			if (locked)
+				push(cpu, ITEM_LOCKED, PLACE + 64 * (CPUS + cpu), PC, 50 * i - 2);
 			push(cpu, ITEM_LOAD, PLACE + cpu * apart, PC, 50 * i - 1);
 			push(cpu, ITEM_STORE, PLACE + cpu * apart, PC, 50 * i);
 		}
@@ -273,18 +278,21 @@ static void hits(const struct feed_setup *setup)
 {
 	const double instructions = 50000 / 2.45;
 	struct feed_setup program = *setup;
-	double charged, free, contended;
+	double charged, free, contended, locked;
 
-	charged = time_of_plain(setup, 64);
+	charged = time_of_plain(setup, 64, false);
 	program.hits_free = true;
-	free = time_of_plain(&program, 64);
+	free = time_of_plain(&program, 64, false);
 	/* 2.4 cycles for a store, and something for a load of the word that was stored last. */
 	CHECK(charged > instructions + 2400 / 2.45);
 	CHECK(free < instructions + 1000 && free >= instructions);
-	contended = time_of_plain(&program, 8);
+	contended = time_of_plain(&program, 8, false);
 	CHECK(contended > 1.5 * free);
+	/* 20 cycles for a locked operation, and nothing for the load after it. */
+	locked = time_of_plain(&program, 64, true) - free;
+	CHECK(locked > 19800 / 2.45 && locked < 20200 / 2.45 + 1000);
 	/* Neither a load nor a store takes more than 4 cycles. */
-	CHECK(contended > time_of_plain(setup, 8) - 8000 / 2.45);
+	CHECK(contended > time_of_plain(setup, 8, false) - 8000 / 2.45);
 }
 
 /* The clock of a CPU that resumes is at least that of the CPU that woke it up. */
