@@ -54,7 +54,7 @@ def test_a_sweep_of_samples(cli: Cli, tmp_path: Path) -> None:
     assert again.err.splitlines()[0] == f"40 of 40 points are in {path}"
     assert cli("report", path, "--out", page).status == 0
     assert_self_contained(page)
-    assert "90% interval of its samples" in page.read_text(encoding="utf-8")
+    assert "and its bar their 90% interval" in page.read_text(encoding="utf-8")
     compared = cli("compare", f"{path}:global", f"{path}:llc", "--json").json
     (place,) = compared["places"]
     assert {metric["a"]["runs"] for metric in place["metrics"]} == {20}
