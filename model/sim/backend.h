@@ -8,7 +8,7 @@
  *
  *  engine_access.c   the timing simulator: the coherence model gives the cost of every access.
  *                    Other CPUs see an atomic store when it leaves the store buffer
- *  explore/          the explorer: no time, but every interleaving, with x86-TSO
+ *  check/explore/    the explorer: no time, but every interleaving, with x86-TSO
  *                    store buffers
  *
  * Context: a backend function may switch to another fiber before it returns. For every other CPU

@@ -9,10 +9,13 @@
  *
  * The files of the backend; each uses only those after it:
  *
- *  engine_access.c charges each access of a body (backend.h) engine_body.c the other calls of a
- *  body: time, interrupts, observers (sim.h) engine_threads.c CPUs that run the fibers of a program
- *  (sim_threads.h) engine.c this file fetch.h the steps of a miss store_buffer.c when a store
- *  becomes visible engine_state.c the CPUs: made, freed, read by reports
+ *  engine_access.c   charges each access of a body (backend.h)
+ *  engine_body.c     the other calls of a body: time, interrupts, observers (sim.h)
+ *  engine_threads.c  CPUs that run the fibers of a program (sim_threads.h)
+ *  engine.c          this file
+ *  fetch.h           the steps of a miss
+ *  store_buffer.c    when a store becomes visible
+ *  engine_state.c    the CPUs: made, freed, read by reports
  */
 #include "engine.h"
 

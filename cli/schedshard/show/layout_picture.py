@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Draws objects as pahole lists them: one row per cache line, its fields side by side.
 
-A row's colour shows how many cycles per load of the line takes.
+A row's colour shows how many cycles a load of the line takes.
 """
 
 from __future__ import annotations
