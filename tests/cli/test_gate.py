@@ -22,7 +22,7 @@ from schedshard.c2c.gate.judge import LEVEL, STUDENT, Judged, growth, judge
 from schedshard.c2c.gate.junit import junit
 from schedshard.c2c.gate.sarif import sarif
 from schedshard.c2c.report.costs import names_of, place_of
-from schedshard.commands.c2c.gate import Asked
+from schedshard.commands.c2c.gate import GateOptions, VerdictOptions
 from schedshard.common.paths import ROOT
 from schedshard.lines.symbols import Frame
 
@@ -470,5 +470,5 @@ def test_a_text_of_bytes_that_are_no_text_can_be_printed(tmp_path: Path) -> None
 
 
 def test_a_gate_runs_a_program_five_times_in_the_emulator() -> None:
-    gated = Asked(Path("base.json"), False, None, None, None, False)
+    gated = GateOptions(Path("base.json"), False, VerdictOptions(None, None, None, False))
     assert (gated.runs, replace(gated, baseline=None).runs) == (5, 1)

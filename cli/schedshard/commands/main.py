@@ -21,7 +21,8 @@ from schedshard import __version__
 from schedshard.commands.bench import library_command, ping_pong_command, primitives_command
 from schedshard.commands.c2c.cost import cc_command, cost_command, cxx_command
 from schedshard.commands.c2c.diff import diff_command
-from schedshard.commands.c2c.record import record_command, replay_command
+from schedshard.commands.c2c.record import record_command
+from schedshard.commands.c2c.replay import replay_command
 from schedshard.commands.doctor import doctor
 from schedshard.commands.groups import NamedGroup
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -102,6 +104,21 @@ def with_options(verb: Verb, options: Sequence[Decorator]) -> Verb:
     for option in reversed(options):
         verb = option(verb)
     return verb
+
+
+def gathered(into: Callable[..., Any], name: str) -> Callable[[Verb], Verb]:
+    """Pass the parameters that are fields of the dataclass ``into`` as one argument, ``name``."""
+    names = [each.name for each in fields(into)]  # type: ignore[arg-type]
+
+    def gather(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def call(*args: Any, **values: Any) -> Any:
+            given = {each: values.pop(each) for each in names}
+            return verb(*args, **{name: into(**given)}, **values)
+
+        return call  # type: ignore[return-value]
+
+    return gather
 
 
 def deliver(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from schedshard.commands.c2c.gate import gate, verdict_options
+from schedshard.commands.c2c.gate import VerdictOptions, verdict_options
 from schedshard.commands.options import JSON, deliver
 
 
@@ -16,15 +16,7 @@ from schedshard.commands.options import JSON, deliver
 @click.argument("b", type=click.Path(path_type=Path))
 @verdict_options
 @JSON
-def diff_command(
-    a: Path,
-    b: Path,
-    fail_above: str | None,
-    sarif: Path | None,
-    junit: Path | None,
-    annotate: bool,
-    as_json: bool,
-) -> None:
+def diff_command(a: Path, b: Path, verdict: VerdictOptions, as_json: bool) -> None:
     """Compare two recordings of a program, before and after a change.
 
     A and B are files that 'c2c record --out FILE' saved. Lines are matched by object and field.
@@ -34,8 +26,7 @@ def diff_command(
     from schedshard.common.formats import C2C
     from schedshard.results.read import load_data
 
-    asked = fail_above is not None or sarif or junit or annotate
-    closing = gate(a, None, fail_above, sarif, junit, annotate) if asked else None
+    closing = verdict.gate(a, None) if verdict.first() else None
     judged = closing.judge(load_data(b, C2C), str(b)) if closing is not None else None
     data = diff_files(a, b)
     deliver(data.to_data(), as_json, None, diff_view(data))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedshard.commands.options import Verb, path_option, target_option, with_options
+from schedshard.commands.options import Verb, gathered, path_option, target_option, with_options
 from schedshard.common.errors import UserError
 from schedshard.common.output import check_writable, to_json, write_atomic
 
@@ -39,45 +39,54 @@ _BASELINE = (
 )
 
 
-def verdict_options(verb: Verb) -> Verb:
-    """Add the options for a verdict's limit and its output files."""
-    return with_options(verb, _VERDICT)
-
-
-def gate_options(verb: Verb) -> Verb:
-    """Add the options for a baseline and for the verdict."""
-    return with_options(verb, (*_BASELINE, *_VERDICT))
-
-
 @dataclass(frozen=True)
-class Asked:
-    """A gate that the options of a recording ask for."""
+class VerdictOptions:
+    """The limit of a verdict, and where it is written."""
 
-    baseline: Path | None
-    update_baseline: bool
     fail_above: str | None
     sarif: Path | None
     junit: Path | None
     annotate: bool
 
-    @property
-    def runs(self) -> int:
-        """Return how often the emulator runs the program if --runs is not given."""
-        return RUNS if self.baseline is not None else 1
-
-    def _verdict_option(self) -> str | None:
-        """Return the first given option that needs a verdict, or None."""
+    def first(self) -> str | None:
+        """Return the first given option, or None."""
         given = {
             "--fail-above": self.fail_above,
             "--sarif": self.sarif,
             "--junit": self.junit,
             "--annotate": self.annotate,
         }
-        return next((name for name, value in given.items() if value), None)
+        return next((name for name, value in given.items() if value not in (None, False)), None)
+
+    def gate(self, baseline: Path, recorder: str | None) -> Gate:
+        """Read the baseline and return the gate. A ``recorder`` of None accepts any baseline's."""
+        from schedshard.c2c.gate.baseline import check_recorder, load_side
+        from schedshard.c2c.gate.gate import Gate, limit_of
+
+        side = load_side(baseline)
+        usual = _LIMIT.get(side.recorder, "5%")
+        limit = limit_of(self.fail_above if self.fail_above is not None else usual)
+        if recorder is not None:
+            check_recorder(side, recorder)
+        return Gate(side, limit, self.sarif, self.junit, self.annotate)
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """A gate that the options of a recording ask for."""
+
+    baseline: Path | None
+    update_baseline: bool
+    verdict: VerdictOptions
+
+    @property
+    def runs(self) -> int:
+        """Return how often the emulator runs the program if --runs is not given."""
+        return RUNS if self.baseline is not None else 1
 
     def gate(self, recorder: str, out: Path | None) -> Gate | None:
         """Read the baseline, before the long work, and return the gate; None without a verdict."""
-        of_verdict = self._verdict_option()
+        of_verdict = self.verdict.first()
         if self.baseline is None:
             missing = of_verdict or ("--update-baseline" if self.update_baseline else None)
             if missing is not None:
@@ -92,7 +101,7 @@ class Asked:
             return None
         if not self.baseline.exists():
             raise UserError(f"no baseline {self.baseline}: --update-baseline makes it")
-        return gate(self.baseline, recorder, self.fail_above, self.sarif, self.junit, self.annotate)
+        return self.verdict.gate(self.baseline, recorder)
 
     def update(self, report: dict[str, Any]) -> None:
         """Save the report of a successful program as the baseline, with --update-baseline."""
@@ -101,20 +110,11 @@ class Asked:
             click.echo(f"saved the baseline {self.baseline}", err=True)
 
 
-def gate(
-    baseline: Path,
-    recorder: str | None,
-    fail_above: str | None,
-    sarif: Path | None,
-    junit: Path | None,
-    annotate: bool,
-) -> Gate:
-    """Read the baseline and return the gate. A ``recorder`` of None accepts any baseline's."""
-    from schedshard.c2c.gate.baseline import check_recorder, load_side
-    from schedshard.c2c.gate.gate import Gate, limit_of
+def verdict_options(verb: Verb) -> Verb:
+    """Add the options for a verdict; the command gets them as ``verdict``."""
+    return with_options(gathered(VerdictOptions, "verdict")(verb), _VERDICT)
 
-    side = load_side(baseline)
-    limit = limit_of(fail_above if fail_above is not None else _LIMIT.get(side.recorder, "5%"))
-    if recorder is not None:
-        check_recorder(side, recorder)
-    return Gate(side, limit, sarif, junit, annotate)
+
+def gate_options(verb: Verb) -> Verb:
+    """Add the options for a baseline and a verdict; the command gets them as ``gate``."""
+    return with_options(verdict_options(gathered(GateOptions, "gate")(verb)), _BASELINE)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command c2c replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from schedshard.commands.c2c.outputs import MACHINES, Outputs, check_uncertainty, report_options
+from schedshard.common.errors import UserError
+from schedshard.common.output import read_json
+from schedshard.common.paths import typed
+
+
+@click.command("replay")
+@click.argument("trace", type=click.Path(path_type=Path))
+@MACHINES
+@report_options
+@click.pass_context
+def replay_command(
+    ctx: click.Context,
+    /,
+    trace: Path,
+    machines: tuple[str, ...],
+    outputs: Outputs,
+    **shown: Any,
+) -> None:
+    """Replay TRACE, a recorded program or kernel, on other machines.
+
+    TRACE was saved by 'c2c record --trace TRACE' for a program, or by 'kernel c2c --trace TRACE'
+    for a kernel.
+    """
+    from schedshard.c2c.report.replaying import Trace
+    from schedshard.c2c.report.report import LIMITS, NAMES, Recorded, make_report
+    from schedshard.kernel.profile.replay import names_path
+    from schedshard.machines.presets import load_machine
+    from schedshard.results.c2c import Recorded as Report
+
+    check_uncertainty(shown["uncertainty"])
+    if not trace.is_file():
+        raise UserError(
+            f"no trace {trace}: '{typed('c2c record --trace FILE -- PROGRAM')}' makes one"
+        )
+    data = read_json(names_path(trace), "names of a trace")
+    if isinstance(data, dict) and data.get("format") != NAMES:
+        from schedshard.commands.kernel.profile import replay
+
+        of_kernel = {"lines": shown["lines"], "as_json": outputs.as_json, "out": outputs.out}
+        ctx.invoke(replay, trace=trace, machines=machines, **of_kernel)
+        return
+    if not isinstance(data, dict):
+        raise UserError(f"{names_path(trace)} does not hold the names of a trace")
+    recorded = Recorded.from_json(data, names_path(trace))
+    found = tuple(load_machine(name) for name in machines)
+    try:
+        made = make_report(
+            recorded, Trace(trace, LIMITS), found, flame=outputs.flamegraph is not None, **shown
+        )
+        report = Report.of(made)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error
+    outputs.give(made, report)
