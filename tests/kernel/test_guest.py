@@ -19,7 +19,9 @@ from schedshard.kernel.guest import programs as guest_module
 from schedshard.kernel.guest.boot import (
     BootRequest,
     Emulation,
+    Emulator,
     Ending,
+    Limits,
     Step,
     boot,
     plan_text,
@@ -180,9 +182,9 @@ def emulator(layout: Layout, body: str) -> None:
     path.chmod(0o755)
 
 
-def request(**more: float) -> BootRequest:
+def request(*limits: float) -> BootRequest:
     steps = (Step("storm", ("/bin/storm.sh",), 9),)
-    return BootRequest(Path("/bzImage"), "guest", Shape(cores=2), (), steps, **more)  # type: ignore[arg-type]
+    return BootRequest(Path("/bzImage"), "guest", Shape(cores=2), (), steps, limits=Limits(*limits))
 
 
 def test_a_guest_that_powers_off(layout: Layout) -> None:
@@ -198,7 +200,7 @@ def test_a_guest_that_powers_off(layout: Layout) -> None:
 
 def test_a_silent_guest_is_ended(layout: Layout) -> None:
     emulator(layout, 'echo one >"$log"; exec sleep 100')
-    booted = boot(layout, request(silence=0.5))
+    booted = boot(layout, request(0.5))
     assert (booted.ending, booted.lines) == (Ending.SILENT, ["one"])
 
 
@@ -208,7 +210,7 @@ def test_a_guest_that_panics_and_stays_is_ended(
     monkeypatch.setattr(boot_module, "_PANIC_SECONDS", 0.3)
     panic = "[ 1.5] Kernel panic - not syncing: Fatal exception"
     emulator(layout, f'echo "{panic}" >"$log"; while :; do echo x >>"$log"; sleep 0.05; done')
-    booted = boot(layout, request(silence=60.0, total=60.0))
+    booted = boot(layout, request(60.0, 60.0))
     assert booted.ending is Ending.PANICKED
     assert booted.lines[:2] == [panic, "x"]
 
@@ -233,13 +235,13 @@ def test_a_guest_that_met_a_stale_breakpoint_boots_again(
         f'echo >>{count}; line=good; [ "$(wc -l <{count})" -gt {times} ] || line="{STALE}"; '
         'echo "$line" >"$log"',
     )
-    booted = boot(layout, replace(request(), emulation=emulation))
+    booted = boot(layout, replace(request(), emulator=Emulator(emulation)))
     assert (booted.stale, booted.lines) == (booted_before, [last])
 
 
 def test_a_guest_that_talks_for_ever_is_ended(layout: Layout) -> None:
     emulator(layout, 'while :; do echo x >>"$log"; sleep 0.05; done')
-    booted = boot(layout, request(silence=60.0, total=1.0))
+    booted = boot(layout, request(60.0, 1.0))
     assert booted.ending is Ending.LATE
     assert len(booted.lines) > 1
 
@@ -249,7 +251,7 @@ def test_a_guest_that_will_not_end_is_killed(
 ) -> None:
     monkeypatch.setattr(boot_module, "_KILL_SECONDS", 0.3)
     emulator(layout, "trap '' TERM; while :; do sleep 0.1; done")
-    assert boot(layout, request(silence=0.3)).ending is Ending.SILENT
+    assert boot(layout, request(0.3)).ending is Ending.SILENT
 
 
 def test_an_interrupted_run_leaves_no_emulator(layout: Layout) -> None:
@@ -294,7 +296,8 @@ def test_no_emulator_is_one_line(layout: Layout, monkeypatch: pytest.MonkeyPatch
 
 def test_the_emulators_arguments() -> None:
     shape = Shape(packages=2, cores=16, threads=2, split_llc=4)
-    wanted = BootRequest(Path("/k"), "n", shape, parameters=("a=1",), qemu=("-plugin", "p.so"))
+    plugin = Emulator(arguments=("-plugin", "p.so"))
+    wanted = BootRequest(Path("/k"), "n", shape, parameters=("a=1",), emulator=plugin)
     argv = qemu_argv(wanted, Path("/i"), Path("/l"), 2500000)
     assert argv[argv.index("-kernel") + 1] == "/k"
     assert argv[argv.index("-initrd") + 1] == "/i"
@@ -306,5 +309,7 @@ def test_the_emulators_arguments() -> None:
     assert argv[-2:] == ["-plugin", "p.so"]
     assert "-no-reboot" in argv
     assert "-icount" not in argv
-    argv = qemu_argv(replace(wanted, counted=True), Path("/i"), Path("/l"), 1000000)
+    argv = qemu_argv(
+        replace(wanted, emulator=Emulator(counted=True)), Path("/i"), Path("/l"), 1000000
+    )
     assert argv[argv.index("-icount") + 1] == "shift=0,sleep=off"

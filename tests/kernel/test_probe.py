@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schedshard.common.errors import UserError
-from schedshard.kernel.guest.boot import Booted, BootRequest, Emulation, Ending, Step
+from schedshard.kernel.guest.boot import Booted, BootRequest, Emulation, Emulator, Ending, Step
 from schedshard.kernel.guest.topology import usual_shape
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.probe import probe as probe_module
@@ -50,7 +50,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
         monkeypatch.setattr(probe_module, "boot", guest)
         plan = BootRequest(
             tmp_path / "bzImage", "guest", usual_shape(16), (), (Step("a", ("/bin/a",), 9),),
-            emulation=Emulation.MULTI, slow=slow,
+            emulator=Emulator(Emulation.MULTI, slow),
         )  # fmt: skip
         done = probe(Layout(work=tmp_path), plan, Watch(result, machine=machine), lambda line: None)
         return guest, done
@@ -98,13 +98,13 @@ def test_other_deaths_count(start: Callable[..., Any]) -> None:
 
 def test_time_is_the_models_where_there_is_one(start: Callable[..., Any], tmp_path: Path) -> None:
     guest, _ = start(("fine", True), machine=tmp_path / "m.toml")
-    assert guest.requests[0].environment == {
+    assert guest.requests[0].emulator.environment == {
         "LD_PRELOAD": "schedshard-guest-clock", "SCHEDSHARD_SLOW": "1",
     }  # fmt: skip
     guest, _ = start(("fine", True))
-    assert guest.requests[0].environment == {}
+    assert guest.requests[0].emulator.environment == {}
     guest, _ = start(("fine", True), slow=40)
-    assert guest.requests[0].environment["SCHEDSHARD_SLOW"] == "40"
+    assert guest.requests[0].emulator.environment["SCHEDSHARD_SLOW"] == "40"
 
 
 def test_memory_goes_where_there_is_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

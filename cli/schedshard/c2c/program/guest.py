@@ -16,7 +16,7 @@ from typing import Any
 from schedshard.c2c.program.emulate import META, Window
 from schedshard.c2c.program.program import Program
 from schedshard.common.errors import UserError
-from schedshard.kernel.guest.boot import BootRequest, Emulation, Step
+from schedshard.kernel.guest.boot import BootRequest, Emulation, Emulator, Step
 from schedshard.kernel.guest.cpio import Entry, plain
 from schedshard.kernel.guest.initramfs import libraries
 from schedshard.kernel.guest.ram import Ram
@@ -182,13 +182,15 @@ def run_in_guest(
             f"record-{request.kernel.name}-{request.shape.name}",
             request.shape,
             steps=(Step("record", ("/bin/record-run", *_arguments(window)), LIMIT_S),),
-            emulation=Emulation.MULTI,
-            slow=request.slow,
-            extra_mb=more,
+            emulator=Emulator(
+                Emulation.MULTI,
+                slow=request.slow,
+                extra_mb=more,
+                arguments=("-serial", f"file:{line}"),
+            ),
             # No address randomisation in programs either.
             parameters=("norandmaps", *request.parameters),
             files=files,
-            qemu=("-serial", f"file:{line}"),
         )
 
         def see(ram: Ram, raw: Mapping[str, Any]) -> None:

@@ -112,6 +112,27 @@ _LAB_HZ = 100
 
 
 @dataclass(frozen=True)
+class Limits:
+    """Seconds after which a guest is ended: of silence, and in total."""
+
+    silence: float = SILENCE_SECONDS
+    total: float = 600.0
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """How the emulator runs the guest, which notices only time and memory."""
+
+    emulation: Emulation = Emulation.SINGLE
+    slow: int = 1  # the emulator's clock runs this many times slower than the host's
+    counted: bool = False  # time is counted in instructions: _COUNTED
+    extra_mb: int = 0
+    memory: Path | None = None  # folder for the guest's memory, a file per node
+    arguments: tuple[str, ...] = ()  # additional
+    environment: Mapping[str, str] = field(default_factory=dict)  # additional
+
+
+@dataclass(frozen=True)
 class BootRequest:
     """A kernel, a machine, and what runs in it."""
 
@@ -121,25 +142,10 @@ class BootRequest:
     parts: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     parameters: tuple[str, ...] = ()  # for the kernel's command line
-    qemu: tuple[str, ...] = ()  # more arguments of the emulator
-    emulation: Emulation = Emulation.SINGLE
-    extra_mb: int = 0
-    silence: float = SILENCE_SECONDS
-    total: float = 600.0
-    slow: int = 1  # the emulator's clock runs this many times slower than the host's
-    counted: bool = False  # time is counted in instructions: _COUNTED
-    environment: Mapping[str, str] = field(default_factory=dict)  # additional, for the emulator
-    memory: Path | None = None  # folder for the guest's memory, a file per node
     files: Mapping[str, Entry] = field(default_factory=dict)  # additional, by path in the guest
     firmware: Firmware = Firmware.USUAL
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Seconds after which a guest is ended: of silence, and in total."""
-
-    silence: float = SILENCE_SECONDS
-    total: float = 600.0
+    emulator: Emulator = Emulator()
+    limits: Limits = Limits()
 
 
 @dataclass
@@ -206,16 +212,12 @@ def command_line(request: BootRequest, tsc_khz: int | None, arch: Arch = X86) ->
 
 
 def machine_argv(
-    shape: Shape,
-    log: Path,
-    emulation: Emulation = Emulation.SINGLE,
-    extra_mb: int = 0,
-    memory: Path | None = None,
-    arch: Arch = X86,
+    shape: Shape, log: Path, emulator: Emulator = Emulator(), arch: Arch = X86
 ) -> list[str]:
     """Return the emulator's command for a machine whose serial line is a log, without a kernel."""
-    topology = qemu_topology(shape, extra_mb, memory, arch)
-    accel, serial = ("-accel", f"tcg,thread={emulation.value}"), ("-serial", f"file:{log}")
+    topology = qemu_topology(shape, emulator.extra_mb, emulator.memory, arch)
+    accel = ("-accel", f"tcg,thread={emulator.emulation.value}")
+    serial = ("-serial", f"file:{log}")
     return [arch.qemu, *_NOTHING_ELSE, *arch.machine, *accel, *topology, *serial]
 
 
@@ -223,13 +225,12 @@ def qemu_argv(
     request: BootRequest, initrd: Path, log: Path, tsc_khz: int | None = None, arch: Arch = X86
 ) -> list[str]:
     """Return the emulator's argument list."""
-    shape, emulation = request.shape, request.emulation
-    machine = machine_argv(shape, log, emulation, request.extra_mb, request.memory, arch)
+    machine = machine_argv(request.shape, log, request.emulator, arch)
     files = ("-kernel", str(request.kernel), "-initrd", str(initrd))
-    counted = _COUNTED if request.counted else ()
+    counted = _COUNTED if request.emulator.counted else ()
     append = ("-append", command_line(request, tsc_khz, arch))
     bios = () if request.firmware is Firmware.USUAL else ("-bios", arch.acpi)
-    return [*machine, *bios, *files, *append, *counted, *request.qemu]
+    return [*machine, *bios, *files, *append, *counted, *request.emulator.arguments]
 
 
 def first_files(request: BootRequest) -> dict[str, Entry]:
@@ -363,23 +364,22 @@ def boot(
     Raise a UserError only if the emulator itself fails. Raise KeyboardInterrupt once ``stop`` is
     set, which the thread that received Ctrl-C does.
     """
-    arch = layout.arch
+    arch, emulator = layout.arch, request.emulator
     require(arch.qemu)
     log = layout.log(request.name)
     tsc_khz = None
     if arch is X86:
-        tsc_khz = _COUNTED_KHZ if request.counted else host_tsc_khz(layout)
+        tsc_khz = _COUNTED_KHZ if emulator.counted else host_tsc_khz(layout)
     if tsc_khz is not None:
-        tsc_khz *= request.slow
+        tsc_khz *= emulator.slow
     with layout.locked(f"guest-{request.name}"), _initrd(layout, request) as initrd:
         argv = qemu_argv(request, initrd, log, tsc_khz, arch)
         if arch.device_tree and request.firmware is Firmware.USUAL:
             argv += ["-dtb", str(tree_with_caches(layout, request.name, request.shape, argv))]
-        limits = Limits(request.silence, request.total)
         for stale in range(_BOOTS):
-            booted = emulate(layout, log, argv, limits, request.environment, on_line, stop)
+            booted = emulate(layout, log, argv, request.limits, emulator.environment, on_line, stop)
             booted.stale = stale
-            if request.emulation is Emulation.SINGLE or not any(_STALE in x for x in booted.lines):
+            if emulator.emulation is Emulation.SINGLE or not any(_STALE in x for x in booted.lines):
                 break
         return booted
 

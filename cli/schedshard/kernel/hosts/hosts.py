@@ -23,7 +23,7 @@ from schedshard.common.output import write_atomic
 from schedshard.doctor.facts.archive import read_tar
 from schedshard.doctor.facts.domains import root_domains
 from schedshard.doctor.facts.facts import read_facts
-from schedshard.kernel.guest.boot import SILENCE_SECONDS, BootRequest, Step, boot
+from schedshard.kernel.guest.boot import SILENCE_SECONDS, BootRequest, Emulator, Limits, Step, boot
 from schedshard.kernel.guest.ram import Ram
 from schedshard.kernel.guest.topology import Shape, memory_mb
 from schedshard.kernel.guest.workload import isolated_groups
@@ -200,12 +200,13 @@ def _boot(
             steps=tuple(_step(n, c, shape.cpus) for n, c in cases.items()),
             # Symbols of the image are valid only without address randomisation.
             parameters=("nokaslr", *first.parameters(shape.cpus)),
-            silence=SILENCE_SECONDS * patience,
-            total=(600.0 + 300.0 * len(cases)) * patience,
-            counted=request.counted,
-            slow=request.slow,
-            environment=environment,
-            memory=Path(memory),
+            limits=Limits(SILENCE_SECONDS * patience, (600.0 + 300.0 * len(cases)) * patience),
+            emulator=Emulator(
+                slow=request.slow,
+                counted=request.counted,
+                memory=Path(memory),
+                environment=environment,
+            ),
         )
         return boot(layout, wanted, heard.line).lines
 

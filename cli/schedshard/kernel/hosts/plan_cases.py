@@ -19,7 +19,7 @@ from schedshard.common.errors import UserError
 from schedshard.common.output import write_atomic
 from schedshard.doctor.collector.script import script_text
 from schedshard.doctor.facts.values import cpu_list
-from schedshard.kernel.guest.boot import Booted, BootRequest, Step, boot
+from schedshard.kernel.guest.boot import Booted, BootRequest, Emulator, Limits, Step, boot
 from schedshard.kernel.guest.cpio import Entry, plain
 from schedshard.kernel.guest.topology import USUAL
 from schedshard.kernel.hosts.hosts import said_by, tar_of
@@ -105,8 +105,8 @@ def _boot(
         shape=USUAL[_CPUS],
         steps=tuple(steps),
         parameters=("sched_verbose", "loglevel=6", *([option] if option else [])),
-        total=120.0 + _STEP_SECONDS * len(cases),
-        slow=request.slow,
+        limits=Limits(total=120.0 + _STEP_SECONDS * len(cases)),
+        emulator=Emulator(slow=request.slow),
         files=files,
     )
     return boot(layout, wanted)

@@ -20,6 +20,7 @@ from schedshard.doctor.facts.values import cpu_list
 from schedshard.kernel.arch import X86
 from schedshard.kernel.guest.boot import (
     Booted,
+    Emulator,
     Ending,
     Limits,
     clock_parameters,
@@ -142,7 +143,7 @@ def _argv(layout: Layout, trial: Trial, debian: Path, disk: Disk, phase: str) ->
     log = layout.log(f"{trial.name}-{phase}")
     kernel, initrd = debian_kernel(debian)
     files = ("-kernel", str(kernel), "-initrd", str(initrd), *drives)
-    machine = machine_argv(USUAL[_CPUS], log, extra_mb=_EXTRA_MB)
+    machine = machine_argv(USUAL[_CPUS], log, Emulator(extra_mb=_EXTRA_MB))
     return [*machine, *files, "-append", " ".join(parameters)]
 
 

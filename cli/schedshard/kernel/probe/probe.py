@@ -12,7 +12,7 @@ from typing import Any
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.paths import build_dir, remake
-from schedshard.kernel.guest.boot import Booted, BootRequest, Ending, boot
+from schedshard.kernel.guest.boot import Booted, BootRequest, Ending, Limits, boot
 from schedshard.kernel.guest.ram import Ram
 from schedshard.kernel.guest.topology import memory_mb
 from schedshard.kernel.layout import Layout
@@ -99,23 +99,27 @@ def probe(
         with telling(f"cannot write {file}"):
             file.write_text(watch.lines(), encoding="utf-8")
         # With a model, the guest's time is the model's time in the window.
-        modelled = watch.machine is not None or request.slow > 1
-        environment = slow_clock(request.slow) if modelled else {}
+        emulator = request.emulator
+        modelled = watch.machine is not None or emulator.slow > 1
+        emulator = replace(
+            emulator,
+            arguments=("-plugin", f"{plugin_library()},watch={file}", *emulator.arguments),
+            environment=slow_clock(emulator.slow) if modelled else {},
+        )
         wanted = replace(
             request,
             # Symbols of the image are valid only without address randomisation.
             parameters=("nokaslr", *request.parameters),
-            qemu=("-plugin", f"{plugin_library()},watch={file}", *request.qemu),
-            silence=120.0 * max(1, request.slow),
-            total=TOTAL_SECONDS,
-            environment=environment,
+            emulator=emulator,
+            limits=Limits(120.0 * max(1, emulator.slow), TOTAL_SECONDS),
         )
         if look is None:
             booted = _boot(layout, wanted, watch, on_line)
             return Probed(read_raw(watch.result, booted), booted)
-        place = memory_folder(memory_mb(request.shape, request.extra_mb))
+        place = memory_folder(memory_mb(request.shape, emulator.extra_mb))
         with tempfile.TemporaryDirectory(prefix="schedshard-", dir=place) as memory:
-            booted = _boot(layout, replace(wanted, memory=Path(memory)), watch, on_line)
+            kept = replace(wanted, emulator=replace(emulator, memory=Path(memory)))
+            booted = _boot(layout, kept, watch, on_line)
             raw = read_raw(watch.result, booted)
             with Ram(Path(memory)) as ram:
                 look(ram, raw)

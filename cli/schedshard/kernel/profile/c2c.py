@@ -18,7 +18,7 @@ from schedshard.common.errors import UserError
 from schedshard.common.formats import C2C as REPORT
 from schedshard.common.output import to_json, write_atomic
 from schedshard.common.provenance import sha256_file, tool_versions
-from schedshard.kernel.guest.boot import BootRequest, Emulation, kernel_image
+from schedshard.kernel.guest.boot import BootRequest, Emulation, Emulator, kernel_image
 from schedshard.kernel.guest.cpio import Entry
 from schedshard.kernel.guest.programs import build_guest
 from schedshard.kernel.guest.ram import Ram
@@ -226,9 +226,7 @@ def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest
         shape,
         workload.parts,
         (planned,),
-        emulation=Emulation.MULTI,
-        slow=request.slow,
-        extra_mb=workload.extra_mb,
+        emulator=Emulator(Emulation.MULTI, slow=request.slow, extra_mb=workload.extra_mb),
         parameters=(*workload.parameters(shape.cpus), *request.parameters),
         files=request.files,
     )

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from schedshard.common.provenance import tool_versions
-from schedshard.kernel.guest.boot import BootRequest, kernel_image
+from schedshard.kernel.guest.boot import BootRequest, Emulator, kernel_image
 from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.guest.workload import find_workload, step
 from schedshard.kernel.layout import Layout
@@ -141,9 +141,8 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
             watch = Watch(target, functions=functions, inlined=places)
             run = step(request.workload, shape, request.amount, 1200, whole=True)
             name = f"count-{variant}-{request.config}-{shape.name}"
-            plan = BootRequest(
-                kernel, name, shape, workload.parts, (run,), extra_mb=workload.extra_mb
-            )
+            emulator = Emulator(extra_mb=workload.extra_mb)
+            plan = BootRequest(kernel, name, shape, workload.parts, (run,), emulator=emulator)
             raw = probe(layout, plan, watch, on_line).raw
             results.append(
                 {
