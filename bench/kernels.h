@@ -16,10 +16,7 @@
 #define BENCH_KERNEL_PREFIX "bench_k_"
 #define BENCH_KERNEL	    static __attribute__((noinline)) u64
 
-/*
- * Stands before each loop, because the decision to unroll must not depend on the operation in the
- * loop.
- */
+/* Keeps each loop rolled, because unrolling would depend on the operation in the loop. */
 #ifdef __clang__
 #define BENCH_NOT_UNROLLED _Pragma("clang loop unroll(disable)")
 #else

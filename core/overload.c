@@ -101,7 +101,7 @@ static bool line_has_other(const u64 *line, u32 words, u32 but)
 	return false;
 }
 
-/* The summary names the shard, but none of its CPUs is wide: remove it, once per period. */
+/* No CPU of the shard is wide: remove the shard from the summary, at most once per period. */
 static void tidy_in_period(struct overload *o, u32 shard, u64 period)
 {
 	u64 last = READ_ONCE(o->tidied[shard]);

@@ -233,11 +233,11 @@ bool Loader::sources(const toml::table &root)
 
 		if (!value.is_string() || value.as_string()->get().empty())
 			return fail(key.source().begin.line,
-				    name + " must say in quotes where the figure is from "
-					   "(a dotted key is written in quotes, too)");
+				    name + " must be a non-empty string that says where the figure "
+					   "is from (write a key that contains dots in quotes)");
 		if (!used.count(key.str()))
 			return fail(key.source().begin.line,
-				    name + " names no number of this file, it must be such as "
+				    name + " does not name a number in this file: keys are like "
 					   "\"clock_ghz\", \"latency_ns\" or \"latency_ns.llc\"");
 	}
 	return true;
@@ -253,7 +253,7 @@ bool Loader::load(std::string_view text)
 	 */
 	if (foreign != text.end())
 		return fail((toml::source_index)std::count(text.begin(), foreign, '\n') + 1,
-			    "has a character that is not ASCII, a machine file must be ASCII");
+			    "has a character that is not ASCII: a machine file must be ASCII");
 
 	toml::parse_result parsed = toml::parse(text);
 	const toml::table *topology;

@@ -61,7 +61,7 @@ def apart(number: int) -> list[str]:
 
 
 def main(first: int, last: int) -> int:
-    """Compare the shapes, and return the exit status."""
+    """Compare stored with simulated curves for these shapes, and return the exit status."""
     bad = 0
     for number in range(first, last):
         found = apart(number)

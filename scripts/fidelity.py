@@ -178,7 +178,7 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
     made = [
         "# SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
         "# Made by scripts/fidelity.py from curves.toml. points: threads, measured, predicted, and",
-        "# the 90% interval of what the machine's unknown inputs do; nanoseconds per operation.",
+        "# the prediction's 90% interval over unknown inputs; all in nanoseconds per operation.",
     ]
     for curve in curves:
         mine = [one for one in known if one.curve == curve["name"]]

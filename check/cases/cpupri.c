@@ -181,8 +181,8 @@ static void no_set_barrier(uint32_t cpu)
 }
 
 /*
- * Another CPU may name the shard meanwhile. The search consists only of the load that conflicts
- * with the fall.
+ * The summary names no shard at first, and several CPUs may add the same shard at once. Of the
+ * search (P3) only the load that races with F1 is left, to keep the case small.
  */
 static void not_named(uint32_t cpu)
 {

@@ -237,7 +237,7 @@ static void check(uint32_t nr_cpus)
 			      "CPU %u lowered its level and asked, and no CPU looked after that",
 			      c);
 	explore_check(explore_result_of(0) || READ_ONCE(s->walk.state) == PUSH_WALK_IDLE,
-		      "the walk is under way, and no CPU carries it");
+		      "the walk has not ended, but no CPU carries it");
 }
 
 /* Only the last CPU knows that a CPU was overloaded at its request. */
@@ -267,8 +267,8 @@ const struct explore_case explore_push_walk_cases[] = {
 	CASE("planted-walk-barrier",
 	     "planted: the walk's state is read before the level is visible", "planted", 3, 3,
 	     ask_without_barrier),
-	CASE("planted-walk-once", "planted: a walk under way is taken to be enough", "planted", 2,
-	     3, ask_once),
+	CASE("planted-walk-once", "planted: a request during a walk adds no round", "planted", 2, 3,
+	     ask_once),
 	{ .name = "planted-walk-linux-visit",
 	  .title = "Linux's walk, nothing planted: a request is lost that comes during a visit",
 	  .kind = "planted",

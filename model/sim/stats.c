@@ -131,9 +131,9 @@ static void grow_slots(struct stats_line *l)
 }
 
 /*
- * Return the slot of a place in the code and in the line; a free slot if there is none yet. An
- * instruction that adds to memory loads and stores: it has a slot for each, because their times are
- * separate.
+ * Return the slot for an instruction and an offset in the line, or a free slot if there is none
+ * yet. An instruction that both loads and stores, such as an addition to memory, has one slot for
+ * each access, because their times are separate.
  */
 static struct stats_slot *find(const struct stats_line *l, const struct stats_entry *e)
 {

@@ -57,7 +57,9 @@ int masks_set(int how, const uint64_t *asked, uint64_t *before);
 int masks_action(int which, const struct masks_action *asked, struct masks_action *before);
 
 /**
- * masks_swap - set the mask with which the calling thread waits; NULL: keep its own. May switch.
+ * masks_swap - set the mask with which the calling thread waits. May switch fibers.
+ * @mask: NULL: keep the thread's mask
+ * @before: receives the thread's mask, for masks_back()
  *
  * Return: the mask to pass to the kernel.
  */

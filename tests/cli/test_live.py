@@ -231,7 +231,7 @@ def test_why_a_cpu_cannot_be_measured(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(live_cpus, "ONLINE", online)
     allowed = Allowed((0, 1, 2), 3, "")
     check_cpu(2, "--from", allowed, topology())
-    for cpu, words in ((16, "no such CPU"), (7, "off line"), (8, "may not use that CPU")):
+    for cpu, words in ((16, "no such CPU"), (7, "offline"), (8, "may not use that CPU")):
         with pytest.raises(UserError, match=words):
             check_cpu(cpu, "--from", allowed, topology())
 

@@ -68,7 +68,7 @@ def test_root_domains_from_memory(tmp_path: Path, wraps: bool) -> None:
     with Ram(tmp_path) as ram:
         found = where.read(ram, 4)
     assert [found[cpu] for cpu in range(4)] == pointers
-    # CPU 3 is off line: doctor does not know it, and neither must the other side.
+    # CPU 3 is offline: doctor does not see it, so the comparison leaves it out.
     assert where.domains(found, [0, 1, 2]) == [("0", True), ("1-2", False)]
     assert where.domains(found, range(4)) == [("0,3", True), ("1-2", False)]
 

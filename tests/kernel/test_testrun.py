@@ -131,7 +131,7 @@ def test_a_guest_that_was_booted_again_passes_and_says_so() -> None:
 
 def test_fewer_cpus_than_planned_are_a_fault() -> None:
     text = (HEAD + TAIL).replace("cpus 2", "cpus 1")
-    assert judged(text, "storm").faults == ["the guest has 1 CPUs on line, not 2"]
+    assert judged(text, "storm").faults == ["the guest has 1 CPUs online, not 2"]
 
 
 @pytest.mark.parametrize(

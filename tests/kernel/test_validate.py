@@ -56,7 +56,7 @@ def test_what_the_series_is_for() -> None:
     # Without stock, a twentieth of a line.
     assert [check.good for check in wake_checks({"shard": variant(0.04)})] == [True, True]
     assert [check.good for check in wake_checks({"shard": variant(0.06)})] == [True, False]
-    # A window in which nothing happened says nothing.
+    # 12 wake-ups are too few: the check of the window fails.
     assert [check.good for check in wake_checks({"shard": variant(0.0, 12)})] == [False, True]
     other = wake_checks({"stock": variant(4.0, field="nr_running")})
     assert [check.good for check in other] == [True, False]

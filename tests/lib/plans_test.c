@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * CPUs that come and go under a plan: on line, plugged in, allowed.
+ * CPUs that come and go under a plan: online, plugged in, allowed.
  */
 #include "apart.h"
 #include "create.h"
@@ -101,7 +101,7 @@ static void refresh_makes_the_first_plan(void)
 	CHECK_EQ(shard_plan_generation(), 1);
 }
 
-/* The plan keeps the topology of siblings that went off line. */
+/* The plan keeps the topology of siblings that went offline. */
 static void smt_goes_off_and_on_again(void)
 {
 	const struct shard_plan *plan;
@@ -338,7 +338,7 @@ static void in_a_chroot(void)
 	_exit(0); /* exit() would run the leak sanitizer, which cannot read /proc here */
 }
 
-/* Writes the tree of a machine on which only some CPUs are on line. */
+/* Writes the tree of a machine on which only some CPUs are online. */
 static void write_online(const struct shard_cpu *cpus, u32 nr_cpus, const bool *online)
 {
 	struct shard_cpu *shown = calloc(nr_cpus, sizeof(*shown));
@@ -402,7 +402,7 @@ static void at_random(void)
 			if (cpus[cpu].possible && (step == 40 || !test_below(&rng, 3)))
 				online[cpu] ^= true;
 		for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
-			/* in step 40 all CPUs are on line */
+			/* in step 40 all CPUs are online */
 			online[cpu] = cpus[cpu].possible && (online[cpu] || step == 40);
 			seen += online[cpu] && !known[cpu];
 			known[cpu] |= online[cpu];

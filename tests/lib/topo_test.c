@@ -236,13 +236,13 @@ static void offline_cpus(void)
 
 	check_cpu(topo, 0, (struct shard_cpu){ 0, 0, 0, -1, 0, 0, true });
 	check_cpu(topo, 4, (struct shard_cpu){ 1, 1, 1, -1, 3, 0, true });
-	/* CPUs that are off line are in an invented LLC of their node */
+	/* offline CPUs are in an invented LLC of their node */
 	check_cpu(topo, 3, (struct shard_cpu){ 0, 0, 2, -1, -1, -1, true });
 	check_cpu(topo, 5, (struct shard_cpu){ 1, 1, 3, -1, -1, -1, true });
 	check_cpu(topo, 7, (struct shard_cpu){ 1, 1, 3, -1, -1, -1, true });
 	/* CPUs 8 and 9 are not present: no records, and no shards */
 	CHECK_EQ(topo->nr_cpus, 8);
-	/* CPUs that are off line do not make the plan ignore LLCs */
+	/* offline CPUs do not make the plan ignore LLCs */
 	CHECK_EQ(shard_plan_build(&plan, topo, NULL), SHARD_PLAN_OK);
 	CHECK_EQ(plan->level, SHARD_LEVEL_LLC);
 	CHECK_EQ(plan->nr_shards, 4);

@@ -31,13 +31,14 @@ bool tree_make(char *root);
 void tree_remove(const char *root);
 
 /**
- * tree_write() - expand a text below a root directory
+ * tree_write() - make the files and directories that a text lists
  * @root: from tree_make()
- * @text: the lines
+ * @text: lines "PATH=CONTENT" for files, and "PATH/" for directories; paths start in
+ *	sys/devices/system
  * @len: the length of @text in bytes
  * @max_files: the largest number of files to write
  *
- * Ignores lines of another form, so that any text is accepted.
+ * Ignores all other lines, so a fuzzer may pass any text.
  *
  * Return: files and directories written.
  */

@@ -175,7 +175,7 @@ def test_hwloc_file_that_disagrees_is_reported(tmp_path: Path) -> None:
 
 
 def test_hwloc_file_with_more_cpus(tmp_path: Path) -> None:
-    """Siblings were off line while latencies were measured."""
+    """Siblings were offline while latencies were measured."""
     whole = shape(2, 2, 4, 2).expand()
     xml = tmp_path / "machine.xml"
     xml.write_text(to_hwloc_xml(whole), encoding="ascii")

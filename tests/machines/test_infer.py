@@ -163,7 +163,7 @@ def test_package_whose_lines_had_a_remote_home() -> None:
     matrix = matrix + matrix.T
     found = infer_topology(LatencyTable("t.csv", want.cpus, matrix))
     assert_same(found.topology, want)
-    assert any("CPUs 48-95,144-191 are taken as one package" in note for note in found.notes)
+    assert any("CPUs 48-95,144-191 count as one package" in note for note in found.notes)
     classes = weigh(matrix, want).classes
     assert classes["node"].median == pytest.approx(105.0, rel=0.02)
     assert classes["home_remote"].median == pytest.approx(201.0, rel=0.02)

@@ -90,7 +90,7 @@ static void clusters_stay_whole(void)
 	check_clusters(number_0, 8, "6 4");
 }
 
-/* This holds for a core with the number 0 too. */
+/* Also tests core 0: its number must not count as unknown. */
 static void split_llc_keeps_siblings_together(void)
 {
 	struct shard_plan_opts opts = { .split_llc = 2 };

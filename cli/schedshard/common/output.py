@@ -36,7 +36,7 @@ def _data_of(part: Any) -> Any:
 def check_writable(path: Path) -> None:
     """Raise a UserError if a path cannot be written, before the long work."""
     if path.is_dir():
-        raise UserError(f"cannot write {path}: it is a directory, give a file name")
+        raise UserError(f"cannot write {path}: it is a directory: give a file name")
     if _stays(path):
         if path.exists() and not os.access(path, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")

@@ -252,7 +252,7 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
         raise ValueError(f"baseline '{baseline}' is none of the variants")
     sweep = data.get("sweep")
     if sweep not in (None, "threads", "pairs"):
-        raise ValueError(f'sweep is \'{sweep}\', it can only be "threads" or "pairs"')
+        raise ValueError(f'sweep is \'{sweep}\': it must be "threads" or "pairs"')
     options = tuple(str(name) for name in data.get("options", ()))
     if not set(options) <= OPTIONS:
         known = ", ".join(sorted(OPTIONS))

@@ -122,8 +122,8 @@ def plan_run(request: RunRequest) -> RunPlan:
     cpus = request.machine_cpus if request.cpus is None else request.cpus
     if not 1 <= cpus <= request.machine_cpus:
         raise UserError(
-            f"--cpus {cpus} is outside machine {request.machine.name}: "
-            f"it has {request.machine_cpus} CPUs, give 1 to {request.machine_cpus}"
+            f"--cpus {cpus}: machine {request.machine.name} has {request.machine_cpus} CPUs; give "
+            f"1 to {request.machine_cpus}"
         )
     chosen = tuple(dict.fromkeys(request.variants))
     for name in chosen:

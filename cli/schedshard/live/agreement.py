@@ -144,7 +144,10 @@ def _sim_point(experiment: Experiment, point: Measured) -> Point:
 
 
 def _file_ns(experiment: str, point: Measured, machine: Machine) -> float | None:
-    """Return the machine file's measured value of this figure, the latency of its class or tier."""
+    """Return the latency of the figure's class or tier in the machine file, in ns.
+
+    None if the figure is not the one that calibrates latencies, or the file's value is an estimate.
+    """
     if (experiment, point.op) != CALIBRATED_ON:
         return None
     key = f"latency_ns.{point.latency_class}"

@@ -100,16 +100,16 @@ def check_cpu(cpu: int, option: str, allowed: Allowed, topology: Topology) -> No
         return
     if cpu not in topology.cpus:
         raise UserError(
-            f"{option} {cpu}: this host has no such CPU, it has {cpu_list(topology.cpus)}"
+            f"{option} {cpu}: this host has no such CPU, only {cpu_list(topology.cpus)}"
         )
     try:
         online = parse_cpu_list(ONLINE.read_text(encoding="ascii").strip())
     except (OSError, UnicodeDecodeError, UserError):
         online = list(topology.cpus)
     if cpu not in online:
-        raise UserError(f"{option} {cpu}: that CPU is off line; on line are {cpu_list(online)}")
+        raise UserError(f"{option} {cpu}: that CPU is offline; give one of {cpu_list(online)}")
     raise UserError(
-        f"{option} {cpu}: this process may not use that CPU, it may use {cpu_list(allowed.cpus)}"
+        f"{option} {cpu}: this process may not use that CPU, only {cpu_list(allowed.cpus)}"
     )
 
 

@@ -32,12 +32,12 @@ class Row:
 
 
 _TWO = (
-    "two threads alone: both take two locked instructions, and the model charges the loads of our "
-    "tables one after the other"
+    "two threads alone: ours and the peers execute two locked instructions each, and the model "
+    "charges the loads of our tables one after the other"
 )
-_WIDE = "two CPUs or more share a line of ours: pools take fewer"
-_LINES = "ours is a line for each shard, a packed set one or two lines"
-_TABLES = "a line for each shard, on its node, and tables that name it"
+_WIDE = "two or more CPUs share each of our lines: give a pool fewer CPUs per line"
+_LINES = "our set has a line per shard, a packed set one or two lines in all"
+_TABLES = "ours has a line per shard, on the shard's node, and tables that point to it"
 
 POOL_PEERS = ("claim-packed", "claim-words")
 POOLS = (
@@ -50,28 +50,28 @@ OTHERS = (
         "set and clear",
         "set-clear",
         ("set-clear-packed",),
-        why="all share one line either way; between the two writes ours reads where its bit is, "
-        "and another CPU takes the line",
+        why="all CPUs share one line in both sets; ours looks up the bit's place between the two "
+        "writes, and another CPU takes the line meanwhile",
     ),
     Row(
         "add",
         "cpu-counter",
         ("atomic-inc", "counter-split", "counter-cached", "counter-striped"),
-        why="each waits only for its own instructions",
+        why="no thread waits for another, so only instructions count",
     ),
     Row(
         "100 adds, a sum",
         "read-cpu",
         ("read-word", "read-cached", "read-striped"),
-        why="a sum reads a line for each CPU that ever added, striped ones 64, and one word is "
-        "one; adds to those wait for each other",
+        why="our sum reads a line for each CPU that ever added, a striped counter's 64 lines, one "
+        "word's a single line; but additions to these wait for each other",
     ),
     Row(
         "100 adds, an estimate",
         "read-cpu-about",
         ("read-split",),
-        why="an add reads what the estimate has of it, so that a count around a batch stays local; "
-        "the model waits for each load",
+        why="each addition also reads how much of its CPU's count the estimate contains; the model "
+        "waits for that load",
     ),
 )
 SETS = ("plain", "ck", "hwloc")

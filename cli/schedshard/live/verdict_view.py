@@ -91,6 +91,6 @@ def _control_notes(verdict: Verdict) -> list[tuple[str, str]]:
     if verdict.outcome == CHANGED:
         said += (
             ": THIS HOST HAS CHANGED, or was busy, or is virtual and its CPUs moved. Nothing "
-            "follows for the model; make the machine file anew, or repeat it when the host is idle"
+            "follows for the model; measure the machine file again, or repeat this on an idle host"
         )
     return [("control", said)]

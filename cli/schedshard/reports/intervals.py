@@ -43,7 +43,10 @@ def add_intervals(section: Section, result: Result) -> Section:
         return section
     drawn = (
         (whiskers(result), "predicted intervals beside published figures"),
-        (influence(result), "what would have to be measured to know better: share of the variance"),
+        (
+            influence(result),
+            "which inputs to measure for narrower intervals: share of the variance",
+        ),
         (following(result), "each figure over the input that it depends on most"),
     )
     section.figures += [

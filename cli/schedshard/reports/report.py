@@ -43,9 +43,10 @@ _LEADS = 6
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The contents of the page; ``lead`` stands above the leads of the boxes.
+    """The contents of the page.
 
-    ``topologies`` contains the saved JSON; ``sweeps`` the names and rows of files.
+    ``lead`` comes before the leads of the boxes. ``topologies`` contains the saved JSON, and
+    ``sweeps`` contains each file's name and rows.
     """
 
     runs: tuple[Result, ...]

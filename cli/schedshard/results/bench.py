@@ -27,7 +27,7 @@ class BenchRow(Saved, kw_only=True):
 
     def __post_init__(self) -> None:
         if (self.ratio_low is None) != (self.ratio_high is None):
-            raise ValueError("ratio_low and ratio_high do not stand together")
+            raise ValueError("ratio_low and ratio_high must both be given, or neither")
 
 
 class Bench(Saved, kw_only=True):

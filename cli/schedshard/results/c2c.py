@@ -288,7 +288,7 @@ class RecordedVariant(Variant, kw_only=True):
         if not ends <= known:
             raise ValueError("a line was taken from a cache that is none of caches")
         if (self.threads is None) != (self.machine is None):
-            raise ValueError("threads and machine do not stand together")
+            raise ValueError("threads and machine must both be given, or neither")
 
 
 class Gain(Saved, kw_only=True):

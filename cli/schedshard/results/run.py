@@ -84,7 +84,7 @@ class Bar(Saved, _Compared, kw_only=True):
 
     def __post_init__(self) -> None:
         if (self.accept is None) != (self.accepted is None):
-            raise ValueError("accept and accepted do not stand together")
+            raise ValueError("accept and accepted must both be given, or neither")
         if self.accept is not None and None in (self.relative, self.published):
             raise ValueError("accept stands without relative and published")
 
@@ -189,7 +189,7 @@ class Point(
     def __post_init__(self) -> None:
         known = (self.published, self.published_low, self.published_high, self.error)
         if self.compared is None and known != (None,) * 4:
-            raise ValueError("published, its ends and error do not stand together")
+            raise ValueError("published, its ends and error must all be given, or none")
 
     @property
     def place(self) -> RowPlace:
@@ -259,7 +259,7 @@ class Swept(Saved, Generic[AnyPoint], kw_only=True):
     def __post_init__(self) -> None:
         errors = (self.median_error, self.worst_error)
         if None in errors and (errors != (None, None) or self.accepted is not None):
-            raise ValueError("median_error, worst_error and accepted do not stand together")
+            raise ValueError("median_error, worst_error and accepted must all be given, or none")
 
     @property
     def compared(self) -> Sequence[tuple[AnyPoint, Compared]]:

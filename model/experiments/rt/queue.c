@@ -55,7 +55,7 @@ static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
 		set_overload(me, rq, overloaded);
 }
 
-/* The queue has come to have two or more tasks, as the RT class counts. */
+/* The queue now has two or more tasks, RT and normal ones together: set the domain's flag. */
 static void two_running(struct rt_cpu *me, struct rt_rq *rq)
 {
 	u8 *flag = me->rt->ops->flag(rq->rd);

@@ -58,7 +58,7 @@ class _View:
     written: dict[str, Path] = field(default_factory=dict)
 
     def write(self, path: Path, text: str) -> None:
-        """Write a file. Files of equal text, of which there are many, become links to one."""
+        """Write a file, as a hard link if an earlier file has the same text: many files do."""
         at = self.root / path
         if text in self.written:
             with suppress(OSError):  # a file system without links

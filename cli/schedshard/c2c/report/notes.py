@@ -50,7 +50,7 @@ def notes(
         said.append(f"no debug information for {module.path.name} ({names}){hint}")
     for runtime in memory.made_code(pcs):
         if runtime in _HOW_TO_NAME:
-            said.append(f"what {runtime} compiled has addresses only: {_HOW_TO_NAME[runtime]}")
+            said.append(f"code compiled by {runtime} has no names here: {_HOW_TO_NAME[runtime]}")
     if meta.get("unseen_blocks"):
         said.append(f"{meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen")
     return said

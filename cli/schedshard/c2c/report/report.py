@@ -59,7 +59,7 @@ LIMITS = (
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, of the ranged numbers in the machine's file, not of what is not modelled",
     "an instruction takes one cycle",
-    "other machines than the first repeat what was recorded: waiting loops turn as often",
+    "other machines replay the first one's accesses: waiting loops have as many rounds",
 )
 WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles and what it waits for"
 # A gain below this share of the cycles is not worth a sentence.

@@ -209,7 +209,7 @@ def record_view(report: Recorded) -> RenderableType:
     shown += [Text(""), _machines(report)]
     if report.program.signal:
         shown.append(
-            Text(f"the program was ended by {report.program.signal}: shown is what came before")
+            Text(f"{report.program.signal} ended the program: the report covers the time before")
         )
     shown += [Text(_advice(advice)) for advice in report.advice]
     if not report.advice and report.advised:

@@ -12,7 +12,7 @@ LEAST = 500
 _Z = 1.96  # 95%
 # From this share on, kernel functions without names may hide one of the catalogue's.
 _NAMELESS = 0.01
-# Rows that cover less than this are an excerpt, and functions that are missing may be hot.
+# If the rows cover less than this share of the samples, hot functions may be missing.
 _EXCERPT = 0.5
 
 
@@ -32,7 +32,7 @@ def interval(share: float, samples: int | None) -> tuple[float, float]:
 def mute(profile: Profile) -> str:
     """Return why the shares of a profile cannot give a finding, or "" if they can."""
     if profile.samples is not None and profile.samples < LEAST:
-        return f"{profile.samples:,} samples are too few: {LEAST} are the least"
+        return f"{profile.samples:,} samples are too few: at least {LEAST} are needed"
     if profile.alone and not profile.everything:
         return (
             f"all samples are of one process, {profile.alone}, which says nothing about the "
@@ -45,7 +45,7 @@ def mute_lines(profile: Profile) -> str:
     """Return why the lines of a profile cannot give a finding, or "" if they can."""
     hits = sum(line.remote + line.local for line in profile.lines)
     if profile.lines and hits < LEAST:
-        return f"{hits:,} loads from other caches are too few: {LEAST} are the least"
+        return f"{hits:,} loads from other caches are too few: at least {LEAST} are needed"
     return ""
 
 

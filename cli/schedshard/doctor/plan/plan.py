@@ -222,7 +222,10 @@ def _refused_names(wanted: list[Wanted], left: list[str]) -> list[Wanted]:
 
 
 def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> list[Partition]:
-    """Return the partitions whose CPUs no other existing partition has. ``left`` gets the rest."""
+    """Return the partitions whose CPUs no existing partition contains.
+
+    ``left`` receives a sentence about each of the others.
+    """
     own = {each.path for each in wanted}
     kept = []
     for each in wanted:
@@ -239,14 +242,18 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
             kept.append(each)
         else:
             left.append(
-                f"CPUs {label(each.cpus)}: the partition {shown(above)} has them, with others: "
-                "give each group a cgroup and a partition of its own there"
+                f"CPUs {label(each.cpus)}: the partition {shown(above)} already contains them: "
+                "give each group its own cgroup and partition there"
             )
     return kept
 
 
 def _siblings(partitions: list[Partition], facts: Facts) -> tuple[list[Cpuset], dict[str, str]]:
-    """Return the siblings that lose CPUs, and the sibling that forbids a partition, by its path."""
+    """Return two results on the top-level cgroups beside the partitions.
+
+    The first lists those that lose CPUs. The second maps a partition's path to the cgroup that
+    forbids it.
+    """
     own = {each.path for each in partitions}
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
     losing, forbidden = [], {}

@@ -109,7 +109,7 @@ def _drawn(
     check_samples(count)
     if options.seeds != 1:
         raise UserError(
-            f"--seeds {options.seeds}: with --uncertainty every sample has a seed of its own, "
+            f"--seeds {options.seeds}: with --uncertainty every sample has its own seed: "
             "leave out --seeds"
         )
     drawn = {}

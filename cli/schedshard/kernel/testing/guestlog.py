@@ -67,7 +67,7 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
         re.compile(
             r"WARNING: (?:CPU: .* at )?kernel/cgroup/cpuset\.c:\d+ (?:at )?cpuset_attach_task\b"
         ),
-        "Linux finds no CPU for a task that changes cpusets while all it asked for are off line",
+        "Linux finds no CPU for a task that changes cpusets while all it asked for are offline",
     ),
 )
 # sched_cpu_dying() counts the fair class's deadline server as a task while the server is queued,
@@ -76,7 +76,7 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
 _DYING = re.compile(r"WARNING: .* at kernel/sched/core\.c:\d+ sched_cpu_dying\b")
 _DYING_LIST = re.compile(r"CPU\d{1,6} enqueued tasks \(2 total\):$", re.ASCII)
 _DYING_TASK = re.compile(r"pid: \d{1,10}, name: (.+)$", re.ASCII)
-_DYING_WHY = "Linux 6.12 counts the fair server as a task that is left on a CPU that goes off line"
+_DYING_WHY = "Linux 6.12 counts the fair server as a task that is left on a CPU that goes offline"
 # The list follows within this many lines of the warning: registers, code, call trace.
 _DYING_LINES = 80
 _BEGIN = re.compile(r"# begin (\d{1,4}) (\S+)$", re.ASCII)

@@ -193,7 +193,7 @@ def judge(
     if first is None:
         result.faults.append(f"did not boot: {ended}, log {shown}")
     elif log.cpus != plan.shape.cpus:
-        result.faults.append(f"the guest has {log.cpus} CPUs on line, not {plan.shape.cpus}")
+        result.faults.append(f"the guest has {log.cpus} CPUs online, not {plan.shape.cpus}")
     elif not log.done:
         result.faults.append(f"{ended}, log {shown}")
     tests = {test.name: test for report in own for test in report.tests}

@@ -91,7 +91,7 @@ def import_machine(request: ImportRequest) -> Imported:
         evidence = evidence if clear else doubted(evidence)
         notes.extend(
             f"groups of {tier.count} LLCs are nearer to each other than to the rest: a tier, not "
-            "NUMA nodes, which are as firmware was told (an hwloc XML file would tell)"
+            "NUMA nodes, which depend on a firmware setting (an hwloc XML file shows it)"
             for tier in evidence.tiers
             if tier.unit == "llcs"
         )
@@ -128,7 +128,7 @@ def _of_same_machine(
     notes.clear()
     if len(table.cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(table.cpus))
-        notes.append(f"no latencies of CPUs {cpu_list(rest)}: taken as those of their class")
+        notes.append(f"no latencies of CPUs {cpu_list(rest)}: those of their class are used")
     return topology
 
 

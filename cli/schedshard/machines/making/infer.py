@@ -122,7 +122,7 @@ def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
             l2 = groups
             at += 1
             notes.append(
-                f"groups of {cores // threads} cores inside one LLC are taken as sharing an L2"
+                f"groups of {cores // threads} cores inside one LLC count as sharing an L2"
             )
     if bands[at][0] > LLC_NS:
         notes.append(
@@ -149,8 +149,8 @@ def _mend_siblings(
             core[pair], l2[pair] = core[pair[0]], l2[pair[0]]
             alone[pair] = False
             notes.append(
-                f"CPUs {cpu_list([cpus[i] for i in pair])} are taken as siblings: alone of their "
-                "LLC they have none by latency"
+                f"CPUs {cpu_list([cpus[i] for i in pair])} count as siblings: they are the only "
+                "ones of their LLC without a sibling by latency"
             )
     if alone.any():
         rest = [cpu for cpu, single in zip(cpus, alone.tolist(), strict=True) if single]
@@ -175,30 +175,30 @@ def _far_levels(ns: Matrix, llc: Ids, cpus: tuple[int, ...], notes: list[str]) -
         shape = f"LLCs of {inside:.0f} ns" if inside is not None else "LLCs of one core"
         if mesh:
             notes.append(
-                f"all {count} {shape} are equally far apart: taken as one package each, "
+                f"all {count} {shape} are equally far apart: each counts as a package, "
                 "as such latencies inside an LLC belong to a mesh that fills a package"
             )
             return llc, llc
         notes.append(
-            f"all {count} {shape} are equally far apart: taken as core complexes of one package"
+            f"all {count} {shape} are equally far apart: they count as core complexes of a package"
         )
         package = np.zeros(count, dtype=np.int64)
     elif mesh and inside is not None and bands[0][0] > inside * CLUSTER_STEP:
         notes.append(
             "LLCs are meshes and all farther apart than clusters of one package would be: "
-            "taken as one package each, the tiers between them as links of several hops"
+            "each counts as a package, and the tiers between them are links of several hops"
         )
         return llc, llc
     else:
         package = joins.cut(between(bands[-2], bands[-1])) - 1
         package = _mend_packages(package, order, cpus, llc, notes)
     if mesh:
-        notes.append("every LLC is a mesh of its own inside a package: taken as sub-NUMA clusters")
+        notes.append("every LLC is a separate mesh inside a package: a sub-NUMA cluster")
         return package[llc], llc
     node = package
     if len(bands) > 2:
         node = within(package, joins.cut(between(bands[0], bands[1])))
-        notes.append("tiers inside a package are taken as NUMA nodes")
+        notes.append("tiers inside a package count as NUMA nodes")
     else:
         node = package
     return package[llc], node[llc]
@@ -239,7 +239,7 @@ def _mend_packages(
         mended[members] = int(package.max()) + 1 + at
         numbers = [cpu for cpu, group in zip(cpus, llc.tolist(), strict=True) if group in members]
         notes.append(
-            f"CPUs {cpu_list(numbers)} are taken as one package by number of LLCs and CPU numbers:"
+            f"CPUs {cpu_list(numbers)} count as one package by number of LLCs and CPU numbers:"
             " between them a line costs as much as from another package, its home was remote"
         )
     return np.unique(mended, return_inverse=True)[1].reshape(-1)

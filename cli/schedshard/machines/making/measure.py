@@ -95,7 +95,7 @@ def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
     refused = sorted(set(asked) - set(allowed))
     if refused:
         raise UserError(
-            f"--cpus: this process may not use {cpu_list(refused)}, it may use {cpu_list(allowed)}"
+            f"--cpus: this process may not use {cpu_list(refused)}, only {cpu_list(allowed)}"
         )
     return asked
 
@@ -190,7 +190,7 @@ def _pair_evidence(
     part = topology.restrict(cpus)
     if len(cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(cpus))
-        notes.append(f"CPUs {cpu_list(rest)} were not measured: taken as those of their class")
+        notes.append(f"CPUs {cpu_list(rest)} were not measured: latencies of their class are used")
     if len(pairs) < len(cpus) * (len(cpus) - 1) // 2:
         rows = np.array([index[a] for a, _, _ in pairs], dtype=np.int64)
         columns = np.array([index[b] for _, b, _ in pairs], dtype=np.int64)

@@ -47,7 +47,7 @@ LEVELS = ("package", "node", "llc", "l2", "core")
 
 @dataclass(frozen=True)
 class Shape:
-    """A regular shape, its CPUs, and its misfit: 0.05 is 5% of a pair's latency."""
+    """A regular shape, its CPUs, and its misfit as a share of a pair's latency."""
 
     form: Regular
     topology: Topology

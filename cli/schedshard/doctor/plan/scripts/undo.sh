@@ -17,7 +17,7 @@ restore_affinities() {
 	wrote affinities
 }
 
-# back KIND: the lines of one kind, last first, without the kind.
+# back KIND: print the records of this kind, last first, without their first field.
 back() {
 	printf '%s\n' "$backwards" | sed -n "s/^$1$tab//p"
 }
