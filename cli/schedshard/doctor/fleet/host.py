@@ -9,6 +9,7 @@ from pathlib import Path
 from schedshard.common.errors import UserError
 from schedshard.doctor.facts.archive import read_tar
 from schedshard.doctor.facts.facts import Facts, read_facts
+from schedshard.doctor.judge.severity import SEVERITIES
 from schedshard.doctor.judge.verdict import judge
 from schedshard.doctor.predict.prediction import Prediction, Range
 
@@ -42,7 +43,7 @@ class Host:
     @property
     def rank(self) -> tuple[float, int, int, str]:
         """Return a sort key that puts the worst host first."""
-        weights = [("low", "medium", "high").index(each.severity) for each in self.findings]
+        weights = [SEVERITIES.index(each.severity) for each in self.findings]
         return -self.cost.value, -max(weights, default=-1), -self.status, self.file
 
 

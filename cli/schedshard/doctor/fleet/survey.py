@@ -12,7 +12,7 @@ from pathlib import Path
 from schedshard.common.errors import UserError
 from schedshard.common.progress import ticking
 from schedshard.doctor.fleet.host import Host, Unread, judged_host
-from schedshard.doctor.judge.finding import SEVERITIES
+from schedshard.doctor.judge.severity import SEVERITIES
 from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING
 
 _ENDS = (".tar", ".tar.gz", ".tgz")

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from schedshard.doctor.judge.severity import SEVERITIES
 from schedshard.doctor.known.catalogue import Entry
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
-
-SEVERITIES = ("low", "medium", "high")
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,11 @@ from schedshard.doctor.facts.guest_caches import false_caches
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.judge.finding import Evidence, Finding, count_of, per_second
 from schedshard.doctor.judge.root_domains import Cost, domain_finding
+from schedshard.doctor.judge.severity import STORM, of_interrupts, of_invalid_partition
 from schedshard.doctor.known.catalogue import Catalogue
 from schedshard.doctor.known.kernels import state_of
 from schedshard.doctor.known.offers import offer
 from schedshard.machines.topo import ranges
-
-# This many interrupts per second and CPU are a storm. Those of irq_work are usually below 10.
-_STORM = 1000.0
 
 
 def _invalid_partitions(
@@ -65,7 +63,7 @@ def _invalid_partitions(
                     f"{above.partition}{'' if above.valid else ' invalid'}: the cgroup above it",
                 )
             )
-        severity = "medium" if cpuset.path in used else "low"
+        severity = of_invalid_partition(cpuset.path in used)
         command = f"cat {shlex.quote(file)}"
         findings.append(Finding(entry, severity, summary, evidence, remedy, command))
     return findings
@@ -97,7 +95,7 @@ def _pushed(facts: Facts) -> Evidence | None:
                 f"CPU {cpu}, with {queued[cpu]} real-time threads, gets {per_second(rate)} "
                 "per second that wake no real-time thread",
             )
-    return worst if most >= _STORM else None
+    return worst if most >= STORM else None
 
 
 def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
@@ -112,12 +110,12 @@ def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
     if not ("RT_PUSH_IPI" in features if features is not None else preempt_rt):
         return None
     rate = facts.interrupts.get("IWI", 0) / facts.seconds / len(facts.online)
-    if rate >= _STORM:
+    severity = of_interrupts(rate)
+    if severity is not None:
         # Kernels older than irq_work_queue_on() sent function calls, which the next branch counts.
         each = f"{per_second(rate)} interrupts per second"
         summary = f"Each CPU gets {each} that look for real-time work"
         seen = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} per second and CPU")
-        severity = "high" if rate >= 10 * _STORM else "medium"
     elif pushed := _pushed(facts):
         summary, seen = "Interrupts look for real-time work on a CPU where it waits", pushed
         severity = "medium"

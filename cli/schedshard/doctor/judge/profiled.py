@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.judge.finding import SEVERITIES, Evidence, Finding, count_of
+from schedshard.doctor.judge.finding import Evidence, Finding, count_of
 from schedshard.doctor.judge.findings import facts_findings
 from schedshard.doctor.judge.root_domains import Cost
 from schedshard.doctor.judge.sampling import doubts_of, mute, mute_lines
+from schedshard.doctor.judge.severity import SEVERITIES, of_load, of_samples
 from schedshard.doctor.judge.symptoms import (
     HotSet,
     KnownHotLine,
@@ -20,10 +21,6 @@ from schedshard.doctor.known.catalogue import Catalogue, Entry
 from schedshard.doctor.known.kernels import state_of
 from schedshard.doctor.known.offers import offer
 from schedshard.doctor.profiles.profile import Profile
-
-
-def _share_severity(share: float) -> str:
-    return "high" if share >= 0.1 else "medium" if share >= 0.03 else "low"
 
 
 def _set_evidence(hot: HotSet, source: str) -> list[Evidence]:
@@ -45,10 +42,6 @@ def _line_evidence(hot: KnownHotLine, source: str) -> Evidence:
         f"{hot.known.title}; {hot.line.remote} remote and {hot.line.local} local HITM, {cycles}; "
         f"records by field: {fields}",
     )
-
-
-def _line_severity(hot: KnownHotLine) -> str:
-    return "high" if hot.cycles[1] >= 5000 else "medium" if hot.cycles[1] >= 1000 else "low"
 
 
 def _summary(hot: HotSet, profile: Profile) -> str:
@@ -102,9 +95,7 @@ class _Findings:
             return
         for each in hot:
             if each.low >= each.entry.share:
-                found = self._at(
-                    each.entry, _share_severity(each.low), _summary(each, self.profile)
-                )
+                found = self._at(each.entry, of_samples(each.low), _summary(each, self.profile))
                 found.evidence += _set_evidence(each, self.profile.source)
             else:
                 self._doubt(
@@ -130,7 +121,7 @@ class _Findings:
         for each in known:
             entry = self.catalogue.entries[each.known.entry]
             summary = f"{count_of(len(known), 'contended line')} of the root domain in perf c2c"
-            self._at(entry, _line_severity(each), summary).evidence.append(
+            self._at(entry, of_load(each.cycles[1]), summary).evidence.append(
                 _line_evidence(each, self.profile.source)
             )
         for line, entry in others:

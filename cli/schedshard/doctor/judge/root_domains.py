@@ -15,6 +15,7 @@ from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
 from schedshard.doctor.judge.finding import Evidence, Finding, count_of, per_second
 from schedshard.doctor.judge.predictions import delay_words, share_words
+from schedshard.doctor.judge.severity import of_cost
 from schedshard.doctor.known.catalogue import Catalogue
 from schedshard.doctor.known.offers import no_partitions
 from schedshard.doctor.known.push_ipi import push_ipi
@@ -29,8 +30,7 @@ from schedshard.doctor.predict.prediction import (
 from schedshard.machines.topo import ranges
 
 Cost = Union[Prediction, Unpredicted]
-# The smallest share of the machine's CPU time for each severity.
-_LIMITS = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
+
 # A remedy has to save this share and this many CPUs, because a partition itself costs more.
 LEAST_SHARE, LEAST_CPUS = 0.001, 0.05
 # The evidence explains an interval whose ends differ by more than this factor.
@@ -152,7 +152,7 @@ def domain_finding(
         or load.done
     ):
         return None
-    severity = next((name for least, name in _LIMITS if cost.now.share.value >= least), None)
+    severity = of_cost(cost.now.share.value)
     if severity is None or not _gains(facts, load, cost):
         return None
     entry = catalogue.entries["rd-isolated" if load.domain.default else "rd-shared"]

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from schedshard.doctor.judge.finding import SEVERITIES
 from schedshard.doctor.judge.findings import FROM_FACTS
 from schedshard.doctor.judge.sampling import mute, mute_lines
+from schedshard.doctor.judge.severity import SEVERITIES
 from schedshard.doctor.judge.verdict import CANNOT_TELL, Verdict
 from schedshard.doctor.known.catalogue import load_catalogue
 from schedshard.doctor.predict.prediction import Prediction

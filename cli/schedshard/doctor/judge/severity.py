@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Decides how severe a finding is: all limits, from the severest on.
+
+Findings that measure nothing have a fixed severity where they are made.
+"""
+
+from __future__ import annotations
+
+SEVERITIES = ("low", "medium", "high")
+# This many interrupts per second and CPU are a storm. Those of irq_work are usually below 10.
+STORM = 1000.0
+
+_Limits = tuple[tuple[float, str], ...]
+# A root domain's predicted cost, as a share of the machine's CPU time.
+_COST = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
+# The lower end of the share of a profile's samples in the functions of an entry.
+_SAMPLES = ((0.1, "high"), (0.03, "medium"), (0.0, "low"))
+# Mean cycles per load of a contended line's slowest access in perf c2c.
+_LOAD_CYCLES = ((5000, "high"), (1000, "medium"), (0, "low"))
+_INTERRUPTS = ((10 * STORM, "high"), (STORM, "medium"))
+
+
+def _by(limits: _Limits, value: float) -> str | None:
+    return next((severity for least, severity in limits if value >= least), None)
+
+
+def of_cost(share: float) -> str | None:
+    """Return the severity of a root domain's cost, or None if that is too small for a finding."""
+    return _by(_COST, share)
+
+
+def of_samples(share: float) -> str:
+    """Return the severity of hot functions."""
+    return _by(_SAMPLES, share) or "low"
+
+
+def of_load(cycles: float) -> str:
+    """Return the severity of a contended line."""
+    return _by(_LOAD_CYCLES, cycles) or "low"
+
+
+def of_interrupts(rate: float) -> str | None:
+    """Return the severity of interrupts that look for work, or None if they are no storm."""
+    return _by(_INTERRUPTS, rate)
+
+
+def of_invalid_partition(used: bool) -> str:
+    """Return the severity of a partition that is not in force.
+
+    ``used``: real-time threads run in it, or below it.
+    """
+    return "medium" if used else "low"
