@@ -165,7 +165,7 @@ kernel-broken: ## kernels that are broken on purpose: the check of each guest mu
 	./schedshard kernel test --variant broken-self --emulation multi --cpus 4 --set short --test storm-walk --caught
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
-	scripts/bootstrap demo kernel
+	scripts/bootstrap demo kernel foreign
 	./schedshard kernel fetch
 	set -e; for config in $(DEBUG); do \
 		./schedshard kernel build --variant shard --config $$config; \

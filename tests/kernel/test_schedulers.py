@@ -25,6 +25,7 @@ from schedshard.kernel.profile.schedulers import (
     known_schedulers,
     scheduler_files,
 )
+from schedshard.kernel.testing.run import compiled_parts
 from schedshard.machines.presets import load_machine, machine_topology
 
 STATE = "/sys/kernel/sched_ext/state"
@@ -99,6 +100,8 @@ def test_a_scheduler_is_compiled_once_a_base(
     assert files["/bin/scx_simple"].data == program
     assert any("/libc.so" in path for path in files)
     assert "/lib/scx-no-net.so" in files
+    assert compiled_parts(layout, ["scx_simple", "rt-tests"], vmlinux) == files
+    assert compiled_parts(layout, ["rt-tests"], vmlinux) == {}
     with pytest.raises(UserError, match="scx_lost was compiled, and is not there") as error:
         build_scheduler(layout, "scx_lost", vmlinux)
     assert error.value.status == 1

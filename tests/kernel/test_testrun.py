@@ -16,11 +16,12 @@ from schedshard.common.errors import UserError
 from schedshard.common.output import to_json
 from schedshard.kernel.guest.boot import Booted, Ending, Step
 from schedshard.kernel.guest.foreign import FOREIGN
+from schedshard.kernel.guest.initramfs import SCHEDULER
 from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.testing.guestlog import complaint_in, read_log
 from schedshard.kernel.testing.ktap import Status
-from schedshard.kernel.testing.plan import SETS, GuestPlan, chosen, foreign_plan, matrix
+from schedshard.kernel.testing.plan import SETS, GuestPlan, chosen, foreign_plan, guest_plan, matrix
 from schedshard.kernel.testing.run import GuestResult, TestRequest, as_data, judge, run_matrix
 from schedshard.kernel.testing.view import differences, faults, uncaught
 
@@ -335,6 +336,17 @@ def test_an_unusual_test_is_run_when_it_is_asked_for() -> None:
     assert chosen(["linux-deadline"]) == ["linux-deadline"]
     assert "alloc-fail" not in chosen([])
     assert chosen([], lambda option: option == "CONFIG_FAILSLAB")[-1] == "alloc-fail"
+
+
+def test_the_storm_under_a_bpf_scheduler_runs_on_kernels_that_can_load_it() -> None:
+    assert "storm-ext" not in chosen([])
+    with pytest.raises(UserError, match="storm-ext needs a kernel with CONFIG_SCHED_CLASS_EXT: "):
+        chosen(["storm-ext"])
+    names = chosen([], lambda option: option == "CONFIG_SCHED_CLASS_EXT")
+    plan = guest_plan(Shape(cores=8), names, 90, 7)
+    assert SCHEDULER in plan.parts
+    step = next(step for step in plan.steps if step.name == "storm-ext")
+    assert step.argv[:3] == ("/bin/scx.sh", "scx_simple", "rt-storm")
 
 
 def test_an_unknown_test_is_answered_with_the_nearest() -> None:

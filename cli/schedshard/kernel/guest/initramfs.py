@@ -29,6 +29,8 @@ from schedshard.kernel.layout import SUITE, Layout
 from schedshard.kernel.source.archive import Wanted, download
 from schedshard.kernel.tools import call
 
+# A part, and the program of that name: a scheduler of sched_ext from tools/sched_ext.
+SCHEDULER = "scx_simple"
 _RT_MORE = (
     "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest", "rt-migrate-test",
     "signaltest", "ssdd", "svsematest",
@@ -51,8 +53,9 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "mount": "mount",
         "taskset": "util-linux",
     },
-    # The tests themselves are added per guest, because they are compiled with a kernel's types.
+    # The tests and the scheduler are added per guest: they are compiled with a kernel's types.
     EXTENSIBLE: {"mount": "mount"},
+    SCHEDULER: {},
     "stress-ng": {"stress-ng": "stress-ng"},
     "redis": {
         "redis-server": "redis-server",

@@ -8,6 +8,7 @@ from schedshard.common.errors import UserError, check_names
 from schedshard.kernel.arch import X86, Arch
 from schedshard.kernel.guest.boot import Step
 from schedshard.kernel.guest.foreign import FOREIGN, argv_of
+from schedshard.kernel.guest.initramfs import SCHEDULER
 from schedshard.kernel.guest.topology import USUAL, Shape
 
 
@@ -20,7 +21,7 @@ class Program:
     share: int
     least: int = 3  # seconds
     usual: bool = True  # otherwise it runs only if named
-    option: str = ""  # of the kernel's configuration; without it the test would only be skipped
+    option: str = ""  # of the kernel's configuration, without which the test cannot run
 
 
 def _words(command: str) -> Sequence[str]:
@@ -42,6 +43,13 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "storm-walk": Program(
         (), lambda s, seed, _: _words(f"push-ipi.sh 0 rt-storm {s} 0 {seed}"), 3, least=5
+    ),
+    "storm-ext": Program(
+        (SCHEDULER,),
+        lambda s, seed, _: _words(f"scx.sh {SCHEDULER} rt-storm {s} 0 {seed}"),
+        3,
+        least=5,
+        option="CONFIG_SCHED_CLASS_EXT",
     ),
     "pi_stress": Program(
         ("rt-tests",), lambda s, _, n: _words(f"pi_stress -q -D {s} -g {min(n, 4)}"), 2
@@ -125,6 +133,8 @@ def chosen(
     """
     check_names("test", names, PROGRAMS)
     for name in names:
+        if (option := PROGRAMS[name].option) and not has(option):
+            raise UserError(f"--test {name} needs a kernel with {option}: give another --config")
         if PROGRAMS[name].parts and not arch.own_programs:
             raise UserError(
                 f"--test {name} needs programs of this host: not with --arch {arch.name}"

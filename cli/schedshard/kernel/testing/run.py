@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from schedshard.common.provenance import tool_versions
@@ -27,9 +28,11 @@ from schedshard.kernel.guest.boot import (
     kernel_has,
     kernel_image,
 )
+from schedshard.kernel.guest.cpio import Entry
 from schedshard.kernel.guest.foreign import EXTENSIBLE
-from schedshard.kernel.guest.initramfs import extensible_files
+from schedshard.kernel.guest.initramfs import SCHEDULER, extensible_files
 from schedshard.kernel.layout import Layout
+from schedshard.kernel.profile.schedulers import scheduler_files
 from schedshard.kernel.testing.guestlog import Complaint, GuestLog, Section, read_log
 from schedshard.kernel.testing.ktap import Report, Status, Test, parse_ktap
 from schedshard.kernel.testing.plan import GuestPlan
@@ -203,6 +206,16 @@ def judge(
     return result
 
 
+def compiled_parts(layout: Layout, parts: Sequence[str], vmlinux: Path) -> dict[str, Entry]:
+    """Return the files of the parts that are compiled with the types of a kernel."""
+    files: dict[str, Entry] = {}
+    if EXTENSIBLE in parts:
+        files |= extensible_files(layout, vmlinux)
+    if SCHEDULER in parts:
+        files |= scheduler_files(layout, SCHEDULER, vmlinux)
+    return files
+
+
 def run_guest(
     layout: Layout,
     request: TestRequest,
@@ -217,7 +230,6 @@ def run_guest(
     if request.firmware is not Firmware.USUAL:
         name = f"{name}-{request.firmware.value}"
     image = kernel_image(layout, variant, config)
-    extensible = EXTENSIBLE in plan.parts
     booted = boot(
         layout,
         BootRequest(
@@ -230,58 +242,4 @@ def run_guest(
             emulator=Emulator(request.emulation, extra_mb=plan.extra_mb),
             limits=Limits(total=plan.total),
             files=extensible_files(layout, image.parents[3] / "vmlinux") if extensible else {},
-            firmware=request.firmware,
-        ),
-        on_line,
-        stop,
-    )
-    built_in = kernel_has(layout, variant, config, "CONFIG_SCHED_CPUPRI_KUNIT_TEST")
-    suites = built_in and "kunit.enable=0" not in request.parameters
-    return judge(variant, config, plan, booted, layout.shown(booted.log), suites=suites)
-
-
-def run_matrix(
-    layout: Layout, request: TestRequest, on_line: Callable[[str], None]
-) -> list[GuestResult]:
-    """Run every guest with every variant. Results are in order of the machines, then the variants.
-
-    A guest whose CPUs share one thread of the host leaves the host's other CPUs to other guests.
-    """
-    single = request.emulation is Emulation.SINGLE
-    workers = (os.cpu_count() or 1) if single else 1
-    stop = threading.Event()
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [
-            pool.submit(run_guest, layout, request, variant, plan, on_line, stop)
-            for plan in request.guests
-            for variant in request.variants
-        ]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-            return [future.result() for future in futures if future.done()]
-        finally:
-            # After Ctrl-C, or after a guest that could not run at all, end the others.
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def as_data(request: TestRequest, results: Sequence[GuestResult]) -> dict[str, Any]:
-    """Return the results in the form in which they are saved."""
-
-    def plain(result: GuestResult) -> dict[str, Any]:
-        data = asdict(result)
-        for test in data["tests"]:
-            test["status"] = test["status"].value
-            test["output"] = list(test["output"])
-        return data | {"passed": result.passed}
-
-    return {
-        "format": FORMAT,
-        "set": request.which,
-        "config": request.config,
-        "seed": request.seed,
-        "emulation": request.emulation.value,
-        "passed": all(result.passed for result in results),
-        "guests": [plain(result) for result in results],
-        "provenance": tool_versions(),
-    }
+            files=compiled_parts(layout, plan.parts, image.parents[3] / "vmlinux"),
