@@ -30,7 +30,7 @@ struct bench_plan {
 	struct shard_plan *plan, *pools;
 };
 
-/* Make the plan of a machine file the only plan. Return: 0, or 2 after a line on stderr. */
+/* Use only a machine file's plan from now on. Return: 0, or 2 after a line on stderr. */
 int bench_plans_of_machine(const char *path);
 
 /* Build all plans. Return: the plans, or NULL after a line on stderr. */

@@ -35,7 +35,7 @@ static inline struct schedshard_topo *example_topo(int argc, char **argv)
 	return topo;
 }
 
-/* Its shard plan, which no longer needs the topology. */
+/* The machine's shard plan. It does not need the topology any more. */
 static inline struct schedshard_plan *example_plan(int argc, char **argv)
 {
 	struct schedshard_topo *topo = example_topo(argc, argv);

@@ -204,7 +204,7 @@ const struct primitive primitive_ticket_lock_apart = {
 
 const struct primitive primitive_ticket_lock_padded = {
 	.name = "ticket-lock-padded",
-	.what = "the same, its two words on a line each, too",
+	.what = "the same, with its two words on separate lines",
 	.holds = true,
 	.create = create_padded,
 	.ops = ticket_padded,

@@ -254,7 +254,7 @@ void sched_settle(void)
 		self->moved = false;
 		if (!allowed(self->allowed, self->allowed_words, self->cpu)) {
 			sched_work(0);
-			/* Its stores become visible before it moves. */
+			/* The thread's stores become visible before it moves. */
 			sim_fence(__ATOMIC_SEQ_CST, NULL);
 			from = &cpu[self->cpu];
 			moves(self, best_for(self));

@@ -18,7 +18,7 @@
 
 typedef void (*any_cb)(void);
 
-/* Their types depend on the version. */
+/* The types of these functions depend on the version. */
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, any_cb cb, void *data);
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, any_cb cb, void *data);
 void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, any_cb cb, void *data);

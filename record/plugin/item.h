@@ -50,7 +50,7 @@ struct item {
 	bool near;
 };
 
-/* Does it only say how far the CPU has come? */
+/* Does the item contain only the CPU's progress, and no access? */
 static inline bool item_is_bare(const struct item *item)
 {
 	return item->kind == ITEM_IDLE || item->kind == ITEM_TIME;

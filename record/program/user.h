@@ -100,7 +100,7 @@ void cpus_leave(struct user_thread *t);
 void cpus_take_turns(struct user_thread *t);
 
 /**
- * cpus_forget - the thread has ended: a new one may have its CPU.
+ * cpus_forget - the thread has ended: a new thread may use its CPU.
  */
 void cpus_forget(struct user_thread *t);
 

@@ -238,7 +238,7 @@ def test_thread_counts_without_published_ones() -> None:
 
 
 def test_cpus_beyond_the_machine() -> None:
-    with pytest.raises(UserError, match="--cpus 300: machine .* CPUs; give 1 to"):
+    with pytest.raises(UserError, match=r"--cpus 300: machine .* CPUs; give 1 to"):
         plan_run(request(cpus=300))
 
 

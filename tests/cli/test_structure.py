@@ -58,7 +58,7 @@ def test_arrow_against_the_table(tmp_path: Path) -> None:
 
 
 def test_folders_of_one_floor(tmp_path: Path) -> None:
-    """Both are in lab/, and the table lets neither use the other."""
+    """Both folders are in lab/, and the table lets neither use the other."""
     files = {"lab__cases__a_h": '#include "c.h"\n#include "inner/d.h"\n', "core__c_h": ""}
     done = structure(project(tmp_path, **files, lab__cases__inner__d_h="", lab__mutants__b_h=""))
     assert (done.returncode, done.stdout) == (

@@ -248,14 +248,14 @@ static void words(void)
 		sum = ns > ~0u - left ? ~0u : left + ns;
 		CHECK_EQ(occupancy_add(base, later, ns), occupancy_pack(later, (u32)sum));
 
-		/* two processes on one queue, which adds what both add; then time passes */
+		/* two processes on one queue, whose runtime is the sum of theirs; read 2 epochs later */
 		a = occupancy_add(0, epoch, ns >> 33);
 		queue = occupancy_add(0, epoch, ns >> 33);
 		queue = occupancy_add(queue, later, ns >> 34);
 		b = occupancy_add(0, later, ns >> 34);
 		CHECK(occupancy_share(a, queue, later + 2) + occupancy_share(b, queue, later + 2) <
 		      OCCUPANCY_SCALE);
-		/* and with a reader that is behind */
+		/* the same for a reader whose epoch is behind */
 		CHECK(occupancy_share(a, queue, later - 1) <= OCCUPANCY_SCALE);
 	}
 }

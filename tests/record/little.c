@@ -20,7 +20,7 @@ static struct mine *all;
 static unsigned long rounds;
 static uint64_t sum __attribute__((aligned(LINE)));
 
-/* Shell's sort with gaps that halve: loads and stores, and no calls. */
+/* Shell sort with halving gaps: loads and stores, and no calls. */
 static void sort(uint32_t *item)
 {
 	for (uint32_t gap = ITEMS / 2; gap; gap /= 2) {

@@ -232,7 +232,7 @@ def protocol_calibration() -> str:
 
 
 def parse_experiment(path: Path) -> Experiment:
-    """Return the experiment in a file. A UserError names the key that is wrong."""
+    """Return the experiment in a file. Raise a UserError that names a wrong key."""
     try:
         return _experiment(path, read_experiment(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

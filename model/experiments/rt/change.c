@@ -82,7 +82,7 @@ void rt_set_affinity(struct rt_cpu *me, struct rt_task *p, const unsigned long *
 		else if (p->pushable)
 			me->push = true;
 	} else {
-		/* It waits on a queue that it must leave: treat it as woken. */
+		/* The task waits on a queue that it must leave: treat it as woken. */
 		rt_unlock(&rq->lock);
 		WRITE_ONCE(p->state, RT_WAKING);
 		rt_place(me, p);

@@ -46,7 +46,7 @@ class Gate:
     def judge(self, report: dict[str, Any], name: str) -> Judged:
         """Return the verdict on a program that ended well.
 
-        A UserError says why report and baseline do not compare. It is also written to the outputs.
+        Raise a UserError if report and baseline cannot be compared, and write it to the outputs.
         """
         try:
             return judge(self.baseline, side_of(report, name), self.limit)

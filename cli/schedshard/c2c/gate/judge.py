@@ -108,7 +108,7 @@ def growth(before: Sequence[float], after: Sequence[float]) -> Growth:
 
 
 def judge(before: Side, after: Side, limit: float) -> Judged:
-    """Compare two sides. A UserError says why they do not compare."""
+    """Compare two sides. Raise a UserError if they cannot be compared."""
     check_same(before, after)
     counted = all(
         run.operations

@@ -56,7 +56,7 @@ _FIRMWARE = choice_option(
 
 
 def _emulated(emulation: str, firmware: str, layout: Layout) -> tuple[Emulation, Firmware]:
-    """Return how guests run. A UserError says if their architecture cannot use the firmware."""
+    """Return how guests run. Raise a UserError if their architecture cannot use the firmware."""
     from schedshard.kernel.guest.boot import Emulation, Firmware, check_firmware
 
     check_firmware(found := Firmware(firmware), layout.arch)

@@ -354,7 +354,7 @@ def _rank(cpu: int, among: frozenset[int], facts: Facts) -> int:
 
 
 def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Plan:
-    """Return the plan for a machine. A UserError says why none can be made."""
+    """Return the plan for a machine. Raise a UserError with the reason if none can be made."""
     _check(facts, domains)
     loads = list(loads)
     left: list[str] = []

@@ -33,7 +33,7 @@ PROGRAMS = {
     "cache-storm": ("cache-storm.c", "guest.c"),
     "cache-work": ("cache-work.c", "guest.c"),
 }
-# These contain the plugin's marks, which are x86 instructions.
+# These programs contain the plugin's marks, which are x86 instructions.
 _X86_ONLY = {"c2c-run", "c2c-share", "record-run"}
 # Programs for the host.
 TSC_KHZ = "tsc-khz"

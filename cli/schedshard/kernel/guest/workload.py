@@ -153,7 +153,7 @@ def _isolation(mode: str) -> Workload:
         (),
         argv,
         _CYCLIC_NS,
-        "ns asleep with 480 CPUs, with fewer as many times less",
+        "ns asleep with 480 CPUs, in proportion with fewer",
         made=0.75,
         length_us=_ISOLATION_US,
         parameters=parameters,

@@ -86,7 +86,7 @@ def measure_machine(request: MeasureRequest) -> Imported:
 
 
 def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
-    """Return the CPUs to measure. A UserError names one that is unknown or not allowed."""
+    """Return the CPUs to measure. Raise a UserError for one that is unknown or not allowed."""
     allowed = sorted(os.sched_getaffinity(0) & set(topology.cpus))
     if not allowed:
         raise UserError("no CPU that this process may use is in the host's topology", status=1)
