@@ -241,5 +241,59 @@ def run_guest(
             parameters=request.parameters,
             emulator=Emulator(request.emulation, extra_mb=plan.extra_mb),
             limits=Limits(total=plan.total),
-            files=extensible_files(layout, image.parents[3] / "vmlinux") if extensible else {},
             files=compiled_parts(layout, plan.parts, image.parents[3] / "vmlinux"),
+            firmware=request.firmware,
+        ),
+        on_line,
+        stop,
+    )
+    built_in = kernel_has(layout, variant, config, "CONFIG_SCHED_CPUPRI_KUNIT_TEST")
+    suites = built_in and "kunit.enable=0" not in request.parameters
+    return judge(variant, config, plan, booted, layout.shown(booted.log), suites=suites)
+
+
+def run_matrix(
+    layout: Layout, request: TestRequest, on_line: Callable[[str], None]
+) -> list[GuestResult]:
+    """Run every guest with every variant. Results are in order of the machines, then the variants.
+
+    A guest whose CPUs share one thread of the host leaves the host's other CPUs to other guests.
+    """
+    single = request.emulation is Emulation.SINGLE
+    workers = (os.cpu_count() or 1) if single else 1
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [
+            pool.submit(run_guest, layout, request, variant, plan, on_line, stop)
+            for plan in request.guests
+            for variant in request.variants
+        ]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            return [future.result() for future in futures if future.done()]
+        finally:
+            # After Ctrl-C, or after a guest that could not run at all, end the others.
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def as_data(request: TestRequest, results: Sequence[GuestResult]) -> dict[str, Any]:
+    """Return the results in the form in which they are saved."""
+
+    def plain(result: GuestResult) -> dict[str, Any]:
+        data = asdict(result)
+        for test in data["tests"]:
+            test["status"] = test["status"].value
+            test["output"] = list(test["output"])
+        return data | {"passed": result.passed}
+
+    return {
+        "format": FORMAT,
+        "set": request.which,
+        "config": request.config,
+        "seed": request.seed,
+        "emulation": request.emulation.value,
+        "passed": all(result.passed for result in results),
+        "guests": [plain(result) for result in results],
+        "provenance": tool_versions(),
+    }
