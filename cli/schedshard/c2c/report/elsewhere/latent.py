@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""False sharing that sleeps: lines that would be contended if an object began elsewhere.
+"""Latent false sharing: lines that would be contended if an object began at another address.
 
-A compiler, a linker or an allocator moves objects. A recorder therefore also reports accesses of
-lines that lie beside another CPU's. Here they are replayed with lines that begin elsewhere, and
-with lines of 128 bytes: some processors have them, others fetch lines in pairs.
+A compiler, a linker or an allocator may move objects. A recorder therefore also reports accesses
+to lines beside those of another CPU. They are replayed here in other layouts: with lines that
+begin elsewhere, and with lines of 128 bytes. Some processors have such lines, and others fetch
+lines in pairs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ LINE = 64
 _PAIR = 2 * LINE
 # An allocator aligns to 16 bytes, compilers align large variables to 32.
 _LAYOUTS = (*((shift, LINE) for shift in (16, 32, 48)), (0, _PAIR))
-# More cycles of all, from which on it is worth a sentence.
+# The least growth of all cycles that the report mentions.
 _WORTH = 0.02
 _SENTENCES = 3
 _MOVABLE = ("variable", "local", "heap")
@@ -35,7 +36,7 @@ def _cpus(line: Line) -> set[int]:
 
 
 def _may_meet(lines: Sequence[Line]) -> bool:
-    """Whether any line lies beside one that other CPUs use."""
+    """Whether any two adjacent lines, one of them written, have different users."""
     by_address = {int(line["address"], 16): line for line in lines}
     for address, line in by_address.items():
         beside = by_address.get(address + LINE)
@@ -48,7 +49,7 @@ def _may_meet(lines: Sequence[Line]) -> bool:
 
 @dataclass(frozen=True)
 class _Rise:
-    """What an object costs more in a layout: share of all cycles."""
+    """The additional cost of an object in a layout, as a share of all cycles."""
 
     thing: Thing
     shift: int
@@ -57,7 +58,7 @@ class _Rise:
 
 
 class Beside:
-    """A trace on one machine, with its lines as they are and in other layouts.
+    """The results of replaying a trace on one machine: in its own layout, and in others.
 
     ``cut``: some accesses are not in the trace.
     """
@@ -67,7 +68,7 @@ class Beside:
         self._machine, self._cut = job.machine.name, cut
         self._before, self._after = whole[0], dict(zip(_LAYOUTS, whole[1:], strict=True))
         self._lines = {int(line["address"], 16): line for line in self._before["lines"]}
-        # By byte: what the accesses that begin there took.
+        # By byte: the cycles of the accesses that begin there.
         self._waited: dict[int, float] = {}
         for at, line in self._lines.items():
             for access in line["accesses"]:
@@ -75,23 +76,23 @@ class Beside:
                 self._waited[byte] = self._waited.get(byte, 0.0) + waited(access)
 
     def _byte(self, line: Line, size: int) -> tuple[int, Line]:
-        """The byte that makes a line hot, and the line that has it as the program is now."""
+        """Return a line's hottest byte, and the line that contains it in the present layout."""
         address = int(line["address"], 16)
         if size == _PAIR:
-            # Offsets of both halves are those of one line: what was recorded has them apart.
+            # The offsets do not say which half they belong to, but the present lines do.
             halves = [self._lines[at] for at in (address, address + LINE) if at in self._lines]
             line = max(halves, key=lambda each: int(each["records"]), default=line)
         return int(line["address"], 16) + int(_hottest(line)["offset"]), line
 
     def _joins(self, line: Line, size: int) -> bool:
-        """Whether a line of a layout has CPUs together that are apart in the lines as they are."""
+        """Whether a line of a layout joins CPUs that use separate lines in the present layout."""
         low = int(line["address"], 16)
         covered = range(low // LINE * LINE, low + size, LINE)
         parts = [_cpus(self._lines[at]) for at in covered if at in self._lines]
         return len(parts) > 1 and any(_cpus(line) != each for each in parts)
 
     def _slower(self, line: Line, size: int) -> float:
-        """Cycles that a line of a layout takes more than its bytes do as the program is now."""
+        """Return the cycles that a line takes beyond those of its bytes in the present layout."""
         low = int(line["address"], 16)
         if size == _PAIR:
             halves = [self._lines[at] for at in (low, low + LINE) if at in self._lines]
@@ -102,14 +103,14 @@ class Beside:
         )
 
     def _joined(self) -> Iterator[tuple[tuple[int, int], Line, int, Line]]:
-        """Each such line: its layout, itself, its hottest byte, and the line that has it now."""
+        """Yield each line that joins CPUs, with its layout and the results of _byte()."""
         for layout, raw in self._after.items():
             for line in raw["lines"]:
                 if line["stores"] and self._joins(line, layout[1]):
                     yield layout, line, *self._byte(line, layout[1])
 
     def uses(self) -> dict[int, frozenset[int]]:
-        """The bytes that need names, with the sizes of the accesses there."""
+        """Return the bytes that need names, with the sizes of the accesses there."""
         found: dict[int, set[int]] = {}
         for _, _, byte, line in self._joined():
             sizes = found.setdefault(byte, set())
@@ -118,9 +119,10 @@ class Beside:
         return {byte: frozenset(sizes) for byte, sizes in found.items()}
 
     def _rises(self, at: Callable[[int], Thing | None]) -> list[_Rise]:
-        """What a layout costs more, by what each object's lines that join CPUs take more.
+        """Return the additional cost of each object in each layout.
 
-        Transfers would be no measure: a store waits for its line without being one.
+        The additional cycles of a layout are divided in proportion to those of each object's lines
+        that join CPUs. Transfers would not measure this: they do not count stores that wait.
         """
         cycles = work_cycles(self._before)
         found: dict[tuple[int, int], dict[tuple[str, str], tuple[Thing, float]]] = {}
@@ -143,7 +145,7 @@ class Beside:
         ]
 
     def found(self, at: Callable[[int], Thing | None]) -> list[dict[str, Any]]:
-        """What would be false sharing, the dearest first."""
+        """Return the objects that may suffer latent false sharing, the most expensive first."""
         worst: dict[tuple[str, str, int], _Rise] = {}
         for rise in self._rises(at):
             key = (rise.thing.kind, rise.thing.name, rise.size)
@@ -166,7 +168,7 @@ class Beside:
 def beside_of(
     source: Source, job: Job, lines: Sequence[Line], stepping: Mapping[str, Any]
 ) -> Beside | None:
-    """Replays in other layouts, where lines that were shared, or not, may meet in them."""
+    """Replay in other layouts, or return None if no lines could meet in one."""
     near, told = (int(stepping.get(f"accesses_near{end}", 0)) for end in ("", "_told"))
     if not near and not stepping.get("lines_near") and not _may_meet(lines):
         return None
@@ -174,7 +176,7 @@ def beside_of(
 
 
 def _may_lie_so(thing: Thing, shift: int) -> bool:
-    """Whether nothing holds the object where it is: neither its type nor its allocation."""
+    """Whether the object could begin ``shift`` bytes later, by its alignment and its kind."""
     if thing.kind not in _MOVABLE or thing.foreign:
         return False
     return not shift or (thing.alignment is not None and shift % thing.alignment == 0)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which bytes of contended lines could lie elsewhere, and the sentence that says so.
+"""Chooses bytes of contended lines to move to other lines, and words the advice.
 
-Every hot line is a candidate, whatever its kind of sharing: two words that are truly shared still
-queue in one line. The replay says what each candidate gains. The insides of what others wrote are
-never set apart: a mutex, or a library's data, is one object.
+Every hot line is a candidate, whatever its kind of sharing: accesses to two words that are truly
+shared still queue for one line. A replay shows what each candidate gains. An object that the
+program's author did not write, such as a mutex or a library's data, is never split.
 """
 
 import re
@@ -21,17 +21,17 @@ LINE = 64
 MOST_TRIED = 8
 _MAX_MOVED = 4096
 _RAW = ("file", "mapped", "unknown")
-# The part of a line's accesses, or of its HITM, that makes an access count.
+# An access counts if it makes more than this share of a line's accesses, or of its HITM.
 _COLD = 0.005
-# HITM of an object that are a pattern, or cycles of its stores. What a replay saves with fewer is
-# another order of threads.
+# The least HITM of an object, or cycles of its stores, for advice. With fewer, a replay's gain may
+# come from another order of threads.
 _FEWEST = 10
 _STORED = 10_000
 
 
 @dataclass(frozen=True)
 class Part:
-    """Bytes of a line that are used together: from, to, and the CPUs that use them."""
+    """Bytes of a line that are used together: offsets from and to, and the CPUs that use them."""
 
     low: int
     high: int
@@ -40,10 +40,10 @@ class Part:
 
 
 def parts(line: Mapping[str, Any]) -> list[Part]:
-    """A line's bytes in use, cut wherever the set of CPUs changes.
+    """Return a line's bytes in use, cut wherever the set of CPUs that use them changes.
 
-    Bytes that one access covers stay together, however seldom it happens. Those that are seldom
-    used are no reason to move anything.
+    Bytes that any one access covers stay together, even if that access is rare. Parts that are
+    seldom used are left out, because they are no reason to move anything.
     """
     every = line["accesses"]
     found: list[tuple[Part, int, int]] = []
@@ -64,7 +64,7 @@ def parts(line: Mapping[str, Any]) -> list[Part]:
 
 
 def _joined(found: Sequence[Part]) -> list[Part]:
-    """Neighbouring bytes that only one CPU uses, or that no CPU writes, stay together."""
+    """Join neighbouring parts that the same single CPU uses, or that no CPU writes."""
     kept: list[Part] = []
     for part in found:
         last = kept[-1] if kept else None
@@ -79,18 +79,18 @@ def _joined(found: Sequence[Part]) -> list[Part]:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Bytes of a line that stay together, and the name of what they are."""
+    """Bytes of a line that stay together, and the name of the object or member there."""
 
     low: int
     high: int
     name: str
-    ours: bool  # the program's to move
+    ours: bool  # the program can move them
     thing: Thing
     by: frozenset[int]  # the CPUs that use them
 
 
 def _piece(address: int, part: Part, thing: Thing) -> _Piece:
-    """The bytes of a part, or of the whole object if nobody can part it."""
+    """Return the piece for a part: its bytes, or the whole object there if it cannot be split."""
     low, high = address + part.low, address + part.high
     whole = thing.whole(low - thing.address)
     if whole is None:
@@ -105,7 +105,7 @@ def _piece(address: int, part: Part, thing: Thing) -> _Piece:
 
 
 def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[_Piece]:
-    """A line's bytes, cut where both the program's accesses and its types allow it."""
+    """Return a line's bytes, cut where both the program's accesses and its types allow it."""
     address = int(line["address"], 16)
     found: list[_Piece] = []
     for part in parts(line):
@@ -121,12 +121,12 @@ def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[
             found[-1] = replace(last, high=max(last.high, piece.high), by=last.by | piece.by)
         else:
             found.append(piece)
-    # An object may begin before the line or end after it: its bytes in this line are meant.
+    # An object may begin before the line or end after it: keep only its bytes in this line.
     return [replace(p, low=max(p.low, address), high=min(p.high, address + LINE)) for p in found]
 
 
 def _several(pieces: Sequence[_Piece]) -> bool:
-    """Whether the pieces of a line are one each of several allocated objects of one type."""
+    """Whether each piece belongs to another allocated object, all of one type."""
     if not all(each.thing.kind == "heap" and each.thing.field(0) for each in pieces):
         return False
     begins = {piece.thing.address for piece in pieces}
@@ -135,7 +135,7 @@ def _several(pieces: Sequence[_Piece]) -> bool:
 
 
 def _element(piece: _Piece) -> tuple[int, str] | None:
-    """Of which element of an array a piece is a part: the object, and the path of the element."""
+    """Return the array element that contains a piece: the object's address, and a path."""
     thing, offset = piece.thing, piece.low - piece.thing.address
     if thing.element is not None:
         return thing.address, str(offset // thing.element[1])
@@ -145,7 +145,7 @@ def _element(piece: _Piece) -> tuple[int, str] | None:
 
 
 def _within(pieces: Sequence[_Piece]) -> bool:
-    """Whether CPUs have parts of one element each: to pad elements would leave them together."""
+    """Whether different CPUs use parts of one element, so that padding elements would not help."""
     users: dict[tuple[int, str], list[frozenset[int]]] = {}
     for piece in pieces:
         element = _element(piece)
@@ -155,13 +155,13 @@ def _within(pieces: Sequence[_Piece]) -> bool:
 
 
 def _row(piece: _Piece) -> tuple[str, int, str] | None:
-    """Of a member that is an array: its element, the bytes of one, and the array's name."""
+    """Return the array member that contains a piece: element type, its size, the array's name."""
     found = piece.thing.row(piece.low - piece.thing.address)
     return (*found[:2], member_of(piece.thing, found[2])) if found is not None else None
 
 
 def _rows(pieces: Sequence[_Piece]) -> set[str]:
-    """The arrays of which there are several elements."""
+    """Return the arrays of which the pieces belong to several elements."""
     found: dict[str, set[tuple[int, str] | None]] = {}
     for piece in pieces:
         row = _row(piece)
@@ -171,7 +171,7 @@ def _rows(pieces: Sequence[_Piece]) -> set[str]:
 
 
 def _called(piece: _Piece, rows: Collection[str]) -> str:
-    """What a piece is called in a sentence: one of several elements by its array."""
+    """Return the name of a piece in a sentence; one of several elements has its array's name."""
     row = _row(piece)
     return f"each element of `{row[2]}`" if row and row[2] in rows else f"`{piece.name}`"
 
@@ -185,7 +185,10 @@ def _padded(of: str, size: int, row: str) -> str:
 def _words(
     thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece], several: bool, within: bool
 ) -> str:
-    """``pieces``: the program's, of lines from which those ``away`` are moved."""
+    """Return the advice as text.
+
+    ``pieces`` are those that the program can move, in lines from which some (``away``) are moved.
+    """
     rows = set() if within else _rows(pieces)
     names = list(dict.fromkeys(_called(piece, rows) for piece in pieces))
     if several and thing.element is None:
@@ -205,7 +208,7 @@ def _words(
 
 @dataclass(frozen=True)
 class Move:
-    """What could lie elsewhere: the object, its bytes by address, and the sentence that says so."""
+    """One piece of advice: the object, the bytes to move by address, and the sentence."""
 
     name: str
     ranges: tuple[tuple[int, int], ...]
@@ -214,14 +217,14 @@ class Move:
 
 
 def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Bytes that no object has stay beside one: a linker's tables, and what an allocator notes."""
+    """Mark bytes outside of objects as not movable: a linker's tables, an allocator's records."""
     if not any(piece.ours and piece.thing.kind not in _RAW for piece in pieces):
         return list(pieces)
     return [replace(piece, ours=piece.ours and piece.thing.kind not in _RAW) for piece in pieces]
 
 
 def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """The first one stays where it is, or what the program cannot move does."""
+    """Return the pieces to move: all but the first, or all but those that cannot move."""
     stays = next((p for p in pieces if not p.ours), pieces[0])
     return [p for p in pieces if p is not stays and p.ours]
 
@@ -231,9 +234,10 @@ def moves(
     at: Callable[[int], Thing | None],
     most: int = MOST_TRIED,
 ) -> list[Move]:
-    """What may be worth moving, by the cycles that its lines cost; at most ``most``.
+    """Return at most ``most`` moves to try, those of the most expensive lines first.
 
-    ``lines``: with the object of each one's hottest byte; ``at``: the object of any byte.
+    ``lines`` contains each line with the object of its hottest byte. ``at`` returns the object of
+    any byte.
     """
     by_thing: dict[tuple[str, str], list[tuple[Mapping[str, Any], Thing]]] = {}
     for line, thing in lines:
@@ -246,9 +250,9 @@ def moves(
             continue
         ranges: list[tuple[int, int]] = []
         meant: list[_Piece] = []
-        every: list[_Piece] = []  # that is moved
+        every: list[_Piece] = []  # all that are moved
         several, within = True, False
-        # A cold line is no reason either: objects of one place have many.
+        # A cold line is no reason to move either: objects of one allocation site have many.
         least = _COLD * sum(heat(line) for line, _ in group)
         for line, _ in group:
             if heat(line) < least:
