@@ -61,7 +61,7 @@ static void ends(int which)
 	again(which);
 }
 
-/* Has the program a handler? Without dispatched system calls the kernel's table says so. */
+/* Does the program have a handler? Without dispatched system calls the kernel's table shows it. */
 static bool handlers(void)
 {
 	struct sigaction now;

@@ -131,7 +131,7 @@ static struct signalfd_siginfo told(const siginfo_t *info)
 	return to;
 }
 
-/* Has the kernel a signal for the file besides FLAG? */
+/* Does the kernel have a signal for the file besides FLAG? */
 static bool kernel_has(int number)
 {
 	struct pollfd p = { .fd = number, .events = POLLIN };

@@ -200,7 +200,7 @@ int threads_begin(void)
 	return 0;
 }
 
-/* Get the stack that the program made for the thread. Return: has it room for the model? */
+/* Get the stack that the program made for the thread. Return: does it have room for the model? */
 static bool has_stack(const pthread_attr_t *asked, void **stack, size_t *size)
 {
 	return !pthread_attr_getstack(asked, stack, size) && (uintptr_t)*stack + *size &&
