@@ -87,7 +87,7 @@ CHARTS = (
         "| two steps, cap 64 |",
         "Nanoseconds to claim an object and put it back, 480 threads (predicted)",
         rows=("480",),
-        without=("threads", "best peer / a pool", "/ cap 16"),
+        without=("threads",),
     ),
     Chart(
         "simulator",
