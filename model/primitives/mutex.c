@@ -137,7 +137,7 @@ const struct primitive primitive_mutex = {
 
 const struct primitive primitive_mutex_apart = {
 	.name = "mutex-apart",
-	.what = "the same, what it guards on another line",
+	.what = "the same, with the guarded data on another line",
 	.holds = true,
 	.sleeps = true,
 	.create = create_apart,

@@ -174,7 +174,7 @@ const struct primitive primitive_spinlock_hot = {
 
 const struct primitive primitive_spinlock_hot_apart = {
 	.name = "spinlock-hot-apart",
-	.what = "the same, what it guards on another line",
+	.what = "the same, with the guarded data on another line",
 	.holds = true,
 	.create = create_apart,
 	.ops = hot_apart,
@@ -194,7 +194,7 @@ const struct primitive primitive_ticket_lock = {
 
 const struct primitive primitive_ticket_lock_apart = {
 	.name = "ticket-lock-apart",
-	.what = "the same, what it guards on another line",
+	.what = "the same, with the guarded data on another line",
 	.holds = true,
 	.create = create_apart,
 	.ops = ticket_apart,

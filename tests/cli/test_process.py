@@ -151,7 +151,7 @@ def test_heaviest_jobs_start_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_first_failure_ends_the_others(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     slow = script(tmp_path / "slow", f"echo $$ >>{pids}; exec sleep 600")
-    # The failing script waits for a slow one, so that there is one to end.
+    # The failing script first waits until a slow one runs, which run_many() must then end.
     bad = script(
         tmp_path / "bad",
         f"until [ -s {pids} ]; do sleep 0.1; done; echo 'bad: the reason' >&2; exit 2",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Places that allocate, while code comes and goes at their return addresses. */
+/* The table of allocations, while libraries are loaded and unloaded at the return addresses. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
