@@ -178,8 +178,8 @@ static port_always_inline bool visited_account(struct visited *v, u64 *queue, u3
 		u64 all = READ_ONCE(*queue), mine = READ_ONCE(*record);
 
 		/*
-		 * Both words are of this epoch, neither is 0 or near its ceiling, and @ns is not large:
-		 * else a difference is huge. So the CPU is in the set (visited.c).
+		 * Both words are of this epoch, neither is 0 or near its ceiling, and @ns is not
+		 * large: else a difference is huge. So the CPU is in the set (visited.c).
 		 */
 		if (likely(!(((all - least) | (mine - least) | ns) >> 31))) {
 			port_write64(queue, all + ns);

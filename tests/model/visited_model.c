@@ -248,7 +248,7 @@ static void words(void)
 		sum = ns > ~0u - left ? ~0u : left + ns;
 		CHECK_EQ(occupancy_add(base, later, ns), occupancy_pack(later, (u32)sum));
 
-		/* two processes on one queue, whose runtime is the sum of theirs; read 2 epochs later */
+		/* two processes on a queue, whose runtime is their sum; read 2 epochs later */
 		a = occupancy_add(0, epoch, ns >> 33);
 		queue = occupancy_add(0, epoch, ns >> 33);
 		queue = occupancy_add(queue, later, ns >> 34);
