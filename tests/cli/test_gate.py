@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from scipy import stats
 
+import test_record_view
 from conftest import Cli
 from schedshard.c2c.gate.annotate import commands
 from schedshard.c2c.gate.baseline import side_of
@@ -25,6 +26,8 @@ from schedshard.c2c.report.costs import names_of, place_of
 from schedshard.commands.c2c.gate import GateOptions, VerdictOptions
 from schedshard.common.paths import ROOT
 from schedshard.lines.symbols import Frame
+from schedshard.results.c2c import RecordedLine
+from schedshard.results.gate import Place
 
 # Names as a program may have them: a newline before a command, '%', an escape, half a character.
 HOSTILE = "a\n::error file=x::no%0A\x1b[31m<b>&\ud800,:\x00"
@@ -269,28 +272,27 @@ def test_fingerprints_stay_when_lines_of_the_source_move() -> None:
 # ---- the key of a line ----
 
 
-def line(kind: str, **more: Any) -> dict[str, Any]:
-    access = {
-        "field": "", "hitm_remote": 1, "hitm_local": 0,
+def names(kind: str, *, field: str = "", **more: Any) -> list[str]:
+    """Return the names of a line whose accesses are all of one instruction."""
+    line = test_record_view.line(0.1)
+    line["accesses"][0] |= {
+        "field": field,
         "frames": [
             {"function": "fetch_add", "source": "atomic:3"},
             {"function": "work", "source": "a.c:9"},
         ],
-    }  # fmt: skip
-    field = more.pop("field", "")
-    return {
-        "kind": kind, "object": "o", "type": "struct s", "allocated": [],
-        "accesses": [{**access, "field": field}], **more,
-    }  # fmt: skip
+    }
+    found = RecordedLine.of({**line, "kind": kind, "object": "o", "type": "struct s", **more})
+    return sorted(names_of(found))
 
 
 def test_names_have_neither_addresses_nor_lines_nor_elements() -> None:
     made = [{"function": "make", "source": "a.c:205"}]
-    heap = line("heap", object="heap: make (a.c:205)", field="[3].count", allocated=made)
-    assert names_of(heap) == ["heap make struct s [].count"]
-    assert names_of(line("variable", object="side", field="side[2].count")) == ["side[].count"]
-    assert names_of(line("variable", object="side")) == ["side"]
-    assert names_of(line("mapped", object="mapped memory at 0x7f00")) == ["mapped by work"]
+    heap = names("heap", object="heap: make (a.c:205)", field="[3].count", allocated=made)
+    assert heap == ["heap make struct s [].count"]
+    assert names("variable", object="side", field="side[2].count") == ["side[].count"]
+    assert names("variable", object="side") == ["side"]
+    assert names("mapped", object="mapped memory at 0x7f00") == ["mapped by work"]
 
 
 def test_the_place_is_the_first_of_the_programs_own_lines(tmp_path: Path) -> None:
@@ -301,12 +303,12 @@ def test_the_place_is_the_first_of_the_programs_own_lines(tmp_path: Path) -> Non
         Frame("odd", "?", ""),
         Frame("work", "a.c:9", "/built/elsewhere/src/a.c"),
     )
-    assert place_of(frames, tmp_path) == {"file": "src/a.c", "line": 9, "function": "work"}
+    assert place_of(frames, tmp_path) == Place(file="src/a.c", line=9, function="work")
     assert place_of(frames[:2], tmp_path) is None
     long = (Frame("f", "c.c:4", f"/{'x' * 300}/c.c"),)
     assert place_of(long, tmp_path) is not None
     outside = (Frame("f", "b.c:4", "/other/b.c"),)
-    assert place_of(outside, tmp_path) == {"file": "/other/b.c", "line": 4, "function": "f"}
+    assert place_of(outside, tmp_path) == Place(file="/other/b.c", line=4, function="f")
 
 
 # ---- the command ----

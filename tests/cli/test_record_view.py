@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import raw_lines
 
 from conftest import Cli
 from schedshard.c2c.counts import by_counts
@@ -95,8 +96,8 @@ def test_who_took_a_line_from_whom_is_a_matrix_of_caches() -> None:
 
 def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
     known = [Cache(cache=n, cpus=[n]) for n in range(12)]
-    raw = {"pairs": [[n, (n + 1) % 12, n + 1] for n in range(12)]}
-    found = taken_table([Transfer.of(each) for each in taken(raw)], known)
+    met = raw_lines.line(pairs=[(n, (n + 1) % 12, n + 1) for n in range(12)])
+    found = taken_table(taken(met), known)
     assert found is not None
     columns, rows = found
     assert columns == ["taken from", "by", "of all"]

@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
 from schedshard.c2c.report.steady import steady_part
+from schedshard.results.raw import Run
 
 WIDTH = 1000  # instructions, of a cycle each, at 2 GHz: 500,000 ps
 
 
-def raw(took: list[float]) -> dict[str, Any]:
-    return {
-        "machine": {"clock_ghz": 2.0},
-        "time": {"width": WIDTH, "instructions": WIDTH * len(took), "took_ps": took},
-    }
+def raw(took: list[float] | None) -> Run:
+    time = None
+    if took is not None:
+        time = {"width": WIDTH, "instructions": WIDTH * len(took), "took_ps": took}
+    counts = {"nr_lines": 0, "hitm_remote": 0, "hitm_local": 0}
+    return Run.of({"machine": {"clock_ghz": 2.0}, "model": {}, "lines": [], "time": time, **counts})
 
 
 def ends(took: list[float]) -> tuple[int, int] | None:
@@ -63,4 +64,4 @@ def test_of_several_phases_the_one_with_most_waits() -> None:
 
 
 def test_a_result_without_times_has_none() -> None:
-    assert steady_part({"machine": {"clock_ghz": 2.0}}) is None
+    assert steady_part(raw(None)) is None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from raw_lines import access, line
 from recording import MACHINE, PROGRAMS, Report, hitm_of, needs, quiet, run
 
 from schedshard.c2c.naming.allocators import ALLOCATORS
@@ -17,6 +18,7 @@ from schedshard.c2c.naming.modules import _load
 from schedshard.c2c.naming.readable import short as shortened
 from schedshard.c2c.report.report import bytes_named
 from schedshard.common.paths import build_dir
+from schedshard.results.raw import Line
 
 pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
@@ -366,13 +368,6 @@ def test_threads_that_seldom_meet_are_seldom_held_back(tmp_path: Path) -> None:
     quiet(make, holds)
 
 
-def access(offset: int, by: list[int], hitm: int, stores: int) -> dict[str, Any]:
-    return {
-        "offset": offset, "size": 8, "by": by, "hitm_remote": hitm, "hitm_local": 0,
-        "stores": stores,
-    }  # fmt: skip
-
-
 TASKS = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -474,16 +469,12 @@ def test_words_that_all_threads_use_at_random_are_true_sharing(tmp_path: Path) -
 def test_names_do_not_depend_on_which_machines_are_asked_for() -> None:
     """Every byte that is shown gets a name, because the hottest byte differs between machines."""
 
-    def line(address: str, *hitm: int) -> dict[str, Any]:
-        return {
-            "address": address,
-            "hitm_remote": sum(hitm),
-            "hitm_local": 0,
-            "accesses": [access(16 + 8 * n, [n], each, 1) for n, each in enumerate(hitm)],
-        }
+    def used(address: int, *hitm: int) -> Line:
+        accesses = (access(16 + 8 * n, (n,), hitm_remote=each) for n, each in enumerate(hitm))
+        return line(*accesses, address=address)
 
-    here = [line("0x1000", 2, 1), line("0x2000", 1), line("0x3000", 0)]
-    there = [line("0x1000", 1, 2), line("0x2000", 1), line("0x3000", 0)]
+    here = [used(0x1000, 2, 1), used(0x2000, 1), used(0x3000, 0)]
+    there = [used(0x1000, 1, 2), used(0x2000, 1), used(0x3000, 0)]
     assert bytes_named(here, 1) == {0x1000, 0x1010, 0x1018, 0x2000, 0x2010}
     assert bytes_named(here, 1) == bytes_named(there, 1)
     assert bytes_named(here, 3) - bytes_named(here, 1) == {0x3000, 0x3010}

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from raw_lines import access, line
 from recording import MACHINE, Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming.modules import Modules
@@ -15,6 +16,7 @@ from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.naming.variables import DebugInfo
 from schedshard.c2c.report.elsewhere.moving import moves
 from schedshard.common.paths import build_dir
+from schedshard.results.raw import Line
 
 pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
@@ -288,38 +290,26 @@ def thing(name: str, element: tuple[str, int] | None = None) -> Thing:
     ],
 )
 def test_words_fit_who_uses_what(users: dict[int, int], words: str) -> None:
-    accesses = [
-        {
-            "offset": offset, "size": 8, "by": [cpu], "stores": 9, "loads": 9, "records": 9,
-            "hitm_remote": 9, "hitm_local": 0,
-        }
+    accesses = (
+        access(offset, (cpu,), stores=9, loads=9, records=9, hitm_remote=9)
         for offset, cpu in users.items()
-    ]  # fmt: skip
-    line = {
-        "address": "0x1000", "accesses": accesses, "avg_load_cycles": 9.0, "loads": 9,
-        "hitm_remote": 9 * len(users), "hitm_local": 0,
-    }  # fmt: skip
-    (move,) = moves([(line, thing("p"))], lambda _: thing("p"))
+    )
+    used = line(*accesses, avg_load_cycles=9.0, loads=9)
+    (move,) = moves([(used, thing("p"))], lambda _: thing("p"))
     assert move.words == words
 
 
 def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
     """Regression: the advice named a barrier's count beside the two words that cost everything."""
 
-    def line(address: int, often: int, offsets: tuple[int, ...]) -> dict[str, object]:
-        accesses = [
-            {
-                "offset": offset, "size": 8, "by": [cpu], "stores": often, "loads": often,
-                "records": often, "hitm_remote": often, "hitm_local": 0,
-            }
+    def used(address: int, often: int, offsets: tuple[int, ...]) -> Line:
+        accesses = (
+            access(offset, (cpu,), stores=often, loads=often, records=often, hitm_remote=often)
             for cpu, offset in enumerate(offsets)
-        ]  # fmt: skip
-        return {
-            "address": hex(address), "accesses": accesses, "avg_load_cycles": 9.0,
-            "loads": often, "hitm_remote": len(offsets) * often, "hitm_local": 0,
-        }  # fmt: skip
+        )
+        return line(*accesses, address=address, avg_load_cycles=9.0, loads=often)
 
-    hot, cold = line(0x1000, 9000, (0, 8)), line(0x1040, 9, (8, 16, 24))
+    hot, cold = used(0x1000, 9000, (0, 8)), used(0x1040, 9, (8, 16, 24))
     (move,) = moves([(hot, thing("p")), (cold, thing("p"))], lambda _: thing("p"))
     assert move.words == "give `struct p.first` and `struct p.all[0].a` a line each"
     assert move.ranges == ((0x1008, 0x1010),)

@@ -7,9 +7,9 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
+from raw_lines import access, line
 from recording import Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming import modules
@@ -20,6 +20,7 @@ from schedshard.c2c.program import perf_map
 from schedshard.c2c.report.elsewhere.moving import moves
 from schedshard.common.paths import build_dir
 from schedshard.lines.symbols import Frame
+from schedshard.results.raw import Line
 
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
@@ -283,40 +284,25 @@ def test_a_map_of_another_time_or_user_is_not_read(
     ],
 )
 def test_an_area_is_named_by_the_function_that_uses_it(functions: list[str], name: str) -> None:
-    def access(pc: int, hitm: int) -> dict[str, Any]:
-        return {"pc": hex(pc), "hitm_remote": hitm, "hitm_local": 0, "records": 1}
-
-    line = {"accesses": [access(1, 1), access(3, 3), access(2, 2)]}
+    used = line(*(access(pc=hex(n), hitm_remote=n) for n in (1, 3, 2)))
     frames = {
         3: (Frame("Interpreter", "?"),),
         2: tuple(Frame(function, "?") for function in functions),
         1: (Frame("other", "?"),),
     }
-    named = used_by(Thing("area", "mapped", 0, 1, area=True), line, frames)
+    named = used_by(Thing("area", "mapped", 0, 1, area=True), used, frames)
     assert named is not None
     assert named.name.endswith(name)
     other = Thing("object", "heap", 0, 1)
-    assert used_by(other, line, frames) is other
+    assert used_by(other, used, frames) is other
 
 
-def _line(*offsets: int) -> dict[str, Any]:
+def _line(*offsets: int, hitm: int = 20) -> Line:
     """Make a line whose words at these offsets are each written by another CPU."""
-    accesses = [
-        {
-            "offset": at,
-            "size": 8,
-            "by": [cpu],
-            "stores": 1,
-            "records": 1,
-            "hitm_remote": 1,
-            "hitm_local": 0,
-        }
-        for cpu, at in enumerate(offsets)
-    ]
-    return {
-        "address": "0x1000", "accesses": accesses, "hitm_remote": 20, "hitm_local": 0,
-        "avg_load_cycles": 1, "loads": 2,
-    }  # fmt: skip
+    accesses = (
+        access(at, (cpu,), stores=1, records=1, hitm_remote=1) for cpu, at in enumerate(offsets)
+    )
+    return line(*accesses, hitm_remote=hitm, avg_load_cycles=1, loads=2)
 
 
 def test_what_an_allocator_notes_beside_an_object_is_not_advised_about() -> None:
@@ -364,11 +350,11 @@ def test_objects_of_one_type_in_a_line_are_padded() -> None:
 def test_bytes_that_are_hardly_used_are_not_moved() -> None:
     """Regression: the advice was a line for a vector too, which main had filled before."""
     own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
-    line = _line(0, 16, 32)
-    for access in line["accesses"][1:]:
-        access["records"] = access["hitm_remote"] = 1000
-    line["accesses"][0] |= {"records": 2, "hitm_remote": 0}
-    found = moves([(line, own)], lambda _: own)
+    used = _line(0, 16, 32)
+    for each in used.accesses[1:]:
+        each.records = each.hitm_remote = 1000
+    used.accesses[0].records, used.accesses[0].hitm_remote = 2, 0
+    found = moves([(used, own)], lambda _: own)
     assert [move.ranges for move in found] == [((0x1020, 0x1028),)]
 
 
@@ -376,4 +362,4 @@ def test_an_object_with_a_few_transfers_is_not_advised_about() -> None:
     """Regression: three increments of a counter gained 8%, because the replay reordered threads."""
     own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
     assert moves([(_line(0, 32), own)], lambda _: own)
-    assert moves([(_line(0, 32) | {"hitm_remote": 9}, own)], lambda _: own) == []
+    assert moves([(_line(0, 32, hitm=9), own)], lambda _: own) == []

@@ -4,7 +4,6 @@
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
 from schedshard.kernel.profile.replay import names_path
 from schedshard.machines.presets import Machine, load_machine
+from schedshard.results.raw import Run
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
         stacks=request.stacks,
         output_to_stderr=request.output_to_stderr,
     )
-    if not done.raw:
+    if done.raw is None:
         what = "the marks never came" if request.window.marks else "it ended before --after"
         raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
     return _report(
@@ -118,20 +118,20 @@ def _report(
     trace: Path,
     keep: bool,
     program: Program,
-    raw: Mapping[str, Any],
+    raw: Run,
     meta: dict[str, Any],
     **ended: Any,
 ) -> dict[str, Any]:
     """Return a recording's report. ``ended``: the fields of Recorded that differ for a guest."""
     recorded = Recorded(
-        operations=int(raw["operations"]),
-        partial=bool(raw["partial"]),
+        operations=raw.operations,
+        partial=raw.partial,
         program_sha256=sha256_file(program.path),
         path=str(program.path),
         dynamic=program.dynamic,
         debug=program.debug,
         meta=meta,
-        stepping=raw["stepping"],
+        stepping=raw.stepping or {},
         **ended,
     )
     with (

@@ -6,15 +6,16 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.inputs import open_input
 from schedshard.common.output import read_json
 from schedshard.common.paths import build_dir, remake
+from schedshard.results.raw import Run
+from schedshard.results.read import checked
 
 
-def replay_trace(trace: Path, watch: Callable[[Path], str]) -> dict[str, Any]:
+def replay_trace(trace: Path, watch: Callable[[Path], str]) -> Run:
     """Return the result of a replay. ``watch`` returns the watch file's text for a result path."""
     tool = build_dir() / "record" / "plugin" / "schedshard-replay"
     if not tool.is_file():
@@ -35,4 +36,4 @@ def replay_trace(trace: Path, watch: Callable[[Path], str]) -> dict[str, Any]:
         if done.returncode:
             said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             raise UserError(said[-1].removeprefix("schedshard: "))
-        return dict(read_json(result, "result"))
+        return checked(read_json(result, "result"), f"the result of {tool}", Run.of)

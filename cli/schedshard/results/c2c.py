@@ -19,6 +19,9 @@ from schedshard.results.saved import (
     absent,
 )
 
+# Cycles of waiting stores that rank as high as one HITM, which takes at least as long.
+_AS_LONG = 100
+
 
 class Frame(Saved, kw_only=True):
     """A function and its source line; ``own``: neither is a library's."""
@@ -36,7 +39,9 @@ class Frame(Saved, kw_only=True):
 class Caller(Saved, kw_only=True):
     """The calls that led to an access, and the cycles of the access after them."""
 
+    hitm: Count = absent(0)
     cycles: NotNegative
+    calls: list[str] = absent([])
     frames: list[Frame]
 
 
@@ -55,6 +60,11 @@ class Stalled(lines.Costs):
     def waited(self) -> float:
         """The cycles of all loads, and of stalls on stores."""
         return super().waited + self.stored
+
+    @property
+    def heat(self) -> float:
+        """The rank: HITM, plus stalls on stores in units of HITM."""
+        return self.hitm + self.stored / _AS_LONG
 
     @property
     def cycles_each(self) -> float:
@@ -258,6 +268,7 @@ class RecordedAccess(Access, kw_only=True):
 class RecordedLine(Line, kw_only=True):
     """A cache line of a program."""
 
+    kind: str = absent("unknown")
     accesses: Sequence[RecordedAccess]
     sharing: str
     locked: Count
@@ -294,22 +305,32 @@ class RecordedVariant(Variant, kw_only=True):
 class Gain(Saved, kw_only=True):
     """The share of cycles that advice saves on a machine."""
 
+    cycles_before: NotNegative = absent(0.0)
+    cycles_after: NotNegative = absent(0.0)
     fewer: Real
-    interval: Interval | None = None
+    interval: Interval | None = absent(None)
+    hitm_before: Count = absent(0)
+    hitm_after: Count = absent(0)
 
 
 class Advice(Saved, kw_only=True):
     """A change that would help, and its gain by machine."""
 
+    object: str = absent("")
     words: str
+    bytes_moved: Count = absent(0)
     machines: dict[str, Gain]
 
 
 class Latent(Saved, kw_only=True):
     """False sharing that would begin on a machine if objects began elsewhere."""
 
+    object: str = absent("")
     words: str
     machine: str
+    bytes_later: Count = absent(0)
+    line_bytes: Count = absent(0)
+    more: Real = absent(0.0)
 
 
 class Drawn(Saved, kw_only=True):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The types of those parts of a recording that `c2c diff` and gates compare."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 
 from schedshard.results.c2c import Program, Steady
 from schedshard.results.saved import Count, NotNegative, Saved
@@ -78,6 +78,11 @@ class Run(Saved, kw_only=True):
         lines = [figure for line in self.lines for figure in (line.hitm, line.cycles)]
         if any(0 < figure < 1 / _LARGEST for figure in (self.work_cycles, *lines)):
             raise ValueError(f"a figure is neither 0 nor from {1 / _LARGEST:g} to {_LARGEST:g}")
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the run as it is saved in JSON, with the names of each line in order."""
+        data: dict[str, Any] = to_builtins(self, order="deterministic")
+        return data
 
 
 class Runs(Saved, kw_only=True):

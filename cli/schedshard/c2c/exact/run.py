@@ -33,6 +33,8 @@ from schedshard.common.output import read_json
 from schedshard.common.paths import typed
 from schedshard.common.tool import Running
 from schedshard.kernel.guest.initramfs import libraries
+from schedshard.results.raw import Run
+from schedshard.results.read import checked
 
 LIMITS = (
     "predicted, not measured: read the ranking first, cycles second",
@@ -43,6 +45,7 @@ LIMITS = (
     "compiled with the flags takes 100 (estimates)",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
+_WROTE = "what the recorder wrote"
 _SYSTEM = (
     "libc.", "libm.", "libstdc++.", "libc++.", "libc++abi.", "libgcc_s.", "libpthread.", "ld-linux",
     LIBRARY,
@@ -157,7 +160,7 @@ class Ran:
 
     status: int  # as a shell reports it: 128 + number after a signal
     signal: str | None
-    raw: dict[str, Any]
+    raw: Run
     meta: dict[str, Any]
 
 
@@ -229,7 +232,7 @@ class Runs:
         self.first = (job, ran)
         return ran
 
-    def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    def all(self, jobs: Sequence[Job]) -> list[Run]:
         """Return each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             try:
@@ -239,7 +242,7 @@ class Runs:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _one(self, job: Job) -> dict[str, Any]:
+    def _one(self, job: Job) -> Run:
         if self.first is not None and self.first[0] == job:
             return self.first[1].raw
         ran = self._run(job, shown=False)
@@ -315,8 +318,8 @@ class Runs:
             if not shown:
                 raise AnotherEndError(f"{self._which(job)}, the program {said}")
             raise UserError(f"{self.program.path.name} {said}", status=1 if code else 2)
-        told = dict(read_json(meta, "what the recorder wrote"))
-        process = dict(read_json(at / "meta.json.0", "what the recorder wrote"))
+        told = dict(read_json(meta, _WROTE))
+        process = dict(read_json(at / "meta.json.0", _WROTE))
         process["hooked"] = True  # the places of its accesses are those of calls of hooks
         told["processes"] = [process]
         if "turns" not in told:
@@ -329,6 +332,7 @@ class Runs:
             if not shown:
                 raise AnotherEndError(f"{self._which(job)}, {stopped}", found=True)
             raise UserError(stopped, status=1)
-        raw = Sites(told).apply(dict(read_json(result, "what the recorder wrote")))
+        raw = checked(read_json(result, _WROTE), _WROTE, Run.of)
+        raw = Sites(told).apply(raw)
         told.pop("sites", None)
         return Ran(128 - code if code < 0 else code, name, raw, told)

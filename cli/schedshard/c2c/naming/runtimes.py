@@ -8,10 +8,10 @@ area and the function that uses it most.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
 from schedshard.lines.symbols import Frame
+from schedshard.results.raw import Line
 
 # Functions that access memory for others. The names of their callers say more.
 _BETWEEN = re.compile(r"(sync|internal|runtime)[./].*")
@@ -21,17 +21,13 @@ _METHOD = re.compile(r"(?:.* )?([\w.$/<>]+)\(.*\)", re.ASCII)
 
 
 def used_by(
-    thing: Thing | None, line: Mapping[str, Any], frames: Mapping[int, tuple[Frame, ...]]
+    thing: Thing | None, line: Line, frames: Mapping[int, tuple[Frame, ...]]
 ) -> Thing | None:
     """Return the thing. For a runtime's area its name also contains the line's main user."""
     if thing is None or not thing.area:
         return thing
-    accesses = sorted(
-        line["accesses"],
-        key=lambda a: (a["hitm_remote"] + a["hitm_local"], a["records"]),
-        reverse=True,
-    )
-    ways = [found for a in accesses if (found := frames.get(int(a["pc"], 16), ()))]
+    accesses = sorted(line.accesses, key=lambda a: (a.hitm, a.records), reverse=True)
+    ways = [found for a in accesses if (found := frames.get(a.instruction, ()))]
     # The interpreter's name says nothing: prefer an access by a compiled function.
     way = next((way for way in ways if way[0].function != _INTERPRETER), None)
     if way is None:

@@ -20,8 +20,11 @@ from schedshard.common.output import read_json
 from schedshard.common.paths import build_dir, remake
 from schedshard.kernel.probe.watch import Watch
 from schedshard.machines.presets import Machine
+from schedshard.results.raw import Run
+from schedshard.results.read import checked
 
 META = "schedshard/record-meta/2"
+_WROTE = "what the recorder wrote"
 _DIVIDES = re.compile(r"[\s:,]")
 _PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
@@ -42,7 +45,7 @@ class Emulated:
 
     status: int  # as a shell reports it: 128 + number after a signal
     signal: str | None
-    raw: dict[str, Any]
+    raw: Run | None
     meta: dict[str, Any]
 
 
@@ -184,9 +187,9 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
             else f"{signal.Signals(-code).name} ended the emulator: nothing was recorded",
             status=1,
         )
-    told = dict(read_json(meta, "what the recorder wrote", links=False))
+    told = dict(read_json(meta, _WROTE, links=False))
     told["processes"] = [
-        read_json(path, "what the recorder wrote", links=False)
+        read_json(path, _WROTE, links=False)
         for number in range(len(told["images"]))
         if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
     ]
@@ -195,7 +198,9 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
             # A name that is not valid text is a list of bytes.
             part[3] = part[3] if isinstance(part[3], str) else os.fsdecode(bytes(part[3]))
         process["code"] = perf_map(int(process["pid"]), began)
-    raw = dict(read_json(result, "what the recorder wrote")) if result.is_file() else {}
+    raw = None
+    if result.is_file():
+        raw = checked(read_json(result, _WROTE), f"{_WROTE}, {result},", Run.of)
     name = signal.Signals(-code).name if code < 0 else None
     return Emulated(128 - code if code < 0 else code, name, raw, told)
 

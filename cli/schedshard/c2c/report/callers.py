@@ -9,12 +9,14 @@ way to the access. A way contains the addresses of the calls, innermost first.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from schedshard.c2c.report.sharing import hitm, joined, waited
+from msgspec.structs import replace
+
+from schedshard.c2c.report.sharing import joined
 from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame
 from schedshard.results.c2c import RecordedLine
+from schedshard.results.raw import Access, Line, Run, Way
 
-Way = tuple[int, ...]
 # Ways that a report keeps per access: those with most cycles.
 _KEPT = 8
 _DAMAGED = "the names of the trace are damaged"
@@ -42,51 +44,47 @@ class Sites:
                 raise UserError(f"{_DAMAGED}: a call led to itself")
         return tuple(calls)
 
-    def _split(self, access: Mapping[str, Any]) -> dict[str, Any]:
-        site = int(access["pc"], 16)
+    def _split(self, access: Access) -> Access:
+        site = access.instruction
         if site not in self._of:
-            return {**access, "ways": {(): _cost(access)}}
+            return replace(access, ways={(): _cost(access)})
         if site not in self._ways:
             self._ways[site] = self._way(site)
-        return {
-            **access,
-            "pc": f"{self._of[site][0]:#x}",
-            "ways": {self._ways[site]: _cost(access)},
-        }
+        pc = f"{self._of[site][0]:#x}"
+        return replace(access, pc=pc, ways={self._ways[site]: _cost(access)})
 
-    def apply(self, raw: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, raw: Run) -> Run:
         """Return a result with instructions instead of sites; unchanged if none were recorded."""
         if not self._of:
             return raw
         lines = [
-            {**line, "accesses": joined(map(self._split, line["accesses"]), lambda pc: pc)}
-            for line in raw["lines"]
+            replace(line, accesses=joined(map(self._split, line.accesses), lambda pc: pc))
+            for line in raw.lines
         ]
-        return {**raw, "lines": lines}
+        return replace(raw, lines=lines)
 
 
-def _cost(access: Mapping[str, Any]) -> tuple[int, float]:
+def _cost(access: Access) -> tuple[int, float]:
     """Return the HITM and the cycles of an access."""
-    return hitm(access), waited(access)
+    return access.hitm, access.waited
 
 
-def ways_of(access: Mapping[str, Any]) -> Iterator[tuple[Way, int, float]]:
+def ways_of(access: Access) -> Iterator[tuple[Way, int, float]]:
     """Yield each way to an access with its HITM and cycles. Without stacks, yield an empty way."""
-    for way, (found, cycles) in access.get("ways", {(): _cost(access)}).items():
+    ways = access.ways if access.ways is not None else {(): _cost(access)}
+    for way, (found, cycles) in ways.items():
         yield way, found, cycles
 
 
-def calls_of(lines: Sequence[Mapping[str, Any]]) -> set[int]:
+def calls_of(lines: Sequence[Line]) -> set[int]:
     """Return the addresses of all calls on the ways to these lines."""
     return {
-        call for line in lines for access in line["accesses"] for way, *_ in ways_of(access)
+        call for line in lines for access in line.accesses for way, *_ in ways_of(access)
         for call in way
     }  # fmt: skip
 
 
-def callers(
-    access: Mapping[str, Any], frames: Mapping[int, tuple[Frame, ...]]
-) -> list[dict[str, Any]]:
+def callers(access: Access, frames: Mapping[int, tuple[Frame, ...]]) -> list[dict[str, Any]]:
     """Return the cost of each way to an access, most cycles first, with the frames of its calls."""
     found = sorted(ways_of(access), key=lambda each: (-each[2], -each[1], each[0]))
     return [

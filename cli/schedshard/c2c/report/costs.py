@@ -11,11 +11,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from schedshard.c2c.report.replaying import work_cycles
-from schedshard.c2c.report.sharing import heat, hitm, waited
 from schedshard.lines.symbols import Frame
+from schedshard.results import raw
+from schedshard.results.c2c import RecordedAccess, RecordedLine
+from schedshard.results.gate import Cost, Place, Run
 
 # Lines below this share of all cycles need no name. Reports fold lines below ten times as much.
 _LEAST = 0.0005
@@ -24,49 +24,43 @@ _ALLOCATED = ("heap", "shared")
 _NUMBER = re.compile(r"\[\d+\]")
 _SYSTEM = ("/usr/", "/rustc/")
 
-Line = Mapping[str, Any]
 
-
-def with_names(raw: Mapping[str, Any], most: int) -> list[int]:
+def with_names(run: raw.Run, most: int) -> list[int]:
     """Return the numbers of the lines to name: the first ``most``, and all that cost enough."""
-    work = work_cycles(dict(raw))
+    least = _LEAST * run.work_cycles
     return [
-        number
-        for number, line in enumerate(raw["lines"])
-        if number < most or waited(line) >= _LEAST * work
+        number for number, line in enumerate(run.lines) if number < most or line.waited >= least
     ]
 
 
-def _accessor(access: Line) -> str:
+def _accessor(access: RecordedAccess) -> str:
     """Return the function of an access, not one that was inlined into it."""
-    frame = access["frames"][-1] if access["frames"] else {"function": "?", "source": "?"}
+    if not access.frames:
+        return "?"
+    frame = access.frames[-1]
     # Code without symbols has an address as its name, which changes. The name of its file does not.
-    return str(frame["source"] if frame["function"].startswith("0x") else frame["function"])
+    return frame.source if frame.function.startswith("0x") else frame.function
 
 
-def names_of(line: Line) -> list[str]:
+def names_of(line: RecordedLine) -> frozenset[str]:
     """Return every name by which the line can be found in another run."""
-    kind = line["kind"]
-    fields = {_NUMBER.sub("[]", access["field"]) for access in line["accesses"]}
+    kind = line.kind
+    fields = {_NUMBER.sub("[]", access.field) for access in line.accesses}
     if kind in _NAMED:
-        found = {field for field in fields if field} or {str(line["object"])}
-    elif kind in _ALLOCATED and line["allocated"]:
-        where = line["allocated"][0]["function"]
-        found = {f"{kind} {where} {line['type']} {field}" for field in fields}
-    else:
-        found = {
-            f"{kind} by {_accessor(access)}" for access in line["accesses"] if heat(access) >= 1
-        }
-        found = found or {f"{kind} by {_accessor(access)}" for access in line["accesses"]}
-    return sorted(found)
+        return frozenset(field for field in fields if field) or frozenset((line.object,))
+    if kind in _ALLOCATED and line.allocated:
+        where = line.allocated[0].function
+        return frozenset(f"{kind} {where} {line.type} {field}" for field in fields)
+    hot = [access for access in line.accesses if access.heat >= 1]
+    return frozenset(f"{kind} by {_accessor(access)}" for access in hot or line.accesses)
 
 
-def _label(line: Line) -> str:
+def _label(line: RecordedLine) -> str:
     """Return the line's name for readers: the object, and the field of the hottest access."""
-    field = _NUMBER.sub("[]", line["accesses"][0]["field"]) if line["accesses"] else ""
-    if line["kind"] in _NAMED:
-        return field or str(line["object"])
-    return f"{line['object']} {field}".rstrip()
+    field = _NUMBER.sub("[]", line.accesses[0].field) if line.accesses else ""
+    if line.kind in _NAMED:
+        return field or line.object
+    return f"{line.object} {field}".rstrip()
 
 
 def _below(path: Path, root: Path) -> Path | None:
@@ -86,34 +80,30 @@ def _below(path: Path, root: Path) -> Path | None:
     return None
 
 
-def place_of(frames: Sequence[Frame], root: Path) -> dict[str, Any] | None:
+def place_of(frames: Sequence[Frame], root: Path) -> Place | None:
     """Return the source line of an access: that of the first frame with a file below ``root``.
 
     Without one, it is that of the first frame outside the system's folders, or else None.
     """
-    known: list[dict[str, Any]] = []
+    known: list[Place] = []
     for frame in frames:
         number = frame.source.rpartition(":")[2]
         if not frame.path or not number.isdecimal() or int(number) < 1:
             continue
         path = Path(os.path.normpath(frame.path))
         inside = None if frame.path.startswith(_SYSTEM) else _below(path, root)
-        place: dict[str, Any] = {
-            "file": str(inside or path),
-            "line": int(number),
-            "function": frame.function,
-        }
+        place = Place(file=str(inside or path), line=int(number), function=frame.function)
         if inside is not None:
             return place
         known.append(place)
-    return next((each for each in known if not each["file"].startswith(_SYSTEM)), None)
+    return next((each for each in known if not each.file.startswith(_SYSTEM)), None)
 
 
-def _place(line: Line, frames: Mapping[int, tuple[Frame, ...]], root: Path) -> Any:
-    for access in line["accesses"]:
-        calls = access["callers"][0]["calls"] if access["callers"] else ()
+def _place(line: RecordedLine, frames: Mapping[int, tuple[Frame, ...]], root: Path) -> Place | None:
+    for access in line.accesses:
+        calls = access.callers[0].calls if access.callers else ()
         found = place_of(
-            [f for pc in (access["pc"], *calls) for f in frames.get(int(pc, 16), ())], root
+            [f for pc in (access.pc, *calls) for f in frames.get(int(pc, 16), ())], root
         )
         if found is not None:
             return found
@@ -129,41 +119,30 @@ def _folder() -> Path:
 
 
 def runs_of(
-    lines: Sequence[Line],
-    raws: Sequence[Mapping[str, Any]],
+    lines: Sequence[RecordedLine],
+    raws: Sequence[raw.Run],
     frames: Mapping[int, tuple[Frame, ...]],
     *,
     threads: int,
     operations: int,
-) -> list[dict[str, Any]]:
+) -> list[Run]:
     """Return the cost of each of ``raws``: in all, and by line of ``lines``.
 
     ``raws`` are results of one program whose objects have the same addresses.
     """
     root = _folder()
     known = [
-        (
-            line["address"],
-            {"object": _label(line), "names": names_of(line)},
-            _place(line, frames, root),
-        )
-        for line in lines
+        (line.address, _label(line), names_of(line), _place(line, frames, root)) for line in lines
     ]
     runs = []
-    for raw in raws:
-        by_address = {line["address"]: line for line in raw["lines"]}
-        found = []
-        for address, name, place in known:
-            line = by_address.get(address)
-            if line is not None:
-                cost = {"hitm": hitm(line), "cycles": waited(line), "place": place}
-                found.append({**name, **cost})
+    for one in raws:
+        by_address = {line.address: line for line in one.lines}
+        found = [
+            Cost(object=label, names=names, hitm=line.hitm, cycles=line.waited, place=place)
+            for address, label, names, place in known
+            if (line := by_address.get(address)) is not None
+        ]
         runs.append(
-            {
-                "threads": threads,
-                "operations": operations,
-                "work_cycles": work_cycles(dict(raw)),
-                "lines": found,
-            }
+            Run(threads=threads, operations=operations, work_cycles=one.work_cycles, lines=found)
         )
     return runs

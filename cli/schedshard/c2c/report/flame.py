@@ -15,31 +15,32 @@ from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.report.callers import ways_of
 from schedshard.lines.symbols import Frame
 from schedshard.results.c2c import Recorded
+from schedshard.results.raw import Line
 
 Stack = tuple[str, ...]
 
 
-def instructions(lines: Sequence[Mapping[str, Any]]) -> set[int]:
+def instructions(lines: Sequence[Line]) -> set[int]:
     """Return the addresses of all instructions that access these lines."""
-    return {int(access["pc"], 16) for line in lines for access in line["accesses"]}
+    return {access.instruction for line in lines for access in line.accesses}
 
 
 def stacks(
-    lines: Sequence[Mapping[str, Any]], frames: Mapping[int, tuple[Frame, ...]], memory: Memory
+    lines: Sequence[Line], frames: Mapping[int, tuple[Frame, ...]], memory: Memory
 ) -> list[list[Any]]:
     """Return each stack as its frames and cycles, those with most cycles first."""
     found: defaultdict[Stack, float] = defaultdict(float)
     for line in lines:
-        for access in line["accesses"]:
-            thing = memory.at(int(line["address"], 16) + int(access["offset"]))
-            known = frames.get(int(access["pc"], 16), ())
+        for access in line.accesses:
+            thing = memory.at(line.start + access.offset)
+            known = frames.get(access.instruction, ())
             source = known[0].source if known else "?"
             for way, _, cycles in ways_of(access):
                 functions = (
                     *(name for call in reversed(way) for name in _functions(call, frames)),
-                    *_functions(int(access["pc"], 16), frames),
+                    *_functions(access.instruction, frames),
                 )
-                found[(*functions, source, thing.name if thing else line["address"])] += cycles
+                found[(*functions, source, thing.name if thing else line.address)] += cycles
     ordered = sorted(found.items(), key=lambda each: -each[1])
     return [[list(stack), round(cycles)] for stack, cycles in ordered if round(cycles)]
 

@@ -7,6 +7,7 @@ from typing import Any
 from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.naming.variables import MOST_BYTES
 from schedshard.c2c.program.program import debug_package_of
+from schedshard.results.raw import Line
 
 _HOW_TO_NAME = {
     "Java": "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit name it (17 or newer)",
@@ -15,7 +16,7 @@ _HOW_TO_NAME = {
 
 
 def notes(
-    dynamic: bool, meta: Mapping[str, Any], memory: Memory, lines: Sequence[Mapping[str, Any]]
+    dynamic: bool, meta: Mapping[str, Any], memory: Memory, lines: Sequence[Line]
 ) -> list[str]:
     """Return a sentence per part that the recording lacks, and the way to get it if known."""
     said = []
@@ -40,7 +41,7 @@ def notes(
     for path in memory.cut:
         most = MOST_BYTES >> 20
         said.append(f"{path} has more than {most} MB of debug information: types may be missing")
-    pcs = {int(a["pc"], 16) for line in lines[:10] for a in line["accesses"]}
+    pcs = {access.instruction for line in lines[:10] for access in line.accesses}
     for module in memory.modules_at(pcs):
         if module.debug is not None:
             continue

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from schedshard.common.provenance import sha256_file
 from schedshard.kernel.probe.watch import Node
 from schedshard.lines.replay_tool import replay_trace
 from schedshard.machines.presets import Machine
+from schedshard.results.raw import Run
 
 Range = tuple[int, int]
 
@@ -32,7 +33,7 @@ class Job:
 class Source(Protocol):
     """What a job runs: a trace that is replayed, or a program that runs again."""
 
-    def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    def all(self, jobs: Sequence[Job]) -> list[Run]:
         """Return each job's result, in order."""
 
     @property
@@ -70,10 +71,10 @@ class Trace:
     limits: Sequence[str]
     part: Range | None = None  # instructions of all CPUs together; None: all
 
-    def _one(self, job: Job) -> dict[str, Any]:
+    def _one(self, job: Job) -> Run:
         return replay_trace(self.path, lambda result: watch_lines(job, result, self.part))
 
-    def all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    def all(self, jobs: Sequence[Job]) -> list[Run]:
         """Return each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(self._one, jobs))
@@ -87,9 +88,3 @@ class Trace:
     def provenance(self) -> Mapping[str, str]:
         """The trace's digest."""
         return {"trace_sha256": sha256_file(self.path)}
-
-
-def work_cycles(raw: dict[str, Any]) -> float:
-    """Return the cycles in which CPUs worked or waited for lines, summed over CPUs."""
-    clock = float(raw["machine"]["clock_ghz"])
-    return sum(float(entry[2]) for entry in raw["cpu_times"]) / 1000 * clock

@@ -11,6 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from schedshard.c2c.naming.guest_names import GuestMemory, guest_nodes, guest_places, guest_words
 from schedshard.c2c.naming.memory import Memory, field_of, others_of
 from schedshard.c2c.naming.objects import Thing
@@ -22,16 +24,8 @@ from schedshard.c2c.report.elsewhere.latent import beside_of
 from schedshard.c2c.report.elsewhere.moving import Move, moves
 from schedshard.c2c.report.flame import instructions, stacks
 from schedshard.c2c.report.notes import notes
-from schedshard.c2c.report.replaying import Job, Source, work_cycles
-from schedshard.c2c.report.sharing import (
-    heat,
-    hitm,
-    hitm_of_false_sharing,
-    joined,
-    kind_of,
-    shares_truly,
-    waited,
-)
+from schedshard.c2c.report.replaying import Job, Source
+from schedshard.c2c.report.sharing import hitm_of_false_sharing, joined, kind_of, shares_truly
 from schedshard.c2c.report.steady import steady_part, steady_source
 from schedshard.c2c.report.taken import caches, taken
 from schedshard.c2c.report.uncertain import (
@@ -51,6 +45,9 @@ from schedshard.experiments.model_error import validation
 from schedshard.experiments.uncertain.inputs import machine_inputs
 from schedshard.lines.symbols import Frame
 from schedshard.machines.presets import Machine, machine_topology
+from schedshard.results import raw
+from schedshard.results.c2c import Advice, Gain, RecordedLine
+from schedshard.results.saved import Saved
 
 NAMES = "schedshard/record-names/1"
 LIMITS = (
@@ -148,22 +145,25 @@ class _Context:
     objects: Memory
 
 
+def _without(part: Saved, *names: str) -> dict[str, Any]:
+    """Return the members of a part but those with ``names``."""
+    return {name: getattr(part, name) for name in part.__struct_fields__ if name not in names}
+
+
 def _access(
-    access: Mapping[str, Any], line: Mapping[str, Any], thing: Thing | None, context: _Context
+    access: raw.Access, line: raw.Line, thing: Thing | None, context: _Context
 ) -> dict[str, Any]:
-    frames = context.frames.get(int(access["pc"], 16), ())
-    address = int(line["address"], 16) + int(access["offset"])
-    stores = sum(a["stores"] for a in line["accesses"])
-    kept = {key: value for key, value in access.items() if key not in ("by", "ways")}
+    frames = context.frames.get(access.instruction, ())
+    address = line.start + access.offset
     return {
-        **kept,
-        "hitm_remote_share": _share(access["hitm_remote"], line["hitm_remote"]),
-        "hitm_local_share": _share(access["hitm_local"], line["hitm_local"]),
-        "store_share": _share(access["stores"], stores),
-        "on_cpus": [context.cpus[n] for n in access["by"]],
-        "threads": sorted({t for n in access["by"] for t in context.threads.get(n, [])}),
-        "shared_truly": shares_truly(access, line["accesses"]),
-        "symbol": " < ".join(f.function for f in frames) or access["pc"],
+        **_without(access, "by", "ways"),
+        "hitm_remote_share": _share(access.hitm_remote, line.hitm_remote),
+        "hitm_local_share": _share(access.hitm_local, line.hitm_local),
+        "store_share": _share(access.stores, sum(a.stores for a in line.accesses)),
+        "on_cpus": [context.cpus[n] for n in access.by],
+        "threads": sorted({t for n in access.by for t in context.threads.get(n, [])}),
+        "shared_truly": shares_truly(access, line.accesses),
+        "symbol": " < ".join(f.function for f in frames) or access.pc,
         "source": frames[0].source if frames else "?",
         "frames": [f.to_json() for f in frames],
         "own": next((number for number, f in enumerate(frames) if f.own), None),
@@ -177,89 +177,81 @@ def _allocated(thing: Thing) -> list[dict[str, Any]]:
 
 
 def _line(
-    line: Mapping[str, Any], total: int, work: float, thing: Thing | None, context: _Context
+    line: raw.Line, run: raw.Run, thing: Thing | None, context: _Context, draws: Draws
 ) -> dict[str, Any]:
-    address = int(line["address"], 16)
-    offset = address - thing.address if thing is not None else 0
-    line = {**line, "accesses": joined(line["accesses"], context.objects.instruction)}
-    accesses = [_access(a, line, thing, context) for a in line["accesses"]]
-    accesses.sort(key=lambda a: (-heat(a), -a["records"], a["offset"], a["pc"]))
-    cycles = waited(line)
+    offset = line.start - thing.address if thing is not None else 0
+    accesses = joined(line.accesses, context.objects.instruction)
+    accesses.sort(key=lambda a: (-a.heat, -a.records, a.offset, a.pc))
+    line = structs.replace(line, accesses=accesses)
     return {
-        **{key: value for key, value in line.items() if key not in ("accesses", "pairs")},
-        "taken": taken(line),
-        "object": thing.name if thing is not None else line["address"],
+        **_without(line, "accesses", "pairs"),
+        "taken": [each.to_data() for each in taken(line)],
+        "object": thing.name if thing is not None else line.address,
         "kind": thing.kind if thing is not None else "unknown",
         "type": thing.type if thing is not None else "",
         "offset": offset,
-        "process": context.objects.process(address),
+        "process": context.objects.process(line.start),
         "line": offset // 64,
-        "hitm_share": _share(hitm(line), total),
+        "hitm_share": _share(line.hitm, run.hitm),
         "sharing": kind_of(line),
         "hitm_false": hitm_of_false_sharing(line),
-        "locked": sum(a["records"] for a in line["accesses"] if a["kind"] == "rmw"),
-        "cycles": cycles,
-        "cycle_share": _share(cycles, work),
-        "threads": sorted({t for a in accesses for t in a["threads"]}),
+        "locked": sum(a.records for a in accesses if a.kind == "rmw"),
+        "cycles": line.waited,
+        "cycle_share": _share(line.waited, run.work_cycles),
+        "threads": sorted({t for a in accesses for n in a.by for t in context.threads.get(n, [])}),
         "allocated": _allocated(thing) if thing is not None else [],
         "beside": [
             {"object": other.name, "allocated": _allocated(other)}
             for other in others_of(
-                thing, (context.objects.at(address + a["offset"]) for a in accesses)
+                thing, (context.objects.at(line.start + a.offset) for a in accesses)
             )
         ],
-        "accesses": accesses,
+        "accesses": [_access(a, line, thing, context) for a in accesses],
+        "interval": line_interval(line, draws),
     }
 
 
 def _worth_it(
-    source: Source, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[Mapping[str, Any]]
-) -> list[tuple[Move, list[dict[str, Any]]]]:
+    source: Source, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[raw.Run]
+) -> list[tuple[Move, list[raw.Run]]]:
     """Return the moves that gain enough, best first, each with its replay on every machine."""
     after = iter(source.all([replace(job, moved=m.ranges) for m in tried for job in jobs]))
     found = []
     for move in tried:
         apart = [next(after) for _ in jobs]
-        gain = max(_fewer(raw, moved) for raw, moved in zip(base, apart, strict=True))
+        gain = max(_fewer(*each) for each in zip(base, apart, strict=True))
         if gain >= _WORTH:
             found.append((gain, move, apart))
     found.sort(key=lambda each: -each[0])
     return [(move, apart) for _, move, apart in found[:_SENTENCES]]
 
 
-def _fewer(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+def _fewer(before: raw.Run, after: raw.Run) -> float:
     """Return the share of all cycles that ``after`` saves."""
-    cycles = work_cycles(dict(before))
-    return _share(cycles - work_cycles(dict(after)), cycles)
+    return _share(before.work_cycles - after.work_cycles, before.work_cycles)
 
 
 def _gains(
     jobs: Sequence[Job],
-    found: Sequence[tuple[Move, list[dict[str, Any]]]],
-    base: Sequence[Mapping[str, Any]],
+    found: Sequence[tuple[Move, list[raw.Run]]],
+    base: Sequence[raw.Run],
     draws: Sequence[Sequence[Draws]],
-) -> list[dict[str, Any]]:
+) -> list[Advice]:
     """Return what each move saves on each machine, as the report's advice."""
     advice = []
     for number, (move, after) in enumerate(found, 1):
         gains = {}
-        for job, raw, apart, drawn in zip(jobs, base, after, draws, strict=True):
-            gains[job.machine.name] = {
-                "cycles_before": work_cycles(dict(raw)),
-                "cycles_after": work_cycles(apart),
-                "fewer": _fewer(raw, apart),
-                "interval": gain_interval(drawn[0], drawn[number]),
-                "hitm_before": raw["hitm_remote"] + raw["hitm_local"],
-                "hitm_after": apart["hitm_remote"] + apart["hitm_local"],
-            }
-        advice.append(
-            {
-                "object": move.name,
-                "words": move.words,
-                "bytes_moved": sum(high - low for low, high in move.ranges),
-                "machines": gains,
-            }
-        )
+        for job, before, apart, drawn in zip(jobs, base, after, draws, strict=True):
+            gains[job.machine.name] = Gain(
+                cycles_before=before.work_cycles,
+                cycles_after=apart.work_cycles,
+                fewer=_fewer(before, apart),
+                interval=gain_interval(drawn[0], drawn[number]),
+                hitm_before=before.hitm,
+                hitm_after=apart.hitm,
+            )
+        moved = sum(high - low for low, high in move.ranges)
+        advice.append(Advice(object=move.name, words=move.words, bytes_moved=moved, machines=gains))
     return advice
 
 
@@ -309,11 +301,11 @@ def make_report(
         source, part = steady_source(source, jobs[0])
         recorded = replace(recorded, operations=0)  # the known number is of the whole run
     sites = Sites(recorded.meta)
-    base = [_ranked(sites.apply(raw)) for raw in source.all(jobs)]
+    base = [_ranked(sites.apply(each)) for each in source.all(jobs)]
     found_part = part if steady else steady_part(base[0])
     objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
-    hot = [raw["lines"] for raw in base]
-    named = [with_names(raw, lines) for raw in base]
+    hot = [each.lines for each in base]
+    named = [with_names(each, lines) for each in base]
     pcs = set().union(
         *(
             instructions(wanted) | calls_of(wanted)
@@ -349,13 +341,16 @@ def make_report(
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
             pairs = [(hot[index][n], things[index][n]) for n in named[index]]
             variants.append(_variant(machine, base[index], pairs, context, draws[index][0]))
-            variants[-1]["caches"] = caches(machine_topology(machine), cpus[index])
+            found_caches = caches(machine_topology(machine), cpus[index])
+            variants[-1]["caches"] = [each.to_data() for each in found_caches]
             told = variants[-1]["lines"]
             variants[-1]["lines"] = told[:lines]
-            variants[-1]["runs"] = runs_of(
-                told, draws[index][0] if seeds else base[index : index + 1], frames,
+            runs = runs_of(
+                [RecordedLine.of(each) for each in told],
+                draws[index][0] if seeds else base[index : index + 1], frames,
                 threads=recorded.meta["nr_threads"], operations=recorded.operations,
             )  # fmt: skip
+            variants[-1]["runs"] = [each.to_data() for each in runs]
             if flame:
                 variants[-1]["stacks"] = stacks(hot[index], frames, objects)
     finally:
@@ -363,12 +358,12 @@ def make_report(
     return {
         **_head(recorded, machines),
         "recorder": "guest" if "guest" in recorded.meta else recorder,
-        "partial": recorded.partial or any(raw["partial"] for raw in base),
+        "partial": recorded.partial or any(each.partial for each in base),
         "program": _program(recorded),
         "recording": dict(recorded.stepping),
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
         "seeds": seeds or None,
-        "steady": found_part.to_json(steady) if found_part is not None else None,
+        "steady": found_part.to_data() if found_part is not None else None,
         "notes": [
             *notes(recorded.dynamic, recorded.meta, objects, hot[0]),
             *(() if seeds else _without_intervals(machines, count, source.intervals_by)),
@@ -376,8 +371,8 @@ def make_report(
         "limits": [*source.limits, *(() if "guest" in recorded.meta else (WITHOUT_GUEST,))],
         "model_error": [validation("workload", one.name, one.title) for one in machines],
         "advised": advise,
-        "advice": advice,
-        "latent": latent,
+        "advice": [each.to_data() for each in advice],
+        "latent": [each.to_data() for each in latent],
         "variants": variants,
         "provenance": {
             **tool_versions(),
@@ -387,8 +382,8 @@ def make_report(
     }
 
 
-def _ranked(raw: dict[str, Any]) -> dict[str, Any]:
-    return {**raw, "lines": sorted(raw["lines"], key=lambda line: -heat(line))}
+def _ranked(run: raw.Run) -> raw.Run:
+    return structs.replace(run, lines=sorted(run.lines, key=lambda line: -line.heat))
 
 
 def _head(recorded: Recorded, machines: Sequence[Machine]) -> dict[str, Any]:
@@ -417,81 +412,76 @@ def _program(recorded: Recorded) -> dict[str, Any]:
     }
 
 
-def _worst(hot: Sequence[Any]) -> int:
+def _worst(hot: Sequence[Sequence[raw.Line]]) -> int:
     """Return the number of the machine on which the lines cost most."""
-    return max(range(len(hot)), key=lambda i: sum(map(heat, hot[i])))
+    return max(range(len(hot)), key=lambda i: sum(line.heat for line in hot[i]))
 
 
-def _uses(hot: Sequence[Sequence[Mapping[str, Any]]], lines: int) -> dict[int, frozenset[int]]:
+def _uses(hot: Sequence[Sequence[raw.Line]], lines: int) -> dict[int, frozenset[int]]:
     """Return the bytes to name, each with the sizes of the accesses that begin there."""
     sizes: dict[int, set[int]] = {}
     for found in hot:
         for byte in bytes_named(found, lines):
             sizes.setdefault(byte, set())
         for line in found:
-            for access in line["accesses"]:
-                byte = int(line["address"], 16) + int(access["offset"])
+            for access in line.accesses:
+                byte = line.start + access.offset
                 if byte in sizes:
-                    sizes[byte].add(int(access["size"]))
+                    sizes[byte].add(access.size)
     return {byte: frozenset(found) for byte, found in sizes.items()}
 
 
 def _accesses(
-    hot: Sequence[Sequence[Mapping[str, Any]]], named: Mapping[int, frozenset[int]]
+    hot: Sequence[Sequence[raw.Line]], named: Mapping[int, frozenset[int]]
 ) -> list[tuple[int, int]]:
     """Return pairs of instruction and accessed byte to name, those with most accesses first."""
     found: Counter[tuple[int, int]] = Counter()
     for line in chain.from_iterable(hot):
-        for access in line["accesses"]:
-            byte = int(line["address"], 16) + int(access["offset"])
+        for access in line.accesses:
+            byte = line.start + access.offset
             if byte in named:
-                found[int(access["pc"], 16), byte] += hitm(access) + int(access["records"])
+                found[access.instruction, byte] += access.hitm + access.records
     return [each for each, _ in found.most_common()]
 
 
-def bytes_named(found: Sequence[Mapping[str, Any]], lines: int) -> set[int]:
+def bytes_named(found: Sequence[raw.Line], lines: int) -> set[int]:
     """Return every byte whose name one machine's report shows.
 
     The hottest byte of a line can differ between machines. If only that byte had a name, the fields
     that one machine's report names would depend on the other machines of the request.
     """
     return {
-        int(line["address"], 16) + int(access["offset"])
+        line.start + offset
         for number, line in enumerate(found)
-        if number < lines or heat(line)
-        for access in (*line["accesses"], {"offset": 0})
+        if number < lines or line.heat
+        for offset in (0, *(access.offset for access in line.accesses))
     }
 
 
-def _hottest(line: Mapping[str, Any]) -> int:
+def _hottest(line: raw.Line) -> int:
     """Return the address of a line's hottest byte, whose object names the line."""
-    access = max(line["accesses"], key=lambda a: (heat(a), a["records"]), default={"offset": 0})
-    return int(line["address"], 16) + int(access["offset"])
+    access = max(line.accesses, key=lambda a: (a.heat, a.records), default=None)
+    return line.start + (access.offset if access is not None else 0)
 
 
 def _variant(
     machine: Machine,
-    raw: Mapping[str, Any],
-    named: Sequence[tuple[Mapping[str, Any], Thing | None]],
+    run: raw.Run,
+    named: Sequence[tuple[raw.Line, Thing | None]],
     context: _Context,
     draws: Draws,
 ) -> dict[str, Any]:
-    total = raw["hitm_remote"] + raw["hitm_local"]
-    work = work_cycles(dict(raw))
     return {
         "name": machine.name,
-        "cpus": len(raw["cpu_times"]),
-        "lines_total": raw["nr_lines"],
-        "hitm_total": total,
-        "hitm_remote": raw["hitm_remote"],
-        "hitm_local": raw["hitm_local"],
-        "work_cycles": work,
-        "partial": bool(raw["partial"]),
-        "model": raw["model"],
+        "cpus": len(run.cpu_times),
+        "lines_total": run.nr_lines,
+        "hitm_total": run.hitm,
+        "hitm_remote": run.hitm_remote,
+        "hitm_local": run.hitm_local,
+        "work_cycles": run.work_cycles,
+        "partial": run.partial,
+        "model": run.model,
         "interval": totals(draws),
-        "lines": [
-            {**_line(line, total, work, thing, context), "interval": line_interval(line, draws)}
-            for line, thing in named
-        ],
+        "lines": [_line(line, run, thing, context, draws) for line, thing in named],
         "machine_sha256": sha256_file(machine.path),
     }

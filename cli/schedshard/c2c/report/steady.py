@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Finds the steady part of a run, in which accesses wait at one rate: between start and end."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
-from typing import Any
 
 from schedshard.c2c.report.replaying import Job, Source, Trace
 from schedshard.common.errors import UserError
 from schedshard.results.c2c import Steady
+from schedshard.results.raw import Run
 from schedshard.show.format import percent
 
 # A rate within this factor of the typical one is steady.
@@ -19,24 +19,6 @@ _OUTSIDE = 0.5
 # The least share of cycles in waits for a run to have a steady part. A part with the second share
 # of all instructions counts as the whole run.
 _LEAST, _ALL = 0.005, 0.9
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a run: its instructions, counted over all CPUs, and its share of cycles in waits.
-
-    ``instructions`` and ``share_of_run`` are those of the whole run.
-    """
-
-    begin: int
-    end: int
-    instructions: int
-    share: float
-    share_of_run: float
-
-    def to_json(self, only: bool) -> dict[str, Any]:
-        """Return the part as JSON; ``only``: the report covers nothing else."""
-        return {**self.__dict__, "only": only}
 
 
 def steady_words(part: Steady | None) -> str | None:
@@ -55,25 +37,27 @@ def steady_words(part: Steady | None) -> str | None:
     )
 
 
-def steady_source(source: Source, job: Job) -> tuple[Trace, Part]:
+def steady_source(source: Source, job: Job) -> tuple[Trace, Steady]:
     """Return the trace cut to its steady part on a job's machine, whole if it has none."""
     if not isinstance(source, Trace):
         raise UserError("--steady: a program that runs exactly has no trace; leave it out")
     raw = source.all([job])[0]
-    whole = int(raw["time"]["instructions"])
-    part = steady_part(raw)
-    if part is None:
-        return source, Part(0, whole, whole, 0.0, 0.0)
-    return replace(source, part=(part.begin, part.end)), part
+    part = steady_part(raw, only=True)
+    if part is not None:
+        return replace(source, part=(part.begin, part.end)), part
+    whole = raw.time.instructions if raw.time is not None else 0
+    return source, Steady(
+        begin=0, end=whole, instructions=whole, share=0.0, share_of_run=0.0, only=True
+    )
 
 
-def steady_part(raw: Mapping[str, Any]) -> Part | None:
+def steady_part(raw: Run, *, only: bool = False) -> Steady | None:
     """Return the longest part of a result with one rate; None: there is none, or it is the run."""
-    if "time" not in raw:
+    if raw.time is None:
         return None
-    width, instructions = int(raw["time"]["width"]), int(raw["time"]["instructions"])
-    took = [float(each) for each in raw["time"]["took_ps"]]
-    cycle = 1000 / float(raw["machine"]["clock_ghz"])  # picoseconds per instruction
+    width, instructions = raw.time.width, raw.time.instructions
+    took = [float(each) for each in raw.time.took_ps]
+    cycle = 1000 / raw.machine.clock_ghz  # picoseconds per instruction
     whole = _share(sum(took), instructions * cycle)
     if whole < _LEAST or len(took) < _FEWEST:
         return None
@@ -84,7 +68,10 @@ def steady_part(raw: Mapping[str, Any]) -> Part | None:
         return None
     if end - begin >= _ALL * instructions:
         return None
-    return Part(begin, end, instructions, _share(inside, (end - begin) * cycle), whole)
+    return Steady(
+        begin=begin, end=end, instructions=instructions, only=only,
+        share=_share(inside, (end - begin) * cycle), share_of_run=whole,
+    )  # fmt: skip
 
 
 def _share(took: float, executed: float) -> float:

@@ -9,25 +9,26 @@ from typing import Any
 
 from schedshard.machines.topo import ranges
 from schedshard.results.c2c import Cache, Transfer
+from schedshard.results.raw import Line
 
 # A matrix with more caches is shown as its pairs with most transfers.
 _WIDEST = 8
 _PAIRS = 8
 
 
-def caches(topology: Mapping[str, Any], cpus: Sequence[int]) -> list[dict[str, Any]]:
+def caches(topology: Mapping[str, Any], cpus: Sequence[int]) -> list[Cache]:
     """Return the last-level caches of these CPUs: each with its number and those of its CPUs."""
     of = {int(each["cpu"]): int(each["llc"]) for each in topology["cpus"]}
     found: dict[int, list[int]] = {}
     for cpu in sorted(cpus):
         found.setdefault(of[cpu], []).append(cpu)
-    return [{"cache": cache, "cpus": those} for cache, those in sorted(found.items())]
+    return [Cache(cache=cache, cpus=those) for cache, those in sorted(found.items())]
 
 
-def taken(line: Mapping[str, Any]) -> list[dict[str, int]]:
+def taken(line: Line) -> list[Transfer]:
     """Return the transfers of a line by pair of caches, the most frequent first."""
-    pairs = [{"from": f, "to": t, "hitm": n} for f, t, n in line.get("pairs", ())]
-    return sorted(pairs, key=lambda pair: (-pair["hitm"], pair["from"], pair["to"]))
+    pairs = [Transfer(source=source, to=to, hitm=hitm) for source, to, hitm in line.pairs]
+    return sorted(pairs, key=lambda pair: (-pair.hitm, pair.source, pair.to))
 
 
 def label(cache: Cache) -> str:

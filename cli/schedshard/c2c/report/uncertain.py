@@ -5,24 +5,25 @@ Replays run on machines whose ranged numbers were drawn together, as for ``run -
 gain of advice is the difference within a draw.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from schedshard.c2c.report.replaying import Job, Range, Source, work_cycles
+from schedshard.c2c.report.replaying import Job, Range, Source
 from schedshard.experiments.uncertain import intervals
 from schedshard.experiments.uncertain.draws import draw, sampled_machine
 from schedshard.experiments.uncertain.inputs import machine_inputs
 from schedshard.experiments.uncertain.uncertainty import LEAST
 from schedshard.machines.presets import Machine
+from schedshard.results.raw import Line, Run
+from schedshard.results.saved import Interval
 
 # The default: as many draws as an interval needs, if the trace has at most so many accesses.
 DEFAULT = LEAST
 MOST_ACCESSES = 100_000
 SEED = 1
 
-Draws = list[dict[str, Any]]
+Draws = list[Run]
 
 
 def draws_of(asked: int | None, accesses: int) -> int:
@@ -75,34 +76,32 @@ def seed_draws(
     return [[[next(raws) for _ in range(count)] for _ in ((), *moved)] for _ in base]
 
 
-def line_interval(line: Mapping[str, Any], draws: Draws) -> dict[str, Any] | None:
+def line_interval(line: Line, draws: Draws) -> Interval | None:
     """Return the interval of the cycles per load of one line; None unless all draws have it."""
     found = [
-        float(seen["avg_load_cycles"])
+        float(seen.avg_load_cycles)
         for raw in draws
-        for seen in raw["lines"]
-        if seen["address"] == line["address"]
+        for seen in raw.lines
+        if seen.address == line.address
     ]
-    return intervals.interval(found).to_data() if found and len(found) == len(draws) else None
+    return intervals.interval(found) if found and len(found) == len(draws) else None
 
 
-def gain_interval(before: Draws, after: Draws) -> dict[str, Any] | None:
+def gain_interval(before: Draws, after: Draws) -> Interval | None:
     """Return the interval of the share of all cycles that a move saves; None without draws."""
     found = [
-        1 - work_cycles(moved) / work_cycles(raw)
+        1 - moved.work_cycles / raw.work_cycles
         for raw, moved in zip(before, after, strict=True)
-        if work_cycles(raw)
+        if raw.work_cycles
     ]
-    return intervals.interval(found).to_data() if found else None
+    return intervals.interval(found) if found else None
 
 
-def totals(draws: Draws) -> dict[str, Any] | None:
+def totals(draws: Draws) -> dict[str, Interval] | None:
     """Return the intervals of HITM and of all cycles; None without draws."""
     if not draws:
         return None
     return {
-        "hitm_total": intervals.interval(
-            [r["hitm_remote"] + r["hitm_local"] for r in draws]
-        ).to_data(),
-        "work_cycles": intervals.interval([work_cycles(raw) for raw in draws]).to_data(),
+        "hitm_total": intervals.interval([raw.hitm for raw in draws]),
+        "work_cycles": intervals.interval([raw.work_cycles for raw in draws]),
     }

@@ -20,6 +20,7 @@ from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
 from schedshard.lines.replay_tool import replay_trace
 from schedshard.lines.report import Names
 from schedshard.machines.presets import Machine, machine_topology
+from schedshard.results import raw
 from schedshard.results.read import checked
 from schedshard.results.saved import Count, Offset, Saved, absent
 
@@ -95,35 +96,33 @@ def _load(trace: Path) -> _Kept:
     return kept
 
 
-def _access(
-    access: Mapping[str, Any], line: Mapping[str, Any], place: _Placed, kept: _Kept
-) -> dict[str, Any]:
-    stores = sum(a["stores"] for a in line["accesses"]) or 1
-    frames = kept.code.get(access["pc"], [])
+def _access(access: raw.Access, line: raw.Line, place: _Placed, kept: _Kept) -> dict[str, Any]:
+    stores = sum(each.stores for each in line.accesses) or 1
+    frames = kept.code.get(access.pc, [])
     return {
-        **access,
-        "hitm_remote_share": access["hitm_remote"] / (line["hitm_remote"] or 1),
-        "hitm_local_share": access["hitm_local"] / (line["hitm_local"] or 1),
-        "store_share": access["stores"] / stores,
-        "symbol": " < ".join(name for name, _ in frames) or access["pc"],
+        **access.to_data(),
+        "hitm_remote_share": access.hitm_remote / (line.hitm_remote or 1),
+        "hitm_local_share": access.hitm_local / (line.hitm_local or 1),
+        "store_share": access.stores / stores,
+        "symbol": " < ".join(name for name, _ in frames) or access.pc,
         "source": frames[0][1] if frames else "?",
         "frames": [{"function": name, "source": source} for name, source in frames],
-        "field": place.fields.get(str(access["offset"]), ""),
+        "field": place.fields.get(str(access.offset), ""),
     }
 
 
-def _line(line: Mapping[str, Any], total: int, kept: _Kept) -> dict[str, Any]:
-    place = kept.lines.get(line["address"], _Placed(object=line["address"]))
-    accesses = [_access(a, line, place, kept) for a in line["accesses"]]
+def _line(line: raw.Line, total: int, kept: _Kept) -> dict[str, Any]:
+    place = kept.lines.get(line.address, _Placed(object=line.address))
+    accesses = sorted(line.accesses, key=lambda access: -access.hitm)
     return {
-        **line,
+        **line.to_data(),
         **{key: getattr(place, key) for key in ("object", "kind", "type", "offset", "line")},
-        "hitm_share": (line["hitm_remote"] + line["hitm_local"]) / (total or 1),
-        "accesses": sorted(accesses, key=lambda a: -(a["hitm_remote"] + a["hitm_local"])),
+        "hitm_share": line.hitm / (total or 1),
+        "accesses": [_access(each, line, place, kept) for each in accesses],
     }
 
 
-def _run(request: ReplayRequest, machine: Machine, kept: _Kept) -> dict[str, Any]:
+def _run(request: ReplayRequest, machine: Machine, kept: _Kept) -> raw.Run:
     topology = machine_topology(machine)
     cpus = map_cpus(kept.shape, topology, machine.name)
     nodes = map_nodes(kept.shape, kept.extra_mb, cpus, topology)
@@ -138,19 +137,18 @@ def replay(request: ReplayRequest) -> dict[str, Any]:
     kept = _load(request.trace)
     variants = []
     for machine in request.machines:
-        raw = _run(request, machine, kept)
-        total = raw["hitm_remote"] + raw["hitm_local"]
+        run = _run(request, machine, kept)
         variants.append(
             {
                 "name": machine.name,
                 "cpus": kept.shape.cpus,
-                "lines_total": raw["nr_lines"],
-                "hitm_total": total,
-                "hitm_remote": raw["hitm_remote"],
-                "hitm_local": raw["hitm_local"],
-                "partial": bool(raw["partial"] or kept.partial),
-                "model": raw["model"],
-                "lines": [_line(line, total, kept) for line in raw["lines"][: request.lines]],
+                "lines_total": run.nr_lines,
+                "hitm_total": run.hitm,
+                "hitm_remote": run.hitm_remote,
+                "hitm_local": run.hitm_local,
+                "partial": run.partial or kept.partial,
+                "model": run.model,
+                "lines": [_line(line, run.hitm, kept) for line in run.lines[: request.lines]],
                 "machine_sha256": sha256_file(machine.path),
             }
         )

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
-from schedshard.c2c.report.replaying import Job, Source, work_cycles
-from schedshard.c2c.report.sharing import waited
+from schedshard.c2c.report.replaying import Job, Source
+from schedshard.results.c2c import Latent
+from schedshard.results.raw import Line
 
 LINE = 64
 _PAIR = 2 * LINE
@@ -24,23 +25,23 @@ _WORTH = 0.02
 _SENTENCES = 3
 _MOVABLE = ("variable", "local", "heap")
 
-Line = Mapping[str, Any]
 
-
-def _hottest(line: Line) -> Mapping[str, Any]:
-    return max(line["accesses"], key=lambda a: int(a["records"]), default={"offset": 0})
+def _hottest(line: Line) -> int:
+    """Return the offset of the byte with most accesses."""
+    hottest = max(line.accesses, key=lambda access: access.records, default=None)
+    return hottest.offset if hottest is not None else 0
 
 
 def _cpus(line: Line) -> set[int]:
-    return {cpu for access in line["accesses"] for cpu in access["by"]}
+    return {cpu for access in line.accesses for cpu in access.by}
 
 
 def _may_meet(lines: Sequence[Line]) -> bool:
     """Whether any two adjacent lines, one of them written, have different users."""
-    by_address = {int(line["address"], 16): line for line in lines}
+    by_address = {line.start: line for line in lines}
     for address, line in by_address.items():
         beside = by_address.get(address + LINE)
-        if beside is None or not line["stores"] + beside["stores"]:
+        if beside is None or not line.stores + beside.stores:
             continue
         if _cpus(line) != _cpus(beside):
             return True
@@ -67,46 +68,46 @@ class Beside:
         whole = source.all([replace(job, lines=each) for each in ((0, LINE), *_LAYOUTS)])
         self._machine, self._cut = job.machine.name, cut
         self._before, self._after = whole[0], dict(zip(_LAYOUTS, whole[1:], strict=True))
-        self._lines = {int(line["address"], 16): line for line in self._before["lines"]}
+        self._lines = {line.start: line for line in self._before.lines}
         # By byte: the cycles of the accesses that begin there.
         self._waited: dict[int, float] = {}
         for at, line in self._lines.items():
-            for access in line["accesses"]:
-                byte = at + int(access["offset"])
-                self._waited[byte] = self._waited.get(byte, 0.0) + waited(access)
+            for access in line.accesses:
+                byte = at + access.offset
+                self._waited[byte] = self._waited.get(byte, 0.0) + access.waited
 
     def _byte(self, line: Line, size: int) -> tuple[int, Line]:
         """Return a line's hottest byte, and the line that contains it in the present layout."""
-        address = int(line["address"], 16)
+        address = line.start
         if size == _PAIR:
             # The offsets do not say which half they belong to, but the present lines do.
             halves = [self._lines[at] for at in (address, address + LINE) if at in self._lines]
-            line = max(halves, key=lambda each: int(each["records"]), default=line)
-        return int(line["address"], 16) + int(_hottest(line)["offset"]), line
+            line = max(halves, key=lambda each: each.records, default=line)
+        return line.start + _hottest(line), line
 
     def _joins(self, line: Line, size: int) -> bool:
         """Whether a line of a layout joins CPUs that use separate lines in the present layout."""
-        low = int(line["address"], 16)
+        low = line.start
         covered = range(low // LINE * LINE, low + size, LINE)
         parts = [_cpus(self._lines[at]) for at in covered if at in self._lines]
         return len(parts) > 1 and any(_cpus(line) != each for each in parts)
 
     def _slower(self, line: Line, size: int) -> float:
         """Return the cycles that a line takes beyond those of its bytes in the present layout."""
-        low = int(line["address"], 16)
+        low = line.start
         if size == _PAIR:
             halves = [self._lines[at] for at in (low, low + LINE) if at in self._lines]
-            return waited(line) - sum(map(waited, halves))
-        return waited(line) - sum(
-            self._waited.get(low + int(offset), 0.0)
-            for offset in {access["offset"] for access in line["accesses"]}
+            return line.waited - sum(half.waited for half in halves)
+        return line.waited - sum(
+            self._waited.get(low + offset, 0.0)
+            for offset in {access.offset for access in line.accesses}
         )
 
     def _joined(self) -> Iterator[tuple[tuple[int, int], Line, int, Line]]:
         """Yield each line that joins CPUs, with its layout and the results of _byte()."""
         for layout, raw in self._after.items():
-            for line in raw["lines"]:
-                if line["stores"] and self._joins(line, layout[1]):
+            for line in raw.lines:
+                if line.stores and self._joins(line, layout[1]):
                     yield layout, line, *self._byte(line, layout[1])
 
     def uses(self) -> dict[int, frozenset[int]]:
@@ -114,8 +115,8 @@ class Beside:
         found: dict[int, set[int]] = {}
         for _, _, byte, line in self._joined():
             sizes = found.setdefault(byte, set())
-            offset = byte - int(line["address"], 16)
-            sizes |= {int(a["size"]) for a in line["accesses"] if int(a["offset"]) == offset}
+            offset = byte - line.start
+            sizes |= {access.size for access in line.accesses if access.offset == offset}
         return {byte: frozenset(sizes) for byte, sizes in found.items()}
 
     def _rises(self, at: Callable[[int], Thing | None]) -> list[_Rise]:
@@ -124,7 +125,7 @@ class Beside:
         The additional cycles of a layout are divided in proportion to those of each object's lines
         that join CPUs. Transfers would not measure this: they do not count stores that wait.
         """
-        cycles = work_cycles(self._before)
+        cycles = self._before.work_cycles
         found: dict[tuple[int, int], dict[tuple[str, str], tuple[Thing, float]]] = {}
         total: dict[tuple[int, int], float] = {}
         for layout, line, byte, _ in self._joined():
@@ -139,12 +140,12 @@ class Beside:
         return [
             _Rise(thing, *layout, min(part / cycles, more * part / total[layout]))
             for layout, things in found.items()
-            if (more := work_cycles(self._after[layout]) / cycles - 1 if cycles else 0.0) > 0
+            if (more := self._after[layout].work_cycles / cycles - 1 if cycles else 0.0) > 0
             for thing, part in things.values()
             if _may_lie_so(thing, layout[0])
         ]
 
-    def found(self, at: Callable[[int], Thing | None]) -> list[dict[str, Any]]:
+    def found(self, at: Callable[[int], Thing | None]) -> list[Latent]:
         """Return the objects that may suffer latent false sharing, the most expensive first."""
         worst: dict[tuple[str, str, int], _Rise] = {}
         for rise in self._rises(at):
@@ -153,14 +154,14 @@ class Beside:
                 worst[key] = rise
         dearest = sorted(worst.values(), key=lambda rise: -rise.more)[:_SENTENCES]
         return [
-            {
-                "object": rise.thing.name,
-                "words": _words(rise, self._machine, "at least " if self._cut else ""),
-                "machine": self._machine,
-                "bytes_later": rise.shift,
-                "line_bytes": rise.size,
-                "more": rise.more,
-            }
+            Latent(
+                object=rise.thing.name,
+                words=_words(rise, self._machine, "at least " if self._cut else ""),
+                machine=self._machine,
+                bytes_later=rise.shift,
+                line_bytes=rise.size,
+                more=rise.more,
+            )
             for rise in dearest
         ]
 

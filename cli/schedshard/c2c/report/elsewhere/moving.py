@@ -7,14 +7,13 @@ program's author did not write, such as a mutex or a library's data, is never sp
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 from schedshard.c2c.naming.memory import member_of
 from schedshard.c2c.naming.objects import Thing
-from schedshard.c2c.report.sharing import heat, hitm, stored, waited
+from schedshard.results.raw import Line
 
 LINE = 64
 # Candidates that are replayed, by the cycles that their lines cost.
@@ -39,25 +38,25 @@ class Part:
     written: bool
 
 
-def parts(line: Mapping[str, Any]) -> list[Part]:
+def parts(line: Line) -> list[Part]:
     """Return a line's bytes in use, cut wherever the set of CPUs that use them changes.
 
     Bytes that any one access covers stay together, even if that access is rare. Parts that are
     seldom used are left out, because they are no reason to move anything.
     """
-    every = line["accesses"]
+    every = line.accesses
     found: list[tuple[Part, int, int]] = []
-    for access in sorted(every, key=lambda a: (a["offset"], a["size"])):
-        low, high = int(access["offset"]), min(int(access["offset"]) + int(access["size"]), LINE)
-        part = Part(low, high, frozenset(access["by"]), access["stores"] > 0)
-        records, hitms = int(access["records"]), hitm(access)
+    for access in sorted(every, key=lambda a: (a.offset, a.size)):
+        low, high = access.offset, min(access.offset + access.size, LINE)
+        part = Part(low, high, frozenset(access.by), access.stores > 0)
+        records, hitms = access.records, access.hitm
         if found and low < found[-1][0].high:
             last, before, hitms_before = found.pop()
             by, written = last.by | part.by, last.written or part.written
             part = Part(last.low, max(high, last.high), by, written)
             records, hitms = records + before, hitms + hitms_before
         found.append((part, records, hitms))
-    least = _COLD * sum(a["records"] for a in every), _COLD * sum(map(hitm, every))
+    least = _COLD * sum(a.records for a in every), _COLD * sum(a.hitm for a in every)
     return _joined(
         [part for part, *counts in found if counts[0] > least[0] or counts[1] > least[1]]
     )
@@ -104,9 +103,9 @@ def _piece(address: int, part: Part, thing: Thing) -> _Piece:
     )  # fmt: skip
 
 
-def _pieces(line: Mapping[str, Any], at: Callable[[int], Thing | None]) -> list[_Piece]:
+def _pieces(line: Line, at: Callable[[int], Thing | None]) -> list[_Piece]:
     """Return a line's bytes, cut where both the program's accesses and its types allow it."""
-    address = int(line["address"], 16)
+    address = line.start
     found: list[_Piece] = []
     for part in parts(line):
         thing = at(address + part.low)
@@ -230,7 +229,7 @@ def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 
 def moves(
-    lines: Sequence[tuple[Mapping[str, Any], Thing | None]],
+    lines: Sequence[tuple[Line, Thing | None]],
     at: Callable[[int], Thing | None],
     most: int = MOST_TRIED,
 ) -> list[Move]:
@@ -239,23 +238,23 @@ def moves(
     ``lines`` contains each line with the object of its hottest byte. ``at`` returns the object of
     any byte.
     """
-    by_thing: dict[tuple[str, str], list[tuple[Mapping[str, Any], Thing]]] = {}
+    by_thing: dict[tuple[str, str], list[tuple[Line, Thing]]] = {}
     for line, thing in lines:
-        if thing is not None and (hitm(line) or stored(line)):
+        if thing is not None and (line.hitm or line.stored):
             by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
     found = []
     for (_, name), group in by_thing.items():
-        few = sum(hitm(line) for line, _ in group) < _FEWEST
-        if few and sum(stored(line) for line, _ in group) < _STORED:
+        few = sum(line.hitm for line, _ in group) < _FEWEST
+        if few and sum(line.stored for line, _ in group) < _STORED:
             continue
         ranges: list[tuple[int, int]] = []
         meant: list[_Piece] = []
         every: list[_Piece] = []  # all that are moved
         several, within = True, False
         # A cold line is no reason to move either: objects of one allocation site have many.
-        least = _COLD * sum(heat(line) for line, _ in group)
+        least = _COLD * sum(line.heat for line, _ in group)
         for line, _ in group:
-            if heat(line) < least:
+            if line.heat < least:
                 continue
             pieces = _named_only(_pieces(line, at))
             away = _moved(pieces) if len(pieces) > 1 else []
@@ -265,7 +264,7 @@ def moves(
             every += away
             meant += [piece for piece in pieces if away and piece.ours]
         if ranges:
-            cycles = sum(waited(line) for line, _ in group)
+            cycles = sum(line.waited for line, _ in group)
             words = _words(group[0][1], meant, every, several, within)
             found.append(Move(name, tuple(sorted(set(ranges))[:_MAX_MOVED]), cycles, words))
     return sorted(found, key=lambda move: -move.cycles)[:most]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The types of a run on a simulated machine, as the recorders and the replay tool write it."""
+
+from typing import Any
+
+from msgspec import field
+
+from schedshard.results.c2c import Stalled
+from schedshard.results.saved import Count, Hex, NotNegative, Place, Real, Saved
+
+Way = tuple[int, ...]
+
+
+class Access(Saved, Stalled, kw_only=True):
+    """The accesses of one instruction to one place of a line.
+
+    ``by``: the CPUs, by their place in the watch file. ``ways``: HITM and cycles of each way to the
+    access (c2c/report/callers.py); None without stacks.
+    """
+
+    offset: Place
+    size: Count
+    kind: str
+    pc: Hex
+    hitm_true: Count
+    records: Count
+    loads: Count
+    stores: Count
+    hitm_remote: Count
+    hitm_local: Count
+    avg_load_cycles: NotNegative
+    max_load_cycles: NotNegative
+    store_cycles: NotNegative
+    cpus: Count
+    by: list[int] = field(default_factory=list)
+    ways: dict[Way, tuple[int, float]] | None = None
+
+    @property
+    def instruction(self) -> int:
+        """The address of the instruction, or the number of its site."""
+        return int(self.pc, 16)
+
+
+class Line(Saved, Stalled, kw_only=True):
+    """A cache line. ``pairs``: the cache that had it, the cache that took it, and how often."""
+
+    address: Hex
+    home: Place
+    records: Count
+    loads: Count
+    stores: Count
+    hitm_remote: Count
+    hitm_local: Count
+    avg_load_cycles: NotNegative
+    max_load_cycles: NotNegative
+    store_cycles: NotNegative
+    accesses: list[Access]
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        """The address as a number."""
+        return int(self.address, 16)
+
+
+class Simulated(Saved, kw_only=True):
+    """The simulated machine."""
+
+    clock_ghz: NotNegative
+
+
+class Time(Saved, kw_only=True):
+    """How long accesses took, by part of the run: ``width`` instructions each."""
+
+    width: Count
+    instructions: Count
+    took_ps: list[NotNegative]
+
+
+class Run(Saved, kw_only=True):
+    """A run. ``cpu_times``: CPU, instructions, busy and idle picoseconds."""
+
+    machine: Simulated
+    model: dict[str, Real]
+    nr_lines: Count
+    hitm_remote: Count
+    hitm_local: Count
+    lines: list[Line]
+    partial: bool = False
+    operations: Count = 0
+    stepping: dict[str, Any] | None = None
+    cpu_times: list[tuple[int, int, int, int]] = field(default_factory=list)
+    time: Time | None = None
+
+    @property
+    def hitm(self) -> int:
+        """How often a line was found modified in another cache."""
+        return self.hitm_remote + self.hitm_local
+
+    @property
+    def work_cycles(self) -> float:
+        """The cycles in which CPUs worked or waited for lines, summed over CPUs."""
+        return sum(float(busy) for _, _, busy, _ in self.cpu_times) / 1000 * self.machine.clock_ghz

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Lines of a run as the recorders write them. A figure that a test leaves out is 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schedshard.results.raw import Access, Line
+
+_FIGURES = (
+    "records", "loads", "stores", "hitm_remote", "hitm_local", "avg_load_cycles",
+    "max_load_cycles", "store_cycles",
+)  # fmt: skip
+
+
+def access(offset: int = 0, by: tuple[int, ...] = (), **more: Any) -> Access:
+    """Return accesses of 8 bytes."""
+    known = dict.fromkeys(_FIGURES, 0) | {"hitm_true": 0, "pc": "0x1", "size": 8, "kind": "rmw"}
+    return Access.of({**known, "offset": offset, "by": list(by), "cpus": len(by), **more})
+
+
+def line(*accesses: Access, address: int = 0x1000, **more: Any) -> Line:
+    """Return a line, with the HITM of its accesses unless ``more`` contains another number."""
+    known = dict.fromkeys(_FIGURES, 0) | {"hitm_remote": sum(each.hitm for each in accesses)}
+    found = Line.of({**known, "address": hex(address), "home": 0, "accesses": [], **more})
+    found.accesses.extend(accesses)
+    return found
