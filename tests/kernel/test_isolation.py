@@ -16,7 +16,15 @@ from schedshard.kernel.guest.workload import ISOLATION, find_workload, isolated_
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.profile import isolation as module
 from schedshard.kernel.profile.c2c import Kernel
-from schedshard.kernel.profile.isolation import IsolationRequest, isolation, plan_files, run_of
+from schedshard.kernel.profile.isolation import (
+    Discarded,
+    Isolation,
+    IsolationRequest,
+    Way,
+    isolation,
+    plan_files,
+    run_of,
+)
 from schedshard.kernel.profile.isolation_view import isolation_view
 from schedshard.machines.presets import load_machine
 
@@ -94,12 +102,12 @@ def test_rounds_over_all_ways(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     parts: list[int] = []
     report = isolation(
         Layout(), plan, lambda _: None,
-        lambda so_far: parts.append(sum(len(row["runs"]) for row in so_far["rows"])),
+        lambda so_far: parts.append(sum(len(row.runs) for row in so_far.rows)),
     )  # fmt: skip
     assert order == [*ISOLATION, *ISOLATION]
     assert parts == list(range(1, 9))
-    assert report["partial"] is False
-    assert [len(row["runs"]) for row in report["rows"]] == [2, 2, 2, 2]
+    assert report.partial is False
+    assert [len(row.runs) for row in report.rows] == [2, 2, 2, 2]
 
 
 def test_a_run_cut_short_ends_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -107,8 +115,8 @@ def test_a_run_cut_short_ends_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     kernel = Kernel("stock", tmp_path, tmp_path)
     plan = IsolationRequest((kernel,), usual_shape(16), load_machine("epyc-7763-2s"))
     report = isolation(Layout(), plan, lambda _: None, lambda _: None)
-    assert report["partial"] is True
-    assert not any(row["runs"] for row in report["rows"])
+    assert report.partial is True
+    assert not any(row.runs for row in report.rows)
 
 
 def test_a_guest_that_stood_still_runs_again(
@@ -120,8 +128,8 @@ def test_a_guest_that_stood_still_runs_again(
     machine = load_machine("epyc-7763-2s")
     plan = IsolationRequest((kernel,), usual_shape(16), machine, ("none",), repeat=1)
     report = isolation(Layout(), plan, lambda _: None, lambda _: None)
-    assert [round(run["accounted"], 2) for run in report["discarded"]] == [0.55]
-    assert [run["wake_ups_a_virtual_ms"] for run in report["rows"][0]["runs"]] == [930.0]
+    assert [round(run.accounted, 2) for run in report.discarded] == [0.55]
+    assert [run.wake_ups_a_virtual_ms for run in report.rows[0].runs] == [930.0]
 
     monkeypatch.setattr(module, "one_kernel", lambda *_: found(34.0, 4.5, 120e6))
     with pytest.raises(UserError, match="the host is too busy"):
@@ -129,15 +137,18 @@ def test_a_guest_that_stood_still_runs_again(
 
 
 def test_the_table_compares_with_no_isolation(capsys: pytest.CaptureFixture[str]) -> None:
-    none = [run_of(found(rate, 4.5)) for rate in (900, 1000, 1300)]
-    root = [run_of(found(rate, 0.0)) for rate in (1900, 2000)]
-    rows = [
-        {"kernel": "stock", "mode": "none", "runs": none},
-        {"kernel": "stock", "mode": "root", "runs": root},
-        {"kernel": "shard", "mode": "root", "runs": []},
-    ]
-    report = {"rows": rows, "partial": False, "discarded": [{}], "machine": "m", "guest": "g"}
-    show(isolation_view({**report, "groups": ["4-7"]}))
+    none = [run_of(found(rate, 4.5), 1.0) for rate in (900, 1000, 1300)]
+    root = [run_of(found(rate, 0.0), 1.0) for rate in (1900, 2000)]
+    report = Isolation(
+        format="", machine="m", guest="g", groups=["4-7"], partial=False, provenance={},
+        discarded=[Discarded(kernel="stock", accounted=0.5)],
+        rows=[
+            Way(kernel="stock", mode="none", runs=none),
+            Way(kernel="stock", mode="root", runs=root),
+            Way(kernel="shard", mode="root", runs=[]),
+        ],
+    )  # fmt: skip
+    show(isolation_view(report))
     said = capsys.readouterr().out
     # The middle of two, against the middle of three.
     for word in ("1,950", "1.95 x", "4.500", "9.000", "2.0%", "without 1 runs"):

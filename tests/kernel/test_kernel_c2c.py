@@ -19,7 +19,15 @@ from schedshard.kernel.guest.topology import usual_shape
 from schedshard.kernel.guest.workload import WORKLOADS, find_workload, step
 from schedshard.kernel.probe.probe import read_raw
 from schedshard.kernel.profile.c2c_view import c2c_view
-from schedshard.kernel.profile.count import CLASS, ENQUEUES, VISITS, count_table, rows_of
+from schedshard.kernel.profile.count import (
+    CLASS,
+    ENQUEUES,
+    VISITS,
+    Counted,
+    Function,
+    count_table,
+    rows_of,
+)
 from schedshard.kernel.profile.replay import ReplayRequest, names_path, replay
 from schedshard.machines.presets import load_machine
 
@@ -173,16 +181,18 @@ def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None
     def row(calls: int, each: float, locked: float) -> dict[str, float]:
         return {
             "calls": calls, "instructions": each, "locked": locked, "least": 1, "most": 2,
-            "lost": 0, "all_instructions": each * calls, "all_locked": locked * calls,
+            "lost": 0, "all_instructions": int(each * calls), "all_locked": int(locked * calls),
         }  # fmt: skip
 
     rows = {"level set": row(50, 36.5, 4.0), CLASS: row(400, 100.0, 2.0), ENQUEUES: row(100, 0, 0)}
     visited = rows | {VISITS: row(25, 300.0, 9.0)}
+    more = {"machine": "m", "cpus": 16, "partial": False}
     guests = [
-        {"variant": "stock", "cpus": 16, "functions": visited},
-        {"variant": "shard", "cpus": 16, "functions": rows | {"level set": row(50, 6.5, 0.0)}},
+        {"variant": "stock", "functions": visited, **more},
+        {"variant": "shard", "functions": rows | {"level set": row(50, 6.5, 0.0)}, **more},
     ]
-    show(count_table({"guests": guests, "workload": "cyclic"}))
+    counted = {"format": "", "workload": "cyclic", "config": "lab", "provenance": {}}
+    show(count_table(Counted.of({**counted, "guests": guests})))
     printed = capsys.readouterr().out
     assert next(word for word in printed.splitlines() if "level set" in word).split() == [
         "level", "set", "16", "50", "36.5", "4.00", "50", "6.5", "0.00",
@@ -199,25 +209,26 @@ def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_calls_that_had_nothing_to_do_are_told_apart() -> None:
     function = {
-        "name": "idle_enter", "calls": 100, "instructions": 4000, "locked": 60, "least": 10,
+        "calls": 100, "instructions": 4000, "locked": 60, "least": 10,
         "most": 90, "lost": 0, "locking_calls": 50, "locking_instructions": 3500,
     }  # fmt: skip
-    rows = rows_of({"functions": [function, function | {"name": "level_set"}]})
-    assert rows["idle enter"]["instructions"] == 40.0
+    rows = rows_of([Function.of(function | {"name": name}) for name in ("idle_enter", "level_set")])
+    assert rows["idle enter"].instructions == 40.0
     acting = rows["idle enter, of a CPU not yet in the set"]
-    assert (acting["calls"], acting["instructions"], acting["locked"]) == (50, 70.0, 1.2)
+    assert (acting.calls, acting.instructions, acting.locked) == (50, 70.0, 1.2)
     assert list(rows) == ["idle enter", "idle enter, of a CPU not yet in the set", "level set"]
 
 
 def test_the_class_is_the_sum_of_its_functions() -> None:
     function = {
         "calls": 10, "instructions": 400, "locked": 5, "least": 1, "most": 90, "lost": 0,
+        "locking_calls": 0, "locking_instructions": 0,
     }  # fmt: skip
     names = ("enqueue_task_rt", "balance_rt", "pull")
-    rows = rows_of({"functions": [function | {"name": name} for name in names]})
+    rows = rows_of([Function.of(function | {"name": name}) for name in names])
     whole = rows[CLASS]
-    assert (whole["calls"], whole["all_instructions"], whole["all_locked"]) == (20, 800, 10)
-    assert rows["pull"]["instructions"] == 40.0
+    assert (whole.calls, whole.all_instructions, whole.all_locked) == (20, 800, 10)
+    assert rows["pull"].instructions == 40.0
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

@@ -14,6 +14,7 @@ import click
 from rich.console import RenderableType
 
 from schedshard.common.output import check_writable, to_json, write_atomic
+from schedshard.results.saved import Saved
 from schedshard.show import terminal
 
 _PLAIN_WIDTH = 160
@@ -122,7 +123,7 @@ def gathered(into: Callable[..., Any], name: str) -> Callable[[Verb], Verb]:
 
 
 def deliver(
-    result: dict[str, Any], as_json: bool, out: Path | None, view: RenderableType | None
+    result: dict[str, Any] | Saved, as_json: bool, out: Path | None, view: RenderableType | None
 ) -> None:
     """Save the result to ``out`` if given, then print it as JSON, or the view."""
     text = to_json(result)

@@ -252,7 +252,7 @@ def isolation(
     from schedshard.kernel.guest.workload import ISOLATION, PLAN
     from schedshard.kernel.probe.watch import shape_for
     from schedshard.kernel.profile.c2c import built_kernels
-    from schedshard.kernel.profile.isolation import IsolationRequest, plan_files
+    from schedshard.kernel.profile.isolation import Isolation, IsolationRequest, plan_files
     from schedshard.kernel.profile.isolation import isolation as stage
     from schedshard.kernel.profile.isolation_view import isolation_view
     from schedshard.machines.presets import load_machine, machine_topology
@@ -269,11 +269,11 @@ def isolation(
         chosen = (*chosen, PLAN)
     request = IsolationRequest(kernels, shape, loaded, chosen, repeat, _slow_for(cpus, slow), plan)
 
-    def keep(so_far: dict[str, Any]) -> None:
+    def keep(so_far: Isolation) -> None:
         if out is not None:
             write_atomic(out, to_json(so_far))
 
     report = stage(layout, request, _heard, keep)
     deliver(report, as_json, out, isolation_view(report))
-    if report["partial"]:
+    if report.partial:
         raise UserError(_PARTIAL, status=1)

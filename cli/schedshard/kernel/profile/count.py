@@ -9,8 +9,8 @@ it enqueues, is another.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from msgspec import convert
 from rich.console import RenderableType
 
 from schedshard.common.provenance import tool_versions
@@ -21,6 +21,7 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.probe.image import Image, Inlined
 from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, functions_named
+from schedshard.results.saved import Count, Real, Saved
 from schedshard.show.sheet import Sheet
 
 FORMAT = "schedshard/kernel-count/1"
@@ -89,39 +90,87 @@ class CountRequest:
     amount: int | None = None
 
 
-def _row(calls: int, instructions: int, locked: int) -> dict[str, float]:
-    return {
-        "calls": calls,
-        "instructions": instructions / calls if calls else 0.0,
-        "locked": locked / calls if calls else 0.0,
-        "all_instructions": instructions,
-        "all_locked": locked,
-    }
+class Function(Saved, kw_only=True):
+    """What the plugin writes of a function. ``locking``: calls with a locked instruction."""
+
+    name: str
+    calls: Count
+    instructions: Count
+    locked: Count
+    least: Count
+    most: Count
+    lost: Count
+    locking_calls: Count
+    locking_instructions: Count
 
 
-def rows_of(raw: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+class Row(Saved, kw_only=True):
+    """Figures per call, and in total; the last three are of a single function."""
+
+    calls: Count
+    instructions: Real
+    locked: Real
+    all_instructions: Count
+    all_locked: Count
+    least: Count | None = None
+    most: Count | None = None
+    lost: Count | None = None
+
+
+class Guest(Saved, kw_only=True):
+    """The rows of a kernel on a machine."""
+
+    variant: str
+    machine: str
+    cpus: Count
+    partial: bool
+    functions: dict[str, Row]
+
+
+class Counted(Saved, kw_only=True):
+    """The result of the stage."""
+
+    format: str
+    workload: str
+    config: str
+    guests: list[Guest]
+    provenance: dict[str, str]
+
+
+def _row(calls: int, instructions: int, locked: int) -> Row:
+    return Row(
+        calls=calls,
+        instructions=instructions / calls if calls else 0.0,
+        locked=locked / calls if calls else 0.0,
+        all_instructions=instructions,
+        all_locked=locked,
+    )
+
+
+def rows_of(functions: Sequence[Function]) -> dict[str, Row]:
     """Return the figures of each function in a guest's raw result, per call and in total."""
     rows = {}
-    for function in raw["functions"]:
-        name = str(function["name"]).replace("_", " ")
-        locked = function["locked"]
-        rows[name] = _row(function["calls"], function["instructions"], locked)
-        rows[name] |= {what: function[what] for what in ("least", "most", "lost")}
+    for each in functions:
+        name = each.name.replace("_", " ")
+        row = rows[name] = _row(each.calls, each.instructions, each.locked)
+        row.least, row.most, row.lost = each.least, each.most, each.lost
         if name in ACTING:
-            acting = (function["locking_calls"], function["locking_instructions"])
-            rows[ACTING[name]] = _row(*acting, locked)
+            rows[ACTING[name]] = _row(each.locking_calls, each.locking_instructions, each.locked)
     members = [rows[key] for name in _CLASS if (key := name.replace("_", " ")) in rows]
     if members:
-        keys = ("calls", "all_instructions", "all_locked")
-        rows[CLASS] = _row(*(sum(int(row[key]) for row in members) for key in keys))
+        rows[CLASS] = _row(
+            sum(row.calls for row in members),
+            sum(row.all_instructions for row in members),
+            sum(row.all_locked for row in members),
+        )
     return rows
 
 
-def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
+def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None]) -> Counted:
     """Boot every variant on every machine, and return the counts."""
     kernels = {name: kernel_image(layout, name, request.config) for name in request.variants}
     workload = find_workload(request.workload)
-    results: list[dict[str, Any]] = []
+    guests: list[Guest] = []
     folder = layout.make_folder(layout.work / "results")
     for variant, kernel in kernels.items():
         with Image(kernel.parents[3] / "vmlinux") as image:
@@ -144,61 +193,60 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
             emulator = Emulator(extra_mb=workload.extra_mb)
             plan = BootRequest(kernel, name, shape, workload.parts, (run,), emulator=emulator)
             raw = probe(layout, plan, watch, on_line).raw
-            results.append(
-                {
-                    "variant": variant,
-                    "machine": shape.name,
-                    "cpus": shape.cpus,
-                    "partial": raw["partial"],
-                    "functions": rows_of(raw),
-                }
+            guests.append(
+                Guest(
+                    variant=variant,
+                    machine=shape.name,
+                    cpus=shape.cpus,
+                    partial=raw["partial"],
+                    functions=rows_of(convert(raw["functions"], list[Function])),
+                )
             )
-    return {
-        "format": FORMAT,
-        "workload": request.workload,
-        "config": request.config,
-        "guests": results,
-        "provenance": tool_versions(),
-    }
+    return Counted(
+        format=FORMAT,
+        workload=request.workload,
+        config=request.config,
+        guests=guests,
+        provenance=tool_versions(),
+    )
 
 
-def _cell(row: Mapping[str, float] | None) -> tuple[str, str]:
-    if row is None or not row["calls"]:
+def _cell(row: Row | None) -> tuple[str, str]:
+    if row is None or not row.calls:
         return "-", "-"
-    return f"{row['instructions']:.1f}", f"{row['locked']:.2f}"
+    return f"{row.instructions:.1f}", f"{row.locked:.2f}"
 
 
-def _class_cells(rows: Mapping[str, Mapping[str, float]]) -> tuple[str, str, str]:
-    wakes, whole = rows[ENQUEUES]["calls"], rows[CLASS]
+def _class_cells(rows: Mapping[str, Row]) -> tuple[str, str, str]:
+    wakes, whole = rows[ENQUEUES].calls, rows[CLASS]
     if not wakes:
         return "0", "-", "-"
-    each = (whole["all_instructions"] / wakes, whole["all_locked"] / wakes)
-    return f"{int(wakes):,}", f"{each[0]:.0f}", f"{each[1]:.2f}"
+    return f"{wakes:,}", f"{whole.all_instructions / wakes:.0f}", f"{whole.all_locked / wakes:.2f}"
 
 
-def _visit_cells(rows: Mapping[str, Mapping[str, float]]) -> tuple[str, str, str]:
-    wakes, visits = rows[ENQUEUES]["calls"], rows.get(VISITS, {"calls": 0})["calls"]
+def _visit_cells(rows: Mapping[str, Row]) -> tuple[str, str, str]:
+    wakes, visits = rows[ENQUEUES].calls, rows[VISITS].calls if VISITS in rows else 0
     return f"{visits / wakes:.4f}" if wakes else "-", "", ""
 
 
-def count_table(result: Mapping[str, Any]) -> RenderableType:
+def count_table(result: Counted) -> RenderableType:
     """Return the table: a row per function and machine, three columns per variant."""
-    guests = result["guests"]
-    variants = list(dict.fromkeys(guest["variant"] for guest in guests))
+    guests = result.guests
+    variants = list(dict.fromkeys(guest.variant for guest in guests))
     titles = [f"{variant} {what}" for variant in variants for what in ("calls", "insns", "locked")]
     table = Sheet(
-        f"Instructions per call, measured in the guest; workload '{result['workload']}'",
+        f"Instructions per call, measured in the guest; workload '{result.workload}'",
         "function", "CPUs", *titles, right=("CPUs", *titles),
     )  # fmt: skip
-    names = list(dict.fromkeys(name for guest in guests for name in guest["functions"]))
-    by_place = {(guest["cpus"], guest["variant"]): guest["functions"] for guest in guests}
-    machines = list(dict.fromkeys(guest["cpus"] for guest in guests))
+    names = list(dict.fromkeys(name for guest in guests for name in guest.functions))
+    by_place = {(guest.cpus, guest.variant): guest.functions for guest in guests}
+    machines = list(dict.fromkeys(guest.cpus for guest in guests))
     for name in (name for name in names if name not in (ENQUEUES, CLASS)):
         for cpus in machines:
             cells: list[str] = []
             for variant in variants:
                 row = by_place[cpus, variant].get(name)
-                cells += (f"{int(row['calls']):,}" if row else "-", *_cell(row))
+                cells += (f"{row.calls:,}" if row else "-", *_cell(row))
             table.add_row(name, str(cpus), *cells)
     for title, of_rows in (
         ("RT class, per enqueue", _class_cells),

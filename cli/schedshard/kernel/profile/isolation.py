@@ -6,10 +6,9 @@ cpuset partitions of both types. Each way runs several times. The runs are those
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from schedshard.common.errors import UserError
@@ -26,6 +25,7 @@ from schedshard.kernel.guest.workload import (
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.profile.c2c import C2cRequest, Kernel, one_kernel
 from schedshard.machines.presets import Machine, machine_topology
+from schedshard.results.saved import Count, Real, Saved
 
 FORMAT = "schedshard/isolation/1"
 _GROUP = "root domain"
@@ -58,25 +58,61 @@ def plan_files(folder: Path) -> dict[str, Entry]:
     return {f"{PLAN_FOLDER}/{name}": plain(folder / name) for name in names}
 
 
-def run_of(found: Mapping[str, Any]) -> dict[str, float]:
+class IsolatedRun(Saved, kw_only=True):
+    """The figures of one run. ``accounted``: the share of the CPUs' time that they explain."""
+
+    wake_ups_a_virtual_ms: Real
+    root_domain_remote: Real
+    root_domain_local: Real
+    all_remote: Real
+    wake_ups: Count
+    virtual_ms: Real
+    timed_out: Real
+    accounted: Real
+
+
+class Way(Saved, kw_only=True):
+    """The runs of a kernel whose CPUs were isolated in one way."""
+
+    kernel: str
+    mode: str
+    runs: list[IsolatedRun]
+
+
+class Discarded(Saved, kw_only=True):
+    """A run in which the guest stood still."""
+
+    kernel: str
+    accounted: Real
+
+
+class Isolation(Saved, kw_only=True):
+    """The result of the stage."""
+
+    format: str
+    machine: str
+    guest: str
+    groups: list[str]
+    partial: bool
+    discarded: list[Discarded]
+    rows: list[Way]
+    provenance: dict[str, str]
+
+
+def run_of(found: Mapping[str, Any], accounted: float) -> IsolatedRun:
     """Return the figures to keep from one run of c2c."""
     lines = found["hitm_a_wake_up"].get(_GROUP, {"hitm_remote": 0.0, "hitm_local": 0.0})
     waits = found["stepping"]["waits"]
-    return {
-        "wake_ups_a_virtual_ms": found["wake_ups_a_virtual_ms"],
-        "root_domain_remote": lines["hitm_remote"],
-        "root_domain_local": lines["hitm_local"],
-        "all_remote": found["hitm_a_wake_up"]["all"]["hitm_remote"],
-        "wake_ups": found["wake_ups"],
-        "virtual_ms": found["model"]["virtual_ns"] / 1e6,
-        "timed_out": found["stepping"]["timeouts"] / waits if waits else 0.0,
-    }
-
-
-def middle(runs: Sequence[Mapping[str, float]], key: str) -> tuple[float, float, float]:
-    """Return median, least and most of one figure."""
-    values = [run[key] for run in runs]
-    return median(values), min(values), max(values)
+    return IsolatedRun(
+        wake_ups_a_virtual_ms=found["wake_ups_a_virtual_ms"],
+        root_domain_remote=lines["hitm_remote"],
+        root_domain_local=lines["hitm_local"],
+        all_remote=found["hitm_a_wake_up"]["all"]["hitm_remote"],
+        wake_ups=found["wake_ups"],
+        virtual_ms=found["model"]["virtual_ns"] / 1e6,
+        timed_out=found["stepping"]["timeouts"] / waits if waits else 0.0,
+        accounted=accounted,
+    )
 
 
 def accounted(found: Mapping[str, Any], clock_ghz: float, asleep_ns: int) -> float:
@@ -92,35 +128,34 @@ def isolation(
     layout: Layout,
     request: IsolationRequest,
     on_line: Callable[[str], None],
-    on_part: Callable[[dict[str, Any]], None],
-) -> dict[str, Any]:
+    on_part: Callable[[Isolation], None],
+) -> Isolation:
     """Run everything, and return the result. ``on_part`` gets the result so far after each run."""
     topology = machine_topology(request.machine)
-    rows: list[dict[str, Any]] = [
-        {"kernel": kernel.name, "mode": mode, "runs": []}
-        for kernel in request.kernels
-        for mode in request.modes
-    ]
-    result: dict[str, Any] = {
-        "format": FORMAT,
-        "machine": request.machine.name,
-        "guest": request.shape.words,
-        "groups": list(isolated_groups(request.shape.cpus)),
-        "partial": True,
-        "discarded": [],
-        "rows": rows,
-        "provenance": tool_versions(),
-    }
+    result = Isolation(
+        format=FORMAT,
+        machine=request.machine.name,
+        guest=request.shape.words,
+        groups=list(isolated_groups(request.shape.cpus)),
+        partial=True,
+        discarded=[],
+        rows=[
+            Way(kernel=kernel.name, mode=mode, runs=[])
+            for kernel in request.kernels
+            for mode in request.modes
+        ],
+        provenance=tool_versions(),
+    )
     asleep = asleep_ns(request.shape.cpus)
     files = plan_files(request.plan) if request.plan is not None else {}
     kernels = {kernel.name: kernel for kernel in request.kernels}
     # Each round runs everything once, so that a disturbance of the host affects all modes.
     for _ in range(request.repeat):
-        for row in rows:
-            kernel = kernels[row["kernel"]]
+        for row in result.rows:
+            kernel = kernels[row.kernel]
             plan = C2cRequest(
-                (kernel,), request.shape, request.machine, f"isolation-{row['mode']}",
-                slow=request.slow, files=files if row["mode"] == PLAN else {},
+                (kernel,), request.shape, request.machine, f"isolation-{row.mode}",
+                slow=request.slow, files=files if row.mode == PLAN else {},
             )  # fmt: skip
             for left in reversed(range(_TRIES)):
                 found = one_kernel(layout, plan, kernel, topology, on_line)
@@ -129,14 +164,14 @@ def isolation(
                 share = accounted(found, request.machine.clock_ghz, asleep)
                 if share >= _ACCOUNTED:
                     break
-                result["discarded"].append({"kernel": row["kernel"], "accounted": share})
+                result.discarded.append(Discarded(kernel=row.kernel, accounted=share))
                 print("the guest stood still in its window: once more", file=sys.stderr)
                 if not left:
                     raise UserError(
                         f"the guest stood still in its window {_TRIES} times: the host is too busy",
                         status=1,
                     )
-            row["runs"].append({**run_of(found), "accounted": share})
+            row.runs.append(run_of(found, share))
             on_part(result)
-    result["partial"] = False
+    result.partial = False
     return result

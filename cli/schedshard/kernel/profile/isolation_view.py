@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Shows ways to isolate CPUs, a row per kernel and way."""
 
-from collections.abc import Mapping
-from typing import Any
+from statistics import median
 
 from rich.console import RenderableType
 
-from schedshard.kernel.profile.isolation import middle
+from schedshard.kernel.profile.isolation import Isolation
 from schedshard.show.sheet import Sheet
 
 
-def isolation_view(report: Mapping[str, Any]) -> RenderableType:
+def isolation_view(report: Isolation) -> RenderableType:
     """Return the table for a terminal: medians, and how far the runs lie apart."""
-    partial = " (PARTIAL: the run was cut short)" if report["partial"] else ""
+    partial = " (PARTIAL: the run was cut short)" if report.partial else ""
     sheet = Sheet(
         f"FIFO threads pinned in groups, by how their CPUs are isolated: predicted for "
-        f"{report['machine']}; {report['guest']}; CPUs {' '.join(report['groups'])}{partial}",
+        f"{report.machine}; {report.guest}; CPUs {' '.join(report.groups)}{partial}",
         "kernel", "isolation", "runs", "wake-ups per virtual ms", "least", "most", "against none",
         "root domain's lines, other socket", "same socket", "timed out",
         right=(
@@ -24,21 +23,21 @@ def isolation_view(report: Mapping[str, Any]) -> RenderableType:
         ),
     )  # fmt: skip
     bases: dict[str, float] = {}
-    for row in report["rows"]:
-        runs = row["runs"]
-        if not runs:
+    for row in report.rows:
+        if not row.runs:
             continue
-        rate, least, most = middle(runs, "wake_ups_a_virtual_ms")
-        if row["mode"] == "none":
-            bases[row["kernel"]] = rate
-        base = bases.get(row["kernel"])
+        rates = [run.wake_ups_a_virtual_ms for run in row.runs]
+        rate = median(rates)
+        if row.mode == "none":
+            bases[row.kernel] = rate
+        base = bases.get(row.kernel)
         sheet.add_row(
-            row["kernel"], row["mode"], str(len(runs)), f"{rate:,.0f}", f"{least:,.0f}",
-            f"{most:,.0f}", f"{rate / base:.2f} x" if base else "-",
-            f"{middle(runs, 'root_domain_remote')[0]:.3f}",
-            f"{middle(runs, 'root_domain_local')[0]:.3f}",
-            f"{middle(runs, 'timed_out')[0]:.1%}",
+            row.kernel, row.mode, str(len(rates)), f"{rate:,.0f}", f"{min(rates):,.0f}",
+            f"{max(rates):,.0f}", f"{rate / base:.2f} x" if base else "-",
+            f"{median(run.root_domain_remote for run in row.runs):.3f}",
+            f"{median(run.root_domain_local for run in row.runs):.3f}",
+            f"{median(run.timed_out for run in row.runs):.1%}",
         )  # fmt: skip
-    if left_out := len(report["discarded"]):
+    if left_out := len(report.discarded):
         sheet.caption = f"without {left_out} runs in which the guest stood still"
     return sheet
