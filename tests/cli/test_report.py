@@ -22,7 +22,6 @@ from schedshard.show.format import compact, nanoseconds, percent, signed_percent
 from schedshard.tables.results import bench_rows
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
-SVG_VOID = {"path", "use", "rect", "line", "circle"}
 
 
 class Page(HTMLParser):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The form of a refusal by the command line."""
+"""The form of a refusal by the command line, and profiles from text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TypeVar
 from calling import Outcome as Outcome
 from calling import call as call
 from schedshard.common.errors import UserError
+from schedshard.doctor.profiles.known import parse_text
+from schedshard.doctor.profiles.profile import Profile
 
 Result = TypeVar("Result")
 
@@ -33,3 +35,10 @@ def attempt(make: Callable[[], Result]) -> Result | str:
         if error.status != 2:
             raise
         return str(error)
+
+
+def read(text: str) -> Profile:
+    """Return the profile in a text, which must be one."""
+    profile = parse_text(text, "x")
+    assert profile is not None
+    return profile

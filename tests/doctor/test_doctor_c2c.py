@@ -5,19 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from doctor_cli import attempt
+from doctor_cli import attempt, read
 from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, judge
 from schedshard.doctor.profiles.known import parse_text
-from schedshard.doctor.profiles.profile import CacheLine, Profile
+from schedshard.doctor.profiles.profile import CacheLine
 
 TITLE = "=" * 49 + "\n      Shared Cache Line Distribution Pareto      \n" + "=" * 49 + "\n#\n"
 RULE = "  " + "-" * 60 + "\n"
-
-
-def read(text: str) -> Profile:
-    profile = parse_text(text, "x")
-    assert profile is not None
-    return profile
 
 
 def one(text: str) -> CacheLine:

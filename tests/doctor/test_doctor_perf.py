@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doctor_cli import attempt
+from doctor_cli import attempt, read
 from schedshard.doctor.profiles import perf_file
 from schedshard.doctor.profiles.known import parse_text
 from schedshard.doctor.profiles.perf_c2c import parse_c2c
@@ -68,12 +68,6 @@ def c2c(text: str) -> tuple[CacheLine, ...]:
     found = parse_c2c(lines_of(text), "x")
     assert found is not None
     return found.lines
-
-
-def read(text: str) -> Profile:
-    profile = parse_text(text, "x")
-    assert profile is not None
-    return profile
 
 
 def whole(lines: tuple[CacheLine, ...]) -> str:

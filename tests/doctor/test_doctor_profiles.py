@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from doctor_cli import attempt
+from doctor_cli import attempt, read
 from schedshard.doctor.judge.sampling import interval
 from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING, judge
 from schedshard.doctor.profiles.known import looks_like, parse_text
 from schedshard.doctor.profiles.perf_file import read_profile
 from schedshard.doctor.profiles.plain import count_of, rounded_count
-from schedshard.doctor.profiles.profile import Profile
 
 HEADER = "# Samples: 20K of event 'cycles:P'\n#\n"
 # Rows of three columns in perf's own order; the shares sum up to 100%.
@@ -37,12 +36,6 @@ def table(order: str = "cds", own: str = "{:6.2f}%", names: bool = True) -> str:
         row = "  ".join(f"{cells[each]:<20}" for each in order).rstrip()
         lines.append(f"   {own.format(share)}  {row}")
     return "\n".join(lines) + "\n"
-
-
-def read(text: str) -> Profile:
-    profile = parse_text(text, "x")
-    assert profile is not None
-    return profile
 
 
 def shares(text: str) -> dict[str, float]:

@@ -86,6 +86,12 @@ def hitm_of(line: dict[str, Any]) -> int:
     return int(line["hitm_remote"]) + int(line["hitm_local"])
 
 
+def hottest(report: Report) -> dict[str, Any]:
+    """Return the first line of the first machine."""
+    line: dict[str, Any] = report["variants"][0]["lines"][0]
+    return line
+
+
 def hitm(report: Report) -> int:
     """Return the number of transfers of modified lines."""
     return int(report["variants"][0]["hitm_total"])

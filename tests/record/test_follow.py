@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import MACHINE, PROGRAMS, hitm_of, needs, quiet, run
+from recording import MACHINE, PROGRAMS, hitm_of, hottest, needs, quiet, run
 from test_record_advice import compiled
 
 FAMILY = PROGRAMS / "record-family"
@@ -35,11 +35,6 @@ def family(folder: Path, case: str, processes: int, operations: int) -> dict[str
     assert not report["partial"]
     assert report["program"]["processes"] == processes + 1
     return report
-
-
-def hottest(report: dict[str, Any]) -> dict[str, Any]:
-    line: dict[str, Any] = report["variants"][0]["lines"][0]
-    return line
 
 
 def test_a_note_says_that_the_program_became_another_one() -> None:

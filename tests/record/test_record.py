@@ -8,10 +8,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from recording import MACHINE, PROGRAMS, Report, hitm, hitm_of, needs, quiet, record
+from recording import MACHINE, PROGRAMS, Report, hitm, hitm_of, hottest, needs, quiet, record
 
 from schedshard.common.paths import ROOT
 
@@ -83,11 +82,6 @@ def test_lines_apart_are_not_contended() -> None:
     words = ("--", str(PROGRAMS / "record-known"), "apart", "6", "1000", "400")
     report = quiet(lambda: record(*words), lambda report: hitm(report) / 6000 < 0.02)
     assert report["advice"] == []
-
-
-def hottest(report: Report) -> dict[str, Any]:
-    line: dict[str, Any] = report["variants"][0]["lines"][0]
-    return line
 
 
 def contended(times: int) -> Callable[[Report], bool]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from schedshard.doctor.facts.facts import DEADLINE, Facts
+from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
 from schedshard.doctor.plan.names import shown
 from schedshard.machines.topo import ranges
@@ -197,11 +197,3 @@ def with_spare(
         free -= {spare}
         made.append(replace(each, spare=frozenset({spare})))
     return made
-
-
-def deadline_names(groups: Iterable[Group]) -> list[str]:
-    """Return the names of the cgroups that contain deadline threads of the groups."""
-    return sorted({
-        shown(thread.cgroup or "/") for group in groups for thread in group.threads
-        if thread.policy == DEADLINE and not thread.kernel
-    })  # fmt: skip
