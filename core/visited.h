@@ -178,8 +178,8 @@ static port_always_inline bool visited_account(struct visited *v, u64 *queue, u3
 		u64 all = READ_ONCE(*queue), mine = READ_ONCE(*record);
 
 		/*
-		 * Both words are of this epoch, neither is 0 or near its ceiling, and @ns is not
-		 * large: else a difference is huge. So the CPU is in the set (visited.c).
+		 * No bit above 30 is set: both words are of this epoch and not 0, neither is near
+		 * its ceiling, and @ns is small. So the CPU is in the set (visited.c).
 		 */
 		if (likely(!(((all - least) | (mine - least) | ns) >> 31))) {
 			port_write64(queue, all + ns);
@@ -210,8 +210,8 @@ struct visited_scan {
 };
 
 /*
- * For the tick, which then queues a scan: has a new epoch begun, and no CPU scanned in it? Line:
- * the set's third, read.
+ * Whether a new epoch has begun in which no CPU has scanned. The tick then queues a scan. Lines
+ * touched: the set's third, read.
  */
 static inline bool visited_scan_due(const struct visited *v, u32 epoch)
 {

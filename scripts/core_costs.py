@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Keep what an operation costs inside a core the same in all machine files with that core.
+"""Keep the costs of operations inside a core the same in all machine files with that core.
 
 core_costs.py           write machines/cores/cores.toml into the machine files that it names
 core_costs.py --check   only name machine files that differ; exit status 1 if any do

@@ -39,8 +39,8 @@ MACHINES = (
     "xeon-8480-2s",
 )  # fmt: skip
 SAMPLES = 20
-# Wake-ups per second and CPU with which a curve begins, and when it gets more points. A step of the
-# cost by more than _STEP gets a point in its middle, unless the rates are within _NEAR.
+# A curve begins with these wake-ups per second per CPU. If two neighbouring points differ in cost
+# by more than the factor _STEP, a point is added between them, unless their rates are within _NEAR.
 _BEGIN = (20.0, 1000.0, 4000.0, 12000.0, 40000.0)
 _STEP, _NEAR, _MOST = 1.5, 1.08, 16
 # A step up to a cost below this many nanoseconds is noise.

@@ -134,7 +134,7 @@ static void setup_both(uint32_t nr_cpus)
 	}
 }
 
-/* Result of CPU 0: it saw a CPU to pull from. Result of another CPU: it saw CPU 0 free. */
+/* Result of CPU 0: whether it saw a CPU to pull from. Of another CPU: whether it saw CPU 0 free. */
 static port_always_inline void fall(bool barrier)
 {
 	cpupri_set(cp, 0, CPUPRI_NORMAL);

@@ -175,7 +175,7 @@ static struct check read_check(void)
 	return check;
 }
 
-/* From now on the kernel itself checks, ten times per second and at every update. */
+/* Make the kernel check its shards from now on, ten times per second and at every update. */
 static void start_checks(void)
 {
 	if (access(CHECK, W_OK) == 0 && write_text(CHECK, "1") < 0)

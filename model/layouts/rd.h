@@ -30,7 +30,7 @@
 
 /* What a pull sees of the CPUs with pushable RT tasks: an OR of these, 0: none. */
 enum rd_overload {
-	RD_ONLY_ME = 1, /* the caller's CPU, and no other that matters to it */
+	RD_ONLY_ME = 1, /* the caller's CPU, and no other from which it may pull */
 	RD_OTHERS = 2,	/* CPUs that walk 0 visits */
 	RD_FAR = 4,	/* CPUs that walk 1 visits, for a layout that has two */
 };
@@ -112,8 +112,8 @@ struct rd_ops {
 	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
 
 /*
- * In the order of tables; list.c. The steps from stock to shard are stock-waiting and
- * bytes-waiting; pad-waiting and flat-waiting are alternatives to these.
+ * All layouts, in the order of tables (list.c). stock-waiting and bytes-waiting are the steps from
+ * stock to shard; pad-waiting and flat-waiting are alternatives to these steps.
  */
 extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
 

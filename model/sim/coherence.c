@@ -233,9 +233,9 @@ void coherence_resume(struct coherence *c, uint32_t req)
 		*copy_of(c, c->model->cpu[req / 2].core, r->line) =
 			(struct copy){ r->line, r->version };
 	/*
-	 * One picosecond before the operation ends, so that the sibling's request comes first, and
-	 * the thread that had the line waits for it. At the same time the lower-numbered thread
-	 * would always win.
+	 * Resume siblings one picosecond before the operation ends. Their request then comes first,
+	 * and the thread that had the line waits for it. If both resumed at the same time, the
+	 * lower-numbered thread would always win.
 	 */
 	for (uint32_t t = 0; t < core->nr_cpus; t++)
 		if (r->parked >> t & 1)

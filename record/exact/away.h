@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* away.h - calls of code without instrumentation. */
+/* away.h - measures calls to code without instrumentation. */
 #ifndef EXACT_AWAY_H
 #define EXACT_AWAY_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Atomic operations of 16 bytes: what the compilers call for them with -fsanitize=thread, and
- * libatomic's functions, which they call otherwise. Each is a compare-and-swap loop of cmpxchg16b,
- * even the load, as in libatomic on a CPU without atomic 16-byte loads. So each is one locked
- * operation of the model, and nothing else runs between that and the change of the words.
+ * Atomic operations of 16 bytes. With -fsanitize=thread compilers call the functions __tsan_*,
+ * otherwise those of libatomic. Each is a compare-and-swap loop of cmpxchg16b, even the load, as in
+ * libatomic on a CPU without atomic 16-byte loads. So each is one locked operation of the model.
+ * Nothing else runs between that operation and the change of the words.
  *
  * For sizes that no instruction supports, libatomic's functions are called, which use locks.
  */

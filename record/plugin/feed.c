@@ -386,7 +386,7 @@ static void begin_part(struct feed *f)
 	f->setup.from = 0;
 }
 
-/* Nobody waits any more: each CPU ends where its next item would come. */
+/* Wake all waiting CPUs: each ends instead of taking its next item. */
 static void end_part(struct feed *f)
 {
 	f->over = true;

@@ -106,7 +106,7 @@ def test_every_kind_of_an_operation_has_words() -> None:
 
 
 def test_residuals_are_those_of_the_published_curves() -> None:
-    """After a point is added or changed, run `make fidelity`."""
+    """If this fails after a point was added or changed, run `make fidelity`."""
     want = [(c["name"], c["kind"], float(ns)) for c in CURVES
             for _, ns in c.get("points") or c["pairs"]]  # fmt: skip
     known = [(one.curve, one.kind, one.measured) for one in known_residuals()]

@@ -101,7 +101,7 @@ def run_every_line(folder: Path, files: dict[str, str]) -> None:
 
 
 def files_of(facts: Facts) -> dict[str, str]:
-    """Return the files of a plan, or the sentence that refuses it."""
+    """Return the files of a plan and the groups left out, or the error that refuses it."""
     try:
         plan = planned(facts)
     except UserError as error:

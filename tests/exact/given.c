@@ -274,7 +274,7 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The process's CPU time is the sum over all CPUs, by each call that returns it. */
+/* Every call that returns the process's CPU time returns the sum over all CPUs. */
 static void times_of_cpus(void)
 {
 	double begun = seconds(CLOCK_MONOTONIC), took, whole;

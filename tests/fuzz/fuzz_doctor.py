@@ -55,7 +55,7 @@ WHOLE = lists_of((HERE / "doctor" / "archive" / "whole").read_text(encoding="utf
 
 
 def whole(data: bytes) -> dict[str, str]:
-    """The lists of the seed `whole`, replaced by those of the input."""
+    """Return the lists of the seed `whole`, each replaced by the input's if that contains it."""
     given = lists_of(data.decode("utf-8", "replace"))
     return WHOLE | {name: text for name, text in given.items() if name in WHOLE}
 

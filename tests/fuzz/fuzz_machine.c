@@ -8,7 +8,7 @@
 #include <string.h>
 #include "fuzz.h"
 
-/* A group of a tier has one parent; of two tiers of one unit the later contains the earlier. */
+/* A tier's group has one parent. If two tiers group the same unit, the later contains the other. */
 static void check_tiers(const struct machine *m, const struct shard_cpu *a,
 			const struct shard_cpu *b)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Ways to isolate CPUs: their groups and boot options, and the kept part of several runs."""
+"""Ways to isolate CPUs: their groups and boot options, and reports of runs that were cut short."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_table_compares_with_no_isolation(capsys: pytest.CaptureFixture[str]
     )  # fmt: skip
     show(isolation_view(report))
     said = capsys.readouterr().out
-    # The middle of two, against the middle of three.
+    # The median of two runs, compared with the median of three.
     for word in ("1,950", "1.95 x", "4.500", "9.000", "2.0%", "without 1 runs"):
         assert word in said
     assert "shard" not in said

@@ -102,7 +102,7 @@ def recorded(server: Path) -> Report:
 
 
 def counted_together(report: Report) -> bool:
-    """Return whether locked instructions of threads meet at the word that counts memory in use."""
+    """Return whether locked instructions contend for the word that counts memory in use."""
     return any(
         line["object"].startswith("used_memory") and line["locked"]
         for line in report["variants"][0]["lines"]

@@ -157,7 +157,7 @@ STEP static void after_deeper(void)
 	STAY();
 }
 
-/* More ways to one counter than the recorder distinguishes. */
+/* More call paths to one counter than the recorder distinguishes. */
 STEP static void spread(int depth)
 {
 	if (!depth) {

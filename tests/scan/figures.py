@@ -139,7 +139,7 @@ def flat(sim: Simulator) -> None:
         assert found["scan_length_p50"] == found["scan_length_p99"] == 16
         assert found["bytes_per_process"] <= 1024
         costs[cpus] = found["cycles_per_scan"]
-    # With all 2,048 CPUs some of the 16 are second threads, which changes the sharing of lines.
+    # On 2,048 CPUs some of the 16 are second threads of cores, which changes how lines are shared.
     assert max(costs.values()) <= 1.15 * min(costs.values()), costs
 
 

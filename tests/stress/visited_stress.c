@@ -69,7 +69,7 @@ static void scan(u64 *before, u8 *seen)
 	while (visited_scan_next(&s, &cpu, &word)) {
 		CHECK(!seen[cpu]);
 		CHECK(occupancy_ns(word) >= 1000);
-		/* the queue, read after the word, includes its runtime if both have one epoch */
+		/* the queue's runtime is read later: in one epoch it is no less than the word's */
 		all = READ_ONCE(queue[cpu]);
 		CHECK(occupancy_epoch(all) != occupancy_epoch(word) ||
 		      occupancy_ns(all) >= occupancy_ns(word));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Plans of machines that are easy to compute by hand, and refusals. */
+/* Plans of small machines, with expected values found by hand, and machines that are refused. */
 #include "shapes.h"
 #include "shard_topo.h"
 #include "test.h"

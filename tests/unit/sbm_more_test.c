@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* More operations of the sharded bitmap by hand. */
+/* Operations of sbm_more.h on small bitmaps, with expected values found by hand. */
 #include "sbm_more.h"
 #include "sbm_both.h"
 #include "shapes.h"

@@ -98,7 +98,7 @@ def words(kind: str) -> str:
 
 
 def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
-    """Return the model's error for a kind, for a machine without residuals."""
+    """Return the model's error for a kind of operation on a machine without residuals."""
     by_machine: dict[tuple[str, str], list[Residual]] = {}
     for one in residuals:
         by_machine.setdefault((one.kind, one.machine), []).append(one)

@@ -65,8 +65,8 @@ class Size:
     def busy(self, rate: float) -> float:
         """Return the share of time in which the lock is held or passed on, at most 1.
 
-        All CPUs together need lock_ns for an operation each, so the lock serves one in
-        lock_ns/cpus.
+        ``rate`` is operations per second per CPU. While all CPUs contend, each completes one in
+        lock_ns, so the lock serves one every lock_ns/cpus.
         """
         return min(1.0, rate * self.lock_ns * 1e-9)
 

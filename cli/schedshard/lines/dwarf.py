@@ -335,7 +335,7 @@ def _same(one: DIE, other: DIE) -> bool:
 
 
 def contains(die: DIE, offset: int, other: DIE) -> bool:
-    """Whether a member of another type, in any variant, or that type itself, begins at a byte."""
+    """Whether an object of type ``other`` begins at an offset: the whole or a nested member."""
     if offset == 0 and _same(die, other):
         return True
     plain = _bare(die)

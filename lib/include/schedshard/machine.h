@@ -311,7 +311,7 @@ static inline u32 machine_pair_tier(const struct machine *machine, u32 a, u32 b)
 	u32 tier = 0;
 
 	for (; tier < machine->nr_tiers; tier++) {
-		/* a tier says nothing about two CPUs that share one of its units */
+		/* a tier groups units: it does not apply to two CPUs inside one unit */
 		if ((u32)distance >= MACHINE_SAME_LLC + (u32)machine->tier[tier].unit &&
 		    machine_tier_group(machine, tier, x) == machine_tier_group(machine, tier, y))
 			break;

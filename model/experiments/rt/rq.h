@@ -141,7 +141,7 @@ struct rt_cpu {
 	struct rt_timer *timer;
 	u32 nr_timers, cap_timers;
 	u32 cursor;
-	u32 extra_finds;		/* thousandths of an extra search that are due */
+	u32 extra_finds;		/* thousandths of a search, carried over */
 	unsigned long *lowest;		/* mask for find_lowest_rq() */
 	struct rt_stats stats, counted; /* counted: at the time of rt_stop() */
 };

@@ -9,7 +9,8 @@
  *  any to walk  |                   | ok                    | ok
  *  times        |                   |                       | ok: single words, no order
  *
- * "other CPUs": for calls of other CPUs. Each CPU enters and leaves only itself, alternately.
+ * "any to walk": any, test, pick, walk. "other CPUs": the two calls must come from different CPUs.
+ * Each CPU enters and leaves only itself, alternately.
  *
  * The scheduler relies on these guarantees of every layout:
  *

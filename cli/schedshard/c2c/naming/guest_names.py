@@ -36,7 +36,7 @@ def guest_places(guest: Mapping[str, Any], machines: Sequence[Machine]) -> list[
 def guest_nodes(
     guest: Mapping[str, Any] | None, machines: Sequence[Machine], cpus: Sequence[tuple[int, ...]]
 ) -> list[tuple[Node, ...]]:
-    """Return for each machine the nodes for which a guest's memory stands, if there is one."""
+    """Return the nodes of each machine that a guest's memory represents; empty without a guest."""
     if guest is None:
         return [() for _ in machines]
     shape, extra = Shape(**guest["shape"]), int(guest["extra_mb"])

@@ -197,7 +197,7 @@ def _busy_counters(place: str, value: str) -> dict[str, int]:
 
 
 def _busy(before: Mapping[str, int], after: Mapping[str, int]) -> dict[int, float]:
-    """Return by CPU the fraction of the time in which it was busy."""
+    """Return the busy fraction of each CPU, by number."""
     busy = {}
     for key, end in after.items():
         cpu = key.removeprefix("time/")

@@ -7,7 +7,7 @@ import math
 
 from schedshard.doctor.profiles.profile import Profile
 
-# The catalogue's shares need this many samples: 1% of 500 is 5, plus or minus 4.
+# With fewer samples no share is compared with the catalogue: of 500, a share of 1% is 5 +- 4.
 LEAST = 500
 _Z = 1.96  # 95%
 # From this share on, kernel functions without names may hide one of the catalogue's.

@@ -41,8 +41,8 @@ _CYCLIC_NS, _PUBLISHED_CPUS = 100_000, 480
 
 
 def _cyclic(cpus: int, amount: int) -> Sequence[str]:
-    # Without the lock of messages: a process that finds it taken sleeps for 100 ms. If 64 processes
-    # start at once, some waited for seconds in every fifth run, and all others waited for them.
+    # --log-lockless: otherwise a process that finds the log's lock taken sleeps for 100 ms. In
+    # every fifth run some of 64 processes waited for seconds at the start, and delayed all others.
     return (
         "/bin/stress-ng", "--log-lockless", "--cyclic", str(cpus), "--cyclic-policy", "fifo",
         "-t", str(amount), "--metrics-brief",

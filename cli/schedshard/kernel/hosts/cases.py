@@ -34,8 +34,8 @@ class Case:
 
 _ISOLCPUS, _HALF = "isolcpus=domain,{first}-{last}", "{half}-{last}"
 
-# The ways in which CPUs get their root domains, on 16 CPUs. Cases of cgroup v1 come last in their
-# guest.
+# Hosts of 16 CPUs whose root domains are set up in different ways. A guest tries its cases of
+# cgroup v1 last.
 ROOT_DOMAINS: Mapping[str, Case] = {
     "plain": Case("plain"),
     "members": Case("members"),

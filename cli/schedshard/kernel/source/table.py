@@ -93,7 +93,7 @@ class Table:
         return tuple((inside(source, where), inside(to, where)) for source, to in self.words(key))
 
     def end(self) -> None:
-        """Raise a UserError if a key is left."""
+        """Raise a UserError if the table has a key that nothing took."""
         if self.data:
             raise UserError(f"{self.where}: unknown key '{sorted(self.data)[0]}'")
 

@@ -42,7 +42,7 @@ UNITS = (
 
 @dataclass(frozen=True)
 class Tier:
-    """Groups of ``count`` units, and which pairs lie inside one but not in a smaller one."""
+    """Groups of ``count`` units. ``inside``: the pairs that this is the smallest tier to join."""
 
     name: str
     unit: str
