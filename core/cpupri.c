@@ -21,7 +21,8 @@
  *    makes P3 see F1.
  *
  * A search tries up to three ways. For any or a near CPU it first looks for one at CPUPRI_NORMAL in
- * the own shard. Then it looks up few allowed CPUs one by one, or many by shard, nearest first.
+ * the caller's shard. Then it looks up few allowed CPUs one by one, or many by shard, nearest
+ * first.
  *
  * A search is one pass. On a word with a CPU below the best level so far it drops the CPUs found
  * before, and continues with the same loaded word. A second pass, for the CPUs at a level, could
@@ -270,9 +271,10 @@ static port_noinline int search_near(const struct cpupri *cp, int level, u32 fro
 }
 
 /*
- * The quick answer for any or a near CPU: one at CPUPRI_NORMAL in the own shard; no level is lower.
- * It reads the line, then checks that the CPUs there are allowed. It serves tasks that may use the
- * shard's first run of CPUs: else the line may name others. Bytes of holes are never at this level.
+ * The quick answer for any or a near CPU: one at CPUPRI_NORMAL, the lowest level, in the shard of
+ * @from_cpu. It reads the line, then checks that the CPUs there are allowed. It serves tasks that
+ * may use the shard's first run of CPUs: else the line may name others. Bytes of holes are never at
+ * this level.
  * @all: store all such CPUs in @found. Otherwise the first one ends the search, and none is stored.
  */
 static port_always_inline bool own_normal(const struct cpupri *cp, u32 from_cpu,

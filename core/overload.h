@@ -102,7 +102,7 @@ static inline bool overload_test(const struct overload *o, u32 cpu)
  * The first query in a period that finds no wide CPU in a named shard tidies it.
  *
  * Return: an OR of OVERLOAD_SELF, OVERLOAD_NEAR and OVERLOAD_WIDE. Ordering: a full barrier before
- * the look, F2, if the machine has more than one CPU. Lines touched: the own shard's; the
+ * the look, F2, if the machine has more than one CPU. Lines touched: the caller's shard's; the
  * summary's; those of named shards, nearest first, up to one with a wide CPU. To tidy a shard the
  * query writes @tidied's and the summary's, at most once per period.
  */

@@ -7,7 +7,7 @@
  * each shard once. A search finds a bit that is set throughout the call. The bit leaves @left only
  * after an attempt to clear it, which finds it set. The summary, if there is one, names its shard.
  *
- * A claim clears the own bit without a load before it. In a pool each CPU mostly puts and claims
+ * A claim clears its CPU's bit without a load before it. In a pool each CPU mostly puts and claims
  * its own bit. The load would fetch the line shared, and the clear would fetch it again exclusive:
  * see claim-two-steps in docs/results/pools.md.
  */
@@ -25,7 +25,7 @@ static u64 next_bit(u64 word, u32 pos)
 	return word & -word;
 }
 
-/* The bit of the own shard's @word, not 0, that is nearest to a CPU. */
+/* Return the bit nearest to a CPU in @word of its shard, which is not 0. */
 static u64 nearest_bit(const struct shard_plan *plan, u32 cpu, u64 word)
 {
 	const struct shard_close *close = &plan->close[cpu];
@@ -70,7 +70,7 @@ static s64 take_one(struct sbm *b, u32 cpu, u32 shard, u64 left)
 }
 
 /*
- * Claim the own bit without a load before it. Reads the plan's table of slots only if there is a
+ * Claim the CPU's bit without a load before it. Reads the plan's table of slots only if there is a
  * summary.
  */
 static port_always_inline bool take_own(struct sbm *b, u32 cpu)

@@ -8,12 +8,12 @@
  * No two claims get the same bit. A claim finds a bit that is set throughout the call, and gets
  * none that is clear throughout. It may miss a bit that others put into a shard already searched.
  *
- * Order of a search: the own CPU's bit, its core, its L2, the own shard from the own position on;
- * then the other shards, nearest first. In each of these, callers begin at different positions. So
+ * Order of a search: the bit of @from_cpu, its core, its L2, its shard from its position on; then
+ * the other shards, nearest first. In each of these, callers begin at different positions. So
  * callers that search a full shard do not contend for one bit.
  *
- * A claim clears the own CPU's bit without a load before it: this fetches the line once, not twice.
- * So a claim writes the own shard's line even if it finds nothing there. For a set that is mostly
+ * A claim clears @from_cpu's bit without a load before it: this fetches the line once, not twice.
+ * So a claim writes that shard's line even if it finds nothing there. For a set that is mostly
  * empty use SBM_SUMMARY: then a claim writes only lines that the summary names.
  *
  * Context: any. Ordering: a full barrier where a bit is claimed, else none. It pairs with

@@ -117,7 +117,7 @@ struct shard_near_iter {
 
 /*
  * Start a walk at a CPU's shard. Return: that shard. Then come the others of the same LLC, node,
- * package, and the rest. In each of these the walk visits first those after the own one, then those
+ * package, and the rest. In each of these the walk visits first those after that shard, then those
  * before it, both rising:
  *
  *	u32 s = shard_near_begin(&it, plan, cpu);

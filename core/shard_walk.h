@@ -27,7 +27,7 @@ struct shard_walk {
 	const struct shard_plan *plan;		   /* the plan */
 	const unsigned long *allowed;		   /* cpumask, or NULL */
 	struct shard_near_iter near;		   /* dense: all shards, nearest first */
-	bool begun;				   /* dense: the own shard is done */
+	bool begun;				   /* dense: the first shard is done */
 	bool sparse;				   /* @stop holds all shards to visit */
 	u32 own;				   /* sparse: shard at which the walk starts */
 	u32 next;				   /* sparse: next of @stop */

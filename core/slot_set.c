@@ -96,7 +96,7 @@ static void fill(const struct slot_part *p, u64 *const *word, u32 slot, u32 end)
 	}
 }
 
-/* Fill a shard's words, and set the own slot of each of its CPUs. */
+/* Fill a shard's words, and give each of its CPUs its own slot. */
 static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 shard)
 {
 	const struct shard *s = &plan->shard[shard];

@@ -42,7 +42,7 @@
 #include "occupancy.h"
 #include "shard_plan.h"
 
-#define VISITED_OWN	8u /* places in the own table; with 4, a process that migrates pays 7% */
+#define VISITED_OWN	8u /* places in @own; with 4, a process that migrates pays 7% */
 #define VISITED_RESERVE 8u /* ready blocks per shard; 8 drop 0.001% of runtimes, 4 0.03% */
 #define VISITED_LINES	8u /* lines of a block's records: 8 bytes for each of SHARD_MAX_CAP */
 

@@ -25,7 +25,7 @@ static void neighbours(uint32_t cpu)
 	if (cpu < 2) /* if all 4 CPUs stored twice, there would be 1.8 million executions */
 		bytemap_set(m, cpu, 1);
 	bytemap_set(m, cpu, (u8)(10 + cpu));
-	/* Loads the whole word; some of its bytes come from the own store buffer. */
+	/* Loads the whole word; some of its bytes come from the CPU's store buffer. */
 	own = bytemap_find_equal(m, (u8)(10 + cpu), NULL, cpu, &found, NULL);
 	explore_result(cpu, bytemap_get(m, (cpu + 1) % 4));
 	explore_check(own == 1 && found == 1ul << cpu, "CPU %u's value is found at CPUs %#lx", cpu,

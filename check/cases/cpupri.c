@@ -155,7 +155,7 @@ static port_always_inline void push(u32 cpu, bool barrier)
 	explore_result(cpu, cpupri_find(cp, 50, cpu, &allowed, &everyone, NULL) > 0);
 }
 
-/* CPU 1 of the program is CPU 2 of the plan, in the other shard; CPU 2 is CPU 3. */
+/* CPUs 1 and 2 of the program are CPUs 2 and 3 of the plan, in the other shard. */
 static void pull_or_push(uint32_t cpu)
 {
 	if (!cpu)

@@ -122,7 +122,7 @@ static void rise_alone(uint32_t cpu)
 		      "CPU 0 rose from 2 to 6 and is at level %d", level);
 }
 
-/* Result of CPU 0: it saw a queue to pull from. Result of CPU 2: it saw CPU 0 free. */
+/* Result of CPU 0: whether it saw a queue to pull from. Of CPU 2: whether it saw CPU 0 free. */
 static port_always_inline void fall(bool barrier)
 {
 	struct rto *rto = &rd->root->rto;

@@ -12,7 +12,7 @@
  *    buffer, a fence nothing.
  *  - steps of one program, and flushes of one buffer: always in order.
  *  - a buffered store and its flush, a flush and the operation of its own CPU that waits for it:
- *    the first enables the second. They have this order in every execution, so that there is
+ *    the first enables the second. They have this order in every execution, so there is
  *    nothing to reverse.
  *
  * In particular a program's load and the flush of its own buffer commute, whether or not the

@@ -94,7 +94,7 @@ struct x_event {
 	bool posted;
 	bool old_value; /* a load returned a value that was not the newest */
 	uint8_t alt;	/* which of the operation's x_alternatives() was taken */
-	uint32_t after; /* number of flushes of the own buffer before it was enabled */
+	uint32_t after; /* number of flushes of its CPU's buffer before it was enabled */
 };
 
 /* The first failure of an execution. */

@@ -70,7 +70,7 @@ uint64_t explore_result_of(uint32_t slot)
 	return xw.results[slot];
 }
 
-/* The number of entries of the own buffer that must leave it before a load can read these bytes. */
+/* Return how many entries must leave the CPU's buffer before a load can read these bytes. */
 static uint32_t after_posted(const struct x_cpu *c, uint64_t addr, uint32_t size)
 {
 	for (uint32_t i = c->tail; i-- > c->head;) {

@@ -6,18 +6,17 @@
  *
  *   cycle_share           time of scans / (time of scans and accounting + kernel_share x run time
  *                         of threads): cycles in the kernel, as `perf top -e cycles:k` counts them
- *   cycles_per_scan from the claim of the scan to its end, with every wait for a line
- *   cycles_per_fork work of fork and exec for the scan, without allocation; 0: no forks agreement
- *   share of scans with the judge's preference agreement_fresh the same with a judge that drops
- *   runtimes older than the timeout worst_margin largest distance of the judge's own decision from
- *   the other one, of the
- *                         scans that differ from the judge
- *   worst_missed          of these, the largest part of a process's occupancy that the scan missed
+ *   cycles_per_scan       from the claim of the scan to its end, with every wait for a line
+ *   cycles_per_fork       work of fork and exec for the scan, without allocation; 0: no forks
+ *   agreement             share of scans with the judge's preference
+ *   agreement_fresh       the same with a judge that drops runtimes older than the timeout
+ *   worst_margin          of the scans that differ from the judge, the largest distance of the
+ *                         judge's decision from the opposite one
+ *   worst_missed          of these scans, the largest part of a process's occupancy that was missed
  *   worst_missed_runtime  the same of its runtime
  *
- * The last two differ, because an occupancy is a share of what a CPU ran. On a CPU that has idled
- * since then both runtimes decay alike, so the share stays the same. Simulated CPUs by LLC, LLCs in
- * topology order.
+ * The last two differ, because an occupancy is a share of what a CPU ran. While a CPU idles both
+ * runtimes decay alike, so the share stays the same.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,13 @@
  * The workloads. Durations are uniform in [0.5, 1.5] x their mean, so that threads do not
  * synchronise.
  *
- *   redis      a server and a client a pair, servers on the first half of the NUMA nodes, clients
+ *   redis      pairs of a server and a client, servers on the first half of the NUMA nodes, clients
  *	       on the others. One request is under way: the client sends, the server answers, the
  *	       client reads and pauses
  *   hackbench  processes whose threads pass messages to each other. A thread runs briefly, wakes
  *	       another one, and sleeps until woken; half as many messages as threads
  *   threads    one process with a thousand threads, each runs and sleeps by itself
- *   migrate    the same with processes of a few threads, which move to another cache sometimes
+ *   migrate    the same with processes of a few threads, which sometimes move to another cache
  */
 #include <stdlib.h>
 

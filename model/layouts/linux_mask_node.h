@@ -18,7 +18,7 @@ static port_always_inline void vec_clear(struct rd *rd, u32 level, u32 cpu)
 	port_and64((u64 *)&mask[cpu / 64], ~(1ull << cpu % 64));
 }
 
-/* Is any CPU of @allowed at the level? Looks at the own node first. */
+/* Is any CPU of @allowed at the level? Looks at the caller's node first. */
 static port_always_inline bool vec_has(struct rd *rd, u32 level, u32 this_cpu,
 				       const unsigned long *allowed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_overload.h - the CPUs with RT tasks to push: a mask, and one or several counters, because
- * of which most readers need not read the mask.
+ * linux_overload.h - the CPUs with RT tasks to push: a mask, and one or several counters, which let
+ * most readers do without the mask.
  *
  * A CPU sets its bit before it raises the counter, and a reader reads the counter before the mask.
  * So a reader that sees the raised counter sees the bit. When a CPU leaves, the order does not
@@ -158,7 +158,7 @@ static port_always_inline u32 *overload_count(const struct rd *rd, u32 cpu)
 	return rd->root->rto_counts[rd->counted.of[cpu]];
 }
 
-/* Only 0, 1 or more matters, so the sum stops at 2. The own group comes first. */
+/* Only 0, 1 or more matters, so the sum stops at 2. The caller's group comes first. */
 static port_always_inline u32 overload_sum(const struct rd *rd, u32 this_cpu)
 {
 	u32 nr = rd->counted.nr, own = rd->counted.of[this_cpu], sum = 0;

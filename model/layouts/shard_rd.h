@@ -12,7 +12,7 @@
  *   SUMMARY		keep the overload set's summary; else it always names every shard, and a
  *			query reads all lines. Default: true
  *   NEAREST		searches visit the nearest shard first; else shards in the order of their
- *			numbers, from the own shard on. Default: true
+ *			numbers, from the caller's shard on. Default: true
  *
  * With a walk per shard there is one more walk, for the machine. The shard's walk visits the
  * overloaded CPUs of the shard, the machine's walk visits wide CPUs. A CPU that becomes free

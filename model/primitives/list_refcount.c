@@ -7,8 +7,8 @@
  * last of ten elements.
  *
  * Elements are placed as malloc() places equal requests: one after the other, each behind its
- * header, in a heap that begins on a line. Requests of 40 bytes take 48 each, so that neighbours
- * share lines: list-refcount. Requests of 48 bytes take 64 each, so that each element has its own
+ * header, in a heap that begins on a line. Requests of 40 bytes take 48 each, so neighbours
+ * share lines: list-refcount. Requests of 48 bytes take 64 each, so each element has its own
  * line: list-refcount-apart.
  */
 #include "primitive.h"

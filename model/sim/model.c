@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The free parameters of the protocol: all of them. Each has one default, below, with its source; a
+ * All free parameters of the protocol. Each has one default, below, with its source; a
  * machine's [protocol] table overrides the default.
  */
 #include "model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What an instrumented program calls for its accesses (tsan_abi.h).
+ * The functions that an instrumented program calls for its accesses (tsan_abi.h).
  *
  * Without a recording, and in threads outside of it, the operations are plain ones: the program
  * runs as usual.

@@ -260,7 +260,7 @@ static void fall(int which)
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &masks.host, NULL, sizeof(one));
 }
 
-/* End the program: a fault whose signal is blocked does, whatever the handler. */
+/* End the program, as a fault with a blocked signal does, whatever its handler. */
 static void end(int which)
 {
 	struct masks_action own = { .flags = SA_ONSTACK | RESTORER, .restorer = masks.restorer };

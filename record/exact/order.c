@@ -23,7 +23,7 @@ struct shared {
 struct order {
 	uint32_t n, *at;
 	struct shared *shared; /* a copy of @at, but for the thread's own clock */
-	struct shared *fence;  /* @at and the own clock at the last release fence */
+	struct shared *fence;  /* @at and the thread's clock at the last release fence */
 	uint32_t fence_clock;
 	uint32_t loads_n, *loads; /* what an acquire fence will learn */
 };

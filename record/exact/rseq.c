@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Since version 2.35 glibc registers such an area for each real thread, and the kernel writes to it
+ * Since version 2.35 glibc registers an rseq area for each real thread, and the kernel writes to it
  * when it schedules the thread. So each real thread unregisters its area before a thread of the
  * program uses that memory.
  */

@@ -6,8 +6,9 @@
  * A writer stores its identity where glibc does. As there, a thread that would wait for itself gets
  * EDEADLK.
  *
- * Ordered operations on the word would order readers after readers. So these are relaxed, and the
- * lock's promise is stated separately: all come after a writer, and a writer after all.
+ * Ordered operations on the word would order readers after readers. So these are relaxed, and
+ * the order is stated separately (order.h): every user comes after a writer, and a writer after
+ * every user.
  */
 #include <assert.h>
 #include <stddef.h>

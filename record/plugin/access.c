@@ -13,7 +13,7 @@
  *
  * A program's lines beside each other may share one when the compiler, the linker or the allocator
  * moves them. So accesses of a line whose neighbour has another CPU are reported as "near". Only
- * the first VCPU_NEAR of each CPU are, so that data which are well apart cost little.
+ * the first VCPU_NEAR of each CPU are reported, so data that is well apart costs little.
  *
  * The table is of pages, each with the states of its lines. A caller that keeps where a page's
  * states are needs no search for most accesses. All vCPUs share the table. A compare-and-exchange

@@ -156,7 +156,7 @@ static bool release_one(struct feed *f)
 	return false;
 }
 
-/* Resume the CPUs that resumed first after all had been idle. */
+/* Wake the parked CPUs whose idle time ended first. */
 static bool unpark(struct feed *f)
 {
 	uint64_t first = EVER;
@@ -237,7 +237,7 @@ static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 
 	if (instr <= c->done)
 		return;
-	/* All of it here: others continue while this CPU computes. */
+	/* Compute until all of it is done; other CPUs continue meanwhile. */
 	for (left = (instr - c->done) * f->ps; left;)
 		left = sim_compute(left);
 	f->progress += instr - c->done;

@@ -5,14 +5,15 @@
  * loop's ppoll(), whose time-out is the guest's time until then. The model gets that deadline, and
  * the sleep ends when the model reaches it.
  *
- * The instruction itself reads the time stamp counter. While the model's time counts, that faults
- * (PR_SET_TSC) and this file answers it. The faults begin some time before the window. Otherwise
- * the host could take a thread off its CPU inside the block that reads the counter. The thread
- * would then read the host's counter inside the window. The emulator never lets the counter go
- * back, so the guest would be that far ahead for the whole window. In one run it was 2 ms ahead in
- * a window of 20 ms. The faults do not begin with the guest, because a fault takes far longer than
- * the instruction and a booting kernel reads the time constantly. gettimeofday() goes to the
- * kernel, since the C library's fast path also reads that counter.
+ * Code may also read the time stamp counter by an instruction. While the model's time counts, this
+ * instruction faults (PR_SET_TSC), and this file's handler supplies the value. The faults begin
+ * some time before the window. Otherwise the host could take a thread off its CPU inside the block
+ * that reads the counter. The thread would then read the host's counter inside the window. The
+ * emulator never lets the counter go back, so the guest would be that far ahead for the whole
+ * window. In one run it was 2 ms ahead in a window of 20 ms. The faults do not begin with the
+ * guest, because a fault takes far longer than the instruction and a booting kernel reads the time
+ * constantly. gettimeofday() goes to the kernel, since the C library's fast path also reads that
+ * counter.
  *
  * Phases: one of three structures, published by a pointer, says which time counts. So no thread
  * sees half of a change.

@@ -21,18 +21,19 @@
 #define LINES_FREED 65536u
 #define LINES_LIVE  (1u << 22)
 #define LINE	    64u
-/* The first number that is no place's of the library inside the program. */
+/* The library inside the program numbers places below this, this file those from here on. */
 #define AGAIN	   65536u
 #define MOST_AGAIN 65536u
 
 struct object {
 	uint64_t at, size;			   /* at 0: a free slot */
-	uint32_t site, element, alignment, tenant; /* the latter of its memory (tenants.h) */
+	uint32_t site, element, alignment, tenant; /* tenant: of the memory (tenants.h) */
 };
 
 /*
- * Its calls by their names (pages.h). @tenants, @now: with so many changes it is that one.
- * @next: of those with its return addresses, or 0
+ * An allocating place. @frame: its return addresses, as names (pages.h). @now: the place that its
+ * number means after @tenants changes of tenants. @next: the next place with the same return
+ * addresses in other code, or 0
  */
 struct site {
 	uint64_t frame[PROTOCOL_FRAMES];
@@ -46,7 +47,7 @@ static uint64_t mask, nr_live;
 static struct object *kept;
 static uint32_t nr_kept;
 static uint64_t dropped;
-static struct site *sites, *again; /* those that the same return addresses mean by now */
+static struct site *sites, *again; /* again: other code at the return addresses of a site */
 static uint32_t nr_sites, nr_again;
 
 static uint64_t hash(uint64_t at)
@@ -158,8 +159,9 @@ static struct site *site_of(uint32_t number)
 }
 
 /*
- * The place whose code has the return addresses of this one now: itself, one that had them before,
- * or a new one. Return: its number; with too many, that of the last one.
+ * Return the number of the place with the return addresses of place @number and the code that is
+ * there now: itself, an earlier one, or a new one. If there are too many places, return that of the
+ * last one with these addresses.
  */
 static uint32_t renamed(uint32_t number)
 {
@@ -187,7 +189,7 @@ static uint32_t renamed(uint32_t number)
 	return AGAIN + nr_again++;
 }
 
-/* The number of the place that the library's number means now. */
+/* Return the number of the place that the library's @number means now. */
 static uint32_t site_now(uint32_t number)
 {
 	struct site *s = &sites[number];

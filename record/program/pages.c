@@ -3,7 +3,7 @@
  * A lock-free hash table with open addressing, like that of lines (access.c). A
  * compare-and-exchange makes an entry once. The entry identifies the page: the object and page of
  * shared memory, or the image and page of private memory. Its slot in the table is the page's
- * number, so that the table translates in both directions.
+ * number, so the table translates in both directions.
  *
  * Why private memory belongs to one process: after a fork both sides have the same addresses. In
  * Linux they share each page until the first store to it. Here they have separate pages from the
@@ -13,8 +13,9 @@
  * /proc/self/maps. Anonymous memory, memfd and System V segments have these too. The file is read
  * again after each system call that changes it.
  *
- * Where a file was and something else is now, memory and code are others' (tenants.c). They have
- * pages of their own too: the tenant's number stands above that of the image or program.
+ * If something else is mapped where a file was, memory and code there have another tenant
+ * (tenants.c), and get separate pages. In an entry the tenant's number is above that of the image
+ * or program.
  */
 #include "pages.h"
 

@@ -18,8 +18,8 @@
 #define PAGES_SIZE 4096u
 
 /*
- * The name of an address: its tenant (tenants.h) above its bits. Names in the file at the end are
- * such (cli/schedshard/c2c/naming/memory.py).
+ * The name of an address: the number of its tenant (tenants.h) above the address's own bits. The
+ * file that a process writes at its end contains names (cli/schedshard/c2c/naming/memory.py).
  */
 #define PAGES_NAME_SHIFT       48
 #define PAGES_NAME(at, tenant) ((at) | (uint64_t)(tenant) << PAGES_NAME_SHIFT)
@@ -85,14 +85,14 @@ void pages_follow(uint32_t image, uint32_t program);
 void pages_changed(uint64_t at, uint64_t size, bool shared);
 
 /**
- * pages_mapped, pages_unmapped - the process has mapped memory, or will unmap it. What comes where
- * a file was is other memory (tenants.h). @file: -1: none
+ * pages_mapped, pages_unmapped - the process has mapped memory, or will unmap it. What replaces a
+ * file's memory has another tenant (tenants.h). @file: -1: none
  */
 void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset, bool shared);
 void pages_unmapped(uint64_t at, uint64_t size);
 
 /**
- * pages_tenants - how often an address has got another tenant.
+ * pages_tenants - return how often memory got another tenant.
  */
 uint32_t pages_tenants(void);
 

@@ -13,7 +13,7 @@
 
 #define PROTOCOL_CALL	0x53c2c0
 #define PROTOCOL_FRAMES 16
-/* That of pages, and no power of two: no allocator is asked for it. */
+/* No power of two, so no program requests it as an alignment. */
 #define PROTOCOL_MAPPED 4097
 
 enum protocol {

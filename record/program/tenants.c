@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Parts of memory that files have, or had, and what came after them. They do not overlap. A part
- * stays when it is unmapped, so that the next one there is known to be another one.
+ * A table of the parts of memory in which files are or were mapped, and of what replaced them. The
+ * parts do not overlap. An unmapped part stays in the table, as gone: what is mapped there later
+ * gets another tenant.
  *
- * The loader maps a whole library first, and then parts of it over that: who maps a file's parts
- * over it is that file. Memory without a file is a new tenant where a file was, and not over one
- * that is still there, whose data it extends. A file that returns to its place is its old tenant.
+ * The loader first maps a whole library, then parts of the same file over it: these keep the
+ * tenant. Memory without a file gets a new tenant where a file was unmapped. Over a file that is
+ * still mapped it extends that file's data, and belongs to its tenant. A file that returns to its
+ * old place gets its old tenant.
  *
- * A program may map files for ever. Where there are too many parts or tenants, the next ones are
- * the last one's.
+ * A program may map files for ever. If there are too many parts or tenants, later ones share the
+ * last tenant.
  */
 #include "tenants.h"
 
@@ -29,13 +31,13 @@ struct part {
 
 static struct part part[PARTS];
 static uint32_t nr_parts;
-/* Files with a place of their own, whatever lies there now. */
+/* Every file and place that a tenant was made for, whatever lies there now. */
 static struct part known[PARTS];
 static uint32_t nr_known;
 static uint32_t last, nr_nameless;
 static uint64_t lowest = UINT64_MAX, highest; /* of parts that are not the first tenant's */
 
-/* Where a mapping ends: the kernel maps whole pages. */
+/* Return the end of a mapping: the kernel maps whole pages. */
 static uint64_t end_of(uint64_t at, uint64_t size)
 {
 	return (at + size + PAGE - 1) / PAGE * PAGE;
@@ -55,7 +57,7 @@ static void add(uint64_t low, uint64_t high, const struct part *like)
 	part[nr_parts++].high = high;
 }
 
-/* What is left of each part outside of a range; inside of it, if it @stays, it is gone. */
+/* Cut a range out of all parts. If @stays, the pieces in the range stay in the table, as gone. */
 static void cut(uint64_t low, uint64_t high, bool stays)
 {
 	uint32_t n = nr_parts;
@@ -85,7 +87,7 @@ static bool is_file(const struct part *p, const struct part *file)
 	       (!p->gone || p->begin == file->begin);
 }
 
-/* The part that has a range as a file's, or as memory that follows one. */
+/* Return the part that contains the whole range of @new and has the same file, or NULL. */
 static const struct part *owner(const struct part *new)
 {
 	for (uint32_t i = 0; i < nr_parts; i++)
@@ -102,7 +104,7 @@ static const struct part *remembered(const struct part *new)
 	return NULL;
 }
 
-/* The parts that are there, in a range: any; one that is still mapped; the tenant of one. */
+/* What a range contains: @any part; @live: one that is still mapped; @tenant: of the last part. */
 struct found {
 	bool any, live;
 	uint32_t tenant;
@@ -122,7 +124,7 @@ static struct found look(uint64_t low, uint64_t high)
 	return f;
 }
 
-/* A tenant that nobody was; if there are too many, the one before. */
+/* Return the number of a new tenant, or @before if there are too many. */
 static uint32_t new_tenant(bool is_nameless, uint32_t before)
 {
 	if (last == TENANTS || (is_nameless && nr_nameless == NAMELESS))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * tenants.h - what lies at an address, if something else lay there before.
+ * tenants.h - tells apart what an address contains at different times.
  *
- * A program closes a library, and another one gets its addresses. Their bytes and instructions are
- * not the same. So each part of memory has a tenant, and the first one has number 0.
+ * If a program unloads a library, another library may get its addresses. So each part of memory has
+ * a tenant, which changes when something else is mapped there. The first tenant is number 0.
  *
  * Concurrency: under the caller's lock (pages.c).
  */
@@ -16,22 +16,22 @@
 #define TENANTS 1023u
 
 /*
- * Who maps: the file of these, from that offset on; inode 0: memory without a file. A new file may
- * get the inode of one that was removed. So @changed, when it was written, and @size say which it
- * is; 0 where the program itself may write it.
+ * What is mapped: a file, by @device and @inode, from @offset on; inode 0: memory without a file. A
+ * new file may get the inode of a removed one. So @changed, the time of the last write, and @size
+ * identify it too. Both are 0 for a file that the program itself may write.
  */
 struct tenants_who {
 	uint64_t device, inode, offset, changed, size;
 };
 
 /**
- * tenants_mapped - memory is mapped. Return: it has another tenant than before.
+ * tenants_mapped - note that memory was mapped. Return: has its tenant changed?
  */
 bool tenants_mapped(uint64_t at, uint64_t size, const struct tenants_who *who);
 
 void tenants_unmapped(uint64_t at, uint64_t size);
 
-/** tenants_at - the tenant of an address; the first one before any other came. */
+/** tenants_at - return the tenant of an address; 0 if nothing else was mapped there before. */
 uint32_t tenants_at(uint64_t address);
 
 #endif

@@ -31,7 +31,7 @@ const char *view_path(const char *path, char space[VIEW_PATH])
 	/* The machine has no other CPU or node, even if the host has it. */
 	if (!strncmp(path, CPUS, strlen(CPUS)) || !strncmp(path, NODES, strlen(NODES)))
 		return space;
-	/* Folders above also contain what the host's contain. */
+	/* In folders above these the program sees the host's files as well: use the host's. */
 	return stat(space, &file) || S_ISDIR(file.st_mode) ? path : space;
 }
 

@@ -97,7 +97,7 @@ def test_wrong_options_are_refused(cli: Cli) -> None:
 def test_many_samples_need_no_tool_of_sweeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only what says which inputs count needs that tool."""
+    """Only the ranking of inputs needs the packages of sweeps, and many samples alone do not."""
 
     def missing(what: str) -> None:
         raise UserError(f"{what} needs packages")
@@ -121,7 +121,7 @@ def test_a_simulated_machine_has_every_row(real: Path, cli: Cli, tmp_path: Path)
     alone = {"set and clear", "walk, one in 16", "walk, full", "make and free a pool"}
     assert alone <= {row for row, threads, _ in rows if threads == 1}
     assert {"memory of a pool", "memory of a set"} <= {row for row, n, _ in rows if n is None}
-    # 64 threads on words that all of them write, against a line for two CPUs.
+    # All 64 threads write the words of claim-words. The pool has a line per two CPUs.
     assert rows["claim and put, a pool", 64, 0.0]["met"]
     assert "not met" in told.out
     assert "claim-words" in told.out

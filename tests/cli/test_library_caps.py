@@ -13,8 +13,9 @@ from schedshard.experiments.shard_sizes import advise
 from schedshard.machines.presets import load_machine
 
 HEADER = ROOT / "lib/include/schedshard/create.h"
-# What a set and its share of searches may cost with the library's choice, for each cycle with the
-# advised one (docs/results/pools.md). Machines of thousands of CPUs are outside: none exists.
+# A set and its share of searches may cost at most this many times as much with the library's choice
+# as with the advised one (docs/results/pools.md). Machines with thousands of CPUs do not exist, and
+# are left out.
 MOST = 1.3
 MACHINES = sorted(
     path.stem for path in (ROOT / "machines").glob("*.toml") if not path.stem.startswith("future")

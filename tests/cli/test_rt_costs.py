@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """What sharding costs on small machines, and against every other layout on larger ones.
 
-Runs of a few simulated milliseconds; the simulator repeats to the last bit, so that a failure is a
+Runs of a few simulated milliseconds; the simulator repeats to the last bit, so a failure is a
 change of the code or of a machine file, never chance.
 """
 
@@ -89,7 +89,7 @@ def test_sixteen_cpus_pay_nothing_for_sharding(
     found = costs(experiment, machine, 16, ("stock", "shard"))
     stock, shard = found["stock"], found["shard"]
     assert stock["cycles_per_set"] > 0
-    # Waiters sleep on an expensive mutex. With sharding hardly any do, so that cycles per wake-up
+    # Waiters sleep on an expensive mutex. With sharding hardly any do, so cycles per wake-up
     # would divide by very few wake-ups.
     figures = ["cycles_per_set", "cycles_per_find"]
     figures += ["cycles_per_wakeup"] if experiment != "mutex" else []

@@ -48,7 +48,7 @@ def test_noise_and_single_outliers_do_not_end_it(seed: int) -> None:
     [
         [],  # no access
         [0.0] * 100,
-        [1e3] * 30 + [2e3] * 70,  # what takes 0.3% is not looked at
+        [1e3] * 30 + [2e3] * 70,  # waits of 0.3% are too few to look at
         [400e3] * 100,  # all of it is steady
         [0.0] * 5 + [400e3] * 95,
         [0.0] * 95 + [400e3] * 5,  # too short

@@ -96,7 +96,7 @@ def test_a_sweep_file_of_an_earlier_version(
 
 def test_the_same_samples_are_compared_in_pairs() -> None:
     rng = np.random.default_rng(1)
-    costs = rng.lognormal(0, 1, 20)  # differ by far more than the sides do
+    costs = rng.lognormal(0, 1, 20)  # samples differ far more than the sides do
 
     def side(factor: float, order: list[int], seed: int) -> Side:
         place = {"experiment": "e", "machine": "m", "cap": 64, "cpus": 4, "placement": "os"}

@@ -240,7 +240,7 @@ def test_noise_is_the_error_of_an_input_without_influence(samples: int) -> None:
         indices = influence.first_order(["x"], rng.random((samples, 1)), rng.random(samples))
         assert indices is not None
         found.append(indices["x"])
-    # Negative indices are set to 0, so that found is half of a distribution around 0.
+    # Negative indices are set to 0, so found is half of a distribution around 0.
     rms = math.sqrt(2 * float(np.mean(np.square(found))))
     assert rms == pytest.approx(influence.noise(samples), rel=0.35)
 

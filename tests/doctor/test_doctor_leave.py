@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The ways in which a verdict leaves: a page with a picture, Nagios, Prometheus."""
+"""Output formats of a verdict: a page with a picture, Nagios, Prometheus."""
 
 from __future__ import annotations
 

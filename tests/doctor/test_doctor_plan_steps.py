@@ -271,7 +271,7 @@ def test_isolated_cpus_that_others_rely_on_stay_isolated() -> None:
         assert "nohz_full=4-23 no longer fits: CPUs 12-15" in said
         assert "Boot with nohz_full=4-11,16-23." in said
         assert "rcu_nocbs=2-19 lacks CPUs 20-23 of the partitions" in said
-    # What polls on CPUs that stay as they are needs none of the others.
+    # Threads that poll on CPUs outside the plan need no other CPUs.
     assert planned(measured).need == planned(polled).need < 8
     plan = planned(replace(facts, isolated=isolated, cmdline=boot))
     assert plan.boot.endswith("use isolcpus=managed_irq,4-23")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Looking at a host again and again: metrics, the count of wake-ups, and when it speaks."""
+"""Watching a host: metrics, the count of wake-ups, and when a message is printed."""
 
 from __future__ import annotations
 

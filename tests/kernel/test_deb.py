@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Packages: which is which, and what must be there when they are installed."""
+"""Packages: how they are told apart, built, installed and removed."""
 
 from __future__ import annotations
 

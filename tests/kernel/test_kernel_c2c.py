@@ -197,7 +197,7 @@ def test_instructions_of_two_kernels(capsys: pytest.CaptureFixture[str]) -> None
     assert next(word for word in printed.splitlines() if "level set" in word).split() == [
         "level", "set", "16", "50", "36.5", "4.00", "50", "6.5", "0.00",
     ]  # fmt: skip
-    # The whole class for each task that was put on a queue: 400 calls of 100 for 100 tasks.
+    # Instructions of the whole class per enqueued task: 400 calls of 100 instructions, 100 tasks.
     assert next(word for word in printed.splitlines() if "RT class" in word).split()[-3:] == [
         "100", "400", "8.00",
     ]  # fmt: skip

@@ -3,7 +3,7 @@
  * Every kind of scan against sums over an array of all CPUs, each limited to the CPUs that it must
  * read: all, those of some nodes, or those that ran the process within the timeout. A mask of
  * visited CPUs contains those with a share and maybe others, but has the preference of a scan of
- * all CPUs. Three processes share the CPUs, so that shares are parts of a whole.
+ * all CPUs. Three processes share the CPUs, so shares are parts of a whole.
  */
 #include "scan.h"
 #include "shapes.h"

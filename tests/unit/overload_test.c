@@ -52,7 +52,7 @@ static void cpu_0_in_a_later_shard(void)
 	shard_plan_free(p);
 }
 
-/* With two words of the summary a query leaves out the own shard only in its own word. */
+/* With two words of the summary, a query ignores its own shard's bit only in that bit's word. */
 static void a_shard_of_the_same_bit(void)
 {
 	static const struct shape shape = { .name = "64 LLCs of 2", 1, 1, 64, 2, 1, 1 };

@@ -24,7 +24,7 @@ _KINDS = {
 def open_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True) -> BinaryIO:
     """Open a regular file of at most ``limit`` bytes. Without ``links`` refuse a symbolic link.
 
-    A FIFO without a writer would block, and a device may never end, so that both are refused.
+    A FIFO without a writer would block, and a device may never end, so both are refused.
     """
     name = f"{what} {path}".lstrip()
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)

@@ -6,7 +6,7 @@ cost more. A search of all lines reads one line per shard: smaller shards cost m
 workqueue pods and of sched_ext's queues have the first cost only. For them the advice is the
 largest size whose lock is busy for at most a tenth of the time, at a given rate.
 
-Intervals come from samples of all uncertain inputs. A sample has one machine for all sizes, so that
+Intervals come from samples of all uncertain inputs. A sample has one machine for all sizes, so
 each sample has its own choice. The advice says in how many samples the choice is the same.
 """
 

@@ -276,7 +276,7 @@ def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
 
 
 def _is_empty(die: DIE) -> bool:
-    """Whether a class has no data, so that a neighbour uses its one byte."""
+    """Whether a class has no data, so a neighbour uses its one byte."""
     die = _bare(die)
     if die.tag not in _AGGREGATES or die_size(die) not in (0, 1):
         return False
@@ -443,6 +443,6 @@ class Layouts:
 
 
 def _ends_open(die: DIE) -> bool:
-    """Whether a structure ends in a flexible array, so that objects may be longer."""
+    """Whether a structure ends in a flexible array, so objects may be longer."""
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
     return bool(members) and die_size(type_of(members[-1])) is None

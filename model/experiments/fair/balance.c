@@ -197,7 +197,7 @@ void fair_balance_domains(struct fair_cpu *me, u32 dst, bool idle)
 		u64 due;
 
 		if (now >= READ_ONCE(sd->last_balance) + interval_of(me, sd, idle)) {
-			/* If not, another CPU of the group balances for the whole group. */
+			/* If false, another CPU of the group balances for the whole group. */
 			go_on = should_balance(me, dst, level);
 			if (go_on && balance(me, dst, level, idle ? FAIR_IDLE : FAIR_BUSY))
 				idle = fair_is_idle(me, dst);

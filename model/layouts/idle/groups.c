@@ -108,7 +108,7 @@ static void grouped_exit(struct idle_set *s, u32 cpu)
 	__atomic_fetch_sub(&g->nr_cpus, 1, __ATOMIC_RELAXED);
 }
 
-/* The own group first: its line is the cheapest. */
+/* The caller's group first: its line is the cheapest. */
 static bool grouped_any(const struct idle_set *s, u32 this_cpu)
 {
 	const struct grouped *x = grouped_of(s);
@@ -154,7 +154,7 @@ static s64 grouped_walk(const struct idle_set *s, u32 this_cpu, s64 after)
 	u32 own = x->groups.of[this_cpu], g = after < 0 ? own : x->groups.of[after];
 	u32 from = (after < 0 ? this_cpu : (u32)after) + 1;
 
-	/* Back in the own group, before the balancer itself. */
+	/* Back in the balancer's group, before the balancer itself. */
 	if (g == own && after >= 0 && after <= (s64)this_cpu)
 		return next_in(x, own, from, this_cpu + 1);
 	do {

@@ -211,7 +211,7 @@ static bool shard_count_any(const struct idle_set *s, u32 this_cpu)
 	return !shard_counter_is_zero(&sharded_of(s)->count, this_cpu);
 }
 
-/* From the next CPU in topology order on: the own LLC first, the caller last. */
+/* From the next CPU in topology order on: the caller's LLC first, the caller last. */
 static s64 shard_round(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	const struct shard_plan *plan = sharded_of(s)->plan;

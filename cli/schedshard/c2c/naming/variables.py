@@ -37,7 +37,7 @@ from schedshard.lines.units import FAULTS, Units
 
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
-# The fraction of accesses that may cross the members of a type that still counts.
+# A type counts if at most this fraction of accesses crosses its members.
 _FEW = 0.2
 _DW_OP_ADDR = 0x03
 _DW_OP_ADDRX = (0xA1, 0xFB)  # of DWARF 5, and GNU's before it
@@ -247,7 +247,7 @@ class DebugInfo:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.damaged = False  # a part could not be read, so that some types are unknown
+        self.damaged = False  # a part could not be read, so some types are unknown
         self.cut = False  # a part was not read, because there is more than MOST_BYTES
         with telling(f"cannot read {path}"):
             self._elf = ELFFile(path.open("rb"), self._beside)

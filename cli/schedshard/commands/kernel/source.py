@@ -93,7 +93,7 @@ def series(
     from schedshard.kernel.tools import require
 
     layout = the_layout()
-    # What comes after two minutes of work is checked first.
+    # Writing the patches takes two minutes: first check the programs that are needed after that.
     require("git", *(("perl",) if check else ()), *(build_tools(X86) if check_steps else ()))
     if onto is None:
         made = write_series(layout, out)

@@ -59,7 +59,7 @@ class Shape:
 
     @property
     def last_apic_id(self) -> int:
-        """Return the largest APIC id. Each level has separate bits, so that some ids are unused."""
+        """Return the largest APIC id. Each level has separate bits, so some ids are unused."""
         last = 0
         for count in (self.packages, self.nodes * self.llcs, self.cores, self.threads):
             last = last << (count - 1).bit_length() | count - 1

@@ -72,7 +72,7 @@ def _hackbench(cpus: int, amount: int) -> Sequence[str]:
 
 def _pipes(cpus: int, amount: int) -> Sequence[str]:
     groups = str(max(1, cpus // 8))
-    # Few messages fill a pipe, so that senders and receivers sleep often. The stacks are small.
+    # Few messages fill a pipe, so senders and receivers sleep often. The stacks are small.
     size = ("-s", "4096")
     return ("/bin/hackbench", "-T", "-p", *size, "-g", groups, "-f", "4", "-l", str(amount))
 

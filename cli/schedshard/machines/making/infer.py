@@ -137,7 +137,7 @@ def _mend_siblings(
 ) -> tuple[Ids, Ids]:
     """Join the only two CPUs of an LLC that have no sibling, if all others have one.
 
-    Siblings are one pair with one measurement, so that a single outlier separates them.
+    Siblings are one pair with one measurement, so a single outlier separates them.
     """
     alone = np.bincount(core)[core] == 1
     if not alone.any() or alone.all():
