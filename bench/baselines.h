@@ -6,10 +6,11 @@
  * a difference between the two comes from layout and algorithm, never from a better atomic
  * operation.
  *
- * | object | concurrent writers | readers |
- * |---------------|------------------------------------|----------------| | plain_bitmap | any, one
- * locked operation per change | any, no order | | plain_bytes | one per byte, plain stores | any,
- * no order | | plain_counter | any, one locked operation a change | any, no order |
+ * | object        | concurrent writers                   | readers       |
+ * |---------------|--------------------------------------|---------------|
+ * | plain_bitmap  | any, one locked operation per change | any, no order |
+ * | plain_bytes   | one per byte, plain stores           | any, no order |
+ * | plain_counter | any, one locked operation per change | any, no order |
  */
 #ifndef BENCH_BASELINES_H
 #define BENCH_BASELINES_H

@@ -2,8 +2,9 @@
 /*
  * measure.h - the parts of schedshard-measure.
  *
- *   measure.c arguments, progress, JSON measure_pair.c one-way latency between two CPUs
- *   measure_ops.c costs of operations that stay inside one core
+ *   measure.c       arguments, progress, JSON
+ *   measure_pair.c  one-way latency between two CPUs
+ *   measure_ops.c   costs of operations that stay inside one core
  *
  * Not thread safe: one caller at a time, because concurrent measurements would disturb each other.
  */

@@ -45,7 +45,8 @@ _BEGIN = (20.0, 1000.0, 4000.0, 12000.0, 40000.0)
 _STEP, _NEAR, _MOST = 1.5, 1.08, 16
 # A step up to a cost below this many nanoseconds is noise.
 _NOISE = 300.0
-# The worst error of the model on what it was fitted to (README.md). A stretch covers it too.
+# A factor for the model's error on what it was fitted to, plain stores apart (README.md). A stretch
+# covers it too.
 _MODEL = 1.26
 _KIND = "workload"
 _HEAD = {

@@ -248,7 +248,7 @@ def run_stages(stages: Sequence[Stage], logs: Path) -> int:
             arguments = (politely(stage.beside), next(positions), Screen(said), results)
             other = pool.submit(run, *arguments)
             run(stage, position, screen, total)
-        other.result()  # an error in it is one here
+        other.result()  # raises what the other stage raised
         total.add(results)
         screen.out.write(said.getvalue())
         screen.out.flush()

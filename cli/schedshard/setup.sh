@@ -58,8 +58,8 @@ header() {
 	fi
 }
 
-# The interface for plugins has grown: the last function that the emulator has tells how far. (QEMU 11.1,
-# 10.1, 9.0, 4.2.)
+# The interface for plugins has grown. The newest function that the emulator has shows its version. (QEMU
+# 11.1, 10.1, 9.0, 4.2.)
 plugin_interface() {
 	file=$(readlink -f -- "$(command -v "$1")")
 	for each in set_pc:7 write_register:5 num_vcpus:2 n_vcpus:1; do

@@ -3,9 +3,10 @@
  * cache_scan.h - processes whose threads run, sleep and wake each other on the simulated machine.
  * Every CPU accounts their runtime, and its tick lets them scan for their preferred cache.
  *
- *   cache_scan_sched.c threads on CPUs: first come, first served, woken where they ran
- *   cache_scan_load.c what the threads do: one function per workload cache_scan_judge.c the result
- *   of a full scan of exact runtimes cache_scan.c the experiments: set-up, figures
+ *   cache_scan_sched.c  threads on CPUs: first come, first served, woken where they ran
+ *   cache_scan_load.c   what the threads do: one function per workload
+ *   cache_scan_judge.c  the result of a full scan of exact runtimes
+ *   cache_scan.c        the experiments: set-up, figures
  *
  * Only what the scans touch is in simulated memory. Queues, timers and the judge's records are
  * private to the experiment and cost nothing, because it does not measure the scheduler around a

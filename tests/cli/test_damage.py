@@ -19,7 +19,7 @@ from schedshard.common.paths import ROOT
 
 PAGES = ROOT / "tests/pages/data"
 SMALL = ("--cpus", "16", "--variant", "global", "--variant", "llc")
-# What makes a file of each kind, and what reads it.
+# By kind of file: the command that makes one, and the commands that read it.
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bars": (("run", "cpumask-yield", *SMALL, "--uncertainty", "20"), ("report", "compare", "c2c")),
     "published": (("run", "cpumask-yield"), ("report",)),

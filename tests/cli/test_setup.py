@@ -10,7 +10,7 @@ from pathlib import Path
 from conftest import Cli
 from schedshard.common.paths import ROOT
 
-# What every system has.
+# Programs that every system has.
 BASE = ("cat", "dirname", "getconf", "grep", "head", "id", "readlink", "sed", "sh", "tr", "uname")
 
 

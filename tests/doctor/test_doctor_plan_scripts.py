@@ -49,7 +49,7 @@ def test_a_dry_run_prints_what_is_to_come(capsys: Capture, tmp_path: Path) -> No
 
 
 def steps_by_hand(fake: FakeCgroups, plan: Path) -> None:
-    """What an administrator does when apply.sh waits: processes come into their cgroups."""
+    """Move processes into their cgroups, as an administrator does while apply.sh waits."""
     for line in (plan / "steps").read_text().splitlines():
         kind, _, path, cpus, *_ = line.split("\t")
         if kind == "hand":

@@ -236,7 +236,7 @@ static void search(uint32_t nr_cpus, enum x_model model, struct searches *s)
 	explore(nr_cpus, model, X_SEARCH_BRUTE, bound, &s->few_brute);
 }
 
-/* What the searches must not differ in, or NULL. */
+/* Return the first thing in which two searches differ and must not, or NULL. */
 static const char *difference(const struct searches *s)
 {
 	if (!s->states.complete || !s->dpor.complete || !s->bounded.complete || !s->few.complete)

@@ -45,7 +45,7 @@ def found(rate: float, remote: float, busy_ns: float = 65e6) -> dict[str, Any]:
 def test_groups_leave_one_for_other_things() -> None:
     assert isolated_groups(16) == ("4-7", "8-11", "12-15")
     assert isolated_groups(64) == tuple(f"{cpu}-{cpu + 7}" for cpu in range(8, 64, 8))
-    # What does not fill a group stays free.
+    # CPUs that do not fill a group stay free.
     assert isolated_groups(18) == ("4-7", "8-11", "12-15")
 
 

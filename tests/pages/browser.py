@@ -128,7 +128,7 @@ class Browser:
             self.ask("document.querySelectorAll('details').forEach((d) => { d.open = true; });")
 
     def logs(self) -> tuple[list[str], list[str]]:
-        """What the console said, and the addresses that were asked for, since the last call."""
+        """Return the console's messages and the requested addresses since the last call."""
         console = [f"{entry['level']}: {entry['message']}" for entry in self._log("browser")]
         events = [json.loads(entry["message"])["message"] for entry in self._log("performance")]
         asked = [

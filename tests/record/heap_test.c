@@ -31,7 +31,7 @@ bool access_contended(uint64_t line)
 	return true;
 }
 
-/* Code of tenant @now allocates at one place. */
+/* Allocate at one place, whose code belongs to tenant @now. */
 static void allocate(uint32_t now, uint64_t at)
 {
 	changes += tenant != now;
@@ -42,7 +42,7 @@ static void allocate(uint32_t now, uint64_t at)
 int main(void)
 {
 	const uint64_t frame[] = { 0x1000, 0x2000 };
-	/* What returns to its place is the place that it was. */
+	/* Tenants of the code, by allocation. One that returns gets its earlier site. */
 	static const uint32_t who[] = { 0, 1, 0, 2, 1, 0, 0 };
 	json_t *all = json_object(), *sites;
 

@@ -64,7 +64,7 @@ int main(void)
 	CHECK(load(0x40000, &again));
 	CHECK(tenants_at(0x40000) == 6 && tenants_at(0x44fff) == 6);
 	tenants_unmapped(0x40000, 0x6000);
-	/* What the kernel refuses to unmap is still there. */
+	/* Memory that the kernel refuses to unmap is still there. */
 	load(0x50000, &a);
 	tenants_unmapped(0x4fff8, 0x7000);
 	tenants_unmapped(0x50000, 0);

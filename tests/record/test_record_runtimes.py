@@ -165,7 +165,7 @@ func main() {
 @pytest.mark.parametrize("with_c", [False, True])
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
 def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path, with_c: bool) -> None:
-    """With C the heap was an object of the function that maps memory for Go."""
+    """Regression: in a program with C, Go's heap was named after the function that maps it."""
     source = GO.replace("package main", 'package main\n\nimport "C"') if with_c else GO
     (tmp_path / "p.go").write_text(source, encoding="utf-8")
     words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
@@ -183,7 +183,7 @@ def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path, with_c: bool) -> N
 def test_memory_that_a_library_of_the_system_divides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line there was an object of the library's own function, and had no type."""
+    """Regression: such memory was an object named after the library's own function."""
     source = tmp_path / "alloc.c"
     source.write_text("void *refill(void *at) { return at; }\n", encoding="utf-8")
     library = tmp_path / "liballoc.so"
@@ -208,7 +208,7 @@ def test_memory_that_a_library_of_the_system_divides(
     assert name() == "heap: refill (alloc.c:1)"
     monkeypatch.setattr(modules, "_SYSTEM", (str(tmp_path),))
     assert name() == "memory of liballoc.so"
-    # Regression: what an allocator aligns to pages was such memory.
+    # Regression: an object that an allocator aligned to a page counted as such memory.
     meta["objects"] = [[at, size, 1, 0, False, 4096]]
     assert name() == "heap: refill (alloc.c:1)"
 
@@ -216,7 +216,7 @@ def test_memory_that_a_library_of_the_system_divides(
 @recorded
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
 def test_an_object_of_c_in_go_that_has_pages_of_its_own(tmp_path: Path) -> None:
-    """Regression: what the C code allocated at a page's begin was memory of Go's runtime."""
+    """Regression: a page-aligned object of the C code counted as memory of Go's runtime."""
     source = """
 package main
 

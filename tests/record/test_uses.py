@@ -273,7 +273,7 @@ def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[
 
     assert name((0, block)) == "block"
     assert name((0, block), (0, base), (8, number), (40, number)) == "block"
-    # A base class at the start may be the first member of any type, but is not a row of eight.
+    # A base class at the start may begin any type. It does not show an array of base classes.
     assert name((0, base)) is None
     assert name((0, base), by=block) == "block"
     # Numbers at several offsets do not make an array of numbers.

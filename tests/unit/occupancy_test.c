@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Runtimes that decay, shares and preference by hand. */
+/* Runtimes that decay, shares and preference, with expected values found by hand. */
 #include "occupancy_llc.h"
 #include "test.h"
 

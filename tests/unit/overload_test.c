@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The overload set by hand: cases that are rare on the random machines of tests/model. */
+/* Cases of the overload set that are rare on the random machines of tests/model. */
 #include "overload.h"
 #include "shapes.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The sharded bitmap by hand; first, by name, the bugs of the published prototype.
+ * Single cases of the sharded bitmap; first, by name, the bugs of the published prototype.
  */
 #include "sbm.h"
 #include "sbm_both.h"

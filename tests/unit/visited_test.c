@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The visited CPUs of a process by hand. */
+/* Single cases of a process's set of visited CPUs. */
 #include "shapes.h"
 #include "test.h"
 #include "visited.h"

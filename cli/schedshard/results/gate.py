@@ -14,7 +14,7 @@ Figure = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
 
 
 class Recording(Saved, kw_only=True):
-    """What all recordings have."""
+    """The members of all recordings."""
 
     steady: Steady | None = None
 

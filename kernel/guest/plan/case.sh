@@ -83,7 +83,7 @@ guest() {
 	/bin/rt-groups $asleep "$first-$((first + 2)):$top$2:1" &
 	echo $! >"$home/guest-$1"
 	sleep 1
-	# A virtual CPU runs on any CPU of the three, the emulator's thread on that which is left.
+	# Virtual CPUs run on any of the first three CPUs, the emulator's thread on the fourth.
 	main=$(grep -l "^PPid:.$!\$" /proc/[0-9]*/status)
 	main=${main#/proc/}
 	taskset -p -c "$((first + 3))" "${main%%/*}" >/dev/null || wrong "guest $1 has no process"

@@ -55,7 +55,7 @@ snapshot() {
 		find $directory -type f -exec sha256sum {} + | sort
 		find $directory -type l -exec ls -l {} + | sed 's/.* \(\/.*\)/\1/' | sort
 	done
-	# Use files, so that no other process of this script may or may not run while grep reads.
+	# Use files: in a pipe awk would run beside grep, and be among the threads only sometimes.
 	grep -s -H '' /proc/[0-9]*/task/*/stat >$home/stats
 	grep -s -H -E '^(Name|Cpus_allowed_list|Mems_allowed_list):' \
 		/proc/[0-9]*/task/*/status >$home/statuses
@@ -77,7 +77,7 @@ snapshot() {
 		}
 		!(thread in skip) { words[thread] = words[thread] " " $NF }
 		END {
-			# Of a thread that was born between the two readings nothing says whose it is.
+			# A thread that started between the two readings is left out: its kind is unknown.
 			for (thread in words)
 				if (!(thread in known))
 					continue

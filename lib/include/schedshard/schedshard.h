@@ -20,7 +20,7 @@
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   bytemap.h        a byte per CPU, written with plain stores
  *   slot_set.h       any number of slots, each with a home near some CPUs
- *   slot_claim.h     claims of one or several, also such that leave some for others
+ *   slot_claim.h     claims of one slot or several, or only up to a limit
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit, a byte or a count stands for

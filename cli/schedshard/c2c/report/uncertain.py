@@ -18,7 +18,7 @@ from schedshard.machines.presets import Machine
 from schedshard.results.raw import Line, Run
 from schedshard.results.saved import Interval
 
-# The default: as many draws as an interval needs, if the trace has at most so many accesses.
+# The default: as many draws as an interval needs, if the trace has at most this many accesses.
 DEFAULT = LEAST
 MOST_ACCESSES = 100_000
 SEED = 1

@@ -16,7 +16,7 @@ from schedshard.show.format import percent, significant
 from schedshard.show.sheet import Sheet
 
 _ACCESSES = 8
-# The view shows the accesses of so many lines, and of others with this share of all HITM.
+# The view shows the accesses of this many lines, and of others with this share of all HITM.
 _ALWAYS, _HOT = 2, 0.01
 # Lines with a smaller share of all cycles are only counted: most belong to the C library.
 FOLDED = 0.005

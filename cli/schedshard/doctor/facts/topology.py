@@ -3,7 +3,7 @@
 
 Both read the same captures and refuse the same ones (tests/doctor/test_doctor_topology.py compares
 them). A CPU that is not present has no caches. On some architectures kernels before 5.4 give the
-CPUs of a cache as a mask only. What both refuse is in nesting.py.
+CPUs of a cache as a mask only. nesting.py refuses what both refuse.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from schedshard.doctor.plan.text import only_text, readme
 from schedshard.doctor.plan.units import units_of
 
 SCRIPTS = files("schedshard.doctor.plan") / "scripts"
-# What apply.sh writes.
+# The files that apply.sh writes.
 _WRITTEN = ("found", "affinities")
 
 

@@ -4,7 +4,7 @@
 The experiment rt-groups runs on the machine's own file or on the nearest one, and again for each
 sample of the uncertain inputs, like 'run --uncertainty'. The observed rate already contains the
 waits for the lines. So the sleep is shortened until the simulation reaches that rate. The sleep is
-an uncertain input as well, by the model's worst error where it was fitted. Where lines are nearly
+an uncertain input as well, by MODEL_ERROR. Where lines are nearly
 saturated, it decides the cost.
 """
 
@@ -51,7 +51,7 @@ from schedshard.machines.hostfile import host_path
 from schedshard.machines.machine_list import list_machines
 from schedshard.machines.presets import HOST, Machine, cpu_count, load_machine
 
-# The worst error of the model on what it was fitted to.
+# A factor for the model's error on what it was fitted to, plain stores apart (README.md).
 MODEL_ERROR = 1.26
 _COUNTED, _LEAST_COUNTED = 12_000.0, 1_500.0
 _TURNS, _CLOSE = 4, 0.02

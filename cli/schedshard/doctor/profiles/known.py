@@ -38,7 +38,8 @@ _OTHERS = (
     (r"^top - \d|PID\s+USER\s+PR\s+NI", "top", "column of functions"),
     (r"^\S+\s+\[\d+\].*\d+\.\d+: sched_", "a trace of events", "samples of time"),
 )
-# So many lines usually show the format. A large text is then parsed completely only once.
+# The first lines, at most this many, usually show the format. Then only the parser that recognises
+# it reads a large text completely.
 _LOOK = 4000
 
 

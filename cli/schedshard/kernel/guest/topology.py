@@ -36,10 +36,10 @@ class Shape:
     split_llc: int = 0
     # Only the shapes of shapes.py set these.
     label: str = ""
-    empty: int = 0  # so many of the last places have no CPU
+    empty: int = 0  # this many of the last places have no CPU
     one_thread: bool = False  # only one thread per core is online: online CPUs' numbers have gaps
     memory_nodes: int = 0  # additional nodes without CPUs
-    bare_nodes: int = 0  # so many of the last nodes have CPUs and no memory
+    bare_nodes: int = 0  # this many of the last nodes have CPUs and no memory
 
     @property
     def levels(self) -> tuple[int, ...]:

@@ -184,7 +184,7 @@ class Image:
         entry = ranges[0][0]
         attribute = die.attributes.get("DW_AT_entry_pc")
         if attribute is not None and attribute.form == "DW_FORM_addr":
-            # The entry may lie before all ranges: then the next code behind it is executed.
+            # The entry may lie before all ranges. Then take the next code behind it.
             entry = min((low for low, high in ranges if attribute.value < high), default=entry)
             if any(low <= attribute.value < high for low, high in ranges):
                 entry = attribute.value

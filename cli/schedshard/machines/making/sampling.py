@@ -15,7 +15,7 @@ import numpy as np
 
 from schedshard.machines.making.topology import Ids, Topology, within
 
-# If there are at most so many pairs, those of 64 CPUs, all are measured.
+# If there are at most this many pairs, those of 64 CPUs, all are measured.
 ALL_PAIRS = 2016
 PAIRS_PER_CLASS = 400
 # How many caches, nodes or packages are sampled for pairs inside them.
