@@ -50,8 +50,8 @@ bool push_walk_join(struct push_walk *w);
 
 /*
  * A round has ended: does another follow? The caller carries the walk. Return: true: begin another
- * round; false: the walk is over, and the caller no longer carries it. Ordering: a full barrier
- * before what follows if true, after what came before if false.
+ * round; false: the walk is over, and the caller no longer carries it. Ordering: if true, a full
+ * barrier before the new round; if false, a full barrier after the round that ended.
  */
 bool push_walk_again(struct push_walk *w);
 

@@ -20,7 +20,8 @@
  * A third model, "posted", is x86-TSO with one difference. An atomic operation with relaxed order
  * and no result (such as port_or64()) enters the buffer too. Its flush performs it atomically; a
  * load of the same bytes waits for that. Processors with far atomics, such as arm64, do this. x86
- * does not, which is why smp_mb__after_atomic() is empty there. This model shows why others need it.
+ * does not, which is why smp_mb__after_atomic() is empty there. This model shows why the others
+ * need it.
  *
  * The fourth model, "weak", has no buffers. Each load may return an old value, within the limits of
  * barriers and coherence. So loads pass loads and stores, and stores pass stores; see

@@ -31,7 +31,7 @@ _PIPE_CLOSED = 141
 
 
 class _NeverRaised(click.UsageError):
-    """Stands for the error below with an older Click, which prints the help and exits instead."""
+    """Takes the place of NoArgsIsHelpError where Click is too old to have it."""
 
 
 _NO_VERB: type[click.UsageError] = getattr(click.exceptions, "NoArgsIsHelpError", _NeverRaised)

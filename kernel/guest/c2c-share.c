@@ -111,7 +111,7 @@ static void *body(void *arg)
 	return NULL;
 }
 
-/* Is the memory as all operations together must leave it? */
+/* Does the memory hold what all operations together must leave there? */
 static int is_right(void)
 {
 	uint64_t total = 0, bits = 0;

@@ -65,7 +65,7 @@ impl Items {
         created(unsafe { sys::schedshard_counter_create() }).map(Items)
     }
 
-    // SAFETY of all calls below: the counter lives, and the numbers are of CPUs.
+    // SAFETY of all calls below: the counter is alive, and each number is a CPU's.
 
     /// Counts one more item, which belongs to a CPU.
     pub fn add(&self, cpu: Cpu) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The kernel's part on a tree of fake_cgroups, after each change that a plan's script makes.
+"""Plays the kernel on a tree of fake_cgroups, after each change that a plan's script makes.
 
-It gives out CPUs, moves processes, and adds to ROOT/harm what no step may do.
+It gives out CPUs, moves processes, and adds to ROOT/harm each fault of the step.
 
     python3 host_kernel.py ROOT FILE [NUMBER]
 """

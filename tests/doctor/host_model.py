@@ -117,7 +117,7 @@ def harm(
 ) -> list[str]:
     """Return the harm that was done: CPUs that a thread lost, and real-time intruders.
 
-    ``groups`` has the CPUs that each real-time thread of a group could use at first, ``free`` those
+    ``groups`` maps each real-time thread to the CPUs that it could use at first. ``free`` are those
     that the plan promises to all others. ``waiting`` threads are about to be started.
     """
     wrong = []

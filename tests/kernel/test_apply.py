@@ -115,7 +115,7 @@ def test_remove_and_bring_back(layout: Layout) -> None:
     write_series(layout)
     apply(layout, "shard")
     assert (layout.source("shard") / "kernel/sched/cpupri.c").read_bytes() == b"int cpupri;\n"
-    # The tree has a copy, not a hard link: a new time of it does not change the base's.
+    # The tree has a copy, not a hard link: touching the copy leaves the base's timestamp alone.
     assert (layout.base / "kernel/sched/cpupri.c").stat().st_nlink == 1
 
 

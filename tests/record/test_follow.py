@@ -38,7 +38,7 @@ def family(folder: Path, case: str, processes: int, operations: int) -> dict[str
 
 
 def test_a_note_says_that_the_program_became_another_one() -> None:
-    """Nothing was to gain, and nothing said that the program itself had not been recorded."""
+    """Regression: only env was recorded, which has nothing to gain, and no note said so."""
     words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--no-advice", "--")
     note = "note: the program executed another one, which was not recorded: --follow records it\n"
     done = run(*words, "env", "A=1", "echo", "said")

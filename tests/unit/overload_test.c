@@ -105,7 +105,7 @@ static void a_query_tidies_once_a_period(void)
 	CHECK(shard_summary_test(set->summary, 2));
 	CHECK_EQ(overload_query(set, asks, 7), 0);
 	CHECK(!shard_summary_test(set->summary, 2));
-	/* A second time in the same period the shard stays; in another period it is removed. */
+	/* Empty again in the same period, the shard stays; the next period's query removes it. */
 	overload_set(set, far, true);
 	CHECK_EQ(overload_query(set, asks, 7), OVERLOAD_WIDE);
 	overload_clear(set, far);

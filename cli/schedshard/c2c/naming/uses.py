@@ -36,7 +36,7 @@ _LONGEST_FUNCTION = 1 << 16
 # Hooks whose first argument is the address of one access. A copy's hook has only its target.
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_)*(?:read|write|atomic|vptr)(?!.*range)")
 _STUB = 16  # bytes of a linker's stub that jumps to another file
-_MOST_VARIABLES = 8  # for each of them all of the debug information is searched
+_MOST_VARIABLES = 8  # each costs a search of all debug information
 _WORD = 8  # bytes. The emulator reports larger accesses in parts, which one instruction makes
 _DEPTH = 8  # registers and loads between a variable and an access
 _FBREG, _CFA, _REG0, _BREG0, _PIECE = 0x91, 0x9C, 0x50, 0x70, 0x93

@@ -94,7 +94,10 @@ def load_allowed(layout: Layout) -> tuple[Allowed, ...]:
 
 
 def judge(findings: Sequence[Finding], allowed: Sequence[Allowed]) -> Judged:
-    """Sort findings by the list. An entry that covers nothing is unused."""
+    """Separate the faults from the findings that an entry allows.
+
+    An entry that covers nothing is unused.
+    """
     faults: list[Finding] = []
     explained: list[tuple[Finding, Allowed]] = []
     used: set[Allowed] = set()

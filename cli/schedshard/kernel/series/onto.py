@@ -37,7 +37,7 @@ def _check_applies(tree: Path, commit: str, patches: Sequence[Path]) -> None:
 
 
 def name_base(folder: Path, tree: Path, commit: str) -> None:
-    """Append a commit to the first mail of a folder, as git format-patch --base does.
+    """Name the base commit in the first mail of a folder, as git format-patch --base does.
 
     Raise a UserError if the patches do not apply to that commit of the tree.
     """

@@ -102,7 +102,10 @@ def weigh(ns: Matrix, topology: Topology, whole: Topology | None = None) -> Evid
 def weigh_sample(
     rows: Ids, columns: Ids, values: npt.NDArray[np.float64], part: Topology, whole: Topology
 ) -> Evidence:
-    """Return the evidence of some pairs, given by CPU indices in ``part``, without levels."""
+    """Return the evidence of some pairs of CPUs, without levels.
+
+    ``rows`` and ``columns`` give the CPUs of each pair by their indices in ``part``.
+    """
     return _weigh(rows, columns, values, part, whole, None)
 
 
