@@ -52,8 +52,8 @@ static bool is_partition(void)
 
 /*
  * Make the partition while its @n-th allocation fails, and remove it. Return: 0: an allocation
- * failed; more: there were that many allocations too few for a failure; -1: an error. @refused:
- * counts partitions that were not made.
+ * failed; more: none failed, as the partition made that many allocations fewer than @n; -1: an
+ * error. @refused: counts partitions that were not made.
  */
 static long make_with_failure(int fd, unsigned int n, unsigned int *refused)
 {

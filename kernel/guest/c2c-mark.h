@@ -8,7 +8,7 @@
 #ifndef C2C_MARK_H
 #define C2C_MARK_H
 
-/* The window opens soon. Call it C2C_PREPARE_US before, so that all CPUs notice it in time. */
+/* The window opens soon. Call this C2C_PREPARE_US earlier, so that all CPUs notice it in time. */
 #define C2C_PREPARE_US 20000
 
 static inline void c2c_prepare(void)

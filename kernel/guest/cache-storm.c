@@ -126,7 +126,7 @@ static bool ended_well(enum ending how, int status)
 /* A separate function: until the child has begun its program, it uses this stack frame too. */
 static pid_t begin_by_vfork(unsigned int msecs)
 {
-	/* vfork() is what is tried. NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork) */
+	/* The test is of vfork(). NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork) */
 	pid_t pid = vfork();
 
 	if (pid == 0)

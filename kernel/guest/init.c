@@ -111,7 +111,7 @@ static void prepare(void)
 	make_mount("sysfs", "/sys");
 	make_mount("devtmpfs", "/dev");
 	kmsg = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
-	/* The archive may have a program to record there, which a mount would hide. */
+	/* The archive may contain the program to record there; a mount would hide it. */
 	if (access("/tmp", F_OK))
 		make_mount("tmpfs", "/tmp");
 	make_mount("tmpfs", "/dev/shm");

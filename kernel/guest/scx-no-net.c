@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Preloaded into a loader of BPF in a guest without a network. libbpf asks the kernel what it can
- * by small programs of the type that filters sockets. A kernel without a network refuses that type,
- * and libbpf then takes it for one without global variables. Such a program is tried again as one
- * of a raw tracepoint.
+ * Preloaded into a loader of BPF in a guest without a network. To learn what the kernel supports,
+ * libbpf loads small programs of the type that filters sockets. A kernel without a network refuses
+ * that type, and libbpf concludes that the kernel lacks global variables. So this library loads
+ * such a program again, as one for a raw tracepoint.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define COMMAND 0xffff /* above are flags */
+#define COMMAND 0xffff /* the bits above it are flags */
 
 long syscall(long nr, ...);
 

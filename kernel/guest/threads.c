@@ -29,7 +29,7 @@ pthread_t start_thread(void *(*body)(void *), void *arg, int priority, const cpu
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	/* Not the caller's attributes: it would spin in the caller's place. */
+	/* Do not inherit the caller's priority: the thread could keep the caller from its CPU. */
 	pthread_attr_init(&attr);
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, priority ? SCHED_FIFO : SCHED_OTHER);

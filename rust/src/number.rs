@@ -17,7 +17,7 @@ use crate::{created, sys, Cpu};
 /// ```
 pub struct Statistic(NonNull<sys::CpuCounter>);
 
-// SAFETY: adds of any thread and sums may overlap: they are the ones for threads of no CPU.
+// SAFETY: adds of any threads and sums may overlap: `add_any` is for threads that may move.
 unsafe impl Send for Statistic {}
 // SAFETY: as above.
 unsafe impl Sync for Statistic {}
@@ -32,13 +32,13 @@ impl Statistic {
     /// Count for the CPU on which the thread runs.
     pub fn add(&self, n: i64) {
         let here = Cpu::current().number();
-        // SAFETY: the counter lives, and the number is of a CPU.
+        // SAFETY: the counter is alive, and the number is a CPU's.
         unsafe { sys::schedshard_cpu_counter_add_any(self.0.as_ptr(), here, n) }
     }
 
     /// The sum of all counts that are visible when this begins, and of some concurrent ones.
     pub fn sum(&self) -> i64 {
-        // SAFETY: the counter lives.
+        // SAFETY: the counter is alive.
         unsafe { sys::schedshard_cpu_counter_sum(self.0.as_ptr()) }
     }
 }
@@ -117,7 +117,7 @@ impl ByteMap {
 
     /// A CPU's value.
     pub fn get(&self, cpu: Cpu) -> u8 {
-        // SAFETY: the map lives, and the number is of a CPU.
+        // SAFETY: the map is alive, and the number is a CPU's.
         unsafe { sys::schedshard_bytemap_get(self.0.as_ptr(), cpu.number()) }
     }
 
@@ -132,7 +132,7 @@ impl ByteMap {
             "a value of a byte map is 0 to 127, not {}",
             value
         );
-        // SAFETY: the map lives, and number and value are right.
+        // SAFETY: the map is alive, and number and value are valid.
         unsafe { sys::schedshard_bytemap_set(self.0.as_ptr(), cpu.number(), value) }
     }
 }

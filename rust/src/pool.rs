@@ -9,7 +9,7 @@ use crate::{nanoseconds, sys, Cpu, Options, Set};
 /// Waiters for a set or for slots.
 pub(crate) struct Waiters(NonNull<sys::Wait>);
 
-// SAFETY: all operations of the C structure may overlap, but for the end of its life.
+// SAFETY: all operations of the C structure may overlap, except its destruction.
 unsafe impl Send for Waiters {}
 // SAFETY: as above.
 unsafe impl Sync for Waiters {}
@@ -88,7 +88,7 @@ impl Pool {
 
     /// Claim a free object near a CPU.
     pub fn claim_near(&self, cpu: Cpu) -> Option<Claimed<'_>> {
-        // SAFETY: the set lives, and the number is of a CPU.
+        // SAFETY: the set is alive, and the number is a CPU's.
         let got = unsafe { sys::schedshard_sbm_claim_near(self.set.raw(), cpu.number()) };
         Cpu::returned(got).map(|cpu| Claimed { pool: self, cpu })
     }
@@ -96,7 +96,7 @@ impl Pool {
     /// `claim()` that sleeps until there is a free object; `None`: the timeout has passed.
     pub fn claim_wait(&self, timeout: Option<Duration>) -> Option<Claimed<'_>> {
         let (here, limit) = (Cpu::current().number(), nanoseconds(timeout));
-        // SAFETY: set and waiters live, are of one plan, and the number is of a CPU.
+        // SAFETY: set and waiters are alive and of one plan, and the number is a CPU's.
         let got = unsafe {
             sys::schedshard_sbm_claim_wait(self.set.raw(), self.waiters.raw(), here, limit)
         };

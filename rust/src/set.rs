@@ -39,7 +39,7 @@ impl Options {
 /// nothing.
 pub struct Set(NonNull<sys::Sbm>);
 
-// SAFETY: all operations of the C structure may overlap, but for the end of its life.
+// SAFETY: all operations of the C structure may overlap, except its destruction.
 unsafe impl Send for Set {}
 // SAFETY: as above.
 unsafe impl Sync for Set {}
@@ -65,7 +65,7 @@ impl Set {
         self.0.as_ptr()
     }
 
-    // SAFETY of all calls below: the set lives, and the numbers are of CPUs.
+    // SAFETY of all calls below: the set is alive, and each number is a CPU's.
 
     /// Adds a CPU. Returns whether it was not in the set.
     pub fn insert(&self, cpu: Cpu) -> bool {

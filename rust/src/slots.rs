@@ -16,7 +16,7 @@ pub struct Slots {
     growing: Mutex<()>,
 }
 
-// SAFETY: all operations of the C structure that this type has may overlap, but for growing.
+// SAFETY: all operations of the C structure that this type has may overlap, except growing.
 unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
@@ -61,8 +61,8 @@ impl Slots {
         })
     }
 
-    // SAFETY of all calls below: the set lives, the numbers are of CPUs, and of slots that a claim
-    // returned.
+    // SAFETY of all calls below: the set is alive, and each number is a CPU's, or that of a slot
+    // which a claim returned.
 
     /// Claim a free slot near the CPU on which the thread runs.
     pub fn claim(&self) -> Option<Slot<'_>> {

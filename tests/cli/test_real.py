@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command line with the real tools: contracts between Python and C, and what must come out."""
+"""The command line with the real tools: contracts between Python and C, and the right results."""
 
 from __future__ import annotations
 
