@@ -42,8 +42,8 @@ void preload_find_unwinder(void);
 
 /**
  * preload_frames - get the frames of the functions that led to a call of this library
- * @frame: of PROTOCOL_FRAMES; the innermost first
- * @stack: of PRELOAD_HERE, in the function that the program has called
+ * @frame: receives up to PROTOCOL_FRAMES frames, the innermost first
+ * @stack: as PRELOAD_HERE gives it in the function that the program has called
  *
  * Return: their number; 0 without an unwinder.
  */
@@ -54,7 +54,7 @@ void preload_callers(const void *back, const void *stack);
 
 /**
  * preload_place - return the number of a place that allocates, and report a new one
- * @back, @stack: PRELOAD_HERE
+ * @back, @stack: the two values of PRELOAD_HERE
  *
  * Return: 0: there are too many.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the walk of CONTRIBUTING.md and the tables of DESIGN.md name is there."""
+"""Everything exists that the walk of CONTRIBUTING.md and the tables of DESIGN.md name."""
 
 from __future__ import annotations
 

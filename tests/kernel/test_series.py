@@ -62,7 +62,7 @@ def test_same_bytes_in_another_work_folder(
     layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = patches(write_patches(layout))
-    # Neither the user's settings nor the time may show.
+    # Neither the user's settings nor the time zone may change the patches.
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     write(tmp_path / "home/.gitconfig", "[diff]\nnoprefix = true\n[format]\nsignature = hello\n")
     monkeypatch.setenv("TZ", "Asia/Tokyo")

@@ -91,7 +91,7 @@ class CountRequest:
 
 
 class Function(Saved, kw_only=True):
-    """What the plugin writes of a function. ``locking``: calls with a locked instruction."""
+    """A function's counts, as the plugin writes them. ``locking``: calls with a locked instruction."""
 
     name: str
     calls: Count

@@ -33,7 +33,7 @@ def digest_of(delta: Delta) -> str:
 
 
 def apply_steps(layout: Layout, name: str, steps: Sequence[Step]) -> Applied:
-    """Make work/src/NAME the base with these steps."""
+    """Bring work/src/NAME to the state of the base after these steps."""
     base = require_base(layout)
     made = deltas(layout, steps)
     delta: Delta = made[-1] if made else {}

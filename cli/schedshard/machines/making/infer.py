@@ -282,7 +282,7 @@ def _better(best: Shape, mine: Topology, order: Ids, fits: float) -> bool:
 
 
 def same_shape(shape: Topology, mine: Topology) -> bool:
-    """Whether CPUs lie in the same LLCs and packages, in the order of their numbers."""
+    """Whether CPUs with equal numbers form the same cores, LLCs and packages in both."""
     cpus = range(len(mine.cpus))
     return all(
         np.array_equal(renumber(shape.ids(level), cpus), renumber(mine.ids(level), cpus))
