@@ -91,7 +91,7 @@ class CountRequest:
 
 
 class Function(Saved, kw_only=True):
-    """A function's counts, as the plugin writes them. ``locking``: calls with a locked instruction."""
+    """The counts of a function. ``locking``: calls with a locked instruction."""
 
     name: str
     calls: Count
