@@ -447,7 +447,11 @@ ALONE = [
     (("--baseline", "x", "--update-baseline", "--annotate"), "--update-baseline judges nothing"),
     (("--baseline", "x", "--out", "x"), "--out names the baseline"),
     (("--baseline", "no/b.json", "--update-baseline"), "cannot write no/b.json: no directory no"),
+    (("--fail-above", ""), "--fail-above needs a gate: add --baseline FILE"),
     (("--exact", "--runs", "3"), "--runs cannot be used with --exact"),
+    (("--exact", "--config", "lab"), "--config cannot be used with --exact"),
+    (("--exact", "--linux", "7.3"), "--linux cannot be used with --exact"),
+    (("--config", "lab"), "--config needs a guest: add --guest"),
 ]
 
 

@@ -265,7 +265,10 @@ def test_sensitivities_name_the_input(cli: Cli, tmp_path: Path) -> None:
     assert cli("report", path, "--out", page).status == 0
     assert_self_contained(page)
     text = page.read_text(encoding="utf-8")
-    for words in ("what would have to be measured", "Median (90% interval) of 64 samples"):
+    for words in (
+        "which inputs to measure for narrower intervals",
+        "Median (90% interval) of 64 samples",
+    ):
         assert words in text
     for verb in (("c2c", path), ("compare", path, path)):
         assert cli(*verb).status == 0

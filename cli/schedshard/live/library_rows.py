@@ -35,7 +35,7 @@ _TWO = (
     "two threads alone: ours and the peers execute two locked instructions each, and the model "
     "charges the loads of our tables one after the other"
 )
-_WIDE = "two or more CPUs share each of our lines: give a pool fewer CPUs per line"
+_WIDE = "two or more CPUs share each of our lines; the lines of a pool have fewer"
 _LINES = "our set has a line per shard, a packed set one or two lines in all"
 _TABLES = "ours has a line per shard, on the shard's node, and tables that point to it"
 

@@ -36,7 +36,7 @@ def load_data(path: Path, *wanted: str) -> dict[str, Any]:
     return dict(data)
 
 
-def checked(data: dict[str, Any], source: str, make: Callable[[dict[str, Any]], Made]) -> Made:
+def checked(data: Any, source: str, make: Callable[[Any], Made]) -> Made:
     """Return ``make(data)``. If data is damaged, raise UserError, which names ``source``."""
     try:
         return make(data)

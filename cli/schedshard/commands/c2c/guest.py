@@ -60,17 +60,6 @@ class GuestOptions:
     parameters: tuple[str, ...]
     files: tuple[Path, ...]
 
-    def first(self) -> str | None:
-        """Return the first given option that needs --guest, or None."""
-        given = {
-            "--variant": self.variant,
-            "--vmlinux": self.vmlinux,
-            "--bzimage": self.bzimage,
-            "--append": self.parameters,
-            "--guest-file": self.files,
-        }
-        return next((name for name, value in given.items() if value), None)
-
     def request(self, machine: str, cpus: int | None) -> GuestRequest:
         """Return the request for the guest that the options describe."""
         from schedshard.c2c.program.guest import GuestRequest

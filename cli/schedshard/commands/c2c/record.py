@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,12 +57,11 @@ class _ExactOptions:
             if self.seeds is not None or self.races:
                 raise UserError(f"--{'races' if self.races else 'seeds'} needs --exact: add it")
             return
-        for parameter in ctx.command.params:
-            given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-            if given and parameter.name in _OF_EMULATOR:
-                raise UserError(f"{parameter.opts[0]} cannot be used with --exact; leave it out")
+        if excluded := _given(ctx, _OF_EMULATOR):
+            raise UserError(f"{excluded} cannot be used with --exact; leave it out")
 
 
+_OF_GUEST = tuple(each.name for each in fields(GuestOptions))
 # The parameters that --exact excludes: those of the emulator and of guests.
 _OF_EMULATOR = (
     "runs",
@@ -70,8 +70,18 @@ _OF_EMULATOR = (
     "follow",
     "steady",
     "guest",
-    *(each.name for part in (_Part, GuestOptions) for each in fields(part)),
+    *(each.name for each in fields(_Part)),
+    *_OF_GUEST,
 )
+
+
+def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
+    """Return the first option of these parameters that the command line contains, or None."""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        if name in names and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            return parameter.opts[0]
+    return None
 
 
 @click.command(
@@ -176,7 +186,7 @@ def record_command(
         raise UserError(f"{what} is for one run: leave it or --threads out")
     if guest:
         _check_guest(ctx, options)
-    elif of_guest := kernel.first():
+    elif of_guest := _given(ctx, _OF_GUEST):
         raise UserError(f"{of_guest} needs a guest: add --guest")
     common = {
         "machines": machines,

@@ -210,9 +210,18 @@ def _guests(
 ) -> list[GuestPlan]:
     """Return the guests that the options describe, with the tests in each."""
     from schedshard.kernel.guest.boot import kernel_has, kernel_image
+    from schedshard.kernel.guest.initramfs import SCHEDULER
     from schedshard.kernel.guest.shapes import named_shapes
     from schedshard.kernel.guest.topology import choose_shape
-    from schedshard.kernel.testing.plan import OTHERS, SETS, chosen, foreign_plan, matrix
+    from schedshard.kernel.profile.schedulers import check_schedulers
+    from schedshard.kernel.testing.plan import (
+        OTHERS,
+        PROGRAMS,
+        SETS,
+        chosen,
+        foreign_plan,
+        matrix,
+    )
 
     given = any(value is not None for value in machine.values())
     if given and named:
@@ -228,6 +237,8 @@ def _guests(
         shapes = shapes or [choose_shape(None, None, None)]
         return [foreign_plan(shape, names, has) for shape in shapes]
     tests = chosen(names, has, layout.arch)
+    if any(SCHEDULER in PROGRAMS[name].parts for name in tests):
+        check_schedulers(layout, (SCHEDULER,))
     return matrix(seconds or SETS[which], tests, shapes, seed)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Decides how severe a finding is: all limits, from the severest on.
 
-Findings that measure nothing have a fixed severity where they are made.
+Other findings have a fixed severity where they are made.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _refused_names(wanted: list[Wanted], left: list[str]) -> list[Wanted]:
 
 
 def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> list[Partition]:
-    """Return the partitions whose CPUs no existing partition contains.
+    """Return the partitions whose CPUs overlap no other existing partition.
 
     ``left`` receives a sentence about each of the others.
     """
@@ -242,8 +242,8 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
             kept.append(each)
         else:
             left.append(
-                f"CPUs {label(each.cpus)}: the partition {shown(above)} already contains them: "
-                "give each group its own cgroup and partition there"
+                f"CPUs {label(each.cpus)}: the partition {shown(above)} contains some or all "
+                "of them, with others: give each group its own cgroup and partition there"
             )
     return kept
 

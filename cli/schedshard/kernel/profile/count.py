@@ -9,6 +9,7 @@ it enqueues, is another.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec import convert
 from rich.console import RenderableType
@@ -21,6 +22,7 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.probe.image import Image, Inlined
 from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, functions_named
+from schedshard.results.read import checked
 from schedshard.results.saved import Count, Real, Saved
 from schedshard.show.sheet import Sheet
 
@@ -147,6 +149,10 @@ def _row(calls: int, instructions: int, locked: int) -> Row:
     )
 
 
+def _functions(data: Any) -> list[Function]:
+    return convert(data, list[Function])
+
+
 def rows_of(functions: Sequence[Function]) -> dict[str, Row]:
     """Return the figures of each function in a guest's raw result, per call and in total."""
     rows = {}
@@ -199,7 +205,7 @@ def count(layout: Layout, request: CountRequest, on_line: Callable[[str], None])
                     machine=shape.name,
                     cpus=shape.cpus,
                     partial=raw["partial"],
-                    functions=rows_of(convert(raw["functions"], list[Function])),
+                    functions=rows_of(checked(raw["functions"], "the plugin's result", _functions)),
                 )
             )
     return Counted(
