@@ -8,14 +8,16 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 from rich.console import RenderableType
 
 from schedshard.common.output import check_writable, to_json, write_atomic
-from schedshard.results.saved import Saved
 from schedshard.show import terminal
+
+if TYPE_CHECKING:
+    from schedshard.results.saved import Saved
 
 _PLAIN_WIDTH = 160
 _NARROWEST = 60
