@@ -11,7 +11,20 @@ from schedshard.results.saved import Count, Hex, NotNegative, Place, Real, Saved
 Way = tuple[int, ...]
 
 
-class Access(Saved, Stalled, kw_only=True):
+class _Traffic(Saved, Stalled, kw_only=True):
+    """What the accesses to a line, or of one instruction, cost."""
+
+    records: Count
+    loads: Count
+    stores: Count
+    hitm_remote: Count
+    hitm_local: Count
+    avg_load_cycles: NotNegative
+    max_load_cycles: NotNegative
+    store_cycles: NotNegative
+
+
+class Access(_Traffic, kw_only=True):
     """The accesses of one instruction to one place of a line.
 
     ``by``: the CPUs, by their place in the watch file. ``ways``: HITM and cycles of each way to the
@@ -23,14 +36,6 @@ class Access(Saved, Stalled, kw_only=True):
     kind: str
     pc: Hex
     hitm_true: Count
-    records: Count
-    loads: Count
-    stores: Count
-    hitm_remote: Count
-    hitm_local: Count
-    avg_load_cycles: NotNegative
-    max_load_cycles: NotNegative
-    store_cycles: NotNegative
     cpus: Count
     by: list[int] = field(default_factory=list)
     ways: dict[Way, tuple[int, float]] | None = None
@@ -41,19 +46,11 @@ class Access(Saved, Stalled, kw_only=True):
         return int(self.pc, 16)
 
 
-class Line(Saved, Stalled, kw_only=True):
+class Line(_Traffic, kw_only=True):
     """A cache line. ``pairs``: the cache that had it, the cache that took it, and how often."""
 
     address: Hex
     home: Place
-    records: Count
-    loads: Count
-    stores: Count
-    hitm_remote: Count
-    hitm_local: Count
-    avg_load_cycles: NotNegative
-    max_load_cycles: NotNegative
-    store_cycles: NotNegative
     accesses: list[Access]
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
 
