@@ -11,7 +11,7 @@ import pytest
 from doctor_agreement import apart, drawn
 
 from doctor_cli import assert_refused, call
-from doctor_tree import Machine, Task
+from doctor_tree import KTHREAD, Machine, Task
 from schedshard.common.paths import sim_binary
 from schedshard.doctor.facts.archive import read_tar
 from schedshard.doctor.facts.domains import root_domains
@@ -86,6 +86,38 @@ def test_cpus_in_more_packages_than_they_need(tmp_path: Path) -> None:
         for n in range(16)
     ]
     assert shape_in(tmp_path, big(tasks=tasks)).spread
+
+
+def interrupts(rates: dict[int, int]) -> list[Task]:
+    """Four interrupt threads on each of these CPUs, with that many wake-ups in the interval."""
+    return [
+        Task(
+            4000 + 4 * cpu + n, f"irq/{n}-eth{cpu}", allowed=str(cpu), voluntary=rate, flags=KTHREAD
+        )
+        for cpu, rate in rates.items()
+        for n in range(4)
+    ]  # fmt: skip
+
+
+def test_kernel_threads_on_few_cpus(tmp_path: Path) -> None:
+    """They need as many CPUs as they are pinned to, and no more than there are."""
+    rates = {
+        "one": {0: 20_000},
+        "three": {0: 20_000, 1: 20_000, 2: 20_000},
+        "idle": {cpu: 20_000 if cpu < 8 else 2 for cpu in range(256)},
+        "all": dict.fromkeys(range(256), 20_000),
+    }
+    shapes = {}
+    for name, held in rates.items():
+        (tmp_path / name).mkdir()
+        shapes[name] = shape_in(tmp_path / name, big(tasks=interrupts(held)))
+    assert {name: shape.cpus for name, shape in shapes.items()} == {
+        "one": 1, "three": 3, "idle": 8, "all": 256,
+    }  # fmt: skip
+    assert not any(shape.spread or shape.group_spread for shape in shapes.values())
+    (tmp_path / "both").mkdir()
+    both = big(tasks=[*big().tasks, *interrupts(rates["all"])])
+    assert shape_in(tmp_path / "both", both).cpus in range(240, 257)
 
 
 @needs_sim

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
-from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.facts import Facts, Thread
 from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
 from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.surface import Asked
@@ -111,6 +111,24 @@ def _alike(rates: Sequence[float]) -> int:
     return max(1, round(sum(rates) ** 2 / sum(rate * rate for rate in rates)))
 
 
+def _awake(threads: Sequence[Thread], cpus: frozenset[int]) -> tuple[int, frozenset[int]]:
+    """Return the effective number of CPUs on which threads wake up, and which CPUs these are.
+
+    It is at most one per thread. Each thread's wake-ups are spread evenly over its CPUs.
+    """
+    by_mask: Counter[frozenset[int]] = Counter()
+    for each in threads:
+        mask = cpus if each.allowed is None else each.allowed & cpus or cpus
+        by_mask[mask] += each.voluntary or 0
+    rates = dict.fromkeys(cpus, 0.0)
+    for mask, rate in by_mask.items():
+        for cpu in mask:
+            rates[cpu] += rate / len(mask)
+    size = min(_alike(list(rates.values())), len(threads))
+    least = sorted(rates.values())[-size]
+    return size, frozenset(cpu for cpu, rate in rates.items() if rate >= least)
+
+
 def _far(cpus: frozenset[int], used: int, facts: Facts) -> bool:
     """Whether CPUs, of which ``used`` run at once, are in more packages than necessary."""
     packages = Counter(each.package for each in facts.cpus.values() if each.number in facts.online)
@@ -132,8 +150,9 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
     """
     rate = load.wakeups
     apart = [group for group in load.apart if group.wakeups > 0]
-    # If threads that roam make most wake-ups, they count as one group.
-    if sum(group.wakeups for group in apart) < load.wakeups / 2:
+    # If threads that roam make most wake-ups, all count as one group.
+    roam = sum(group.wakeups for group in apart) < load.wakeups / 2
+    if roam:
         apart = [group for group in load.groups if group.wakeups > 0]
         joined = [apart] if apart else []
     else:
@@ -157,6 +176,10 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
     everywhere = frozenset[int]().union(*(group.cpus for group in apart))
     largest = max(joined, key=lambda unit: sum(group.wakeups for group in unit))
     of_one = frozenset[int]().union(*(group.cpus for group in largest))
+    # Groups of threads that roam overlap, and kernel threads are pinned one by one.
+    if roam:
+        size, everywhere = _awake(threads, load.domain.cpus)
+        of_one = everywhere
     return Shape(
         groups, size, level, min(len(weights), level), rate, len(facts.online),
         2 * one_cpu > sum(weights.values()), _far(everywhere, groups * size, facts),
