@@ -242,6 +242,18 @@ def test_throttling_off_and_a_group_that_stays() -> None:
     assert plan.warnings[0].startswith("sched_rt_runtime_us is -1: throttling is off")
 
 
+def test_one_sentence_for_the_pinned_threads_of_a_service() -> None:
+    threads = groups_of("/system.slice/a{}.service", ["4-7", "8-11"])
+    odd = [
+        replace(each, tid=600 + cpu, tgid=600, cgroup="/system.slice/$x.service",
+                allowed=frozenset({cpu}))
+        for cpu in (12, 13) for each in threads[:1]
+    ]  # fmt: skip
+    said = planned(host_of(threads + odd, {}, "252")).warnings
+    (stays,) = (each for each in said if "$" in each or "x24" in each)
+    assert "stays on CPUs 12-13, without a partition" in stays
+
+
 def test_what_all_others_use_is_left_to_them() -> None:
     threads = groups_of("/system.slice/a{}.service", ["4-11", "12-17"], ran=16_000_000_000 // 8)
     busy = dict.fromkeys(range(24), 0.0) | dict.fromkeys(range(4, 18), 1.0)

@@ -141,10 +141,15 @@ def refuse(
 
 
 def _stay_words(stay: Staying, free: frozenset[int]) -> list[str]:
+    # Pinned threads of one service are a group each.
+    cpus: dict[str, frozenset[int]] = {}
+    for group in stay.groups:
+        names = _names(group.threads)
+        cpus[names] = cpus.get(names, frozenset()) | group.cpus
     said = [
-        f"{_names(group.threads)}: stays on CPUs {label(group.cpus)}, without a partition. Other "
-        f"tasks may run there as before; CPUs {label(free)} are free of real-time threads."
-        for group in stay.groups
+        f"{names}: stays on CPUs {label(held)}, without a partition. Other tasks may run there as "
+        f"before; CPUs {label(free)} are free of real-time threads."
+        for names, held in cpus.items()
     ]
     if stay.roaming:
         said.append(
