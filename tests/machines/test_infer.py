@@ -201,6 +201,17 @@ def test_a_few_wild_measurements_change_nothing() -> None:
     assert_same(found.topology, want)
 
 
+@pytest.mark.parametrize("fast", [1, 3, 20])
+def test_noise_between_siblings_makes_no_other_level(fast: int) -> None:
+    """Siblings are one pair with one measurement, so the noise of a pair counts in full."""
+    want = shape(1, 3, 8, 2).expand()
+    matrix = latencies(want, COMPLEX_NS, 0.05, fast)
+    siblings = np.argwhere(np.triu((want.core[:, None] == want.core[None, :]) & (matrix > 0)))
+    for i, j in siblings[:fast]:
+        matrix[i, j] = matrix[j, i] = matrix[i, j] * 0.6
+    assert_same(infer_topology(LatencyTable("t.csv", want.cpus, matrix)).topology, want)
+
+
 def test_missing_pairs() -> None:
     want = shape(2, 4, 8).expand()
     matrix = latencies(want, COMPLEX_NS, 0.05, 10)

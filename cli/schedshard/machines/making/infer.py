@@ -107,10 +107,13 @@ def _near_levels(ns: Matrix, notes: list[str]) -> tuple[Ids, Ids, Ids]:
     alone = np.arange(count, dtype=np.int64)
     core = alone
     at = 0
-    joined = joins.cut(cuts[0])
-    if bands[0][1] <= SMT_NS and int(np.bincount(joined).max()) == 2:
+    # Siblings are one pair with one measurement each, so noise alone makes several bands of them.
+    for band, (_, height) in enumerate(bands):
+        joined = joins.cut(cuts[band])
+        if height > SMT_NS or int(np.bincount(joined).max()) > 2:
+            break
         core = joined
-        at = 1
+        at = band + 1
     l2 = core
     if at == len(bands):
         return core, l2, core
