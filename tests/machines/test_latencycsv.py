@@ -108,6 +108,13 @@ def test_both_directions_are_averaged() -> None:
         ("<html><body>not found</body></html>", "line 1, column 1"),
         (",,\n1_0,,\n26,25,\n", "line 2, column 1: '1_0' is not a number"),
         (",,\n\u0665,,\n26,25,\n", "line 2, column 1"),
+        (";;\n25,5;;\n26,5;25,5;\n", "line 1, column 1: give commas between cells, and points"),
+        (",,\n0.025,,\n0.026,0.1,\n", "the median is 0.026 ns, and no machine has that: give nan"),
+        (",,\n25000,,\n26000,25500,\n", "the median is 25500 ns, and no machine has that"),
+        (
+            ",4,5,6\n4,,25,26\n5,25,,25\n6,25,25,\n",
+            "line 1, column 2: 4 to 6 along both edges: write cpu4 if these are numbers of CPUs",
+        ),
     ],
 )
 def test_errors_name_the_cell(text: str, message: str) -> None:

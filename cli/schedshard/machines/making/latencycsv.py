@@ -20,6 +20,8 @@ Matrix = npt.NDArray[np.float64]
 
 MAX_CPUS = 4096
 MAX_NS = 1e6
+# Medians of machines: 8 ns for two siblings, below a microsecond for eight packages.
+MEDIAN_NS = (1.0, 20_000.0)
 RISING = 6
 MISSING = frozenset({"", "-", "nan", "na", "n/a", "null", "none"})
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -148,6 +150,31 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | N
     return rows, None
 
 
+def _check_edges(name: str, rows: list[_Row]) -> None:
+    """Refuse a small table whose edges may be CPU numbers: equal, whole, and in equal steps."""
+    edge = rows[0].cells[1:]
+    if len(edge) < 3 or len(edge) + 1 != len(rows) or any(not cell.isdecimal() for cell in edge):
+        return
+    steps = {int(b) - int(a) for a, b in pairwise(edge)}
+    if len(steps) == 1 and min(steps) > 0 and edge == [row.cells[0] for row in rows[1:]]:
+        raise _fail(
+            name, rows[0].line, 2,
+            f"{edge[0]} to {edge[-1]} along both edges: write cpu{edge[0]} if these are numbers of "
+            f"CPUs, and {edge[0]}.0 if they are latencies",
+        )  # fmt: skip
+
+
+def _check_unit(table: LatencyTable) -> None:
+    median = float(np.nanmedian(table.ns))
+    low, high = MEDIAN_NS
+    if not low <= median <= high:
+        unit = "microseconds" if median < low else "picoseconds or cycles"
+        raise UserError(
+            f"{table.name}: the median is {median:g} ns, and no machine has that: give "
+            f"nanoseconds, not {unit}"
+        )
+
+
 def _check_shape(name: str, rows: list[_Row]) -> None:
     """Raise a UserError unless all rows are complete, or all are cut at the diagonal."""
     count = len(rows)
@@ -223,6 +250,8 @@ def parse_latency_csv(text: str, name: str) -> LatencyTable:
     rows = _rows(text)
     if not rows:
         raise UserError(f"{name}: the file is empty, a latency table of at least 2 CPUs is needed")
+    if ";" in "".join(rows[0].cells):
+        raise _fail(name, rows[0].line, 1, "give commas between cells, and points in numbers")
     rows, labels = _take_labels(name, rows)
     if rows:
         _drop_column_of_commas(rows, labels is not None)
@@ -231,6 +260,8 @@ def parse_latency_csv(text: str, name: str) -> LatencyTable:
         raise UserError(f"{name}: {count:,} rows, at most {MAX_CPUS:,} CPUs can be read")
     if rows:
         _check_shape(name, rows)
+        if labels is None:
+            _check_edges(name, rows)
     ns = np.full((count, count), np.nan)
     for i, row in enumerate(rows):
         for j in range(min(len(row.cells), count)):
@@ -240,4 +271,5 @@ def parse_latency_csv(text: str, name: str) -> LatencyTable:
     cpus = tuple(labels) if labels is not None else tuple(range(count))
     table = LatencyTable(name, cpus, ns)
     _check_coverage(table)
+    _check_unit(table)
     return table
