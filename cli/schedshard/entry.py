@@ -107,9 +107,27 @@ def _all_verbs() -> click.Command:
     return main
 
 
+def _lost(error: OSError) -> int:
+    """Report that standard output took no more. Return the exit status."""
+    _drop_stdout()
+    if isinstance(error, BrokenPipeError):
+        return _PIPE_CLOSED
+    print(f"{PROGRAM}: cannot write to standard output: {os_reason(error)}", file=sys.stderr)
+    return 2
+
+
 def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -> int:
     """Run the command line, or only ``verbs``. Return the exit status; never raise."""
     _have_streams()
+    status = _run(argv, verbs)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return _lost(error)
+    return status
+
+
+def _run(argv: Sequence[str] | None, verbs: click.Command | None) -> int:
     try:
         verbs = verbs or _all_verbs()
         asked = os.environ.get(COMPLETE)
@@ -119,7 +137,6 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         arguments = list(sys.argv[1:] if argv is None else argv)
         with verbs.make_context(PROGRAM, arguments) as context:
             verbs.invoke(context)
-        sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
     except _NO_VERB as error:
@@ -142,15 +159,10 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         return _INTERRUPTED
     except Terminated as signalled:
         return signalled.status
-    except BrokenPipeError:
-        _drop_stdout()
-        return _PIPE_CLOSED
+    except BrokenPipeError as error:
+        return _lost(error)
     except OSError as error:
-        if not output_lost(error):
-            return _defect(error)
-        _drop_stdout()
-        print(f"{PROGRAM}: cannot write to standard output: {os_reason(error)}", file=sys.stderr)
-        return 2
+        return _lost(error) if output_lost(error) else _defect(error)
     except Exception as error:  # a defect of schedshard: also one line, with its place
         return _defect(error)
     return 0
