@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The workloads. Durations are uniform in [0.5, 1.5] x their mean, so that threads do not
- * synchronise.
+ * The workloads. Durations vary about their mean, see sim_about().
  *
  *   redis      pairs of a server and a client, servers on the first half of the NUMA nodes, clients
  *	       on the others. One request is under way: the client sends, the server answers, the
@@ -15,21 +14,16 @@
 
 #include "cache_scan.h"
 
-static u64 about(u64 ps)
-{
-	return ps / 2 + sim_random() % (ps + 1);
-}
-
 /* ---- what threads do ---- */
 
 static u64 begin_run(struct cs *cs, struct cs_thread *t)
 {
-	return about(cs->run_ps) + 1;
+	return sim_about(cs->run_ps) + 1;
 }
 
 static u64 begin_peer_run(struct cs *cs, struct cs_thread *t)
 {
-	return about(cs->peer_run_ps) + 1;
+	return sim_about(cs->peer_run_ps) + 1;
 }
 
 /* Move the process, if it is time; each of its threads follows with its next wake-up. */
@@ -37,14 +31,14 @@ static void maybe_move(struct cs *cs, struct cs_process *p)
 {
 	if (sim_now() < p->move_at)
 		return;
-	p->move_at = sim_now() + about(cs->stay_ps);
+	p->move_at = sim_now() + sim_about(cs->stay_ps);
 	p->cache = p->first_llc + (u32)(sim_random() % p->nr_llcs);
 }
 
 static void end_alone(struct cs *cs, struct cs_thread *t)
 {
 	maybe_move(cs, t->process);
-	t->due = sim_now() + about(cs->pause_ps);
+	t->due = sim_now() + sim_about(cs->pause_ps);
 }
 
 static void end_server(struct cs *cs, struct cs_thread *t)
@@ -63,7 +57,7 @@ static void end_client(struct cs *cs, struct cs_thread *t)
 		cs_sched_wake(cs, t->cpu, t->peer);
 	} else {
 		t->state = SEND;
-		t->due = sim_now() + about(cs->pause_ps);
+		t->due = sim_now() + sim_about(cs->pause_ps);
 	}
 }
 

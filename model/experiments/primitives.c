@@ -24,7 +24,7 @@ struct contest {
 	const struct primitive *primitive;
 	void *state[MAX_LINES];
 	u32 lines;	/* number of states; operations use them in turn */
-	u64 hold, work; /* picoseconds inside an operation, and after it */
+	u64 hold, work; /* picoseconds inside an operation, and after it on average */
 	u64 code;	/* picoseconds of the operation's instructions other than its accesses */
 	u64 warm_up, measured; /* operations of all threads */
 	u64 done, started_at, ended_at;
@@ -47,7 +47,7 @@ static void body(u32 cpu, void *arg)
 	while (x->done < x->warm_up + x->measured) {
 		for (u32 i = 0; i < x->lines; i++)
 			x->primitive->ops(x->state[i], &me, 1);
-		sim_spend(x->work + x->code);
+		sim_spend((x->work ? sim_about(x->work) : 0) + x->code);
 		if (++x->done == x->warm_up) {
 			sim_measure_from_here();
 			x->started_at = sim_now();

@@ -86,6 +86,15 @@ void sim_recount(const void *pc);
 /** sim_random - return the next number of this CPU's own generator. */
 uint64_t sim_random(void);
 
+/**
+ * sim_about - return a duration that is uniform in [0.5, 1.5] x @mean, so that threads that do the
+ *	       same do not run in lockstep.
+ */
+static inline uint64_t sim_about(uint64_t mean)
+{
+	return mean / 2 + sim_random() % (mean + 1);
+}
+
 /** sim_measure_from_here - discard the statistics of the warm-up. */
 void sim_measure_from_here(void);
 

@@ -171,7 +171,20 @@ def test_work_between_operations_takes_its_time(
     bare = cli(*words_).json["variants"][0]["points"][0]["ns_per_op"]
     busy = cli(*words_, "--work", "500").json
     assert busy["work_ns"] == 500
-    assert busy["variants"][0]["points"][0]["ns_per_op"] == pytest.approx(bare + 500, rel=0.01)
+    assert busy["variants"][0]["points"][0]["ns_per_op"] == pytest.approx(bare + 500, rel=0.03)
+
+
+@pytest.mark.long
+def test_threads_with_work_meet_at_lines(
+    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With equal work they follow each other at fixed distances, and 19 never wait for a line."""
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+    words_ = ("run", "primitives", "--op", "atomic-inc", "--lines", "5", "--work", "600", "--json")
+    where = ("--machine", str(MACHINES / "published" / "e5-2680v4.toml"), "--placement", "scatter")
+    points = cli(*words_, *where, "--threads", "8,19").json["variants"][0]["points"]
+    few, many = (point["ns_per_op"] for point in points)
+    assert many > 1.15 * few
 
 
 @pytest.mark.parametrize("ns", [-1.0, math.nan, math.inf])

@@ -71,7 +71,11 @@ def experiments_command(as_json: bool) -> None:
     "--hold", "hold_ns", type=float, metavar="NS", help="primitives: time a lock is held [0]."
 )
 @click.option(
-    "--work", "work_ns", type=float, metavar="NS", help="primitives: time between operations [0]."
+    "--work",
+    "work_ns",
+    type=float,
+    metavar="NS",
+    help="primitives: mean time between operations [0].",
 )
 @number_option(
     "--lines",
