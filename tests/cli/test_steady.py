@@ -8,7 +8,7 @@ import random
 import pytest
 
 from schedshard.c2c.report.steady import steady_part
-from schedshard.results.raw import Run
+from schedshard.results.raw import Model, Run
 
 WIDTH = 1000  # instructions, of a cycle each, at 2 GHz: 500,000 ps
 
@@ -18,7 +18,10 @@ def raw(took: list[float] | None) -> Run:
     if took is not None:
         time = {"width": WIDTH, "instructions": WIDTH * len(took), "took_ps": took}
     counts = {"nr_lines": 0, "hitm_remote": 0, "hitm_local": 0}
-    return Run.of({"machine": {"clock_ghz": 2.0}, "model": {}, "lines": [], "time": time, **counts})
+    model = dict.fromkeys(Model.__struct_fields__, 0)
+    return Run.of(
+        {"machine": {"clock_ghz": 2.0}, "model": model, "lines": [], "time": time, **counts}
+    )
 
 
 def ends(took: list[float]) -> tuple[int, int] | None:

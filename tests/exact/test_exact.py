@@ -89,7 +89,7 @@ def test_sleeps_take_the_machines_time(
     """15 threads sleep at once, each up to 15 ms: none sleeps longer, whatever the host does."""
     done = runs(behave, tmp_path, "sleep", "15")
     assert capfd.readouterr().out == "0 120 0\n"
-    assert 15e6 < done.raw.model["virtual_ns"] < 16e6
+    assert 15e6 < done.raw.model.virtual_ns < 16e6
 
 
 def test_the_program_sees_the_machine(behave: Path) -> None:
@@ -322,7 +322,7 @@ def test_atomic_operations_of_16_bytes(
     assert subprocess.run([made, "4"], capture_output=True, check=True).stdout == b"0 1 1\n"
     done = runs(made, tmp_path, "8")
     assert (done.status, capfd.readouterr().out) == (0, "0 1 1\n")
-    assert done.raw.model["locked"] > 8 * 200 * 4
+    assert done.raw.model.locked > 8 * 200 * 4
     assert done.raw.hitm > 1000
 
 
@@ -437,7 +437,7 @@ def test_instructions_are_those_of_the_plain_program(compiler: str, tmp_path: Pa
     ran = subprocess.run(words, capture_output=True, text=True, check=True, timeout=240)
     native = int(ran.stderr.partition("Collected :")[2].split()[0])
     made = compiled(tmp_path / "little", compiler, source)
-    counted = runs(made, tmp_path, "2", "3").raw.model["instructions"]
+    counted = runs(made, tmp_path, "2", "3").raw.model.instructions
     assert counted == pytest.approx(native, rel=0.1)
 
 

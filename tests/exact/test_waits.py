@@ -35,7 +35,7 @@ def test_a_call_that_waits_lets_others_run(
     """The first thread waits for a later action of another one, which must run meanwhile."""
     done = runs(outside, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
-    assert (done.raw.stepping or {})["waited_outside"] >= 1
+    assert (done.raw.stepping.waited_outside or 0) >= 1
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_wait_inside_of_the_c_library_lets_others_run(
     """Waits in stdio, system(), syscall() and others would hang if no other thread ran."""
     done = runs(within, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
-    assert (done.raw.stepping or {})["waited_outside"] >= 1
+    assert (done.raw.stepping.waited_outside or 0) >= 1
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,25 @@ def test_other_damaged_names_are_refused(
     assert done.returncode == 0 or done.stderr.startswith(f"schedshard: {names} is damaged: ")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("stepping", {"instructions": 1}, "'accesses_reported' is missing - at `$.stepping`"),
+        ("operations", -1, "Expected `int` >= 0 - at `$.operations`"),
+        ("cpus", "four", "Expected `int`, got `str` - at `$.cpus`"),
+    ],
+)
+def test_a_damaged_file_of_names_says_where(
+    trace: Path, report: Report, tmp_path: Path, key: str, value: Any, words: str
+) -> None:
+    copy = damaged(trace, tmp_path, [])
+    names = Path(f"{copy}.names.json")
+    names.write_text(json.dumps({**json.loads(names.read_text()), key: value}))
+    done = run("replay", str(copy), "--machine", MACHINE)
+    assert done.returncode == 2
+    assert done.stderr == f"schedshard: {names} is damaged: {words}\n"
+
+
 def test_a_call_that_leads_to_itself_is_refused(
     trace: Path, report: Report, tmp_path: Path
 ) -> None:

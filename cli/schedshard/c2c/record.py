@@ -22,7 +22,7 @@ from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
 from schedshard.kernel.profile.replay import names_path
 from schedshard.machines.presets import Machine, load_machine
-from schedshard.results.raw import Run
+from schedshard.results.raw import RecordedRun
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _report(
     trace: Path,
     keep: bool,
     program: Program,
-    raw: Run,
+    raw: RecordedRun,
     meta: dict[str, Any],
     **ended: Any,
 ) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _report(
         dynamic=program.dynamic,
         debug=program.debug,
         meta=meta,
-        stepping=raw.stepping or {},
+        stepping=raw.stepping,
         **ended,
     )
     with (
@@ -139,7 +139,7 @@ def _report(
         working("running the accesses on each machine, and naming their lines", silent=True),
     ):
         if keep:
-            write_atomic(names_path(trace), to_json(recorded.to_json()))
+            write_atomic(names_path(trace), to_json(recorded.to_data()))
         return make_report(
             recorded,
             Trace(trace, LIMITS),

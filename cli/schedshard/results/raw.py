@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The types of a run on a simulated machine, as the recorders and the replay tool write it."""
 
-from typing import Any
-
 from msgspec import field
 
-from schedshard.results.c2c import Stalled
-from schedshard.results.saved import Count, Hex, NotNegative, Place, Real, Saved
+from schedshard.results import c2c
+from schedshard.results.saved import Count, Hex, NotNegative, Place, Saved
 
 Way = tuple[int, ...]
 
 
-class _Traffic(Saved, Stalled, kw_only=True):
+class _Traffic(Saved, c2c.Stalled, kw_only=True):
     """What the accesses to a line, or of one instruction, cost."""
 
     records: Count
@@ -74,18 +72,28 @@ class Time(Saved, kw_only=True):
     took_ps: list[NotNegative]
 
 
+class Model(c2c.Model, kw_only=True):
+    """What the simulated machine did. A program's own run has neither idle nor released CPUs."""
+
+    loads: Count
+    stores: Count
+    locked: Count
+    idle: Count | None = None
+    released: Count | None = None
+    lines_touched: Count
+
+
 class Run(Saved, kw_only=True):
     """A run. ``cpu_times``: CPU, instructions, busy and idle picoseconds."""
 
     machine: Simulated
-    model: dict[str, Real]
+    model: Model
     nr_lines: Count
     hitm_remote: Count
     hitm_local: Count
     lines: list[Line]
     partial: bool = False
     operations: Count = 0
-    stepping: dict[str, Any] | None = None
     cpu_times: list[tuple[int, int, int, int]] = field(default_factory=list)
     time: Time | None = None
 
@@ -98,3 +106,27 @@ class Run(Saved, kw_only=True):
     def work_cycles(self) -> float:
         """The cycles in which CPUs worked or waited for lines, summed over CPUs."""
         return sum(float(busy) for _, _, busy, _ in self.cpu_times) / 1000 * self.machine.clock_ghz
+
+
+class Stepping(Saved, kw_only=True):
+    """What a recorder counted while it ran. It omits what only the other recorder counts."""
+
+    quantum: Count | None = None
+    instructions: Count
+    accesses_private: Count | None = None
+    accesses_device: Count | None = None
+    accesses_reported: Count
+    waits: Count | None = None
+    timeouts: Count | None = None
+    waited_seconds: NotNegative | None = None
+    window_seconds: NotNegative | None = None
+    accesses_near: Count | None = None
+    accesses_near_told: Count | None = None
+    lines_near: Count | None = None
+    waited_outside: Count | None = None
+
+
+class RecordedRun(Run, kw_only=True):
+    """The run that a recorder saw."""
+
+    stepping: Stepping

@@ -130,15 +130,14 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
     if ran.signal in INTERRUPTS:
         machines = machines[:1]
         request = replace(request, advise=False, uncertainty=None, seeds=0)
-    stepping = ran.raw.stepping or {}
     recorded = Recorded(
         words=program.words, status=ran.status, signal=ran.signal, placement=request.placement,
         cpus=count, operations=0, partial=False, program_sha256=sha256_file(program.path),
         path=str(program.path), dynamic=True, debug=program.debug, meta=ran.meta,
-        stepping=stepping,
+        stepping=ran.raw.stepping,
     )  # fmt: skip
     report = _reported(request, recorded, runs, machines)
-    busy_ns = float(ran.raw.model["busy_ns"])
+    busy_ns = ran.raw.model.busy_ns
     callees = in_source_form(runs.callees)
     outside = away(callees, ran.meta, busy_ns)
     report["recording"]["outside"] = outside
@@ -154,7 +153,7 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
     report["notes"] += notes(raced, ran.meta)
     if ran.signal in INTERRUPTS:
         report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
-    waited = int(stepping["waited_outside"])
+    waited = ran.raw.stepping.waited_outside
     if waited:
         calls = "call" if waited == 1 else "calls"
         report["notes"].append(

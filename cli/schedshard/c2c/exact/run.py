@@ -33,7 +33,7 @@ from schedshard.common.output import read_json
 from schedshard.common.paths import typed
 from schedshard.common.tool import Running
 from schedshard.kernel.guest.initramfs import libraries
-from schedshard.results.raw import Run
+from schedshard.results.raw import RecordedRun, Run
 from schedshard.results.read import checked
 
 LIMITS = (
@@ -160,7 +160,7 @@ class Ran:
 
     status: int  # as a shell reports it: 128 + number after a signal
     signal: str | None
-    raw: Run
+    raw: RecordedRun
     meta: dict[str, Any]
 
 
@@ -332,7 +332,7 @@ class Runs:
             if not shown:
                 raise AnotherEndError(f"{self._which(job)}, {stopped}", found=True)
             raise UserError(stopped, status=1)
-        raw = checked(read_json(result, _WROTE), _WROTE, Run.of)
+        raw = checked(read_json(result, _WROTE), _WROTE, RecordedRun.of)
         raw = Sites(told).apply(raw)
         told.pop("sites", None)
         return Ran(128 - code if code < 0 else code, name, raw, told)

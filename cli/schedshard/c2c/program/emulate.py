@@ -20,7 +20,7 @@ from schedshard.common.output import read_json
 from schedshard.common.paths import build_dir, remake
 from schedshard.kernel.probe.watch import Watch
 from schedshard.machines.presets import Machine
-from schedshard.results.raw import Run
+from schedshard.results.raw import RecordedRun
 from schedshard.results.read import checked
 
 META = "schedshard/record-meta/2"
@@ -45,7 +45,7 @@ class Emulated:
 
     status: int  # as a shell reports it: 128 + number after a signal
     signal: str | None
-    raw: Run | None
+    raw: RecordedRun | None
     meta: dict[str, Any]
 
 
@@ -200,7 +200,7 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
         process["code"] = perf_map(int(process["pid"]), began)
     raw = None
     if result.is_file():
-        raw = checked(read_json(result, _WROTE), f"{_WROTE}, {result},", Run.of)
+        raw = checked(read_json(result, _WROTE), f"{_WROTE}, {result},", RecordedRun.of)
     name = signal.Signals(-code).name if code < 0 else None
     return Emulated(128 - code if code < 0 else code, name, raw, told)
 

@@ -27,7 +27,7 @@ from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
 from schedshard.kernel.profile.c2c import Kernel, look
 from schedshard.machines.presets import Machine, machine_topology
-from schedshard.results.raw import Run
+from schedshard.results.raw import RecordedRun
 from schedshard.results.read import checked
 
 ARGV = "/etc/record-argv"
@@ -140,7 +140,7 @@ class Guested:
     """The results of a run in a guest."""
 
     told: Told
-    raw: Run
+    raw: RecordedRun
     meta: dict[str, Any]
 
 
@@ -202,7 +202,7 @@ def run_in_guest(
     if not line.is_file():
         raise UserError(f"the guest did not report on the program, log {done.booted.log}", status=1)
     told = parse_told(line.read_bytes())
-    raw = checked(done.raw, "the plugin's result", Run.of)
+    raw = checked(done.raw, "the plugin's result", RecordedRun.of)
     return Guested(told, raw, _meta(request, told, more, known))
 
 

@@ -7,7 +7,7 @@ way to the access. A way contains the addresses of the calls, innermost first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,6 +17,7 @@ from schedshard.lines.symbols import Frame
 from schedshard.results.c2c import RecordedLine
 from schedshard.results.raw import Access, Line, Run, Way
 
+AnyRun = TypeVar("AnyRun", bound=Run)
 # Ways that a report keeps per access: those with most cycles.
 _KEPT = 8
 _DAMAGED = "the names of the trace are damaged"
@@ -53,7 +54,7 @@ class Sites:
         pc = f"{self._of[site][0]:#x}"
         return replace(access, pc=pc, ways={self._ways[site]: _cost(access)})
 
-    def apply(self, raw: Run) -> Run:
+    def apply(self, raw: AnyRun) -> AnyRun:
         """Return a result with instructions instead of sites; unchanged if none were recorded."""
         if not self._of:
             return raw

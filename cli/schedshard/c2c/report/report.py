@@ -47,7 +47,7 @@ from schedshard.lines.symbols import Frame
 from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results import raw
 from schedshard.results.c2c import Advice, Gain, RecordedLine
-from schedshard.results.saved import Saved
+from schedshard.results.saved import Count, Few, Saved
 
 NAMES = "schedshard/record-names/1"
 LIMITS = (
@@ -64,35 +64,26 @@ _WORTH = 0.005
 _SENTENCES = 3
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(Saved, kw_only=True):
     """The parts of a recording besides the trace. A kept trace has them in its file of names."""
 
     words: str
     status: int
     signal: str | None
     placement: str
-    cpus: int
-    operations: int
+    cpus: Few
+    operations: Count
     partial: bool
     program_sha256: str
     path: str
     dynamic: bool
     debug: bool
-    meta: Mapping[str, Any]
-    stepping: Mapping[str, Any]
+    meta: dict[str, Any]
+    stepping: raw.Stepping
 
-    def to_json(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:
         """Return the content of the file of names."""
-        return {"format": NAMES, **self.__dict__}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any], path: Path) -> Recorded:
-        """Return the parts in a file of names, ``path``, whose damage raises UserError."""
-        try:
-            return Recorded(**{key: value for key, value in data.items() if key != "format"})
-        except TypeError as error:
-            raise UserError(f"{path} is damaged: {error}") from error
+        return {"format": NAMES, **super().to_data()}
 
 
 def _threads(recorded: Recorded) -> list[list[int]]:
@@ -299,7 +290,7 @@ def make_report(
     jobs = [Job(m, c, nodes=n, seed=seed) for m, c, n in zip(machines, cpus, homes, strict=True)]
     if steady:
         source, part = steady_source(source, jobs[0])
-        recorded = replace(recorded, operations=0)  # the known number is of the whole run
+        recorded = structs.replace(recorded, operations=0)  # the known number is of the whole run
     sites = Sites(recorded.meta)
     base = [_ranked(sites.apply(each)) for each in source.all(jobs)]
     found_part = part if steady else steady_part(base[0])
@@ -327,7 +318,7 @@ def make_report(
         costly = list(zip(hot[worst], things[worst], strict=True))
         tried = moves(costly, objects.at) if advise else []
         found = _worth_it(source, jobs, tried, base)
-        count = draws_of(uncertainty, int(recorded.stepping["accesses_reported"]))
+        count = draws_of(uncertainty, recorded.stepping.accesses_reported)
         moved = [move.ranges for move, _ in found]
         with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
             if seeds:
@@ -360,7 +351,7 @@ def make_report(
         "recorder": "guest" if "guest" in recorded.meta else recorder,
         "partial": recorded.partial or any(each.partial for each in base),
         "program": _program(recorded),
-        "recording": dict(recorded.stepping),
+        "recording": recorded.stepping.to_data(),
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
         "seeds": seeds or None,
         "steady": found_part.to_data() if found_part is not None else None,
@@ -480,7 +471,7 @@ def _variant(
         "hitm_local": run.hitm_local,
         "work_cycles": run.work_cycles,
         "partial": run.partial,
-        "model": run.model,
+        "model": run.model.to_data(),
         "interval": totals(draws),
         "lines": [_line(line, run, thing, context, draws) for line, thing in named],
         "machine_sha256": sha256_file(machine.path),

@@ -37,6 +37,7 @@ def replay_command(
     from schedshard.kernel.profile.replay import names_path
     from schedshard.machines.presets import load_machine
     from schedshard.results.c2c import Recorded as Report
+    from schedshard.results.read import checked
 
     check_uncertainty(shown["uncertainty"])
     if not trace.is_file():
@@ -52,7 +53,7 @@ def replay_command(
         return
     if not isinstance(data, dict):
         raise UserError(f"{names_path(trace)} does not hold the names of a trace")
-    recorded = Recorded.from_json(data, names_path(trace))
+    recorded = checked(data, str(names_path(trace)), Recorded.of)
     found = tuple(load_machine(name) for name in machines)
     try:
         made = make_report(

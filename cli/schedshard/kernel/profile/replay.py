@@ -147,7 +147,7 @@ def replay(request: ReplayRequest) -> dict[str, Any]:
                 "hitm_remote": run.hitm_remote,
                 "hitm_local": run.hitm_local,
                 "partial": run.partial or kept.partial,
-                "model": run.model,
+                "model": run.model.to_data(),
                 "lines": [_line(line, run.hitm, kept) for line in run.lines[: request.lines]],
                 "machine_sha256": sha256_file(machine.path),
             }

@@ -7,14 +7,13 @@ begin elsewhere, and with lines of 128 bytes. Some processors have such lines, a
 lines in pairs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from schedshard.c2c.naming.objects import Thing
 from schedshard.c2c.report.replaying import Job, Source
 from schedshard.results.c2c import Latent
-from schedshard.results.raw import Line
+from schedshard.results.raw import Line, Stepping
 
 LINE = 64
 _PAIR = 2 * LINE
@@ -166,14 +165,12 @@ class Beside:
         ]
 
 
-def beside_of(
-    source: Source, job: Job, lines: Sequence[Line], stepping: Mapping[str, Any]
-) -> Beside | None:
+def beside_of(source: Source, job: Job, lines: Sequence[Line], stepping: Stepping) -> Beside | None:
     """Replay in other layouts, or return None if no lines could meet in one."""
-    near, told = (int(stepping.get(f"accesses_near{end}", 0)) for end in ("", "_told"))
-    if not near and not stepping.get("lines_near") and not _may_meet(lines):
+    near = stepping.accesses_near or 0
+    if not near and not stepping.lines_near and not _may_meet(lines):
         return None
-    return Beside(source, job, cut=near > told)
+    return Beside(source, job, cut=near > (stepping.accesses_near_told or 0))
 
 
 def _may_lie_so(thing: Thing, shift: int) -> bool:
