@@ -10,10 +10,11 @@ from typing import Any
 
 from schedshard.c2c.counts import by_counts, with_more_runs
 from schedshard.c2c.naming.guest_names import guest_places
-from schedshard.c2c.program.emulate import Window, emulate
+from schedshard.c2c.program.emulate import emulate
 from schedshard.c2c.program.guest import GuestRequest, run_in_guest
 from schedshard.c2c.program.machine_view import cpus_in_order
 from schedshard.c2c.program.program import Program, find_emulator, find_program
+from schedshard.c2c.program.window import Window
 from schedshard.c2c.report.replaying import Trace
 from schedshard.c2c.report.report import LIMITS, Recorded, make_report
 from schedshard.common.errors import UserError, ending_with

@@ -7,6 +7,8 @@ from schedshard.results import c2c
 from schedshard.results.saved import Count, Hex, NotNegative, Place, Saved
 
 Way = tuple[int, ...]
+# For messages about a damaged file.
+WROTE = "what the recorder wrote"
 
 
 class _Traffic(Saved, c2c.Stalled, kw_only=True):

@@ -33,7 +33,7 @@ from schedshard.common.output import read_json
 from schedshard.common.paths import typed
 from schedshard.common.tool import Running
 from schedshard.kernel.guest.initramfs import libraries
-from schedshard.results.raw import RecordedRun, Run
+from schedshard.results.raw import WROTE, RecordedRun, Run
 from schedshard.results.read import checked
 
 LIMITS = (
@@ -45,7 +45,6 @@ LIMITS = (
     "compiled with the flags takes 100 (estimates)",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
-_WROTE = "what the recorder wrote"
 _SYSTEM = (
     "libc.", "libm.", "libstdc++.", "libc++.", "libc++abi.", "libgcc_s.", "libpthread.", "ld-linux",
     LIBRARY,
@@ -318,8 +317,8 @@ class Runs:
             if not shown:
                 raise AnotherEndError(f"{self._which(job)}, the program {said}")
             raise UserError(f"{self.program.path.name} {said}", status=1 if code else 2)
-        told = dict(read_json(meta, _WROTE))
-        process = dict(read_json(at / "meta.json.0", _WROTE))
+        told = dict(read_json(meta, WROTE))
+        process = dict(read_json(at / "meta.json.0", WROTE))
         process["hooked"] = True  # the places of its accesses are those of calls of hooks
         told["processes"] = [process]
         if "turns" not in told:
@@ -332,7 +331,7 @@ class Runs:
             if not shown:
                 raise AnotherEndError(f"{self._which(job)}, {stopped}", found=True)
             raise UserError(stopped, status=1)
-        raw = checked(read_json(result, _WROTE), _WROTE, RecordedRun.of)
+        raw = checked(read_json(result, WROTE), WROTE, RecordedRun.of)
         raw = Sites(told).apply(raw)
         told.pop("sites", None)
         return Ran(128 - code if code < 0 else code, name, raw, told)

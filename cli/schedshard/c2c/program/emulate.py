@@ -15,28 +15,19 @@ from typing import Any
 from schedshard.c2c.program.machine_view import room_for_views, write_view
 from schedshard.c2c.program.perf_map import perf_map
 from schedshard.c2c.program.program import Program, find_emulator
+from schedshard.c2c.program.window import Window
 from schedshard.common.errors import UserError, ending_with, telling
 from schedshard.common.output import read_json
 from schedshard.common.paths import build_dir, remake
 from schedshard.kernel.probe.watch import Watch
 from schedshard.machines.presets import Machine
-from schedshard.results.raw import RecordedRun
+from schedshard.results.raw import WROTE, RecordedRun
 from schedshard.results.read import checked
 
 META = "schedshard/record-meta/2"
-_WROTE = "what the recorder wrote"
 _DIVIDES = re.compile(r"[\s:,]")
 _PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
-
-
-@dataclass(frozen=True)
-class Window:
-    """Which part of the run is recorded, in seconds of the host."""
-
-    after: float = 0.0
-    lasts: float | None = None
-    marks: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,9 +178,9 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
             else f"{signal.Signals(-code).name} ended the emulator: nothing was recorded",
             status=1,
         )
-    told = dict(read_json(meta, _WROTE, links=False))
+    told = dict(read_json(meta, WROTE, links=False))
     told["processes"] = [
-        read_json(path, _WROTE, links=False)
+        read_json(path, WROTE, links=False)
         for number in range(len(told["images"]))
         if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
     ]
@@ -200,7 +191,7 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
         process["code"] = perf_map(int(process["pid"]), began)
     raw = None
     if result.is_file():
-        raw = checked(read_json(result, _WROTE), f"{_WROTE}, {result},", RecordedRun.of)
+        raw = checked(read_json(result, WROTE), f"{WROTE}, {result},", RecordedRun.of)
     name = signal.Signals(-code).name if code < 0 else None
     return Emulated(128 - code if code < 0 else code, name, raw, told)
 

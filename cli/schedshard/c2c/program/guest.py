@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from schedshard.c2c.program.emulate import META, Window
+from schedshard.c2c.program.emulate import META
 from schedshard.c2c.program.program import Program
+from schedshard.c2c.program.window import Window
 from schedshard.common.errors import UserError
 from schedshard.kernel.guest.boot import BootRequest, Emulation, Emulator, Step
 from schedshard.kernel.guest.cpio import Entry, plain

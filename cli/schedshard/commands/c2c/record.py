@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from schedshard.c2c.program.window import Window
 from schedshard.commands.c2c.gate import GateOptions, gate_options
 from schedshard.commands.c2c.guest import GuestOptions, guest_options
 from schedshard.commands.c2c.outputs import MACHINES, Outputs, check_uncertainty, report_options
@@ -20,26 +21,6 @@ from schedshard.common.errors import UserError, ending_with
 
 if TYPE_CHECKING:
     from schedshard.c2c.gate.gate import Gate
-    from schedshard.c2c.program.emulate import Window
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Which part of the run is recorded."""
-
-    after: float
-    lasts: float | None
-    marks: bool
-
-    def window(self) -> Window:
-        """Return the part, or raise a UserError for options that exclude each other."""
-        from schedshard.c2c.program.emulate import Window
-
-        if self.marks and (self.after or self.lasts is not None):
-            raise UserError(
-                "--marks lets the program choose the window: leave --after and --for out"
-            )
-        return Window(self.after, self.lasts, self.marks)
 
 
 @dataclass(frozen=True)
@@ -70,7 +51,7 @@ _OF_EMULATOR = (
     "follow",
     "steady",
     "guest",
-    *(each.name for each in fields(_Part)),
+    *(each.name for each in fields(Window)),
     *_OF_GUEST,
 )
 
@@ -144,7 +125,7 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
 @guest_options
 @report_options
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
-@gathered(_Part, "part")
+@gathered(Window, "window")
 @gathered(_ExactOptions, "exactly")
 @click.pass_context
 def record_command(
@@ -156,7 +137,7 @@ def record_command(
     trace: Path | None,
     guest: bool,
     runs: int | None,
-    part: _Part,
+    window: Window,
     exactly: _ExactOptions,
     kernel: GuestOptions,
     gate: GateOptions,
@@ -176,7 +157,6 @@ def record_command(
     from schedshard.c2c.record import RecordRequest, record
 
     check_uncertainty(options["uncertainty"])
-    window = part.window()
     exactly.check(ctx)
     recorder = "exact" if exactly.exact else "guest" if guest else "emulator"
     closing = gate.gate(recorder, outputs.out)
