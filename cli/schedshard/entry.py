@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -65,10 +66,15 @@ def _drop_stdout() -> None:
 
 
 def _have_streams() -> None:
-    """Open /dev/null for closed standard streams, in this process. Children find them closed."""
+    """Open /dev/null for closed standard streams, in this process. Children find them closed.
+
+    Bytes of file names that are not text become escapes on standard output, as in written files.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _terminated(number: int, frame: object) -> None:

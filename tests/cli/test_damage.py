@@ -155,6 +155,17 @@ def test_a_damaged_file_says_where(
         assert words in outcome.err
 
 
+def test_half_a_character_is_an_escape(cli: Cli, curve_result: Path) -> None:
+    """As bytes are in the name of a file that is not text."""
+    whole = json.loads(curve_result.read_text())
+    place = ("variants", 0, "points", -1, "lines", 0, "object")
+    curve_result.write_text(json.dumps(damaged(whole, place, "\ud800")))
+    for words in ((), ("--json",)):
+        outcome = cli("c2c", curve_result, *words)
+        assert outcome.status == 0
+        assert "\\ud800" in outcome.out
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1" * 5000])
 def test_what_is_no_number_is_refused(cli: Cli, curve_result: Path, number: str) -> None:
     text = curve_result.read_text()
