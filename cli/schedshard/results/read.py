@@ -40,7 +40,7 @@ def checked(data: Any, source: str, make: Callable[[Any], Made]) -> Made:
     """Return ``make(data)``. If data is damaged, raise UserError, which names ``source``."""
     try:
         return make(data)
-    except ValidationError as error:
+    except (ValidationError, UnicodeEncodeError) as error:
         said = _MISSING.sub(r"'\1' is missing", str(error))
         raise UserError(f"{source} is damaged: {said}") from error
 
