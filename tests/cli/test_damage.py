@@ -182,3 +182,13 @@ def test_what_is_no_number_is_refused(cli: Cli, curve_result: Path, number: str)
     outcome = cli("c2c", curve_result)
     assert outcome.status == 2
     assert f"{curve_result} is damaged" in outcome.err
+
+
+def test_a_number_without_an_end_is_refused(cli: Cli, tmp_path: Path) -> None:
+    """Also at a place that no type checks. The JSON that is printed has none."""
+    saved = (PAGES / "record.json").read_text()
+    path = tmp_path / "result.json"
+    path.write_text(saved.replace('"waited_seconds":', '"waited_seconds": 1e999, "x":', 1))
+    outcome = cli("c2c", path, "--json")
+    assert outcome.status == 2
+    assert outcome.err == f"schedshard: result {path} is damaged: 1e999 is no number\n"

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from schedshard.common.errors import UserError, telling
 from schedshard.common.inputs import read_input
@@ -88,7 +89,7 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
     """Return the content of a JSON file. The UserError says where it is not valid JSON."""
     raw = read_input(path, what, links=links)
     try:
-        return json.loads(raw.decode("utf-8"), parse_constant=_no_number)
+        return json.loads(raw.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise UserError(f"{what} {path} is not text: byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
@@ -102,8 +103,13 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
         raise UserError(f"{what} {path} is nested too deeply to be one of ours") from error
 
 
-def _no_number(text: str) -> Any:
+def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
 
 
 def toml_of(text: str) -> dict[str, Any]:
