@@ -68,7 +68,7 @@ static long make_with_failure(int fd, unsigned int n, unsigned int *refused)
 		return -1;
 	*refused += made < 0 || !is_partition();
 	if (write_text(GROUP "/cpuset.cpus.partition", "member") < 0) {
-		printf("failure %u: the partition cannot be taken back: %s\n", n, strerror(errno));
+		printf("failure %u: the partition cannot be removed: %s\n", n, strerror(errno));
 		return -1;
 	}
 	return left;
@@ -86,7 +86,7 @@ static int walk_allocations(int fd, uint64_t end)
 	long left = make_with_failure(fd, MOST, &refused);
 
 	if (left <= 0 || left >= MOST || refused) {
-		printf("the partition cannot be made with memory\n");
+		printf("no allocation was made to fail, and the partition could not be made\n");
 		return -1;
 	}
 	total = MOST - (unsigned int)left;
@@ -100,7 +100,7 @@ static int walk_allocations(int fd, uint64_t end)
 		if (make_with_failure(fd, 1 + nr * step % total, &refused) < 0)
 			return -1;
 	}
-	printf("%u of %u allocations failed, each once; %u makings with them\n", nr, total,
+	printf("%u of %u allocations failed, once each; %u partitions were not made\n", nr, total,
 	       refused);
 	return (int)nr;
 }
@@ -115,7 +115,7 @@ static unsigned int leaks(void)
 	for (int i = 0; i < 2; i++) {
 		sleep_ns(6 * SECOND);
 		if (write_text(KMEMLEAK, "scan") < 0) {
-			printf("no kmemleak: leaks are not looked for\n");
+			printf("this kernel has no kmemleak: leaks are not searched for\n");
 			return 0;
 		}
 	}
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 
 	fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (fd < 0 || write_text(FAILSLAB "/ignore-gfp-wait", "N") < 0) {
-		printf("this kernel lets no allocation fail (CONFIG_FAILSLAB)\n");
+		printf("this kernel cannot make allocations fail (CONFIG_FAILSLAB)\n");
 		return SKIP;
 	}
 	if (online_cpus(&cpus) < 0 || cpus.nr < 4) {
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	if (failed <= 0)
 		return 1;
 	if (write_text(GROUP "/cpuset.cpus.partition", "root") < 0 || !is_partition()) {
-		printf("with memory there is no partition either\n");
+		printf("no partition could be made after the failures\n");
 		return 1;
 	}
 	write_text(GROUP "/cpuset.cpus.partition", "member");
@@ -173,6 +173,6 @@ int main(int argc, char **argv)
 	}
 	lost = leaks();
 	if (lost)
-		printf("%u blocks were left behind\n", lost);
+		printf("%u blocks of memory leaked\n", lost);
 	return lost ? 1 : 0;
 }

@@ -9,7 +9,7 @@ check=/sys/kernel/debug/sched_cache_check
 failed=0
 
 if [ ! -e "$check" ]; then
-	echo "no check of cache groups in this kernel"
+	echo "this kernel has no check of cache groups"
 	exit 4
 fi
 # Emulated CPUs share the host's: in 10 ms one of many runs as much as a real one in a fraction of a millisecond.

@@ -218,7 +218,7 @@ static unsigned int restore(void)
 	for (unsigned int i = 1; i < cpus.nr; i++)
 		set_online(cpus.cpu[i], true);
 	if (online_cpus(&now) < 0 || now.nr != cpus.nr) {
-		printf("%u of %u CPUs are on line again\n", now.nr, cpus.nr);
+		printf("%u of %u CPUs are online again\n", now.nr, cpus.nr);
 		faults++;
 	}
 	return faults;
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 	moved_name = argc > 2 ? argv[2] : "rt-storm";
 	signal(SIGTERM, quit);
 	if (online_cpus(&cpus) < 0 || cpus.nr < 2) {
-		printf("one CPU: nothing to take away\n");
+		printf("one CPU: none can be taken offline\n");
 		return 4;
 	}
 	if (write_text(CGROUP "/cgroup.subtree_control", "+cpuset") < 0) {
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 	pthread_join(plugger, NULL);
 	pthread_join(partitioner, NULL);
 	faults = restore();
-	printf("CPUs off line %u times (%u refused), partitions %u (%u refused)\n", hotplug.done,
+	printf("CPUs offline %u times (%u refused), partitions %u (%u refused)\n", hotplug.done,
 	       hotplug.refused, partitions.done, partitions.refused);
 	if (!hotplug.done || !partitions.done)
 		faults++;

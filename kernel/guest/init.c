@@ -382,7 +382,7 @@ static bool run_test(const struct test *test, unsigned int number)
 	if (clean)
 		report_result(test, number, status);
 	else
-		say("not ok %u %s # processes are left that cannot be killed", number, test->name);
+		say("not ok %u %s # some processes cannot be killed", number, test->name);
 	return clean;
 }
 

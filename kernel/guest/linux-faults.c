@@ -183,7 +183,7 @@ static bool counts_the_server(const struct cpu_list *cpus, uint64_t end)
 		for (unsigned int i = 0; i + 1 < cpus->nr; i++)
 			writer[i] = start_writer(cpus->cpu[i]);
 		if (write_text(path, "0") < 0)
-			printf("CPU %d stays on line: %s\n", dying, strerror(errno));
+			printf("CPU %d cannot be taken offline: %s\n", dying, strerror(errno));
 		for (unsigned int i = 0; i + 1 < cpus->nr; i++) {
 			kill(writer[i], SIGKILL);
 			waitpid(writer[i], NULL, 0);
@@ -228,7 +228,7 @@ static bool refuses_mask(int cpu, uint64_t end)
 		printf("not tried: %s\n", strerror(errno));
 	while (!seen && now_ns() < end) {
 		if (write_text(PLAY "/cgroup.procs", who) < 0)
-			printf("the task stays where it is: %s\n", strerror(errno));
+			printf("the task cannot be moved: %s\n", strerror(errno));
 		write_text("/sys/fs/cgroup/cgroup.procs", who);
 		seen = log_has(fd, "cpuset_attach_task");
 		sleep_ns(100 * MSEC);
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
 	bool seen;
 
 	if (online_cpus(&cpus) < 0 || cpus.nr < 2) {
-		printf("one CPU: none of them can happen\n");
+		printf("one CPU: the faults cannot occur\n");
 		return SKIP;
 	}
 	make_fifo(0, 95);
@@ -260,6 +260,6 @@ int main(int argc, char **argv)
 	else
 		seen = forgets_deadline_task(end);
 	if (!seen)
-		printf("the fault did not show\n");
+		printf("the fault did not occur\n");
 	return seen ? 0 : 1;
 }

@@ -185,12 +185,12 @@ int main(int argc, char **argv)
 	pthread_t victim;
 
 	if (online_cpus(&cpus) < 0 || cpus.nr < 4) {
-		printf("fewer than four CPUs: it cannot happen\n");
+		printf("fewer than four CPUs: the fault cannot occur\n");
 		return SKIP;
 	}
 	/* Without admission control a deadline task may be bound to a CPU. */
 	if (write_text("/proc/sys/kernel/sched_rt_runtime_us", "-1") < 0) {
-		printf("sched_rt_runtime_us stays: %s\n", strerror(errno));
+		printf("cannot write sched_rt_runtime_us: %s\n", strerror(errno));
 		return 2;
 	}
 	first = one_cpu(cpus.cpu[0]);

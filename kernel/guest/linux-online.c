@@ -62,7 +62,7 @@ static bool try_once(int a, int x)
 	CPU_OR(&both, &only_a, &only_x);
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", x);
 	if (write_text(path, "0") < 0) {
-		printf("CPU %d stays on line: %s\n", x, strerror(errno));
+		printf("CPU %d cannot be taken offline: %s\n", x, strerror(errno));
 		return false;
 	}
 	atomic_store(&over, false);
@@ -76,7 +76,7 @@ static bool try_once(int a, int x)
 	atomic_store(&over, true);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	printf("steps of the lower task: %llu with CPU %d off line, %llu in 1 s with it on line, "
+	printf("steps of the lower task: %llu with CPU %d offline, %llu in 1 s with it online, "
 	       "%llu in 1 s after an RT task slept there\n",
 	       (unsigned long long)before, x, (unsigned long long)waits, (unsigned long long)runs);
 	return !before && !waits && runs;
@@ -91,13 +91,13 @@ int main(int argc, char **argv)
 	bool seen = false;
 
 	if (online_cpus(&cpus) < 0 || cpus.nr < 3) {
-		printf("fewer than three CPUs: it cannot happen\n");
+		printf("fewer than three CPUs: the fault cannot occur\n");
 		return SKIP;
 	}
 	sched_setscheduler(0, SCHED_FIFO, &param);
 	while (!seen && now_ns() < end)
 		seen = try_once(cpus.cpu[1], cpus.cpu[cpus.nr - 1]);
 	if (!seen)
-		printf("the CPU took the task at once\n");
+		printf("the CPU pulled the task at once\n");
 	return seen ? 0 : 1;
 }

@@ -70,7 +70,7 @@ static struct storm *make_storm(unsigned int threads, uint64_t seed)
 	if (storm == MAP_FAILED)
 		die("no memory");
 	if (online_cpus(&cpus) < 0 || !cpus.nr)
-		die("cannot read which CPUs are on line");
+		die("cannot read which CPUs are online");
 	storm->nr_cpus = cpus.nr;
 	memcpy(storm->cpu, cpus.cpu, sizeof(storm->cpu));
 	if (!threads)
@@ -90,7 +90,7 @@ static struct storm *make_storm(unsigned int threads, uint64_t seed)
 	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	for (unsigned int i = 0; i < STORM_LOCKS; i++) {
 		if (pthread_mutex_init(&storm->lock[i], &attr))
-			die("no locks with priority inheritance");
+			die("cannot make locks with priority inheritance");
 	}
 	return storm;
 }

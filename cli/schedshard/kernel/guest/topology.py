@@ -91,7 +91,7 @@ class Shape:
     def _odd(self) -> Iterator[str]:
         """Yield the shape's unusual properties in words."""
         if self.one_thread:
-            yield "one of them on line"
+            yield "one of them online"
         if self.empty:
             yield f"{self.empty} places without a CPU"
         if self.memory_nodes:
