@@ -198,7 +198,8 @@ static int read_counts(const char *dir, struct bench_counts *counts)
 	fclose(list);
 	if (err || file == 0) {
 		fprintf(stderr,
-			"schedshard-bench: no instruction counts: callgrind's file %s has none\n",
+			"schedshard-bench: no instruction counts: callgrind's file %s contains "
+			"none\n",
 			path);
 		return -1;
 	}

@@ -20,8 +20,7 @@ enum { SHORT = 256, MACHINE, INSTRUCTIONS };
 static const struct argp_option option[] = {
 	{ "short", SHORT, NULL, 0, "fewer and shorter rounds: a few seconds in all", 0 },
 	{ "machine", MACHINE, "FILE", 0,
-	  "with the CPUs of a machine file: make and free, set and clear, walk; no instructions",
-	  0 },
+	  "for the CPUs of a machine file: only make and free, set and clear, and walks", 0 },
 	{ "instructions", INSTRUCTIONS, NULL, 0,
 	  "only count instructions (nothing is timed); an error without valgrind", 0 },
 	{ 0 },

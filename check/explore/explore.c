@@ -196,7 +196,7 @@ static enum x_model parse_model(const char *text)
 
 	for (; strcmp(text, x_model_name(model)); model++) {
 		if (model == X_WEAK)
-			errx(2, "--model: '%s' is none of 'tso', 'sc', 'posted', 'weak'", text);
+			errx(2, "--model: '%s' is not one of 'tso', 'sc', 'posted', 'weak'", text);
 	}
 	return model;
 }
@@ -207,7 +207,7 @@ static enum x_search parse_search(const char *text)
 
 	for (; strcmp(text, x_search_name(search)); search++) {
 		if (search == X_SEARCH_BRUTE)
-			errx(2, "--search: '%s' is none of 'dpor', 'states', 'brute'", text);
+			errx(2, "--search: '%s' is not one of 'dpor', 'states', 'brute'", text);
 	}
 	return search;
 }

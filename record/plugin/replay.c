@@ -117,7 +117,7 @@ static int check(const struct watch *w, const struct machine *machine)
 	char why[256];
 
 	if (w->setup.nr_cpus != nr_streams) {
-		snprintf(why, sizeof(why), "the trace has %u CPUs, 'cpu' lines there are %u",
+		snprintf(why, sizeof(why), "the trace has %u CPUs, the watch file names %u",
 			 nr_streams, w->setup.nr_cpus);
 		return refuse(why);
 	}

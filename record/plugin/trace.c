@@ -227,8 +227,8 @@ static int read_header(struct reader *r, uint64_t *nr_cpus)
 		}
 	}
 	if (number(r, nr_cpus) != GOT || !*nr_cpus || *nr_cpus > TRACE_MAX_CPUS) {
-		snprintf(r->err->text, sizeof(r->err->text), "%s: not of 1 to %u CPUs", r->name,
-			 TRACE_MAX_CPUS);
+		snprintf(r->err->text, sizeof(r->err->text),
+			 "%s: the number of CPUs is not 1 to %u", r->name, TRACE_MAX_CPUS);
 		return -1;
 	}
 	return 0;

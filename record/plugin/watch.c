@@ -164,7 +164,7 @@ static int read_cpu(struct reader *r)
 	if (number(r, "the CPU", &cpu))
 		return -1;
 	if (cpu >= UINT32_MAX)
-		return bad(r, "CPU %llu is none", (unsigned long long)cpu);
+		return bad(r, "%llu is not a CPU number", (unsigned long long)cpu);
 	for (uint32_t i = 0; i < s->nr_cpus; i++)
 		if (s->cpu[i] == cpu)
 			return bad(r, "CPU %llu stands for two guest CPUs",
@@ -184,7 +184,7 @@ static int read_node(struct reader *r)
 	if (range(r, &where) || number(r, "the node", &node))
 		return -1;
 	if (node >= FEED_MAX_NODES * 1024)
-		return bad(r, "node %llu is none", (unsigned long long)node);
+		return bad(r, "%llu is not a node number", (unsigned long long)node);
 	s->node[s->nr_nodes++] = (struct feed_node){ where.low, where.high, (uint32_t)node };
 	return 0;
 }
@@ -196,13 +196,13 @@ static int read_pad(struct reader *r)
 	void *grown;
 
 	if (s->nr_pads == FEED_MAX_PADS)
-		return bad(r, "more than %u ranges are moved", FEED_MAX_PADS);
+		return bad(r, "more than %u ranges to move", FEED_MAX_PADS);
 	if (range(r, &where))
 		return -1;
 	if (where.high - where.low > MAX_PAD)
-		return bad(r, "a range of more than %u bytes is moved", MAX_PAD);
+		return bad(r, "a range to move has more than %u bytes", MAX_PAD);
 	if (s->nr_pads && where.low < s->pad[s->nr_pads - 1].high)
-		return bad(r, "ranges that are moved are not in order");
+		return bad(r, "the ranges to move are not in order");
 	grown = one_more(s->pad, s->nr_pads, sizeof(*s->pad));
 	if (!grown)
 		return bad(r, "no memory");
@@ -221,7 +221,7 @@ static int read_lines(struct reader *r)
 	if (shift >= LINE_SIZE)
 		return bad(r, "lines cannot begin %llu bytes earlier", (unsigned long long)shift);
 	if (size != LINE_SIZE && size != 2 * LINE_SIZE)
-		return bad(r, "lines of %llu bytes: 64 or 128", (unsigned long long)size);
+		return bad(r, "lines have 64 or 128 bytes, not %llu", (unsigned long long)size);
 	s->near = true;
 	s->shift = (uint32_t)shift;
 	s->pairs = size != LINE_SIZE;
@@ -298,7 +298,7 @@ static int read_line(struct reader *r)
 	else if (!strcmp(key, "stop"))
 		failed = !(r->watch->stop = true);
 	else
-		return bad(r, "'%s' is nothing that can be watched", key);
+		return bad(r, "'%s' is not a keyword of a watch file", key);
 	if (failed)
 		return -1;
 	more = word(r);

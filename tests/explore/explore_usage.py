@@ -20,12 +20,12 @@ BAD = [
     (["summary-set-search", "--cpus", "0"], "'0': give a whole number from 1"),
     (["summary-set-search", "--cpus", "two"], "'two': give a whole number"),
     (["summary-set-search", "--cpus"], "option '--cpus' requires an argument"),
-    (["litmus-sb", "--model", "arm"], "'arm' is none of 'tso', 'sc', 'posted', 'weak'"),
+    (["litmus-sb", "--model", "arm"], "'arm' is not one of 'tso', 'sc', 'posted', 'weak'"),
     (
         ["litmus-sb", "--model", "weak", "--search", "dpor"],
         "weak cannot be combined with --search dpor",
     ),
-    (["litmus-sb", "--search", "random"], "'random' is none of 'dpor', 'states', 'brute'"),
+    (["litmus-sb", "--search", "random"], "'random' is not one of 'dpor', 'states', 'brute'"),
     (["litmus-sb", "--preemptions", "-1"], "'-1': give a whole number"),
     (
         ["litmus-sb", "--search", "dpor", "--preemptions", "1"],

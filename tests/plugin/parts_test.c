@@ -112,7 +112,7 @@ static void watch_file_refused(void)
 		{ "text 9 5\nresult r\n", "w:1: the range from 0x9 to 0x5 is empty" },
 		{ "text 0x1 0xg\nresult r\n", "w:1: the upper address is '0xg', not a number" },
 		{ "text -1 5\nresult r\n", "w:1: the lower address is '-1', not a number" },
-		{ "\nwatch it\n", "w:2: 'watch' is nothing that can be watched" },
+		{ "\nwatch it\n", "w:2: 'watch' is not a keyword of a watch file" },
 		{ "quantum 1 2\n", "w:1: '2' is one value too many" },
 		{ "cpu 1\ncpu 1\n", "w:2: CPU 1 stands for two guest CPUs" },
 		{ "quantum 99999999999999999999\n",

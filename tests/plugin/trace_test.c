@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 	damage(data, size);
 	refused("SCHSHTR2\1", 9, "t is not a trace");
 	refused("", 0, "t is not a trace");
-	refused("SCHSHTR1\0", 9, "t: not of 1 to 1024 CPUs");
+	refused("SCHSHTR1\0", 9, "t: the number of CPUs is not 1 to 1024");
 	refused("SCHSHTR1\2\2\0\0\0\0", 14, "t: item 1: CPU 2 of 2");
 	refused("SCHSHTR1\2\1\77\0\0\0", 14, "t: item 1: kind and size are 0x3f");
 	refused("SCHSHTR1\2\1\200\1\0\0", 15, "t: item 1: kind and size are 0x80");
