@@ -60,7 +60,7 @@ def test_an_entry_takes_what_it_leaves_out_but_no_range_of_another_value(tmp_pat
     [
         ("few", '[[param]]\nnames = ["z_us"]', "common/few.toml has no param 'z_us'"),
         ("few", '[[variant]]\nnames = ["a_us"]', "common/few.toml has no variant 'a_us'"),
-        ("few", '[[param]]\nnames = ["a_us"]\nvalue = 7', "an entry with names has nothing else"),
+        ("few", '[[param]]\nnames = ["a_us"]\nvalue = 7', "an entry with 'names' has no other key"),
         ("../few", "", "common is the name of a file in common/"),
         ("none", "", "none.toml"),
     ],

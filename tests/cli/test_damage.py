@@ -133,7 +133,7 @@ def test_a_result_is_written_as_it_was_read(
         (("variants", 0, "points", 1, "threads"), "two", "Expected `int`, got `str` - at `$.varia"),
         (("variants", 0, "points"), [], "length >= 1 - at `$.variants[0].points`"),
         (("variants", 0, "points", 0, "ns_per_op"), -1.0, ">= 1e-09 - at `$.variants[0].points[0]"),
-        (("sweep",), "cpus", "sweep is 'cpus', which is none of ['threads', 'pairs']"),
+        (("sweep",), "cpus", "sweep is 'cpus', which is not one of ['threads', 'pairs']"),
         (("simulator",), GONE, "'simulator' is missing"),
         (("machine", "name"), GONE, "'name' is missing - at `$.machine`"),
     ],
@@ -191,4 +191,4 @@ def test_a_number_without_an_end_is_refused(cli: Cli, tmp_path: Path) -> None:
     path.write_text(saved.replace('"waited_seconds":', '"waited_seconds": 1e999, "x":', 1))
     outcome = cli("c2c", path, "--json")
     assert outcome.status == 2
-    assert outcome.err == f"schedshard: result {path} is damaged: 1e999 is no number\n"
+    assert outcome.err == f"schedshard: result {path} is damaged: 1e999 is not a number\n"

@@ -135,9 +135,9 @@ def test_page(cli: Cli, figures: Path, tmp_path: Path) -> None:
     [
         ('name = "map_bytes"', 'name = "kernel_share"', "metrics must have different names"),
         ('name = "map_bytes"', 'name = "lines"', "cannot be called 'lines'"),
-        ("fps_relative = 1.11", "fps = 1.11", "'pad' speaks of 'fps', which is no [[metric]]"),
-        ('calibrated = ["kernel', 'calibrated = ["x', "speaks of 'x_share'"),
-        ('variant = "stock"\nobject', 'variant = "stok"\nobject', "a published line is of 'stok'"),
+        ("fps_relative = 1.11", "fps = 1.11", "'pad' names 'fps', which is not a [[metric]]"),
+        ('calibrated = ["kernel', 'calibrated = ["x', "names 'x_share'"),
+        ('variant = "stock"\nobject', 'variant = "stok"\nobject', "a published line names 'stok'"),
         ('baseline = "stock"', 'baseline = "stock"\nsweep = "threads"', "cannot sweep threads"),
         ('unit = "bytes"', "", "key 'unit' is missing"),
         ("low = 700", 'low = "few"', "could not convert"),

@@ -322,7 +322,7 @@ def write_experiment(path: Path, text: str) -> Path:
     ("change", "words"),
     [
         (("schema = 1", "schema = 2"), "schema is 2"),
-        (('baseline = "global"', 'baseline = "glob"'), "baseline 'glob' is none of the variants"),
+        (('baseline = "global"', 'baseline = "glob"'), "baseline 'glob' is not one of"),
         (('name = "node"', 'name = "llc"'), "different names"),
         (('title = "one global mask"', ""), "key 'title' is missing"),
         (("published = 0.012977", 'published = "x"'), "could not convert"),

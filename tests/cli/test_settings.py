@@ -36,7 +36,7 @@ def test_an_input_that_was_set_is_known() -> None:
         ("row_as=1", "did you mean 'row_us'?"),
         ("row_us=", "'' is not a number"),
         ("row_us=nan", "'nan' is not a number"),
-        ("row_us=-1", "'-1' is not a number from 0 on"),
+        ("row_us=-1", "'-1' is not a number of at least 0"),
     ],
 )
 def test_wrong_settings(text: str, words: str) -> None:

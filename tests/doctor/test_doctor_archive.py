@@ -154,7 +154,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     for name, word in (
         ("nothing", "no such file"),
         (".", "is a directory"),
-        ("pipe", "no regular file"),
+        ("pipe", "not a regular file"),
     ):
         with pytest.raises(UserError, match=word):
             read_tar(tmp_path / name)

@@ -153,7 +153,7 @@ def test_lists_of_cpus_that_expand(tmp_path: Path, lists: dict[str, bytes]) -> N
         "more than 1,000,000 CPUs in all",
     )  # fmt: skip
     again = b"sys/devices/system/cpu/isolated:" + b",".join([b"0-8191"] * 9000) + b"\n"
-    refused(tmp_path, packed({**lists, "cpus": lists["cpus"] + again}), "again and again")
+    refused(tmp_path, packed({**lists, "cpus": lists["cpus"] + again}), "the same CPUs many times")
     with pytest.raises(ValueError, match="below 8192"):
         cpu_list("0-8192")
 

@@ -60,6 +60,6 @@ def test_work_of_other_code_is_not_interrupted(turns: Path) -> None:
 def test_a_loop_of_other_code_that_nobody_can_end_is_stopped(turns: Path) -> None:
     done = record(turns, "endless")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "no thread can end its loop, as none can store: " in done.stderr
+    assert "no thread can end its loop, because none can store: " in done.stderr
     assert "thread 2: a loop at libturns.so (await) without instrumentation" in done.stderr
     assert "1 wait: 1 in pthread_join at tests/exact/turns.c:" in done.stderr

@@ -96,7 +96,7 @@ loops = each_compiler("endless.c")
 def test_a_loop_that_nobody_can_end_is_stopped(loops: Path, kind: str, said: str) -> None:
     done = record(loops, kind)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "no thread can end its loop, as none can store: " in done.stderr
+    assert "no thread can end its loop, because none can store: " in done.stderr
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
 

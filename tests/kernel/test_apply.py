@@ -395,7 +395,7 @@ def test_a_file_grows_over_two_steps(layout: Layout) -> None:
     ("file", "sites", "words"),
     [
         ("lib/schedshard/Makefile", 2, "has 'sbm' 1 times, 2 expected"),
-        ("kernel/sched/rt.c", 1, r"rt\.c is of the base: changes of it are semantic patches"),
+        ("kernel/sched/rt.c", 1, r"rt\.c is in the base: change it by a semantic patch"),
         ("kernel/sched/none.c", 1, r"replaces 'sbm' in kernel/sched/none\.c, which does not exist"),
     ],
 )

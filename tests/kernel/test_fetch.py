@@ -334,7 +334,7 @@ def test_edits_are_tried_on_what_was_not_tested(
     ("old", "new", "words"),
     [
         ("schema = 2", "schema = 1", "schema 1, known is 2"),
-        ('default = "1.0"', 'default = "1.1"', r"the default is '1\.1', which is none of 1\.0"),
+        ('default = "1.0"', 'default = "1.1"', r"the default is '1\.1', which is not one of 1\.0"),
         ('default = "1.0"', "", "'default' must be given, as text"),
         (
             "unpacked_mb = 1",

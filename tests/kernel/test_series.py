@@ -84,7 +84,7 @@ def test_git_am_notices_a_patch_that_differs(layout: Layout) -> None:
     path = made.patches[0]
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("+int sbm;", "+int sbn;"), encoding="utf-8")
-    with pytest.raises(UserError, match="gives other trees than the steps have"):
+    with pytest.raises(UserError, match="makes trees that differ from those of the steps"):
         check_am(layout, made)
 
 
@@ -104,7 +104,7 @@ def test_git_am_notices_a_built_tree_that_differs(
     made = write_patches(layout)
     apply(layout, "shard")
     (layout.source("shard") / "scripts/extra.sh").write_text("x\n", encoding="ascii")
-    with pytest.raises(UserError, match=r"scripts/extra\.sh is not as it is built"):
+    with pytest.raises(UserError, match=r"scripts/extra\.sh differs from the one in"):
         check_am(layout, made)
 
 

@@ -75,7 +75,7 @@ def test_a_machine_as_small_as_the_guest(tmp_path: Path) -> None:
     assert 0.8 < found["share-false"] <= 1.0
     odd = tmp_path / "odd.toml"
     odd.write_text(machine.path.read_text().replace("llcs_per_node = 1", "llcs_per_node=1"))
-    with pytest.raises(UserError, match="not one line 'llcs_per_node = N'"):
+    with pytest.raises(UserError, match="expected one line 'llcs_per_node = N'"):
         machine_like(load_machine(str(odd)), usual_shape(16), tmp_path)
 
 
@@ -121,7 +121,7 @@ def test_the_command_validates(
     assert run(["kernel", "c2c-validate", "--variant", "shard"]) == 1
     captured = capsys.readouterr()
     assert "MISSED" in captured.out
-    assert captured.err == "schedshard: c2c reports other figures than the known ones\n"
+    assert captured.err == "schedshard: c2c's figures differ from the known ones\n"
     report = run_with({}, monkeypatch, tmp_path)
     assert run(["kernel", "c2c-validate", "--variant", "shard"]) == 0
     assert "MISSED" not in capsys.readouterr().out

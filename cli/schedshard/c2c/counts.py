@@ -20,7 +20,10 @@ def by_counts(
     ``record`` returns the report of a command. A run that fails ends the series.
     """
     if not any(_COUNT in word for word in program[1:]):
-        raise UserError(f"--threads: no argument of the program has {_COUNT} for their number")
+        raise UserError(
+            f"--threads: no argument of the program contains {_COUNT}, "
+            "which stands for the number of threads"
+        )
     reports = []
     for count in counts:
         words = (word.replace(_COUNT, str(count)) for word in program[1:])

@@ -181,7 +181,7 @@ def fleet(
     ctx: click.Context, /, places: tuple[Path, ...], jobs: int, html: Path | None,
     parquet: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Judge the archives of many hosts, and sum them by finding and by machine and kernel.
+    """Judge the archives of many hosts, with sums by finding, and by machine and kernel.
 
     DIR and all folders in it are searched for .tar, .tar.gz and .tgz. An archive that cannot be
     read is listed, and the run goes on. Exit status: 0 nothing found, 4 findings, 3 no findings but

@@ -34,7 +34,7 @@ def open_input(path: Path, what: str, limit: int = LIMIT, *, links: bool = True)
     kind = stat.S_IFMT(facts.st_mode)
     wrong = None
     if kind != stat.S_IFREG:
-        wrong = f"cannot read {name}: it is {_KINDS.get(kind, 'special')}, no regular file"
+        wrong = f"cannot read {name}: it is {_KINDS.get(kind, 'special')}, not a regular file"
     elif facts.st_size > limit:
         wrong = f"{name} is larger than {max(limit >> 20, 1)} MiB"
     if wrong is not None:

@@ -104,7 +104,7 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _finite(text: str) -> float:

@@ -51,7 +51,7 @@ def experiment_sha256(path: Path) -> str:
 
 def _filled(kind: str, given: Entry, known: dict[str, Entry], shared: str) -> Iterator[Entry]:
     if "names" in given and len(given) > 1:
-        raise ValueError(f"{kind} {given['names']}: an entry with names has nothing else")
+        raise ValueError(f"{kind} {given['names']}: an entry with 'names' has no other key")
     if "names" not in given:
         common = known.get(str(given["name"]), {})
         without = RANGE if "value" in given else ()

@@ -249,7 +249,7 @@ def _experiment(path: Path, data: dict[str, Any]) -> Experiment:
         raise ValueError("variants must exist and have different names")
     baseline = str(data.get("baseline", names[0]))
     if baseline not in names:
-        raise ValueError(f"baseline '{baseline}' is none of the variants")
+        raise ValueError(f"baseline '{baseline}' is not one of the variants")
     sweep = data.get("sweep")
     if sweep not in (None, "threads", "pairs"):
         raise ValueError(f'sweep is \'{sweep}\': it must be "threads" or "pairs"')
@@ -359,14 +359,14 @@ def _check_metrics(
     for variant in variants:
         given = {*variant.published_metrics, *variant.accept_metrics, *variant.calibrated}
         for name in sorted(given.difference(names)):
-            raise ValueError(f"variant '{variant.name}' speaks of '{name}', which is no [[metric]]")
+            raise ValueError(f"variant '{variant.name}' names '{name}', which is not a [[metric]]")
     known = {variant.name for variant in variants}
     for entry in published:
         of = [("line", line.variant) for line in entry.lines]
         of += [("pair", pair.variant) for pair in entry.pairs]
         for what, name in of:
             if name not in known:
-                raise ValueError(f"a published {what} is of '{name}', which is not a variant")
+                raise ValueError(f"a published {what} names '{name}', which is not a variant")
 
 
 def _variant(entry: dict[str, Any]) -> Variant:
@@ -410,7 +410,7 @@ def _published_list(entries: Any) -> tuple[Published, ...]:
     found = tuple(map(_published, [entries] if isinstance(entries, dict) else entries))
     machines = [known.machine for known in found]
     if len(set(machines)) != len(machines):
-        raise ValueError("two [[published]] are of one machine")
+        raise ValueError("two [[published]] tables are of one machine")
     return found
 
 

@@ -75,7 +75,7 @@ def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experime
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or value < 0:
-            raise UserError(f"--set {text}: '{number}' is not a number from 0 on")
+            raise UserError(f"--set {text}: '{number}' is not a number of at least 0")
         unit, source = params[name].unit, f"--set; {params[name].value:g} in {experiment.path.name}"
         params[name] = Param(name, value, unit, source)
     return replace(experiment, params=tuple(params.values()))
@@ -100,7 +100,7 @@ def _check_known(options: RunOptions, experiment: Experiment) -> None:
         if is_given and name not in experiment.options:
             having = [e for e in experiment_names() if name in load_experiment(e).options]
             raise UserError(
-                f"{experiment.name} has no option --{name}: it is of {' and '.join(having)}"
+                f"{experiment.name} has no option --{name}: {' and '.join(having)} have it"
             )
     if experiment.sweep != "pairs":
         return
@@ -149,5 +149,5 @@ def thread_counts(text: str, limit: int) -> tuple[int, ...]:
         counts.add(int(word))
     for count in counts:
         if not 1 <= count <= limit:
-            raise UserError(f"--threads {text}: {count} is not in 1 to {limit}, the CPUs to use")
+            raise UserError(f"--threads {text}: {count} is not in 1 to {limit}, the number of CPUs")
     return tuple(sorted(counts))

@@ -70,8 +70,8 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
         machine_file = data["machine_file"]
         if machine_file is None:
             raise UserError(
-                f"{source} has no machine file, since its host had none: there "
-                f"'{typed('validate --out FILE')}' makes a file that has"
+                f"{source} has no machine file, because its host had none: on that host "
+                f"'{typed('validate --out FILE')}' makes a file with one"
             )
         if not isinstance(machine_file, str) or not machine_file:
             raise ValueError("machine_file is not text")
@@ -97,7 +97,7 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
 def _host(facts: Any) -> Host:
     """Return the known facts about a host, as short printable text."""
     if not isinstance(facts, dict):
-        raise ValueError("'host' is missing or no dict")
+        raise ValueError("'host' is missing, or is not an object")
     return convert({key: _plain(facts[key]) for key in FACTS if key in facts}, Host)
 
 
@@ -110,7 +110,7 @@ def _plain(value: Any) -> Any:
 def _measurement(result: Mapping[str, Any]) -> Measurement:
     name = result["experiment"]
     if name not in EXPERIMENTS:
-        raise ValueError(f"experiment is {_plain(name)!r}, which is none of {list(EXPERIMENTS)}")
+        raise ValueError(f"experiment is {_plain(name)!r}, which is not one of {list(EXPERIMENTS)}")
     experiment = load_experiment(name)
     known = {variant.name: variant for variant in experiment.variants}
     hold = _number(result.get("hold_ns", 0.0), "hold_ns", 0.0)
@@ -119,7 +119,7 @@ def _measurement(result: Mapping[str, Any]) -> Measurement:
     for variant in result["variants"]:
         op = variant["name"]
         if op not in known:
-            raise ValueError(f"operation {_plain(op)!r} is none of {name}")
+            raise ValueError(f"{_plain(op)!r} is not an operation of {name}")
         if hold and not known[op].hold:
             raise ValueError(f"{op} has no hold time, but hold_ns is {hold:g}")
         points += [_point(op, point, order) for point in variant["points"]]
@@ -133,7 +133,9 @@ def _point(op: str, point: Mapping[str, Any], order: tuple[int, ...]) -> Measure
     if order:
         threads = point["threads"]
         if not isinstance(threads, int) or not 1 <= threads <= len(order):
-            raise ValueError(f"{op} has {_plain(threads)!r} threads, but order {len(order)} CPUs")
+            raise ValueError(
+                f"{op} has {_plain(threads)!r} threads, but order names {len(order)} CPUs"
+            )
         cpus = order[:threads]
         where = f"{op} with {threads} threads"
     else:
@@ -152,7 +154,7 @@ def _number(value: Any, what: str, least: float = 1e-6) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{what} is not a number")
     if not math.isfinite(value) or not least <= value <= 1e12:
-        raise ValueError(f"{what} is {value:g}, which cannot be")
+        raise ValueError(f"{what} is {value:g}, which is impossible")
     return float(value)
 
 

@@ -84,9 +84,9 @@ def _control_notes(verdict: Verdict) -> list[tuple[str, str]]:
     if row is None or row.file_ns is None:
         return []
     said = (
-        "the machine file's latencies are the same game as cas. It took "
-        f"{significant(row.measured.ns)} ns now on {row.where}, {significant(row.file_ns)} ns when "
-        "the machine file was made"
+        f"the machine file's latencies were measured as 'cas' is. On {row.where} it took "
+        f"{significant(row.measured.ns)} ns now, and {significant(row.file_ns)} ns when the "
+        "machine file was made"
     )
     if verdict.outcome == CHANGED:
         said += (

@@ -203,5 +203,5 @@ def plan_sentence(data: dict[str, Any]) -> str:
     return (
         f"{_count(len(plan['shards']), 'shard')}{shapes}, cut at level {plan['level']}, "
         f"at most {plan['cap']} CPUs per shard{split}: "
-        f"{len(plan['shards']) * 64:,} bytes of lines a structure"
+        f"{len(plan['shards']) * 64:,} bytes of lines per structure"
     )

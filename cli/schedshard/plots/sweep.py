@@ -64,7 +64,7 @@ def _panels(one: Swept, axis: Axis) -> list[Panel]:
         found = _of_machines(frame[usual & full], axis, frame["machine"].map(whole_name))
     across = frame[usual & full & whole]
     if across["machine"].nunique() > 1 and across[axis.column].nunique() > 1:
-        found.insert(0, Panel("all machines, a point each", across, joined=False))
+        found.insert(0, Panel("all machines, one point each", across, joined=False))
     return found[:MOST_PANELS]
 
 

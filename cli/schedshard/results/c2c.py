@@ -92,9 +92,9 @@ class Access(lines.Access, Stalled, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.store_cycles is not None and self.loads is None:
-            raise ValueError("store_cycles stand without loads")
+            raise ValueError("store_cycles are given without loads")
         if isinstance(self.own, int) and self.own >= len(self.frames):
-            raise ValueError("own is none of the frames")
+            raise ValueError("own is not one of the frames")
 
     @property
     def place(self) -> tuple[str, str]:
@@ -297,7 +297,7 @@ class RecordedVariant(Variant, kw_only=True):
         known = {each.cache for each in self.caches}
         ends = {end for line in self.lines for t in line.taken for end in (t.source, t.to)}
         if not ends <= known:
-            raise ValueError("a line was taken from a cache that is none of caches")
+            raise ValueError("a line was taken from a cache that is not one of caches")
         if (self.threads is None) != (self.machine is None):
             raise ValueError("threads and machine must both be given, or neither")
 

@@ -86,7 +86,7 @@ class Bar(Saved, _Compared, kw_only=True):
         if (self.accept is None) != (self.accepted is None):
             raise ValueError("accept and accepted must both be given, or neither")
         if self.accept is not None and None in (self.relative, self.published):
-            raise ValueError("accept stands without relative and published")
+            raise ValueError("accept is given without relative and published")
 
     def rows(self) -> Sequence["Bar"]:
         """Return the rows of the variant: itself."""
@@ -465,7 +465,7 @@ def run_of(data: dict[str, Any]) -> Result:
     elif sweep in tuple(SWEPT):
         result = convert(data, SWEPT[sweep])
     else:
-        raise ValidationError(f"sweep is {sweep!r}, which is none of {list(SWEPT)}")
+        raise ValidationError(f"sweep is {sweep!r}, which is not one of {list(SWEPT)}")
     for name in ("params", "param_sources", "simulator") if result.format == RUN else ():
         if name not in data:
             raise ValidationError(f"'{name}' is missing")

@@ -59,9 +59,9 @@ class Topo(Saved, kw_only=True):
         known = {each.cpu for each in self.cpus}
         planned = [cpu for shard in self.plan.shards for cpu in shard.cpus]
         if len(known) != len(self.cpus) or len(set(planned)) != len(planned):
-            raise ValueError("a CPU stands there twice")
+            raise ValueError("a CPU is listed twice")
         if not known.issuperset(planned):
-            raise ValueError("a shard has a CPU that is none of cpus")
+            raise ValueError("a shard contains a CPU that is not one of cpus")
 
 
 def topo_of(data: dict[str, Any]) -> dict[str, Any]:

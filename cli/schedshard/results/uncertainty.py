@@ -84,4 +84,4 @@ class Uncertainty(Saved, kw_only=True):
         names = {each.name for each in self.inputs}
         first = self.sensitivity.first_order if self.sensitivity is not None else []
         if any(set(each.indices) != names for each in first):
-            raise ValueError("sensitivity is of other inputs")
+            raise ValueError("sensitivity names other inputs")

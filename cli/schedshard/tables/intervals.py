@@ -216,7 +216,9 @@ def _chosen(result: Result) -> list[str]:
         f"'{made.variant}' is {write(made.target)} in every sample"
     )
     if made.missed:
-        said += f"; {made.missed} samples did not come within 2% of that between its limits"
+        said += (
+            f"; {made.missed} samples did not come within 2% of it, because {made.name} has limits"
+        )
     return [said]
 
 

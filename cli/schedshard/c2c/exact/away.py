@@ -82,6 +82,6 @@ def measured(sets: Sets, meta: Mapping[str, Any], found: Mapping[str, Any], busy
     share = here / (here + rest) if here else 0.0
     most = _names(ticks, ticks.total() or 1, ".0%")
     return (
-        f"measured on this host: code without instrumentation ran {here:.3f} s, {share:.0%} of "
-        f"that and the {rest:.3f} s predicted for the rest: {most}"
+        f"code without instrumentation ran {here:.3f} s, measured on this host. The rest is "
+        f"predicted to run {rest:.3f} s: the measured time is {share:.0%} of the sum: {most}"
     )

@@ -76,7 +76,7 @@ def why_stopped(meta: Mapping[str, Any]) -> str | None:
         if meta["spins"]:
             rest = f"; {waiting.total()} wait: {_listed(waiting)}" if waiting else ""
             looping = _looping(memory, meta)
-            return f"no thread can end its loop, as none can store: {_listed(looping)}{rest}"
+            return f"no thread can end its loop, because none can store: {_listed(looping)}{rest}"
     finally:
         memory.close()
     count = waiting.total()

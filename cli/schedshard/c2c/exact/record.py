@@ -157,6 +157,7 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
     if waited:
         calls = "call" if waited == 1 else "calls"
         report["notes"].append(
-            f"{waited:,} {calls} waited for files or processes: the run repeats if all were its own"
+            f"{waited:,} {calls} waited for files or processes: runs are equal only if no other "
+            "program uses these"
         )
     return report

@@ -56,9 +56,9 @@ LIMITS = (
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, of the ranged numbers in the machine's file, not of what is not modelled",
     "an instruction takes one cycle",
-    "other machines replay the first one's accesses: waiting loops have as many rounds",
+    "other machines replay the first one's accesses: waiting loops have the same number of rounds",
 )
-WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles and what it waits for"
+WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles, and its wait"
 # A gain below this share of the cycles is not worth a sentence.
 _WORTH = 0.005
 _SENTENCES = 3

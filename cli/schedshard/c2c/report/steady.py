@@ -40,7 +40,7 @@ def steady_words(part: Steady | None) -> str | None:
 def steady_source(source: Source, job: Job) -> tuple[Trace, Steady]:
     """Return the trace cut to its steady part on a job's machine, whole if it has none."""
     if not isinstance(source, Trace):
-        raise UserError("--steady: a program that runs exactly has no trace; leave it out")
+        raise UserError("--steady needs a trace, and --exact makes none: leave --steady out")
     raw = source.all([job])[0]
     part = steady_part(raw, only=True)
     if part is not None:

@@ -195,10 +195,10 @@ def _nothing_gained(report: Recorded) -> str:
     hot = [line for line in every if _is_hot(line) and not is_folded(line)]
     if any(line.sharing == FALSE for line in hot):
         return (
-            "nothing to gain: false sharing was found, but nothing to set apart that would save "
+            "nothing to gain: false sharing was found, but no separation of bytes would save "
             "cycles; bytes that one access covers stay together"
         )
-    return "nothing to gain: no false sharing whose end would save cycles was found"
+    return "nothing to gain: no false sharing was found whose removal would save cycles"
 
 
 def record_view(report: Recorded) -> RenderableType:

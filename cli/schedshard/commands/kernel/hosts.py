@@ -94,7 +94,7 @@ def hosts(
     for name, image, symbols in kernels:
         shape = usual_shape(cpus)
         request = HostsRequest(name, image, symbols, cases, shape, counted, slow or 1, keep)
-        print(f"{name}: {len(cases)} hosts, several a guest", file=sys.stderr, flush=True)
+        print(f"{name}: {len(cases)} hosts, several per guest", file=sys.stderr, flush=True)
         report = stage(layout, request, on_row)
         deliver(report, as_json, out, None)
         if not as_json:

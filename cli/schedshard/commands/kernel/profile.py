@@ -44,7 +44,7 @@ _LINES = number_option("--lines", default=10)
 _SLOW = number_option(
     "--slow",
     high=1000,
-    help="Run the guest's clock at 1/N until the window opens [10, with more than 16 CPUs 40].",
+    help="Run the guest's clock at 1/N until the window opens [10; 40 with more than 16 CPUs].",
 )
 
 
@@ -107,7 +107,7 @@ def count(
     "--scheduler",
     "schedulers",
     metavar="S",
-    help="Also with this one of sched_ext, from tools/sched_ext of the kernel; repeatable.",
+    help="Also run with this scheduler of tools/sched_ext of the kernel; repeatable.",
 )
 @number_option(
     "--quantum",
@@ -193,7 +193,7 @@ def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Pat
     report = stage(layout, ValidateRequest(kernels, load_machine("epyc-7763-2s")), _heard)
     deliver(report, as_json, out, validate_view(report))
     if not report["good"]:
-        raise UserError("c2c reports other figures than the known ones", status=1)
+        raise UserError("c2c's figures differ from the known ones", status=1)
 
 
 @kernel.command()
@@ -226,7 +226,7 @@ def replay(
 @path_option(
     "--plan",
     metavar="DIR",
-    help="Also isolate by the scripts of a plan of doctor, made for a guest with as many CPUs.",
+    help="Also isolate by a plan of doctor that was made for a guest with the same number of CPUs.",
 )
 @number_option("--repeat", high=100, default=3)
 @_SLOW

@@ -35,7 +35,7 @@ def cpu_list(text: str) -> frozenset[int]:
             raise ValueError(f"'{clean(text[:40])}' is not a list of CPUs below {CPU_LIMIT}")
         listed += last + 1 - first
         if listed > 2 * CPU_LIMIT:
-            raise ValueError(f"'{clean(text[:40])}' lists CPUs again and again")
+            raise ValueError(f"'{clean(text[:40])}' lists the same CPUs many times")
         cpus.update(_NUMBERS[first : last + 1])
     return frozenset(cpus)
 

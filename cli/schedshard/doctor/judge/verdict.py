@@ -97,11 +97,11 @@ def _scheduler_notes(facts: Facts) -> list[str]:
         name = facts.settings.get("sys/kernel/sched_ext/root/ops", "of unknown name")
         takes = {
             "1": "it runs all threads of SCHED_OTHER, SCHED_BATCH and SCHED_IDLE",
-            "0": "it runs the threads of SCHED_EXT only, and all others are the kernel's",
+            "0": "it runs the threads of SCHED_EXT only",
         }.get(facts.settings.get("sys/kernel/sched_ext/switch_all", ""), "it runs ordinary threads")
         notes.append(
             f"a sched_ext scheduler is loaded ({name}): {takes}. Real-time and deadline threads "
-            "stay the kernel's, and write the lines of the root domain as they do without it"
+            "are still scheduled by the kernel, and write the lines of the root domain as before"
         )
     if "threadirqs" in facts.cmdline:
         notes.append("threadirqs: interrupts wake FIFO threads, which count as real-time wake-ups")

@@ -300,7 +300,7 @@ def one_kernel(
     raw = done.raw
     if kernel.scheduler and not _calls(raw, EXTENSIBLE):
         raise UserError(
-            f"{kernel.scheduler} decided nothing in the window of {request.workload}, "
+            f"{kernel.scheduler} made no decision in the window of {request.workload}, "
             f"log {layout.shown(done.booted.log)}",
             status=1,
         )

@@ -165,7 +165,7 @@ def isolation(
                 if share >= _ACCOUNTED:
                     break
                 result.discarded.append(Discarded(kernel=row.kernel, accounted=share))
-                print("the guest stood still in its window: once more", file=sys.stderr)
+                print("the guest stood still in its window: trying again", file=sys.stderr)
                 if not left:
                     raise UserError(
                         f"the guest stood still in its window {_TRIES} times: the host is too busy",

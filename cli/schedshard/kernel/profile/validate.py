@@ -69,7 +69,7 @@ def machine_like(machine: Machine, shape: Shape, folder: Path) -> Machine:
         text, found = re.subn(rf"(?m)^{key} = \d+$", f"{key} = {value}", text)
         if found != 1:
             raise UserError(
-                f"{machine.path}: not one line '{key} = N' to make a smaller machine of"
+                f"{machine.path}: expected one line '{key} = N', to change for a smaller machine"
             )
     path = folder / machine.path.name
     path.write_text(text, encoding="utf-8")

@@ -278,11 +278,11 @@ def _am(layout: Layout, series: Series, repository: Repository) -> int:
     listing = repository.run("log", "--reverse", "--format=%T", f"{series.base}..HEAD", what=what)
     trees = listing.splitlines()
     if trees != [commit.tree for commit in series.commits]:
-        raise UserError(f"{what} gives other trees than the steps have")
+        raise UserError(f"{what} makes trees that differ from those of the steps")
     built = _built_tree(layout, load_recipe(layout))
     files, path = first_difference(tree, built)
     if path is not None:
-        raise UserError(f"{what}: {path} is not as it is built in {layout.shown(built)}")
+        raise UserError(f"{what}: {path} differs from the one in {layout.shown(built)}")
     return files
 
 

@@ -109,7 +109,9 @@ def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
     top.end()
     bases = {base.linux: base for base in found}
     if default not in bases:
-        raise UserError(f"{where}: the default is '{default}', which is none of {', '.join(bases)}")
+        raise UserError(
+            f"{where}: the default is '{default}', which is not one of {', '.join(bases)}"
+        )
     return default, bases
 
 

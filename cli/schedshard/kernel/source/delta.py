@@ -64,7 +64,7 @@ class _Tree:
 
 def _replaced(tree: _Tree, swap: Replace) -> bytes:
     if swap.file not in tree.ours and (tree.layout.base / swap.file).exists():
-        raise tree.fail(f"{swap.file} is of the base: changes of it are semantic patches")
+        raise tree.fail(f"{swap.file} is in the base: change it by a semantic patch")
     text = tree.read(swap.file, f"replaces '{swap.text}' in")
     if (count := text.count(swap.text.encode())) != swap.sites:
         raise tree.fail(f"{swap.file} has '{swap.text}' {count} times, {swap.sites} expected")

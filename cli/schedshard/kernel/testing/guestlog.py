@@ -67,7 +67,7 @@ _KNOWN: Sequence[tuple[re.Pattern[str], str]] = (
         re.compile(
             r"WARNING: (?:CPU: .* at )?kernel/cgroup/cpuset\.c:\d+ (?:at )?cpuset_attach_task\b"
         ),
-        "Linux finds no CPU for a task that changes cpusets while all it asked for are offline",
+        "Linux finds no CPU for a task that changes cpusets while its requested CPUs are offline",
     ),
 )
 # sched_cpu_dying() counts the fair class's deadline server as a task while the server is queued,

@@ -154,7 +154,7 @@ def host_machine(
         latency_ns={"memory": ops["memory"]},
         op_cycles=op_cycles,
         source={
-            "clock_ghz": f"{how}: {cycle:.4f} ns an addition that waits for the one before",
+            "clock_ghz": f"{how}: {cycle:.4f} ns per addition that waits for the one before",
             "topology": "stated by the host (hwloc)"
             + (f"; {describe(evidence)}" if evidence is not None else "")
             + "".join(f"; {note}" for note in notes),
@@ -164,7 +164,7 @@ def host_machine(
     )
     add_usual_cycles(facts, "not measured, cores of today have 50 to 112 entries")
     if evidence is not None:
-        runs = f"lower quartile of {result.get('samples')} runs a pair"
+        runs = f"lower quartile of {result.get('samples')} runs per pair"
         add_latencies(facts, evidence, f"{how}, half a compare-and-swap round trip, {runs}")
     if homes:
         facts.latency_ns["home_remote"] = float(np.median(homes))
