@@ -17,10 +17,10 @@
 
 extern unsigned int *cpu_slot;	  /* by CPU */
 extern u8 *slot_run;		  /* by CPU, see cpu_slots_init() */
-extern int *slot_cpu;		  /* by slot; a slot without a CPU has 0 */
+extern int *slot_cpu;		  /* by slot; 0 for a slot without a CPU */
 extern unsigned int nr_cpu_slots; /* a multiple of SHARD_SLOTS */
 
-/* Where a CPU is. The ids are of any range. */
+/* The place of a CPU. The ids can be any numbers. */
 struct cpu_place {
 	int cpu;
 	int node;

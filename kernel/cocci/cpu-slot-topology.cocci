@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/topology.c: the slots are there before the first root domain.
+// kernel/sched/topology.c: the slots are made before the first root domain.
 
 @@
 identifier init_defrootdomain = init_defrootdomain;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c: cpupri_set() has no barrier any more. The two that a fall and a waiting task need
-// come here.
+// kernel/sched/rt.c: cpupri_set() no longer has a barrier. This adds the two that a falling CPU and a
+// waiting task need.
 
 @@
 identifier rt_overloaded = rt_overloaded;

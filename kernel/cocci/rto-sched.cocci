@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/sched.h: a byte a CPU instead of a count and a mask.
+// kernel/sched/sched.h: a byte per CPU instead of a count and a mask.
 
 @@
 @@

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c: the check is told where push walks go.
+// kernel/sched/rt.c: report to the check where push walks go.
 
 @@
 @@

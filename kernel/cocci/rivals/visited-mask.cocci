@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // kernel/sched/fair.c of 7.3: a mask of visited CPUs after each cache group, rivals/visited_mask.h.
-// A CPU enters when it accounts runtime and leaves when a scan finds that nothing is left of that.
+// A CPU enters when it accounts runtime and leaves when a scan finds that nothing is left of it.
 // So a scan adds up what a scan of all CPUs would. Locks and per-CPU memory stay.
 
 @@

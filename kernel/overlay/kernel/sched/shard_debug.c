@@ -15,7 +15,7 @@
  *  - rq->rt.may_leave is set if a pushable task may run in another shard, and
  *    not set without pushable tasks; an overloaded queue publishes it.
  *
- * A push walk never goes on to the CPU that it is on, which rt.c tells.
+ * A push walk never goes on to its own CPU. rt.c reports each step.
  *
  * No comparison of copies sees a task that waits while another CPU, which it
  * may use, runs something lower. The check reports the longest time, in
@@ -23,9 +23,9 @@
  * in that state. That is no error by itself: a CPU of an emulator may stop for
  * long.
  *
- * No check prints under a lock of the scheduler, as printing may wake a task.
- * The check keeps the first error of each kind; the reader of the file prints
- * it, or the work that checks.
+ * No check prints under a scheduler lock, because printing may wake a task.
+ * The check keeps the first error of each kind. Whoever reads the file prints
+ * it, or the periodic work.
  */
 #define pr_fmt(fmt) "schedshard: " fmt
 
@@ -111,7 +111,7 @@ static int level_of(const struct rq *rq)
 	return MAX_RT_PRIO - 1 - rq->rt.highest_prio.curr;
 }
 
-/* Check what one queue published. Its lock, which is held, keeps its domain. */
+/* Check what one queue published. Its lock is held, so rq->rd is stable. */
 static void check_published(struct rq *rq)
 {
 	struct root_domain *rd = rq->rd;
@@ -302,7 +302,7 @@ static ssize_t check_write(struct file *file, const char __user *from,
 		shard_debug_on = true;
 		schedule_delayed_work(&shard_debug_work, 0);
 	} else {
-		/* The work sees it, and does not requeue itself. */
+		/* The work sees this, and does not requeue itself. */
 		shard_debug_on = false;
 	}
 	return len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* shard_split=: cut each last-level cache into so many parts, for tests. */
+/* shard_split=N: cut each last-level cache into N parts, for tests. */
 #ifndef _KERNEL_SCHED_SHARD_SPLIT_H
 #define _KERNEL_SCHED_SHARD_SPLIT_H
 

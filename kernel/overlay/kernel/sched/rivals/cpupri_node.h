@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rival "node-mask": each NUMA node has a mask of its own CPUs at a level, on the node. The mask of
- * all CPUs is their union.
+ * Rival "node-mask": for each level, each NUMA node has a mask of its CPUs in its own memory. The
+ * mask of all CPUs is their union.
  */
 #ifndef _KERNEL_SCHED_RIVALS_CPUPRI_NODE_H
 #define _KERNEL_SCHED_RIVALS_CPUPRI_NODE_H
@@ -16,7 +16,7 @@ static inline struct cpumask *cpupri_node_mask(struct cpupri_vec *vec, int cpu)
 	return vec->masks[cpu_to_node(cpu)];
 }
 
-/* Is a CPU of @allowed at the level? The own node first. */
+/* Is a CPU of @allowed at the level? Read the own node's mask first. */
 static inline bool cpupri_nodes_intersect(struct cpupri_vec *vec,
 					  const struct cpumask *allowed)
 {

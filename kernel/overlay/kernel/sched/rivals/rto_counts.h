@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rival "node-count": the number of overloaded CPUs as a count for each NUMA node, on the node. A
+ * Rival "node-count": each NUMA node has a count of its overloaded CPUs, in its own memory. A
  * reader starts with its own node and stops at two: stock Linux distinguishes none, one and more.
  */
 #ifndef _KERNEL_SCHED_RIVALS_RTO_COUNTS_H
 #define _KERNEL_SCHED_RIVALS_RTO_COUNTS_H
 
-/* A line each. */
+/* One per cache line. */
 struct rto_count {
 	atomic_t n;
 } ____cacheline_aligned;

@@ -40,7 +40,7 @@ static bool fits(struct task_struct *p, int cpu)
 	return !cpumask_test_cpu(cpu, m.unfit);
 }
 
-/* CPUs without an RT task that share the task's cache are enough. */
+/* If CPUs of the task's cache run no RT task, only they are expected. */
 static void expect_near(void)
 {
 	struct sched_domain *sd;

@@ -39,10 +39,10 @@ static unsigned int __init l3_shift(void)
 
 void __init arch_cpu_place(struct cpu_place *place)
 {
-	static int shift __initdata = -1; /* CPUID is slow in guests: once */
+	static int shift __initdata = -1; /* CPUID is slow in guests */
 	u32 apicid = cpuid_to_apicid[place->cpu];
 
-	/* A number without an APIC never comes online. */
+	/* A CPU without an APIC id never comes online. */
 	if (apicid == BAD_APICID)
 		return;
 	if (shift < 0)
