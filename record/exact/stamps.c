@@ -64,8 +64,8 @@ static const uint8_t *code_of(const struct stamp *s)
 }
 
 /*
- * Replace an instruction. If it is not what the file says, or the page cannot be changed, it still
- * reads the host's counter.
+ * Replace an instruction. If memory does not match the file, or the page cannot be changed, the
+ * instruction stays, and reads the host's counter.
  */
 static void replace(const struct stamp *s, const uint8_t *from, const uint8_t *to, size_t size)
 {

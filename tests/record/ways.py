@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What tests/record/ways.c does, and the calls that a report shows of it."""
+"""What tests/record/ways.c does, and the calls of it that a report must show."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ def boot(
     """Run a guest until it ends in any way. The log is kept.
 
     Raise a UserError only if the emulator itself fails. Raise KeyboardInterrupt once ``stop`` is
-    set, which the thread that received Ctrl-C does.
+    set. The thread that received Ctrl-C sets it.
     """
     arch, emulator = layout.arch, request.emulator
     require(arch.qemu)

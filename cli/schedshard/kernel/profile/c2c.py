@@ -326,7 +326,7 @@ def one_kernel(
 
 
 def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
-    """Return reports on every kernel. After an interruption it covers the finished ones."""
+    """Return the report on all kernels. After an interruption it covers the finished ones."""
     if request.trace is not None and len(request.kernels) > 1:
         raise UserError("--trace keeps one run: give one kernel")
     topology = machine_topology(request.machine)
