@@ -78,7 +78,7 @@ void spin_wrote(const volatile void *at)
 
 	if (!spin_watched)
 		return;
-	/* A thread's own stack is in its state. */
+	/* state_of() hashes the thread's own stack anyway. */
 	if ((uintptr_t)at > (uintptr_t)__builtin_frame_address(0) &&
 	    (uintptr_t)at < (uintptr_t)exact_self->top)
 		return;

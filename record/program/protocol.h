@@ -27,8 +27,8 @@ enum protocol {
 	/* (number, frames, n): a place that allocates, by its return addresses. */
 	PROTOCOL_SITE,
 	/*
-	 * (address, bytes, site, bytes of an element, alignment that was asked for; or 0). Of
-	 * memory from mmap() the alignment is PROTOCOL_MAPPED.
+	 * (address, bytes, site, bytes of an element or 0, requested alignment or 0). For memory
+	 * from mmap() the alignment is PROTOCOL_MAPPED.
 	 */
 	PROTOCOL_ALLOC,
 	/* (address) */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Profiles in each form that people have them, whole, cut, damaged, or of something else."""
+"""Profiles in each known form: whole, cut, damaged, or of something else."""
 
 from __future__ import annotations
 

@@ -463,7 +463,7 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_groups_without_a_budget_are_counted(capsys: Capture, tmp_path: Path) -> None:
-    """The names of these groups stay on the host: the collector counts them."""
+    """The collector counts these groups, because their names must stay on the host."""
     budget = "cpu.rt_runtime_us"
     machine = Machine(
         tasks=groups(500), config=("CONFIG_SMP=y", "CONFIG_CPUSETS=y", "CONFIG_RT_GROUP_SCHED=y"),

@@ -171,7 +171,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
 
 
 def emulator(layout: Layout, body: str) -> None:
-    """A stand-in with its log, like the real one, in $log, and its archive in $initrd."""
+    """A stand-in for the emulator: its log is in $log, and its archive in $initrd."""
     path = layout.project / "bin" / "qemu-system-x86_64"
     head = (
         "#!/bin/sh\n"

@@ -10,7 +10,7 @@ const struct shape rd_shapes[] = {
 	{ .name = "480 CPUs in two LLCs", 2, 1, 1, 120, 2, 1 },
 	{ .name = "480 CPUs, siblings adjacent", 2, 1, 1, 120, 2, 1, .adjacent = true },
 	{ .name = "holes", 2, 1, 3, 15, 2, 1, .hole = 5 },
-	{ .name = "2 CPUs a shard", 1, 1, 40, 1, 2, 1 },
+	{ .name = "2 CPUs per shard", 1, 1, 40, 1, 2, 1 },
 	{ .name = "nothing known", 2, 2, 2, 10, 2, 1, .hidden = 31 },
 	{ .name = "2048 CPUs", 4, 2, 8, 16, 2, 1 },
 };

@@ -142,7 +142,8 @@ FOUND = {
     "by_number": ("long int", ""),
     "by_bytes": None,
     "by_atomic": ("counter", ".value"),
-    # Nothing is known of memory around or behind an object, or of a pointer to one of several.
+    # An access to memory around or behind an object gives no type, nor does a pointer that can
+    # point to one of several objects.
     "around": None,
     "derived": None,
     "behind": None,

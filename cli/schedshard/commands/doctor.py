@@ -43,7 +43,7 @@ class DoctorGroup(NamedGroup):
         return [name for name in super().list_commands(ctx) if name != _JUDGE]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands, and the options and the file of the unnamed command."""
+        """Complete names of commands, and options and a file of the unnamed command."""
         found = super().shell_complete(ctx, incomplete)
         found += self.unnamed.shell_complete(ctx, incomplete)
         if not incomplete.startswith("-"):

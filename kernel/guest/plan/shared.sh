@@ -126,7 +126,7 @@ probed() {
 	! grep -q '^lost' $home/probes || wrong "$script: a real-time thread lost a CPU"
 }
 
-# known FILE OTHER: a snapshot without those threads of the kernel whose names the other one lacks.
+# known FILE OTHER: print a snapshot without the kernel threads whose names the other one lacks.
 known() {
 	awk '
 		NR == FNR { if ($2 == "kernel") both[$3] = 1; next }

@@ -63,7 +63,7 @@ def verdict(judged: Judged) -> str:
     since = f"since {plain(judged.baseline)}"
     appeared, grew = judged.those(APPEARED), judged.those(GREW)
     unsure = judged.those(UNSURE)
-    doubt = f"; of {_count(len(unsure), 'more runs would tell')}" if unsure else ""
+    doubt = f"; {_count(len(unsure), 'may have grown: give more runs')}" if unsure else ""
     if not judged.failed:
         what = f"no line appeared or grew by more than {limit_words(judged)}"
         many = f"{len(judged.rows)} of {FLOOR:.1%} of all cycles and more"
