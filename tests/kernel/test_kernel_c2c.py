@@ -24,12 +24,12 @@ from schedshard.kernel.profile.count import (
     ENQUEUES,
     VISITS,
     Counted,
-    Function,
     count_table,
     rows_of,
 )
 from schedshard.kernel.profile.replay import ReplayRequest, names_path, replay
 from schedshard.machines.presets import load_machine
+from schedshard.results.raw import Function
 
 TRACE = ROOT / "tests/plugin/data/stock-16cpu.trace"
 HOT = {"root_domain.rto_mask", "root_domain", "root_domain.cpupri.pri_to_cpu[99].mask"}

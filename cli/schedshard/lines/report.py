@@ -5,6 +5,7 @@ The simulator gives program counters and offsets. Names come from the debug info
 binary, and only while it is unchanged.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,7 +104,7 @@ def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
 
 
 def variant_report(
-    name: str, cpus: int, lines: list[CacheLine], limit: int, names: Names
+    name: str, cpus: int, lines: Sequence[CacheLine], limit: int, names: Names
 ) -> dict[str, Any]:
     """Return one variant's hottest lines."""
     total = sum(line.hitm for line in lines)

@@ -132,3 +132,21 @@ class RecordedRun(Run, kw_only=True):
     """The run that a recorder saw."""
 
     stepping: Stepping
+
+
+class Function(c2c.Function, kw_only=True):
+    """The counts of a kernel's function. ``locking``: calls with a locked instruction."""
+
+    instructions: Count
+    locked: Count
+    least: Count
+    most: Count
+    lost: Count
+    locking_calls: Count
+    locking_instructions: Count
+
+
+class KernelRun(RecordedRun, kw_only=True):
+    """A kernel's run, with the functions that were counted."""
+
+    functions: list[Function]

@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import convert
-
 from schedshard.common.errors import UserError
 from schedshard.common.formats import C2C as REPORT
 from schedshard.common.output import to_json, write_atomic
@@ -29,12 +27,14 @@ from schedshard.kernel.probe.image import Image
 from schedshard.kernel.probe.objects import Objects
 from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, functions_named, map_cpus, map_nodes
-from schedshard.kernel.profile.replay import TRACE_NAMES, known_names, names_path
+from schedshard.kernel.profile.replay import TRACE_NAMES, NamedLine, known_names, names_path
 from schedshard.kernel.profile.schedulers import CODE, Programs, scheduler_files
 from schedshard.lines.report import Names, variant_report
 from schedshard.lines.symbols import Frame, resolve
 from schedshard.machines.presets import Machine, machine_topology
-from schedshard.results.lines import CacheLine
+from schedshard.results import raw
+from schedshard.results.c2c import Hitm
+from schedshard.results.read import checked
 
 WAKE_UPS = "wake_ups"
 EXTENSIBLE = "extensible"  # tasks that the kernel passed to a scheduler of sched_ext
@@ -98,7 +98,7 @@ class C2cRequest:
 class _Seen:
     """Data read from the guest's memory while it existed, and names of BPF code from its log."""
 
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[NamedLine] = field(default_factory=list)
     names: Names = field(default_factory=lambda: Names({}, None))
     known: dict[str, Any] = field(default_factory=dict)
     programs: Programs = field(default_factory=Programs)
@@ -110,21 +110,16 @@ def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple
     return tuple(Kernel(v, image, image.parents[3] / "vmlinux") for v, image in images.items())
 
 
-def _named(line: Mapping[str, Any], objects: Objects) -> dict[str, Any]:
-    address = int(line["address"], 16)
-    hottest = max(
-        line["accesses"],
-        key=lambda a: (a["hitm_remote"] + a["hitm_local"], a["records"]),
-        default={"offset": 0},
-    )
+def _named(line: raw.Line, objects: Objects) -> NamedLine:
+    hottest = max(line.accesses, key=lambda a: (a.hitm, a.records), default=None)
     # Small objects share a line. The line gets the name of the object with the hottest access.
-    thing = objects.at(address + hottest["offset"])
-    if thing is None:
-        return {**line, "object": line["address"], "kind": "", "type": "", "offset": 0, "line": 0}
-    offset = address - thing.address
-    type_ = thing.type if objects.layouts.die(thing.type) is not None else ""
-    where = {"object": thing.name, "kind": thing.kind, "type": type_, "offset": offset}
-    return {**line, **where, "line": offset // 64}
+    thing = objects.at(line.start + (hottest.offset if hottest is not None else 0))
+    where: dict[str, str | int] = {"object": line.address, "kind": "", "type": "", "offset": 0}
+    if thing is not None:
+        type_ = thing.type if objects.layouts.die(thing.type) is not None else ""
+        where = {"object": thing.name, "kind": thing.kind, "type": type_}
+        where["offset"] = line.start - thing.address
+    return NamedLine.of({**line.to_data(), **where, "line": int(where["offset"]) // 64})
 
 
 def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
@@ -135,54 +130,55 @@ def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
     return tuple(shown)
 
 
+def _checked(data: Mapping[str, Any]) -> raw.KernelRun:
+    return checked(data, "the plugin's result", raw.KernelRun.of)
+
+
 def _look(
-    image: Image, program: Path | None, cpus: int, seen: _Seen, ram: Ram, raw: Mapping[str, Any]
+    image: Image, program: Path | None, cpus: int, seen: _Seen, ram: Ram, data: Mapping[str, Any]
 ) -> None:
-    addresses = [int(line["address"], 16) for line in raw["lines"]]
-    objects = Objects(image, ram, cpus, addresses)
-    seen.lines = [_named(line, objects) for line in raw["lines"]]
-    pcs = {int(access["pc"], 16) for line in raw["lines"] for access in line["accesses"]}
+    run = _checked(data)
+    objects = Objects(image, ram, cpus, [line.start for line in run.lines])
+    seen.lines = [_named(line, objects) for line in run.lines]
+    pcs = {access.instruction for line in run.lines for access in line.accesses}
     frames = {pc - 1: _own(found) for pc, found in resolve(program or image.path, pcs).items()}
     frames |= {pc - 1: found for pc, found in seen.programs.frames(pcs).items()}
     seen.names = Names(frames, objects.layouts)
     seen.known = known_names(seen.lines, seen.names)
 
 
-def look(image: Image, cpus: int, ram: Ram, raw: Mapping[str, Any]) -> dict[str, Any]:
+def look(image: Image, cpus: int, ram: Ram, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the names of a kernel's lines and code, which outlive its memory."""
     seen = _Seen()
-    _look(image, None, cpus, seen, ram, raw)
+    _look(image, None, cpus, seen, ram, data)
     return seen.known
 
 
-def _group(line: Mapping[str, Any]) -> str:
-    kind = str(line["kind"])
+def _group(kind: str) -> str:
     for name, prefixes in GROUPS.items():
         if any(kind == prefix or kind.startswith(f"{prefix}.") for prefix in prefixes):
             return name
     return "other"
 
 
-def _calls(raw: Mapping[str, Any], name: str) -> int:
-    return sum(int(each["calls"]) for each in raw["functions"] if each["name"] == name)
+def _calls(run: raw.KernelRun, name: str) -> int:
+    return sum(each.calls for each in run.functions if each.name == name)
 
 
-def _per_wake(raw: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _per_wake(run: raw.KernelRun, lines: Sequence[NamedLine], wakes: int) -> dict[str, Any]:
     """Return modified lines found elsewhere per wake-up, by the group of the line's object."""
-    wakes = _calls(raw, WAKE_UPS)
-    groups: dict[str, dict[str, float]] = {}
-    named = {"hitm_remote": 0, "hitm_local": 0}
+    found: dict[str, Hitm] = {}
+    rest, whole = (Hitm(hitm_remote=run.hitm_remote, hitm_local=run.hitm_local) for _ in range(2))
     for line in lines:
-        entry = groups.setdefault(_group(line), {"hitm_remote": 0.0, "hitm_local": 0.0})
-        for key in named:
-            entry[key] += line[key]
-            named[key] += line[key]
-    rest = {key: raw[key] - named[key] for key in named}
-    groups["lines not kept"] = {key: float(value) for key, value in rest.items()}
-    groups["all"] = {key: float(raw[key]) for key in named}
-    if wakes:
-        groups = {name: {k: v / wakes for k, v in g.items()} for name, g in groups.items()}
-    return {"wake_ups": wakes, "hitm_a_wake_up": groups}
+        group = found.setdefault(_group(line.kind), Hitm(hitm_remote=0, hitm_local=0))
+        for each, sign in ((group, 1), (rest, -1)):
+            each.hitm_remote += sign * line.hitm_remote
+            each.hitm_local += sign * line.hitm_local
+    found |= {"lines not kept": rest, "all": whole}
+    for each in found.values():
+        each.hitm_remote /= wakes or 1
+        each.hitm_local /= wakes or 1
+    return {name: each.to_data() for name, each in found.items()}
 
 
 def _watch(
@@ -246,7 +242,7 @@ def _with_scheduler(
 
 
 def _keep_names(
-    path: Path, request: C2cRequest, kernel: Kernel, raw: Mapping[str, Any], seen: _Seen
+    path: Path, request: C2cRequest, kernel: Kernel, run: raw.KernelRun, seen: _Seen
 ) -> None:
     """Write the names for a trace beside it, for replay."""
     beside = {
@@ -255,8 +251,8 @@ def _keep_names(
         "workload": request.workload,
         "shape": asdict(request.shape),
         "extra_mb": find_workload(request.workload).extra_mb,
-        "partial": raw["partial"],
-        "functions": raw["functions"],
+        "partial": run.partial,
+        "functions": [each.to_data() for each in run.functions],
         **seen.known,
     }
     write_atomic(names_path(path), to_json(beside))
@@ -286,40 +282,36 @@ def one_kernel(
             request = _with_scheduler(layout, request, kernel, image)
         watch = _watch(layout, request, kernel, name, image, program, topology)
 
-        def see(ram: Ram, raw: Mapping[str, Any]) -> None:
-            _look(image, program, shape.cpus, seen, ram, raw)
+        def see(ram: Ram, data: Mapping[str, Any]) -> None:
+            _look(image, program, shape.cpus, seen, ram, data)
 
         done = probe(layout, _boot_request(request, kernel, name), watch, hear, see)
         wanted = set(request.objects)
-        lines = [
-            line for line in seen.lines if not wanted or line["kind"].partition(".")[0] in wanted
-        ]
-        variant = variant_report(
-            kernel.name, shape.cpus, convert(lines, list[CacheLine]), request.lines, seen.names
-        )
-    raw = done.raw
-    if kernel.scheduler and not _calls(raw, EXTENSIBLE):
+        lines = [line for line in seen.lines if not wanted or line.kind.partition(".")[0] in wanted]
+        variant = variant_report(kernel.name, shape.cpus, lines, request.lines, seen.names)
+    run = _checked(done.raw)
+    if kernel.scheduler and not _calls(run, EXTENSIBLE):
         raise UserError(
             f"{kernel.scheduler} made no decision in the window of {request.workload}, "
             f"log {layout.shown(done.booted.log)}",
             status=1,
         )
     if request.trace is not None:
-        _keep_names(request.trace, request, kernel, raw, seen)
-    wake = _per_wake(raw, seen.lines)
-    virtual = float(raw["model"]["virtual_ns"])
+        _keep_names(request.trace, request, kernel, run, seen)
+    wakes, virtual = _calls(run, WAKE_UPS), run.model.virtual_ns
     return {
         **variant,
-        "lines_total": raw["nr_lines"],
-        "hitm_total": raw["hitm_remote"] + raw["hitm_local"],
-        "partial": raw["partial"] or not done.booted.lines,
-        **wake,
-        "wake_ups_a_virtual_ms": wake["wake_ups"] / virtual * 1e6 if virtual else 0.0,
-        "operations": raw["operations"],
-        "load_cycles": sum(line["loads"] * line["avg_load_cycles"] for line in raw["lines"]),
-        "model": raw["model"],
-        "stepping": raw["stepping"],
-        "functions": raw["functions"],
+        "lines_total": run.nr_lines,
+        "hitm_total": run.hitm,
+        "partial": run.partial or not done.booted.lines,
+        "wake_ups": wakes,
+        "hitm_a_wake_up": _per_wake(run, seen.lines, wakes),
+        "wake_ups_a_virtual_ms": wakes / virtual * 1e6 if virtual else 0.0,
+        "operations": run.operations,
+        "load_cycles": sum(line.loads * line.avg_load_cycles for line in run.lines),
+        "model": run.model.to_data(),
+        "stepping": run.stepping.to_data(),
+        "functions": [each.to_data() for each in run.functions],
         "vmlinux_sha256": sha256_file(kernel.vmlinux),
         "log": layout.shown(done.booted.log),
     }

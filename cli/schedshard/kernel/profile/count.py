@@ -22,6 +22,7 @@ from schedshard.kernel.layout import Layout
 from schedshard.kernel.probe.image import Image, Inlined
 from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, functions_named
+from schedshard.results.raw import Function
 from schedshard.results.read import checked
 from schedshard.results.saved import Count, Real, Saved
 from schedshard.show.sheet import Sheet
@@ -90,20 +91,6 @@ class CountRequest:
     shapes: tuple[Shape, ...]
     workload: str
     amount: int | None = None
-
-
-class Function(Saved, kw_only=True):
-    """The counts of a function. ``locking``: calls with a locked instruction."""
-
-    name: str
-    calls: Count
-    instructions: Count
-    locked: Count
-    least: Count
-    most: Count
-    lost: Count
-    locking_calls: Count
-    locking_instructions: Count
 
 
 class Row(Saved, kw_only=True):

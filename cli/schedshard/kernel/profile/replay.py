@@ -6,7 +6,7 @@ trace contains the names of lines and code, because the recorded guest no longer
 was cold during the recording has no name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ from schedshard.lines.replay_tool import replay_trace
 from schedshard.lines.report import Names
 from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results import raw
+from schedshard.results.lines import CacheLine
 from schedshard.results.read import checked
 from schedshard.results.saved import Count, Offset, Saved, absent
 
 TRACE_NAMES = "schedshard/trace-names/1"
+_WHERE = ("object", "kind", "type", "offset", "line")
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,25 @@ def names_path(trace: Path) -> Path:
     return trace.with_name(f"{trace.name}.names.json")
 
 
-def known_names(lines: Sequence[Mapping[str, Any]], names: Names) -> dict[str, Any]:
+class NamedLine(CacheLine, kw_only=True):
+    """A line of a kernel, with the object that gives it its name."""
+
+    kind: str
+    offset: Offset
+    line: Offset
+
+
+def known_names(lines: Sequence[NamedLine], names: Names) -> dict[str, Any]:
     """Return the names of lines and of places in the code, to keep beside a trace."""
     places: dict[str, dict[str, Any]] = {}
     for line in lines:
         named = {}
-        for access in line["accesses"]:
-            offset = str(access["offset"])
-            if names.layouts is not None and line["type"]:
-                named[offset] = names.layouts.field(line["type"], line["offset"] + int(offset))
-        places[line["address"]] = {
-            **{key: line[key] for key in ("object", "kind", "type", "offset", "line")},
+        for access in line.accesses:
+            if names.layouts is not None and line.type:
+                found = names.layouts.field(line.type, line.offset + access.offset)
+                named[str(access.offset)] = found
+        places[line.address] = {
+            **{key: getattr(line, key) for key in _WHERE},
             "fields": named,
         }
     code = {
@@ -116,7 +126,7 @@ def _line(line: raw.Line, total: int, kept: _Kept) -> dict[str, Any]:
     accesses = sorted(line.accesses, key=lambda access: -access.hitm)
     return {
         **line.to_data(),
-        **{key: getattr(place, key) for key in ("object", "kind", "type", "offset", "line")},
+        **{key: getattr(place, key) for key in _WHERE},
         "hitm_share": line.hitm / (total or 1),
         "accesses": [_access(each, line, place, kept) for each in accesses],
     }
