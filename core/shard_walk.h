@@ -28,7 +28,7 @@ struct shard_walk {
 	const unsigned long *allowed;		   /* cpumask, or NULL */
 	struct shard_near_iter near;		   /* dense: all shards, nearest first */
 	bool begun;				   /* dense: the first shard is done */
-	bool sparse;				   /* @stop holds all shards to visit */
+	bool sparse;				   /* @stop lists all shards to visit */
 	u32 own;				   /* sparse: shard at which the walk starts */
 	u32 next;				   /* sparse: next of @stop */
 	u32 nr;					   /* sparse: how many */

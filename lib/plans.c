@@ -179,7 +179,7 @@ static void drop(struct generation *g)
 	free(g);
 }
 
-/* Adds what @before knew, and makes the complete topology. */
+/* Adds the CPUs that @before knew, and makes the complete topology. */
 static bool complete(struct generation *g, const struct generation *before)
 {
 	if (before) {

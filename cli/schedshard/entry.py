@@ -114,7 +114,7 @@ def _all_verbs() -> click.Command:
 
 
 def _lost(error: OSError) -> int:
-    """Report that standard output took no more. Return the exit status."""
+    """Report that standard output cannot be written. Return the exit status."""
     _drop_stdout()
     if isinstance(error, BrokenPipeError):
         return _PIPE_CLOSED

@@ -114,7 +114,7 @@ bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, b
 		 uint32_t shift);
 
 /**
- * access_idle, access_resume - the vCPU halts, resumes; in its thread.
+ * access_idle, access_resume - the vCPU halts or resumes. Its own thread calls them.
  */
 void access_idle(unsigned int vcpu);
 void access_resume(unsigned int vcpu);

@@ -191,7 +191,7 @@ static void sleep_until_woken(struct feed *f, uint32_t n)
 		sim_compute(EVER);
 }
 
-/* The same, counted as idle time: the CPU that wakes this one may be later in time. */
+/* Sleep, and count the time as idle: the CPU that wakes this one may be later in time. */
 static void idle_until_woken(struct feed *f, uint32_t n)
 {
 	uint64_t began = sim_now();

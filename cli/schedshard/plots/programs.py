@@ -45,7 +45,7 @@ def _shares(report: Recorded) -> dict[str, _Curve]:
 
 
 def program_scaling(report: Recorded) -> Plot:
-    """Draw time over threads on each machine, and the objects that cost it on the first one."""
+    """Draw time over threads on each machine, and on the first one the objects that take it."""
     times, shares = _times(report), _shares(report)
     largest = max(variant.threads or 0 for variant in report.variants)
     with mpl.rc_context(RC):

@@ -218,7 +218,7 @@ class Runs:
     @property
     def intervals_by(self) -> str:
         """Return how a report gets intervals, which one run cannot give."""
-        return "--seeds 10, or --uncertainty 20, runs the program"
+        return "give --seeds 10 or --uncertainty 20 to run the program more often"
 
     @property
     def provenance(self) -> Mapping[str, str]:

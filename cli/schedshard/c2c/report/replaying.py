@@ -82,7 +82,7 @@ class Trace:
     @property
     def intervals_by(self) -> str:
         """The option that gives intervals: replays of the trace."""
-        return "--uncertainty 20 or more replays the trace"
+        return "give --uncertainty 20 or more to replay the trace with samples"
 
     @property
     def provenance(self) -> Mapping[str, str]:

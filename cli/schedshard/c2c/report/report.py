@@ -248,7 +248,7 @@ def _gains(
 
 def _without_intervals(machines: Sequence[Machine], count: int, how: str) -> list[str]:
     if not count:
-        return [f"no intervals: {how} so many times for them"]
+        return [f"no intervals: {how}"]
     return [
         f"no intervals on {machine.name}: no number of its file has a range"
         for machine in machines

@@ -359,7 +359,7 @@ def boot(
     on_line: Callable[[str], None] = lambda line: None,
     stop: threading.Event | None = None,
 ) -> Booted:
-    """Run a guest until it ends in any way. The log is kept.
+    """Run a guest until it ends in any way. Keep its log.
 
     Raise a UserError only if the emulator itself fails. Raise KeyboardInterrupt once ``stop`` is
     set. The thread that received Ctrl-C sets it.
