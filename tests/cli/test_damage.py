@@ -156,7 +156,7 @@ def test_a_damaged_file_says_where(
 
 
 def test_half_a_character_is_an_escape(cli: Cli, curve_result: Path) -> None:
-    """As bytes are in the name of a file that is not text."""
+    """A lone surrogate, as in a file name that is not UTF-8, is printed as an escape."""
     whole = json.loads(curve_result.read_text())
     place = ("variants", 0, "points", -1, "lines", 0, "object")
     curve_result.write_text(json.dumps(damaged(whole, place, "\ud800")))
@@ -185,7 +185,7 @@ def test_what_is_no_number_is_refused(cli: Cli, curve_result: Path, number: str)
 
 
 def test_a_number_without_an_end_is_refused(cli: Cli, tmp_path: Path) -> None:
-    """Also at a place that no type checks. The JSON that is printed has none."""
+    """JSON has no infinity, so 1e999 is refused even where no type is checked."""
     saved = (PAGES / "record.json").read_text()
     path = tmp_path / "result.json"
     path.write_text(saved.replace('"waited_seconds":', '"waited_seconds": 1e999, "x":', 1))

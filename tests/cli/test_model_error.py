@@ -178,7 +178,7 @@ def test_work_between_operations_takes_its_time(
 def test_threads_with_work_meet_at_lines(
     cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With equal work they follow each other at fixed distances, and 19 never wait for a line."""
+    """With equal work, 19 threads would follow each other, and never wait for a line."""
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
     words_ = ("run", "primitives", "--op", "atomic-inc", "--lines", "5", "--work", "600", "--json")
     where = ("--machine", str(MACHINES / "published" / "e5-2680v4.toml"), "--placement", "scatter")

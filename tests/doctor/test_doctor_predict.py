@@ -100,7 +100,7 @@ def interrupts(rates: dict[int, int]) -> list[Task]:
 
 
 def test_kernel_threads_on_few_cpus(tmp_path: Path) -> None:
-    """They need as many CPUs as they are pinned to, and no more than there are."""
+    """Pinned kernel threads count as the CPUs on which they wake up, at most all of them."""
     rates = {
         "one": {0: 20_000},
         "three": {0: 20_000, 1: 20_000, 2: 20_000},

@@ -125,7 +125,7 @@ def test_a_signal_that_ends_the_program_leaves_the_report(
 
 
 def written(run: Path) -> tuple[bytes, Any, Any]:
-    """All that a run wrote but the host's: numbers of processes and threads, and its clock."""
+    """Return what a run wrote, without the host's process ids, thread ids and clock."""
     told, process = (json.loads((run / name).read_text()) for name in ("meta.json", "meta.json.0"))
     for host in ("images", "away_host", "ticks_per_second"):
         del told[host]
