@@ -2,9 +2,9 @@
 /*
  * libschedshard-record.so: loaded into the recorded program, before its other libraries.
  *
- * It reports to the recorder (protocol.h) what is allocated where. Nothing else changes: each
- * function calls the next one of its name. It also works without the emulator, in which an
- * unrecorded child may run.
+ * It reports to the recorder (protocol.h) what is allocated where. Signal handlers get an aligned
+ * stack (handlers.c). Nothing else changes: each function calls the next one of its name. It also
+ * works without the emulator, in which an unrecorded child may run.
  */
 /* This file defines both names of mmap(); the compiler must not make one of them the other. */
 #undef _FILE_OFFSET_BITS

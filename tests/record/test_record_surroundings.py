@@ -51,6 +51,40 @@ int main(int argc, char **argv)
 """
 
 
+# snprintf() stores vector registers on the handler's stack. Each handler is read back.
+HANDLERS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile double two = 2;
+static void say(int number, siginfo_t *info, void *context)
+{
+	char text[64];
+	int size = snprintf(text, sizeof(text), "%d %.1f %d\n", number, two, info->si_signo);
+
+	write(1, text, size);
+}
+static void plain(int number)
+{
+	say(number, &(siginfo_t){ .si_signo = number }, NULL);
+}
+int main(void)
+{
+	struct sigaction to = { .sa_sigaction = say, .sa_flags = SA_SIGINFO }, old;
+	int right = signal(SIGUSR1, plain) == SIG_DFL && !sigaction(SIGUSR2, &to, &old);
+
+	right = right && old.sa_handler == SIG_DFL && sigaction(SIGKILL, &to, NULL);
+	raise(SIGUSR1);
+	raise(SIGUSR2);
+	right = right && !sigaction(SIGUSR1, NULL, &old) && old.sa_handler == plain;
+	right = right && !sigaction(SIGUSR2, &old, &to) && to.sa_sigaction == say;
+	raise(SIGUSR2);
+	right = right && signal(SIGUSR2, SIG_IGN) == plain && signal(SIGUSR2, SIG_DFL) == SIG_IGN;
+	return right ? 3 : 4;
+}
+"""
+
+
 def compiled(folder: Path, name: str = "p", compiler: str = "gcc") -> Path:
     (folder / "p.c").write_text(PROGRAM, encoding="utf-8")
     words = [compiler, "-g", "-O1", "-pthread", "p.c", "-o", name]
@@ -134,3 +168,15 @@ def test_a_long_command_is_cut_in_a_report() -> None:
     assert words("a\nb", "c", "\x1b[31m") == r"p a b c \x1b[31m"
     assert len(words(*["x"] * 5000)) < 250
     assert words(*["x"] * 5000).endswith("... (5,000 arguments)")
+
+
+def test_signal_handlers_have_an_aligned_stack(tmp_path: Path) -> None:
+    (tmp_path / "h.c").write_text(HANDLERS, encoding="utf-8")
+    subprocess.run(["gcc", "-O2", "h.c", "-o", "h"], check=True, cwd=tmp_path)
+    record = [ROOT / "schedshard", "c2c", "record", "--machine", MACHINE, "--"]
+    native, recorded = (
+        subprocess.run([*before, tmp_path / "h"], capture_output=True, text=True, check=False)
+        for before in ([], record)
+    )
+    assert (recorded.stdout, recorded.returncode) == (native.stdout, 3), recorded.stderr
+    assert native.stdout == "10 2.0 10\n12 2.0 12\n12 2.0 12\n"
