@@ -155,6 +155,17 @@ def test_a_damaged_file_says_where(
         assert words in outcome.err
 
 
+def test_results_without_a_metric_in_common_are_refused(cli: Cli, curve_result: Path) -> None:
+    whole = json.loads(curve_result.read_text())
+    for point in (point for variant in whole["variants"] for point in variant["points"]):
+        point["metrics"] = {}
+    curve_result.write_text(json.dumps(whole))
+    outcome = cli("compare", curve_result, curve_result)
+    assert outcome.status == 2
+    assert "have no metric in common: nothing to compare" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
 def test_half_a_character_is_an_escape(cli: Cli, curve_result: Path) -> None:
     """A lone surrogate, as in a file name that is not UTF-8, is printed as an escape."""
     whole = json.loads(curve_result.read_text())

@@ -37,7 +37,7 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
     said = (
         f"runs per side: {runs[0]}" if len(runs) == 1 else f"runs per side: {runs[0]} to {runs[-1]}"
     )
-    if runs and runs[-1] == 1:
+    if runs[-1] == 1:
         said += "; one run has no %stddev; 'sweep --seeds N' makes several"
     parts.append(
         Text(f"{said}. ~: chance above {SIGNIFICANT:.0%} that nothing changed (Welch's t test)")

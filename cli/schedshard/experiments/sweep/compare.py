@@ -142,6 +142,8 @@ def compare(request: CompareRequest) -> dict[str, Any]:
         rows = [row for name in names if (row := _row(name, left[key], right[key])) is not None]
         entry = dict(zip((*_PLACE, "variant"), key, strict=False))
         places.append({**entry, "metrics": rows})
+    if not any(place["metrics"] for place in places):
+        raise UserError(f"{a.label} and {b.label} have no metric in common: nothing to compare")
     return {
         "format": FORMAT,
         "a": {"source": a.source, "variant": a.variant, "label": a.label},
