@@ -15,9 +15,12 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from schedshard.common.output import to_json
 from schedshard.common.paths import ROOT
+from test_gate import cost, report, run
 
 PAGES = ROOT / "tests/pages/data"
+TRACE = ROOT / "tests/plugin/data/stock-16cpu.trace"
 SMALL = ("--cpus", "16", "--variant", "global", "--variant", "llc")
 # By kind of file: the command that makes one, and the commands that read it.
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -35,11 +38,12 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 SAVED = {
     "record": ("report", "c2c", "c2c diff"),
+    "gate": ("c2c diff", "c2c diff --fail-above 5%"),
     "kernel": ("report", "c2c"),
     "validate": ("report", "validate"),
 }
 GONE = object()
-OTHERS: tuple[Any, ...] = (GONE, None, "x", [], {}, -1, 1e300, 10**400, True)
+OTHERS: tuple[Any, ...] = (GONE, None, "x", "\ud800", [], {}, [{}], -1, 1e300, 10**400, True)
 # Of a longer list only the ends are damaged.
 _ENDS = 2
 # Damages of each kind.
@@ -76,7 +80,10 @@ def calls(reader: str, path: Path) -> tuple[str | Path, ...]:
     """The arguments of a command that reads a file."""
     if reader == "report":
         return "report", path, "--out", path.with_name("page.html")
-    return (*reader.split(), path, *([path] if reader in ("compare", "c2c diff") else ()))
+    if reader == "replay":
+        trace = path.with_name(path.name.removesuffix(".names.json"))
+        return "c2c", "replay", trace, "--machine", "epyc-7763-2s", "--lines", "2"
+    return (*reader.split(), path, *([path] if reader.startswith(("compare", "c2c diff")) else ()))
 
 
 def assert_one_line(cli: Cli, reader: str, path: Path, what: object) -> None:
@@ -102,15 +109,34 @@ def test_a_damage_is_one_line(cli: Cli, figures: Path, tmp_path: Path, kind: str
 @pytest.mark.slow(reason="150 damages of each kind of file")
 @pytest.mark.parametrize("kind", SAVED)
 def test_a_damage_of_a_saved_file_is_one_line(cli: Cli, tmp_path: Path, kind: str) -> None:
-    path = Path(shutil.copy(PAGES / f"{kind}.json", tmp_path))
+    path = tmp_path / f"{kind}.json"
+    if kind == "gate":
+        runs = [run(cost("a", n, 50, "b"), cost("c", 3, 9)) for n in (100, 103)]
+        path.write_text(to_json(report(*runs)))
+    else:
+        shutil.copy(PAGES / path.name, path)
     assert_damages_are_one_line(cli, path, SAVED[kind])
 
 
-def assert_damages_are_one_line(cli: Cli, path: Path, readers: Sequence[str]) -> None:
-    """Success, or one line, for damages that a fixed seed draws."""
-    whole = json.loads(path.read_text())
+@pytest.mark.slow(reason="60 damages, of which some replay a trace")
+def test_a_damage_of_a_traces_names_is_one_line(cli: Cli, real: Path, tmp_path: Path) -> None:
+    shutil.copy(TRACE, tmp_path)
+    path = Path(shutil.copy(TRACE.with_name(f"{TRACE.name}.names.json"), tmp_path))
+    assert_damages_are_one_line(cli, path, ("replay",), 60)
+
+
+def assert_damages_are_one_line(
+    cli: Cli, path: Path, readers: Sequence[str], tried: int = TRIED
+) -> None:
+    """Success, or one line, for damages that a fixed seed draws, and one line for cut files."""
+    text = path.read_text()
+    whole = json.loads(text)
+    dice = random.Random(1)
+    for reader in readers:
+        path.write_text(text[: dice.randrange(len(text.rstrip()))])
+        assert_one_line(cli, reader, path, "cut")
     every = list(itertools.product(places(whole), OTHERS, readers))
-    for place, other, reader in random.Random(1).sample(every, min(len(every), TRIED)):
+    for place, other, reader in dice.sample(every, min(len(every), tried)):
         path.write_text(json.dumps(damaged(whole, place, other)))
         assert_one_line(cli, reader, path, (reader, place, other))
 
@@ -119,7 +145,6 @@ def assert_damages_are_one_line(cli: Cli, path: Path, readers: Sequence[str]) ->
 def test_a_result_is_written_as_it_was_read(
     cli: Cli, figures: Path, tmp_path: Path, kind: str
 ) -> None:
-    from schedshard.common.output import to_json
     from schedshard.results.read import load_run
 
     path = tmp_path / "result.json"
