@@ -70,3 +70,25 @@ def test_parquet_files_of_others(cli: Cli, tmp_path: Path) -> None:
     rows[1]["seconds"] = None
     path.write_bytes(parquet(rows))
     assert_user_error(cli("report", path, "--out", tmp_path / "p"), "row 1 has no 'seconds'")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["x", "y"], "column 'fps' is missing or of another type"),
+        ([[1.0], [2.0]], "column 'fps' is missing or of another type"),
+        ([1.0, float("nan")], "'fps' is nan in row 1"),
+        ([1e308, 1.0], "'fps' is 1e+308 in row 0"),
+    ],
+)
+def test_a_metric_that_is_no_number(
+    cli: Cli, tmp_path: Path, values: list[object], words: str
+) -> None:
+    path = tmp_path / "s.parquet"
+    rows = rows_of(plan_sweep(request(cpus=(4,)))[0])[:2]
+    path.write_bytes(parquet([{**row, "fps": 3.0} for row in rows]))
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.column_names.index("fps"), "fps", [values]), path)
+    assert_user_error(cli("compare", path, path), f"{path} is damaged: {words}")
+    assert_user_error(cli("report", path, "--out", tmp_path / "page.html"), words)
+    assert not (tmp_path / "page.html").exists()

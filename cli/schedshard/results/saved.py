@@ -11,25 +11,25 @@ from typing import Annotated, Any, Self, TypeVar
 from msgspec import Meta, Struct, convert, field, to_builtins
 
 # No result has larger numbers. With this limit sums and ratios are finite, and plots have ends.
-_LARGEST = 10**18
+LARGEST = 10**18
 Real = (
-    Annotated[float, Meta(ge=-float(_LARGEST), le=float(_LARGEST))]
-    | Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
+    Annotated[float, Meta(ge=-float(LARGEST), le=float(LARGEST))]
+    | Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
 )
 Positive = (
-    Annotated[float, Meta(ge=1e-9, le=float(_LARGEST))] | Annotated[int, Meta(ge=1, le=_LARGEST)]
+    Annotated[float, Meta(ge=1e-9, le=float(LARGEST))] | Annotated[int, Meta(ge=1, le=LARGEST)]
 )
 NotNegative = (
-    Annotated[float, Meta(ge=0.0, le=float(_LARGEST))] | Annotated[int, Meta(ge=0, le=_LARGEST)]
+    Annotated[float, Meta(ge=0.0, le=float(LARGEST))] | Annotated[int, Meta(ge=0, le=LARGEST)]
 )
-Count = Annotated[int, Meta(ge=0, le=_LARGEST)]
+Count = Annotated[int, Meta(ge=0, le=LARGEST)]
 # A number of CPUs, threads or bytes, for each of which code may allocate memory.
 Few = Annotated[int, Meta(ge=1, le=1 << 24)]
 Place = Annotated[int, Meta(ge=-(1 << 24), le=1 << 24)]
 # A place in an object of a program, which may be as large as its memory.
-Offset = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
+Offset = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
 # Below the line of a fraction.
-Whole = Annotated[int, Meta(ge=1, le=_LARGEST)]
+Whole = Annotated[int, Meta(ge=1, le=LARGEST)]
 Hex = Annotated[str, Meta(pattern="^0x[0-9a-f]{1,16}$")]
 
 Default = TypeVar("Default")

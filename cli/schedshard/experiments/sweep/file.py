@@ -16,6 +16,7 @@ from schedshard.common.inputs import read_input
 from schedshard.common.output import write_atomic
 from schedshard.common.paths import typed
 from schedshard.experiments.sweep.sweep import FACTS, KEY, Row, metric_names, united
+from schedshard.results.saved import LARGEST
 
 FORMAT = "schedshard/sweep/2"
 # Files of earlier versions, and their missing columns.
@@ -36,7 +37,9 @@ def read_rows(path: Path) -> list[Row]:
     if form != FORMAT and form not in _EARLIER:
         raise UserError(f"{path} is not a sweep: '{typed('sweep --out FILE.parquet')}' makes one")
     added = _EARLIER.get(form, {})
-    for name, kind in {**KEY, **FACTS}.items():
+    kinds = {**KEY, **FACTS}
+    metrics = {name: float for name in table.column_names if name not in kinds}
+    for name, kind in {**kinds, **metrics}.items():
         if name in added:
             continue
         if name not in table.column_names or table.schema.field(name).type != _TYPES[kind]:
@@ -49,6 +52,9 @@ def read_rows(path: Path) -> list[Row]:
         lost = [name for name in (*KEY, *FACTS) if name not in row]
         if lost:
             raise UserError(f"{path} is damaged: row {index} has no '{lost[0]}'")
+        for name, value in row.items():
+            if isinstance(value, float) and not abs(value) <= LARGEST:
+                raise UserError(f"{path} is damaged: '{name}' is {value:g} in row {index}")
     return rows
 
 
