@@ -173,9 +173,9 @@ def test_a_long_command_is_cut_in_a_report() -> None:
 def test_signal_handlers_have_an_aligned_stack(tmp_path: Path) -> None:
     (tmp_path / "h.c").write_text(HANDLERS, encoding="utf-8")
     subprocess.run(["gcc", "-O2", "h.c", "-o", "h"], check=True, cwd=tmp_path)
-    record = [ROOT / "schedshard", "c2c", "record", "--machine", MACHINE, "--"]
+    record = [str(ROOT / "schedshard"), "c2c", "record", "--machine", MACHINE, "--"]
     native, recorded = (
-        subprocess.run([*before, tmp_path / "h"], capture_output=True, text=True, check=False)
+        subprocess.run([*before, str(tmp_path / "h")], capture_output=True, text=True, check=False)
         for before in ([], record)
     )
     assert (recorded.stdout, recorded.returncode) == (native.stdout, 3), recorded.stderr
