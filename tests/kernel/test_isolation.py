@@ -27,19 +27,21 @@ from schedshard.kernel.profile.isolation import (
 )
 from schedshard.kernel.profile.isolation_view import isolation_view
 from schedshard.machines.presets import load_machine
+from schedshard.results.c2c import KernelVariant
 
 
 def found(rate: float, remote: float, busy_ns: float = 65e6) -> dict[str, Any]:
     lines = {"hitm_remote": remote, "hitm_local": 2 * remote}
     return {
-        "partial": False,
+        "name": "stock", "cpus": 16, "lines_total": 0, "hitm_total": 0, "lines": [],
+        "operations": 0, "partial": False,
         "hitm_a_wake_up": {"root domain": lines, "all": lines},
         "wake_ups_a_virtual_ms": rate,
         "wake_ups": 5000,
-        "stepping": {"waits": 100, "timeouts": 2},
+        "stepping": {"waits": 100, "timeouts": 2, "accesses_reported": 9, "window_seconds": 1.0},
         "model": {"virtual_ns": 5e6, "busy_ns": busy_ns, "instructions": 30_000_000},
         "load_cycles": 90e6,
-    }
+    }  # fmt: skip
 
 
 def test_groups_leave_one_for_other_things() -> None:
@@ -137,8 +139,8 @@ def test_a_guest_that_stood_still_runs_again(
 
 
 def test_the_table_compares_with_no_isolation(capsys: pytest.CaptureFixture[str]) -> None:
-    none = [run_of(found(rate, 4.5), 1.0) for rate in (900, 1000, 1300)]
-    root = [run_of(found(rate, 0.0), 1.0) for rate in (1900, 2000)]
+    none = [run_of(KernelVariant.of(found(rate, 4.5)), 1.0) for rate in (900, 1000, 1300)]
+    root = [run_of(KernelVariant.of(found(rate, 0.0)), 1.0) for rate in (1900, 2000)]
     report = Isolation(
         format="", machine="m", guest="g", groups=["4-7"], partial=False, provenance={},
         discarded=[Discarded(kernel="stock", accounted=0.5)],

@@ -221,6 +221,8 @@ class KernelVariant(Variant, kw_only=True):
     operations: Count
     stepping: Stepping
     functions: list[Function] = absent([])
+    partial: bool = False
+    load_cycles: NotNegative = 0.0
 
 
 class Kernel(Report, kw_only=True):

@@ -6,10 +6,9 @@ cpuset partitions of both types. Each way runs several times. The runs are those
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.provenance import tool_versions
@@ -25,6 +24,7 @@ from schedshard.kernel.guest.workload import (
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.profile.c2c import C2cRequest, Kernel, one_kernel
 from schedshard.machines.presets import Machine, machine_topology
+from schedshard.results.c2c import Hitm, KernelVariant
 from schedshard.results.saved import Count, Real, Saved
 
 FORMAT = "schedshard/isolation/1"
@@ -99,28 +99,27 @@ class Isolation(Saved, kw_only=True):
     provenance: dict[str, str]
 
 
-def run_of(found: Mapping[str, Any], accounted: float) -> IsolatedRun:
+def run_of(found: KernelVariant, accounted: float) -> IsolatedRun:
     """Return the figures to keep from one run of c2c."""
-    lines = found["hitm_a_wake_up"].get(_GROUP, {"hitm_remote": 0.0, "hitm_local": 0.0})
-    waits = found["stepping"]["waits"]
+    lines = found.hitm_a_wake_up.get(_GROUP, Hitm(hitm_remote=0.0, hitm_local=0.0))
+    waits = found.stepping.waits
     return IsolatedRun(
-        wake_ups_a_virtual_ms=found["wake_ups_a_virtual_ms"],
-        root_domain_remote=lines["hitm_remote"],
-        root_domain_local=lines["hitm_local"],
-        all_remote=found["hitm_a_wake_up"]["all"]["hitm_remote"],
-        wake_ups=found["wake_ups"],
-        virtual_ms=found["model"]["virtual_ns"] / 1e6,
-        timed_out=found["stepping"]["timeouts"] / waits if waits else 0.0,
+        wake_ups_a_virtual_ms=found.wake_ups_a_virtual_ms,
+        root_domain_remote=lines.hitm_remote,
+        root_domain_local=lines.hitm_local,
+        all_remote=found.hitm_a_wake_up["all"].hitm_remote,
+        wake_ups=found.wake_ups,
+        virtual_ms=found.model.virtual_ns / 1e6,
+        timed_out=found.stepping.timeouts / waits if waits else 0.0,
         accounted=accounted,
     )
 
 
-def accounted(found: Mapping[str, Any], clock_ghz: float, asleep_ns: int) -> float:
+def accounted(found: KernelVariant, clock_ghz: float, asleep_ns: int) -> float:
     """Return the share of busy CPUs' time that instructions, lines and sleep explain."""
-    model = found["model"]
-    known = model["instructions"] + found["load_cycles"]
-    known += found["wake_ups"] * asleep_ns * clock_ghz
-    busy = model["busy_ns"] * clock_ghz
+    known = found.model.instructions + found.load_cycles
+    known += found.wake_ups * asleep_ns * clock_ghz
+    busy = found.model.busy_ns * clock_ghz
     return float(known / busy) if busy else 0.0
 
 
@@ -158,8 +157,8 @@ def isolation(
                 slow=request.slow, files=files if row.mode == PLAN else {},
             )  # fmt: skip
             for left in reversed(range(_TRIES)):
-                found = one_kernel(layout, plan, kernel, topology, on_line)
-                if found["partial"]:
+                found = KernelVariant.of(one_kernel(layout, plan, kernel, topology, on_line))
+                if found.partial:
                     return result
                 share = accounted(found, request.machine.clock_ghz, asleep)
                 if share >= _ACCOUNTED:
