@@ -16,6 +16,7 @@ from schedshard.kernel.profile import validate as module
 from schedshard.kernel.profile.c2c import C2cRequest, Kernel
 from schedshard.kernel.profile.validate import (
     ValidateRequest,
+    Validation,
     each,
     machine_like,
     near,
@@ -81,7 +82,7 @@ def test_a_machine_as_small_as_the_guest(tmp_path: Path) -> None:
 
 def run_with(
     found: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> dict[str, Any]:
+) -> Validation:
     """Validate two kernels; guests find the given figures by workload, else the expected ones."""
     small = machine_like(load_machine("epyc-7763-2s"), usual_shape(16), tmp_path)
     expected = simulated(small, 16) | {"share-none": 0.0, "yield-byte": 0.001}
@@ -100,12 +101,12 @@ def run_with(
 
 def test_all_checks_and_a_missed_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     report = run_with({}, monkeypatch, tmp_path)
-    assert report["good"] is True
-    assert len(report["checks"]) == 10
+    assert report.good is True
+    assert len(report.checks) == 10
     missed = {"stock yield-global": variant(0) | {"hitm_total": 500}}
     report = run_with(missed, monkeypatch, tmp_path)
-    assert report["good"] is False
-    assert [c["what"] for c in report["checks"] if not c["good"]] == ["yield-global"]
+    assert report.good is False
+    assert [c.what for c in report.checks if not c.good] == ["yield-global"]
     with pytest.raises(UserError, match="cyclic on shard was cut short"):
         run_with({"shard cyclic": variant(0) | {"partial": True}}, monkeypatch, tmp_path)
 

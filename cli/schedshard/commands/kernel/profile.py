@@ -192,7 +192,7 @@ def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Pat
     kernels = built_kernels(layout, variants, config)
     report = stage(layout, ValidateRequest(kernels, load_machine("epyc-7763-2s")), _heard)
     deliver(report, as_json, out, validate_view(report))
-    if not report["good"]:
+    if not report.good:
         raise UserError("c2c's figures differ from the known ones", status=1)
 
 

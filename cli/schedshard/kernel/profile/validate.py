@@ -9,7 +9,7 @@ from another socket.
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from schedshard.kernel.guest.workload import SHORT, YIELD
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.profile.c2c import C2cRequest, Kernel, one_kernel
 from schedshard.machines.presets import Machine, load_machine, machine_topology
+from schedshard.results.saved import Saved
 
 CPUS = 16
 # Share of the expected value. The threads of a program neither begin nor end at the same time.
@@ -43,13 +44,23 @@ _GROUP, _TIMES, _WAKES = "root domain", 20.0, 500
 _HOTTEST = "rto_mask"
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Saved):
     """A check: the expected figure, the figure found, and whether they agree."""
 
     what: str
     expected: str
     found: str
+    good: bool
+
+
+class Validation(Saved, kw_only=True):
+    """The result of the stage."""
+
+    format: str
+    machine: str
+    guest: str
+    kernels: list[str]
+    checks: list[Check]
     good: bool
 
 
@@ -145,7 +156,7 @@ def wake_checks(variants: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
 
 def validate(
     layout: Layout, request: ValidateRequest, on_line: Callable[[str], None]
-) -> dict[str, Any]:
+) -> Validation:
     """Run all programs and kernels, and return the checks."""
     shape, checks = usual_shape(CPUS), []
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
@@ -164,11 +175,11 @@ def validate(
             found = each(seen(request.kernels[0], workload))
             checks.append(Check(workload, f"{value:.3f}", f"{found:.3f}", near(value, found)))
         checks += wake_checks({k.name: seen(k, "cyclic") for k in request.kernels})
-    return {
-        "format": "schedshard/c2c-validation/1",
-        "machine": request.machine.name,
-        "guest": shape.words,
-        "kernels": [kernel.name for kernel in request.kernels],
-        "checks": [asdict(check) for check in checks],
-        "good": all(check.good for check in checks),
-    }
+    return Validation(
+        format="schedshard/c2c-validation/1",
+        machine=request.machine.name,
+        guest=shape.words,
+        kernels=[kernel.name for kernel in request.kernels],
+        checks=checks,
+        good=all(check.good for check in checks),
+    )
