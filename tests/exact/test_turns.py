@@ -63,3 +63,15 @@ def test_a_loop_of_other_code_that_nobody_can_end_is_stopped(turns: Path) -> Non
     assert "no thread can end its loop, because none can store: " in done.stderr
     assert "thread 2: a loop at libturns.so (await) without instrumentation" in done.stderr
     assert "1 wait: 1 in pthread_join at tests/exact/turns.c:" in done.stderr
+
+
+def test_a_program_that_becomes_another_keeps_its_exit_status(tmp_path: Path) -> None:
+    source = tmp_path / "becomes.c"
+    source.write_text(
+        "#include <unistd.h>\nint main(void)\n"
+        '{\n\treturn execl("/bin/sh", "sh", "-c", "exit 11", NULL);\n}\n',
+        encoding="ascii",
+    )
+    done = record(compiled(tmp_path / "becomes", COMPILERS[0], str(source)))
+    assert (done.returncode, done.stdout) == (11, "")
+    assert "becomes ended with status 11 and recorded nothing" in done.stderr

@@ -313,10 +313,11 @@ class Runs:
         name = signal.Signals(-code).name if code < 0 else None
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"
-            said = f"ended {how} before anything was recorded"
+            said = f"ended {how} and recorded nothing: it ended early, or executed another program"
             if not shown:
                 raise AnotherEndError(f"{self._which(job)}, the program {said}")
-            raise UserError(f"{self.program.path.name} {said}", status=1 if code else 2)
+            status = 128 - code if code < 0 else code or 2
+            raise UserError(f"{self.program.path.name} {said}", status=status)
         told = dict(read_json(meta, WROTE))
         process = dict(read_json(at / "meta.json.0", WROTE))
         process["hooked"] = True  # the places of its accesses are those of calls of hooks
