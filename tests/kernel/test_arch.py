@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -44,12 +45,14 @@ def test_the_emulator_of_each() -> None:
     assert "console=ttyS0" in x86[x86.index("-append") + 1].split()
 
 
-def test_a_cache_for_each_cluster() -> None:
-    lines = cache_source(SHAPE).splitlines()
-    assert sum("compatible" in line for line in lines) == 4
-    assert "\t\tcpu@3 { next-level-cache = <&llc0>; };" in lines
-    assert "\t\tcpu@4 { next-level-cache = <&llc1>; };" in lines
-    assert "\t\tcpu@15 { next-level-cache = <&llc3>; };" in lines
+def test_each_cpu_reaches_its_llc_through_its_l2() -> None:
+    behind = dict(
+        re.findall(r"(\S+)(?:: \S+)? {.*next-level-cache = <&(\w+)>;", cache_source(SHAPE))
+    )
+    assert len({behind[f"cpu@{cpu}"] for cpu in range(16)}) == 8
+    for cpu in range(16):
+        assert behind[f"cpu@{cpu}"] == behind[f"cpu@{cpu ^ 1}"]
+        assert behind[behind[f"cpu@{cpu}"]] == f"llc{cpu // 4}"
 
 
 @pytest.mark.skipif(
@@ -62,10 +65,19 @@ def test_the_tree_has_the_caches(tmp_path: Path) -> None:
     argv = qemu_argv(request, Path("i"), tmp_path / "log", None, ARM64)
     kept = argv[: argv.index("-kernel")]
     tree = tree_with_caches(layout, "x", SHAPE, kept)
-    said = subprocess.run(
-        ["fdtget", "-p", tree, "/cpus/cpu@15"], capture_output=True, text=True, check=True
-    )
-    assert "next-level-cache" in said.stdout.split()
+
+    def read(node: str, name: str) -> str:
+        argv = ["fdtget", str(tree), node, name]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert read("/cpus/cpu@15", "next-level-cache") == read("/cpus/l2-cache-l2c7", "phandle")
+    assert read("/cpus/l2-cache-l2c7", "next-level-cache") == read("/cpus/l3-cache-llc3", "phandle")
+    assert [
+        read(f"/cpus/{node}", "cache-level") for node in ("l2-cache-l2c7", "l3-cache-llc3")
+    ] == [
+        "2",
+        "3",
+    ]
 
 
 def test_only_tests_without_programs_of_the_host() -> None:

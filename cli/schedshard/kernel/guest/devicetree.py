@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Adds last-level caches to a guest's device tree, because the emulator describes none.
 
-The emulator writes the machine's tree. This file adds a cache node per cluster to the tree's
-source, and to every CPU a reference to its cache.
+The emulator writes the machine's tree. This file adds cache nodes to the tree's source,
+and a reference to its cache to every CPU.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,23 +15,30 @@ from schedshard.kernel.tools import call, require
 
 
 def cache_source(shape: Shape) -> str:
-    """Return device-tree source to add: a level-3 cache per LLC, and a reference per CPU."""
+    """Return device-tree source to add: an L2 per core, an L3 per LLC, and each CPU's reference.
+
+    Linux on arm64 expects as many levels as the CPU's registers declare, which is two, and finds
+    an L3 only behind a node of the L2.
+    """
     return "\n".join(("/ {", "\tcpus {", *_caches(shape), *_cpus(shape), "\t};", "};", ""))
 
 
 def _caches(shape: Shape) -> Iterator[str]:
-    for llc in range(shape.packages * shape.nodes * shape.llcs):
-        yield f"\t\tllc{llc}: l3-cache{llc} {{"
-        yield '\t\t\tcompatible = "cache";'
-        yield "\t\t\tcache-level = <3>;"
-        yield "\t\t\tcache-unified;"
-        yield "\t\t};"
+    llcs = shape.packages * shape.nodes * shape.llcs
+    for llc in range(llcs):
+        yield _cache(f"llc{llc}", 3, "")
+    for core in range(llcs * shape.cores):
+        yield _cache(f"l2c{core}", 2, f" next-level-cache = <&llc{core // shape.cores}>;")
+
+
+def _cache(label: str, level: int, behind: str) -> str:
+    properties = f'compatible = "cache"; cache-level = <{level}>; cache-unified;{behind}'
+    return f"\t\t{label}: l{level}-cache-{label} {{ {properties} }};"
 
 
 def _cpus(shape: Shape) -> Iterator[str]:
     for cpu in range(shape.places - shape.empty):
-        llc = cpu // (shape.cores * shape.threads)
-        yield f"\t\tcpu@{cpu} {{ next-level-cache = <&llc{llc}>; }};"
+        yield f"\t\tcpu@{cpu} {{ next-level-cache = <&l2c{cpu // shape.threads}>; }};"
 
 
 def tree_with_caches(layout: Layout, name: str, shape: Shape, argv: Sequence[str]) -> Path:

@@ -226,10 +226,11 @@ def run_guest(
 ) -> GuestResult:
     """Boot one guest with its tests, and return its judged result."""
     config = request.config
-    name = f"test-{variant}-{config.replace('/', '-')}-{plan.shape.name}"
+    image = kernel_image(layout, variant, config)
+    objects = image.parents[3]
+    name = f"test-{variant}-{objects.name.removeprefix('build-')}-{plan.shape.name}"
     if request.firmware is not Firmware.USUAL:
         name = f"{name}-{request.firmware.value}"
-    image = kernel_image(layout, variant, config)
     booted = boot(
         layout,
         BootRequest(
@@ -241,7 +242,7 @@ def run_guest(
             parameters=request.parameters,
             emulator=Emulator(request.emulation, extra_mb=plan.extra_mb),
             limits=Limits(total=plan.total),
-            files=compiled_parts(layout, plan.parts, image.parents[3] / "vmlinux"),
+            files=compiled_parts(layout, plan.parts, objects / "vmlinux"),
             firmware=request.firmware,
         ),
         on_line,
