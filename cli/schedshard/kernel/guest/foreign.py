@@ -103,6 +103,7 @@ FOREIGN: Mapping[str, Foreign] = {
     "self-cpuset": _self("cgroup", "./test_cpuset", seconds=60),
     "self-hotplug": _self("cpu-hotplug", "./cpu-on-off-test.sh", "-a", seconds=60),
     **{f"ext-{name}": _ext(name) for name in _SCHEDULERS},
+    "ext-reload_loop": _ext("reload_loop", seconds=120),  # on a busy host 1,050 loads took 320 s
     "self-cpuset-partition": _self("cgroup", "./test_cpuset_prs.sh", seconds=600),
 }
 
