@@ -111,6 +111,7 @@ def test_both_directions_are_averaged() -> None:
         (";;\n25,5;;\n26,5;25,5;\n", "line 1, column 1: give commas between cells, and points"),
         (",,\n0.025,,\n0.026,0.1,\n", "the median is 0.026 ns, and no machine has that: give nan"),
         (",,\n25000,,\n26000,25500,\n", "the median is 25500 ns, and no machine has that"),
+        (f",{'1' * 5000},2,3\n,,,\n,,,\n,,,\n", "line 1, column 2: 1111"),
         (
             ",4,5,6\n4,,25,26\n5,25,,25\n6,25,25,\n",
             "line 1, column 2: 4 to 6 along both edges: write cpu4 if these are numbers of CPUs",

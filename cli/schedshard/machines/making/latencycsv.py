@@ -25,6 +25,7 @@ MEDIAN_NS = (1.0, 20_000.0)
 RISING = 6
 MISSING = frozenset({"", "-", "nan", "na", "n/a", "null", "none"})
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+WHOLE = re.compile(r"[0-9]{1,7}", re.ASCII)
 LABEL = re.compile(r"(cpu|core|pu|#)?[ _#-]?([0-9]{1,7})", re.ASCII | re.IGNORECASE)
 
 
@@ -153,7 +154,7 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | N
 def _check_edges(name: str, rows: list[_Row]) -> None:
     """Refuse a small table whose edges may be CPU numbers: equal, whole, and in equal steps."""
     edge = rows[0].cells[1:]
-    if len(edge) < 3 or len(edge) + 1 != len(rows) or any(not cell.isdecimal() for cell in edge):
+    if len(edge) < 3 or len(edge) + 1 != len(rows) or not all(map(WHOLE.fullmatch, edge)):
         return
     steps = {int(b) - int(a) for a, b in pairwise(edge)}
     if len(steps) == 1 and min(steps) > 0 and edge == [row.cells[0] for row in rows[1:]]:
