@@ -8,7 +8,7 @@ mean square contained 97% of the points, because few curves cause most of it.)
 
 Errors of one machine are correlated, so a machine counts once per kind. A kind with few machines
 says little about itself, so all other kinds together count as PRIOR machines. The quantile is the
-nominal 90%. With each machine omitted in turn, 89% of the points are inside if a machine counts
+nominal 90%. With each machine omitted in turn, 90% of the points are inside if a machine counts
 once per kind, and 94% if a point counts once. The usual correction for few observations would
 contain nearly all of them. On 12 synthetic machines with normal errors the figure is 85%.
 
