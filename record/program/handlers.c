@@ -4,7 +4,7 @@
  *
  * QEMU before 8.1 starts a handler with a stack pointer that is 8 bytes off. Code that stores whole
  * vector registers there, as snprintf() does, then ends in SIGSEGV. So each handler is called by
- * run(), whose compiler aligns the stack. The program reads back its own handlers.
+ * run(), which aligns the stack. The program reads back its own handlers.
  *
  * A handler is stored before the kernel knows of it. A signal that comes in between already runs
  * the new one.
