@@ -149,7 +149,7 @@ def test_a_pair_is_simulated_instead_of_a_number_of_cpus() -> None:
     [
         (("cpumask-yield", "--op", "cas"), ("no option --op", "ping-pong and primitives")),
         (("cpumask-yield", "--threads", "1"), ("no option --threads", "atomic-inc")),
-        (("atomic-inc", "--hold", "5"), ("no option --hold", "primitives")),
+        (("atomic-inc", "--hold", "5"), ("no option --hold, which is for primitives",)),
         (("primitives", "--from", "0"), ("no option --from", "ping-pong")),
         (("ping-pong", "--op", "read-ca"), ("unknown operation of ping-pong", "'read-cas'")),
         (("ping-pong", "--cpus", "2"), ("no option --cpus", "--from")),

@@ -100,7 +100,7 @@ def _check_known(options: RunOptions, experiment: Experiment) -> None:
         if is_given and name not in experiment.options:
             having = [e for e in experiment_names() if name in load_experiment(e).options]
             raise UserError(
-                f"{experiment.name} has no option --{name}: {' and '.join(having)} have it"
+                f"{experiment.name} has no option --{name}, which is for {' and '.join(having)}"
             )
     if experiment.sweep != "pairs":
         return
