@@ -61,7 +61,8 @@ class Shape:
         """Return the shape as text."""
         push = {True: "on", False: "off", None: "unknown"}[self.push]
         return (
-            f"{self.groups} group{'s' if self.groups > 1 else ''} of {self.cpus_per_group} CPUs"
+            f"{self.groups} group{'s' if self.groups > 1 else ''} of {self.cpus_per_group} "
+            f"CPU{'s' if self.cpus_per_group > 1 else ''}"
             f"{' in several packages' if self.spread else ''}, "
             f"{self.rate / self.cpus:,.0f} wake-ups per second and CPU"
             f"{', each thread pinned to one CPU' if self.pinned else ''}, RT_PUSH_IPI {push}"

@@ -2,10 +2,10 @@
 """Infers the topology of a machine from core-to-core latencies alone.
 
 It works bottom up. Average linkage joins CPUs, and the heights of the joins form bands with wide
-gaps between them. The nearest band is SMT siblings, if it joins pairs at the cost of a line inside
-one core. The next band may be cores with a common L2, and the one after that the LLC. From there on
-whole LLCs are compared by the median of all their pairs, which a few bad measurements do not
-change. The bands of LLCs are the node and the package.
+gaps between them. The nearest bands are SMT siblings, as far as they join pairs at the cost of a
+line inside one core. The next band may be cores with a common L2, and the one after that the LLC.
+From there on whole LLCs are compared by the median of all their pairs, which a few bad measurements
+do not change. The bands of LLCs are the node and the package.
 
 Latencies alone leave three questions open. Each is decided as follows, with a note to the user.
 
