@@ -260,7 +260,7 @@ def test_one_experiment_has_figures_of_two_machines(cli: Cli, tmp_path: Path) ->
     [
         ('sweep = "pairs"', 'sweep = "trios"', "sweep is 'trios'"),
         ('options = ["op", "from", "home"]', 'options = ["size"]', "options are size"),
-        ('variant = "read-inc"', 'variant = "read-ink"', "pair is of 'read-ink'"),
+        ('variant = "read-inc"', 'variant = "read-ink"', "pair names 'read-ink'"),
     ],
 )
 def test_wrong_files_name_what_is_wrong(tmp_path: Path, old: str, new: str, words: str) -> None:
