@@ -130,6 +130,9 @@ def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -
         sys.stdout.flush()
     except OSError as error:
         return _lost(error)
+    except (KeyboardInterrupt, Terminated) as ended:  # while a full pipe takes nothing
+        _drop_stdout()
+        return ended.status if isinstance(ended, Terminated) else _INTERRUPTED
     return status
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -16,6 +17,7 @@ import psutil
 import pytest
 
 from conftest import FAKES
+from schedshard import entry
 from schedshard.common.errors import UserError
 from schedshard.common.paths import ROOT
 from schedshard.common.tool import run_json, run_many
@@ -103,6 +105,25 @@ def test_full_disk_on_stdout_is_one_line(command: list[str]) -> None:
         )
     assert done.returncode == 2
     assert done.stderr == "schedshard: cannot write to standard output: no space left on device\n"
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt(), entry.Terminated(signal.SIGTERM)])
+def test_a_signal_while_output_waits_ends_the_command(
+    ended: BaseException, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A reader that takes nothing, such as a pager, lets the last flush wait."""
+
+    class Stuck(io.StringIO):
+        def flush(self) -> None:
+            raise ended
+
+        def fileno(self) -> int:
+            return out.fileno()
+
+    with (tmp_path / "out").open("wb") as out, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Stuck())
+        status = entry.run(["--version"])
+    assert status == (130 if isinstance(ended, KeyboardInterrupt) else 143)
 
 
 def test_a_terminal_gets_a_bar_and_a_file_does_not() -> None:
