@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import pytest
 from recording import MACHINE, PROGRAMS, Report, needs, run
 
 from calling import call
+from schedshard.common.paths import ROOT
 
 pytestmark = needs(PROGRAMS / "record-known")
 
@@ -86,3 +91,27 @@ def test_a_trace_is_replayed_and_compared(
     cut = run("replay", str(trace), "--machine", MACHINE, "--json", "--no-advice")
     assert cut.returncode == 0
     assert json.loads(cut.stdout)["partial"]
+
+
+def _interrupt(which: signal.Signals, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Record a program that says when it waits, and send a signal to the recorder alone."""
+    command = [sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE]
+    with subprocess.Popen(
+        [*command, *arguments, "--", "sh", "-c", "echo waits; exec sleep 60"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "waits\n"
+        child.send_signal(which)
+        out, err = child.communicate(timeout=50)
+        return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+
+def test_a_sigint_to_the_recorder_reaches_the_program() -> None:
+    done = _interrupt(signal.SIGINT, "--uncertainty", "0")
+    assert done.returncode == 128 + signal.SIGINT, done.stderr
+    assert "SIGINT ended the program: the report covers the time before" in done.stderr

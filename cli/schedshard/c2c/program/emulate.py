@@ -55,11 +55,21 @@ def plugin_paths() -> tuple[Path, Path, Path]:
 
 
 @contextlib.contextmanager
-def _signals_are_the_programs() -> Iterator[None]:
-    """Ignore Ctrl-C in this process: it also reaches the program, whose reaction is recorded."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _signals_are_the_programs() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Leave SIGINT to the program, whose reaction is recorded. Yields a list to put it in.
+
+    Ctrl-C in a terminal reaches the program as well. A SIGINT to this process alone does not.
+    """
+    programs: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(*_: object) -> None:
+        if not sys.stdin.isatty():
+            for each in programs:
+                each.send_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, pass_on)
     try:
-        yield
+        yield programs
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -147,7 +157,7 @@ def emulate(
             view = write_view(views / "machine", machine, cpus)
         files = (plugin, library, file, meta, view)
         command, environment = _command(program, files, shared, window, follow)
-        with _signals_are_the_programs():
+        with _signals_are_the_programs() as programs:
             with telling(f"cannot run {command[0]}"):
                 child = subprocess.Popen(
                     command,
@@ -155,6 +165,7 @@ def emulate(
                     stdout=sys.stderr if output_to_stderr else None,
                     preexec_fn=_default_signals,
                 )
+            programs.append(child)
             try:
                 code = child.wait()
             except BaseException:
