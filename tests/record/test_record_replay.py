@@ -115,3 +115,14 @@ def test_a_sigint_to_the_recorder_reaches_the_program() -> None:
     done = _interrupt(signal.SIGINT, "--uncertainty", "0")
     assert done.returncode == 128 + signal.SIGINT, done.stderr
     assert "SIGINT ended the program: the report covers the time before" in done.stderr
+
+
+def test_a_recording_that_ends_early_leaves_the_trace_before(tmp_path: Path) -> None:
+    """A part of a new trace beside the names of an old one would be replayed under those names."""
+    trace, names = tmp_path / "trace", tmp_path / "trace.names.json"
+    trace.write_bytes(b"old")
+    names.write_bytes(b"old")
+    done = _interrupt(signal.SIGTERM, "--trace", str(trace))
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
+    assert sorted(tmp_path.iterdir()) == [trace, names]
+    assert trace.read_bytes() == names.read_bytes() == b"old"

@@ -21,7 +21,7 @@ from schedshard.common.errors import UserError, ending_with
 from schedshard.common.output import to_json, write_atomic
 from schedshard.common.progress import working
 from schedshard.common.provenance import sha256_file
-from schedshard.kernel.profile.replay import names_path
+from schedshard.kernel.profile.replay import names_path, new_trace
 from schedshard.machines.presets import Machine, load_machine
 from schedshard.results.raw import RecordedRun
 
@@ -91,21 +91,22 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
         smallest = min(zip(orders, machines, strict=True), key=lambda each: len(each[0]))[1]
         raise UserError(f"--cpus {request.cpus}: {smallest.name} has {count}")
     cpus = orders[0][: request.cpus or count]
-    done = emulate(
-        program,
-        machines[0],
-        cpus,
-        trace,
-        folder,
-        quantum=request.quantum,
-        window=request.window,
-        follow=request.follow,
-        stacks=request.stacks,
-        output_to_stderr=request.output_to_stderr,
-    )
-    if done.raw is None:
-        what = "the marks never came" if request.window.marks else "it ended before --after"
-        raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
+    with new_trace(trace if keep else None) as new:
+        done = emulate(
+            program,
+            machines[0],
+            cpus,
+            new or trace,
+            folder,
+            quantum=request.quantum,
+            window=request.window,
+            follow=request.follow,
+            stacks=request.stacks,
+            output_to_stderr=request.output_to_stderr,
+        )
+        if done.raw is None:
+            what = "the marks never came" if request.window.marks else "it ended before --after"
+            raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
     return _report(
         request, machines, trace, keep, program, done.raw, done.meta,
         words=program.words, status=done.status, signal=done.signal,
@@ -164,10 +165,11 @@ def _record_in_guest(
     """Record the program inside a booted kernel, and print its output."""
     program = find_program(request.program)
     guest_places({"shape": asdict(guest.shape)}, machines)
-    done = run_in_guest(
-        guest.layout, guest, program, machines[0], trace, folder,
-        quantum=request.quantum, window=request.window,
-    )  # fmt: skip
+    with new_trace(trace if keep else None) as new:
+        done = run_in_guest(
+            guest.layout, guest, program, machines[0], new or trace, folder,
+            quantum=request.quantum, window=request.window,
+        )  # fmt: skip
     out = sys.stderr if request.output_to_stderr else sys.stdout
     out.buffer.write(done.told.out)
     out.flush()

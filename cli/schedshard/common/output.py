@@ -9,6 +9,7 @@ import math
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -60,23 +61,31 @@ def write_atomic(path: Path, data: str | bytes) -> None:
     A reader sees the old file or the new one. After an error or a kill the old one stays. Devices,
     pipes and links are written directly. Bytes of file names that are not text become escapes.
     """
-    check_writable(path)
     raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+    with telling(f"cannot write {path}"), replacing(path) as temp:
+        temp.write_bytes(raw)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a path to write to, which replaces ``path`` at the end, as write_atomic() says."""
+    check_writable(path)
+    if _stays(path):
+        yield path
+        return
     with telling(f"cannot write {path}"):
-        if _stays(path):
-            with path.open("wb") as file:
-                file.write(raw)
-            return
-        fd, temp = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(raw)
-                os.fchmod(file.fileno(), 0o666 & ~_umask())
+        fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.fchmod(fd, 0o666 & ~_umask())
+        os.close(fd)
+    temp = Path(name)
+    try:
+        yield temp
+        with telling(f"cannot write {path}"):
             os.replace(temp, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temp)
-            raise
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temp)
+        raise
 
 
 def _umask() -> int:

@@ -27,7 +27,13 @@ from schedshard.kernel.probe.image import Image
 from schedshard.kernel.probe.objects import Objects
 from schedshard.kernel.probe.probe import probe
 from schedshard.kernel.probe.watch import Watch, functions_named, map_cpus, map_nodes
-from schedshard.kernel.profile.replay import TRACE_NAMES, NamedLine, known_names, names_path
+from schedshard.kernel.profile.replay import (
+    TRACE_NAMES,
+    NamedLine,
+    known_names,
+    names_path,
+    new_trace,
+)
 from schedshard.kernel.profile.schedulers import CODE, Programs, scheduler_files
 from schedshard.lines.report import Names, variant_report
 from schedshard.lines.symbols import Frame, resolve
@@ -277,10 +283,11 @@ def one_kernel(
         seen.programs.hear(line)
         on_line(line)
 
-    with Image(kernel.vmlinux) as image:
+    with Image(kernel.vmlinux) as image, new_trace(request.trace) as trace:
         if kernel.scheduler:
             request = _with_scheduler(layout, request, kernel, image)
-        watch = _watch(layout, request, kernel, name, image, program, topology)
+        recorded = replace(request, trace=trace)
+        watch = _watch(layout, recorded, kernel, name, image, program, topology)
 
         def see(ram: Ram, data: Mapping[str, Any]) -> None:
             _look(image, program, shape.cpus, seen, ram, data)

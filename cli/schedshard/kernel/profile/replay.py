@@ -6,14 +6,15 @@ trace contains the names of lines and code, because the recorded guest no longer
 was cold during the recording has no name.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from schedshard.common.errors import UserError
+from schedshard.common.errors import UserError, telling
 from schedshard.common.formats import C2C as REPORT
-from schedshard.common.output import read_json
+from schedshard.common.output import read_json, replacing
 from schedshard.common.provenance import sha256_file, tool_versions
 from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
@@ -41,6 +42,21 @@ class ReplayRequest:
 def names_path(trace: Path) -> Path:
     """Return the path of the file with a trace's names."""
     return trace.with_name(f"{trace.name}.names.json")
+
+
+@contextlib.contextmanager
+def new_trace(trace: Path | None) -> Iterator[Path | None]:
+    """Yield a path to record to, which replaces ``trace`` at the end. Names are yet to come.
+
+    A recording that ends early must not stand beside the names of the one before.
+    """
+    if trace is None:
+        yield None
+        return
+    with replacing(trace) as new:
+        yield new
+        with telling(f"cannot write {names_path(trace)}"):
+            names_path(trace).unlink(missing_ok=True)
 
 
 class NamedLine(CacheLine, kw_only=True):
