@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #include "preload.h"
 #include "protocol.h"
@@ -29,6 +30,8 @@ static int (*next_posix_memalign)(void **, size_t, size_t);
 static void *(*next_aligned_alloc)(size_t, size_t);
 static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
 static int (*next_munmap)(void *, size_t);
+static void *(*next_shmat)(int, const void *, int);
+static int (*next_shmdt)(const void *);
 
 static bool ready;
 static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
@@ -85,6 +88,8 @@ static void find_all(void)
 	next_aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
 	next_mmap = dlsym(RTLD_NEXT, "mmap");
 	next_munmap = dlsym(RTLD_NEXT, "munmap");
+	next_shmat = dlsym(RTLD_NEXT, "shmat");
+	next_shmdt = dlsym(RTLD_NEXT, "shmdt");
 	next_malloc = dlsym(RTLD_NEXT, "malloc");
 }
 
@@ -230,6 +235,25 @@ PRELOAD_API int munmap(void *at, size_t size)
 	find_all();
 	freed(at, size);
 	return next_munmap(at, size);
+}
+
+PRELOAD_API void *shmat(int id, const void *where, int flags)
+{
+	struct shmid_ds about;
+	void *at;
+
+	find_all();
+	at = next_shmat(id, where, flags);
+	if (at != MAP_FAILED && !shmctl(id, IPC_STAT, &about))
+		allocated(at, about.shm_segsz, 0, PROTOCOL_MAPPED, PRELOAD_HERE);
+	return at;
+}
+
+PRELOAD_API int shmdt(const void *at)
+{
+	find_all();
+	freed((void *)(uintptr_t)at, 0);
+	return next_shmdt(at);
 }
 
 /* ---- callers ---- */

@@ -14,7 +14,7 @@ from recording import Report, hitm_of, needs, quiet, record_to
 from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.c2c.naming.modules import Modules
 from schedshard.c2c.naming.variables import DebugInfo, Typed
-from schedshard.common.paths import build_dir
+from schedshard.common.paths import ROOT, build_dir
 
 # Two functions allocate 24 bytes each, in one line; each thread uses one of the objects.
 TWO = r"""
@@ -81,6 +81,24 @@ def test_what_is_another_objects_says_whose_it_is(tmp_path: Path) -> None:
         return True
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "two")[1], holds)
+
+
+@needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+def test_a_segment_of_system_v_is_an_object(tmp_path: Path) -> None:
+    """Regression: it had neither name nor type, and the report saw nothing to gain."""
+    source, made = ROOT / "tests" / "exact" / "segment.c", tmp_path / "segment"
+    subprocess.run(["gcc", "-O2", "-g", "-pthread", str(source), "-o", str(made)], check=True)
+
+    def holds(report: Report) -> bool:
+        line = report["variants"][0]["lines"][0]
+        if hitm_of(line) < 100:
+            return False
+        assert line["object"].startswith("heap: main (tests/exact/segment.c:")
+        assert line["type"] == "struct score"
+        assert {access["field"] for access in line["accesses"]} == {f"[{i}].hits" for i in range(4)}
+        return any("struct score" in advice["words"] for advice in report["advice"])
+
+    quiet(lambda: record_to(tmp_path / "out.json", made)[1], holds)
 
 
 FORTRAN = """

@@ -41,7 +41,7 @@ _RUST = 28
 
 # Functions between the program and the allocator, which reports omit.
 ALLOCATORS = re.compile(
-    r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap)"
+    r"^(_?_?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|mmap|shmat)"
     r"|operator new.*|(.* )?(std|__gnu_cxx)::.*"
     r"|x?[mc]alloc|x?realloc|[zn]?[mc]alloc|z(re)?alloc"
     r"|x?strdup|allocate_stack|__libc_.*"
