@@ -44,6 +44,24 @@ def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_text() == "after"
 
 
+def test_a_link_of_another_user_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may write to the directory may put a link in the place of the temporary file."""
+    (tmp_path / "victim").write_text("before")
+    change = os.fchmod
+
+    def swap(fd: int, mode: int) -> None:
+        (temp,) = tmp_path.glob(".file.*")
+        temp.unlink()
+        temp.symlink_to("victim")
+        change(fd, mode)
+
+    monkeypatch.setattr(os, "fchmod", swap)
+    write_atomic(tmp_path / "file", "after")
+    assert (tmp_path / "victim").read_text() == "before"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 def test_a_device_stays_one(tmp_path: Path) -> None:
     null = tmp_path / "null"

@@ -62,8 +62,14 @@ def write_atomic(path: Path, data: str | bytes) -> None:
     pipes and links are written directly. Bytes of file names that are not text become escapes.
     """
     raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
-    with telling(f"cannot write {path}"), replacing(path) as temp:
-        temp.write_bytes(raw)
+    check_writable(path)
+    with telling(f"cannot write {path}"):
+        if _stays(path):
+            path.write_bytes(raw)
+            return
+        # By its descriptor: another user may put a link in the place of the file.
+        with _beside(path) as (fd, _), os.fdopen(fd, "wb") as file:
+            file.write(raw)
 
 
 @contextlib.contextmanager
@@ -73,18 +79,24 @@ def replacing(path: Path) -> Iterator[Path]:
     if _stays(path):
         yield path
         return
+    with _beside(path) as (fd, temp):
+        os.close(fd)
+        yield temp
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[tuple[int, Path]]:
+    """Yield a new file in the same directory, which replaces ``path`` at the end."""
     with telling(f"cannot write {path}"):
         fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.fchmod(fd, 0o666 & ~_umask())
-        os.close(fd)
-    temp = Path(name)
     try:
-        yield temp
+        os.fchmod(fd, 0o666 & ~_umask())
+        yield fd, Path(name)
         with telling(f"cannot write {path}"):
-            os.replace(temp, path)
+            os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temp)
+            os.unlink(name)
         raise
 
 
