@@ -30,7 +30,8 @@ def line(share: float, sharing: str = "false") -> dict[str, Any]:
         "pc": "0x1", "cpus": 1, "frames": [], "hitm_remote_share": 1.0, "hitm_local_share": 0.0,
     }  # fmt: skip
     return {
-        "object": f"object{share}", "offset": 0, "type": "long", "sharing": sharing, "line": 0,
+        "object": f"object{share}", "kind": "variable", "offset": 0, "type": "long", "line": 0,
+        "sharing": sharing,
         "hitm_share": 0.3, "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "locked": 4,
         "avg_load_cycles": 9.0, "max_load_cycles": 9.0, "cycle_share": share, "threads": [1, 2],
         "cycles": share * 1000, "accesses": [access], "allocated": [], "home": 0, "records": 4,
@@ -68,6 +69,16 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
 def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     first = shown(capsys, line(0.015)).splitlines()[0]
     assert first == "shared lines take 1.50% of all cycles on m: nothing to gain"
+
+
+def test_of_an_unknown_object_nothing_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    """Regression: the report said that no separation would save cycles, and had tried none."""
+    text = " ".join(shown(capsys, {**line(0.9), "object": "0x7f00", "kind": "unknown"}).split())
+    assert "90.0% of all cycles on m: some are falsely shared, in memory of unknown objects" in text
+    assert "the recorder does not know which object is at 0x7f00" in text
+    assert "nothing to gain" not in text
+    known = shown(capsys, line(0.9), {**line(0.8), "kind": "unknown"})
+    assert "nothing to gain: false sharing was found" in known
 
 
 def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str]) -> None:

@@ -180,6 +180,8 @@ def headline(report: Recorded) -> str:
     gains = [gain.fewer for each in report.advice for gain in each.machines.values()]
     if gains:
         return f"{said}: up to {percent(max(gains))} fewer cycles are possible"
+    if _only_unknown(_false_lines(report)):
+        return f"{said}: some are falsely shared, in memory of unknown objects"
     return f"{said}: nothing to gain"
 
 
@@ -187,13 +189,31 @@ def _is_hot(line: RecordedLine) -> bool:
     return line.hitm_share >= _HOT or line.stored >= _HOT * line.cycles > 0
 
 
+def _false_lines(report: Recorded) -> list[RecordedLine]:
+    """Return the falsely shared lines that are worth a remedy."""
+    every = [line for variant in report.variants for line in variant.lines]
+    return [
+        line for line in every if line.sharing == FALSE and _is_hot(line) and not is_folded(line)
+    ]
+
+
+def _only_unknown(lines: Sequence[RecordedLine]) -> bool:
+    """Whether nothing was tried, because no line contains an object that could be moved."""
+    return bool(lines) and all(line.kind == "unknown" for line in lines)
+
+
 def _nothing_gained(report: Recorded) -> str:
     """Return a sentence on why there is no advice."""
     every = [line for variant in report.variants for line in variant.lines]
     if all(map(is_folded, every)):
         return f"nothing to gain: no shared line takes {FOLDED:.1%} of all cycles"
-    hot = [line for line in every if _is_hot(line) and not is_folded(line)]
-    if any(line.sharing == FALSE for line in hot):
+    found = _false_lines(report)
+    if _only_unknown(found):
+        return (
+            "no advice: false sharing was found, but the recorder does not know which object is "
+            f"at {found[0].object}, so it cannot try a line for each part"
+        )
+    if found:
         return (
             "nothing to gain: false sharing was found, but no separation of bytes would save "
             "cycles; bytes that one access covers stay together"
