@@ -37,6 +37,8 @@ def test_an_input_that_was_set_is_known() -> None:
         ("row_us=", "'' is not a number"),
         ("row_us=nan", "'nan' is not a number"),
         ("row_us=-1", "'-1' is not a number of at least 0"),
+        ("pinned=1e308", "--set pinned=1e308: give 0 or 1 (1: an instance runs on its CPUs"),
+        ("push_ipi=0.5", "give 0 or 1 (1: pull by a walk"),
     ],
 )
 def test_wrong_settings(text: str, words: str) -> None:
