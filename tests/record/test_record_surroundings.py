@@ -136,6 +136,15 @@ def test_a_program_whose_name_is_no_text(tmp_path: Path) -> None:
     assert any(name.startswith("heap: main (p.c:") for name in named), named
 
 
+def test_a_program_whose_name_begins_with_a_dash(tmp_path: Path) -> None:
+    """Regression: the emulator took the name for one of its own options."""
+    (tmp_path / "here").mkdir()
+    compiled(tmp_path).rename(tmp_path / "here" / "-strace")
+    done = record(tmp_path, f"./-strace {tmp_path}/out")
+    assert (done.returncode, done.stdout) == (7, b""), done.stderr
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]["lines"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the root folder")
 def test_another_root_folder(tmp_path: Path) -> None:
     """Regression: after chroot() names could not be written, nor mappings read."""

@@ -107,7 +107,10 @@ def _command(
     command = [find_emulator(), "-L", str(view), "-U", "LD_PRELOAD"]
     if program.dynamic:
         command += ["-E", f"LD_PRELOAD={inside}"]
-    command += ["-0", program.argv[0], "-plugin", ",".join(arguments), str(program.path)]
+    path = str(program.path)
+    if path.startswith("-"):
+        path = f"./{path}"  # not an option of the emulator
+    command += ["-0", program.argv[0], "-plugin", ",".join(arguments), path]
     return [*command, *program.argv[1:]], {**os.environ, "LD_PRELOAD": str(plugin)}
 
 
