@@ -93,6 +93,14 @@ def test_nothing_to_do(capsys: Capture, tmp_path: Path) -> None:
     assert outcome.json["root_domains"][0]["wakeups_per_second"] == pytest.approx(500, rel=0.05)
 
 
+def test_a_machine_with_one_cpu_has_one(capsys: Capture, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    archive = tar(tmp_path, Machine(cpus=1, llc_cpus=1, node_cpus=1))
+    outcome = call(capsys, "doctor", archive, "--html", page)
+    assert "1 CPU, 1 last-level cache, " in " ".join(outcome.out.split())
+    assert ": 1 CPU, 1 LLC" in page.read_text(encoding="utf-8")
+
+
 def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> None:
     outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(4_000_000))))
     assert outcome.status == 4

@@ -8,7 +8,7 @@ from typing import Any
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
-from schedshard.doctor.judge.finding import Finding, per_second
+from schedshard.doctor.judge.finding import Finding, count_of, per_second
 from schedshard.doctor.judge.predictions import percent, prediction_words, share_words
 from schedshard.doctor.judge.root_domains import Cost
 from schedshard.doctor.judge.verdict import Verdict
@@ -56,7 +56,8 @@ def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Drawing:
     said = "one colour per root domain"
     if tied:
         said += "; lines tie the CPUs of real-time threads that share its hottest line"
-    title = f"Linux {facts.release}: {len(facts.online)} CPUs, {len(facts.llcs)} LLCs"
+    size = f"{count_of(len(facts.online), 'CPU')}, {count_of(len(facts.llcs), 'LLC')}"
+    title = f"Linux {facts.release}: {size}"
     order = [int(cpu["cpu"]) for cpu in cpus]
     return drawn(cpus, order, colours, title, said, tied, "root_domain")
 

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from schedshard.common.paths import typed
-from schedshard.doctor.judge.finding import Finding, per_second
+from schedshard.doctor.judge.finding import Finding, count_of, per_second
 from schedshard.doctor.judge.predictions import percent, prediction_words
 from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
@@ -26,9 +26,9 @@ def _machine(verdict: Verdict) -> RenderableType:
         kinds = ", ".join(f"{each.kind} ({each.source})" for each in verdict.profiles)
         return Text(f"judged: {kinds}; no machine", style="dim")
     threads = sum(not thread.stopper for thread in facts.threads)
-    caches = f"{len(facts.llcs)} last-level cache{'' if len(facts.llcs) == 1 else 's'}"
+    cpus, caches = count_of(len(facts.online), "CPU"), count_of(len(facts.llcs), "last-level cache")
     return Text(
-        f"{verdict.source}: Linux {facts.release}, {len(facts.online)} CPUs, {caches}, "
+        f"{verdict.source}: Linux {facts.release}, {cpus}, {caches}, "
         f"{threads} real-time and deadline threads, read for {facts.seconds:.1f} s",
         style="dim",
     )
