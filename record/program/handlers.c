@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SHOWN __attribute__((visibility("default")))
+#include "preload.h"
 
 typedef void (*info_handler)(int, siginfo_t *, void *);
 typedef void (*handler)(int);
@@ -45,7 +45,7 @@ static bool is_ours(int number, handler to)
 	       (info_handler)(void (*)(void))to != run;
 }
 
-SHOWN int sigaction(int number, const struct sigaction *to, struct sigaction *old)
+PRELOAD_API int sigaction(int number, const struct sigaction *to, struct sigaction *old)
 {
 	info_handler was = NULL;
 	struct sigaction through;
@@ -86,14 +86,14 @@ static handler set(handler (*next)(int, handler), int number, handler to)
 	return (info_handler)(void (*)(void))old == run ? (handler)(void (*)(void))was : old;
 }
 
-SHOWN handler signal(int number, handler to)
+PRELOAD_API handler signal(int number, handler to)
 {
 	find_all();
 	return set(next_signal, number, to);
 }
 
 /* signal() of programs that ask for System V's rules. */
-SHOWN handler __sysv_signal(int number, handler to)
+PRELOAD_API handler __sysv_signal(int number, handler to)
 {
 	find_all();
 	return set(next_sysv, number, to);
