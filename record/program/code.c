@@ -169,8 +169,12 @@ static void on_mark(unsigned int vcpu, void *data)
 static void on_push(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	/* A call through memory also loads its target. */
-	if (qemu_plugin_mem_is_store(info))
+	if (!qemu_plugin_mem_is_store(info))
+		return;
+	if (data)
 		stacks_call(vaddr, (uint64_t)(uintptr_t)data);
+	else
+		stacks_return(vaddr);
 }
 
 static void on_return(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -219,9 +223,9 @@ void code_translated(struct qemu_plugin_tb *tb)
 
 		insn_look(&insn, api_insn(handle, space), qemu_plugin_insn_size(handle), pc);
 		locked += insn.locked;
-		/* Watch the library's calls too: functions of the program may run below them. */
+		/* The library's calls, without a pc, only end others: no report shows them. */
 		if (stacks)
-			watch_calls(handle, &insn, pages_code(pc));
+			watch_calls(handle, &insn, own ? 0 : pages_code(pc));
 		if (own)
 			continue;
 		if (insn.mark != MARK_NONE)

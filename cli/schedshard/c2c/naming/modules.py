@@ -32,8 +32,6 @@ _PAGE = 4096
 TENANT = 1 << 48
 _OTHER = "llvm-addr2line"
 _NODE = {"node", "nodejs"}
-# The library that recorded programs load: its functions have its name in place of source lines.
-RECORDER = "libschedshard-record.so"
 
 
 @dataclass(frozen=True, order=True)
@@ -272,7 +270,7 @@ def _resolve(debug: Path, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
 
 def _frames_of(module: Module, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
     told: dict[int, tuple[Frame, ...]] = {}
-    if module.debug is not None and module.path.name != RECORDER:
+    if module.debug is not None:
         try:
             told = _resolve(module.debug, {address - module.bias for address in wanted})
         except UserError:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from schedshard.c2c.naming.modules import RECORDER
 from schedshard.c2c.report.sharing import joined
 from schedshard.common.errors import UserError
 from schedshard.lines.symbols import Frame
@@ -94,12 +93,7 @@ def callers(access: Access, frames: Mapping[int, tuple[Frame, ...]]) -> list[dic
             "hitm": count,
             "cycles": cycles,
             "calls": [f"{call:#x}" for call in way],
-            "frames": [
-                frame.to_json()
-                for call in way
-                for frame in frames.get(call, ())
-                if frame.source != RECORDER  # it calls the program's signal handlers
-            ],
+            "frames": [frame.to_json() for call in way for frame in frames.get(call, ())],
         }
         for way, count, cycles in found[:_KEPT]
         if way

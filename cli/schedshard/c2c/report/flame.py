@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
-from schedshard.c2c.naming.modules import RECORDER
 from schedshard.c2c.report.callers import ways_of
 from schedshard.lines.symbols import Frame
 from schedshard.results.c2c import Recorded
@@ -48,10 +47,7 @@ def stacks(
 
 def _functions(pc: int, frames: Mapping[int, tuple[Frame, ...]]) -> list[str]:
     """Return the functions at an instruction from outside in, or its address without any."""
-    known = frames.get(pc)
-    if not known:
-        return [f"{pc:#x}"]
-    return [frame.function for frame in reversed(known) if frame.source != RECORDER]
+    return [f.function for f in reversed(frames.get(pc, ()))] or [f"{pc:#x}"]
 
 
 def _clean(frame: str) -> str:
