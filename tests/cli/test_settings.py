@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from conftest import Cli
 from schedshard.common.errors import UserError
-from schedshard.experiments.experiment import load_experiment
+from schedshard.experiments.experiment import load_experiment, parse_experiment
 from schedshard.experiments.run import RunRequest, plan_run
 from schedshard.experiments.run_options import with_settings
 from schedshard.machines.presets import load_machine
@@ -45,6 +48,34 @@ def test_wrong_settings(text: str, words: str) -> None:
     with pytest.raises(UserError) as error:
         with_settings(load_experiment("ffmpeg-rt"), (text,))
     assert words in str(error.value)
+
+
+def test_a_switch_is_declared_where_the_input_is() -> None:
+    # home_known has a unit of its own in each experiment; what it takes is in the common file.
+    for name in ("cache-scan", "cache-scan-hackbench"):
+        experiment = load_experiment(name)
+        assert with_settings(experiment, ("home_known=0", "home_known=1"))
+        with pytest.raises(UserError, match="--set home_known=2: give 0 or 1"):
+            with_settings(experiment, ("home_known=1", "home_known=2"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('takes = "switch"', 'takes = "yes"', "param 'pinned' takes 'yes': it must be number or"),
+        ("value = 1\n", "value = 2\n", "param 'pinned' takes 'switch': its value is 0 or 1"),
+        ("value = 1\n", "value = 1\nlow = 0\nhigh = 1\n", "without a range"),
+    ],
+)
+def test_wrong_declarations(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = load_experiment("ffmpeg-rt").path
+    entry = 'name = "pinned"\nvalue = 1\ntakes = "switch"\n'
+    text = path.read_text()
+    assert entry in text
+    shutil.copytree(path.parent / "common", tmp_path / "common")
+    (tmp_path / "e.toml").write_text(text.replace(entry, entry.replace(old, new)))
+    with pytest.raises(UserError, match=words):
+        parse_experiment(tmp_path / "e.toml")
 
 
 def test_a_setting_reaches_the_simulator(cli: Cli) -> None:

@@ -90,12 +90,16 @@ class CalibratedOn:
     metric: str
 
 
+# "switch": 1 is on, 0 is off.
+TAKES = ("number", "switch")
+
+
 @dataclass(frozen=True)
 class Param:
     """One input of the body, with its source.
 
     The true value may lie between ``low`` and ``high``. Both are None for a design choice.
-    ``whole``: all three are whole numbers.
+    ``whole``: all three are whole numbers. ``takes`` says which values make sense: one of TAKES.
     """
 
     name: str
@@ -106,6 +110,7 @@ class Param:
     high: float | None = None
     whole: bool = False
     calibrated_on: CalibratedOn | None = None
+    takes: str = "number"
 
 
 @dataclass(frozen=True)
@@ -302,6 +307,11 @@ def _param(entry: dict[str, Any]) -> Param:
             f"param '{name}' is {value:g} with the range {low:g} to {high:g}: "
             "give low <= value <= high"
         )
+    takes = str(entry.get("takes", "number"))
+    if takes not in TAKES:
+        raise ValueError(f"param '{name}' takes '{takes}': it must be {' or '.join(TAKES)}")
+    if takes == "switch" and (value not in (0, 1) or low is not None):
+        raise ValueError(f"param '{name}' takes 'switch': its value is 0 or 1, without a range")
     chosen = entry.get("calibrated_on")
     return Param(
         name=name,
@@ -312,6 +322,7 @@ def _param(entry: dict[str, Any]) -> Param:
         high=high,
         whole=all(isinstance(entry.get(key, 0), int) for key in ("value", "low", "high")),
         calibrated_on=_made(CalibratedOn, chosen) if chosen is not None else None,
+        takes=takes,
     )
 
 

@@ -2,7 +2,6 @@
 """Checks the arguments of `run` against the experiment, and turns them into a request."""
 
 import math
-import re
 from dataclasses import dataclass, replace
 
 from schedshard.common.errors import UserError, check_names
@@ -12,7 +11,6 @@ from schedshard.experiments.run import RunRequest
 from schedshard.machines.presets import Machine, cpu_count, load_machine, machine_topology
 
 MOST_NS = 1_000_000_000
-_CHOICE = re.compile(r"1: .*[,;] 0: ")  # the unit of an input that is on or off
 
 
 @dataclass(frozen=True)
@@ -78,10 +76,11 @@ def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experime
             value = math.nan
         if not math.isfinite(value) or value < 0:
             raise UserError(f"--set {text}: '{number}' is not a number of at least 0")
-        if _CHOICE.match(params[name].unit) and value not in (0, 1):
-            raise UserError(f"--set {text}: give 0 or 1 ({params[name].unit})")
-        unit, source = params[name].unit, f"--set; {params[name].value:g} in {experiment.path.name}"
-        params[name] = Param(name, value, unit, source)
+        declared = params[name]
+        if declared.takes == "switch" and value not in (0, 1):
+            raise UserError(f"--set {text}: give 0 or 1 ({declared.unit})")
+        source = f"--set; {declared.value:g} in {experiment.path.name}"
+        params[name] = Param(name, value, declared.unit, source, takes=declared.takes)
     return replace(experiment, params=tuple(params.values()))
 
 
