@@ -20,7 +20,7 @@ STEPS = {"stock-waiting", "flat-waiting", "bytes-waiting"}
 
 def test_an_input_that_was_set_is_known() -> None:
     declared = load_experiment("ffmpeg-rt")
-    changed = with_settings(declared, ("row_us=42", "threads=18", "row_us=43.5"))
+    changed = with_settings(declared, ("row_us=42", "threads=18.0", "row_us=43.5"))
     before = {param.name: param for param in declared.params}
     after = {param.name: param for param in changed.params}
     assert list(after) == list(before)
@@ -42,6 +42,8 @@ def test_an_input_that_was_set_is_known() -> None:
         ("row_us=-1", "'-1' is not a number of at least 0"),
         ("pinned=1e308", "--set pinned=1e308: give 0 or 1 (1: an instance runs on its CPUs"),
         ("push_ipi=0.5", "give 0 or 1 (1: pull by a walk"),
+        ("threads=1.5", "--set threads=1.5: give a whole number (encoder threads an instance"),
+        ("lag_rows=0.1", "give a whole number"),
     ],
 )
 def test_wrong_settings(text: str, words: str) -> None:
@@ -65,6 +67,7 @@ def test_a_switch_is_declared_where_the_input_is() -> None:
         ('takes = "switch"', 'takes = "yes"', "param 'pinned' takes 'yes': it must be number or"),
         ("value = 1\n", "value = 2\n", "param 'pinned' takes 'switch': its value is 0 or 1"),
         ("value = 1\n", "value = 1\nlow = 0\nhigh = 1\n", "without a range"),
+        ('1\ntakes = "switch"', '1.0\ntakes = "whole"', "takes 'whole': write it without"),
     ],
 )
 def test_wrong_declarations(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -90,8 +90,8 @@ class CalibratedOn:
     metric: str
 
 
-# "switch": 1 is on, 0 is off.
-TAKES = ("number", "switch")
+# "switch": 1 is on, 0 is off. "whole": the body counts by it, and would drop a fraction.
+TAKES = ("number", "switch", "whole")
 
 
 @dataclass(frozen=True)
@@ -312,6 +312,9 @@ def _param(entry: dict[str, Any]) -> Param:
         raise ValueError(f"param '{name}' takes '{takes}': it must be {' or '.join(TAKES)}")
     if takes == "switch" and (value not in (0, 1) or low is not None):
         raise ValueError(f"param '{name}' takes 'switch': its value is 0 or 1, without a range")
+    whole = all(isinstance(entry.get(key, 0), int) for key in ("value", "low", "high"))
+    if takes == "whole" and not whole:
+        raise ValueError(f"param '{name}' takes 'whole': write it without a decimal point")
     chosen = entry.get("calibrated_on")
     return Param(
         name=name,
@@ -320,7 +323,7 @@ def _param(entry: dict[str, Any]) -> Param:
         source=str(entry["source"]),
         low=low,
         high=high,
-        whole=all(isinstance(entry.get(key, 0), int) for key in ("value", "low", "high")),
+        whole=whole,
         calibrated_on=_made(CalibratedOn, chosen) if chosen is not None else None,
         takes=takes,
     )

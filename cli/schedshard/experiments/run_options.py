@@ -79,6 +79,8 @@ def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experime
         declared = params[name]
         if declared.takes == "switch" and value not in (0, 1):
             raise UserError(f"--set {text}: give 0 or 1 ({declared.unit})")
+        if declared.takes == "whole" and not value.is_integer():
+            raise UserError(f"--set {text}: give a whole number ({declared.unit})")
         source = f"--set; {declared.value:g} in {experiment.path.name}"
         params[name] = Param(name, value, declared.unit, source, takes=declared.takes)
     return replace(experiment, params=tuple(params.values()))
