@@ -24,6 +24,7 @@ from schedshard.c2c.exact.ends import why_stopped
 from schedshard.c2c.exact.flags import LIBRARY, library
 from schedshard.c2c.exact.races import OFF, SHARED
 from schedshard.c2c.naming.elf_symbols import elf_symbols
+from schedshard.c2c.program.interrupts import awaiting, end_of, in_child
 from schedshard.c2c.program.machine_view import write_view
 from schedshard.c2c.program.program import Program
 from schedshard.c2c.report.callers import Sites
@@ -129,20 +130,10 @@ def padded(settings: str, argv: Sequence[str], program: Path, env: Mapping[str, 
 
 def _prepare() -> None:
     """Prepare the child: fixed addresses, Ctrl-C ends it, and so does the end of this process."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    in_child()
     library = ctypes.CDLL(None)
     library.personality(_NO_RANDOMISATION)
     library.prctl(_END_WITH_PARENT, signal.SIGKILL)
-
-
-def _end_of(child: subprocess.Popen[bytes]) -> int:
-    """Return the child's status. Ctrl-C also reaches the child, which writes its data and ends."""
-    while True:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            if child.poll() is None and not sys.stdin.isatty():
-                child.send_signal(signal.SIGINT)
 
 
 class AnotherEndError(UserError):
@@ -298,6 +289,7 @@ class Runs:
         out = (sys.stderr if self.output_to_stderr else None) if shown else subprocess.DEVNULL
         given = self._input()
         with (
+            awaiting() if shown else contextlib.nullcontext(),
             telling(f"cannot run {self.program.path}"),
             self.running.start(
                 self.program.argv,
@@ -309,7 +301,8 @@ class Runs:
                 preexec_fn=_prepare,
             ) as child,
         ):
-            code = _end_of(child)
+            # Later runs are in threads: Ctrl-C reaches the main one, which stops them.
+            code = end_of(child) if shown else child.wait()
         name = signal.Signals(-code).name if code < 0 else None
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedshard.c2c.program.interrupts import awaiting, end_of, in_child
 from schedshard.c2c.program.machine_view import room_for_views, write_view
 from schedshard.c2c.program.perf_map import perf_map
 from schedshard.c2c.program.program import Program, find_emulator
@@ -52,26 +53,6 @@ def plugin_paths() -> tuple[Path, Path, Path]:
         if not path.is_file():
             raise UserError(f"{path} is missing: {remake()}")
     return found
-
-
-@contextlib.contextmanager
-def _signals_are_the_programs() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Leave SIGINT to the program, whose reaction is recorded. Yields a list to put it in.
-
-    Ctrl-C in a terminal reaches the program as well. A SIGINT to this process alone does not.
-    """
-    programs: list[subprocess.Popen[bytes]] = []
-
-    def pass_on(*_: object) -> None:
-        if not sys.stdin.isatty():
-            for each in programs:
-                each.send_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGINT, pass_on)
-    try:
-        yield programs
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _plain(path: Path, folder: Path) -> Path:
@@ -160,17 +141,16 @@ def emulate(
             view = write_view(views / "machine", machine, cpus)
         files = (plugin, library, file, meta, view)
         command, environment = _command(program, files, shared, window, follow)
-        with _signals_are_the_programs() as programs:
+        with awaiting():
             with telling(f"cannot run {command[0]}"):
                 child = subprocess.Popen(
                     command,
                     env=environment,
                     stdout=sys.stderr if output_to_stderr else None,
-                    preexec_fn=_default_signals,
+                    preexec_fn=in_child,
                 )
-            programs.append(child)
             try:
-                code = child.wait()
+                code = end_of(child)
             except BaseException:
                 child.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -266,7 +246,3 @@ def _wait_for_the_others(model: subprocess.Popen[str], follow: bool) -> None:
         except KeyboardInterrupt:
             model.send_signal(signal.SIGTERM)
             model.wait()
-
-
-def _default_signals() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)

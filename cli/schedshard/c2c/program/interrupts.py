@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Leaves SIGINT to the program that is recorded, whose reaction is part of the recording.
+
+Ctrl-C makes the kernel signal every process in the terminal's foreground, so the program too. A
+SIGINT that another process sends to this one is passed on, whatever terminals there are.
+"""
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Iterator
+
+_FROM_KERNEL = 0x80  # si_code of SI_KERNEL
+_AWAITED = (signal.SIGINT, signal.SIGCHLD)
+_MOST = 1.0  # seconds until the child is looked at: a parent may have had SIGCHLD ignored
+
+
+@contextlib.contextmanager
+def awaiting() -> Iterator[None]:
+    """Keep the signals for end_of(). Start the program inside, with in_child() as preexec_fn."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def in_child() -> None:
+    """Let SIGINT end the program, unless it decides otherwise."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+
+
+def end_of(child: subprocess.Popen[bytes]) -> int:
+    """Wait for the program, and return its status as Popen does."""
+    while (status := child.poll()) is None:
+        received = signal.sigtimedwait(_AWAITED, _MOST)
+        if received is None or received.si_signo != signal.SIGINT:
+            continue
+        if received.si_code != _FROM_KERNEL:
+            child.send_signal(signal.SIGINT)
+    while signal.sigtimedwait((signal.SIGINT,), 0) is not None:
+        pass  # it has ended the program already
+    return status
