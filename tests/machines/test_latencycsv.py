@@ -116,6 +116,11 @@ def test_both_directions_are_averaged() -> None:
             ",4,5,6\n4,,25,26\n5,25,,25\n6,25,25,\n",
             "line 1, column 2: 4 to 6 along both edges: write cpu4 if these are numbers of CPUs",
         ),
+        (
+            ",4,5\n4,,25\n5,25,\n",
+            "4 to 5 along both edges: write cpu4 if these are numbers",
+        ),
+        (",1,65\n1,,25\n65,26,\n", "and 1.0 if they are latencies"),
     ],
 )
 def test_errors_name_the_cell(text: str, message: str) -> None:
@@ -148,3 +153,7 @@ def test_any_text_is_a_table_or_one_line_of_error(text: str) -> None:
     values = outcome.ns[np.isfinite(outcome.ns)]
     assert values.size
     assert (values > 0).all()
+
+
+def test_three_cpus_with_whole_latencies_are_not_two_with_numbers() -> None:
+    assert parse_latency_csv(",40,80\n40,,60\n80,60,\n", "a.csv").cpus == (0, 1, 2)

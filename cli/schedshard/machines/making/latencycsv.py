@@ -152,9 +152,19 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | N
 
 
 def _check_edges(name: str, rows: list[_Row]) -> None:
-    """Refuse a small table whose edges may be CPU numbers: equal, whole, and in equal steps."""
+    """Refuse a small table whose edges may be CPU numbers: equal, whole, and in equal steps.
+
+    Two numbers always have equal steps. They may be those of CPUs if they are neighbours, or if the
+    rest is not as symmetric as the edges are.
+    """
     edge = rows[0].cells[1:]
-    if len(edge) < 3 or len(edge) + 1 != len(rows) or not all(map(WHOLE.fullmatch, edge)):
+    if len(edge) < 2 or len(edge) + 1 != len(rows) or not all(map(WHOLE.fullmatch, edge)):
+        return
+    if (
+        len(edge) == 2
+        and int(edge[1]) != int(edge[0]) + 1
+        and rows[1].cells[2:] == rows[2].cells[1:2]
+    ):
         return
     steps = {int(b) - int(a) for a, b in pairwise(edge)}
     if len(steps) == 1 and min(steps) > 0 and edge == [row.cells[0] for row in rows[1:]]:
