@@ -136,6 +136,33 @@ def test_lscpu_says_what_the_table_cannot(tmp_path: Path) -> None:
         assert "lscpu.txt" in tomllib.loads(found.text)["source"]["topology"]
 
 
+@pytest.mark.parametrize(
+    ("l3", "llcs"),
+    [
+        (("", "", "", ""), [0, 0, 1, 1]),  # the L2 is the last
+        (("0", "0", "", ""), [0, 0, 1, 1]),  # two cores have no L3, as on Meteor Lake
+        (("7", "7", "7", "7"), [0, 0, 0, 0]),
+        ((None, None, None, None), [0, 0, 1, 1]),
+    ],
+)
+def test_the_last_cache_of_lscpu_is_the_highest(
+    l3: tuple[str | None, ...], llcs: list[int]
+) -> None:
+    head = "# CPU,Core,Socket,Node,,L1d,L1i,L2" + ("" if l3[0] is None else ",L3")
+    rows = [
+        f"{cpu},{cpu},0,0,,{cpu},{cpu},{cpu // 2}" + ("" if last is None else f",{last}")
+        for cpu, last in enumerate(l3)
+    ]
+    topology = parse_lscpu("\n".join([head, *rows]), "x.txt")
+    assert topology.llc.tolist() == llcs
+    assert topology.l2.tolist() == [0, 0, 1, 1]
+
+
+def test_without_caches_a_package_is_the_last_cache() -> None:
+    topology = parse_lscpu("# CPU,Core,Socket\n0,0,0\n1,1,0\n2,2,1\n3,3,1\n", "x.txt")
+    assert topology.llc.tolist() == [0, 0, 1, 1]
+
+
 def write_sys(root: Path, packages: int, llcs: int, cores: int) -> None:
     """Write the files of /sys that give the place of each CPU."""
     system = root / "sys/devices/system/cpu"

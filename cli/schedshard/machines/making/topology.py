@@ -27,7 +27,9 @@ MAX_GIVEN_BYTES = 4 << 20
 MAX_CPUS = 8192
 GIVEN_RIGHT = "the text of 'lscpu -p', a folder that holds sys/, or a tar file of one"
 # Columns of `lscpu -p` that give a CPU's place. All caches are one column: L1d:L1i:L2:L3.
-_COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2", "l3": "llc"}
+_COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2"}
+# The caches that may be a CPU's last, as Linux counts: the highest that it has.
+_LAST = ("l3", "l2")
 
 
 NUMBERINGS = ("threads-last", "threads-adjacent")
@@ -141,8 +143,8 @@ def parse_lscpu(text: str, name: str) -> Topology:
     places = _places(columns, rows, name)
     cpus = [int(row[columns.index("cpu")]) for row in rows]
     order = np.argsort(cpus)
+    places["llc"] = _last_caches(columns, rows) or places["package"]
     levels = {level: np.array(ids, dtype=np.int64)[order] for level, ids in places.items()}
-    levels.setdefault("llc", levels["package"])
     levels.setdefault("l2", levels["core"])
     levels.setdefault("node", levels["package"])
     if len(set(cpus)) != len(cpus):
@@ -167,6 +169,19 @@ def _places(columns: list[str], rows: list[list[str]], name: str) -> dict[str, l
     at = columns.index("cpu")
     if not all(row[at].strip().isdigit() and len(row[at]) < 6 for row in rows):
         raise UserError(f"{name}: column CPU has lines without a number: give {GIVEN_RIGHT}")
+    return found
+
+
+def _last_caches(columns: list[str], rows: list[list[str]]) -> list[int]:
+    """Return the id of each CPU's last cache, or an empty list if one has none in the text."""
+    numbers: dict[tuple[str, str], int] = {}
+    found = []
+    for row in rows:
+        cells = dict(zip(columns, map(str.strip, row), strict=False))
+        last = next((word for word in _LAST if cells.get(word, "").isdecimal()), None)
+        if last is None:
+            return []
+        found.append(numbers.setdefault((last, cells[last]), len(numbers)))
     return found
 
 
