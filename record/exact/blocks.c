@@ -12,11 +12,11 @@
  */
 #include "blocks.h"
 
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "away.h"
 #include "lines.h"
@@ -135,15 +135,15 @@ API void __sanitizer_cov_trace_pc(void)
 /*
  * ---- the file ----
  *
- * "module PATH" starts a module. A line per block or access follows: its offset and instructions.
- * Some lines of blocks continue with pauses, calls of code without instrumentation, the number of
- * that set of callees, and flags. Flag 1: the block may contain a lock that no hook sees; 2: the
- * calls are by pointer; 4: a function begins with it. "tsc OFFSET BYTES" is an instruction that
- * reads the time-stamp counter.
+ * "module DEVICE INODE" starts a module, which is that file. A line per block or access follows: its
+ * offset and instructions. Some lines of blocks continue with pauses, calls of code without
+ * instrumentation, the number of that set of callees, and flags. Flag 1: the block may contain a
+ * lock that no hook sees; 2: the calls are by pointer; 4: a function begins with it. "tsc OFFSET
+ * BYTES" is an instruction that reads the time-stamp counter.
  */
 
 struct wanted {
-	const char *path;
+	uint64_t device, inode;
 	uint64_t base;
 	bool found;
 };
@@ -151,10 +151,10 @@ struct wanted {
 static int is_it(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct wanted *w = arg;
-	char own[4096], theirs[4096];
 	const char *name = info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
+	struct stat file;
 
-	if (!realpath(name, own) || !realpath(w->path, theirs) || strcmp(own, theirs) != 0)
+	if (stat(name, &file) || file.st_dev != w->device || file.st_ino != w->inode)
 		return 0;
 	w->base = info->dlpi_addr;
 	w->found = true;
@@ -193,7 +193,7 @@ int blocks_read(const char *path, blocks_stamp *stamp)
 	FILE *file = path ? fopen(path, "re") : NULL;
 	struct wanted module = { .found = false };
 	/* Only fopen() allocates here, because malloc() may be the program's. */
-	char line[PATH_MAX + sizeof("module \n")];
+	char line[256], *end;
 	int failed = 0;
 
 	add(&(struct block){ .pc = 1 });
@@ -202,7 +202,8 @@ int blocks_read(const char *path, blocks_stamp *stamp)
 	while (!failed && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "module ", 7)) {
-			module = (struct wanted){ .path = line + 7 };
+			module = (struct wanted){ .device = strtoull(line + 7, &end, 10) };
+			module.inode = strtoull(end, NULL, 10);
 			dl_iterate_phdr(is_it, &module);
 			if (module.found)
 				unseen_except(module.base);

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: a further run that ends in another way than the first one."""
+"""c2c record --exact: further runs end as the first one does, in any folder, or a note says why."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, record
 
 pytestmark = NEEDED
 
@@ -29,6 +30,16 @@ def test_runs_in_each_others_way_leave_the_first_ones_report(again: Path, tmp_pa
     [note] = [note for note in report["notes"] if "at first" in note]
     assert "with status 3, but with status 0 at first" in note
     assert note.endswith("so there is no advice")
+
+
+@pytest.mark.parametrize("name", ["with space", "two\nlines", "with,comma"])
+def test_a_folder_of_any_name_gives_the_same_run(again: Path, tmp_path: Path, name: str) -> None:
+    copy = tmp_path / name / again.name
+    copy.parent.mkdir()
+    shutil.copy(again, copy)
+    reports = [json.loads(record(each).stdout) for each in (again, copy)]
+    assert reports[0]["recording"]["instructions"] > 0
+    assert reports[0] == reports[1]
 
 
 def test_a_gate_is_closed_if_another_run_failed(again: Path, tmp_path: Path) -> None:

@@ -191,7 +191,8 @@ def write_blocks(
     sets: dict[tuple[str, ...], int] = {}
     with into.open("w", encoding="utf-8") as file:
         for path in paths:
-            file.write(f"module {path}\n")
+            of = path.stat()
+            file.write(f"module {of.st_dev} {of.st_ino}\n")
             for block in parse(_disassembly(path), inside, locks):
                 more, number = "", 0
                 flags = _UNSEEN * block.unseen + _ENTRY * block.entry
