@@ -44,6 +44,18 @@ def test_refusals(arguments: tuple[str, ...], words: str) -> None:
     assert done.stdout == ""
 
 
+def test_a_path_with_a_newline_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "two\nlines"
+    folder.mkdir()
+    usual = ("record", "--machine", MACHINE, "--trace", str(folder / "t"), "--")
+    done = run(*usual, str(PROGRAMS / "record-known"), "count", "2", "10", "1")
+    assert (done.returncode, done.stdout, list(folder.iterdir())) == (2, "", [])
+    shown = str(folder / "t").replace("\n", r"\n")
+    assert done.stderr == (
+        f"schedshard: {shown} contains a newline, which recordings cannot take: rename it\n"
+    )
+
+
 def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
     script, text, foreign = tmp_path / "script", tmp_path / "text", tmp_path / "foreign"
     cut, far = tmp_path / "cut", tmp_path / "far"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from schedshard.common.provenance import sha256_file
-from schedshard.kernel.probe.watch import Node
+from schedshard.kernel.probe.watch import Node, one_line
 from schedshard.lines.replay_tool import replay_trace
 from schedshard.machines.presets import Machine
 from schedshard.results.raw import Run
@@ -51,7 +51,7 @@ class Source(Protocol):
 
 def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
     """Return the text of a job's watch file (record/plugin/watch.h)."""
-    said = ["program", f"machine {job.machine.path.resolve()}"]
+    said = ["program", f"machine {one_line(job.machine.path)}"]
     said += [f"cpu {cpu}" for cpu in job.cpus]
     said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
     said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
@@ -59,7 +59,7 @@ def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
         said.append("lines {} {}".format(*job.lines))
     if part is not None:
         said.append("part {} {}".format(*part))
-    said.append(f"result {result}")
+    said.append(f"result {one_line(result)}")
     return "".join(f"{line}\n" for line in said)
 
 

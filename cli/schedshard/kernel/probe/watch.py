@@ -13,6 +13,15 @@ from schedshard.kernel.probe.image import Image, Inlined
 _MB = 1 << 20
 
 
+def one_line(path: Path) -> Path:
+    """Return an absolute path for a watch file. Raise a UserError if it contains a newline."""
+    path = path.resolve()
+    if "\n" in str(path):
+        shown = str(path).replace("\n", r"\n")
+        raise UserError(f"{shown} contains a newline, which recordings cannot take: rename it")
+    return path
+
+
 @dataclass(frozen=True)
 class Node:
     """Guest-physical memory that belongs to a node of the simulated machine."""
@@ -56,15 +65,15 @@ class Watch:
             ranges = " ".join(f"{low:#x} {high:#x}" for low, high in place.ranges)
             said.append(f"inline {place.name} {place.entry:#x} {ranges}")
         if self.machine is not None:
-            said.append(f"machine {self.machine.resolve()}")
+            said.append(f"machine {one_line(self.machine)}")
             said += [f"cpu {cpu}" for cpu in self.cpus]
             said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in self.nodes]
             said.append(f"quantum {self.quantum}")
         if self.trace is not None:
-            said.append(f"trace {self.trace.resolve()}")
+            said.append(f"trace {one_line(self.trace)}")
         if self.stop:
             said.append("stop")
-        said.append(f"result {self.result.resolve()}")
+        said.append(f"result {one_line(self.result)}")
         return "".join(f"{line}\n" for line in said)
 
 

@@ -17,7 +17,7 @@ from schedshard.common.formats import C2C as REPORT
 from schedshard.common.output import read_json, replacing
 from schedshard.common.provenance import sha256_file, tool_versions
 from schedshard.kernel.guest.topology import Shape
-from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes
+from schedshard.kernel.probe.watch import Watch, map_cpus, map_nodes, one_line
 from schedshard.lines.replay_tool import replay_trace
 from schedshard.lines.report import Names
 from schedshard.machines.presets import Machine, machine_topology
@@ -53,6 +53,7 @@ def new_trace(trace: Path | None) -> Iterator[Path | None]:
     if trace is None:
         yield None
         return
+    one_line(trace)
     with replacing(trace) as new:
         yield new
         with telling(f"cannot write {names_path(trace)}"):
