@@ -69,8 +69,7 @@ docs: ## the site of all pages, in build/site; it opens without a network
 	PYTHONPATH=cli NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
 	@echo "the site: build/site/index.html"
 
-results: build ## make the tables of docs/ that come from the simulation (docs/results/tables.toml), and their charts
-	cli/environment
+results: fidelity ## make the model's errors and the tables of docs/ (docs/results/tables.toml), and their charts
 	.venv/bin/python scripts/result_tables.py
 	.venv/bin/python scripts/site/charts.py
 

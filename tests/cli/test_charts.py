@@ -4,12 +4,22 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import charts
 import pytest
 
 from schedshard.common.paths import ROOT
+
+
+def test_results_begin_with_the_models_errors() -> None:
+    """Intervals of the tables contain the errors, and charts show the tables."""
+    shown = subprocess.run(
+        ["make", "--dry-run", "results"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    made = [name for name in re.findall(r"scripts/(\S+)\.py", shown) if name != "check"]
+    assert made == ["fidelity", "result_tables", "site/charts"]
 
 
 def test_charts_are_those_of_their_tables() -> None:
