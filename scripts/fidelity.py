@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "cli"))
 
 from schedshard.experiments.model_error import (  # noqa: E402
+    INSIDE,
     RESIDUALS,
     Residual,
     estimate,
@@ -47,6 +50,8 @@ KEPT = ROOT / "build/results"
 SAMPLES = 20
 PAIRS = "pairs"  # instead of points: latency class, and nanoseconds per turn
 BEGIN, END = "<!-- table: fidelity -->\n", "<!-- end of table -->"
+SPLITS_BEGIN = "<!-- table: fidelity-splits -->\n"
+FEW = 8  # threads
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,60 @@ def kinds(known: Sequence[Residual]) -> list[str]:
     return made
 
 
+def groupings(known: Sequence[Residual]) -> dict[str, Callable[[Residual], str]]:
+    """Return ways to group residuals: a name for each, and the group of a residual."""
+    most: dict[str, int] = {}
+    for one in known:
+        most[one.curve] = max(one.threads, most.get(one.curve, 0))
+    return {
+        "nothing": lambda _: "all",
+        "kind (as used)": lambda one: one.kind,
+        f"kind, and threads: to {FEW}, or more": lambda one: f"{one.kind} {one.threads <= FEW}",
+        "kind, and threads: to a quarter of the curve's, or more": lambda one: (
+            f"{one.kind} {one.threads <= most[one.curve] / 4}"
+        ),
+        "kind and maker": lambda one: f"{one.kind} {one.vendor}",
+        f"kind, maker, and threads: to {FEW}, or more": lambda one: (
+            f"{one.kind} {one.vendor} {one.threads <= FEW}"
+        ),
+    }
+
+
+def splits(known: Sequence[Residual]) -> list[str]:
+    """Return the table of groupings: what intervals hold that were estimated without a machine.
+
+    A group that only the omitted machine has takes its kind's error.
+    """
+    made = [
+        "| residuals grouped by | points inside | if a machine counts once per kind | "
+        "mean error factor | loss |",
+        "|---|---|---|---|---|",
+    ]
+    per_machine = Counter((one.kind, one.machine) for one in known)
+    for name, group in groupings(known).items():
+        errors: dict[tuple[str, str], float] = {}
+        inside, weighted, width, loss = 0, 0.0, 0.0, 0.0
+        for one in known:
+            mine = group(one)
+            if (one.machine, mine) not in errors:
+                others = [other for other in known if other.machine != one.machine]
+                grouped = [replace(other, kind=group(other)) for other in others]
+                seen = any(other.kind == mine for other in grouped)
+                found = estimate(grouped, mine) if seen else estimate(others, one.kind)
+                errors[one.machine, mine] = math.log(found.factor)
+            over = one.score - errors[one.machine, mine]
+            weight = 1 / per_machine[one.kind, one.machine] / len(per_machine)
+            inside += over <= 1e-9
+            weighted += weight * (over <= 1e-9)
+            width += weight * errors[one.machine, mine]
+            loss += weight * (INSIDE * over if over > 0 else (INSIDE - 1) * over)
+        made.append(
+            f"| {name} | {inside / len(known):.0%} | {weighted:.0%} | {math.exp(width):.2f} | "
+            f"{loss:.3f} |"
+        )
+    return made
+
+
 def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -> str:
     """Return the residuals as the table that predictions read."""
     made = [
@@ -228,10 +287,14 @@ def draw(known: Sequence[Residual]) -> None:
 
 def page_with(scores: Sequence[Score], known: Sequence[Residual]) -> str:
     """Return the page with new tables."""
-    old = PAGE.read_text(encoding="utf-8")
-    start = old.index(BEGIN) + len(BEGIN)
-    made = "\n".join([*lines(scores), "", *kinds(known)]) + "\n"
-    return old[:start] + made + old[old.index(END, start) :]
+    page = PAGE.read_text(encoding="utf-8")
+    for begin, made in (
+        (BEGIN, [*lines(scores), "", *kinds(known)]),
+        (SPLITS_BEGIN, splits(known)),
+    ):
+        start = page.index(begin) + len(begin)
+        page = page[:start] + "\n".join(made) + "\n" + page[page.index(END, start) :]
+    return page
 
 
 def main(arguments: Sequence[str]) -> int:

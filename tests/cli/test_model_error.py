@@ -114,6 +114,19 @@ def test_residuals_are_those_of_the_published_curves() -> None:
     assert [ns for *_, ns in known] == pytest.approx([ns for *_, ns in want], rel=1e-3)
     page = fidelity.PAGE.read_text(encoding="utf-8")
     assert all(line in page for line in fidelity.kinds(known_residuals()))
+    assert "\n".join(fidelity.splits(known_residuals())) in page
+
+
+def test_a_split_that_explains_errors_makes_intervals_narrower() -> None:
+    """Up to 8 threads all of these machines are right, and beyond them they are wrong by 2."""
+    known = [
+        residual(machine, "locked", error, threads)
+        for machine in map(str, range(50))
+        for threads, error in ((2, 1.0), (4, 1.0), (16, 2.0), (32, 2.0))
+    ]
+    rows = [line.split(" | ") for line in fidelity.splits(known)[2:]]
+    factors = {row[0].strip("| "): float(row[3]) for row in rows}
+    assert factors["kind, and threads: to 8, or more"] < 0.9 * factors["kind (as used)"]
 
 
 def test_every_curve_has_source_licence_and_machine() -> None:
