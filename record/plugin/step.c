@@ -19,8 +19,9 @@
  *
  * Why the wait cannot stop the machine: it is bounded. If the model has not advanced in all of
  * PATIENCE_NS, the CPU continues, whatever the others do. It must: sometimes the emulator stops all
- * vCPUs on behalf of one, and the model may wait for that one. The result says how often that
- * happened, as a measure of trust in the quantum.
+ * vCPUs on behalf of one, and the model may wait for that one. A guest of many CPUs waits longer in
+ * proportion, because they share the host's: the one that the model waits for may not run for some
+ * time. The result says how often a CPU continued, as a measure of trust in the quantum.
  */
 #include "step.h"
 
@@ -37,7 +38,9 @@
 #include "guest_clock.h"
 #include "host_time.h"
 
-#define PATIENCE_NS 20000000
+#define PATIENCE_NS 20000000L
+/* A guest waits PATIENCE_NS per this many CPUs. */
+#define PATIENCE_CPUS 16u
 /* How long the model sleeps at most: the host may not let the CPU run that it waits for. */
 #define REST_NS 2000000
 /* The share of the instructions since its last meeting by which a CPU may be ahead. */
@@ -104,10 +107,23 @@ void step_meet(struct vcpu *v)
 	__atomic_store_n(&v->check_at, 0, __ATOMIC_RELAXED);
 }
 
+/*
+ * How long a CPU waits for a model that does not advance. The emulator of a program stops all
+ * threads for each fork() and many mmap(), so there it is short however many CPUs there are.
+ */
+static struct timespec patience_of(uint32_t nr_cpus)
+{
+	long ns = PATIENCE_NS;
+
+	if (!plugin.apart)
+		ns *= (nr_cpus + PATIENCE_CPUS - 1) / PATIENCE_CPUS;
+	return (struct timespec){ ns / 1000000000, ns % 1000000000 };
+}
+
 /* Return: false if the model stood still meanwhile. */
 static bool wait_for_model(struct vcpu *v, uint32_t self)
 {
-	const struct timespec patience = { 0, PATIENCE_NS };
+	const struct timespec patience = patience_of(plugin.nr_vcpus);
 	uint64_t come_to = __atomic_load_n(feed_clock(plugin.feed), __ATOMIC_RELAXED);
 
 	/*
