@@ -30,12 +30,14 @@
 #define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us"
 #define POLL_US	   20000
 /*
- * Busy: BUSY context switches per CPU in POLL_US, STEADY times in a row. Without this condition,
- * windows opened while all new threads still slept, as stress-ng's RT children do for a while.
+ * Busy: BUSY context switches per CPU in a poll, STEADY times in a row. Without this condition,
+ * windows opened while all new threads still slept, as stress-ng's RT children do for a while. More
+ * than CPUS_PER_POLL CPUs share the host, and each runs less in a poll, so polls are longer.
  */
-#define BUSY   8
-#define STEADY 3
-#define POLLS  50 /* then it opens anyway, with a message */
+#define BUSY	      8
+#define STEADY	      3
+#define CPUS_PER_POLL 64
+#define POLLS	      100 /* then it opens anyway, with a message */
 
 /* Write to a file of the kernel, if it exists. */
 static void tell(const char *path, const char *value)
@@ -62,7 +64,10 @@ static void ask(const char *path, char *value, size_t size)
 		fclose(file);
 }
 
-/* A count since the boot: "processes" (threads as well), or "ctxt", context switches. */
+/*
+ * A count since the boot: "processes" (threads as well), or "ctxt", context switches. Or one of this
+ * moment: "procs_running".
+ */
 static unsigned long long counted(const char *what)
 {
 	unsigned long long n = 0;
@@ -98,7 +103,9 @@ static int wait_for(sigset_t *child, pid_t pid, int *status, long us)
 /* Wait until the machine is busy; 0: the program has ended. */
 static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 {
-	unsigned long long enough = BUSY * (unsigned long long)sysconf(_SC_NPROCESSORS_ONLN);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	long poll_us = POLL_US * (cpus / CPUS_PER_POLL + !!(cpus % CPUS_PER_POLL));
+	unsigned long long enough = BUSY * (unsigned long long)cpus;
 	unsigned long long switches = 0;
 	char text[128];
 	int steady = 0;
@@ -106,7 +113,7 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 	for (int i = 0; i < POLLS && steady < STEADY; i++) {
 		unsigned long long before = counted("ctxt");
 
-		if (!wait_for(child, pid, status, POLL_US))
+		if (!wait_for(child, pid, status, poll_us))
 			return 0;
 		switches = counted("ctxt") - before;
 		steady = switches >= enough ? steady + 1 : 0;
@@ -117,8 +124,9 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 		 * end.
 		 */
 		snprintf(text, sizeof(text),
-			 "# c2c-run: not busy when the window opens: %llu switches in %d ms\n",
-			 switches, POLL_US / 1000);
+			 "# c2c-run: not busy when the window opens: %llu switches in %ld ms, "
+			 "%llu tasks running\n",
+			 switches, poll_us / 1000, counted("procs_running"));
 		tell(KMSG, text);
 	}
 	return 1;
