@@ -65,8 +65,8 @@ static void ask(const char *path, char *value, size_t size)
 }
 
 /*
- * A count since the boot: "processes" (threads as well), or "ctxt", context switches. Or one of this
- * moment: "procs_running".
+ * A count since the boot: "processes" (threads as well), or "ctxt", context switches. Or one of
+ * this moment: "procs_running".
  */
 static unsigned long long counted(const char *what)
 {
