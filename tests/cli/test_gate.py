@@ -478,3 +478,17 @@ def test_a_text_of_bytes_that_are_no_text_can_be_printed(tmp_path: Path) -> None
 def test_a_gate_runs_a_program_five_times_in_the_emulator() -> None:
     gated = GateOptions(Path("base.json"), False, VerdictOptions(None, None, None, False))
     assert (gated.runs, replace(gated, baseline=None).runs) == (5, 1)
+
+
+@pytest.mark.parametrize("options", [(), ("--fail-above", "5%")])
+@pytest.mark.parametrize("text", ["{}", "[]", '{"format": "schedshard/run/2"}'])
+def test_what_is_no_recording_names_the_command_that_makes_one(
+    cli: Cli, tmp_path: Path, text: str, options: tuple[str, ...]
+) -> None:
+    a, b = tmp_path / "a.json", tmp_path / "b.json"
+    a.write_text(text)
+    saved(b, report(run(cost("a", 100, 50))))
+    for files in ((a, b), (b, a)):
+        done = cli("c2c", "diff", *files, *options)
+        assert (done.status, len(done.err.splitlines())) == (2, 1)
+        assert f"{a} is not a recorded program: './schedshard c2c record --out FILE'" in done.err

@@ -18,7 +18,7 @@ _MAKERS = {
     RUN: "run EXPERIMENT --out FILE",
     BENCH: "bench --out FILE",
     TOPO: "topo --out FILE",
-    C2C: "kernel c2c --out FILE",
+    C2C: "c2c record --out FILE",
     LIVE: "bench primitives --out FILE",
     VALIDATE: "validate --out FILE",
 }

@@ -14,9 +14,10 @@ from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.formats import C2C
+from schedshard.common.output import read_json
 from schedshard.common.paths import typed
 from schedshard.results.gate import Gated, Run
-from schedshard.results.read import checked, load_data
+from schedshard.results.read import checked
 
 # In the emulator the number of threads may vary, because a runtime may start some itself.
 _THREADS_MAY_DIFFER = 0.1
@@ -35,17 +36,18 @@ class Side:
     steady: bool  # only the steady parts of the runs
 
 
-def check_recorded(report: Mapping[str, Any], name: str) -> None:
-    """Raise a UserError for a report of something else than a program."""
-    if "program" not in report:
+def load_recorded(path: Path) -> dict[str, Any]:
+    """Return a saved report of a program. Raise a UserError for anything else."""
+    data = read_json(path, "result")
+    if not isinstance(data, dict) or data.get("format") != C2C or "program" not in data:
         raise UserError(
-            f"{name} is not a recorded program: '{typed('c2c record --out FILE')}' makes one"
+            f"{path} is not a recorded program: '{typed('c2c record --out FILE')}' makes one"
         )
+    return dict(data)
 
 
 def side_of(report: dict[str, Any], name: str) -> Side:
     """Return the runs of a report, checked."""
-    check_recorded(report, name)
     if "recorder" not in report:
         raise UserError(f"{name} is of an earlier version: {AGAIN}")
     found = checked(report, name, Gated.of)
@@ -63,7 +65,7 @@ def side_of(report: dict[str, Any], name: str) -> Side:
 
 def load_side(path: Path) -> Side:
     """Return the runs of a saved report, checked."""
-    return side_of(load_data(path, C2C), str(path))
+    return side_of(load_recorded(path), str(path))
 
 
 def check_recorder(before: Side, recorder: str) -> None:

@@ -8,12 +8,10 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from rich.console import Group, RenderableType
 
-from schedshard.c2c.gate.baseline import check_recorded
+from schedshard.c2c.gate.baseline import load_recorded
 from schedshard.common.errors import UserError
-from schedshard.common.formats import C2C
-from schedshard.common.output import read_json
 from schedshard.results.gate import Compared, RunCost
-from schedshard.results.read import checked, load_data
+from schedshard.results.read import checked
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
 
@@ -74,16 +72,14 @@ def _objects(run: RunCost) -> dict[str, _Totals]:
 def is_recording(name: str) -> bool:
     """Whether 'c2c record --out' saved this file. False if it cannot be read."""
     try:
-        data = read_json(Path(name), "result")
+        load_recorded(Path(name))
     except UserError:
         return False
-    return isinstance(data, dict) and data.get("format") == C2C and "program" in data
+    return True
 
 
 def _compared(path: Path) -> Compared:
-    data = load_data(path, C2C)
-    check_recorded(data, str(path))
-    return checked(data, str(path), Compared.of)
+    return checked(load_recorded(path), str(path), Compared.of)
 
 
 def diff_files(a_name: Path, b_name: Path) -> Diff:

@@ -22,12 +22,11 @@ def diff_command(a: Path, b: Path, verdict: VerdictOptions, as_json: bool) -> No
     A and B are files that 'c2c record --out FILE' saved. Lines are matched by object and field.
     With --fail-above A is a baseline, and the exit status is 4 if B costs more.
     """
+    from schedshard.c2c.gate.baseline import load_recorded
     from schedshard.c2c.gate.diff import diff_files, diff_view
-    from schedshard.common.formats import C2C
-    from schedshard.results.read import load_data
 
     closing = verdict.gate(a, None) if verdict.first() else None
-    judged = closing.judge(load_data(b, C2C), str(b)) if closing is not None else None
+    judged = closing.judge(load_recorded(b), str(b)) if closing is not None else None
     data = diff_files(a, b)
     deliver(data.to_data(), as_json, None, diff_view(data))
     if closing is not None and judged is not None and (status := closing.closes(judged)):
