@@ -80,14 +80,21 @@ def _failure(binary: Path, code: int, stderr: bytes) -> UserError:
     return UserError(said, status=2 if code == 2 else 1)
 
 
-def run_tool(argv: Sequence[str], running: Running) -> Any:
-    """Run a tool as one of ``running``, and return the JSON that it printed."""
+def run_tool(argv: Sequence[str], running: Running, scratch: Path | None = None) -> Any:
+    """Run a tool as one of ``running``, and return the JSON that it printed.
+
+    ``scratch`` is the folder for its temporary files, as a tool that is killed leaves them.
+    """
     binary = Path(argv[0])
     _require(binary)
     with (
         telling(f"cannot run {binary}", status=1),
         running.start(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=None if scratch is None else {**os.environ, "TMPDIR": str(scratch)},
         ) as child,
     ):
         stdout, stderr = child.communicate()

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stage bench: measures the structures on this host's CPUs with schedshard-bench."""
 
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from msgspec import ValidationError
@@ -10,7 +13,7 @@ from schedshard.common.errors import UserError
 from schedshard.common.formats import BENCH
 from schedshard.common.paths import bench_binary
 from schedshard.common.provenance import tool_versions
-from schedshard.common.tool import run_json
+from schedshard.common.tool import Running, run_tool
 from schedshard.results.bench import Bench
 
 
@@ -26,9 +29,15 @@ def bench_argv(request: BenchRequest) -> list[str]:
     return [str(bench_binary()), *(["--short"] if request.quick else [])]
 
 
+def run_bench(argv: Sequence[str]) -> Any:
+    """Return what schedshard-bench printed. Its files are removed, however it ends."""
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        return run_tool(argv, Running(), Path(folder))
+
+
 def bench(request: BenchRequest) -> dict[str, Any]:
     """Measure the structures, and return the checked result with its provenance."""
-    raw = run_json(bench_argv(request))
+    raw = run_bench(bench_argv(request))
     host, rows = (raw.get(name) if isinstance(raw, dict) else None for name in ("host", "rows"))
     data = {
         "format": BENCH,

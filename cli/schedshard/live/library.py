@@ -20,7 +20,7 @@ from schedshard.common.errors import UserError
 from schedshard.common.paths import ROOT, bench_binary, build_dir
 from schedshard.common.progress import ticking
 from schedshard.common.provenance import tool_versions
-from schedshard.common.tool import run_json
+from schedshard.experiments.bench import run_bench
 from schedshard.experiments.run import execute, plan_run
 from schedshard.experiments.run_options import RunOptions, make_request
 from schedshard.experiments.uncertain.intervals import interval
@@ -185,7 +185,7 @@ def _host(request: LibraryRequest) -> dict[str, Any]:
 
 def _one_thread(machine: Path, cpus: int) -> list[dict[str, Any]]:
     """Return the rows of one thread, measured on this host with the shards of a machine."""
-    raw = run_json([str(bench_binary()), "--machine", str(machine)])
+    raw = run_bench([str(bench_binary()), "--machine", str(machine)])
     try:
         timed: dict[tuple[str, str | None], dict[str, Figure]] = {}
         sized: dict[str, Figure] = {}
