@@ -22,6 +22,7 @@ import os
 import statistics
 import subprocess
 import sys
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -30,7 +31,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "cli"))
+sys.path[:0] = [str(ROOT / "cli"), str(ROOT / "scripts/site")]
+
+import scatter  # noqa: E402
 
 from schedshard.experiments.model_error import (  # noqa: E402
     INSIDE,
@@ -45,7 +48,6 @@ from schedshard.experiments.model_error import (  # noqa: E402
 
 CURVES = ROOT / "machines/published/curves.toml"
 PAGE = ROOT / "docs/results/fidelity.md"
-PLOT = ROOT / "docs/pictures/fidelity.svg"
 KEPT = ROOT / "build/results"
 SAMPLES = 20
 PAIRS = "pairs"  # instead of points: latency class, and nanoseconds per turn
@@ -244,45 +246,13 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
         first = mine[0]
         made += ["", "[[curve]]", f'name = "{first.curve}"', f'machine = "{first.machine}"',
                  f'vendor = "{first.vendor}"', f'kind = "{first.kind}"', "points = ["]  # fmt: skip
-        made += [
-            f"  [{one.threads}, {one.measured:.5g}, {one.predicted:.5g}, {one.low:.5g}, "
-            f"{one.high:.5g}],"
+        points = [
+            f"[{one.threads},{one.measured:.5g},{one.predicted:.5g},{one.low:.5g},{one.high:.5g}],"
             for one in mine
         ]
+        made += textwrap.wrap(" ".join(points), 98, break_long_words=False)
         made.append("]")
     return "\n".join(made) + "\n"
-
-
-def draw(known: Sequence[Residual]) -> None:
-    """Draw measured against predicted, one dot per point; text stays text."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot
-
-    mpl.rcParams["svg.hashsalt"] = "schedshard"
-    mpl.rcParams["svg.fonttype"] = "none"
-    figure, axes = pyplot.subplots(figsize=(6.4, 6.0))
-    for kind in sorted({one.kind for one in known}):
-        mine = [one for one in known if one.kind == kind]
-        axes.loglog(
-            [one.predicted for one in mine], [one.measured for one in mine], "o", markersize=3.5,
-            label=words(kind),
-        )  # fmt: skip
-    ends = [0.5, 50000]
-    axes.plot(ends, ends, "k-", linewidth=0.7)
-    for factor in (0.5, 2.0):
-        axes.plot(ends, [end * factor for end in ends], "k:", linewidth=0.7)
-    axes.set_xlabel("predicted, ns per operation")
-    axes.set_ylabel("measured, ns per operation")
-    axes.minorticks_off()
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:,g}")
-    axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(PLOT, metadata={"Date": None, "Creator": "schedshard"})
-    drawn = PLOT.read_text(encoding="utf-8").splitlines()
-    PLOT.write_text("\n".join(line.rstrip() for line in drawn) + "\n", encoding="utf-8")
 
 
 def page_with(scores: Sequence[Score], known: Sequence[Residual]) -> str:
@@ -318,7 +288,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0 if same else 1
     RESIDUALS.write_text(residual_text(curves, known), encoding="utf-8")
     PAGE.write_text(page, encoding="utf-8")
-    draw(known)
+    scatter.PLOT.write_text(scatter.drawn(known), encoding="utf-8")
     return 0
 
 

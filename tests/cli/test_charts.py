@@ -9,8 +9,10 @@ from pathlib import Path
 
 import charts
 import pytest
+import scatter
 
 from schedshard.common.paths import ROOT
+from schedshard.experiments.model_error import known_residuals
 
 
 def test_results_begin_with_the_models_errors() -> None:
@@ -26,6 +28,13 @@ def test_charts_are_those_of_their_tables() -> None:
     """If this fails after `make results`, run python3 scripts/site/charts.py."""
     for path, text in charts.charts().items():
         assert path.read_text(encoding="utf-8") == text, path.name
+
+
+def test_the_plot_has_a_dot_per_residual() -> None:
+    """If this fails after residuals changed, run `make fidelity`."""
+    text = scatter.PLOT.read_text(encoding="utf-8")
+    assert text == scatter.drawn(known_residuals())
+    assert text.count("h0") == len(known_residuals())
 
 
 def test_a_chart_shows_rows_or_columns_of_a_table() -> None:
