@@ -135,8 +135,8 @@ API void __sanitizer_cov_trace_pc(void)
 /*
  * ---- the file ----
  *
- * "module DEVICE INODE" starts a module, which is that file. A line per block or access follows: its
- * offset and instructions. Some lines of blocks continue with pauses, calls of code without
+ * "module DEVICE INODE" starts a module, which is that file. A line per block or access follows:
+ * its offset and instructions. Some lines of blocks continue with pauses, calls of code without
  * instrumentation, the number of that set of callees, and flags. Flag 1: the block may contain a
  * lock that no hook sees; 2: the calls are by pointer; 4: a function begins with it. "tsc OFFSET
  * BYTES" is an instruction that reads the time-stamp counter.
