@@ -248,6 +248,15 @@ def test_reproduce_shows_intervals(
     assert "192 redis-like servers" in (tmp_path / "report.html").read_text(encoding="utf-8")
     ffmpeg = json.loads((tmp_path / "ffmpeg-rt-xeon-480.json").read_text())
     assert ffmpeg["variants"][0]["published"] == {"fps_relative": 1.0, "kernel_share": 0.2}
+    assert ffmpeg["params"]["push_ipi"] == 1
+    default = json.loads((tmp_path / "ffmpeg-rt-xeon-480-push_ipi-0.json").read_text())
+    assert default["params"]["push_ipi"] == 0
+    assert [variant["name"] for variant in default["variants"]] == ["stock", "partition", "shard"]
+    assert "published" not in default
+    said = " ".join(outcome.out.split())
+    assert said.index("RT_PUSH_IPI off (Linux's default)") < said.index(
+        "RT_PUSH_IPI on (as on the published machine)"
+    )
     data = json.loads((tmp_path / "cpumask-yield-epyc-7763-2s.json").read_text())
     assert data["uncertainty"]["samples"] == 20
     assert "param.yield_ns" in {one["name"] for one in data["uncertainty"]["inputs"]}

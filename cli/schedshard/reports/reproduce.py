@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedshard.common.progress import Ticker
 from schedshard.experiments.experiment import Experiment, experiment_names, load_experiment
 from schedshard.experiments.run import RunPlan, RunRequest, execute, merge, plan_run
+from schedshard.experiments.run_options import with_settings
 from schedshard.experiments.uncertain.uncertainty import with_intervals
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layouts_of
@@ -27,6 +28,7 @@ YIELD = "cpumask-yield"
 READS = "cpumask-read"
 COUNTER = "atomic-inc"
 SCAN = "cache-scan"
+PUSH_IPI = "push_ipi"
 # Samples of the experiments whose intervals are shown. The second has too few for sensitivities:
 # one of its samples takes a second, and reproduce must end within minutes.
 SAMPLES = {YIELD: 128, SCAN: 20}
@@ -50,7 +52,7 @@ def plan_reproduce(
 
     First the yield experiment on its own machine and on others, then its readers and the counter's
     curve. Unless the request is quick, the scan of cache-aware scheduling follows, and experiments
-    with published lines.
+    with published lines: with Linux's default of RT_PUSH_IPI, then as they were published.
     """
     yields, counter = load_experiment(YIELD), load_experiment(COUNTER)
     reads = load_experiment(READS)
@@ -73,7 +75,8 @@ def plan_reproduce(
     if not request.quick:
         scan = load_experiment(SCAN)
         plans.append(plan(scan, scan.machine, None))
-        plans += [_with_lines(e, load, count, request.seed) for e in with_published_lines()]
+        for experiment in with_published_lines():
+            plans += _with_lines(experiment, load, count, request.seed)
     return plans
 
 
@@ -94,17 +97,33 @@ def _with_lines(
     load: Callable[[str], Machine],
     count: Callable[[Machine], int],
     seed: int,
-) -> RunPlan:
-    """Return a plan of the published layouts, ``partition`` and ``shard``.
+) -> list[RunPlan]:
+    """Return plans of ``partition`` and ``shard``, and of stock or the published layouts.
 
-    The other layouts would take another minute.
+    The published machine had RT_PUSH_IPI on, so that its figures are beside that plan only. The
+    other layouts would take another minute.
     """
     machine = load(experiment.machine)
-    chosen = [v.name for v in experiment.variants if v.published_metrics]
-    chosen += [v.name for v in experiment.variants if v.name in ("partition", "shard")]
-    return plan_run(
-        RunRequest(experiment, machine, count(machine), seed=seed, variants=tuple(chosen))
-    )
+    ours = [v.name for v in experiment.variants if v.name in ("partition", "shard")]
+    published = [v.name for v in experiment.variants if v.published_metrics]
+
+    def plan(settings: Experiment, words: str, chosen: list[str]) -> RunPlan:
+        titled = replace(settings, title=f"{experiment.title}, RT_PUSH_IPI {words}")
+        return plan_run(
+            RunRequest(titled, machine, count(machine), seed=seed, variants=(*chosen, *ours))
+        )
+
+    off = replace(with_settings(experiment, (f"{PUSH_IPI}=0",)), published=())
+    return [
+        plan(off, "off (Linux's default)", [experiment.baseline]),
+        plan(experiment, "on (as on the published machine)", published),
+    ]
+
+
+def file_name(result: Result) -> str:
+    """Return the name of the file that a result is saved in."""
+    off = "-push_ipi-0" if result.params.get(PUSH_IPI) == 0 else ""
+    return f"{result.experiment}-{result.machine.name}{off}.json"
 
 
 def simulated(

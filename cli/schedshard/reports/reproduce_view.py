@@ -28,6 +28,7 @@ from schedshard.reports.reproduce import (
     SCAN,
     YIELD,
     ReproduceRequest,
+    file_name,
     plan_reproduce,
     point_count,
     sentence,
@@ -84,7 +85,7 @@ def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan], out: Path) -
         ticking("simulating", point_count(request, plans)) as tick,
     ):
         for result in simulated(request, plans, tick, Path(directory)):
-            _save(result, out / f"{result.experiment}-{result.machine.name}.json")
+            _save(result, out / file_name(result))
             results.append(result)
     return results
 
