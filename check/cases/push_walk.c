@@ -6,10 +6,9 @@
  *
  * The other cases are for Linux's walk (loop_next, loop_start, a lock), as in
  * model/layouts/linux_walk.h. A CPU that would have to wait for the lock gives up the execution;
- * the other executions remain. One CPU stays overloaded. Linux 7.3 and 6.12.117 lose a request: the
- * walk is at that CPU, which has read all levels. Then a request comes and relies on the walk. The
- * round for this request skips the CPU at which the walk is. With patches 03 and 04 of the series
- * no request is lost.
+ * the other executions remain. One CPU stays overloaded. Linux loses a request that arrives after
+ * the overloaded CPU read all levels, while the walk is still there: the round for this request
+ * skips the CPU at which the walk is. `mended` shows a remedy that the series does not contain.
  *
  * If the set becomes empty and full again, one request is still lost. A CPU took loop_start, saw a
  * walk under way and released the lock, but has not released loop_start yet. Meanwhile the walk
@@ -43,7 +42,7 @@ struct state {
 static struct state *s;
 static u32 cpus;
 static bool empties; /* the overloaded CPU has no tasks left after its push */
-static bool mended;  /* with patches 03 and 04 */
+static bool mended;  /* the remedy */
 
 static void setup(uint32_t nr_cpus)
 {
@@ -262,8 +261,8 @@ const struct explore_case explore_push_walk_cases[] = {
 	CASE("walk-join", "the same where the caller has had the barrier", "core", 2, 3,
 	     ask_behind_barrier),
 	CASE("walk-linux",
-	     "the same of Linux's walk with two patches, as long as no CPU waits for its lock",
-	     "core", 2, 2, ask_linux),
+	     "the same of Linux's walk with a remedy, as long as no CPU waits for its lock", "core",
+	     2, 2, ask_linux),
 	CASE("planted-walk-barrier",
 	     "planted: the walk's state is read before the level is visible", "planted", 3, 3,
 	     ask_without_barrier),

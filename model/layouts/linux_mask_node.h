@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * linux_mask_node.h - patch 4: a mask per level and NUMA node, in the node's memory. In each mask
- * the bits of other nodes' CPUs are all set, so the AND of all nodes' masks is the level's set.
+ * linux_mask_node.h - the published patch 4: a mask per level and NUMA node, in the node's memory.
+ * In each mask the bits of other nodes' CPUs are all set, so the AND of all nodes' masks is the
+ * level's set.
  */
 
 static port_always_inline void vec_set(struct rd *rd, u32 level, u32 cpu)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* linux_mask_sbm.h - a level's CPUs in a sharded bitmap, as proposed in answer to patch 4. */
+/*
+ * linux_mask_sbm.h - a level's CPUs in a sharded bitmap, as proposed in answer to the published
+ * patch 4.
+ */
 
 static port_always_inline void vec_set(struct rd *rd, u32 level, u32 cpu)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The proposal in answer to patch 3: overloaded CPUs counted per LLC. */
+/* The proposal in answer to the published patch 3: overloaded CPUs counted per LLC. */
 #define LAYOUT		       llc_count
 #define RD_NAME		       "llc-count"
 #define ROOT_DOMAIN	       struct root_domain_counts

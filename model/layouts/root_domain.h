@@ -62,7 +62,9 @@ struct cpupri_node_mask CPUPRI_OF(struct cpupri_vec_node_mask);
 struct cpupri_series CPUPRI_OF(struct cpupri_vec_series);
 struct cpupri_sbm CPUPRI_OF(struct cpupri_vec_sbm);
 
-/* The alternative to patch 1: counts and masks separate, counts[0] on its own line. */
+/*
+ * The alternative to the published patch 1: counts and masks separate, counts[0] on its own line.
+ */
 #define CPUPRI_COUNT0_PADDING (PORT_CACHELINE / sizeof(u32) - 1)
 #define CPUPRI_COUNTS	      (RD_LEVELS + CPUPRI_COUNT0_PADDING)
 
@@ -139,7 +141,7 @@ struct perf_domain;
 
 /*
  * The field order of stock. @count: rto_count, or nothing. @counts: rto_counts after dlo_count,
- * where patch 3 puts it, or nothing. @overload: rto_mask, or its replacement.
+ * where the published patch 3 puts it, or nothing. @overload: rto_mask, or its replacement.
  */
 #define ROOT_DOMAIN_STOCK(count, counts, cpupri_type, overload) \
 	{                                                       \
@@ -156,7 +158,7 @@ struct perf_domain;
 		struct perf_domain *pd;                         \
 	}
 
-/* The field order of patch 2. */
+/* The field order of the published patch 2. */
 #define ROOT_DOMAIN_RELAYOUT(count, counts, cpupri_type)       \
 	{                                                      \
 		u32 refcount;                                  \

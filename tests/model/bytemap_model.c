@@ -135,7 +135,7 @@ static void run(const struct shape *shape, u32 top)
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
-	u32 steps = TEST_STEPS(plan->nr_possible > 1000 ? 600 : 2500);
+	u32 steps = plan->nr_possible > 1000 ? 600 : 2500;
 
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;

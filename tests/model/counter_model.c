@@ -33,7 +33,7 @@ static void run_paired(const struct shape *shape)
 
 	CHECK(items);
 	test_state.shape = shape->name;
-	for (test_state.step = 0; test_state.step < TEST_STEPS(3000); test_state.step++) {
+	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
 		u32 cpu = any_cpu(plan, &random), from = any_cpu(plan, &random);
 		s64 n = test_below(&random, 20);
 
@@ -67,7 +67,7 @@ static void run_unpaired(const struct shape *shape)
 	s64 total = 0;
 
 	test_state.shape = shape->name;
-	for (test_state.step = 0; test_state.step < TEST_STEPS(3000); test_state.step++) {
+	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
 		s64 n = (s64)test_random(&random) >> test_below(&random, 40) >> 12;
 
 		maybe_attach(&c, plan, &random);

@@ -15,7 +15,7 @@ static void run(const struct shape *shape, u32 batch)
 	bound = (s64)plan->nr_possible * (batch ? batch - 1 : 0);
 	test_state.shape = shape->name;
 	test_state.seed = test_state.start;
-	for (test_state.step = 0; test_state.step < TEST_STEPS(3000); test_state.step++) {
+	for (test_state.step = 0; test_state.step < 3000; test_state.step++) {
 		u32 cpu = plan->idx_to_cpu[test_below(&random, plan->nr_possible)];
 		s64 n = (s64)test_below(&random, 2000) - 900;
 
@@ -65,7 +65,7 @@ static void few_adders(const struct shape *shape)
 	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
 		if (c->line[cpu])
 			c->line[cpu]->count = 1ull << 40; /* no sum may see it */
-	for (test_state.step = 0; test_state.step < TEST_STEPS(1000); test_state.step++) {
+	for (test_state.step = 0; test_state.step < 1000; test_state.step++) {
 		/* seldom a new CPU, mostly one that has added */
 		u32 cpu = plan->idx_to_cpu[test_below(&random, plan->nr_possible)];
 		s64 n = (s64)test_below(&random, 3) - 1;

@@ -125,7 +125,7 @@ static void run(const struct shape *shape)
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
-	u32 steps = TEST_STEPS(plan->nr_possible > 1000 ? 400 : 2500);
+	u32 steps = plan->nr_possible > 1000 ? 400 : 2500;
 
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;

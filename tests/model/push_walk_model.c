@@ -28,7 +28,7 @@ static void random_requests(void)
 
 	push_walk_init(&walk);
 	test_state.seed = test_state.start;
-	for (test_state.step = 0; test_state.step < TEST_STEPS(20000); test_state.step++) {
+	for (test_state.step = 0; test_state.step < 20000; test_state.step++) {
 		if (test_below(&random, 2)) {
 			CHECK_EQ(push_walk_request(&walk), !carried);
 			pending = carried;

@@ -114,7 +114,7 @@ static void run(const struct shape *shape, unsigned int flags, void (*change)(st
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
-	u32 steps = TEST_STEPS(plan->nr_possible > 1000 ? 1500 : 4000);
+	u32 steps = plan->nr_possible > 1000 ? 1500 : 4000;
 
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;

@@ -200,7 +200,7 @@ static void run(const struct shape *shape, bool follow, u32 nr)
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
-	u32 parts = 1, steps = TEST_STEPS(600);
+	u32 parts = 1, steps = 600;
 
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;

@@ -193,7 +193,7 @@ static void run_shape(const struct shape *shape)
 	CHECK(pool && v);
 	naive_init(&m, plan);
 	test_state.shape = shape->name;
-	for (test_state.step = 0; test_state.step < TEST_STEPS(20000); test_state.step++) {
+	for (test_state.step = 0; test_state.step < 20000; test_state.step++) {
 		u32 what = test_below(&random, 100);
 
 		if (what < 85) {
@@ -234,7 +234,7 @@ static void words(void)
 
 	test_state.seed = test_state.start;
 	test_state.shape = NULL;
-	for (test_state.step = 0; test_state.step < TEST_STEPS(200000); test_state.step++) {
+	for (test_state.step = 0; test_state.step < 200000; test_state.step++) {
 		u64 base = test_random(&random),
 		    ns = test_random(&random) >> test_below(&random, 64);
 		u32 epoch = occupancy_epoch(base), steps = test_below(&random, 40);

@@ -6,10 +6,6 @@
  *
  * The first failed check ends the program with status 1: later checks would say nothing after a
  * broken invariant.
- *
- * The kernel also compiles files with TEST_MAIN(), against its own header of this name, which makes
- * KUnit tests of them. They include only headers of core/, "shapes.h" and this one, have no large
- * objects on the stack, and count long loops with TEST_STEPS().
  */
 #ifndef TEST_H
 #define TEST_H
@@ -49,9 +45,6 @@ extern struct test_state test_state;
 		tests(TEST_RUN) return test_done();       \
 	}
 #define TEST_RUN(test) RUN(test);
-
-/* Steps of a randomised test; a kernel in an emulator takes fewer. */
-#define TEST_STEPS(n) (n)
 
 void test_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
