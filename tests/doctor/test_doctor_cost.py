@@ -17,7 +17,7 @@ from schedshard.doctor.predict.shape import Shape
 from schedshard.doctor.predict.stored import on_surface
 from schedshard.doctor.predict.surface import Asked, Curve, Surface, load_surfaces
 from test_doctor_predict import big, facts_of
-from test_doctor_verdict import groups, ids, judged, tar
+from test_doctor_verdict import groups, ids, judged, partitions, tar
 
 Capture = pytest.CaptureFixture[str]
 # A curve like those of the table: flat, then a bend at 1.5 million per second.
@@ -323,3 +323,24 @@ def test_intervals_meet() -> None:
     assert not Range(2, 1, 3).meets(Range(4, 3.5, 5))
     assert Range(2, 1, 3).meets(Range(2.5))
     assert not Range(2).meets(Range(2.5))
+
+
+def test_impossible_rates_are_said_to_be(capsys: Capture, tmp_path: Path) -> None:
+    """Also where no partition would help, and on which the verdict was 'Nothing found'."""
+    for number, cgroups in enumerate(({}, partitions("root"))):
+        (at := tmp_path / str(number)).mkdir()
+        machine = Machine(tasks=groups(4_000_000_000), cgroups=cgroups)
+        outcome = judged(capsys, tar(at, machine))
+        assert (outcome.status, outcome.json["findings"]) == (3, [])
+        said = outcome.json["sentence"]
+        assert said.startswith("Cannot tell: ")
+        assert "real-time wake-ups per second on CPUs" in said
+        assert "are impossible, " in said
+        assert "CPU time" not in said
+
+
+def test_a_cost_without_a_remedy_is_not_nothing(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=groups(8_000_000), cgroups=partitions("root"))
+    outcome = judged(capsys, tar(tmp_path, machine))
+    assert (outcome.status, outcome.json["verdict"]) == (0, "nothing")
+    assert outcome.json["sentence"].startswith("No remedy found: with ")

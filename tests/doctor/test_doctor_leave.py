@@ -64,7 +64,7 @@ def test_page_shows_the_root_domains(capsys: Capture, tmp_path: Path) -> None:
 def test_page_without_findings(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=groups(4_000_000), cgroups=partitions("root"))
     text = page(capsys, tmp_path, tar(tmp_path, machine))
-    assert "Nothing found" in text
+    assert "No remedy found" in text
     assert "stroke: var(--pa8241d)" not in text
     assert text.count("fill: var(--p2f6db3)") >= 4
 

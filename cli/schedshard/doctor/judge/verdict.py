@@ -15,11 +15,16 @@ from schedshard.doctor.judge.predictions import percent
 from schedshard.doctor.judge.profiled import all_findings
 from schedshard.doctor.judge.root_domains import Cost, left_words, machine_cost
 from schedshard.doctor.known.catalogue import load_catalogue
-from schedshard.doctor.predict.prediction import Range
+from schedshard.doctor.predict.prediction import Range, Unpredicted
 from schedshard.doctor.predict.stored import stored
 from schedshard.doctor.profiles.profile import Profile
 
 NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
+# Seconds of a CPU for a sleep and a wake-up: less than the least of model/experiments/common/rt.toml
+# (70 ns for the system call, 100 for schedule(), 300 for the switch, 80 to wake up, 80 for queues).
+LEAST_WAKEUP = 500e-9
+# With this share of the machine's CPU time lost, "Nothing found" would be wrong.
+_MUCH = 0.01
 # Returns what a load costs, from the stored curves or from a simulation.
 Predictor = Callable[[Facts, DomainLoad], Cost]
 
@@ -71,9 +76,22 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
         doubts.append("the two readings have the same time, so that no rate is known")
     elif any(load.user_threads and not load.known for load in loads):
         doubts.append("context switches of the real-time threads could not be read")
+    doubts += filter(None, (_impossible(facts, load) for load in loads))
     if any(load.user_threads for load in loads):
         doubts += domains.unsure
     return doubts
+
+
+def _impossible(facts: Facts, load: DomainLoad) -> str | None:
+    """Return why a load cannot be true, or None."""
+    able = len(load.domain.cpus & facts.online) / LEAST_WAKEUP
+    if load.wakeups <= able:
+        return None
+    return (
+        f"{per_second(load.wakeups)} real-time wake-ups per second on CPUs {load.domain.label} are "
+        f"impossible, {per_second(able)} are the most: the counters or the times of the two "
+        "readings are wrong"
+    )
 
 
 def _groups_have_budgets(facts: Facts) -> bool:
@@ -175,8 +193,9 @@ def _sentence(
     if loads and rate < 1:
         return "Nothing found: real-time threads hardly ever wake up here."
     if loads:
+        found = "No remedy" if machine_cost(costs).value >= _MUCH else "Nothing"
         return (
-            f"Nothing found: with {per_second(rate)} real-time wake-ups per second on {len(loads)} "
+            f"{found} found: with {per_second(rate)} real-time wake-ups per second on {len(loads)} "
             f"root domain{'s' if len(loads) > 1 else ''}, {left_words(costs)}."
         )
     return "Nothing found: no function and no line of the catalogue is hot in this profile."
@@ -193,7 +212,12 @@ def judge(
     doubts: list[str] = []
     if facts is not None and domains is not None:
         loads = domain_loads(facts, domains)
-        costs = [predictor(facts, load) for load in loads]
+        costs = [
+            Unpredicted("these wake-ups per second are impossible")
+            if _impossible(facts, load)
+            else predictor(facts, load)
+            for load in loads
+        ]
         doubts = _doubts(facts, domains, loads)
     findings, unsure = all_findings(facts, loads, costs, profiles, catalogue)
     doubts += unsure
