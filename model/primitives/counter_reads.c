@@ -145,15 +145,15 @@ static const struct primitive cpu_about = {
 		.destroy = read##_##of##_destroy,                                                \
 	}
 
-READ(primitive_atomic_inc, read_word, "read-word", "one word, locked; each 100th add reads it");
+READ(primitive_atomic_inc, read_word, "read-word", "one word, locked; every 100th add reads it");
 READ(primitive_sharded_counter, read_shards, "read-sharded",
-     "schedshard's counter, one line per LLC; each 100th add sums it");
+     "schedshard's counter, one line per LLC; every 100th add sums it");
 READ(primitive_cpu_counter, read_cpus, "read-cpu",
-     "schedshard's counter, one line per CPU; each 100th add sums it");
-READ(cpu_about, read_about, "read-cpu-about", "the same; each 100th add reads the estimate");
+     "schedshard's counter, one line per CPU; every 100th add sums it");
+READ(cpu_about, read_about, "read-cpu-about", "the same; every 100th add reads the estimate");
 READ(primitive_counter_split, counter_peer_about, "read-split",
-     "liburcu's split counter; each 100th add reads the count of all");
+     "liburcu's split counter; every 100th add reads the count of all");
 READ(primitive_counter_cached, counter_peer_sum, "read-cached",
-     "folly's cached counter; each 100th add sums it");
+     "folly's cached counter; every 100th add sums it");
 READ(primitive_counter_striped, counter_peer_sum, "read-striped",
-     "64 padded atomic words; each 100th add sums them");
+     "64 padded atomic words; every 100th add sums them");

@@ -65,7 +65,7 @@ def test_a_row_without_a_peer_is_left_out() -> None:
 
 
 def test_what_the_crates_print_becomes_rows() -> None:
-    lines = ["2 threads, ns an operation: median, lowest, highest of 15 turns"]
+    lines = ["2 threads, ns per operation: median, lowest, highest of 15 turns"]
     for row in CRATES:
         lines += [f"  {row.ours:28} {20.0:8.1f} {10.0:8.1f} {40.0:8.1f}"]
     for peer in {peer for row in CRATES for peer in row.peers}:

@@ -42,7 +42,7 @@ def test_an_input_that_was_set_is_known() -> None:
         ("row_us=-1", "'-1' is not a number of at least 0"),
         ("pinned=1e308", "--set pinned=1e308: give 0 or 1 (1: an instance runs on its CPUs"),
         ("push_ipi=0.5", "give 0 or 1 (1: pull by a walk"),
-        ("threads=1.5", "--set threads=1.5: give a whole number (encoder threads an instance"),
+        ("threads=1.5", "--set threads=1.5: give a whole number (encoder threads per instance"),
         ("lag_rows=0.1", "give a whole number"),
     ],
 )

@@ -95,7 +95,7 @@ fn main() -> std::io::Result<()> {
         ),
     ];
     for threads in counts {
-        println!("{threads} threads, ns an operation: median, lowest, highest of {TURNS} turns");
+        println!("{threads} threads, ns per operation: median, lowest, highest of {TURNS} turns");
         let mut took = vec![Vec::new(); rows.len()];
         for _ in 0..TURNS {
             for (row, found) in rows.iter().zip(&mut took) {
