@@ -170,7 +170,8 @@ def test_captured_kunit_suites_cut_off_or_with_lines_lost() -> None:
     lines = log("guest-kunit.log")
     whole = leaves(parse_ktap(lines)[0])
     last = max(i for i, line in enumerate(lines) if line.startswith("ok 10 "))
-    for end in range(250, last, 7):
+    first = lines.index("KTAP version 1")
+    for end in range(first + 26, last, 7):
         report = parse_ktap(lines[:end])[0]
         assert not report.finished
         seen = {name for name, status in leaves(report).items() if status == "passed"}
@@ -220,7 +221,7 @@ def test_any_text_is_read_and_finished_means_all_came(lines: list[tuple[str, str
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=400), st.integers(0, 25000), st.integers(0, 25000))
+@given(st.binary(max_size=400), st.integers(0, 7000), st.integers(0, 7000))
 def test_captured_bytes_damaged_anywhere_are_read(junk: bytes, start: int, end: int) -> None:
     raw = (DATA / "guest-outcomes.log").read_bytes()
     damaged = raw[:start] + junk + raw[min(start, end) :]
