@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import trim_locks
 
 from conftest import Cli, assert_user_error
 from schedshard.common.paths import ROOT
@@ -198,7 +199,7 @@ def test_launcher_runs_the_command_line(real: Path) -> None:
 def test_locks_have_hashes_and_no_addresses() -> None:
     wanted: set[str] = set()
     locked: set[str] = set()
-    for name in ("requirements", "requirements-dev"):
+    for name in ("requirements", "requirements-sweep", "requirements-dev"):
         text = (ROOT / "cli" / f"{name}.lock").read_text()
         assert "://" not in text
         assert "--index" not in text
@@ -211,3 +212,15 @@ def test_locks_have_hashes_and_no_addresses() -> None:
         source = (ROOT / "cli" / f"{name}.in").read_text()
         wanted |= {line.split("<")[0] for line in source.splitlines() if line[:1].isalpha()}
     assert {name.replace(".", "-") for name in wanted} <= locked
+
+
+def test_a_lock_leaves_out_what_the_lock_before_it_pins() -> None:
+    """If this fails after pip-compile, run python3 scripts/trim_locks.py."""
+    for path, text in trim_locks.locks(ROOT / "cli").items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+    before = "a==1 \\\n    --hash=sha256:0\n    # via b\n"
+    after = before.replace("via b", "via d") + before.replace("a==", "c==")
+    known: set[str] = set()
+    assert trim_locks.trimmed(f"# by\n{before}", "", known) == f"# by\n{before}"
+    cut = f"# by\n-r b.lock\n{before.replace('a==', 'c==')}"
+    assert trim_locks.trimmed(f"# by\n{after}", "b.lock", known) == cut
