@@ -59,8 +59,8 @@ struct rd;
  *	uses @wide, for all tasks that were pushable since none was, and CPUs of other shards see
  *	wide CPUs only
  * @place: a CPU's place in the order of @next; NULL: see @by_index
- * @walk_a_shard: there is a walk per shard, 0, and one for the machine, 1
- * @tells_wide: @overload_set uses @wide: other shards see such CPUs only; walk 1 is for them
+ * @walk_a_shard: there is a walk per shard, 0, and one for the machine, 1. @overload_set uses
+ *	@wide: other shards see such CPUs only, and walk 1 is for them
  * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside the CPU's shard.
  *	Also called when only that changes
  * @overload_clear: the CPU no longer has any
@@ -82,7 +82,6 @@ struct rd_ops {
 	bool by_index;
 	bool only_waiting;
 	bool walk_a_shard;
-	bool tells_wide;
 	bool (*same_shard)(u32 a, u32 b);
 	u32 (*place)(u32 cpu);
 	struct rd *(*create)(const struct shard_topo *topo, const struct shard_plan *plan,

@@ -256,14 +256,14 @@ static void change_overload(struct model *m)
 	/* Half of the time few CPUs are overloaded, so that none and only-me occur everywhere. */
 	if (!m->overloaded[cpu] && m->nr_overloaded > 2 && m->random >> 63)
 		return;
-	if (m->overloaded[cpu] && (m->ops->tells_wide || m->ops->same_shard) &&
+	if (m->overloaded[cpu] && (m->ops->walk_a_shard || m->ops->same_shard) &&
 	    test_below(&m->random, 2)) {
 		m->wide[cpu] = !m->wide[cpu];
 		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
 		return;
 	}
 	m->overloaded[cpu] = !m->overloaded[cpu];
-	m->wide[cpu] = (!m->ops->tells_wide && !m->ops->same_shard) || test_below(&m->random, 2);
+	m->wide[cpu] = (!m->ops->walk_a_shard && !m->ops->same_shard) || test_below(&m->random, 2);
 	if (m->overloaded[cpu])
 		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
 	else

@@ -152,7 +152,7 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 		same(rq, "whether a task on the pushable list is pushable", p->pushable, 1);
 		same(rq, "order of pushable tasks", p->level <= level, 1);
 		level = p->level;
-		wide += rt->ops->tells_wide && leaves_shard(rt, rq, p);
+		wide += rt->ops->walk_a_shard && leaves_shard(rt, rq, p);
 		if (rt->ops->same_shard && leaves_slots(rt, rq, p))
 			same(rq, "whether a waiting task may leave the shard", rq->leaves, 1);
 	}
@@ -160,7 +160,7 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 	same(rq, "overloaded", rq->overloaded,
 	     n ? wide || rq->leaves ? RT_OVERLOADED_WIDE : RT_OVERLOADED : 0);
 	same(rq, "presence in the overload set", in_overload_set(rt, rq, 0), n > 0);
-	if (rt->ops->tells_wide && rt->ops->walk_a_shard)
+	if (rt->ops->walk_a_shard)
 		same(rq, "presence among wide CPUs", in_overload_set(rt, rq, 1), wide > 0);
 	if (!n || !rt->ops->same_shard)
 		same(rq, "whether a waiting task may leave the shard", rq->leaves, 0);

@@ -87,7 +87,7 @@ static bool is_wide(const struct rt_cpu *me, const struct rt_rq *rq, const struc
 	const struct shard_plan *plan = me->rt->plan;
 	u32 shard = plan->slot[rq->cpu].shard;
 
-	if (!me->rt->ops->tells_wide)
+	if (!me->rt->ops->walk_a_shard)
 		return false;
 	return p->nr_allowed > plan->shard[shard].nr_cpus ||
 	       p->nr_allowed != port_popcount64(shard_gather(plan, shard, p->allowed));
