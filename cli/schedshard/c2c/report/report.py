@@ -217,6 +217,14 @@ def _worth_it(
     return [(move, apart) for _, move, apart in found[:_SENTENCES]]
 
 
+def _is_felt(move: Move, base: raw.Run) -> bool:
+    """Whether a gain can be more than chance, for want of an interval.
+
+    A line that costs next to nothing may come out cheaper because the threads take another order.
+    """
+    return move.cycles >= _WORTH * base.work_cycles
+
+
 def _fewer(before: raw.Run, after: raw.Run) -> float:
     """Return the share of all cycles that ``after`` saves."""
     return _share(before.work_cycles - after.work_cycles, before.work_cycles)
@@ -228,7 +236,10 @@ def _gains(
     base: Sequence[raw.Run],
     draws: Sequence[Sequence[Draws]],
 ) -> list[Advice]:
-    """Return what each move saves on each machine, as the report's advice."""
+    """Return what each move saves on each machine, as the report's advice.
+
+    A move whose every interval contains 0 saves nothing that can be told from chance.
+    """
     advice = []
     for number, (move, after) in enumerate(found, 1):
         gains = {}
@@ -241,6 +252,8 @@ def _gains(
                 hitm_before=before.hitm,
                 hitm_after=apart.hitm,
             )
+        if all(each.interval is not None and each.interval.low <= 0 for each in gains.values()):
+            continue
         moved = sum(high - low for low, high in move.ranges)
         advice.append(Advice(object=move.name, words=move.words, bytes_moved=moved, machines=gains))
     return advice
@@ -317,8 +330,10 @@ def make_report(
         ]
         costly = list(zip(hot[worst], things[worst], strict=True))
         tried = moves(costly, objects.at) if advise else []
-        found = _worth_it(source, jobs, tried, base)
         count = draws_of(uncertainty, recorded.stepping.accesses_reported)
+        if not seeds and not count:
+            tried = [each for each in tried if _is_felt(each, base[worst])]
+        found = _worth_it(source, jobs, tried, base)
         moved = [move.ranges for move, _ in found]
         with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
             if seeds:

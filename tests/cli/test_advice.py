@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Advice of `c2c record` is given only where its gain is more than chance."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from schedshard.c2c.report import report
+from schedshard.c2c.report.elsewhere.moving import Move
+
+Machine = SimpleNamespace
+
+
+def runs(*cycles: float) -> list[Any]:
+    return [SimpleNamespace(work_cycles=each, hitm=100) for each in cycles]
+
+
+def jobs(*names: str) -> list[Any]:
+    return [SimpleNamespace(machine=Machine(name=name)) for name in names]
+
+
+MOVE = Move("counters", ((0, 8),), 50.0, "pad counters to a line")
+
+
+@pytest.mark.parametrize(
+    ("after", "other", "given"),
+    [
+        ((930.0, 900.0, 950.0), (1000.0, 1000.0, 1000.0), True),  # 5% to 10% fewer on a
+        ((930.0, 900.0, 1050.0), (1000.0, 990.0, 1010.0), False),  # both contain 0
+        ((930.0, 900.0, 1050.0), (1000.0, 980.0, 990.0), True),  # that of b does not
+        ((930.0, 900.0, 1050.0), (1000.0,), True),  # b has no ranged number
+    ],
+)
+def test_a_gain_whose_intervals_contain_zero_is_no_advice(
+    after: tuple[float, ...], other: tuple[float, ...], given: bool
+) -> None:
+    """Of each machine: the one run, and then the draws with the bytes moved."""
+    before = [runs(1000.0, 1000.0), runs(*[1000.0] * (len(other) - 1))]
+    draws = [[before[0], runs(*after[1:])], [before[1], runs(*other[1:])]]
+    found = [(MOVE, [*runs(after[0]), *runs(other[0])])]
+    made = report._gains(jobs("a", "b"), cast(Any, found), runs(1000.0, 1000.0), draws)
+    assert [each.words for each in made] == (["pad counters to a line"] if given else [])
+
+
+def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:
+    """One run gives no interval: lines with 0.4% of the cycles do not cost 7%."""
+    assert not report._is_felt(MOVE, runs(12_500.0)[0])
+    assert report._is_felt(MOVE, runs(10_000.0)[0])
