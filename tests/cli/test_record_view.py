@@ -66,6 +66,13 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "false sharing was found, but no separation of bytes" in text
 
 
+def test_without_shared_lines_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys)
+    assert "on m no line was shared and written" in text
+    assert "Contended lines" not in text
+    assert "cycles/load" not in text
+
+
 def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     first = shown(capsys, line(0.015)).splitlines()[0]
     assert first == "shared lines take 1.50% of all cycles on m: nothing to gain"

@@ -54,6 +54,8 @@ def _has_one_thread(line: RecordedLine) -> bool:
 
 
 def _lines(variant: RecordedVariant) -> RenderableType:
+    if not variant.lines_total:
+        return Text(f"on {variant.name} no line was shared and written")
     folded = sum(map(is_folded, variant.lines))
     word = "line" if folded == 1 else "lines"
     below = f"take{'s' if folded == 1 else ''} less than {FOLDED:.1%} of all cycles each"
