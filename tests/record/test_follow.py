@@ -22,12 +22,14 @@ def follow(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]
     return run("record", "--follow", *options, *arguments, stdin=stdin)
 
 
-def family(folder: Path, case: str, processes: int, operations: int) -> dict[str, Any]:
+def family(
+    folder: Path, case: str, processes: int, operations: int, *options: str
+) -> dict[str, Any]:
     file = folder / "file"
     file.unlink(missing_ok=True)
     done = follow(
-        "--marks", "--json", "--", str(FAMILY), case, str(processes), str(operations), "400",
-        str(file),
+        *options, "--marks", "--json", "--", str(FAMILY), case, str(processes), str(operations),
+        "400", str(file),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert case == "daemon" or f"{case}: right" in done.stderr
@@ -105,20 +107,17 @@ def owned(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_private_memory_of_two_processes_is_never_one_line(tmp_path: Path) -> None:
-    report = quiet(
-        lambda: family(tmp_path, "private", 4, 100),
-        lambda report: sum(map(hitm_of, report["variants"][0]["lines"])) < 0.05 * 400,
-    )
-    lines = report["variants"][0]["lines"]
-    assert sum(hitm_of(line) for line in lines if line["process"] is not None) == 0
+    """Whether threads alternate does not matter. On a busy host one may end before others begin."""
+    own = owned(family(tmp_path, "private", 4, 100))
+    assert sorted(line["process"] for line in own) == [1, 2, 3, 4]
+    assert [(hitm_of(line), len(line["threads"])) for line in own] == [(0, 1)] * 4
     # Threads of one process share that address, and each process has its own line for it.
-    report = quiet(
-        lambda: family(tmp_path, "threads", 2, 50), lambda report: len(owned(report)) == 2
-    )
-    own = owned(report)
+    own = owned(family(tmp_path, "threads", 2, 50, "--lines", "100"))
     assert sorted(line["process"] for line in own) == [1, 2]
     assert len({line["address"] for line in own}) == 2
-    assert all(len(line["accesses"][0]["threads"]) == 2 for line in own)
+    for line in own:
+        [adds] = [access for access in line["accesses"] if access["kind"] == "rmw"]
+        assert (adds["records"], len(adds["threads"])) == (100, 2)
 
 
 def test_a_pipeline_is_as_it_is_without_us(tmp_path: Path) -> None:
