@@ -24,6 +24,7 @@ from typing import Any
 from schedshard.common.output import write_atomic
 from schedshard.common.tool import run_many
 from schedshard.doctor.predict.points import EXPERIMENT, Seen, Spot, lone, request_of, seen
+from schedshard.doctor.predict.predict import MODEL_ERROR
 from schedshard.doctor.predict.surface import FILE, SHARD, Asked, Point, Surface
 from schedshard.experiments.experiment import load_experiment
 from schedshard.experiments.model_error import known_error
@@ -45,9 +46,6 @@ _BEGIN = (20.0, 1000.0, 4000.0, 12000.0, 40000.0)
 _STEP, _NEAR, _MOST = 1.5, 1.08, 16
 # A step up to a cost below this many nanoseconds is noise.
 _NOISE = 300.0
-# A factor for the model's error on what it was fitted to, plain stores apart (README.md). A stretch
-# covers it too.
-_MODEL = 1.26
 _KIND = "workload"
 _HEAD = {
     "license": "SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
@@ -259,7 +257,7 @@ def stretches(surface: Surface, directory: Path) -> dict[str, list[float]]:
 
 def _with_model(factor: float) -> float:
     """Return a factor that also has the error of the model's rules, which is independent of it."""
-    wide = exp(hypot(log(factor), log(_MODEL)))
+    wide = exp(hypot(log(factor), log(MODEL_ERROR)))
     return 1 / wide if factor <= 1 else wide
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from doctor_cli import call
 from doctor_tree import Machine, Task
+from schedshard.common.paths import ROOT
 from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.nearest import Fit, Nearest, distance, nearest
+from schedshard.doctor.predict.predict import MODEL_ERROR
 from schedshard.doctor.predict.prediction import Range
 from schedshard.doctor.predict.shape import Shape
 from schedshard.doctor.predict.stored import on_surface
@@ -344,3 +346,10 @@ def test_a_cost_without_a_remedy_is_not_nothing(capsys: Capture, tmp_path: Path)
     outcome = judged(capsys, tar(tmp_path, machine))
     assert (outcome.status, outcome.json["verdict"]) == (0, "nothing")
     assert outcome.json["sentence"].startswith("No remedy found: with ")
+
+
+def test_the_models_error_is_that_of_the_readme() -> None:
+    words = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    error = f"{MODEL_ERROR - 1:.0%}"
+    assert f"On those the worst error is {error}, and 41% for plain stores." in words
+    assert f"include {error} for the model's error" in (ROOT / "docs/doctor.md").read_text("utf-8")

@@ -52,7 +52,7 @@ from schedshard.machines.machine_list import list_machines
 from schedshard.machines.presets import HOST, Machine, cpu_count, load_machine
 
 # A factor for the model's error on what it was fitted to, plain stores apart (README.md).
-MODEL_ERROR = 1.26
+MODEL_ERROR = 1.25
 _COUNTED, _LEAST_COUNTED = 12_000.0, 1_500.0
 _TURNS, _CLOSE = 4, 0.02
 Figures = Mapping[str, float]
