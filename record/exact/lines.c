@@ -491,6 +491,7 @@ void lines_fence(int mo, const void *pc)
 /* ---- the result ---- */
 
 bool access_contended(uint64_t line);
+bool access_page_contended(uint64_t place);
 /* For record/program/heap.c: which objects have names in the report. */
 bool access_contended(uint64_t line)
 {
@@ -500,6 +501,14 @@ bool access_contended(uint64_t line)
 		return false;
 	word = lines_word[line];
 	return word & LINES_MODELLED || word == LINES_MOVED || near[line >> 3] >> (line & 7) & 1;
+}
+
+bool access_page_contended(uint64_t place)
+{
+	for (uint64_t at = place; at < place + (1ull << PAGE_SHIFT); at += LINE_SIZE)
+		if (access_contended(at >> LINE_SHIFT))
+			return true;
+	return false;
 }
 
 /* For heap.c and notes.c of record/program/: here an address is always the same memory. */

@@ -286,12 +286,28 @@ static uint32_t state_after(uint16_t *lines, uint64_t line, uint32_t cpu, bool w
 	return seen;
 }
 
+static bool contended(const uint16_t *state)
+{
+	uint32_t seen = __atomic_load_n(state, __ATOMIC_RELAXED);
+
+	return tells(seen) || seen & NEAR;
+}
+
 bool access_contended(uint64_t line)
 {
 	const uint16_t *state = state_of(line);
-	uint32_t seen = state ? __atomic_load_n(state, __ATOMIC_RELAXED) : 0;
 
-	return tells(seen) || seen & NEAR;
+	return state && contended(state);
+}
+
+bool access_page_contended(uint64_t place)
+{
+	const uint16_t *lines = lines_of(place >> PAGE_SHIFT, ITEM_NO_CPU);
+
+	for (uint32_t n = 0; lines && n < PAGE_LINES; n++)
+		if (contended(&lines[n]))
+			return true;
+	return false;
 }
 
 static void tell(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint32_t shift,

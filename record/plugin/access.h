@@ -78,6 +78,9 @@ void access_sites(uint64_t (*site)(uint64_t pc));
  */
 bool access_contended(uint64_t line);
 
+/** access_page_contended - is any line of the page contended? @place: of the page's first byte. */
+bool access_page_contended(uint64_t place);
+
 /**
  * access_watch - report the accesses of an instruction while the window is open.
  */

@@ -17,10 +17,11 @@
 #include "user.h"
 
 #define KEPT 65536u /* freed objects */
-/* Lines of one object that are looked at: when it is freed, and once more at the end. */
-#define LINES_FREED 65536u
-#define LINES_LIVE  (1u << 22)
+/* Pages of one object that are looked at: when it is freed, and once more at the end. */
+#define PAGES_FREED (1u << 16)
+#define PAGES_LIVE  (1u << 22)
 #define LINE	    64u
+#define PAGE_LINES  (PAGES_SIZE / LINE)
 /* The library inside the program numbers places below this, this file those from here on. */
 #define AGAIN	   65536u
 #define MOST_AGAIN 65536u
@@ -102,19 +103,25 @@ static void take_out(uint64_t i)
 	nr_live--;
 }
 
-static bool is_contended(const struct object *o, uint64_t lines)
+static bool is_contended(const struct object *o, uint64_t pages)
 {
-	uint64_t first = o->at / LINE, last = (o->at + (o->size ? o->size - 1 : 0)) / LINE;
+	uint64_t first = o->at / LINE, last = (o->at + (o->size ? o->size - 1 : 0)) / LINE, lines;
 
-	for (uint64_t line = first; line <= last && line - first < lines; line++)
-		if (access_contended(pages_find(line * LINE) / LINE))
+	for (uint64_t line = first; line <= last && line - first < pages * PAGE_LINES;
+	     line += lines) {
+		uint64_t at = pages_find(line * LINE);
+		bool whole = line % PAGE_LINES == 0 && last - line >= PAGE_LINES - 1;
+
+		lines = whole ? PAGE_LINES : 1;
+		if (whole ? access_page_contended(at) : access_contended(at / LINE))
 			return true;
+	}
 	return false;
 }
 
 static void retire(const struct object *o)
 {
-	if (!is_contended(o, LINES_FREED))
+	if (!is_contended(o, PAGES_FREED))
 		return;
 	if (!kept)
 		kept = malloc(KEPT * sizeof(*kept));
@@ -279,7 +286,7 @@ void heap_json(json_t *into)
 	for (uint32_t i = 0; i < nr_kept; i++)
 		json_array_append_new(objects, object_json(&kept[i], true));
 	for (uint64_t i = 0; live && i <= mask; i++)
-		if (live[i].at && is_contended(&live[i], LINES_LIVE))
+		if (live[i].at && is_contended(&live[i], PAGES_LIVE))
 			json_array_append_new(objects, object_json(&live[i], false));
 	for (uint32_t i = 0; i < nr_sites; i++)
 		add_site(places, i, &sites[i]);

@@ -33,7 +33,6 @@
 
 #define PAGE_SHIFT 12
 #define PAGE_MASK  ((1ull << PAGE_SHIFT) - 1)
-#define LINE_SHIFT 6
 #define TABLE_BITS 22
 #define PROBES	   16u
 /* Bytes of the table's first page: beyond MOVED of feed_lines.c. */
@@ -313,14 +312,6 @@ void pages_regions(json_t *into)
 	json_object_set_new(into, "shared", all);
 }
 
-static bool is_contended(uint64_t page)
-{
-	for (uint64_t line = 0; line < 1u << (PAGE_SHIFT - LINE_SHIFT); line++)
-		if (access_contended((page >> LINE_SHIFT) + line))
-			return true;
-	return false;
-}
-
 void pages_json(json_t *into)
 {
 	json_t *all = json_array();
@@ -331,7 +322,8 @@ void pages_json(json_t *into)
 	for (uint64_t n = 0; n < 1u << TABLE_BITS; n++) {
 		uint64_t key = shared->pages[n], at = FIRST + (n << PAGE_SHIFT);
 
-		if (!key || (used > NAMED && key >> KIND_SHIFT != CODE && !is_contended(at)))
+		if (!key ||
+		    (used > NAMED && key >> KIND_SHIFT != CODE && !access_page_contended(at)))
 			continue;
 		json_array_append_new(all, json_pack("[I, i, i, I]", (json_int_t)at,
 						     (int)(key >> KIND_SHIFT),

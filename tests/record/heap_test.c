@@ -10,6 +10,7 @@
 #include "user.h"
 
 static uint32_t changes, tenant;
+static uint64_t contended, looked; /* the only contended line; 0: all are */
 
 uint32_t pages_tenants(void)
 {
@@ -28,7 +29,45 @@ uint64_t pages_find(uint64_t address)
 
 bool access_contended(uint64_t line)
 {
-	return true;
+	looked++;
+	return !contended || line == contended;
+}
+
+bool access_page_contended(uint64_t place)
+{
+	looked++;
+	return !contended || place / PAGES_SIZE == contended * 64 / PAGES_SIZE;
+}
+
+/* Return how many objects are kept when one of @size bytes at @at has one contended line. */
+static size_t kept(uint64_t at, uint64_t size, uint64_t line)
+{
+	json_t *all = json_object();
+	size_t objects;
+
+	contended = line;
+	looked = 0;
+	heap_alloc(at, size, 3, 0, 0);
+	heap_json(all);
+	contended = 1;
+	heap_free(at);
+	objects = json_array_size(json_object_get(all, "objects"));
+	json_decref(all);
+	return objects;
+}
+
+/* An object is kept for any of its lines, far from its beginning too, and for no other. */
+static void any_line(void)
+{
+	uint64_t at = 1ull << 32, size = 8ull << 30;
+
+	for (uint64_t i = 0; i < 7; i++)
+		heap_free(0x10000 + i * 0x1000);
+	CHECK(kept(at, size, (at + size) / 64 - 1) == 8);
+	CHECK(looked < 2 * size / PAGES_SIZE); /* pages, not lines */
+	CHECK(kept(at + 64, size, (at + size) / 64) == 8);
+	CHECK(kept(at, size, (at + size) / 64) == 7);
+	CHECK(kept(at + 64, size, at / 64) == 7);
 }
 
 /* Allocate at one place, whose code belongs to tenant @now. */
@@ -63,5 +102,6 @@ int main(void)
 	}
 	CHECK(json_array_size(json_object_get(all, "objects")) == 7);
 	json_decref(all);
+	any_line();
 	return 0;
 }
