@@ -101,6 +101,28 @@ def test_a_segment_of_system_v_is_an_object(tmp_path: Path) -> None:
     quiet(lambda: record_to(tmp_path / "out.json", made)[1], holds)
 
 
+@needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+def test_copies_of_an_unrolled_loop_are_one_access(tmp_path: Path) -> None:
+    """Regression: eight copies filled the table, and the other thread's word was not in it."""
+    text = TWO.replace("\tfor (int i", "#pragma GCC unroll 8\n\tfor (int i")
+    assert text.count("unroll") == 3
+    (tmp_path / "two.c").write_text(text, encoding="utf-8")
+    words = ["gcc", "-O2", "-g", "-pthread", str(tmp_path / "two.c"), "-o", str(tmp_path / "two")]
+    subprocess.run(words, check=True)
+    code = subprocess.run(["objdump", "-d", tmp_path / "two"], capture_output=True, check=True)
+    assert code.stdout.count(b"lock ") >= 16
+
+    def holds(report: Report) -> bool:
+        line = report["variants"][0]["lines"][0]
+        if hitm_of(line) < 1000:
+            return False
+        found = [access for access in line["accesses"] if access["kind"] == "rmw"]
+        assert sorted(access["records"] for access in found) == [3000, 3000]
+        return len({access["field"] for access in found}) == 2
+
+    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "two")[1], holds)
+
+
 FORTRAN = """
 module counts
   implicit none

@@ -135,6 +135,15 @@ class _Context:
     cpus: Sequence[int]
     objects: Memory
 
+    def operation(self, pc: int) -> object:
+        """Return the functions and source lines of an instruction, or the instruction itself.
+
+        Copies that the compiler made of one source line, as of an unrolled loop, are the same.
+        """
+        frames = self.frames.get(pc, ())
+        known = bool(frames) and frames[0].source[-1:].isdigit()
+        return frames if known else self.objects.instruction(pc)
+
 
 def _without(part: Saved, *names: str) -> dict[str, Any]:
     """Return the members of a part but those with ``names``."""
@@ -171,7 +180,7 @@ def _line(
     line: raw.Line, run: raw.Run, thing: Thing | None, context: _Context, draws: Draws
 ) -> dict[str, Any]:
     offset = line.start - thing.address if thing is not None else 0
-    accesses = joined(line.accesses, context.objects.instruction)
+    accesses = joined(line.accesses, context.operation)
     accesses.sort(key=lambda a: (-a.heat, -a.records, a.offset, a.pc))
     line = structs.replace(line, accesses=accesses)
     return {
