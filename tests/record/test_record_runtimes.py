@@ -208,6 +208,8 @@ def test_memory_that_a_library_of_the_system_divides(
     assert name() == "heap: refill (alloc.c:1)"
     monkeypatch.setattr(modules, "_SYSTEM", (str(tmp_path),))
     assert name() == "memory of liballoc.so"
+    meta["regions"] = []  # as of an exact run, where only the address was its name
+    assert name() == "memory of liballoc.so"
     # Regression: an object that an allocator aligned to a page counted as such memory.
     meta["objects"] = [[at, size, 1, 0, False, 4096]]
     assert name() == "heap: refill (alloc.c:1)"

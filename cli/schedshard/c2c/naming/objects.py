@@ -438,7 +438,9 @@ class Objects:
         return self._types.get((str(module.debug), start))
 
     def _mapped(self, address: int) -> Thing | None:
-        for at, size, shared in reversed(self._regions):
+        # An exact run has no regions.
+        divided = [(o.at, o.size, False) for o in self._covering(address) if self._divided_by(o)]
+        for at, size, shared in (*reversed(self._regions), *divided):
             if at <= address < at + size:
                 area = self._area(address, at, size)
                 kind = area or ("shared memory" if shared else "mapped memory")
