@@ -281,6 +281,7 @@ def test_a_map_of_another_time_or_user_is_not_read(
     ("functions", "name"),
     [
         (["void a.B.c(int, a.B)"], "area: a.B.c"),
+        (["std::__atomic_base::load", "operator()"], "area: operator()"),
         (["sync/atomic.(*Int32).Add", "sync.(*RWMutex).RLock", "main.(*s).get"], "main.(*s).get"),
         (["runtime.pMask.read", "runtime.stealWork"], "area: runtime.pMask.read"),
     ],

@@ -17,7 +17,7 @@ from schedshard.results.raw import Line
 _BETWEEN = re.compile(r"(sync|internal|runtime)[./].*")
 _INTERPRETER = "Interpreter"
 # A method with type and arguments, as Java's virtual machine prints it.
-_METHOD = re.compile(r"(?:.* )?([\w.$/<>]+)\(.*\)", re.ASCII)
+_METHOD = re.compile(r".* ([\w.$/<>]+)\(.*\)", re.ASCII)
 
 
 def used_by(
@@ -32,7 +32,8 @@ def used_by(
     way = next((way for way in ways if way[0].function != _INTERPRETER), None)
     if way is None:
         return thing
-    frame = ([f for f in way if not _BETWEEN.fullmatch(f.function)] or [way[0]])[0]
+    told = [f for f in way if not _BETWEEN.fullmatch(f.function)] or [way[0]]
+    frame = next((f for f in told if f.own), told[0])
     place = f" ({frame.source})" if frame.source[-1:].isdigit() else ""
     method = _METHOD.fullmatch(frame.function)
     function = method[1] if method is not None else frame.function
