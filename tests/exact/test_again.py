@@ -37,7 +37,10 @@ def test_a_folder_of_any_name_gives_the_same_run(again: Path, tmp_path: Path, na
     copy = tmp_path / name / again.name
     copy.parent.mkdir()
     shutil.copy(again, copy)
-    reports = [json.loads(record(each).stdout) for each in (again, copy)]
+    made, reports = tmp_path / "made", []
+    for each in (again, copy):
+        reports.append(json.loads(record(each, str(made)).stdout))
+        made.unlink()
     assert reports[0]["recording"]["instructions"] > 0
     assert reports[0] == reports[1]
 
