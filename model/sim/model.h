@@ -15,7 +15,7 @@
  * complexes). If one slice of the mesh orders a line for all cores of a package, a group is the
  * package (Intel, also with sub-NUMA clusters).
  *
- * serve() in ordering_point.c adds the legs up.
+ * line_latency() in ordering_point.c adds the legs up.
  *
  * A leg that crosses packages costs R more. A transfer between packages with its home at one end
  * has two crossings. R is chosen so that it takes exactly the latency of the machine file. A

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The ordering point of a line: how requests arrive, which one is picked, and the latency of its
- * transfer. serve() adds that up.
+ * transfer. line_latency() adds that up.
  *
  * A transaction blocks its line until it is complete. The ordering point picks a request at time g.
  * The owner gives the line up at
@@ -298,10 +298,10 @@ static void at_home(const struct coherence *c, const struct line *l, uint32_t me
 }
 
 /*
- * Serve @req, picked at @now: compute when all other cores give the line up, and when the data
- * arrives. The state changes at the handover, in coherence_settle().
+ * Compute the latency of @req, picked at @now: when all other cores give the line up, and when the
+ * data arrives. The state changes at the handover, in coherence_settle().
  */
-static void serve(struct coherence *c, struct line *l, uint32_t req, uint64_t now)
+static void line_latency(struct coherence *c, struct line *l, uint32_t req, uint64_t now)
 {
 	const struct model *m = c->model;
 	struct request *r = &c->req[req];
@@ -376,7 +376,7 @@ void ordering_pick(struct coherence *c, uint32_t line, uint64_t now)
 	if (req == NO_REQ)
 		schedule_pick(c, l, line, earliest);
 	else
-		serve(c, l, req, now);
+		line_latency(c, l, req, now);
 	if (req != NO_REQ && l->pending)
 		schedule_pick(c, l, line, l->free_at);
 }

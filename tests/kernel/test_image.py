@@ -144,7 +144,7 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
         objects = Objects(image, ram, 2, [nohz, second])
 
         def named(address: int) -> tuple[str, str, str]:
-            thing = objects.at(address)
+            thing = objects.name_of(address)
             assert thing is not None
             return (
                 thing.name,
@@ -169,8 +169,8 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
             "root_domain.cpupri.pri_to_cpu[1].mask", "root_domain.cpupri.pri_to_cpu.mask",
         )  # fmt: skip
         assert named(heap + 0x2004)[0] == "root_domain.cpupri.cpu_to_pri"
-        assert objects.at(heap + 0x2008) is None
-        assert objects.at(heap) is None
+        assert objects.name_of(heap + 0x2008) is None
+        assert objects.name_of(heap) is None
 
 
 def test_memory_that_is_not_there(tmp_path: Path) -> None:

@@ -176,18 +176,18 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
     try:
         at = frame + (base + symbol) % 4096
         objects.learn({at: frozenset()})
-        side = objects.at(at + 16)
+        side = objects.name_of(at + 16)
         assert side is not None
         assert (side.name, side.address) == ("side", at)
         assert side.field(16) == "[1].count"
-        stack = objects.at(0x80010)
+        stack = objects.name_of(0x80010)
         assert stack is not None
         assert stack.name == "stack"
-        kernel = objects.at(0xFFFF888000001048)
+        kernel = objects.name_of(0xFFFF888000001048)
         assert kernel is not None
         assert kernel.name == "kernel: runqueues[3]"
         assert kernel.field(0xFFFF888000001048 - kernel.address) == "nr_running"
-        unknown = objects.at(0x123000)
+        unknown = objects.name_of(0x123000)
         assert unknown is not None
         assert unknown.name == "memory of programs"
         assert [objects.process(each) for each in (at, 0x123000, 0xFFFF888000001048)] == [

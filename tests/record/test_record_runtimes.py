@@ -201,7 +201,7 @@ def test_memory_that_a_library_of_the_system_divides(
     }
 
     def name() -> str:
-        thing = Objects(meta, Modules([(0x100000, 0x200000, 0, str(library))])).at(at + 64)
+        thing = Objects(meta, Modules([(0x100000, 0x200000, 0, str(library))])).name_of(at + 64)
         assert thing is not None
         return thing.name
 

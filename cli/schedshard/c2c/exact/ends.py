@@ -35,7 +35,7 @@ def _looping(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
     memory.learn({at: frozenset({4}) for _, _, at in spins if at})
     places: Counter[str] = Counter()
     for number, pc, at in spins:
-        found, thing = frames.get(pc - 1, ()), memory.at(at) if at else None
+        found, thing = frames.get(pc - 1, ()), memory.name_of(at) if at else None
         where = f" at {found[0].source} ({found[0].function})" if found else ""
         field = thing.field(at - thing.address) if thing is not None else ""
         name = thing.name + field if thing is not None else "memory"

@@ -45,7 +45,7 @@ def races(meta: Mapping[str, Any]) -> list[dict[str, Any]]:
         memory.learn({int(row[0]): frozenset({int(row[1])}) for row in found})
         told = []
         for at, size, first, pc, how, second, other_pc, other_how, times in found:
-            thing = memory.at(at)
+            thing = memory.name_of(at)
             field = thing.field(at - thing.address) if thing is not None else ""
             accesses = []
             for thread, place, did in ((first, pc, how), (second, other_pc, other_how)):

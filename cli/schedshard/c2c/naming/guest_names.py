@@ -75,7 +75,7 @@ class GuestObjects(Objects):
             [(pc, at) for pc, at in told if at is not None],
         )
 
-    def at(self, address: int) -> Thing | None:
+    def name_of(self, address: int) -> Thing | None:
         """Return the object that contains a byte."""
         if address >= KERNEL:
             return self._of_kernel(address)
@@ -83,7 +83,7 @@ class GuestObjects(Objects):
         if virtual is None:
             # Memory of another process, or a page that the program freed.
             return Thing("memory of programs", "unknown", address - address % _PAGE, _PAGE)
-        thing = super().at(virtual)
+        thing = super().name_of(virtual)
         for low, high, name in self._areas:
             if low <= virtual < high:
                 thing = Thing(name.strip("[]"), "mapped", low, high - low)
@@ -134,9 +134,9 @@ class GuestMemory(Memory):
         """Read the debug information for all these bytes at once, as Memory.learn() does."""
         self._guest.learn(uses, accesses)
 
-    def at(self, place: int) -> Thing | None:
+    def name_of(self, place: int) -> Thing | None:
         """Return the object that contains a byte."""
-        return self._guest.at(place)
+        return self._guest.name_of(place)
 
     def process(self, place: int) -> int | None:
         """Return process 0 for the program's memory, None for that of others and of the kernel."""

@@ -221,11 +221,11 @@ class Memory:
             if objects is not None:
                 objects.learn(found, told.get(image, ()))
 
-    def at(self, place: int) -> Thing | None:
+    def name_of(self, place: int) -> Thing | None:
         """Return the object that contains a byte, or None. Its address is a byte's number, too."""
         for where in self.where(place)[:1]:
             objects = self._objects_of(where.image)
-            thing = objects.at(where.address) if objects is not None else None
+            thing = objects.name_of(where.address) if objects is not None else None
             if thing is None and where.shared:
                 thing = Thing("shared memory", "shared", where.low, 0)
             if thing is not None:

@@ -293,7 +293,7 @@ class Objects:
                 at -= 1
         return [self._heap[number] for number in sorted(found, reverse=True)[:_HISTORY]]
 
-    def at(self, address: int) -> Thing | None:
+    def name_of(self, address: int) -> Thing | None:
         """Return the object that contains a byte, or None."""
         small = self._small(address)
         if small:

@@ -32,7 +32,7 @@ def stacks(
     found: defaultdict[Stack, float] = defaultdict(float)
     for line in lines:
         for access in line.accesses:
-            thing = memory.at(line.start + access.offset)
+            thing = memory.name_of(line.start + access.offset)
             known = frames.get(access.instruction, ())
             source = known[0].source if known else "?"
             for way, _, cycles in ways_of(access):

@@ -168,7 +168,7 @@ def _access(
         "frames": [f.to_json() for f in frames],
         "own": next((number for number, f in enumerate(frames) if f.own), None),
         "callers": callers(access, context.frames),
-        "field": field_of(context.objects.at(address), address, thing),
+        "field": field_of(context.objects.name_of(address), address, thing),
     }
 
 
@@ -203,7 +203,7 @@ def _line(
         "beside": [
             {"object": other.name, "allocated": _allocated(other)}
             for other in others_of(
-                thing, (context.objects.at(line.start + a.offset) for a in accesses)
+                thing, (context.objects.name_of(line.start + a.offset) for a in accesses)
             )
         ],
         "accesses": [_access(a, line, thing, context) for a in accesses],
@@ -335,10 +335,11 @@ def make_report(
         sizes = {**_uses(hot, lines), **(beside.uses() if beside is not None else {})}
         objects.learn(sizes, _accesses(hot, sizes))
         things = [
-            [used_by(objects.at(_hottest(line)), line, frames) for line in found] for found in hot
+            [used_by(objects.name_of(_hottest(line)), line, frames) for line in found]
+            for found in hot
         ]
         costly = list(zip(hot[worst], things[worst], strict=True))
-        tried = moves(costly, objects.at) if advise else []
+        tried = moves(costly, objects.name_of) if advise else []
         count = draws_of(uncertainty, recorded.stepping.accesses_reported)
         if not seeds and not count:
             tried = [each for each in tried if _is_felt(each, base[worst])]
@@ -350,7 +351,7 @@ def make_report(
             else:
                 draws = replay_draws(source, jobs, moved, count, Path(folder))
         advice = _gains(jobs, found, base, draws)
-        latent = beside.found(objects.at) if beside is not None else []
+        latent = beside.found(objects.name_of) if beside is not None else []
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)

@@ -231,7 +231,7 @@ class Objects:
 
     # ---- questions ----
 
-    def at(self, address: int) -> Thing | None:
+    def name_of(self, address: int) -> Thing | None:
         """Return the object at an address, or None."""
         name, start, cpu = self._variable(address)
         if name:

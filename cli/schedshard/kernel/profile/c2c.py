@@ -119,7 +119,7 @@ def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple
 def _named(line: raw.Line, objects: Objects) -> NamedLine:
     hottest = max(line.accesses, key=lambda a: (a.hitm, a.records), default=None)
     # Small objects share a line. The line gets the name of the object with the hottest access.
-    thing = objects.at(line.start + (hottest.offset if hottest is not None else 0))
+    thing = objects.name_of(line.start + (hottest.offset if hottest is not None else 0))
     where: dict[str, str | int] = {"object": line.address, "kind": "", "type": "", "offset": 0}
     if thing is not None:
         type_ = thing.type if objects.layouts.die(thing.type) is not None else ""
