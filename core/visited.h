@@ -132,9 +132,9 @@ bool visited_enter(struct visited *v, u64 *queue, u32 cpu, u32 epoch, u64 ns);
 
 /*
  * The runtime of the CPU at a position; only that CPU writes it. Positions 8 apart share a line. If
- * neighbours did, accounting would cost 14% to 105% more, a scan 11% to 22% less. Siblings share a
- * line if the second threads come after a multiple of 8 first threads. If there are 8 cores, the
- * two siblings have that line for themselves.
+ * neighbours did, accounting would cost 14% to 105% more, a scan 11% to 22% less. SMT siblings
+ * share a line if their positions are a multiple of 8 apart, as where second threads follow those
+ * of 8 or 16 cores. With exactly 8 cores, they alone use it.
  */
 static port_always_inline u64 *visited_record(struct visited_block *b, u32 pos)
 {

@@ -118,7 +118,7 @@ static void told(uint32_t cpu)
 	}
 }
 
-/* The balancer of a flag; results: what the balancer saw. */
+/* CPU 0 enters; the last CPU clears the flag and walks. Result: whether the walk found CPU 0. */
 static void enter_and_clear(uint32_t cpu)
 {
 	if (!cpu) {

@@ -248,7 +248,7 @@ static void a_line_for_each_core(void)
 	sbm_destroy(set);
 }
 
-#define SINGLE 32 /* CPUs with a core each; the two after them share one */
+#define SINGLE 32 /* CPUs 0 to 31 have a core each; CPUs 32 and 33 share one */
 
 /* Cores with one and two threads, as in a laptop: each has its own line. */
 static void a_line_for_each_core_of_any_size(void)

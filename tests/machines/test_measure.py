@@ -44,7 +44,7 @@ PROCESSOR = Processor("X")
 
 
 def sampled(topology: Topology, matrix: Matrix) -> dict[str, Any]:
-    """What schedshard-measure would print of the pairs that are sampled there."""
+    """Return what schedshard-measure prints for the pairs that it samples."""
     index = {cpu: i for i, cpu in enumerate(topology.cpus)}
     pairs = [
         {"a": a, "b": b, "ns": float(matrix[index[a], index[b]])} for a, b in sample_pairs(topology)

@@ -45,7 +45,7 @@ def record(
 
 
 def test_a_constructor_of_a_library_allocates_as_much_as_it_wants(tmp_path: Path) -> None:
-    """Constructors of libraries, such as GnuTLS's, allocate before the recorder's runs."""
+    """Libraries' constructors (GnuTLS has one) may allocate before the recorder's has run."""
     library = compile_c(
         tmp_path,
         "libearly.so",

@@ -143,7 +143,10 @@ end program
 
 @pytest.mark.skipif(shutil.which("gfortran") is None, reason="needs gfortran")
 def test_variables_of_fortran(tmp_path: Path) -> None:
-    """Regression: common blocks lacked fields, module variables types; arrays were too long."""
+    """Regression: common blocks had no fields, module variables no types.
+
+    Arrays were too long.
+    """
     (tmp_path / "p.f90").write_text(FORTRAN, encoding="ascii")
     made = tmp_path / "p"
     words = ["gfortran", "-O1", "-g", str(tmp_path / "p.f90"), "-J", str(tmp_path), "-o", str(made)]

@@ -250,7 +250,7 @@ static void cleaner_puts_the_bit_back(void)
 	shard_plan_free(plan);
 }
 
-/* Memory after the words of a line does not belong to it, and keeps no bit of the summary set. */
+/* Words beyond those of the line are not read: they do not keep the summary's bit set. */
 static void cleaner_looks_at_its_words_only(void)
 {
 	struct shard_plan *plan = shape_plan(&small_leaves);

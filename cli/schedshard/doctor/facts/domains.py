@@ -123,7 +123,7 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
 
 
 def _topmost_balanced(facts: Facts) -> list[Cpuset]:
-    """Return the cpusets for which version 1 builds domains. It looks below none of them."""
+    """Return version 1's cpusets with domains. The kernel does not descend below them."""
     found: list[Cpuset] = []
     skipped = "//"
     for each in facts.cpusets.preorder():
