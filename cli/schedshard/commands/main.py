@@ -25,9 +25,6 @@ from schedshard.commands.c2c.record import record_command
 from schedshard.commands.c2c.replay import replay_command
 from schedshard.commands.doctor import doctor
 from schedshard.commands.groups import NamedGroup
-
-# Importing these modules adds their commands to the group.
-from schedshard.commands.kernel import build, guest, hosts, profile, source  # noqa: F401
 from schedshard.commands.kernel.group import kernel
 from schedshard.commands.options import (
     JSON,
@@ -45,6 +42,7 @@ from schedshard.commands.topology import machine, machines, topo
 from schedshard.commands.validate import validate
 from schedshard.common.errors import UserError
 from schedshard.common.output import write_atomic
+from schedshard.common.paths import INSTALLED, ROOT
 
 if TYPE_CHECKING:
     from schedshard.results.c2c import Report
@@ -244,7 +242,6 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
     report.html and one JSON file per result.
     """
     from schedshard.common.extra import need_sweep
-    from schedshard.common.paths import INSTALLED, ROOT
     from schedshard.reports.reproduce import ReproduceRequest
     from schedshard.reports.reproduce_view import reproduce_all
 
@@ -262,8 +259,6 @@ def setup(ctx: click.Context, check: bool) -> None:
 
     Exit status: 0 nothing is missing, 1 something is missing.
     """
-    from schedshard.common.paths import INSTALLED, ROOT
-
     if not check:
         raise UserError("setup: give --check; in a checkout 'make build' installs what is missing")
     with as_file(files("schedshard") / "setup.sh") as script:
@@ -271,8 +266,13 @@ def setup(ctx: click.Context, check: bool) -> None:
         ctx.exit(subprocess.run(argv, check=False).returncode)
 
 
-for verb in (primitives_command, ping_pong_command, library_command, cost_command):
+for verb in (primitives_command, ping_pong_command, library_command):
     bench.add_command(verb)
+if not INSTALLED:  # the laboratory, which cli/meson.build does not install
+    # Importing these modules adds their commands to the group.
+    from schedshard.commands.kernel import build, guest, hosts, profile, source  # noqa: F401
+
+    bench.add_command(cost_command)
 for verb in (record_command, replay_command, diff_command):
     c2c.add_command(verb)
 for verb in (

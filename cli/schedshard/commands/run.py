@@ -21,6 +21,7 @@ from schedshard.commands.options import (
     show,
 )
 from schedshard.common.errors import UserError
+from schedshard.common.paths import INSTALLED
 
 _UNCERTAINTY = click.option(
     "--uncertainty",
@@ -152,7 +153,12 @@ def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any
     help="Seed of the samples that --uncertainty draws [1].",
 )
 @path_option("--out", required=True, metavar="FILE.parquet")
-@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [this host's CPUs].")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    hidden=INSTALLED,
+    help="A Dask scheduler [this host's CPUs].",
+)
 def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
     """Run every combination, and save the results in one Parquet file.
 
@@ -162,6 +168,8 @@ def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
     from schedshard.common.extra import need_sweep
     from schedshard.common.progress import ticking
 
+    if INSTALLED and scheduler is not None:
+        raise UserError("--scheduler needs a checkout of the project: run ./schedshard sweep there")
     need_sweep("sweep")
     from schedshard.experiments.sweep.prepare import SweepOptions, prepare
     from schedshard.experiments.sweep.run import execute

@@ -31,7 +31,21 @@ _SECTIONS = {
 }  # fmt: skip
 
 
-@click.group("kernel", cls=NamedGroup, sections=_SECTIONS)
+class _Kernel(NamedGroup):
+    """The commands of kernel, which an installed command does not contain."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Look up a command; raise a UserError outside of a checkout."""
+        if INSTALLED:
+            raise UserError(
+                "'kernel' needs a checkout of the project: run ./schedshard kernel there"
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group("kernel", cls=_Kernel, sections=None if INSTALLED else _SECTIONS)
 @click.option(
     "--linux",
     metavar="V",
@@ -56,8 +70,6 @@ def kernel(context: click.Context, linux: str | None, arch: str) -> None:
     of Linux other than the default has its own folder, build/kernel-V. These commands need a
     checkout of the project: run ./schedshard there.
     """
-    if INSTALLED:
-        raise UserError("'kernel' needs a checkout of the project: run ./schedshard kernel there")
     context.obj = Chosen(linux, find_arch(arch))
 
 
