@@ -64,6 +64,23 @@ def test_nothing_imports_the_laboratory(installed: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_no_command_needs_the_laboratory_when_it_runs(installed: Path) -> None:
+    """Commands import their stages when they run; these two files register the laboratory."""
+    gone = [
+        "schedshard." + name.removesuffix(".py").replace("/", ".")
+        for name in (*left_out("laboratory_folders"), *left_out("laboratory_files"))
+    ]
+    asked = {
+        (str(path.relative_to(installed)), module)
+        for path in installed.rglob("*.py")
+        for module in re.findall(
+            r"^ *from (schedshard[\w.]+) import", path.read_text(), re.MULTILINE
+        )
+        if any(module == name or module.startswith(f"{name}.") for name in gone)
+    }
+    assert asked == {("commands/c2c/cost.py", "schedshard.c2c.program.cost")}
+
+
 @pytest.mark.parametrize("verb", LABORATORY)
 def test_a_verb_of_the_laboratory_is_refused_in_one_line(installed: Path, verb: str) -> None:
     done = run(installed, "kernel", verb)

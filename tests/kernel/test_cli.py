@@ -16,7 +16,7 @@ from schedshard.kernel.tools import PACKAGE_OF, package_of
 
 VERBS = (
     "fetch", "apply", "config", "build", "cross", "series", "sizes", "deb", "boot", "test", "c2c",
-    "count", "replay",
+    "count",
 )  # fmt: skip
 
 # Of every Debian, or of the group demo.

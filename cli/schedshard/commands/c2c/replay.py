@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from schedshard.commands.c2c.outputs import MACHINES, Outputs, check_uncertainty, report_options
+from schedshard.commands.options import deliver
 from schedshard.common.errors import UserError
 from schedshard.common.output import read_json
 from schedshard.common.paths import typed
@@ -18,10 +19,7 @@ from schedshard.common.paths import typed
 @click.argument("trace", type=click.Path(path_type=Path))
 @MACHINES
 @report_options
-@click.pass_context
 def replay_command(
-    ctx: click.Context,
-    /,
     trace: Path,
     machines: tuple[str, ...],
     outputs: Outputs,
@@ -46,10 +44,7 @@ def replay_command(
         )
     data = read_json(names_path(trace), "names of a trace")
     if isinstance(data, dict) and data.get("format") != NAMES:
-        from schedshard.commands.kernel.profile import replay
-
-        of_kernel = {"lines": shown["lines"], "as_json": outputs.as_json, "out": outputs.out}
-        ctx.invoke(replay, trace=trace, machines=machines, **of_kernel)
+        _replay_kernel(trace, machines, shown["lines"], outputs)
         return
     if not isinstance(data, dict):
         raise UserError(f"{names_path(trace)} does not hold the names of a trace")
@@ -63,3 +58,15 @@ def replay_command(
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error
     outputs.give(made, report)
+
+
+def _replay_kernel(trace: Path, machines: tuple[str, ...], lines: int, outputs: Outputs) -> None:
+    """Replay a trace that 'kernel c2c --trace' saved."""
+    from schedshard.kernel.profile.replay import ReplayRequest, replay
+    from schedshard.kernel.profile.replay_view import replay_view
+    from schedshard.machines.presets import load_machine
+    from schedshard.results.c2c import Replayed
+
+    loaded = tuple(load_machine(machine) for machine in machines)
+    report = replay(ReplayRequest(trace, loaded, lines))
+    deliver(report, outputs.as_json, outputs.out, replay_view(Replayed.of(report)))

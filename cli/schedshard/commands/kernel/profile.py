@@ -118,7 +118,7 @@ def count(
 @_SLOW
 @_LINES
 @PARAMETERS
-@target_option("--trace", help="Save the accesses for 'replay'.")
+@target_option("--trace", help="Save the accesses for 'c2c replay'.")
 @target_option("--html", metavar="FILE.html", help="Write an HTML page.")
 @JSON_OR_TABLE
 @OUT
@@ -194,27 +194,6 @@ def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Pat
     deliver(report, as_json, out, validate_view(report))
     if not report.good:
         raise UserError("c2c's figures differ from the known ones", status=1)
-
-
-@kernel.command()
-@click.argument("trace", type=click.Path(path_type=Path))
-@many_option("--machine", "machines", required=True, metavar="M", help="Repeatable.")
-@_LINES
-@JSON_OR_TABLE
-@OUT
-def replay(
-    trace: Path, machines: tuple[str, ...], lines: int, as_json: bool, out: Path | None
-) -> None:
-    """Replay TRACE, saved by 'kernel c2c --trace', on other machines."""
-    from schedshard.kernel.profile.replay import ReplayRequest
-    from schedshard.kernel.profile.replay import replay as stage
-    from schedshard.kernel.profile.replay_view import replay_view
-    from schedshard.machines.presets import load_machine
-    from schedshard.results.c2c import Replayed
-
-    loaded = tuple(load_machine(machine) for machine in machines)
-    report = stage(ReplayRequest(trace, loaded, lines))
-    deliver(report, as_json, out, replay_view(Replayed.of(report)))
 
 
 @kernel.command()
