@@ -15,9 +15,8 @@
 #include "machine.h"
 #include "report_types.h"
 
-#define PUBLISHED                                                                              \
-	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "llc-count", \
-		"sbm-bits"
+#define PUBLISHED \
+	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "sbm-bits"
 #define STEPS "stock-waiting", "pad-waiting", "flat-waiting", "bytes-waiting", "walks"
 
 const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };

@@ -12,11 +12,10 @@
 #define MASKS_SBM  3
 #define MASKS_NONE 4
 
-/* Counters of overloaded CPUs: one, one per NUMA node, or one per LLC. NONE: a byte per CPU. */
+/* Counters of overloaded CPUs: one, or one per NUMA node. NONE: a byte per CPU. */
 #define COUNTS_ONE  1
 #define COUNTS_NODE 2
-#define COUNTS_LLC  3
-#define COUNTS_NONE 4
+#define COUNTS_NONE 3
 
 #define RD_JOIN_(a, b) a##b
 #define RD_JOIN(a, b)  RD_JOIN_(a, b)

@@ -10,7 +10,7 @@
  *   VEC_MASK(root, level)	the pointer to the mask (or masks) of a level
  *   MASKS			MASKS_ONE, MASKS_NODE, MASKS_SBM, or MASKS_NONE: a byte per CPU
  *   FLAT			MASKS_NONE: by CPU number, not in the order of caches [false]
- *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE or COUNTS_LLC (rto_counts),
+ *   COUNTS			COUNTS_ONE (rto_count), COUNTS_NODE (rto_counts),
  *				or with MASKS_NONE COUNTS_NONE: a byte per CPU for its overload
  *   ONLY_WAITING		overloaded only while a pushable task cannot run at once [false]
  *
@@ -147,8 +147,7 @@ static struct rd *create(const struct shard_topo *topo, const struct shard_plan 
 	rd->home = first_node(topo, span);
 	rd->active = port_alloc(rd->words * sizeof(unsigned long), -1);
 	if (rd->active && cpu_groups_init(&rd->nodes, topo, GROUPS_NODE) &&
-	    cpu_groups_init(&rd->counted, topo, COUNTS == COUNTS_LLC ? GROUPS_LLC : GROUPS_NODE) &&
-	    fill(rd, topo, span))
+	    cpu_groups_init(&rd->counted, topo, GROUPS_NODE) && fill(rd, topo, span))
 		return rd;
 	destroy(rd);
 	return NULL;

@@ -33,7 +33,6 @@ VARIANT_COLOURS = {
     "node-count": "#7a5cb8",
     "node-mask": "#1795a6",
     "series": "#2f6db3",
-    "llc-count": "#8c6d46",
     "sbm-bits": "#1f2933",
     "shard": "#3a9a6b",
     "partition": "#5b6b7b",
