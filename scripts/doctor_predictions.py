@@ -98,7 +98,7 @@ def keys(row: Mapping[str, Any]) -> list[Key]:
     made.append((SHARD, None, True, None, 8))
     for kernel, push, pinned in (
         (kernel, push, pinned)
-        for kernel in ("stock", "series")
+        for kernel in ("stock", "published")
         for push, pinned in ((True, False), (False, False), (None, True))
     ):
         # With the published series the curves bend less, so half of the sizes are enough.
@@ -189,7 +189,7 @@ def probes(surface: Surface) -> list[Spot]:
     made = []
     for kernel, push, shares in (
         ("stock", True, (0.0, 0.03, 0.15)), ("stock", False, (0.0, 0.03, 0.15)),
-        ("series", True, (0.0, 0.05)),
+        ("published", True, (0.0, 0.05)),
     ):  # fmt: skip
         for share in shares:
             rate = 200.0 * cpus

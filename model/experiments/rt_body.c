@@ -16,7 +16,7 @@
 #include "report_types.h"
 
 #define PUBLISHED \
-	"stock", "pad", "split", "relayout", "node-count", "node-mask", "series", "sbm-bits"
+	"stock", "pad", "split", "relayout", "node-count", "node-mask", "published", "sbm-bits"
 #define STEPS "stock-waiting", "pad-waiting", "flat-waiting", "bytes-waiting", "walks"
 
 const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };

@@ -39,7 +39,7 @@ struct cpupri_vec_node_mask {
 };
 
 /* Patches 1 and 4. */
-struct cpupri_vec_series {
+struct cpupri_vec_published {
 	u32 count;
 	unsigned long **masks port_cacheline_aligned;
 };
@@ -59,7 +59,7 @@ struct cpupri_vec_sbm {
 struct cpupri_stock CPUPRI_OF(struct cpupri_vec_stock);
 struct cpupri_pad CPUPRI_OF(struct cpupri_vec_pad);
 struct cpupri_node_mask CPUPRI_OF(struct cpupri_vec_node_mask);
-struct cpupri_series CPUPRI_OF(struct cpupri_vec_series);
+struct cpupri_published CPUPRI_OF(struct cpupri_vec_published);
 struct cpupri_sbm CPUPRI_OF(struct cpupri_vec_sbm);
 
 /*
@@ -82,7 +82,7 @@ struct cpupri_split {
 static_assert(sizeof(struct cpupri_stock) == 1624 && RD_LINES(struct cpupri_stock) == 26, "");
 static_assert(RD_LINES(struct cpupri_pad) == 203, "");
 static_assert(RD_LINES(struct cpupri_split) == 21, "");
-static_assert(RD_LINES(struct cpupri_series) == 203, "");
+static_assert(RD_LINES(struct cpupri_published) == 203, "");
 static_assert(sizeof(struct cpupri_node_mask) == sizeof(struct cpupri_stock), "");
 static_assert(sizeof(struct cpupri_sbm) == sizeof(struct cpupri_stock), "");
 
@@ -198,7 +198,7 @@ struct root_domain_bytes ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct linux_cpu
 /* The same, with another byte for the tasks that wait there, in place of rto_count and rto_mask. */
 struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct linux_cpupri, ONE_RTO);
 struct root_domain_relayout ROOT_DOMAIN_RELAYOUT(ONE_COUNT, NO_COUNT, struct cpupri_stock);
-struct root_domain_series ROOT_DOMAIN_RELAYOUT(NO_COUNT, MANY_COUNTS, struct cpupri_series);
+struct root_domain_published ROOT_DOMAIN_RELAYOUT(NO_COUNT, MANY_COUNTS, struct cpupri_published);
 
 /* Line (from 1, as published) and offset in it. */
 #define RD_AT(type, field, line, offset) \

@@ -32,7 +32,7 @@ POINTS = [
 def surface(**changes: object) -> Surface:
     row = {
         "name": "made-2s", "title": "2 x Xeon 1234", "kind": "estimate", "cpus": 64, "llcs": 2,
-        "packages": 2, "nodes": 2, "stretch": {"stock": [0.8, 1.25], "series": [0.8, 1.25]},
+        "packages": 2, "nodes": 2, "stretch": {"stock": [0.8, 1.25], "published": [0.8, 1.25]},
         "curves": [
             {"kernel": "stock", "push": None, "pinned": None, "spread": None, "cpus": cpus,
              "points": [(rate, cost * cpus, late * cpus) for rate, cost, late in POINTS]}

@@ -131,7 +131,7 @@ def test_predicting_now(capsys: Capture, tmp_path: Path) -> None:
     assert (predicted["groups"], predicted["cpus_per_group"]) == (15, 8)
     assert predicted["machine"] == "epyc-9654-2s"
     shares = {row["variant"]: row["share"]["value"] for row in predicted["variants"]}
-    assert set(shares) == {"stock", "partition", "series", "shard"}
+    assert set(shares) == {"stock", "partition", "published", "shard"}
     assert shares["shard"] < shares["partition"] < shares["stock"]
 
 
@@ -140,7 +140,7 @@ def test_predicting_now(capsys: Capture, tmp_path: Path) -> None:
 def test_one_group_has_no_partition_to_gain_from() -> None:
     found = predict_on(Shape(1, 4, 50, 1, 4000.0, 256), "epyc-7763-2s", "", 0.001)
     assert found.samples == 0
-    assert [row.variant for row in found.rows] == ["stock", "series", "shard"]
+    assert [row.variant for row in found.rows] == ["stock", "published", "shard"]
     assert all(row.share.low is None for row in found.rows)
 
 

@@ -32,7 +32,7 @@ VARIANT_COLOURS = {
     "relayout": "#b5476d",
     "node-count": "#7a5cb8",
     "node-mask": "#1795a6",
-    "series": "#2f6db3",
+    "published": "#2f6db3",
     "sbm-bits": "#1f2933",
     "shard": "#3a9a6b",
     "partition": "#5b6b7b",

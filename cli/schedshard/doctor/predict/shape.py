@@ -20,7 +20,7 @@ PARTITION, PIN = "partition", "pin"
 REMEDIES = {
     PARTITION: "a partition of type root for each group",
     PIN: "threads pinned to one last-level cache each, and a partition of type root for each",
-    "series": "a kernel with the four patches that were published",
+    "published": "a kernel with the four patches that were published",
     "shard": "a kernel with schedshard's series",
 }
 TITLES = {STOCK: "as it is", **REMEDIES}
@@ -82,7 +82,7 @@ class Shape:
         elif self.caches > 1 and not pinned:
             each = ceil(cpus / self.caches)
             made[PIN] = Asked(STOCK, push, False, False, each, rate * each / cpus)
-        for kernel in ("series", "shard"):
+        for kernel in ("published", "shard"):
             made[kernel] = Asked(kernel, push, pinned, far, cpus, rate, self.cpus_per_group)
         return made
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* The four published patches together. */
-#define LAYOUT		       series
-#define RD_NAME		       "series"
-#define ROOT_DOMAIN	       struct root_domain_series
+#define LAYOUT		       published
+#define RD_NAME		       "published"
+#define ROOT_DOMAIN	       struct root_domain_published
 #define VEC_COUNT(root, level) ((root)->cpupri.pri_to_cpu[level].count)
 #define VEC_MASK(root, level)  ((root)->cpupri.pri_to_cpu[level].masks)
 #define MASKS		       MASKS_NODE
