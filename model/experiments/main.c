@@ -53,8 +53,11 @@ static json_t *pairs(const struct options *o, const struct machine *machine)
  */
 static uint32_t *chosen_cpus(const struct options *o, const struct machine *machine, uint32_t *n)
 {
-	uint32_t *cpus = placement_cpus(machine, o->placement);
+	uint32_t *cpus = calloc(machine->nr_cpus, sizeof(*cpus)), found = 0;
 
+	for (uint32_t i = 0; cpus && i < machine->topo.nr_cpus; i++)
+		if (machine->topo.cpu[i].possible)
+			cpus[found++] = i;
 	*n = o->cpus ? o->cpus : machine->nr_cpus;
 	if (*n > machine->nr_cpus)
 		errx(2, "--cpus is %u: machine %s has %u CPUs", *n, machine->name,
@@ -70,7 +73,6 @@ static uint32_t *chosen_cpus(const struct options *o, const struct machine *mach
 
 static void run(const struct options *o, const struct machine *machine)
 {
-	static const char *const placement[] = { "os", "compact", "scatter" };
 	uint32_t n;
 	uint32_t *cpus = chosen_cpus(o, machine, &n);
 	struct model model;
@@ -96,7 +98,7 @@ static void run(const struct options *o, const struct machine *machine)
 	print(result_json(&r, o->seed,
 			  o->is_pair ? "pair"
 			  : o->on    ? "given"
-				     : placement[o->placement],
+				     : "os",
 			  seconds() - started));
 	sim_exit();
 	model_free(&model);

@@ -18,7 +18,6 @@ enum {
 	KEY_CPUS,
 	KEY_CAP,
 	KEY_SEED,
-	KEY_PLACEMENT,
 	KEY_PARAM,
 	KEY_LIST,
 	KEY_PAIR,
@@ -33,7 +32,6 @@ static const struct argp_option option[] = {
 	{ "cpus", KEY_CPUS, "N", 0, "use only N CPUs of the machine (default: all)", 0 },
 	{ "cap", KEY_CAP, "N", 0, "at most N CPUs per shard, 1 to 64 (default: 64)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "seed of every random decision (default: 1)", 0 },
-	{ "placement", KEY_PLACEMENT, "os|compact|scatter", 0, "which N CPUs (default: os)", 0 },
 	{ "param", KEY_PARAM, "NAME=NUMBER", 0, "parameter of the experiment, may be repeated", 0 },
 	{ "pair", KEY_PAIR, "FROM,TO", 0, "use these two CPUs, instead of --cpus", 0 },
 	{ "list", KEY_LIST, NULL, 0, "print experiments, variants and parameters as JSON", 0 },
@@ -94,17 +92,6 @@ static void set_pair(struct options *o, char *text)
 	o->is_pair = true;
 }
 
-static enum placement placement(const char *text)
-{
-	if (!strcmp(text, "os"))
-		return PLACEMENT_OS;
-	if (!strcmp(text, "compact"))
-		return PLACEMENT_COMPACT;
-	if (!strcmp(text, "scatter"))
-		return PLACEMENT_SCATTER;
-	errx(2, "--placement is '%s': give os, compact or scatter", text);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -124,9 +111,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SEED:
 		o->seed = whole_number("--seed", arg, 0, UINT64_MAX);
-		return 0;
-	case KEY_PLACEMENT:
-		o->placement = placement(arg);
 		return 0;
 	case KEY_PARAM:
 		add_param(o, arg);

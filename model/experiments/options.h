@@ -4,7 +4,6 @@
 #define EXPERIMENTS_OPTIONS_H
 
 #include "experiment.h"
-#include "placement.h"
 
 struct options {
 	const struct experiment *experiment; /* NULL with @list or @pairs */
@@ -12,7 +11,6 @@ struct options {
 	uint32_t cpus; /* 0: all */
 	uint32_t cap;  /* most CPUs in a shard, 0: the plan's default */
 	uint64_t seed;
-	enum placement placement;
 	bool list;
 	bool pairs;    /* print pairs of CPUs, run nothing */
 	bool has_from; /* with @pairs: pair @from with every other CPU */

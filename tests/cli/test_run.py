@@ -26,7 +26,7 @@ from schedshard.experiments.run import (
     point_argv,
     sweep_threads,
 )
-from schedshard.machines.presets import load_machine
+from schedshard.machines.presets import load_machine, machine_topology
 from schedshard.results.run import Curve
 
 YIELD = ("global", "node", "llc", "llc-byte", "sbm", "sbm-summary")
@@ -207,9 +207,17 @@ def test_arguments_of_the_simulator() -> None:
     assert argv[1] == "cpumask-yield"
     options = dict(zip(argv[2::2], argv[3::2], strict=True))
     assert options["--variant"] == "llc"
-    assert options["--cpus"] == "16"
     assert options["--seed"] == "9"
-    assert options["--placement"] == "scatter"
+    assert "--cpus" not in options
+    numbers = [int(cpu) for cpu in options["--on"].split(",")]
+    topology = {cpu["cpu"]: cpu for cpu in machine_topology(plan.request.machine)["cpus"]}
+    assert len({topology[cpu]["llc"] for cpu in numbers}) == 16
+    assert [topology[cpu]["package"] for cpu in numbers[:4]] == [0, 1, 0, 1]
+    plan = plan_run(request(cpus=16, variants=("llc",)))
+    argv = point_argv(plan, plan.points[0])
+    assert argv[argv.index("--cpus") + 1] == "16"
+    assert "--on" not in argv
+    plan = plan_run(request(seed=9, cpus=16, placement="scatter", variants=("llc",)))
     given = {a.partition("=")[0] for a, o in zip(argv[1:], argv, strict=False) if o == "--param"}
     assert given == {param.name for param in plan.request.experiment.params}
 

@@ -65,7 +65,9 @@ def test_facts_follow_the_placement() -> None:
     (point,) = plan_sweep(request(variants=("sbm",), cpus=(16,), placement="compact"))[0]
     assert (point.known["placement"], point.known["llcs"]) == ("compact", 1)
     argv = point_argv(point.plan, point.point)
-    assert argv[argv.index("--placement") + 1] == "compact"
+    on = argv[argv.index("--on") + 1].split(",")
+    assert on[:4] == ["0", "128", "1", "129"]  # siblings first
+    assert len(on) == 16
 
 
 def test_rows_that_are_there_are_not_missing() -> None:

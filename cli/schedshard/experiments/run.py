@@ -31,7 +31,8 @@ from schedshard.experiments.pairs import Pair, pair_variants
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layout_tables, numbered
 from schedshard.machines.numbers import number_node, value_of
-from schedshard.machines.presets import Machine
+from schedshard.machines.placement import in_order
+from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results import run as results
 from schedshard.results import saved
 from schedshard.results.lines import CacheLine
@@ -176,6 +177,12 @@ def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
     return params
 
 
+def cpu_order(machine: Machine, placement: str) -> tuple[int, ...]:
+    """Return a machine's CPUs in the order in which a smaller run uses them."""
+    there = [cpu for cpu in machine_topology(machine)["cpus"] if cpu.get("possible", True)]
+    return tuple(int(cpu["cpu"]) for cpu in in_order(there, placement))
+
+
 def point_argv(plan: RunPlan, point: Point) -> list[str]:
     """Return the simulator's argument list for one point."""
     request = plan.request
@@ -185,8 +192,11 @@ def point_argv(plan: RunPlan, point: Point) -> list[str]:
         argv += ["--pair", f"{point.pair.first},{point.pair.second}"]
     elif point.on:
         argv += ["--on", ",".join(map(str, point.on))]
+    elif request.placement != "os":
+        first = cpu_order(request.machine, request.placement)[: point.cpus]
+        argv += ["--on", ",".join(map(str, first))]
     else:
-        argv += ["--cpus", str(point.cpus), "--placement", request.placement]
+        argv += ["--cpus", str(point.cpus)]
     if request.cap is not None:
         argv += ["--cap", str(request.cap)]
     for name, value in point_params(request, point.variant).items():

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Sorts a machine's CPUs in the order in which threads take them.
-
-model/experiments/placement.c has the same order.
-"""
+"""Sorts a machine's CPUs in the order in which threads take them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
