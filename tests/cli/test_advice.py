@@ -10,6 +10,7 @@ import pytest
 
 from schedshard.c2c.report import report
 from schedshard.c2c.report.elsewhere.moving import Move
+from schedshard.c2c.report.view import _advice
 
 Machine = SimpleNamespace
 
@@ -43,6 +44,15 @@ def test_a_gain_whose_intervals_contain_zero_is_no_advice(
     found = [(MOVE, [*runs(after[0]), *runs(other[0])])]
     made = report._gains(jobs("a", "b"), cast(Any, found), runs(1000.0, 1000.0), draws)
     assert [each.words for each in made] == (["pad counters to a line"] if given else [])
+
+
+def test_the_printed_gain_lies_in_its_interval() -> None:
+    """The one run saves 3%, and all draws save more."""
+    draws = [[runs(1000.0, 1000.0, 1000.0), runs(800.0, 850.0, 820.0)]]
+    found = [(MOVE, runs(970.0))]
+    advice = report._gains(jobs("a"), cast(Any, found), runs(1000.0), draws)
+    assert _advice(advice[0]).startswith("pad counters to a line: 18.0% (90%: 15.")
+    assert advice[0].machines["a"].fewer == pytest.approx(0.03)
 
 
 def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:

@@ -80,7 +80,7 @@ def _c2c_helps(report: Recorded) -> list[Grid]:
             found = gain.interval
             sure = f"{found.low:.1%} to {found.high:.1%}" if found is not None else ""
             rows.append(
-                [Cell(advice.words), Cell(name, "code"), num(f"{gain.fewer:.1%}"), num(sure)]
+                [Cell(advice.words), Cell(name, "code"), num(f"{gain.shown:.1%}"), num(sure)]
             )
     for each in report.latent:
         rows.append([Cell(each.words), Cell(each.machine, "code"), num("-"), num("")])

@@ -314,6 +314,14 @@ class Gain(Saved, kw_only=True):
     hitm_before: Count = absent(0)
     hitm_after: Count = absent(0)
 
+    @property
+    def shown(self) -> float:
+        """The share to print: the median of the draws that the interval is of, if there are any.
+
+        The one run without draws may lie outside of their interval.
+        """
+        return self.fewer if self.interval is None else self.interval.median
+
 
 class Advice(Saved, kw_only=True):
     """A change that would help, and its gain by machine."""

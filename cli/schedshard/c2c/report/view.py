@@ -153,13 +153,13 @@ def _advice(advice: Advice) -> str:
     """Return the sentence of a piece of advice, with its gain on each machine."""
     gains = []
     for name, gain in advice.machines.items():
-        word = "fewer" if gain.fewer >= 0 else "more"
-        sign = 1 if gain.fewer >= 0 else -1
+        word = "fewer" if gain.shown >= 0 else "more"
+        sign = 1 if gain.shown >= 0 else -1
         sure = ""
         if gain.interval is not None:
             ends = sorted((sign * gain.interval.low, sign * gain.interval.high))
             sure = f" (90%: {ends[0]:.1%} to {ends[1]:.1%})"
-        gains.append(f"{abs(gain.fewer):.1%}{sure} {word} cycles on {name}")
+        gains.append(f"{abs(gain.shown):.1%}{sure} {word} cycles on {name}")
     return f"{advice.words}: {', '.join(gains)}"
 
 
@@ -179,7 +179,7 @@ def headline(report: Recorded) -> str:
     said = f"shared lines take {percent(share)} of all cycles on {name}"
     if not report.advised:
         return said
-    gains = [gain.fewer for each in report.advice for gain in each.machines.values()]
+    gains = [gain.shown for each in report.advice for gain in each.machines.values()]
     if gains:
         return f"{said}: up to {percent(max(gains))} fewer cycles are possible"
     if _only_unknown(_false_lines(report)):
