@@ -32,6 +32,14 @@ def test_an_input_that_was_set_is_known() -> None:
     assert after["rows"] == before["rows"]
 
 
+def test_published_figures_are_of_the_published_conditions() -> None:
+    """The published machine had RT_PUSH_IPI on, so a run with it off has none beside it."""
+    declared = load_experiment("ffmpeg-rt")
+    assert declared.published
+    assert not with_settings(declared, ("push_ipi=0",)).published
+    assert with_settings(declared, ("push_ipi=1", "row_us=42")).published == declared.published
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -62,9 +62,11 @@ def make_request(options: RunOptions) -> RunRequest:
 def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experiment:
     """Return the experiment with other values of its inputs, each given as ``NAME=VALUE``.
 
-    Such an input is exactly known: it has no range and is not calibrated.
+    Such an input is exactly known: it has no range and is not calibrated. With another value of a
+    switch the conditions are not those of the published figures, which are left out.
     """
     params = {param.name: param for param in experiment.params}
+    published = experiment.published
     for text in settings:
         name, equals, number = text.partition("=")
         if not equals:
@@ -79,11 +81,13 @@ def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experime
         declared = params[name]
         if declared.takes == "switch" and value not in (0, 1):
             raise UserError(f"--set {text}: give 0 or 1 ({declared.unit})")
+        if declared.takes == "switch" and value != declared.value:
+            published = ()
         if declared.takes == "whole" and not value.is_integer():
             raise UserError(f"--set {text}: give a whole number ({declared.unit})")
         source = f"--set; {declared.value:g} in {experiment.path.name}"
         params[name] = Param(name, value, declared.unit, source, takes=declared.takes)
-    return replace(experiment, params=tuple(params.values()))
+    return replace(experiment, params=tuple(params.values()), published=published)
 
 
 def _example(experiment: Experiment) -> str:

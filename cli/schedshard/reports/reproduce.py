@@ -113,7 +113,7 @@ def _with_lines(
             RunRequest(titled, machine, count(machine), seed=seed, variants=(*chosen, *ours))
         )
 
-    off = replace(with_settings(experiment, (f"{PUSH_IPI}=0",)), published=())
+    off = with_settings(experiment, (f"{PUSH_IPI}=0",))
     return [
         plan(off, "off (Linux's default)", [experiment.baseline]),
         plan(experiment, "on (as on the published machine)", published),
