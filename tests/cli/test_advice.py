@@ -55,6 +55,15 @@ def test_the_printed_gain_lies_in_its_interval() -> None:
     assert advice[0].machines["a"].fewer == pytest.approx(0.03)
 
 
+def test_the_best_advice_by_its_printed_gain_comes_first() -> None:
+    """The one run saves more by the first move, and the draws more by the second."""
+    other = Move("flags", ((8, 16),), 50.0, "pad flags to a line")
+    draws = [[runs(1000.0, 1000.0), runs(900.0, 910.0), runs(700.0, 710.0)]]
+    found = [(MOVE, runs(880.0)), (other, runs(890.0))]
+    advice = report._gains(jobs("a"), cast(Any, found), runs(1000.0), draws)
+    assert [each.object for each in advice] == ["flags", "counters"]
+
+
 def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:
     """One run gives no interval: lines with 0.4% of the cycles do not cost 7%."""
     assert not report._is_felt(MOVE, runs(12_500.0)[0])

@@ -221,7 +221,7 @@ def c2c_lead(report: Report) -> Lead:
     for advice in recorded.advice[:1] if recorded is not None else ():
         answer += f". What helps: {advice.words}"
         if (saved := advice.machines.get(variant.name)) is not None:
-            answer += f", {saved.fewer:.1%} fewer cycles"
+            answer += f", {saved.shown:.1%} fewer cycles"
             if (found := saved.interval) is not None:
                 said.append(f"{found.low:.1%} to {found.high:.1%} fewer cycles")
     if recorded is None or not said:

@@ -245,7 +245,7 @@ def _gains(
     base: Sequence[raw.Run],
     draws: Sequence[Sequence[Draws]],
 ) -> list[Advice]:
-    """Return what each move saves on each machine, as the report's advice.
+    """Return what each move saves on each machine, as the report's advice, the best one first.
 
     A move whose every interval contains 0 saves nothing that can be told from chance.
     """
@@ -265,6 +265,7 @@ def _gains(
             continue
         moved = sum(high - low for low, high in move.ranges)
         advice.append(Advice(object=move.name, words=move.words, bytes_moved=moved, machines=gains))
+    advice.sort(key=lambda one: -max(gain.shown for gain in one.machines.values()))
     return advice
 
 
@@ -341,7 +342,7 @@ def make_report(
         costly = list(zip(hot[worst], things[worst], strict=True))
         tried = moves(costly, objects.name_of) if advise else []
         count = draws_of(uncertainty, recorded.stepping.accesses_reported)
-        if not seeds and not count:
+        if not seeds and not (count and any(map(machine_inputs, machines))):
             tried = [each for each in tried if _is_felt(each, base[worst])]
         found = _worth_it(source, jobs, tried, base)
         moved = [move.ranges for move, _ in found]

@@ -218,9 +218,9 @@ def _nothing_gained(report: Recorded) -> str:
     if found:
         return (
             "nothing to gain: false sharing was found, but no separation of bytes would save "
-            "cycles; bytes that one access covers stay together"
+            "cycles beyond chance; bytes that one access covers stay together"
         )
-    return "nothing to gain: no false sharing was found whose removal would save cycles"
+    return "nothing to gain: no false sharing was found whose removal saves cycles beyond chance"
 
 
 def record_view(report: Recorded) -> RenderableType:
