@@ -38,6 +38,10 @@ def test_published_figures_are_of_the_published_conditions() -> None:
     assert declared.published
     assert not with_settings(declared, ("push_ipi=0",)).published
     assert with_settings(declared, ("push_ipi=1", "row_us=42")).published == declared.published
+    twice = with_settings(declared, ("push_ipi=0", "push_ipi=1", "row_us=42", "row_us=43.5"))
+    assert twice.published == declared.published
+    sources = {param.name: param.source for param in twice.params}
+    assert sources["row_us"] == "--set; 41 in ffmpeg-rt.toml"
 
 
 @pytest.mark.parametrize(

@@ -65,28 +65,31 @@ def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experime
     Such an input is exactly known: it has no range and is not calibrated. With another value of a
     switch the conditions are not those of the published figures, which are left out.
     """
-    params = {param.name: param for param in experiment.params}
-    published = experiment.published
+    original = {param.name: param for param in experiment.params}
+    params = dict(original)
     for text in settings:
         name, equals, number = text.partition("=")
         if not equals:
             raise UserError(f"--set {text}: give NAME=VALUE, as in --set {_example(experiment)}")
-        check_names(f"input of {experiment.name}", [name], params)
+        check_names(f"input of {experiment.name}", [name], original)
         try:
             value = float(number)
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or value < 0:
             raise UserError(f"--set {text}: '{number}' is not a number of at least 0")
-        declared = params[name]
+        declared = original[name]
         if declared.takes == "switch" and value not in (0, 1):
             raise UserError(f"--set {text}: give 0 or 1 ({declared.unit})")
-        if declared.takes == "switch" and value != declared.value:
-            published = ()
         if declared.takes == "whole" and not value.is_integer():
             raise UserError(f"--set {text}: give a whole number ({declared.unit})")
         source = f"--set; {declared.value:g} in {experiment.path.name}"
         params[name] = Param(name, value, declared.unit, source, takes=declared.takes)
+    switched = any(
+        param.takes == "switch" and param.value != original[name].value
+        for name, param in params.items()
+    )
+    published = () if switched else experiment.published
     return replace(experiment, params=tuple(params.values()), published=published)
 
 
