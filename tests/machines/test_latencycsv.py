@@ -121,6 +121,8 @@ def test_both_directions_are_averaged() -> None:
             "4 to 5 along both edges: write cpu4 if these are numbers",
         ),
         (",1,65\n1,,25\n65,26,\n", "and 1.0 if they are latencies"),
+        # As symmetric as three CPUs, but no two of them are 1 ns apart.
+        (",1,65\n1,,25\n65,25,\n", "and 1.0 if they are latencies"),
     ],
 )
 def test_errors_name_the_cell(text: str, message: str) -> None:

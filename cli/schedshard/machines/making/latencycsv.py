@@ -26,6 +26,7 @@ RISING = 6
 MISSING = frozenset({"", "-", "nan", "na", "n/a", "null", "none"})
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 WHOLE = re.compile(r"[0-9]{1,7}", re.ASCII)
+_LEAST_NS = 5  # in less no two CPUs of a machine in machines/ exchange a line, not even siblings
 LABEL = re.compile(r"(cpu|core|pu|#)?[ _#-]?([0-9]{1,7})", re.ASCII | re.IGNORECASE)
 
 
@@ -154,14 +155,15 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | N
 def _check_edges(name: str, rows: list[_Row]) -> None:
     """Refuse a small table whose edges may be CPU numbers: equal, whole, and in equal steps.
 
-    Two numbers always have equal steps. They may be those of CPUs if they are neighbours, or if the
-    rest is not as symmetric as the edges are.
+    Two numbers always have equal steps. They may be those of CPUs if they are neighbours, if the
+    first is too small for a latency, or if the rest is not as symmetric as the edges are.
     """
     edge = rows[0].cells[1:]
     if len(edge) < 2 or len(edge) + 1 != len(rows) or not all(map(WHOLE.fullmatch, edge)):
         return
     if (
         len(edge) == 2
+        and int(edge[0]) >= _LEAST_NS
         and int(edge[1]) != int(edge[0]) + 1
         and rows[1].cells[2:] == rows[2].cells[1:2]
     ):
