@@ -34,15 +34,22 @@ static void check_walk(int this_cpu)
 
 static void check_all(void)
 {
-	u32 visited = 0, expected = 0, leaving = 0;
+	u32 visited = 0, expected = 0, visited_sum = 0, expected_sum = 0, leaving = 0;
 
-	for (int cpu = rto_next(&rto, -1); cpu < nr_cpu_ids; cpu = rto_next(&rto, cpu))
-		visited += states[cpu] != RTO_NONE;
+	for (int cpu = rto_next(&rto, -1); cpu < nr_cpu_ids; cpu = rto_next(&rto, cpu)) {
+		CHECK(states[cpu] != RTO_NONE);
+		visited++;
+		visited_sum += (u32)cpu;
+	}
 	for (u32 c = 0; c < machine.topo.nr_cpus; c++) {
-		expected += states[c] != RTO_NONE;
+		if (states[c] == RTO_NONE)
+			continue;
+		expected++;
+		expected_sum += c;
 		leaving += states[c] == RTO_LEAVES;
 	}
 	CHECK_EQ(visited, expected);
+	CHECK_EQ(visited_sum, expected_sum);
 	CHECK_EQ(atomic_read(&rto.leaving), leaving);
 }
 
