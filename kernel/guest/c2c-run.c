@@ -31,8 +31,8 @@
 #define POLL_US	   20000
 /*
  * Busy: BUSY context switches per CPU in a poll, STEADY times in a row. Without this condition,
- * windows opened while all new threads still slept, as stress-ng's RT children do for a while. More
- * than CPUS_PER_POLL CPUs share the host, and each runs less in a poll, so polls are longer.
+ * windows opened while all new threads still slept, as stress-ng's RT children do for a while. With
+ * more than CPUS_PER_POLL CPUs each gets less of the host in a poll, so polls are longer.
  */
 #define BUSY	      8
 #define STEADY	      3
