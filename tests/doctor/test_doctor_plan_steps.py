@@ -34,6 +34,8 @@ CGROUPS = (
     "/qemu.slice/{}.scope",
     "/own{}",
 )
+# Threads that are not real-time ones, and where they are.
+OTHERS = {50: "/sshd.service", 51: "/system.slice/cron.service", 52: "/other", 53: "/other/deep"}
 
 
 def host_of(
@@ -87,6 +89,10 @@ def hosts(draw: st.DrawFn) -> Facts:
             inside = [each.allowed for each in threads if (each.cgroup or "").startswith(name)]
             cpus = cpus.union(*(each for each in inside if each is not None))
             sets[name] = Cpuset(name, cpus, cpus, partitions=True)
+    if "/other" in sets and draw(st.booleans()):
+        above = sets["/other"].cpus or ALL
+        cpus = draw(st.frozensets(st.sampled_from(sorted(above)), min_size=1))
+        sets["/other/deep"] = Cpuset("/other/deep", cpus, cpus, partitions=True)
     roaming = Thread(90, 90, "watchdog", 1, 1, False, 0, ALL, "/system.slice/w.service", 1)
     if draw(st.booleans()):
         threads.append(roaming)
@@ -99,7 +105,7 @@ def planned(facts: Facts) -> Plan:
 
 
 def model_of(facts: Facts) -> Host:
-    """Return the model of a machine, with a thread that may run anywhere."""
+    """Return the model of a machine, with threads that are not real-time ones."""
     host = Host(facts.online)
     for path, each in facts.cpusets.sets.items():
         if path != "/":
@@ -107,7 +113,8 @@ def model_of(facts: Facts) -> Host:
     for thread in facts.threads:
         if not thread.kernel and thread.allowed is not None:
             host.tasks[thread.tid] = Task(thread.tgid, True, thread.allowed, thread.cgroup or "/")
-    host.tasks[50] = Task(50, False, facts.online, "/sshd.service")
+    for number, cgroup in OTHERS.items():
+        host.tasks[number] = Task(number, False, facts.online, cgroup)
     host.settle()
     return host
 
@@ -206,16 +213,33 @@ def test_no_step_hurts(facts: Facts, by_hand: bool) -> None:
         return  # the plan is advice only: there is nothing to run
     assert len(plan.free) >= plan.need
     assert harm(host, busy, plan.free) == []
+    before = {number: host.allowed(number) for number in OTHERS}
     for step in steps_of(plan):
         runner.step(step)
         assert harm(host, busy, plan.free) == [], step
-        others = host.allowed(50)
-        assert others & plan.free, step
+        for number, had in before.items():
+            # Who loses CPUs keeps some without real-time threads.
+            now = host.allowed(number)
+            assert now == had or now & plan.free, (number, step)
     if by_hand or not any(step.kind == "hand" for step in steps_of(plan)):
         assert host.rest == plan.rest
         for each in plan.partitions:
             assert host.cgroups[each.path].in_force
             assert each.wanted.kind != "guest" or each.wanted.spare
+
+
+def test_a_sibling_keeps_cpus_without_real_time_threads() -> None:
+    """A FIFO thread without a partition stays on all CPUs that system.slice would keep."""
+    hog = replace(groups_of("/x$.slice/hog.service", ["0-1"])[0], tid=900, tgid=900, priority=99)
+    threads = [*groups_of("/{}.slice/rt.service", ["8-15", "16-23"]), hog]
+    for path, cgroup in (("/system.slice", "0-1,8-15"), ("/a.slice/sshd.service", "0,9")):
+        sets = {path: Cpuset(path, expand(cgroup), expand(cgroup), partitions=True)}
+        plan = planned(host_of(threads, sets, "252"))
+        assert [listed(each.cpus) for each in plan.partitions] == ["16-23"]
+        assert f"CPUs 8-15: {path} has no other CPUs without real-time threads" in plan.left[-1]
+        wide = {path: replace(sets[path], cpus=expand(f"{cgroup},2"))}
+        plan = planned(host_of(threads, wide, "252"))
+        assert [listed(each.cpus) for each in plan.partitions] == ["8-15", "16-23"]
 
 
 def groups_of(

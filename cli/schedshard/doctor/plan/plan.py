@@ -248,15 +248,29 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
     return kept
 
 
-def _siblings(partitions: list[Partition], facts: Facts) -> tuple[list[Cpuset], dict[str, str]]:
-    """Return two results on the top-level cgroups beside the partitions.
+def _siblings(
+    partitions: list[Partition], facts: Facts, loads: list[DomainLoad], kept: frozenset[int]
+) -> tuple[list[Cpuset], dict[str, str]]:
+    """Return two results on the cgroups beside the partitions.
 
-    The first lists those that lose CPUs. The second maps a partition's path to the cgroup that
-    forbids it.
+    The first lists those below the root that lose CPUs. The second maps a partition's path to the
+    cgroup that forbids it. A cgroup forbids what leaves it only isolated CPUs and those of
+    real-time threads without a partition: all of its other threads would wait there.
     """
     own = {each.path for each in partitions}
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
+    crowded = taken | staying(loads, taken).cpus | kept
     losing, forbidden = [], {}
+    for cpuset in facts.cpusets.preorder():
+        have = (cpuset.cpus or frozenset()) & facts.online
+        over = [each for each in partitions if each.cpus & have]
+        inside = any(cpuset.path == path or cpuset.path.startswith(f"{path}/") for path in own)
+        above = any(path.startswith(f"{cpuset.path}/") for path in own)
+        if inside or cpuset.root_partition or cpuset.isolated_partition or have - crowded:
+            continue
+        # Without any CPU left it has those of the cgroup above, but only after the last partition.
+        if have - taken or (len(over) > 1 and not above):
+            forbidden.update((each.path, cpuset.path) for each in over)
     for sibling in facts.cpusets.children("/"):
         have = sibling.claimed
         if sibling.path in own or not have & taken or sibling.root_partition:
@@ -318,15 +332,16 @@ def _check(facts: Facts, domains: Domains) -> None:
 
 
 def _without_forbidden(
-    wanted: list[Partition], facts: Facts, left: list[str]
-) -> tuple[list[Partition], list[Cpuset]]:
+    wanted: list[Partition], facts: Facts, loads: list[DomainLoad], kept: frozenset[int],
+    left: list[str],
+) -> tuple[list[Partition], list[Cpuset]]:  # fmt: skip
     while True:
-        siblings, forbidden = _siblings(wanted, facts)
+        siblings, forbidden = _siblings(wanted, facts, loads, kept)
         if not forbidden:
             return wanted, siblings
         left += [
-            f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} has no other CPUs, or claims "
-            "these exclusively: change its cpuset.cpus first"
+            f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} has no other CPUs without "
+            "real-time threads, or claims these exclusively: change its cpuset.cpus first"
             for each in wanted if each.path in forbidden
         ]  # fmt: skip
         wanted = [each for each in wanted if each.path not in forbidden]
@@ -371,7 +386,7 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
     asked = with_spare(asked, facts, outside - busy - kept, need, left)
     wanted = _inside_others(_placed(asked, facts, left), facts, left)
     if facts.cpusets.version == 2:
-        wanted, siblings = _without_forbidden(wanted, facts, left)
+        wanted, siblings = _without_forbidden(wanted, facts, loads, kept, left)
     else:
         siblings = _balancing(wanted, facts)
     taken = frozenset[int]().union(*(each.cpus for each in wanted)) & facts.online
