@@ -260,7 +260,8 @@ def _siblings(
     own = {each.path for each in partitions}
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
     crowded = taken | staying(loads, taken).cpus | kept
-    losing, forbidden = [], {}
+    losing = []
+    forbidden: dict[str, str] = {}
     for cpuset in facts.cpusets.preorder():
         have = (cpuset.cpus or frozenset()) & facts.online
         over = [each for each in partitions if each.cpus & have]
