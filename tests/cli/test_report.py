@@ -9,17 +9,20 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import unquote
 
 import pytest
 
 from conftest import Cli, assert_user_error
+from saved_results import bar, result, swept
 from schedshard.common.progress import Ticker
 from schedshard.experiments.run import RunPlan, execute
+from schedshard.reports import forms
 from schedshard.results.bench import Bench
+from schedshard.results.run import Result
 from schedshard.show.format import compact, nanoseconds, percent, signed_percent, significant, times
-from schedshard.tables.results import bench_rows
+from schedshard.tables.results import FORMS, bench_rows
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -178,6 +181,21 @@ def row(op: str, variant: str, **more: Any) -> dict[str, Any]:
 def bench(rows: list[dict[str, Any]]) -> Bench:
     provenance = {"version": "", "commit": ""}
     return Bench.of({"format": "f", "host": {}, "rows": rows, "provenance": provenance})
+
+
+def test_every_kind_of_result_has_a_table_and_a_box() -> None:
+    metric = {"name": "x", "title": "", "unit": "", "relative_to_baseline": False}
+    figures = {"name": "b", "title": "", "x": 1, "published": {}, "error": {}, "metrics": {}}
+    many = [swept(name, {"threads": 1, "ns_per_op": 1.0}) for name in "abcd"]
+    pair = swept("b", {"class": "llc", "from": 0, "to": 1, "ns_per_op": 1.0})
+    results = [
+        result([bar("b")]), result(many, sweep="threads"), result(many[:1], sweep="threads"),
+        result([pair], sweep="pairs"), result([{**figures, "lines": []}], metrics=[metric]),
+    ]  # fmt: skip
+    kinds = {type(each) for each in results}
+    assert kinds == set(get_args(Result))
+    assert {each.form for each in results} == set(FORMS) == set(forms.FORMS)
+    assert all(each.headlines for each in results)
 
 
 def test_bench_rows_do_not_repeat_their_head() -> None:

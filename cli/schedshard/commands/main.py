@@ -216,11 +216,12 @@ def report(results: tuple[Path, ...], out: Path) -> None:
         from schedshard.experiments.sweep.file import read_rows
 
         rows = tuple((path.name, read_rows(path)) for path in sweeps)
-    runs = [*found.get(RUN, ()), *found.get(LIVE, ())]
+    runs = found.get(RUN, [])
     requests = [of_all_variants(result) for result in runs if isinstance(result, Figures)]
     lines = [report_of(make_c2c(request, find_names(request))) for request in requests]
     request = ReportRequest(
         tuple(runs),
+        live=tuple(found.get(LIVE, ())),
         judged=tuple(found.get(VALIDATE, ())),
         topologies=tuple(found.get(TOPO, ())),
         benches=tuple(found.get(BENCH, ())),

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from schedshard.common.errors import UserError
 from schedshard.experiments.experiment import PERCENT, Experiment, Metric, Variant
-from schedshard.results import run as results
+from schedshard.results import rows
 from schedshard.results.lines import CacheLine
-from schedshard.results.run import Figures, FigureVariant
+from schedshard.results.rows import FigureVariant
+from schedshard.results.run import Figures
 
 
 def reported(experiment: Experiment, variant: str, metrics: Mapping[str, float]) -> None:
@@ -82,10 +83,10 @@ def figure_variant(
     )
 
 
-def described(experiment: Experiment) -> list[results.Metric]:
+def described(experiment: Experiment) -> list[rows.Metric]:
     """Return the meaning of the columns, so that a saved result explains itself."""
     return [
-        results.Metric(
+        rows.Metric(
             name=metric.name,
             title=metric.title,
             unit=metric.unit,
@@ -95,7 +96,7 @@ def described(experiment: Experiment) -> list[results.Metric]:
     ]
 
 
-def misses(result: Figures, variant: FigureVariant) -> list[results.Metric]:
+def misses(result: Figures, variant: FigureVariant) -> list[rows.Metric]:
     """Return the figures of a variant that are outside their band."""
     outside = []
     for metric in result.metrics:

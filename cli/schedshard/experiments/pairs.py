@@ -11,7 +11,8 @@ from schedshard.common.tool import run_json
 from schedshard.experiments.experiment import Published, PublishedPair, Variant
 from schedshard.machines.presets import Machine
 from schedshard.results.lines import CacheLine
-from schedshard.results.run import PairPoint, Pairs, PairsBand, Swept
+from schedshard.results.rows import PairPoint, Swept
+from schedshard.results.run import Pairs, PairsBand
 
 
 @dataclass(frozen=True)

@@ -36,19 +36,8 @@ from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results import run as results
 from schedshard.results import saved
 from schedshard.results.lines import CacheLine
-from schedshard.results.run import (
-    SWEPT,
-    AnyVariant,
-    Bar,
-    Bars,
-    Curve,
-    Figures,
-    FigureVariant,
-    Pairs,
-    Result,
-    Swept,
-    ThreadPoint,
-)
+from schedshard.results.rows import AnyVariant, Bar, FigureVariant, Swept, ThreadPoint
+from schedshard.results.run import SWEPT, Bars, Curve, Figures, Pairs, Result
 
 FAR = 0.5  # the same limit as in model/sim/model.c
 

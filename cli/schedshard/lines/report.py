@@ -16,7 +16,7 @@ from schedshard.common.provenance import sha256_file
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.symbols import Frame, resolve
 from schedshard.results.lines import Access, CacheLine
-from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
+from schedshard.results.run import Result
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,8 @@ def selected(request: C2cRequest) -> list[tuple[str, int, list[CacheLine]]]:
     farthest pair of CPUs unless --from was given.
     """
     result = request.result
-    found: dict[str, tuple[int, list[CacheLine]]] = {}
-    match result:
-        case Curve():
-            for curve in result.variants:
-                point = max(curve.points, key=lambda point: point.threads)
-                found[curve.name] = point.threads, point.lines
-        case Pairs():
-            found = {each.name: (2, each.points[-1].lines) for each in result.variants}
-        case Bars() | Figures():
-            found = {each.name: (result.cpus, each.lines) for each in result.variants}
+    last = {variant.name: variant.rows()[-1] for variant in result.variants}
+    found = {name: (row.among(name, result.cpus)[1], row.lines) for name, row in last.items()}
     first = result.baseline if result.baseline in found else next(iter(found))
     wanted = request.variants or (first,)
     check_names("variant in this result", wanted, found)

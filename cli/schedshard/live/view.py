@@ -6,22 +6,20 @@ from rich.text import Text
 
 from schedshard.results.run import Curve, Host, Pairs
 from schedshard.show.format import significant
-from schedshard.tables.primitives import pairs_table, scaling_table
-from schedshard.tables.results import notes_view
+from schedshard.tables.results import FORMS, notes_view
 
 
 def live_tables(result: Curve | Pairs) -> RenderableType:
     """Return the tables of a measurement on this host."""
     heading = Text(f"{result.title}, on real CPUs", style="bold")
     heading.append(f"\n{_where(result)}", style="not bold")
-    body = pairs_table(result) if isinstance(result, Pairs) else scaling_table(result)
+    body = FORMS[result.form].body(result)
     return Group(heading, body, notes_view(live_notes(result)))
 
 
 def _where(result: Curve | Pairs) -> str:
-    said = result.machine.title
-    if not isinstance(result, Pairs):
-        said += f", {result.cpus} of {result.machine.cpus} CPUs"
+    said = result.machine.title + result.after_title
+    if result.after_title:
         said += f", placement {result.placement}"
     if result.hold_ns:
         said += f", held for {result.hold_ns:g} ns"

@@ -7,7 +7,8 @@ import matplotlib as mpl
 from matplotlib.ticker import FuncFormatter
 
 from schedshard.experiments.experiment import PERCENT
-from schedshard.results.run import Figures, Metric
+from schedshard.results.rows import Metric
+from schedshard.results.run import Figures
 from schedshard.show.format import compact
 from schedshard.show.plots import PUBLISHED, RC, Plot, blank_figure, style, variant_colour
 from schedshard.tables.figures import figure_text, head

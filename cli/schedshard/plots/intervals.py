@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from schedshard.experiments.uncertain.intervals import headlines
-from schedshard.results.run import Curve, Figures, Pairs, Result
+from schedshard.results.run import Result
 from schedshard.show.format import compact
 from schedshard.show.plots import (
     PUBLISHED,
@@ -48,10 +48,7 @@ def whiskers(result: Result) -> Plot | None:
 
     Each figure has a panel. Curves and pairs have no such plot: None.
     """
-    if isinstance(result, Curve | Pairs):
-        return None
-    several = isinstance(result, Figures)
-    shown = [f for f in headlines(result) if several or f.name == "relative"]
+    shown = [figure for figure in headlines(result) if figure.name in result.comparing]
     names = list(dict.fromkeys(f.name for f in shown if f.interval is not None))
     judged = {f.name for f in shown if f.published is not None}
     names.sort(key=lambda name: name not in judged)

@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from schedshard.experiments.pairs import class_rows
-from schedshard.results.run import Compared, Curve, Pairs, ThreadPoint
+from schedshard.results.rows import Compared, ThreadPoint
+from schedshard.results.run import Curve, Pairs
 from schedshard.show.format import compact
 from schedshard.show.plots import (
     MARKERS,

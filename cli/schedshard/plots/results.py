@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from schedshard.results.run import Bars, Compared, Curve, CurveBand, ThreadPoint
+from schedshard.results.rows import Compared, ThreadPoint
+from schedshard.results.run import Bars, Curve, CurveBand
 from schedshard.show.format import compact, percent
 from schedshard.show.plots import (
     MARKERS,

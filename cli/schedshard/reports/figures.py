@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from schedshard.plots.figures import figure_bars
-from schedshard.reports.leads import run_lead
 from schedshard.results.run import Figures
 from schedshard.show.layout_picture import pictures
 from schedshard.show.page import Cell, Grid, LayoutGroup, Section, code, grid, num
@@ -12,7 +11,6 @@ from schedshard.show.plots import shown
 from schedshard.tables.figures import (
     figure_cells,
     figure_columns,
-    figure_misses,
     line_columns,
     line_rows,
     split,
@@ -46,19 +44,10 @@ def layout_groups(result: Figures) -> list[LayoutGroup]:
     return groups
 
 
-def figures_section(result: Figures, where: str, notes: list[str]) -> Section:
-    """Return the box of one result; ``where`` names its machine."""
-    figure = figure_bars(result)
-    return Section(
-        anchor=f"{result.experiment}-{result.machine.name}",
-        heading=result.title,
-        where=where,
-        lead=run_lead(result),
-        figures=[shown(figure, f"{result.title}: predicted and published")],
-        tables=[_figures(part) for part in split(result)],
-        folded=[_lines(result, 12, "")],
-        folded_title="cycles per load, by cache line and field",
-        layouts=layout_groups(result),
-        lacks=[f"Outside the band: {said}" for said in figure_misses(result)],
-        notes=notes,
-    )
+def fill_figures(section: Section, result: Figures) -> None:
+    """Fill the box of one result with several figures."""
+    section.figures = [shown(figure_bars(result), f"{result.title}: predicted and published")]
+    section.tables = [_figures(part) for part in split(result)]
+    section.folded = [_lines(result, 12, "")]
+    section.folded_title = "cycles per load, by cache line and field"
+    section.layouts = layout_groups(result)

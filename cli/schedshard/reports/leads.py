@@ -9,11 +9,12 @@ from typing import Any
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.view import headline
 from schedshard.experiments.pairs import class_rows
-from schedshard.experiments.uncertain.intervals import Key, predicted
+from schedshard.experiments.uncertain.intervals import predicted
 from schedshard.machines.topo import plan_sentence, tree
 from schedshard.results.bench import Bench, Validate
 from schedshard.results.c2c import Kernel, Recorded, Report
-from schedshard.results.run import Bars, Curve, Figures, FigureVariant, Pairs, Point, Result
+from schedshard.results.rows import FigureVariant, Key, Point
+from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
 from schedshard.show.format import nanoseconds, percent, significant
 from schedshard.show.page import Lead
 from schedshard.tables.intervals import figure_words, words
@@ -22,25 +23,11 @@ from schedshard.tables.results import bench_host, machine_label
 ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that are not known exactly"
 
 
-def run_lead(result: Result) -> Lead:
-    """Return the lead of a result of `run`, or of a measurement of the same form."""
-    match result:
-        case Figures():
-            return _figures(result)
-        case Pairs():
-            return _pairs(result)
-        case Curve():
-            return _curve(result)
-        case Bars():
-            return _bars(result)
-
-
 def _place(result: Result) -> str:
     """Return the machine's title, with the number of its CPUs for a prediction."""
     if result.measured:
         return result.machine.title
-    cpus = "two CPUs at a time" if isinstance(result, Pairs) else f"{result.cpus} CPUs"
-    return f"{result.machine.title}, {cpus}"
+    return f"{result.machine.title}, {result.of_cpus}"
 
 
 def _label(result: Result) -> str:
@@ -64,7 +51,8 @@ def _interval(result: Result, chosen: Sequence[Key]) -> str:
     return f"{'; '.join(said)}: median and 90% interval of {count} samples"
 
 
-def _bars(result: Bars) -> Lead:
+def bars_lead(result: Bars) -> Lead:
+    """Return the variant that costs least beside the baseline."""
     variants, base = result.variants, result.baseline
     asked = f"{result.title}: what does each layout cost on {_place(result)}?"
     others = [(v.relative, v) for v in variants if v.name != base and v.relative is not None]
@@ -83,7 +71,7 @@ def _bars(result: Bars) -> Lead:
     return Lead(asked, answer, _interval(result, [(best.name, None, "relative")]))
 
 
-def _figures(result: Figures) -> Lead:
+def figures_lead(result: Figures) -> Lead:
     """Return the lowest and highest variant by the first published figure, or by the first."""
     published = {name for v in result.variants for name in v.published}
     metrics = [
@@ -108,7 +96,8 @@ def _as_published(variant: FigureVariant, name: str, write: Callable[[float], st
     return f" (published: {write(figure)})" if figure is not None else ""
 
 
-def _curve(result: Curve) -> Lead:
+def curve_lead(result: Curve) -> Lead:
+    """Return the ends of the cheapest and of the dearest curve."""
     asked = f"{result.title}: what does it cost as threads are added, on {_place(result)}?"
     ends = [(v.name, v.points[-1]) for v in result.variants]
     low = min(ends, key=lambda end: end[1].ns_per_op)
@@ -141,7 +130,8 @@ def _lowest_highest(points: Sequence[Point]) -> str:
     return f"{'; '.join(said)}: 10% to 90% of the rounds" if said else "none: no rounds"
 
 
-def _pairs(result: Pairs) -> Lead:
+def pairs_lead(result: Pairs) -> Lead:
+    """Return the nearest and the farthest class."""
     asked = f"{result.title}: what does a turn cost, near and far, on {_place(result)}?"
     rows = class_rows(result)
     first = [row for row in rows if row.operation == rows[0].operation]

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from schedshard.live.view import host_words, live_notes
+from schedshard.reports.forms import box
 from schedshard.reports.leads import validate_lead
-from schedshard.reports.primitives import pairs_section, scaling_section
 from schedshard.results.bench import Judged, JudgedRow, Validate
 from schedshard.results.run import Curve, Pairs
 from schedshard.show.format import signed_percent, significant
@@ -16,10 +16,7 @@ def live_section(result: Curve | Pairs) -> Section:
     """Return the box of a measurement: that of the simulated experiment, marked as measured."""
     where = f"{result.machine.title} (measured)"
     notes = [f"{word}: {said}" for word, said in live_notes(result)]
-    if isinstance(result, Pairs):
-        section = pairs_section(result, where, notes, [])
-    else:
-        section = scaling_section(result, where, notes, [])
+    section = box(result, where, notes)
     section.anchor += "-measured"
     section.heading += ", measured"
     return section

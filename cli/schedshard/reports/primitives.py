@@ -5,28 +5,20 @@ from __future__ import annotations
 
 from schedshard.experiments.pairs import class_rows
 from schedshard.plots.primitives import pair_dots, scaling
-from schedshard.reports.leads import run_lead
 from schedshard.results.run import Curve, Pairs
 from schedshard.show.page import Cell, Section, code, grid, num
 from schedshard.show.plots import shown
 from schedshard.tables.primitives import class_cells, class_columns, scaling_columns, scaling_rows
 
 
-def _section(result: Curve | Pairs, where: str, notes: list[str], lacks: list[str]) -> Section:
-    hold = result.hold_ns
-    return Section(
-        anchor=f"{result.experiment}-{result.machine.name}",
-        heading=result.title,
-        where=f"{where}, held for {hold:g} ns" if hold else where,
-        lead=run_lead(result),
-        notes=notes,
-        lacks=lacks,
-    )
+def _held(section: Section, result: Curve | Pairs) -> None:
+    if result.hold_ns:
+        section.where += f", held for {result.hold_ns:g} ns"
 
 
-def scaling_section(result: Curve, where: str, notes: list[str], lacks: list[str]) -> Section:
-    """Return the box of many operations over the number of threads."""
-    section = _section(result, where, notes, lacks)
+def fill_scaling(section: Section, result: Curve) -> None:
+    """Fill the box of many operations over the number of threads."""
+    _held(section, result)
     section.figures.append(
         shown(scaling(result), f"{result.title}: time of each operation over threads")
     )
@@ -35,12 +27,11 @@ def scaling_section(result: Curve, where: str, notes: list[str], lacks: list[str
     titles = [[code(v.name), Cell(v.title)] for v in result.variants]
     section.folded.append(grid(["operation", ""], titles))
     section.folded_title = f"what the {len(titles)} operations are"
-    return section
 
 
-def pairs_section(result: Pairs, where: str, notes: list[str], lacks: list[str]) -> Section:
-    """Return the box of two CPUs that take turns, by latency class."""
-    section = _section(result, where, notes, lacks)
+def fill_pairs(section: Section, result: Pairs) -> None:
+    """Fill the box of two CPUs that take turns, by latency class."""
+    _held(section, result)
     section.figures.append(
         shown(pair_dots(result), f"{result.title}: time of a turn by latency class")
     )
@@ -60,4 +51,3 @@ def pairs_section(result: Pairs, where: str, notes: list[str], lacks: list[str])
             ],
         )
     )
-    return section

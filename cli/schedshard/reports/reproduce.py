@@ -21,7 +21,8 @@ from schedshard.experiments.uncertain.uncertainty import with_intervals
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.fields import layouts_of
 from schedshard.machines.presets import Machine, cpu_count, load_machine, preset_names
-from schedshard.results.run import Bar, Bars, Result
+from schedshard.results.rows import Bar
+from schedshard.results.run import Bars, Result
 from schedshard.show.format import nanoseconds, times
 
 YIELD = "cpumask-yield"

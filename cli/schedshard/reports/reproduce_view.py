@@ -21,7 +21,7 @@ from schedshard.experiments.bench import BenchRequest, bench
 from schedshard.experiments.run import RunPlan
 from schedshard.lines.report import C2cRequest, c2c, find_names, of_all_variants
 from schedshard.machines.topo import TopoRequest, topo
-from schedshard.reports.leads import run_lead
+from schedshard.reports.forms import run_lead
 from schedshard.reports.report import ReportRequest, render
 from schedshard.reports.reproduce import (
     READS,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from schedshard.results.run import PAIR, Host
+from schedshard.results.rows import PAIR
+from schedshard.results.run import Host
 from schedshard.results.saved import Count, Few, Positive, Provenance, Real, Saved
 
 

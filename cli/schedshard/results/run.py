@@ -2,18 +2,28 @@
 """The types that `run` saves. `bench primitives` and `bench ping-pong` save theirs in this form.
 
 Bars compare variants by the cost of an operation, Figures by several figures that the experiment
-names. A Curve has a point per number of threads, Pairs have a point per pair of CPUs. A row is the
-part with predicted figures: a variant of Bars or Figures, or a point.
+names. A Curve has a point per number of threads, Pairs have a point per pair of CPUs.
+
+What differs between these kinds is a method here, or a row in the table of a room that shows
+results: FORMS in tables/results.py and reports/forms.py, by the member ``form``.
 """
 
 from collections.abc import Sequence
-from statistics import median
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import UNSET, Meta, UnsetType, ValidationError, convert
+from msgspec import Meta, ValidationError, convert
 
 from schedshard.common.formats import LIVE, RUN
-from schedshard.results.lines import CacheLine, Layout
+from schedshard.results.lines import Layout
+from schedshard.results.rows import (
+    Bar,
+    FigureVariant,
+    Key,
+    Metric,
+    PairPoint,
+    Swept,
+    ThreadPoint,
+)
 from schedshard.results.saved import (
     Count,
     Few,
@@ -21,7 +31,6 @@ from schedshard.results.saved import (
     Machine,
     ModelError,
     NotNegative,
-    Positive,
     Provenance,
     Real,
     Saved,
@@ -29,255 +38,8 @@ from schedshard.results.saved import (
 )
 from schedshard.results.uncertainty import Uncertainty
 
-# The place of a row: a number of threads, a pair, or None for a variant.
-RowPlace = int | str | None
-
-
-class _Compared:
-    """A row with an interval per figure; ``interval`` repeats that of the first figure."""
-
-    FIGURES: ClassVar[tuple[str, ...]]
-    intervals: dict[str, Interval] | None
-    interval: Interval | None
-    published_inside: bool | None
-
-    def found(self, figure: str) -> Interval | None:
-        """Return the interval of a figure; None without one."""
-        return (self.intervals or {}).get(figure)
-
-    def inside(self, figure: str) -> bool | None:
-        """Whether the published figure lies in the interval; None: not judged."""
-        return self.published_inside
-
-    def keep(self, figure: str, found: Interval, inside: bool | None) -> None:
-        """Store the interval of a figure, and whether the published figure lies in it."""
-        self.intervals = {**(self.intervals or {}), figure: found}
-        if figure == self.FIGURES[0]:
-            self.interval, self.published_inside = found, inside
-
-
-class Bar(Saved, _Compared, kw_only=True):
-    """A variant of Bars."""
-
-    FIGURES: ClassVar[tuple[str, ...]] = (
-        "relative", "cycles_per_op", "ns_per_op", "cycles_per_read",
-    )  # fmt: skip
-    place: ClassVar[RowPlace] = None
-
-    name: str
-    title: str
-    cycles_per_op: Positive
-    ns_per_op: Positive
-    relative: Positive | None
-    published: Positive | None
-    published_var: Real | UnsetType | None = UNSET
-    error: Real | UnsetType | None = UNSET
-    accept: str | None = None
-    accepted: bool | None = None
-    lacks: str | None = None
-    cycles_per_read: NotNegative | None = None
-    metrics: dict[str, Real]
-    lines: list[CacheLine]
-    intervals: dict[str, Interval] | None = None
-    interval: Interval | None = None
-    published_inside: bool | None = None
-
-    def __post_init__(self) -> None:
-        if (self.accept is None) != (self.accepted is None):
-            raise ValueError("accept and accepted must both be given, or neither")
-        if self.accept is not None and None in (self.relative, self.published):
-            raise ValueError("accept is given without relative and published")
-
-    def rows(self) -> Sequence["Bar"]:
-        """Return the rows of the variant: itself."""
-        return (self,)
-
-
-class Metric(Saved, kw_only=True):
-    """A figure of Figures. In the unit percent its values are fractions."""
-
-    name: str
-    title: str
-    unit: str
-    relative_to_baseline: bool
-
-
-class FigureVariant(Saved, kw_only=True):
-    """A variant of Figures. In the JSON each of ``values`` is a member of the variant."""
-
-    place: ClassVar[RowPlace] = None
-
-    name: str
-    title: str
-    values: dict[str, Real | None]
-    published: dict[str, Real]
-    error: dict[str, Real]
-    accept: dict[str, Real] | None = None
-    accepted: bool | None = None
-    lacks: str | None = None
-    calibrated: list[str] | None = None
-    metrics: dict[str, Real]
-    lines: list[CacheLine]
-    interval: dict[str, Interval] | None = None
-    published_inside: dict[str, bool] | None = None
-
-    def rows(self) -> Sequence["FigureVariant"]:
-        """Return the rows of the variant: itself."""
-        return (self,)
-
-    def found(self, figure: str) -> Interval | None:
-        """Return the interval of a figure; None without one."""
-        return (self.interval or {}).get(figure)
-
-    def inside(self, figure: str) -> bool | None:
-        """Whether the published figure lies in the interval; None: not judged."""
-        return (self.published_inside or {}).get(figure)
-
-    def keep(self, figure: str, found: Interval, inside: bool | None) -> None:
-        """Store the interval of a figure, and whether the published figure lies in it."""
-        self.interval = {**(self.interval or {}), figure: found}
-        if inside is not None:
-            self.published_inside = {**(self.published_inside or {}), figure: inside}
-
-
-class Compared(NamedTuple):
-    """A published figure with its range, and the error of the prediction."""
-
-    published: float
-    low: float
-    high: float
-    error: float
-
-
-# The JSON's names of a latency class and its two CPUs.
-PAIR = {"latency_class": "class", "first": "from", "second": "to"}
-
-
-class Point(
-    Saved,
-    _Compared,
-    kw_only=True,
-    rename=PAIR,
-):
-    """A point of a curve or of pairs. A measured one contains the spread of its rounds."""
-
-    FIGURES: ClassVar[tuple[str, ...]] = ("ns_per_op", "cycles_per_op")
-
-    threads: Few | None = None
-    latency_class: str | None = None
-    first: Count | None = None
-    second: Count | None = None
-    ns_per_op: Positive
-    cycles_per_op: Positive | None = None
-    min: Real | None = None
-    max: Real | None = None
-    low: Real | None = None
-    high: Real | None = None
-    rounds: Count | None = None
-    disturbed: Count | None = None
-    all_disturbed: bool | None = None
-    published: Positive | None = None
-    published_low: Positive | None = None
-    published_high: Positive | None = None
-    error: Real | None = None
-    metrics: dict[str, Real]
-    lines: list[CacheLine] = absent([])
-    intervals: dict[str, Interval] | None = None
-    interval: Interval | None = None
-    published_inside: bool | None = None
-
-    def __post_init__(self) -> None:
-        known = (self.published, self.published_low, self.published_high, self.error)
-        if self.compared is None and known != (None,) * 4:
-            raise ValueError("published, its ends and error must all be given, or none")
-
-    @property
-    def place(self) -> RowPlace:
-        """The number of threads or the pair: unique in a variant."""
-        raise NotImplementedError
-
-    @property
-    def compared(self) -> Compared | None:
-        """The published figure of the point; None without one."""
-        published, low, high, error = (
-            self.published, self.published_low, self.published_high, self.error,
-        )  # fmt: skip
-        if published is None or low is None or high is None or error is None:
-            return None
-        return Compared(published, low, high, error)
-
-    @property
-    def spread(self) -> tuple[float, float]:
-        """The 10th and 90th percentile of the rounds. For a prediction, both are its time."""
-        if self.low is None or self.high is None:
-            return self.ns_per_op, self.ns_per_op
-        return self.low, self.high
-
-    def compare(self, published: float, low: float, high: float) -> None:
-        """Add a published figure, its range and the error to the point."""
-        self.published, self.published_low, self.published_high = published, low, high
-        self.error = self.ns_per_op / published - 1.0
-
-
-class ThreadPoint(Point, kw_only=True):
-    """A point of a curve."""
-
-    threads: Few
-
-    @property
-    def place(self) -> RowPlace:
-        """The number of threads."""
-        return self.threads
-
-
-class PairPoint(Point, kw_only=True):
-    """A point of Pairs: two CPUs that take turns."""
-
-    latency_class: str
-    first: Count
-    second: Count
-
-    @property
-    def place(self) -> RowPlace:
-        """The latency class and the two CPUs."""
-        return f"{self.latency_class} {self.first}-{self.second}"
-
-
-AnyPoint = TypeVar("AnyPoint", ThreadPoint, PairPoint)
-
-
-class Swept(Saved, Generic[AnyPoint], kw_only=True):
-    """A variant of a Curve or of Pairs: its points."""
-
-    name: str
-    title: str
-    points: Annotated[list[AnyPoint], Meta(min_length=1)]
-    median_error: NotNegative | None = None
-    worst_error: NotNegative | None = None
-    accepted: bool | None = None
-
-    def __post_init__(self) -> None:
-        errors = (self.median_error, self.worst_error)
-        if None in errors and (errors != (None, None) or self.accepted is not None):
-            raise ValueError("median_error, worst_error and accepted must all be given, or none")
-
-    @property
-    def compared(self) -> Sequence[tuple[AnyPoint, Compared]]:
-        """The points with published figures, each with that figure."""
-        return [(p, known) for p in self.points if (known := p.compared) is not None]
-
-    def judge(self, errors: Sequence[float]) -> tuple[float, float]:
-        """Set and return the median and the worst of the errors of the points."""
-        self.median_error, self.worst_error = float(median(errors)), float(max(errors))
-        return self.median_error, self.worst_error
-
-    def rows(self) -> Sequence[AnyPoint]:
-        """Return the rows of the variant: its points."""
-        return self.points
-
-
-Row = Bar | FigureVariant | ThreadPoint | PairPoint
-AnyVariant = Bar | FigureVariant | Swept[ThreadPoint] | Swept[PairPoint]
+# With at most this many curves a table has a row per number of threads, else a row per curve.
+FEW_CURVES = 3
 
 
 class PublishedLine(Saved, kw_only=True):
@@ -352,7 +114,12 @@ class Host(Saved, kw_only=True):
 
 
 class Run(Saved, kw_only=True):
-    """The members of every kind of result; measurements set ``label``, ``host``, ``left_out``."""
+    """The members of every kind of result; measurements set ``label``, ``host``, ``left_out``.
+
+    ``ROWS`` is the head of a column that names rows.
+    """
+
+    ROWS: ClassVar[str] = "variant"
 
     format: str
     label: str = "predicted"
@@ -387,9 +154,34 @@ class Run(Saved, kw_only=True):
         return self.format == LIVE
 
     @property
+    def of_cpus(self) -> str:
+        """The number of CPUs that took part, in words."""
+        return f"{self.cpus} CPUs"
+
+    @property
     def cpus_words(self) -> str:
         """The number of the machine's CPUs that took part, in words."""
         return f"{self.cpus} of {self.machine.cpus} CPUs"
+
+    @property
+    def after_title(self) -> str:
+        """The CPUs, after the machine's title in a heading."""
+        return f", {self.cpus_words}"
+
+    @property
+    def form(self) -> str:
+        """The kind of the result, by which the rooms that show results find how."""
+        return type(self).__name__.lower()
+
+    @property
+    def comparing(self) -> Sequence[str]:
+        """The figures by which variants are compared in a plot; none if they have points."""
+        return ()
+
+    @property
+    def columns(self) -> Sequence[tuple[str | None, str]]:
+        """The figures of a table with a column each, with the variant if it is of one alone."""
+        return [(variant.name, "ns_per_op") for variant in self.variants]
 
     @property
     def published_lines(self) -> Sequence[PublishedLine]:
@@ -409,26 +201,76 @@ class Bars(Run, kw_only=True):
 
     variants: Annotated[list[Bar], Meta(min_length=1)]
 
+    @property
+    def comparing(self) -> Sequence[str]:
+        """The cost relative to the baseline."""
+        return ("relative",)
+
+    @property
+    def columns(self) -> Sequence[tuple[str | None, str]]:
+        """The costs of all variants."""
+        return [(None, name) for name in ("cycles_per_op", "relative", "cycles_per_read")]
+
+    @property
+    def headlines(self) -> set[Key]:
+        """The relative cost of each variant; of the baseline, and without one, the cost."""
+        return {
+            (v.name, None, "cycles_per_op" if v.name == self.baseline or v.relative is None else
+             "relative")
+            for v in self.variants
+        }  # fmt: skip
+
 
 class Curve(Run, kw_only=True):
     """Variants over the number of threads."""
+
+    ROWS: ClassVar[str] = "threads"
 
     sweep: str
     variants: Annotated[list[Swept[ThreadPoint]], Meta(min_length=1)]
     published: PublishedCurve | None = None
 
+    @property
+    def form(self) -> str:
+        """The kind of the result: "curves" if there are many, or if they were measured."""
+        return "curve" if len(self.variants) <= FEW_CURVES and not self.measured else "curves"
+
+    @property
+    def headlines(self) -> set[Key]:
+        """The cost at the largest number of threads."""
+        return {(v.name, v.points[-1].place, "ns_per_op") for v in self.variants}
+
 
 class Pairs(Run, kw_only=True):
     """Variants by pair of CPUs."""
+
+    ROWS: ClassVar[str] = "class, CPUs"
 
     sweep: str
     variants: Annotated[list[Swept[PairPoint]], Meta(min_length=1)]
     published: PublishedPairs | None = None
 
     @property
-    def cpus_words(self) -> str:
+    def of_cpus(self) -> str:
         """The number of CPUs of each pair, in words."""
         return "two CPUs at a time"
+
+    @property
+    def cpus_words(self) -> str:
+        """The same: which CPUs of the machine is in each row."""
+        return self.of_cpus
+
+    @property
+    def after_title(self) -> str:
+        """Nothing: each row names its CPUs."""
+        return ""
+
+    @property
+    def headlines(self) -> set[Key]:
+        """The cost of the first pair of each latency class."""
+        points = [point for variant in self.variants for point in variant.points]
+        first = {point.latency_class: point.place for point in reversed(points)}
+        return {(v.name, place, "ns_per_op") for v in self.variants for place in first.values()}
 
 
 class Figures(Run, kw_only=True):
@@ -436,6 +278,31 @@ class Figures(Run, kw_only=True):
 
     metrics: Annotated[list[Metric], Meta(min_length=1)]
     variants: Annotated[list[FigureVariant], Meta(min_length=1)]
+
+    @property
+    def comparing(self) -> Sequence[str]:
+        """All figures of the experiment."""
+        return [metric.name for metric in self.metrics]
+
+    @property
+    def columns(self) -> Sequence[tuple[str | None, str]]:
+        """All figures of the experiment, of all variants."""
+        return [(None, name) for name in self.comparing]
+
+    @property
+    def headlines(self) -> set[Key]:
+        """The figures that were published for any variant, otherwise the first one.
+
+        Those that are true by definition are left out.
+        """
+        known = {name for v in self.variants for name in v.published}
+        names = [name for name in self.comparing if name in known] or self.comparing[:1]
+        return {
+            (v.name, None, name)
+            for v in self.variants
+            for name, value, _, given in v.figures(self.metrics, v.name == self.baseline)
+            if name in names and value is not None and not given
+        }
 
     def to_data(self) -> dict[str, Any]:
         """Return the result as it is saved in JSON."""

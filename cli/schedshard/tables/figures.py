@@ -11,7 +11,8 @@ from rich.text import Text
 
 from schedshard.experiments.experiment import PERCENT
 from schedshard.experiments.figures import hot_lines, misses
-from schedshard.results.run import Figures, FigureVariant, Metric
+from schedshard.results.rows import FigureVariant, Metric
+from schedshard.results.run import Figures
 from schedshard.show.format import signed_percent, significant
 from schedshard.show.sheet import Sheet
 

@@ -13,7 +13,7 @@ from schedshard.experiments.uncertain.intervals import (
     headlines,
     predicted,
 )
-from schedshard.results.run import Curve, Figures, Pairs, Result
+from schedshard.results.run import Result
 from schedshard.results.saved import Interval
 from schedshard.show.format import percent, significant
 from schedshard.show.sheet import Sheet
@@ -67,16 +67,15 @@ def figure_words(result: Result, name: str) -> tuple[str, Callable[[float], str]
 
 
 def _columns(result: Result) -> list[_Column]:
-    if isinstance(result, Curve | Pairs):
-        return [
-            _Column(f"{variant.name} ns/op", significant, "ns_per_op", variant.name)
-            for variant in result.variants
-        ]
-    names = dict.fromkeys(f.name for f in predicted(result) if f.interval is not None)
-    if not isinstance(result, Figures):
-        shown = ("cycles_per_op", "relative", "cycles_per_read")
-        names = {name: None for name in shown if name in names}
-    return [_Column(*figure_words(result, name), name) for name in names]
+    known = {f.name for f in predicted(result) if f.interval is not None}
+    made = []
+    for variant, name in result.columns:
+        title, write = figure_words(result, name)
+        if variant is not None:
+            made.append(_Column(f"{variant} {title}", write, name, variant))
+        elif name in known:
+            made.append(_Column(title, write, name))
+    return made
 
 
 def words(found: Interval, write: Callable[[float], str]) -> str:
@@ -119,7 +118,7 @@ def _table(
     everything: list[Predicted],
     judged: set[str],
 ) -> IntervalTable:
-    heads = [{Curve: "threads", Pairs: "class, CPUs"}.get(type(result), "variant")]
+    heads = [result.ROWS]
     for column in columns:
         heads += [column.head, *(("published", "") if column.head in judged else ())]
     rows = []
@@ -243,10 +242,7 @@ def indices_of(result: Result, figure: Predicted) -> Mapping[str, float]:
 def figure_label(result: Result, figure: Predicted) -> str:
     """Return a figure of a variant in words."""
     title, _ = figure_words(result, figure.name)
-    where = f" at {figure.place} threads" if isinstance(figure.place, int) else ""
-    if isinstance(figure.place, str):
-        where = f", {figure.place}"
-    return f"{figure.variant}{where}, {title}"
+    return f"{figure.variant}{figure.row.where}, {title}"
 
 
 def telling(result: Result, most: int) -> list[Predicted]:

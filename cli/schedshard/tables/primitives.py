@@ -4,12 +4,10 @@
 from rich.text import Text
 
 from schedshard.experiments.pairs import ClassRow, class_rows
-from schedshard.results.run import Curve, Pairs, ThreadPoint
+from schedshard.results.rows import ThreadPoint
+from schedshard.results.run import Curve, Pairs
 from schedshard.show.format import signed_percent, significant, times
 from schedshard.show.sheet import Sheet
-
-# With at most this many curves a table has a row per number of threads, else a row per curve.
-FEW_CURVES = 3
 
 
 def class_columns(rows: list[ClassRow]) -> list[str]:

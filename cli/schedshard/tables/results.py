@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Tables of results for the terminal, as rich renderables. Nothing is printed here."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from rich.console import Group as Together
@@ -14,19 +14,16 @@ from rich.tree import Tree
 from schedshard.machines.topo import Group, plan_rows, plan_sentence, ranges, tree
 from schedshard.results.bench import Bench, BenchRow
 from schedshard.results.c2c import Line, Report, Variant
-from schedshard.results.run import Bar, Bars, Curve, Figures, Pairs, Result, Swept
+from schedshard.results.rows import Bar, Swept
+from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
 from schedshard.results.saved import Machine
 from schedshard.show.format import nanoseconds, percent, signed_percent, significant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.figures import figure_misses, figure_tables
 from schedshard.tables.intervals import interval_notes, interval_view
-from schedshard.tables.primitives import (
-    FEW_CURVES,
-    pairs_table,
-    scaling_table,
-    thread_counts,
-)
+from schedshard.tables.primitives import pairs_table, scaling_table, thread_counts
 
+Notes = list[tuple[str, str]]
 ESTIMATES_SHOWN = 3
 
 
@@ -37,26 +34,13 @@ def machine_label(machine: Machine) -> str:
 
 def run_tables(result: Result) -> RenderableType:
     """Return the tables of a result of `run`, with notes on what each word means."""
-    parts = [_heading(result), _body(result)]
+    parts = [_heading(result), FORMS[result.form].body(result)]
     if result.uncertainty is not None:
         parts.append(interval_view(result))
     return Together(*parts, notes_view(_short_notes(result)))
 
 
-def _body(result: Result) -> RenderableType:
-    match result:
-        case Figures():
-            return figure_tables(result)
-        case Pairs():
-            return pairs_table(result)
-        case Curve():
-            few = len(result.variants) <= FEW_CURVES
-            return _curve(result) if few else scaling_table(result)
-        case Bars():
-            return _bars(result)
-
-
-def _short_notes(result: Result) -> list[tuple[str, str]]:
+def _short_notes(result: Result) -> Notes:
     """Return the notes for the terminal. Many estimates become one note that lists their names."""
     notes = run_notes(result)
     guesses = [said.partition(" = ")[0] for word, said in notes if word == "estimate"]
@@ -70,7 +54,7 @@ def _short_notes(result: Result) -> list[tuple[str, str]]:
     return notes
 
 
-def notes_view(notes: list[tuple[str, str]]) -> Table:
+def notes_view(notes: Notes) -> Table:
     """Return notes as a grid: each word, with its sentence wrapped beside it."""
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim", no_wrap=True)
@@ -82,9 +66,7 @@ def notes_view(notes: list[tuple[str, str]]) -> Table:
 
 def _heading(result: Result) -> Text:
     text = Text(result.title, style="bold")
-    where = f"\n{result.machine.title}"
-    if not isinstance(result, Pairs):
-        where += f", {result.cpus_words}"
+    where = f"\n{result.machine.title}{result.after_title}"
     if result.hold_ns:
         where += f", held for {result.hold_ns:g} ns"
     if result.work_ns:
@@ -164,7 +146,7 @@ def curve_cells(result: Curve, unit: str) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-def run_notes(result: Result) -> list[tuple[str, str]]:
+def run_notes(result: Result) -> Notes:
     """Return the notes of a result: labels, errors, sources, and what is outside its band."""
     machine = result.machine
     notes = [("predicted", f"simulated on machine file '{machine.name}' ({machine.kind})")]
@@ -186,18 +168,7 @@ def run_notes(result: Result) -> list[tuple[str, str]]:
         if kind in ("calibrated", "estimate"):
             used = f"{name} = {result.params.get(name, 0):,g}"
             notes.append((kind, f"{used}: {said.strip()}"))
-    match result:
-        case Figures():
-            notes += [("outside", said) for said in figure_misses(result)]
-        case Bars():
-            for bar in result.variants:
-                if bar.accepted is False:
-                    why = bar.lacks or "docs/model.md says what the model lacks"
-                    notes.append(("outside", f"{bar.name} is not {bar.accept}: {why}"))
-        case Curve() | Pairs():
-            for variant in result.variants:
-                if variant.median_error is not None:
-                    notes.append(("error", swept_verdict(result, variant)))
+    notes += FORMS[result.form].judged(result)
     provenance = result.provenance
     notes.append(
         (
@@ -215,29 +186,74 @@ def _fitted(result: Result) -> str:
     """Return a sentence on which figures were calibrated on published ones, if any."""
     chosen = [
         f"{metric.title} of '{variant.name}'"
-        for variant in (result.variants if isinstance(result, Figures) else ())
+        for variant in result.variants
+        for row in variant.rows()
         for metric in result.metrics or ()
-        if metric.name in (variant.calibrated or ())
+        if metric.name in (row.calibrated or ())
     ]
     if chosen:
         return f"only {' and '.join(chosen)} was used to choose a parameter; the rest is predicted"
     return "nothing in the model was fitted to the published figures"
 
 
-def swept_verdict(result: Curve | Pairs, variant: Swept[Any]) -> str:
+def _bars_judged(result: Bars) -> Notes:
+    why = "docs/model.md says what the model lacks"
+    return [
+        ("outside", f"{bar.name} is not {bar.accept}: {bar.lacks or why}")
+        for bar in result.variants
+        if bar.accepted is False
+    ]
+
+
+def _curve_judged(result: Curve) -> Notes:
     """Return the errors of the predicted points, and whether these are inside the band."""
-    holds = "inside" if variant.accepted else "OUTSIDE"
-    middle, worst = variant.median_error, variant.worst_error
-    if isinstance(result, Pairs):
-        said = f"{variant.name}: worst {worst:.1%}"
-        within = result.published and result.published.accept
-        return f"{said}, {holds} the band (each within {within.within:.0%})" if within else said
     band = result.published and result.published.accept
     start = band.from_threads if band else 1
-    said = f"{variant.name}, from {start} threads on: median {middle:.1%}, worst {worst:.1%}"
-    if band:
-        said += f", {holds} the band (median {band.median:.0%}, worst {band.worst:.0%})"
-    return said
+    notes = []
+    for each in result.variants:
+        if each.median_error is not None:
+            said = f"{each.name}, from {start} threads on: "
+            said += f"median {each.median_error:.1%}, worst {each.worst_error:.1%}"
+            if band:
+                ends = f"(median {band.median:.0%}, worst {band.worst:.0%})"
+                said += f", {_holds(each)} the band {ends}"
+            notes.append(("error", said))
+    return notes
+
+
+def _pairs_judged(result: Pairs) -> Notes:
+    band = result.published and result.published.accept
+    notes = []
+    for each in result.variants:
+        if each.median_error is not None:
+            said = f"{each.name}: worst {each.worst_error:.1%}"
+            said += f", {_holds(each)} the band (each within {band.within:.0%})" if band else ""
+            notes.append(("error", said))
+    return notes
+
+
+def _holds(variant: Swept[Any]) -> str:
+    return "inside" if variant.accepted else "OUTSIDE"
+
+
+def _figures_judged(result: Figures) -> Notes:
+    return [("outside", said) for said in figure_misses(result)]
+
+
+class Form(NamedTuple):
+    """What the terminal shows of one kind of result: its table, and how it was judged."""
+
+    body: Callable[[Any], RenderableType]
+    judged: Callable[[Any], Notes]
+
+
+FORMS = {
+    "bars": Form(_bars, _bars_judged),
+    "curve": Form(_curve, _curve_judged),
+    "curves": Form(scaling_table, _curve_judged),
+    "pairs": Form(pairs_table, _pairs_judged),
+    "figures": Form(figure_tables, _figures_judged),
+}
 
 
 def machines_table(rows: list[dict[str, Any]]) -> Sheet:

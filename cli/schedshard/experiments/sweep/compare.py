@@ -19,7 +19,7 @@ from schedshard.common.formats import LIVE, RUN
 from schedshard.experiments.sweep.file import read_rows
 from schedshard.experiments.sweep.sweep import FACTS, KEY, current
 from schedshard.results.read import is_parquet, load_run
-from schedshard.results.run import Figures, FigureVariant, PairPoint, Result, ThreadPoint
+from schedshard.results.run import Result
 
 FORMAT = "schedshard/compare/1"
 _PLACE = ("experiment", "machine", "cap", "cpus", "placement")
@@ -69,13 +69,13 @@ def load_side(spec: str) -> Side:
     else:
         result = load_run(path, RUN, LIVE)
         rows = result_rows(result)
-        if isinstance(result, Figures):
-            again = frozenset(
-                metric.name
-                for metric in result.metrics
-                for variant in result.variants
-                if metric.name not in variant.metrics
-            )
+        again = frozenset(
+            metric.name
+            for metric in result.metrics or ()
+            for variant in result.variants
+            for row in variant.rows()
+            if metric.name not in row.metrics
+        )
     known = sorted({str(row["variant"]) for row in rows})
     if variant is not None:
         check_names(f"variant in {path}", [variant], known)
@@ -95,16 +95,8 @@ def result_rows(result: Result) -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = []
     for variant in result.variants:
         for row in variant.rows():
-            name, cpus = variant.name, result.cpus
-            values: Mapping[str, float | None] = {}
-            match row:
-                case PairPoint():
-                    name, cpus = f"{name} {row.place}", 2
-                case ThreadPoint():
-                    cpus = row.threads
-                case FigureVariant():
-                    values = row.values
-            numbers = {key: value for key, value in values.items() if value is not None}
+            name, cpus = row.among(variant.name, result.cpus)
+            numbers = {key: value for key, value in row.values.items() if value is not None}
             rows.append({**place, "variant": name, "cpus": cpus, **row.metrics, **numbers})
     return rows
 

@@ -7,26 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from schedshard.experiments.model_error import together
-from schedshard.results.run import (
-    AnyVariant,
-    Curve,
-    Figures,
-    FigureVariant,
-    Metric,
-    Pairs,
-    Result,
-    Row,
-    RowPlace,
-)
+from schedshard.results.rows import AnyVariant, Key, Metric, Row, RowPlace
+from schedshard.results.run import Result
 from schedshard.results.saved import Interval
 
 LOW, HIGH = 5.0, 95.0
 WORKLOAD = "workload"
-_COSTS = ("ns_per_op", "cycles_per_op")
-_MAIN = "ns_per_op"  # of a point
-
-# Variant, place and name. The place of a point is its number of threads or its pair.
-Key = tuple[str, RowPlace, str]
 
 
 @dataclass(frozen=True)
@@ -80,22 +66,9 @@ def predicted_of(
 ) -> Iterator[Predicted]:
     """Yield every predicted figure of variants, in the order of the tables."""
     for variant in variants:
-        name, base = variant.name, variant.name == baseline
-        if isinstance(variant, FigureVariant):
-            for metric in metrics:
-                figure = metric.name
-                given = base and metric.relative_to_baseline
-                given = given or figure in (variant.calibrated or ())
-                value, published = variant.values[figure], variant.published.get(figure)
-                yield Predicted(variant, name, figure, value, published, given)
-            continue
         for row in variant.rows():
-            for figure in row.FIGURES:
-                value = getattr(row, figure)
-                if value is not None or figure == "relative":
-                    published = row.published if figure == row.FIGURES[0] else None
-                    given = base and figure == "relative"
-                    yield Predicted(row, name, figure, value, published, given)
+            for figure in row.figures(metrics, variant.name == baseline):
+                yield Predicted(row, variant.name, *figure)
 
 
 def interval(values: Sequence[float]) -> Interval:
@@ -128,11 +101,11 @@ def widen(result: Result, variants: Sequence[str], kind: str, factor: float) -> 
     ``inputs`` keeps the first part alone, ``model`` the factor. Whole workloads are not widened:
     the model's error was never measured on one, and the ratio of two workloads has a smaller error.
     """
-    if kind == WORKLOAD or isinstance(result, Figures):
+    if kind == WORKLOAD:
         return
     for figure in list(predicted(result)):
         found = figure.interval
-        if figure.variant not in variants or found is None or figure.name not in _COSTS:
+        if figure.variant not in variants or found is None or figure.name not in figure.row.COSTS:
             continue
         found.inputs = {"low": found.low, "high": found.high}
         found.model = {"factor": factor}
@@ -150,26 +123,5 @@ def headlines(result: Result) -> list[Predicted]:
     one. The baseline, to which others are relative, has its cost. A curve has the point with most
     threads, and pairs have the first of each latency class.
     """
-    everything = list(predicted(result))
-    match result:
-        case Figures():
-            known = {f.name for f in everything if f.published is not None}
-            names = known or {result.metrics[0].name}
-            return [
-                f for f in everything if f.name in names and f.value is not None and not f.given
-            ]
-        case Pairs():
-            points = [point for variant in result.variants for point in variant.points]
-            first = {point.latency_class: point.place for point in reversed(points)}
-            return [f for f in everything if f.name == _MAIN and f.place in first.values()]
-        case Curve():
-            most = {variant.name: variant.points[-1].place for variant in result.variants}
-            return [f for f in everything if f.name == _MAIN and f.place == most[f.variant]]
-    alone = {
-        variant.name
-        for variant in result.variants
-        if variant.name == result.baseline or variant.relative is None
-    }
-    return [
-        f for f in everything if f.name == ("cycles_per_op" if f.variant in alone else "relative")
-    ]
+    keys = result.headlines
+    return [figure for figure in predicted(result) if figure.key in keys]

@@ -36,8 +36,8 @@ from schedshard.experiments.uncertain import influence, intervals
 from schedshard.experiments.uncertain.calibrate import Search
 from schedshard.experiments.uncertain.draws import Values, make_samples, sampled_experiment
 from schedshard.experiments.uncertain.inputs import PARAM, Input, experiment_inputs, machine_inputs
-from schedshard.experiments.uncertain.intervals import Key
 from schedshard.results import uncertainty as saved
+from schedshard.results.rows import Key
 from schedshard.results.run import Result
 
 LEAST = 20
