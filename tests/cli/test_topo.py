@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,13 +13,14 @@ from schedshard.machines.numbers import source_of
 from schedshard.machines.presets import preset_names
 from schedshard.machines.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
 from schedshard.machines.topo_picture import picture
+from schedshard.results.topo import Topo
 
 
 @pytest.fixture
-def captured() -> dict[str, Any]:
+def captured() -> Topo:
     """A two-socket machine as schedshard-topo printed it."""
-    data: dict[str, Any] = json.loads((DATA / "topo-xeon-8358-2s.json").read_text())
-    return data
+    data = json.loads((DATA / "topo-xeon-8358-2s.json").read_text())
+    return Topo.of({**data, "provenance": {}})
 
 
 def cpu(number: int, **where: int) -> dict[str, int]:
@@ -28,13 +28,15 @@ def cpu(number: int, **where: int) -> dict[str, int]:
     return {"cpu": number, **dict.fromkeys(keys, -1), **where}
 
 
-def machine(cpus: list[dict[str, int]], *shards: list[int]) -> dict[str, Any]:
+def machine(cpus: list[dict[str, int]], *shards: list[int]) -> Topo:
     plan = [
         {"shard": i, "llc": i, "node": 0, "package": -1, "cpus": members}
         for i, members in enumerate(shards)
     ]
-    return {"source": "live", "machine": None, "cpus": cpus,
-            "plan": {"level": "llc", "cap": 64, "split_llc": 0, "shards": plan}}  # fmt: skip
+    return Topo.of(
+        {"source": "live", "machine": None, "cpus": cpus, "provenance": {},
+         "plan": {"level": "llc", "cap": 64, "split_llc": 0, "shards": plan}}
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_arguments_of_the_tool() -> None:
     ]  # fmt: skip
 
 
-def test_tree_of_a_captured_machine(captured: dict[str, Any]) -> None:
+def test_tree_of_a_captured_machine(captured: Topo) -> None:
     root = tree(captured)
     assert root.label == (
         "2 x Intel Xeon Platinum 8358 32-Core (Ice Lake-SP): 2 packages, 2 LLCs, 64 cores, 128 CPUs"
@@ -67,7 +69,7 @@ def test_tree_of_a_captured_machine(captured: dict[str, Any]) -> None:
     assert ranges(sorted(first.cpus)) == "0-31,64-95"
     assert second.children[0].children[0].label == "LLC 1: 32 cores, 64 CPUs"
     assert plan_sentence(captured).startswith("2 shards of 64 CPUs, cut at level llc")
-    assert plan_rows(captured)[1]["positions"] == "32-63,96-127"
+    assert plan_rows(captured)[1][-1] == "32-63,96-127"
 
 
 def test_small_machines_show_their_cores() -> None:
@@ -91,7 +93,7 @@ def test_holes_are_not_counted() -> None:
 def test_many_llcs_are_folded_by_shape() -> None:
     cpus = [cpu(n, package=0, node=0, llc=n // 2, core=n) for n in range(80)]
     cpus.append(cpu(80, package=0, node=0, llc=40, core=80))
-    labels = [child.label for child in tree(machine(cpus)).children[0].children[0].children]
+    labels = [child.label for child in tree(machine(cpus, [0])).children[0].children[0].children]
     assert labels == ["LLC 0-39: 40 x (2 cores, 2 CPUs)", "LLC 40: 1 core, 1 CPU"]
 
 
@@ -130,7 +132,7 @@ def test_picture(cli: Cli, tmp_path: Path, suffix: str, magic: bytes) -> None:
     assert path.read_bytes() == first
 
 
-def test_picture_has_every_cpu_and_no_address(captured: dict[str, Any]) -> None:
+def test_picture_has_every_cpu_and_no_address(captured: Topo) -> None:
     svg = picture(captured).shown("a & b").svg
     assert "http" not in svg
     assert 'aria-label="a &amp; b"' in svg

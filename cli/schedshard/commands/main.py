@@ -193,7 +193,7 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     from schedshard.results.c2c import report_of
     from schedshard.results.read import checked, is_parquet, load_data
     from schedshard.results.run import Figures, measured_of, run_of
-    from schedshard.results.topo import topo_of
+    from schedshard.results.topo import Topo
 
     makers: dict[str, Callable[[dict[str, Any]], Any]] = {
         RUN: run_of,
@@ -201,7 +201,7 @@ def report(results: tuple[Path, ...], out: Path) -> None:
         VALIDATE: Validate.of,
         BENCH: Bench.of,
         C2C: report_of,
-        TOPO: topo_of,
+        TOPO: Topo.of,
     }
     sweeps = tuple(path for path in results if is_parquet(path))
     found: dict[str, list[Any]] = {}

@@ -92,6 +92,8 @@ def topo(
     from schedshard.machines.presets import machine_path
     from schedshard.machines.topo import TopoRequest
     from schedshard.machines.topo import topo as read_topology
+    from schedshard.results.read import checked
+    from schedshard.results.topo import Topo
     from schedshard.tables.results import topo_view
 
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
@@ -106,11 +108,12 @@ def topo(
             data = read_topology(replace(request, sysfs=root))
     else:
         data = read_topology(request)
+    topology = checked(data, "what schedshard-topo printed", Topo.of)
     if picture is not None:
         from schedshard.machines.topo_picture import write_picture
 
-        write_picture(data, picture)
-    deliver(data, as_json, out, topo_view(data))
+        write_picture(topology, picture)
+    deliver(data, as_json, out, topo_view(topology))
     if picture is not None:
         print(f"saved {picture}", file=sys.stderr)
 

@@ -10,13 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedshard.common.errors import UserError
 from schedshard.common.formats import TOPO
 from schedshard.common.paths import topo_binary
 from schedshard.common.provenance import tool_versions
 from schedshard.common.tool import run_json
+
+if TYPE_CHECKING:
+    # Not imported: doctor's single file has this file, and no msgspec.
+    from schedshard.results.topo import Cpu, Topo
 
 
 @dataclass(frozen=True)
@@ -82,15 +86,15 @@ def _sorted_ranges(cpus: Iterable[int]) -> str:
     return ranges(sorted(cpus))
 
 
-def _split(cpus: Sequence[dict[str, int]], key: str) -> list[tuple[int, list[dict[str, int]]]]:
-    groups: dict[int, list[dict[str, int]]] = {}
+def _split(cpus: Sequence[Cpu], level: str) -> list[tuple[int, list[Cpu]]]:
+    groups: dict[int, list[Cpu]] = {}
     for cpu in cpus:
-        groups.setdefault(int(cpu.get(key, -1)), []).append(cpu)
+        groups.setdefault(getattr(cpu, level), []).append(cpu)
     return sorted(groups.items())
 
 
-def _numbers(cpus: Sequence[dict[str, int]]) -> tuple[int, ...]:
-    return tuple(int(cpu["cpu"]) for cpu in cpus)
+def _numbers(cpus: Sequence[Cpu]) -> tuple[int, ...]:
+    return tuple(cpu.cpu for cpu in cpus)
 
 
 def _ident(name: str, number: int) -> str:
@@ -101,16 +105,13 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _shape(cpus: Sequence[dict[str, int]]) -> tuple[int, int]:
+def _shape(cpus: Sequence[Cpu]) -> tuple[int, int]:
     """Return the numbers of cores and CPUs of a set. CPUs of unknown cores count as cores."""
-    cores = {
-        (cpu.get("package"), cpu.get("core"), cpu["cpu"] if cpu.get("core", -1) < 0 else None)
-        for cpu in cpus
-    }
+    cores = {(cpu.package, cpu.core, cpu.cpu if cpu.core < 0 else None) for cpu in cpus}
     return len(cores), len(cpus)
 
 
-def _llc_group(number: int, cpus: Sequence[dict[str, int]], cores_shown: bool) -> Group:
+def _llc_group(number: int, cpus: Sequence[Cpu], cores_shown: bool) -> Group:
     cores, threads = _shape(cpus)
     label = f"{_ident('LLC', number)}: {_count(cores, 'core')}, {_count(threads, 'CPU')}"
     children: tuple[Group, ...] = ()
@@ -121,7 +122,7 @@ def _llc_group(number: int, cpus: Sequence[dict[str, int]], cores_shown: bool) -
     return Group(label, _numbers(cpus), children)
 
 
-def _folded(llcs: list[tuple[int, list[dict[str, int]]]]) -> list[Group]:
+def _folded(llcs: list[tuple[int, list[Cpu]]]) -> list[Group]:
     """Merge neighbouring LLCs of equal shape: LLC 0-7: 8 x (8 cores, 16 CPUs)."""
     folded: list[Group] = []
     start = 0
@@ -143,13 +144,13 @@ def _folded(llcs: list[tuple[int, list[dict[str, int]]]]) -> list[Group]:
     return folded
 
 
-def tree(data: dict[str, Any]) -> Group:
+def tree(data: Topo) -> Group:
     """Return the topology as nested groups: packages, nodes, LLCs, and cores of small machines.
 
     With more than 32 LLCs, equal neighbours of one node share a line.
     """
-    cpus: list[dict[str, int]] = [cpu for cpu in data["cpus"] if cpu.get("possible", True)]
-    llc_count = len({cpu.get("llc", -1) for cpu in cpus})
+    cpus = [cpu for cpu in data.cpus if cpu.possible]
+    llc_count = len({cpu.llc for cpu in cpus})
     cores_shown = len(cpus) <= 16
     packages = []
     for package, in_package in _split(cpus, "package"):
@@ -165,9 +166,8 @@ def tree(data: dict[str, Any]) -> Group:
             nodes.append(Group(label, _numbers(in_node), tuple(children)))
         label = f"{_ident('package', package)}: {_count(len(nodes), 'node')}"
         packages.append(Group(label, _numbers(in_package), tuple(nodes)))
-    machine = data.get("machine") or {}
-    source = str(data.get("source", "topology"))
-    title = machine.get("title") or machine.get("name") or source.replace("live", "this host")
+    title = data.machine and (data.machine.title or data.machine.name)
+    title = title or (data.source or "topology").replace("live", "this host")
     label = (
         f"{title}: {_count(len(packages), 'package')}, {_count(llc_count, 'LLC')}, "
         f"{_count(_shape(cpus)[0], 'core')}, {_count(len(cpus), 'CPU')}"
@@ -175,33 +175,29 @@ def tree(data: dict[str, Any]) -> Group:
     return Group(label, _numbers(cpus), tuple(packages))
 
 
-def plan_rows(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return one row per shard: its place, and its CPUs in order of position."""
+def plan_rows(data: Topo) -> list[list[str]]:
+    """Return one row per shard: shard, package, node, LLC, CPUs, and these in order of position."""
     return [
-        {
-            "shard": shard["shard"],
-            "package": shard["package"],
-            "node": shard["node"],
-            "llc": shard["llc"],
-            "cpus": len(shard["cpus"]),
-            "positions": ranges(shard["cpus"]),
-        }
-        for shard in data["plan"]["shards"]
+        [
+            *map(str, (shard.shard, shard.package, shard.node, shard.llc, len(shard.cpus))),
+            ranges(shard.cpus),
+        ]
+        for shard in data.plan.shards
     ]
 
 
-def plan_sentence(data: dict[str, Any]) -> str:
+def plan_sentence(data: Topo) -> str:
     """Return the plan as one line of text."""
-    plan = data["plan"]
-    sizes = Counter(len(shard["cpus"]) for shard in plan["shards"])
+    plan = data.plan
+    sizes = Counter(len(shard.cpus) for shard in plan.shards)
     if len(sizes) == 1:
         shapes = f" of {_count(next(iter(sizes)), 'CPU')}"
     else:
         each = (f"{count} of {_count(size, 'CPU')}" for size, count in sorted(sizes.items()))
         shapes = f" ({', '.join(each)})"
-    split = f", every LLC split in {plan['split_llc']}" if plan.get("split_llc") else ""
+    split = f", every LLC split in {plan.split_llc}" if plan.split_llc else ""
     return (
-        f"{_count(len(plan['shards']), 'shard')}{shapes}, cut at level {plan['level']}, "
-        f"at most {plan['cap']} CPUs per shard{split}: "
-        f"{len(plan['shards']) * 64:,} bytes of lines per structure"
+        f"{_count(len(plan.shards), 'shard')}{shapes}, cut at level {plan.level}, "
+        f"at most {plan.cap} CPUs per shard{split}: "
+        f"{len(plan.shards) * 64:,} bytes of lines per structure"
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from schedshard.common.errors import UserError
 from schedshard.common.output import write_atomic
@@ -14,9 +14,14 @@ from schedshard.machines.topo import plan_sentence, tree
 from schedshard.show.drawing import Drawing, Line, Rect, Words
 from schedshard.show.theme import INK, ON_PALE, ON_STRONG, PALETTE, QUIET, light_text
 
+if TYPE_CHECKING:
+    # Not imported: doctor's single file has this file, and no msgspec.
+    from schedshard.results.topo import Cpu, Topo
+
 _HOT = "#a8241d"
 _PAD = 0.35
 _HEAD = 0.75
+_LEVELS = ("package", "node", "llc")
 
 
 class _Box:
@@ -95,28 +100,37 @@ class _Box:
             self.centres.update(child.centres)
 
 
+class Placed(NamedTuple):
+    """A CPU and where it is; -1: unknown."""
+
+    cpu: int
+    package: int
+    node: int
+    llc: int
+    thread: int = 0
+
+
 def _boxes(
-    order: Iterable[int], cpus: Sequence[dict[str, Any]], colours: Mapping[int, int]
+    order: Iterable[int], where: Mapping[int, Placed | Cpu], colours: Mapping[int, int]
 ) -> _Box:
-    where = {int(cpu["cpu"]): cpu for cpu in cpus}
     root = _Box("", 0)
     known: dict[tuple[int, ...], _Box] = {(): root}
     for cpu in order:
         path: tuple[int, ...] = ()
-        for level, key in enumerate(("package", "node", "llc")):
+        for level, key in enumerate(_LEVELS):
             parent = known[path]
-            path = (*path, int(where[cpu].get(key, -1)))
+            path = (*path, getattr(where[cpu], key))
             if path not in known:
                 name = f"{key if key != 'llc' else 'LLC'} {path[-1] if path[-1] >= 0 else '?'}"
                 known[path] = _Box(name, level + 1)
                 parent.children.append(known[path])
         known[path].cpus.append((cpu, colours[cpu]))
-        known[path].cores += int(where[cpu].get("thread", 0)) <= 0
+        known[path].cores += where[cpu].thread <= 0
     return root
 
 
 def drawn(
-    cpus: Sequence[dict[str, Any]],
+    cpus: Sequence[Placed | Cpu],
     order: Iterable[int],
     colours: Mapping[int, int],
     title: str,
@@ -130,7 +144,8 @@ def drawn(
     connect the CPUs of each set in ``shared``.
     """
     order = list(order)
-    root = _boxes(order, cpus, colours)
+    where = {cpu.cpu: cpu for cpu in cpus}
+    root = _boxes(order, where, colours)
     root.layout()
     root.label = title
     # Points per CPU: large enough for the numbers, small enough for the widest machines.
@@ -146,13 +161,11 @@ def drawn(
         _tie(drawing, [root.centres[cpu] for cpu in members])
     letters = min(8.0, max(5.0, small * 1.4))
     drawing.shapes.append(Words(_PAD * unit, (root.height + 0.5) * unit, caption, letters, INK))
-    where = {int(cpu["cpu"]): cpu for cpu in cpus}
-    levels = ("package", "node", "llc")
     ties = {cpu: number for number, members in enumerate(shared) for cpu in members}
-    drawing.columns = ("cpu", *levels, of, *(("hot_line",) if shared else ()))
+    drawing.columns = ("cpu", *_LEVELS, of, *(("hot_line",) if shared else ()))
     drawing.rows = [
         (
-            cpu, *(_known(where[cpu].get(level)) for level in levels), colours[cpu],
+            cpu, *(_known(getattr(where[cpu], level)) for level in _LEVELS), colours[cpu],
             *((ties.get(cpu),) if shared else ()),
         )
         for cpu in order
@@ -160,9 +173,8 @@ def drawn(
     return drawing
 
 
-def _known(number: Any) -> int | None:
-    """Return a number, or None for a negative one, which means unknown."""
-    return int(number) if number is not None and int(number) >= 0 else None
+def _known(number: int) -> int | None:
+    return number if number >= 0 else None
 
 
 def _tie(drawing: Drawing, places: list[tuple[float, float]]) -> None:
@@ -174,17 +186,17 @@ def _tie(drawing: Drawing, places: list[tuple[float, float]]) -> None:
     drawing.shapes.append(Rect(middle[0] - 2, middle[1] - 2, 4, 4, _HOT, radius=2))
 
 
-def picture(data: dict[str, Any]) -> Drawing:
+def picture(data: Topo) -> Drawing:
     """Return the picture of the topology with one colour per shard."""
-    shards = data["plan"]["shards"]
+    shards = data.plan.shards
     return drawn(
-        data["cpus"], [cpu for shard in shards for cpu in shard["cpus"]],
-        {cpu: shard["shard"] for shard in shards for cpu in shard["cpus"]}, tree(data).label,
+        data.cpus, [cpu for shard in shards for cpu in shard.cpus],
+        {cpu: shard.shard for shard in shards for cpu in shard.cpus}, tree(data).label,
         f"one colour per shard: {plan_sentence(data)}",
     )  # fmt: skip
 
 
-def write_picture(data: dict[str, Any], path: Path) -> None:
+def write_picture(data: Topo, path: Path) -> None:
     """Write the picture, in the format of the file's suffix."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in ("svg", "png"):

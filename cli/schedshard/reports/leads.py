@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from schedshard.c2c.report.steady import steady_words
 from schedshard.c2c.report.view import headline
@@ -15,6 +14,7 @@ from schedshard.results.bench import Bench, Validate
 from schedshard.results.c2c import Kernel, Recorded, Report
 from schedshard.results.rows import FigureVariant, Key, Point
 from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
+from schedshard.results.topo import Topo
 from schedshard.show.format import nanoseconds, percent, significant
 from schedshard.show.page import Lead
 from schedshard.tables.intervals import figure_words, words
@@ -242,7 +242,7 @@ def bench_lead(data: Bench) -> Lead:
     )
 
 
-def topo_lead(data: dict[str, Any]) -> Lead:
+def topo_lead(data: Topo) -> Lead:
     """Return the lead of a topology: its shard plan."""
     return Lead(
         f"Which CPUs share a cache, and how are they sharded? {tree(data).label}",

@@ -18,6 +18,7 @@ from schedshard.reports.live import live_section, validate_section
 from schedshard.results.bench import Bench, BenchRow, Validate
 from schedshard.results.c2c import Kernel, Recorded, Replayed, Report
 from schedshard.results.run import Curve, Pairs, Result
+from schedshard.results.topo import Topo
 from schedshard.show.layout_picture import legend
 from schedshard.show.page import Cell, Grid, Lead, Section, grid, num, rendered
 from schedshard.tables.results import (
@@ -34,8 +35,7 @@ _LEADS = 6
 class ReportRequest:
     """The contents of the page: ``runs`` are predictions, ``live`` are measurements.
 
-    ``lead`` comes before the leads of the boxes. ``topologies`` contains the saved JSON, and
-    ``sweeps`` contains each file's name and rows.
+    ``lead`` comes before the leads of the boxes. ``sweeps`` contains each file's name and rows.
     """
 
     runs: tuple[Result, ...]
@@ -43,7 +43,7 @@ class ReportRequest:
     lead: Lead | None = None
     live: tuple[Curve | Pairs, ...] = ()
     judged: tuple[Validate, ...] = ()
-    topologies: tuple[dict[str, Any], ...] = ()
+    topologies: tuple[Topo, ...] = ()
     benches: tuple[Bench, ...] = ()
     c2c: tuple[Report, ...] = ()
     sweeps: tuple[tuple[str, list[Row]], ...] = ()
@@ -77,14 +77,8 @@ def _bench_section(data: Bench) -> Section:
     )
 
 
-def _topo_section(data: dict[str, Any]) -> Section:
-    rows = [
-        [
-            *(num(str(row[key])) for key in ("shard", "package", "node", "llc", "cpus")),
-            Cell(row["positions"], "code"),
-        ]
-        for row in plan_rows(data)
-    ]
+def _topo_section(data: Topo) -> Section:
+    rows = [[*map(num, row[:-1]), Cell(row[-1], "code")] for row in plan_rows(data)]
     columns = ["shard", "package", "node", "LLC", "CPUs", "CPU numbers in position order"]
     return Section(
         anchor="topology",
@@ -117,7 +111,7 @@ def _provenance(request: ReportRequest) -> Grid:
         ),
         *(_origin("validate", host, each.provenance.to_data()) for each in request.judged),
         *(
-            _origin("topo", (each.get("machine") or {}).get("name", host), each["provenance"])
+            _origin("topo", (each.machine and each.machine.name) or host, each.provenance)
             for each in request.topologies
         ),
         *(_origin("bench", host, each.provenance.to_data()) for each in request.benches),

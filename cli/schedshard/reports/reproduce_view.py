@@ -37,6 +37,7 @@ from schedshard.reports.reproduce import (
 from schedshard.results.bench import Bench
 from schedshard.results.c2c import report_of
 from schedshard.results.run import Bars, Curve, Figures, Result
+from schedshard.results.topo import Topo
 from schedshard.show.page import Lead
 from schedshard.tables.results import (
     bench_tables,
@@ -121,8 +122,9 @@ def reproduce_all(
     page = out / "report.html"
     check_writable(page)
     plans = plan_reproduce(request)
-    host = topo(TopoRequest())
-    _save(host, out / "topology.json")
+    read = topo(TopoRequest())
+    _save(read, out / "topology.json")
+    host = Topo.of(read)
     with working("measuring the structures on this host's CPUs"):
         data = bench(BenchRequest(quick=True))
     measured = Bench.of(data)

@@ -17,6 +17,7 @@ from schedshard.results.c2c import Line, Report, Variant
 from schedshard.results.rows import Bar, Swept
 from schedshard.results.run import Bars, Curve, Figures, Pairs, Result
 from schedshard.results.saved import Machine
+from schedshard.results.topo import Topo
 from schedshard.show.format import nanoseconds, percent, signed_percent, significant
 from schedshard.show.sheet import Sheet
 from schedshard.tables.figures import figure_misses, figure_tables
@@ -286,7 +287,7 @@ def experiments_table(rows: list[dict[str, Any]]) -> Sheet:
     return made
 
 
-def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
+def topo_view(data: Topo, shards_shown: int = 64) -> RenderableType:
     """Return the tree of a topology, and its shard plan."""
     root = tree(data)
     drawn = Tree(Text(root.label, style="bold"), guide_style="dim")
@@ -302,8 +303,7 @@ def topo_view(data: dict[str, Any], shards_shown: int = 64) -> RenderableType:
     numbers = ("shard", "package", "node", "LLC", "CPUs")
     made = Sheet("Shard plan", *numbers, "CPU numbers in position order", right=numbers)
     for row in rows[:shards_shown]:
-        place = [str(row[key]) if row[key] >= 0 else "?" for key in ("package", "node", "llc")]
-        made.add_row(str(row["shard"]), *place, str(row["cpus"]), row["positions"])
+        made.add_row(*("?" if cell == "-1" else cell for cell in row))
     parts: list[RenderableType] = [drawn, Text(""), made]
     if len(rows) > shards_shown:
         parts.append(Text(f"... and {len(rows) - shards_shown} more shards: --json has them all"))

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad
@@ -14,22 +12,22 @@ from schedshard.doctor.judge.root_domains import Cost
 from schedshard.doctor.judge.verdict import Verdict
 from schedshard.doctor.predict.prediction import Prediction, Unpredicted
 from schedshard.machines.topo import ranges
-from schedshard.machines.topo_picture import drawn
+from schedshard.machines.topo_picture import Placed, drawn
 from schedshard.show.drawing import Drawing
 from schedshard.show.page import Cell, Lead, Section, code, grid, num, rendered
 
 
-def _cpus(facts: Facts) -> list[dict[str, Any]]:
+def _cpus(facts: Facts) -> list[Placed]:
     """Return the online CPUs; each cache has its own number."""
     caches = {cache: number for number, cache in enumerate(sorted(facts.llcs, key=min))}
     unknown = -1
     return [
-        {
-            "cpu": cpu.number,
-            "package": unknown if cpu.package is None else cpu.package,
-            "node": unknown if cpu.node is None else cpu.node,
-            "llc": unknown if cpu.llc is None else caches[cpu.llc & facts.online],
-        }
+        Placed(
+            cpu.number,
+            unknown if cpu.package is None else cpu.package,
+            unknown if cpu.node is None else cpu.node,
+            unknown if cpu.llc is None else caches[cpu.llc & facts.online],
+        )
         for cpu in sorted(facts.cpus.values(), key=lambda each: each.number)
         if cpu.number in facts.online
     ]
@@ -52,14 +50,13 @@ def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Drawing:
     colours = {
         cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
     }  # fmt: skip
-    cpus = [cpu for cpu in _cpus(facts) if cpu["cpu"] in colours]
+    cpus = [cpu for cpu in _cpus(facts) if cpu.cpu in colours]
     said = "one colour per root domain"
     if tied:
         said += "; lines tie the CPUs of real-time threads that share its hottest line"
     size = f"{count_of(len(facts.online), 'CPU')}, {count_of(len(facts.llcs), 'LLC')}"
     title = f"Linux {facts.release}: {size}"
-    order = [int(cpu["cpu"]) for cpu in cpus]
-    return drawn(cpus, order, colours, title, said, tied, "root_domain")
+    return drawn(cpus, [cpu.cpu for cpu in cpus], colours, title, said, tied, "root_domain")
 
 
 def _domain_row(load: DomainLoad, cost: Cost) -> list[Cell]:
