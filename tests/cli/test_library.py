@@ -48,16 +48,16 @@ def test_the_target_of_a_pool(peer: float, cpus: int, threads: int, met: bool) -
     }
     row = compared(POOL, figures, cpus, threads)
     assert row is not None
-    assert (row["best_peer"], row["met"], row["sure"]) == ("claim-words", met, True)
-    assert bool(row["why"]) is not met
+    assert (row.best_peer, row.met, row.sure) == ("claim-words", met, True)
+    assert bool(row.why) is not met
 
 
 def test_a_range_around_the_target_is_not_sure() -> None:
     figures = {"ours": Figure(10.0, 9.0, 12.0), "theirs": Figure(10.0, 9.0, 11.0)}
     found = compared(Row("add", "ours", ("theirs",)), figures, 4, 2)
     assert found is not None
-    assert found["met"]
-    assert not found["sure"]
+    assert found.met
+    assert not found.sure
 
 
 def test_a_row_without_a_peer_is_left_out() -> None:
@@ -71,10 +71,10 @@ def test_what_the_crates_print_becomes_rows() -> None:
     for peer in {peer for row in CRATES for peer in row.peers}:
         lines += [f"  {peer:28} {40.0:8.1f} {40.0:8.1f} {40.0:8.1f}"]
     rows = crate_rows("\n".join(lines), 2)
-    assert [made["row"] for made in rows] == [row.title for row in CRATES]
+    assert [made.row for made in rows] == [row.title for row in CRATES]
     for made in rows:
-        assert (made["threads"], made["ratio"]["value"]) == (2, 2.0)
-        assert (made["ratio"]["low"], made["ratio"]["high"]) == (1.0, 4.0)
+        assert (made.threads, made.ratio.value) == (2, 2.0)
+        assert (made.ratio.low, made.ratio.high) == (1.0, 4.0)
 
 
 def test_the_names_of_crates_are_those_of_their_program() -> None:

@@ -38,11 +38,13 @@ from schedshard.live.library_rows import (
     OTHERS,
     POOLS,
     Figure,
+    LibraryRow,
     Row,
     compared,
 )
 from schedshard.live.measure import LiveRequest, bench_primitives, find_host
 from schedshard.machines.presets import Machine, cpu_count, load_machine
+from schedshard.results.saved import Saved
 
 FORMAT = "schedshard/library/1"
 CAP = 16  # as sbm_create() takes it; pools and slots choose their own
@@ -67,7 +69,26 @@ class LibraryRequest:
     rust: bool = False
 
 
-def bench_library(request: LibraryRequest) -> dict[str, Any]:
+class LibraryMachine(Saved, kw_only=True):
+    """The rows of a simulated machine, or of this host, which has no name."""
+
+    name: str | None
+    title: str
+    cpus: int
+    rows: list[LibraryRow]
+
+
+class Library(Saved, kw_only=True):
+    """What `bench library` saves."""
+
+    format: str
+    samples: int | None
+    machines: list[LibraryMachine]
+    host: dict[str, Any]
+    provenance: dict[str, str]
+
+
+def bench_library(request: LibraryRequest) -> Library:
     """Return all rows of all machines, or of this host."""
     if request.rust and request.machines:
         raise UserError("--rust measures on this host: leave --machine out")
@@ -80,13 +101,13 @@ def bench_library(request: LibraryRequest) -> dict[str, Any]:
         check_interval("--samples", samples, "; 0 draws none")
     loaded = [load_machine(name) for name in request.machines]
     made = [_simulated(machine, samples) for machine in loaded] or [_host(request)]
-    return {
-        "format": FORMAT,
-        "samples": samples if loaded else None,
-        "machines": made,
-        "host": host_facts(),
-        "provenance": tool_versions(),
-    }
+    return Library(
+        format=FORMAT,
+        samples=samples if loaded else None,
+        machines=made,
+        host=host_facts(),
+        provenance=tool_versions(),
+    )
 
 
 def _operations(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -99,31 +120,24 @@ def _counts(cpus: int) -> list[int]:
 
 def _rows(
     rows: Sequence[Row], figures: Figures, cpus: int, counts: Sequence[int], work: float
-) -> list[dict[str, Any]]:
+) -> list[LibraryRow]:
     found = []
     for row in rows:
         for threads in counts:
             own = {name: one for (name, n), one in figures.items() if n == threads}
-            made = compared(row, own, cpus, threads)
-            if made is not None:
-                found.append({**made, "work_ns": work})
-    return found
+            found.append(compared(row, own, cpus, threads, work_ns=work))
+    return [row for row in found if row is not None]
 
 
-def _simulated(machine: Machine, samples: int) -> dict[str, Any]:
+def _simulated(machine: Machine, samples: int) -> LibraryMachine:
     cpus = cpu_count(machine)
     counts = _counts(cpus)
     made = []
     for rows, work in (((*POOLS, *OTHERS), 0.0), (POOLS, WORK_NS)):
         figures = _predict(machine, _operations(rows), counts, work, samples)
         made += _rows(rows, figures, cpus, counts, work)
-    title = str(machine.title)
-    return {
-        "name": machine.name,
-        "title": title,
-        "cpus": cpus,
-        "rows": made + _one_thread(machine.path, cpus),
-    }
+    made += _one_thread(machine.path, cpus)
+    return LibraryMachine(name=machine.name, title=machine.title, cpus=cpus, rows=made)
 
 
 def _predict(
@@ -158,7 +172,7 @@ def _predict(
     return found
 
 
-def _host(request: LibraryRequest) -> dict[str, Any]:
+def _host(request: LibraryRequest) -> LibraryMachine:
     with TemporaryDirectory(prefix="schedshard-") as folder:
         host = find_host(Path(folder))
         cpus = host.allowed.most
@@ -180,10 +194,10 @@ def _host(request: LibraryRequest) -> dict[str, Any]:
         made += _one_thread(host.machine.path, cpus)
         if request.rust:
             made += _crates(cpus, counts)
-    return {"name": None, "title": host.machine.title, "cpus": cpus, "rows": made}
+    return LibraryMachine(name=None, title=host.machine.title, cpus=cpus, rows=made)
 
 
-def _one_thread(machine: Path, cpus: int) -> list[dict[str, Any]]:
+def _one_thread(machine: Path, cpus: int) -> list[LibraryRow]:
     """Return the rows of one thread, measured on this host with the shards of a machine."""
     raw = run_bench([str(bench_binary()), "--machine", str(machine)])
     try:
@@ -199,10 +213,10 @@ def _one_thread(machine: Path, cpus: int) -> list[dict[str, Any]]:
         raise UserError(f"schedshard-bench printed no rows: {error!r}", status=1) from error
     found = [compared(row, timed.get((op, where), {}), cpus, 1) for op, where, row in ONE_THREAD]
     found += [compared(row, sized, cpus, None, "bytes") for row in MEMORY]
-    return [{**row, "work_ns": 0.0} for row in found if row is not None]
+    return [row for row in found if row is not None]
 
 
-def _crates(cpus: int, counts: Sequence[int]) -> list[dict[str, Any]]:
+def _crates(cpus: int, counts: Sequence[int]) -> list[LibraryRow]:
     """Return the rows of the crate, measured by rust/bench.
 
     Cargo builds it and fetches its peers.
@@ -225,7 +239,7 @@ def _crates(cpus: int, counts: Sequence[int]) -> list[dict[str, Any]]:
     return crate_rows(ran.stdout, cpus)
 
 
-def crate_rows(text: str, cpus: int) -> list[dict[str, Any]]:
+def crate_rows(text: str, cpus: int) -> list[LibraryRow]:
     """Return the rows in rust/bench's output: a heading per number of threads, then figures."""
     figures: Figures = {}
     threads = 0

@@ -3,7 +3,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from schedshard.results.saved import Saved
 
 LARGE_CPUS = 200
 NEVER_WORSE = 1 / 1.1
@@ -130,10 +131,36 @@ def ratio(ours: Figure, peers: Sequence[Figure]) -> Figure:
     return Figure(value, low, min(peer.high for peer in peers) / ours.low)
 
 
+class Told(Saved, kw_only=True):
+    """A figure as it is saved."""
+
+    value: float
+    low: float
+    high: float
+
+
+class LibraryRow(Saved, kw_only=True):
+    """A row as it is saved. ``sure``: the whole range meets the target, or misses it."""
+
+    row: str
+    threads: int | None
+    unit: str
+    ours: str
+    best_peer: str
+    figures: dict[str, Told]
+    ratio: Told
+    target: float
+    met: bool
+    sure: bool
+    why: str
+    work_ns: float
+
+
 def compared(
-    row: Row, figures: Mapping[str, Figure], cpus: int, threads: int | None, unit: str = "ns"
-) -> dict[str, Any] | None:
-    """Return a row as JSON, or None if ours, or every peer, was not measured."""
+    row: Row, figures: Mapping[str, Figure], cpus: int, threads: int | None, unit: str = "ns",
+    work_ns: float = 0.0,
+) -> LibraryRow | None:  # fmt: skip
+    """Return a row, or None if ours, or every peer, was not measured."""
     ours = figures.get(row.ours)
     peers = {name: figures[name] for name in row.peers if name in figures}
     if ours is None or not peers:
@@ -143,20 +170,21 @@ def compared(
     large = row.pool and cpus >= LARGE_CPUS and threads == cpus
     target = LARGE_POOLS if large else NEVER_WORSE
     met = found.value >= target
-    return {
-        "row": row.title,
-        "threads": threads,
-        "unit": unit,
-        "ours": row.ours,
-        "best_peer": best,
-        "figures": {row.ours: _told(ours), **{name: _told(one) for name, one in peers.items()}},
-        "ratio": _told(found),
-        "target": target,
-        "met": met,
-        "sure": found.low >= target if met else found.high < target,
-        "why": "" if met else row.why,
-    }
+    return LibraryRow(
+        row=row.title,
+        threads=threads,
+        unit=unit,
+        ours=row.ours,
+        best_peer=best,
+        figures={row.ours: _told(ours), **{name: _told(one) for name, one in peers.items()}},
+        ratio=_told(found),
+        target=target,
+        met=met,
+        sure=found.low >= target if met else found.high < target,
+        why="" if met else row.why,
+        work_ns=work_ns,
+    )
 
 
-def _told(figure: Figure) -> dict[str, float]:
-    return {"value": figure.value, "low": figure.low, "high": figure.high}
+def _told(figure: Figure) -> Told:
+    return Told(value=figure.value, low=figure.low, high=figure.high)
