@@ -46,7 +46,7 @@ def experiments_command(as_json: bool) -> None:
         }
         for each in found
     ]  # fmt: skip
-    deliver({"experiments": rows}, as_json, None, experiments_table(rows))
+    deliver({"experiments": rows}, as_json, None, experiments_table(found))
 
 
 @click.command()

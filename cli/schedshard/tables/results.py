@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from schedshard.experiments.experiment import Experiment
 from schedshard.machines.topo import Group, plan_rows, plan_sentence, ranges, tree
 from schedshard.results.bench import Bench, BenchRow
 from schedshard.results.c2c import Line, Report, Variant
@@ -279,11 +280,11 @@ def machines_table(rows: list[dict[str, Any]]) -> Sheet:
     return made
 
 
-def experiments_table(rows: list[dict[str, Any]]) -> Sheet:
+def experiments_table(rows: Sequence[Experiment]) -> Sheet:
     """Return the table of experiments."""
     made = Sheet(None, "experiment", "", "its machine", "variants", right=("variants",))
     for row in rows:
-        made.add_row(row["name"], row["title"], row["machine"], str(len(row["variants"])))
+        made.add_row(row.name, row.title, row.machine, str(len(row.variants)))
     return made
 
 
