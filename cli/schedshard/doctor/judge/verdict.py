@@ -61,7 +61,9 @@ class Verdict:
         return machine_cost(self.costs)
 
 
-def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str]:
+def _doubts(
+    facts: Facts, domains: Domains, loads: list[DomainLoad], wrong: list[str | None]
+) -> list[str]:
     if facts.captured:
         return ["a captured tree has CPUs and caches, but no threads and no cgroups"]
     doubts = []
@@ -76,7 +78,7 @@ def _doubts(facts: Facts, domains: Domains, loads: list[DomainLoad]) -> list[str
         doubts.append("the two readings have the same time, so that no rate is known")
     elif any(load.user_threads and not load.known for load in loads):
         doubts.append("context switches of the real-time threads could not be read")
-    doubts += filter(None, (_impossible(facts, load) for load in loads))
+    doubts += filter(None, wrong)
     if any(load.user_threads for load in loads):
         doubts += domains.unsure
     return doubts
@@ -212,13 +214,14 @@ def judge(
     doubts: list[str] = []
     if facts is not None and domains is not None:
         loads = domain_loads(facts, domains)
+        wrong = [_impossible(facts, load) for load in loads]
         costs = [
             Unpredicted("these wake-ups per second are impossible")
-            if _impossible(facts, load)
+            if said
             else predictor(facts, load)
-            for load in loads
+            for load, said in zip(loads, wrong)
         ]
-        doubts = _doubts(facts, domains, loads)
+        doubts = _doubts(facts, domains, loads, wrong)
     findings, unsure = all_findings(facts, loads, costs, profiles, catalogue)
     doubts += unsure
     status = FOUND if findings else CANNOT_TELL if doubts else NOTHING
