@@ -15,7 +15,7 @@ from schedshard.common.paths import is_elf, sim_binary
 from schedshard.common.provenance import sha256_file
 from schedshard.lines.dwarf import Layouts
 from schedshard.lines.symbols import Frame, resolve
-from schedshard.results.lines import Access, CacheLine
+from schedshard.results.lines import Access, CacheLine, part_of
 from schedshard.results.run import Result
 
 
@@ -119,10 +119,6 @@ _LINE = ("records", "loads", "stores", "hitm_remote", "hitm_local", *_CYCLES)
 _ACCESS = ("offset", "size", "kind", "pc", "records", *_CYCLES, "cpus")
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
-
-
 def _line(line: CacheLine, total: int, names: Names) -> dict[str, Any]:
     accesses = sorted(line.accesses, key=lambda a: (-a.hitm, -a.records, a.offset, a.pc))
     stores = sum(access.stores for access in accesses)
@@ -132,7 +128,7 @@ def _line(line: CacheLine, total: int, names: Names) -> dict[str, Any]:
         "line": line.line,
         "offset": line.offset,
         "home": line.home,
-        "hitm_share": _share(line.hitm, total),
+        "hitm_share": part_of(line.hitm, total),
         **{key: getattr(line, key) for key in _LINE},
         "accesses": [_access(access, line, stores, names) for access in accesses],
     }
@@ -146,9 +142,9 @@ def _access(access: Access, line: CacheLine, stores: int, names: Names) -> dict[
     if names.layouts is not None and line.type:
         field = names.layouts.field(line.type, line.offset + access.offset)
     return {
-        "hitm_remote_share": _share(access.hitm_remote, line.hitm_remote),
-        "hitm_local_share": _share(access.hitm_local, line.hitm_local),
-        "store_share": _share(access.stores, stores),
+        "hitm_remote_share": part_of(access.hitm_remote, line.hitm_remote),
+        "hitm_local_share": part_of(access.hitm_local, line.hitm_local),
+        "store_share": part_of(access.stores, stores),
         **{key: getattr(access, key) for key in _ACCESS},
         "symbol": " < ".join(frame.function for frame in callers) or access.pc,
         "source": callers[0].source if callers else "?",

@@ -23,6 +23,7 @@ from schedshard.machines.making.document import (
     validated,
 )
 from schedshard.machines.making.measure import host_processor
+from schedshard.machines.making.sampling import spread
 from schedshard.machines.making.topology import Topology, from_tool, same
 from schedshard.machines.presets import Machine, load_machine, machine_topology
 
@@ -107,15 +108,8 @@ def pairs_by_class(machine: Machine, cpus: Sequence[int], each: int) -> tuple[Pa
         for name, pairs in by_class.items():
             known = {frozenset((pair.first, pair.second)) for pair in found[name]}
             new = [pair for pair in pairs if frozenset((pair.first, pair.second)) not in known]
-            found[name] += _spread(new, each - len(found[name]))
+            found[name] += spread(new, each - len(found[name]))
     return tuple(pair for pairs in found.values() for pair in pairs)
-
-
-def _spread(pairs: Sequence[Pair], most: int) -> list[Pair]:
-    """Return at most ``most`` pairs: the first one, and others evenly spread over the rest."""
-    if len(pairs) <= most:
-        return list(pairs)
-    return [pairs[i * len(pairs) // most] for i in range(most)]
 
 
 def pairs_from(machine: Machine, first: int, cpus: Sequence[int]) -> tuple[Pair, ...]:

@@ -82,7 +82,8 @@ def ranges(cpus: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
-def _sorted_ranges(cpus: Iterable[int]) -> str:
+def label(cpus: Iterable[int]) -> str:
+    """Return CPUs or nodes as the kernel lists them."""
     return ranges(sorted(cpus))
 
 
@@ -135,11 +136,11 @@ def _folded(llcs: list[tuple[int, list[Cpu]]]) -> list[Group]:
         if end - start == 1:
             folded.append(_llc_group(*llcs[start], cores_shown=False))
         else:
-            label = (
-                f"LLC {_sorted_ranges(number for number, _ in llcs[start:end])}: {end - start} x "
+            said = (
+                f"LLC {label(number for number, _ in llcs[start:end])}: {end - start} x "
                 f"({_count(shape[0], 'core')}, {_count(shape[1], 'CPU')})"
             )
-            folded.append(Group(label, _numbers(members)))
+            folded.append(Group(said, _numbers(members)))
         start = end
     return folded
 

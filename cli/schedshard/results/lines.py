@@ -4,6 +4,11 @@
 from schedshard.results.saved import Count, Few, Hex, NotNegative, Place, Saved, absent
 
 
+def part_of(part: float, whole: float) -> float:
+    """Return a share; 0.0 if the whole is 0."""
+    return part / whole if whole else 0.0
+
+
 class Costs:
     """The figures that every kind of line and access has, and what follows from them."""
 

@@ -3,15 +3,15 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from rich.console import Group, RenderableType
 
 from schedshard.c2c.gate.baseline import load_recorded
 from schedshard.common.errors import UserError
 from schedshard.results.gate import Compared, RunCost
 from schedshard.results.read import checked
+from schedshard.results.saved import Saved
 from schedshard.show.format import significant
 from schedshard.show.sheet import Sheet
 
@@ -43,18 +43,13 @@ class _Machine(Struct):
     objects: list[_Object]
 
 
-class Diff(Struct):
+class Diff(Saved):
     """The comparison of two recordings, as it is saved."""
 
     format: str
     a: str
     b: str
     machines: list[_Machine]
-
-    def to_data(self) -> dict[str, Any]:
-        """Return the comparison as JSON."""
-        data: dict[str, Any] = to_builtins(self)
-        return data
 
 
 def _objects(run: RunCost) -> dict[str, _Totals]:

@@ -18,6 +18,7 @@ from statistics import fmean, variance
 
 from schedshard.c2c.gate.baseline import Side, check_same
 from schedshard.results.gate import Cost, Place, Run
+from schedshard.results.lines import part_of
 
 APPEARED, GREW, UNSURE, SAME = "appeared", "grew", "unsure", "same"
 # Rows below this share of all cycles are noise, as in the report.
@@ -164,7 +165,7 @@ def _row(
     def operations(run: Run) -> int:
         return run.operations if counted else 1
 
-    share = each(lambda run: _share(sum(line.cycles for line in of(run)), run.work_cycles))
+    share = each(lambda run: part_of(sum(line.cycles for line in of(run)), run.work_cycles))
     if max(share.before, share.after) < FLOOR:
         return None
     hitm = each(lambda run: sum(line.hitm for line in of(run)) / operations(run))
@@ -186,10 +187,6 @@ def _row(
             everywhere=all(of(run) for run in after),
         )
     return Row(machine, worst.object, names, place, verdict, hitm, share)
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
 
 
 def _verdict(

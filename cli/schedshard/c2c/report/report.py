@@ -47,6 +47,7 @@ from schedshard.lines.symbols import Frame
 from schedshard.machines.presets import Machine, machine_topology
 from schedshard.results import raw
 from schedshard.results.c2c import Advice, Gain, RecordedLine
+from schedshard.results.lines import part_of
 from schedshard.results.saved import Count, Few, Saved
 
 NAMES = "schedshard/record-names/1"
@@ -122,10 +123,6 @@ def _threads_of(recorded: Recorded) -> dict[int, list[int]]:
     return found
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
-
-
 @dataclass(frozen=True)
 class _Context:
     """The inputs for the lines of one machine, besides its results."""
@@ -157,9 +154,9 @@ def _access(
     address = line.start + access.offset
     return {
         **_without(access, "by", "ways"),
-        "hitm_remote_share": _share(access.hitm_remote, line.hitm_remote),
-        "hitm_local_share": _share(access.hitm_local, line.hitm_local),
-        "store_share": _share(access.stores, sum(a.stores for a in line.accesses)),
+        "hitm_remote_share": part_of(access.hitm_remote, line.hitm_remote),
+        "hitm_local_share": part_of(access.hitm_local, line.hitm_local),
+        "store_share": part_of(access.stores, sum(a.stores for a in line.accesses)),
         "on_cpus": [context.cpus[n] for n in access.by],
         "threads": sorted({t for n in access.by for t in context.threads.get(n, [])}),
         "shared_truly": shares_truly(access, line.accesses),
@@ -192,12 +189,12 @@ def _line(
         "offset": offset,
         "process": context.objects.process(line.start),
         "line": offset // 64,
-        "hitm_share": _share(line.hitm, run.hitm),
+        "hitm_share": part_of(line.hitm, run.hitm),
         "sharing": kind_of(line),
         "hitm_false": hitm_of_false_sharing(line),
         "locked": sum(a.records for a in accesses if a.kind == "rmw"),
         "cycles": line.waited,
-        "cycle_share": _share(line.waited, run.work_cycles),
+        "cycle_share": part_of(line.waited, run.work_cycles),
         "threads": sorted({t for a in accesses for n in a.by for t in context.threads.get(n, [])}),
         "allocated": _allocated(thing) if thing is not None else [],
         "beside": [
@@ -236,7 +233,7 @@ def _is_felt(move: Move, base: raw.Run) -> bool:
 
 def _fewer(before: raw.Run, after: raw.Run) -> float:
     """Return the share of all cycles that ``after`` saves."""
-    return _share(before.work_cycles - after.work_cycles, before.work_cycles)
+    return part_of(before.work_cycles - after.work_cycles, before.work_cycles)
 
 
 def _gains(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schedshard.doctor.facts.facts import Facts
-from schedshard.machines.topo import ranges
+from schedshard.machines.topo import label
 
 # Hardware with fewer CPUs may well have one cache for all of them, or one for each.
 _LEAST_CPUS = 4
@@ -21,10 +21,6 @@ class FalseCaches:
     summary: str
     where: str
     value: str
-
-
-def _shown(cpus: frozenset[int]) -> str:
-    return ranges(sorted(cpus))
 
 
 def false_caches(facts: Facts) -> FalseCaches | None:
@@ -49,12 +45,12 @@ def false_caches(facts: Facts) -> FalseCaches | None:
     largest = max(caches, key=len)
     if amd and len(largest) > _MOST_OF_AMD:
         summary = f"The hypervisor makes one last-level cache of {len(largest)} CPUs"
-        value = f"CPUs {_shown(largest)} share one; at most {_MOST_OF_AMD} do so on an EPYC"
+        value = f"CPUs {label(largest)} share one; at most {_MOST_OF_AMD} do so on an EPYC"
         return FalseCaches(summary, where, value)
     for cache in caches:
         packages = {facts.cpus[cpu].package for cpu in cache if cpu in facts.cpus}
         if len(packages - {None}) > 1:
             summary = "The hypervisor lets a last-level cache span packages"
-            value = f"CPUs {_shown(cache)} share one, and are in {len(packages)} packages"
+            value = f"CPUs {label(cache)} share one, and are in {len(packages)} packages"
             return FalseCaches(summary, where, value)
     return None

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
 from schedshard.doctor.judge.verdict import Verdict
-from schedshard.doctor.plan.groups import label
 from schedshard.doctor.plan.plan import Plan, make_plan
 from schedshard.doctor.plan.steps import by_setting, late_units, steps_of
 from schedshard.doctor.plan.text import only_text, readme
 from schedshard.doctor.plan.units import units_of
+from schedshard.machines.topo import label
 
 SCRIPTS = files("schedshard.doctor.plan") / "scripts"
 # The files that apply.sh writes.

@@ -10,17 +10,12 @@ from dataclasses import dataclass, replace
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
 from schedshard.doctor.plan.names import shown
-from schedshard.machines.topo import ranges
+from schedshard.machines.topo import label
 
 _VCPU = re.compile(r"CPU \d+/(KVM|TCG)")
 _PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)(\d+)")
 # Units of these kinds can only be moved as a whole.
 _WHOLE = ("guest", "proxmox", "pod", "container")
-
-
-def label(cpus: Iterable[int]) -> str:
-    """Return CPUs or nodes as the kernel lists them."""
-    return ranges(sorted(cpus))
 
 
 def kind_of(unit: str) -> str:

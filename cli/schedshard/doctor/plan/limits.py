@@ -13,8 +13,8 @@ from schedshard.common.errors import UserError
 from schedshard.doctor.facts.facts import DEADLINE, Facts, Thread
 from schedshard.doctor.facts.load import DomainLoad, Group
 from schedshard.doctor.facts.values import cpu_list
-from schedshard.doctor.plan.groups import label
 from schedshard.doctor.plan.names import shown
+from schedshard.machines.topo import label
 
 _PER_NODE = 2
 # If no group runs on a CPU that is busier than this, something counts as polling there.

@@ -7,9 +7,10 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from schedshard.doctor.plan.groups import Wanted, label, proxmox_id
+from schedshard.doctor.plan.groups import Wanted, proxmox_id
 from schedshard.doctor.plan.names import in_comment, quoted
 from schedshard.doctor.plan.plan import Partition, Plan
+from schedshard.machines.topo import label
 
 WIDTH = 92
 _ENTERPRISE = re.compile(r"\.el\d")

@@ -21,7 +21,7 @@ from schedshard.doctor.facts.cpusets import Cpuset
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, Group
-from schedshard.doctor.plan.groups import Wanted, candidates, label, with_spare
+from schedshard.doctor.plan.groups import Wanted, candidates, with_spare
 from schedshard.doctor.plan.limits import (
     Staying,
     boot_options,
@@ -33,6 +33,7 @@ from schedshard.doctor.plan.limits import (
     warnings,
 )
 from schedshard.doctor.plan.names import plain, shown
+from schedshard.machines.topo import label
 
 # cpuset.cpus.partition came with 4.20 as a debug file, and with 5.0 under this name.
 _PARTITIONS = (5, 0, 0)

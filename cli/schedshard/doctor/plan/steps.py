@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from schedshard.doctor.plan.groups import label
 from schedshard.doctor.plan.names import quoted
 from schedshard.doctor.plan.plan import CPUSET_PARTITION, Partition, Plan
+from schedshard.machines.topo import label
 
 DROP_IN = "50-schedshard.conf"
 REST = "/schedshard-rest"

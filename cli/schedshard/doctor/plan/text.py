@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from schedshard.doctor.plan.groups import label
 from schedshard.doctor.plan.managers import head, item, kubernetes, libvirt, proxmox, wrapped
 from schedshard.doctor.plan.names import shown
 from schedshard.doctor.plan.plan import CPUSET_PARTITION, Plan
 from schedshard.doctor.plan.steps import REST, by_hand, by_setting, late_units
+from schedshard.machines.topo import label
 
 
 def _table(plan: Plan) -> list[str]:

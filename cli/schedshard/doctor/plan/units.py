@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from schedshard.doctor.plan.groups import label
 from schedshard.doctor.plan.names import in_unit
 from schedshard.doctor.plan.plan import Partition, Plan
 from schedshard.doctor.plan.steps import DROP_IN, by_setting, late_units
+from schedshard.machines.topo import label
 
 
 def _slice(partition: Partition) -> str:

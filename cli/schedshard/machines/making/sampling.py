@@ -10,6 +10,7 @@ take turns, so that a measurement that ends early covers all of them.
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ PARENTS = 8
 SEED = 1
 
 Pair = tuple[int, int]
+Item = TypeVar("Item")
 
 
 def sample_pairs(topology: Topology) -> list[Pair]:
@@ -76,7 +78,7 @@ def _tiny(unit: Ids, parent: Ids) -> bool:
     return bool(np.unique(unit).size <= 4 * np.unique(parent).size)
 
 
-def spread(items: Sequence[int], most: int) -> list[int]:
+def spread(items: Sequence[Item], most: int) -> list[Item]:
     """Return at most ``most`` of the items, evenly spaced."""
     if len(items) <= most:
         return list(items)
