@@ -279,8 +279,23 @@ def test_errors_of_the_kernels_check_fail_the_test() -> None:
     assert outcomes(bad)["storm"] == ("failed", "the kernel's check found 2 errors")
     assert uncaught(bad) == []
     assert uncaught(good) == [
-        "shard, 2cpu-1x1x1x2x1: the kernel's check found nothing (log guest.log)"
+        "shard, 2cpu-1x1x1x2x1: no check and no test found an error (log guest.log)"
     ]
+
+
+def test_a_broken_kernel_without_a_check_is_caught_by_the_test_itself() -> None:
+    bad = TAIL.replace("ok 1 storm", "not ok 1 storm # exit status 1")
+    counted = f"{HEAD}[    8.000000] # storm: 7 interrupts\n"
+    alone = judged(counted + bad, "storm")
+    assert uncaught(alone) == []
+    check = "# check errors 2 checks 99\n[    8.200000] # storm: check: errors 2 checks 99\n"
+    both = judged(f"{counted}[    8.100000] {check}{bad}", "storm")
+    assert uncaught(both) == []
+    assert outcomes(both)["storm"][1] == (
+        "the kernel's check found 2 errors, exit status 1: 7 interrupts"
+    )
+    unwell = judged(f"{counted}[    8.100000] WARNING: CPU: 0 PID: 1 at a.c:1 b\n{bad}", "storm")
+    assert len(uncaught(unwell)) == 1
 
 
 def test_kunit_in_the_log_is_counted_apart() -> None:

@@ -146,7 +146,7 @@ def _quiet(line: str) -> None:
 @_EMULATION
 @_FIRMWARE
 @SEED
-@click.option("--caught", is_flag=True, help="Succeed only if the kernel's checks find errors.")
+@click.option("--caught", is_flag=True, help="Succeed only if a check or a test finds errors.")
 @JSON
 @OUT
 def test(
@@ -166,8 +166,8 @@ def test(
 
     Unless options choose a machine, three guests run: 16 CPUs on 2 sockets, 64 CPUs with
     shard_split=4, and 1 CPU. The exit status is 1 if anything failed in any of them. With --caught,
-    for variants that are broken on purpose, it is 1 if the kernel's checks found nothing in a
-    guest.
+    for variants that are broken on purpose, it is 1 if neither the kernel's check nor a test found
+    an error in a guest.
     """
     from schedshard.kernel.testing.plan import OTHERS
     from schedshard.kernel.testing.run import TestRequest, as_data

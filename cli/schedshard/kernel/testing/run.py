@@ -38,6 +38,8 @@ from schedshard.kernel.testing.ktap import Report, Status, Test, parse_ktap
 from schedshard.kernel.testing.plan import GuestPlan
 
 FORMAT = "schedshard-kernel-test-1"
+# What init.c prints of the kernel's check after a test in which it found errors.
+_OF_CHECK = "check: "
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ class GuestResult:
 
     @property
     def caught(self) -> bool:
-        """Whether the kernel's own check found an error, as it must in a broken variant."""
-        return any(test.check_errors for test in self.tests)
+        """Whether the kernel's check or a test found an error, as one must in a broken variant."""
+        return any(test.check_errors or test.own for test in self.tests)
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,15 @@ def verdict(step: Step, test: Test | None, section: Section | None, ended: str) 
         return Verdict(step.name, Status.UNFINISHED, reason, *details)
     if complaints:
         return Verdict(step.name, Status.FAILED, _why(complaints), *details)
-    if section.check_errors:
-        reason = f"the kernel's check found {section.check_errors} errors"
-        return Verdict(step.name, Status.FAILED, reason, *details)
     reason = test.reason
     failed = test.status is Status.FAILED
-    if failed and section.output:
-        reason = f"{reason}: {section.output[-1]}" if reason else section.output[-1]
+    said = [line for line in section.output if not line.startswith(_OF_CHECK)]
+    if failed and said:
+        reason = f"{reason}: {said[-1]}" if reason else said[-1]
+    if section.check_errors:
+        found = f"the kernel's check found {section.check_errors} errors"
+        reason = f"{found}, {reason}" if failed else found
+        return Verdict(step.name, Status.FAILED, reason, *details)
     return Verdict(step.name, test.status, reason, *details, own=failed)
 
 

@@ -94,7 +94,7 @@ def uncaught(result: GuestResult) -> list[str]:
     """Return why the tests missed a deliberately broken variant, or nothing if they caught it."""
     if result.caught:
         return []
-    why = f"{result.variant}, {result.machine}: the kernel's check found nothing"
+    why = f"{result.variant}, {result.machine}: no check and no test found an error"
     return [f"{why} (log {result.log})"]
 
 
