@@ -117,7 +117,7 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel test $(BOTH)
 	./schedshard kernel sizes $(BOTH)
 	./schedshard kernel test --variant shard --emulation multi --cpus 4 --set short \
-		--test storm-deadline --test storm-walk
+		--test storm-deadline --test storm-walk --test walk-self
 	./schedshard kernel series --check
 	$(MAKE) kernel-old
 
@@ -159,9 +159,11 @@ kernel-shapes: ## the storms on small and odd machines
 kernel-broken: ## kernels that are broken on purpose: the check of each guest must catch its fault
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
-	./schedshard kernel build --variant broken-store --variant broken-rto --variant broken-self
+	./schedshard kernel build --variant broken-store --variant broken-rto --variant broken-self --variant stock-self
 	./schedshard kernel test --variant broken-store --variant broken-rto --set short --cpus 16 --test storm --caught
 	./schedshard kernel test --variant broken-self --emulation multi --cpus 4 --set short --test storm-walk --caught
+	./schedshard kernel test --variant broken-self --variant stock-self --emulation multi --cpus 4 --set short \
+		--test walk-self --caught
 
 kernel-debug: ## the same tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel foreign

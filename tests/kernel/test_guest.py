@@ -32,6 +32,7 @@ from schedshard.kernel.guest.initramfs import Initramfs, libraries, make_initram
 from schedshard.kernel.guest.programs import build_guest, host_tsc_khz
 from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.layout import Layout
+from schedshard.kernel.testing.plan import PROGRAMS
 
 
 def test_cpio_reads_what_was_written(tmp_path: Path) -> None:
@@ -105,6 +106,16 @@ def test_the_guests_programs_need_nothing_of_the_guest(programs: dict[str, Path]
         assert libraries(programs[name]) == []
 
 
+def test_our_tests_run_programs_of_the_guest(programs: dict[str, Path]) -> None:
+    for name, test in PROGRAMS.items():
+        if test.parts:
+            continue
+        first, *words = test.argv(10, 1, 4)
+        assert first.removeprefix("/bin/") in programs, name
+        if first.endswith("push-ipi.sh"):
+            assert words[1] in programs, name
+
+
 def test_builds_that_others_may_be_using_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +131,7 @@ def test_builds_that_others_may_be_using_stay(
 
 
 @pytest.mark.parametrize("arguments", [[], ["x"], ["0"], ["5s"], ["99999999"]])
-@pytest.mark.parametrize("name", ["rt-storm", "churn"])
+@pytest.mark.parametrize("name", ["rt-storm", "churn", "walk-self"])
 def test_a_wrong_duration_is_one_line(
     programs: dict[str, Path], name: str, arguments: list[str]
 ) -> None:

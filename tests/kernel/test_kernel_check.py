@@ -67,6 +67,7 @@ def test_output_of_jobs_is_in_order_and_whole(run: Run) -> None:
         *("kernel c2c-validate", "c2c record", "kernel build", "kernel test", "kernel deb"),
         *("kernel fetch", "kernel series"),
     ]
+    assert "--test storm-walk --test walk-self of" in said[3]
     assert [line.endswith(" of 6.12") for line in said[1:]] == [False] * 9 + [True] * 2
 
 
@@ -74,6 +75,7 @@ def test_the_series_before_is_tested_once(run: Run) -> None:
     done = run(NEWEST="6.12")
     assert done.returncode == 0
     assert "series --check" not in done.stdout
+    assert "storm-walk of" in done.stdout
     assert done.stdout.count("of 6.12") == 2 * 9
 
 

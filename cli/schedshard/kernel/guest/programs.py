@@ -26,6 +26,7 @@ PROGRAMS = {
     "linux-level": ("linux-level.c", "threads.c", "guest.c"),
     "linux-online": ("linux-online.c", "threads.c", "guest.c"),
     "linux-walk": ("linux-walk.c", "threads.c", "guest.c"),
+    "walk-self": ("walk-self.c", "threads.c", "guest.c"),
     "c2c-run": ("c2c-run.c",),
     "record-run": ("record-run.c",),
     "c2c-share": ("c2c-share.c", "guest.c"),

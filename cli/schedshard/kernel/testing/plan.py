@@ -75,6 +75,10 @@ PROGRAMS: Mapping[str, Program] = {
     "cache-group": Program(
         (), lambda s, seed, _: _words(f"cache-group.sh {s} {seed}"), 2, least=5, usual=False
     ),
+    # Counts interrupts of a CPU to itself. Kernels without Linux's commit 94894c9c477e fail it.
+    "walk-self": Program(
+        (), lambda s, *_: _words(f"push-ipi.sh 0 walk-self {s}"), 1, least=10, usual=False
+    ),
     # Tests that show Linux's own faults. They fail once Linux no longer has these faults.
     "linux-dying": Program(
         (), lambda s, *_: _words(f"linux-faults {s} dying"), 1, least=90, usual=False

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * walk-self SECONDS: counts the interrupts that a push walk makes a CPU send to itself, in the
+ * scenario of Linux's commit 94894c9c477e. It needs push walks (push-ipi.sh).
+ *
+ *   CPU A    a task is in a section of the kernel that cannot be preempted: it copies a table of a
+ *            million files under a spinlock (unshare(CLONE_FILES)). Two tasks wait behind it
+ *   CPU B    a task keeps both from B, the only other CPU that they may use
+ *   others   tasks fall from FIFO 50 to a normal one, step by step, again and again. So does B's,
+ *            down to FIFO 40
+ *
+ * The first waiting task (FIFO 30) outranks the task in the section. So a push on A only asks for a
+ * reschedule, and A stays overloaded. Each fall of another CPU asks for a round of the walk, which
+ * leads back to A. Without that commit's rule A sends itself an interrupt for it. If another CPU
+ * falls before A has handled that one, A sends the next one, and so on.
+ *
+ * The task in the section is a normal one, as in the commit, and of FIFO 20, in turn. The other
+ * waiting task has FIFO 10. So both waiting tasks outrank the normal task, and only the first one
+ * outranks the other. Patch 01 ends the overload where both do.
+ *
+ * A section counts if both tasks waited for half of it. With PREEMPT_RT it can be preempted, and
+ * none counts. Nobody falls any more LIMIT_SECONDS after a section began: if it still lasts by
+ * then, its end was not in sight.
+ *
+ * By the rule a walk never makes a CPU send itself an interrupt, however many CPUs fall. RCU and
+ * printk() may do so now and then: hence one for each section is allowed.
+ *
+ * Exit status 0: A sent itself no more interrupts than there were sections, of either kind. 1: it
+ * sent more. 2: a task or the table was refused, or no CPU fell. 4, skip: fewer than four CPUs,
+ * interrupts are not counted, or no section counts.
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+#include "threads.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MSEC	      1000000ull
+#define SKIP	      4
+#define FILES	      1048576 /* the default of fs.nr_open */
+#define NAP	      MSEC
+#define LIMIT_SECONDS 10
+
+/* Counters of CPU A. */
+struct interrupts {
+	uint64_t itself, others, timer;
+};
+
+static const struct {
+	const char *name; /* as /proc/interrupts describes a line */
+	size_t at;
+} lines[] = {
+	{ "IRQ work interrupts", offsetof(struct interrupts, itself) },
+	{ "Function call interrupts", offsetof(struct interrupts, others) },
+	{ "Local timer interrupts", offsetof(struct interrupts, timer) },
+	{ "arch_timer", offsetof(struct interrupts, timer) },
+};
+
+/* A task that wakes on A again and again, and waits there during a section. */
+struct waiter {
+	int priority;
+	_Atomic uint64_t longest; /* how late it was at most */
+};
+
+/* A task whose priority falls step by step, again and again; 0: a normal task. */
+struct faller {
+	int high, low;
+	_Atomic uint64_t falls;
+};
+
+struct section {
+	struct interrupts interrupts;
+	uint64_t ns, falls;
+};
+
+/* All sections of one kind. */
+struct figures {
+	unsigned int tried, counted, outlasted; /* outlasted: LIMIT_SECONDS */
+	struct interrupts interrupts;
+	uint64_t ns, falls, most; /* most: interrupts of A to itself in one section */
+};
+
+static struct waiter first = { .priority = 30 }, second = { .priority = 10 };
+static struct faller fallers[GUEST_CPUS];
+static unsigned int nr_fallers;
+static _Atomic bool calm; /* nobody falls */
+
+/* The second number of a line of /proc/interrupts: A is the second CPU that is online. */
+static uint64_t of_a(const char *line)
+{
+	char *word = strchr(line, ':');
+
+	if (!word)
+		return 0;
+	strtoull(word + 1, &word, 10);
+	return strtoull(word, NULL, 10);
+}
+
+/* Return: whether the kernel counts interrupts of a CPU to itself. */
+static bool read_interrupts(struct interrupts *now)
+{
+	static char line[16384];
+	FILE *file = fopen("/proc/interrupts", "re");
+	bool found = false;
+
+	*now = (struct interrupts){ 0 };
+	while (file && fgets(line, sizeof(line), file)) {
+		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+			if (!strstr(line, lines[i].name))
+				continue;
+			*(uint64_t *)((char *)now + lines[i].at) = of_a(line);
+			found = found || lines[i].at == offsetof(struct interrupts, itself);
+		}
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static uint64_t all_falls(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < nr_fallers; i++)
+		sum += atomic_load(&fallers[i].falls);
+	return sum;
+}
+
+static void set_priority(int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param) < 0) {
+		printf("cannot change a priority: %s\n", strerror(errno));
+		exit(2);
+	}
+}
+
+static void *fall(void *arg)
+{
+	struct faller *self = arg;
+
+	for (;;) {
+		for (int priority = self->high; priority > self->low; priority--) {
+			while (atomic_load_explicit(&calm, memory_order_relaxed))
+				;
+			set_priority(priority - 1);
+			atomic_fetch_add_explicit(&self->falls, 1, memory_order_relaxed);
+		}
+		set_priority(self->high);
+	}
+	return NULL;
+}
+
+static void *nap(void *arg)
+{
+	struct waiter *self = arg;
+
+	for (;;) {
+		uint64_t due = now_ns() + NAP, late;
+
+		sleep_ns(NAP);
+		late = now_ns() - due;
+		if (late > atomic_load(&self->longest))
+			atomic_store(&self->longest, late);
+	}
+	return NULL;
+}
+
+/* A thread of its own for each section: afterwards it no longer shares the table. */
+static void *enter(void *arg)
+{
+	struct section *section = arg;
+	struct interrupts before, *after = &section->interrupts;
+
+	read_interrupts(&before);
+	section->falls = all_falls();
+	section->ns = now_ns();
+	if (unshare(CLONE_FILES) < 0) {
+		printf("cannot copy the table of files: %s\n", strerror(errno));
+		exit(2);
+	}
+	section->ns = now_ns() - section->ns;
+	section->falls = all_falls() - section->falls;
+	read_interrupts(after);
+	after->itself -= before.itself;
+	after->others -= before.others;
+	after->timer -= before.timer;
+	return NULL;
+}
+
+static void count(struct figures *figures, const struct section *section)
+{
+	figures->counted++;
+	figures->ns += section->ns;
+	figures->falls += section->falls;
+	figures->interrupts.itself += section->interrupts.itself;
+	figures->interrupts.others += section->interrupts.others;
+	figures->interrupts.timer += section->interrupts.timer;
+	if (section->interrupts.itself > figures->most)
+		figures->most = section->interrupts.itself;
+}
+
+static void try_once(int priority, const cpu_set_t *only_a, struct figures *figures)
+{
+	struct section section;
+	struct timespec until;
+	pthread_t thread;
+
+	figures->tried++;
+	atomic_store(&first.longest, 0);
+	atomic_store(&second.longest, 0);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LIMIT_SECONDS;
+	thread = start_thread(enter, &section, priority, only_a);
+	if (pthread_timedjoin_np(thread, NULL, &until)) {
+		figures->outlasted++;
+		atomic_store(&calm, true);
+		pthread_join(thread, NULL);
+		atomic_store(&calm, false);
+	}
+	/* The second task runs, too, and knows how late it is. */
+	sleep_ns(20 * MSEC);
+	if (atomic_load(&first.longest) >= section.ns / 2 &&
+	    atomic_load(&second.longest) >= section.ns / 2)
+		count(figures, &section);
+}
+
+static void report(const char *what, const struct figures *f)
+{
+	printf("%s: %u of %u sections, %llu ms, %llu falls; CPU A sent itself %llu interrupts (at "
+	       "most %llu in a section), got %llu of others and %llu of its timer; %u outlasted "
+	       "the falls\n",
+	       what, f->counted, f->tried, (unsigned long long)(f->ns / MSEC),
+	       (unsigned long long)f->falls, (unsigned long long)f->interrupts.itself,
+	       (unsigned long long)f->most, (unsigned long long)f->interrupts.others,
+	       (unsigned long long)f->interrupts.timer, f->outlasted);
+}
+
+static void start_faller(int cpu, int high, int low)
+{
+	struct faller *self = &fallers[nr_fallers++];
+	const cpu_set_t only = one_cpu(cpu);
+
+	self->high = high;
+	self->low = low;
+	start_thread(fall, self, high, &only);
+}
+
+/* Make the table of files as large as it may be. */
+static void fill_table(void)
+{
+	const struct rlimit files = { FILES, FILES };
+
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0 || dup2(STDOUT_FILENO, FILES - 1) < 0) {
+		printf("no table of a million files: %s\n", strerror(errno));
+		exit(2);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = parse_seconds("walk-self", argc > 1 ? argv[1] : NULL);
+	uint64_t end = now_ns() + seconds * 1000 * MSEC;
+	struct figures normal = { 0 }, fifo = { 0 };
+	cpu_set_t own, only_a, a_and_b;
+	struct interrupts now;
+	struct cpu_list cpus;
+
+	if (online_cpus(&cpus) < 0 || cpus.nr < 4) {
+		printf("fewer than four CPUs\n");
+		return SKIP;
+	}
+	if (!read_interrupts(&now)) {
+		printf("the kernel does not count interrupts of a CPU to itself\n");
+		return SKIP;
+	}
+	fill_table();
+	own = one_cpu(cpus.cpu[0]);
+	only_a = a_and_b = one_cpu(cpus.cpu[1]);
+	CPU_SET(cpus.cpu[2], &a_and_b);
+	bind_thread(pthread_self(), &own);
+	set_priority(95);
+	start_faller(cpus.cpu[0], 50, 0);
+	start_faller(cpus.cpu[2], 90, 40);
+	for (unsigned int i = 3; i < cpus.nr; i++)
+		start_faller(cpus.cpu[i], 50, 0);
+	start_thread(nap, &first, first.priority, &a_and_b);
+	start_thread(nap, &second, second.priority, &a_and_b);
+	while (now_ns() < end) {
+		try_once(0, &only_a, &normal);
+		try_once(20, &only_a, &fifo);
+	}
+	report("normal task", &normal);
+	report("FIFO 20 task", &fifo);
+	if (!normal.counted || !fifo.counted)
+		return SKIP;
+	if (!normal.falls || !fifo.falls)
+		return 2;
+	return normal.interrupts.itself > normal.counted || fifo.interrupts.itself > fifo.counted;
+}
