@@ -3,20 +3,52 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schedshard.doctor.facts.domains import Domains, RootDomain
 from schedshard.doctor.facts.facts import DEADLINE, Facts, Thread
 from schedshard.doctor.facts.values import merged
 
+_PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)(\d+)")
+# SLURM's processes of all jobs are in one scope, with a cgroup for each job.
+_JOB = re.compile(r"/job_\d+(?=/|$)")
+# Units of these kinds can only be in one partition.
+WHOLE = ("guest", "proxmox", "pod", "job", "container", "service")
+
 
 def unit_of(cgroup: str) -> str:
-    """Return the service, scope or cgroup that an administrator starts and moves as one."""
+    """Return the service, scope, job or cgroup that an administrator starts and moves as one."""
     parts = cgroup.strip("/").split("/")
     for index, part in enumerate(parts):
         if part.endswith((".service", ".scope")) and not part.startswith("user@"):
-            return "/" + "/".join(parts[: index + 1])
+            unit = "/" + "/".join(parts[: index + 1])
+            job = _JOB.match(cgroup, len(unit)) if part.endswith("slurmstepd.scope") else None
+            return cgroup[: job.end()] if job is not None else unit
     return cgroup
+
+
+def kind_of(unit: str) -> str:
+    """Return the kind of a unit: pod, proxmox, job, container, guest, service or other."""
+    if "kubepods" in unit:
+        return "pod"
+    if _PROXMOX.match(unit):
+        return "proxmox"
+    if "slurmstepd.scope/" in unit:
+        return "job"
+    # Podman's containers of root are in machine.slice, beside libvirt's guests.
+    if any(mark in unit for mark in ("docker-", "libpod-", "/docker/", "crio-")):
+        return "container"
+    if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
+        return "guest"
+    return "service" if unit.endswith(".service") else "other"
+
+
+def proxmox_id(unit: str) -> str:
+    """Return the number of a Proxmox guest or container, or "" for other units."""
+    match = _PROXMOX.match(unit)
+    return match[1] if match is not None else ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +65,33 @@ class Group:
     wakeups: float
     cgroups: tuple[str, ...]
     roams: bool = False
+
+    @property
+    def whole(self) -> set[object]:
+        """Return what cannot be split: processes, services, guests, pods, jobs and containers."""
+        units = {unit_of(name) for name in self.cgroups}
+        processes: set[object] = {each.tgid for each in self.threads}
+        return processes | {unit for unit in units if kind_of(unit) in WHOLE}
+
+
+def joined(groups: Iterable[Group]) -> list[list[Group]]:
+    """Return the groups in sets that can only be in one partition, as they share what is whole."""
+    held = list(groups)
+    above = list(range(len(held)))
+
+    def top(index: int) -> int:
+        while above[index] != index:
+            above[index] = index = above[above[index]]
+        return index
+
+    seen: dict[object, int] = {}
+    for index, group in enumerate(held):
+        for key in group.whole:
+            above[top(index)] = top(seen.setdefault(key, index))
+    together: dict[int, list[Group]] = {}
+    for index, group in enumerate(held):
+        together.setdefault(top(index), []).append(group)
+    return list(together.values())
 
 
 @dataclass(frozen=True)
@@ -61,13 +120,9 @@ class DomainLoad:
     def done(self) -> bool:
         """Whether this is a partition of type root that cannot be cut into smaller ones.
 
-        Its real-time threads form one group, or all belong to one service, scope or cgroup, which
-        can only be moved as a whole.
+        Its real-time threads form one group, or groups that can only be in one partition.
         """
-        if not self.domain.because.startswith("partition "):
-            return False
-        units = {unit_of(name) for group in self.apart for name in group.cgroups}
-        return len(self.apart) <= 1 or len(units) == 1
+        return self.domain.because.startswith("partition ") and len(joined(self.apart)) <= 1
 
     @property
     def user_threads(self) -> int:

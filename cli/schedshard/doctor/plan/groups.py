@@ -8,33 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
+from schedshard.doctor.facts.load import DomainLoad, Group, joined, kind_of, unit_of
 from schedshard.doctor.plan.names import shown
 from schedshard.machines.topo import label
 
 _VCPU = re.compile(r"CPU \d+/(KVM|TCG)")
-_PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)(\d+)")
-# Units of these kinds can only be moved as a whole.
-_WHOLE = ("guest", "proxmox", "pod", "container")
-
-
-def kind_of(unit: str) -> str:
-    """Return the kind of a unit: pod, proxmox, guest, container, service or other."""
-    if "kubepods" in unit:
-        return "pod"
-    if _PROXMOX.match(unit):
-        return "proxmox"
-    if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
-        return "guest"
-    if any(mark in unit for mark in ("docker-", "libpod-", "/docker/", "crio-")):
-        return "container"
-    return "service" if unit.endswith(".service") else "other"
-
-
-def proxmox_id(unit: str) -> str:
-    """Return the number of a Proxmox guest or container, or "" for other units."""
-    match = _PROXMOX.match(unit)
-    return match[1] if match is not None else ""
 
 
 @dataclass(frozen=True)
@@ -64,31 +42,8 @@ class Wanted:
         )
 
 
-def _keys(group: Group) -> set[object]:
-    """Return the processes, guests, pods and containers of a group, none of which can be split."""
-    keys: set[object] = {each.tgid for each in group.threads}
-    units = {unit_of(name) for name in group.cgroups}
-    return keys | {unit for unit in units if kind_of(unit) in _WHOLE}
-
-
 def merged(groups: Iterable[Group]) -> list[Group]:
-    """Join groups that have a process, a guest, a pod or a container in common."""
-    above: dict[int, int] = {}
-
-    def top(index: int) -> int:
-        while above[index] != index:
-            above[index] = index = above[above[index]]
-        return index
-
-    held = list(groups)
-    seen: dict[object, int] = {}
-    for index, group in enumerate(held):
-        above[index] = index
-        for key in _keys(group):
-            above[top(index)] = top(seen.setdefault(key, index))
-    together: dict[int, list[Group]] = {}
-    for index, group in enumerate(held):
-        together.setdefault(top(index), []).append(group)
+    """Join groups that can only be in one partition."""
     return [
         members[0] if len(members) == 1 else Group(
             frozenset[int]().union(*(each.cpus for each in members)),
@@ -96,7 +51,7 @@ def merged(groups: Iterable[Group]) -> list[Group]:
             sum(each.wakeups for each in members),
             tuple(sorted({name for each in members for name in each.cgroups})),
         )
-        for members in together.values()
+        for members in joined(groups)
     ]  # fmt: skip
 
 
@@ -107,6 +62,29 @@ def _wanted(group: Group) -> Wanted:
     if kind == "other" and any(_VCPU.match(thread.comm) for thread in group.threads):
         kind = "guest"
     return Wanted(group, units, kind)
+
+
+def _why_one(groups: tuple[Group, ...]) -> str:
+    """Return why groups can only be in one partition, in a sentence."""
+    shared = [group for group in groups if len({unit_of(name) for name in group.cgroups}) > 1]
+    if shared:
+        units = sorted({unit_of(name) for group in shared for name in group.cgroups})
+        more = f" and {len(units) - 3} more" if len(units) > 3 else ""
+        threads = sorted({shown(each.comm) for group in shared for each in group.threads})
+        return (
+            f"threads ({', '.join(threads[:3])}) of {', '.join(map(shown, units[:3]))}{more} share "
+            f"CPUs {label(frozenset[int]().union(*(group.cpus for group in shared)))}, which joins "
+            "all groups: pin these threads to CPUs of their own group first"
+        )
+    said = (
+        "all of these threads belong to one process, service, guest or container, which can only "
+        "be in one partition"
+    )
+    processes = {each.tgid for group in groups for each in group.threads}
+    units = sorted({unit_of(name) for group in groups for name in group.cgroups})
+    if len(processes) > 1 and len(units) == 1 and kind_of(units[0]) == "service":
+        said += f": start {shown(units[0])} as several services first, one per group"
+    return said
 
 
 def _in_invalid(group: Group, facts: Facts) -> bool:
@@ -124,10 +102,7 @@ def candidates(loads: Iterable[DomainLoad], facts: Facts, left: list[str]) -> li
             continue
         alone = len(groups) == 1 and not _in_invalid(groups[0], facts)
         if alone and len(load.apart) > 1:
-            left.append(
-                f"CPUs {label(groups[0].cpus)}: all of these threads belong to one process or "
-                "guest, which can only be in one partition"
-            )
+            left.append(f"CPUs {label(groups[0].cpus)}: {_why_one(load.apart)}")
         elif alone and not any(group.roams for group in load.groups):
             left.append(
                 f"CPUs {label(groups[0].cpus)}: this is the only group of its root domain, so that "

@@ -7,7 +7,8 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from schedshard.doctor.plan.groups import Wanted, proxmox_id
+from schedshard.doctor.facts.load import proxmox_id
+from schedshard.doctor.plan.groups import Wanted
 from schedshard.doctor.plan.names import in_comment, quoted
 from schedshard.doctor.plan.plan import Partition, Plan
 from schedshard.machines.topo import label

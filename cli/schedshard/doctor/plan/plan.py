@@ -41,6 +41,13 @@ _PARTITIONS = (5, 0, 0)
 _EXCLUSIVE = (6, 7, 0)
 # systemd 244 has AllowedCPUs=, 261 has CPUSetPartition=.
 ALLOWED_CPUS, CPUSET_PARTITION = 244, 261
+# Groups whose cgroups a manager makes, and what is said of those that cannot stay in place.
+_ELSEWHERE = {
+    "pod": "see Kubernetes.",
+    "proxmox": "see Proxmox.",
+    "job": "SLURM makes this cgroup, and starts nothing in others. It can be a partition where it "
+    "is from Linux 6.7 on, if its cpuset.cpus has exactly these CPUs (ConstrainCores=yes)",
+}
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ def _host(wanted: Wanted, facts: Facts) -> Cpuset | None:
 
 
 def _remote(wanted: Wanted, facts: Facts) -> Cpuset | None:
-    """Return the cgroup of a pod that can become a remote partition, or None."""
+    """Return the cgroup of a pod or job that can become a remote partition, or None."""
     if not _has_exclusive(facts) or len(wanted.units) != 1:
         return None
     cpuset = facts.cpusets.sets.get(wanted.units[0])
@@ -187,15 +194,12 @@ def _placed(wanted: Iterable[Wanted], facts: Facts, left: list[str]) -> list[Par
     for each in wanted:
         found = None if each.spare else _host(each, facts)
         first = facts.cpusets.version == 1
-        if found is None and each.kind == "pod" and not first:
+        if found is None and each.kind in ("pod", "job") and not first:
             found = _remote(each, facts)
         remote = found is not None and found.path.count("/") > 1 and not first
         remote = remote and not (found is not None and found.isolated_partition)
-        if found is None and each.kind in ("pod", "proxmox") and not first:
-            left.append(
-                f"{each.title}, CPUs {label(each.cpus)}: "
-                + ("see Kubernetes." if each.kind == "pod" else "see Proxmox.")
-            )
+        if found is None and each.kind in _ELSEWHERE and not first:
+            left.append(f"{each.title}, CPUs {label(each.cpus)}: {_ELSEWHERE[each.kind]}")
             continue
         if found is not None:
             path = found.path

@@ -158,7 +158,7 @@ def _move(plan: Plan, number: int, each: Partition) -> list[Step]:
             for unit in others or ([] if names else ["/"]):
                 steps.append(Step(
                     "hand", number, (each.path, label(each.group.cpus)),
-                    f"by hand: {unit}: {by_hand(plan, each, unit)}",
+                    f"by hand: {unit}, CPUs {label(each.group.cpus)}: {by_hand(plan, each, unit)}",
                     f"{after}; if not, the other steps of this group wait for the next apply.sh",
                 ))  # fmt: skip
     steps.append(Step(

@@ -41,6 +41,8 @@ def _table(plan: Plan) -> list[str]:
 
 
 def _at_boot(plan: Plan) -> str:
+    if plan.version == 2 and plan.systemd is not None and not late_units(plan):
+        return "Nothing makes the partitions at boot, because they are cgroups of other managers."
     if plan.version == 1:
         return "After each boot, and each start of such a workload, run apply.sh again."
     if plan.systemd is None:
@@ -114,7 +116,8 @@ def _moves(plan: Plan) -> list[str]:
                     name = unit.rpartition("/")[2]
                     lines += item(f"apply.sh restarts {name}: it starts in {each.name}.")
                 else:
-                    lines += item(f"by hand: {unit}: {by_hand(plan, each, unit)}.")
+                    cpus = label(each.group.cpus)
+                    lines += item(f"by hand: {unit}, CPUs {cpus}: {by_hand(plan, each, unit)}.")
             if not each.units:
                 lines += item(f"by hand: threads of the root cgroup: {by_hand(plan, each, '/')}.")
     return lines

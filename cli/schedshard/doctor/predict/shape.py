@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
 from schedshard.doctor.facts.facts import Facts, Thread
-from schedshard.doctor.facts.load import DomainLoad, Group, unit_of
+from schedshard.doctor.facts.load import DomainLoad, joined
 from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.surface import Asked
 
@@ -87,26 +87,6 @@ class Shape:
         return made
 
 
-def units(groups: Iterable[Group]) -> list[list[Group]]:
-    """Return the groups in sets that must share a partition.
-
-    A process or service can only be in one partition.
-    """
-    made: list[tuple[set[object], list[Group]]] = []
-    for group in groups:
-        own: set[object] = {each.tgid for each in group.threads}
-        own |= {unit_of(each.cgroup) for each in group.threads if each.cgroup not in (None, "/")}
-        held = [group]
-        apart = []
-        for names, members in made:
-            if names & own:
-                own, held = own | names, members + held
-            else:
-                apart.append((names, members))
-        made = [*apart, (own, held)]
-    return [members for _, members in made]
-
-
 def _alike(rates: Sequence[float]) -> int:
     """Return the effective number of units: equal rates with the same sum and sum of squares."""
     return max(1, round(sum(rates) ** 2 / sum(rate * rate for rate in rates)))
@@ -155,10 +135,10 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
     roam = sum(group.wakeups for group in apart) < load.wakeups / 2
     if roam:
         apart = [group for group in load.groups if group.wakeups > 0]
-        joined = [apart] if apart else []
+        units = [apart] if apart else []
     else:
-        joined = units(apart)
-    if not joined or rate <= 0:
+        units = joined(apart)
+    if not units or rate <= 0:
         return None
     threads = [each for group in apart for each in group.threads if each.voluntary]
     weights: Counter[int] = Counter()
@@ -170,12 +150,12 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
     level = max(weights)
     # A group uses at most one CPU per thread. Its other CPUs are idle.
     sizes = [
-        max(1, sum(min(len(group.cpus), len(group.threads)) for group in unit)) for unit in joined
+        max(1, sum(min(len(group.cpus), len(group.threads)) for group in unit)) for unit in units
     ]
-    groups = _alike([sum(group.wakeups for group in unit) for unit in joined])
+    groups = _alike([sum(group.wakeups for group in unit) for unit in units])
     size = max(1, round(median(sizes)))
     everywhere = frozenset[int]().union(*(group.cpus for group in apart))
-    largest = max(joined, key=lambda unit: sum(group.wakeups for group in unit))
+    largest = max(units, key=lambda unit: sum(group.wakeups for group in unit))
     of_one = frozenset[int]().union(*(group.cpus for group in largest))
     # Groups of threads that roam overlap, and kernel threads are pinned one by one.
     if roam:

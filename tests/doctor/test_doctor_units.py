@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which threads can only be in one partition: the cost and the plan agree about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from host_model import expand
+from schedshard.doctor.facts.cpusets import Cpuset
+from schedshard.doctor.facts.domains import root_domains
+from schedshard.doctor.facts.facts import Facts
+from schedshard.doctor.facts.load import domain_loads, kind_of, unit_of
+from schedshard.doctor.plan.steps import steps_of
+from schedshard.doctor.plan.text import readme
+from schedshard.doctor.predict.shape import shape_of
+from test_doctor_plan_steps import groups_of, host_of, planned
+
+CPUS = ["8-11", "12-15", "16-19"]
+PODMAN = "/machine.slice/libpod-{}.scope/container"
+JOB = "/system.slice/slurmstepd.scope/job_10{}"
+
+
+def groups_in_cost(facts: Facts) -> int:
+    [load] = domain_loads(facts, root_domains(facts))
+    shape = shape_of(load, facts)
+    assert shape is not None
+    return shape.groups
+
+
+@pytest.mark.parametrize(
+    "cgroup", ["/user.slice/user-1000.slice/session-3.scope", "/rt", "/", f"{JOB}/step_0/task_0"]
+)
+def test_processes_of_one_scope_can_be_apart(cgroup: str) -> None:
+    """A scope or cgroup with a process for each group, such as a session in which all started."""
+    facts = host_of(groups_of(cgroup, CPUS), {}, "252")
+    assert groups_in_cost(facts) == 3
+    plan = planned(facts)
+    if "job" in cgroup:
+        assert "SLURM makes this cgroup" in plan.left[0]
+        return
+    assert [each.group.cpus for each in plan.partitions] == [expand(each) for each in CPUS]
+    said = [step.says for step in steps_of(plan) if step.kind == "hand"]
+    assert [f"CPUs {each}" in words for each, words in zip(CPUS, said, strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize("cgroup", ["/system.slice/app.service", PODMAN.format(1)])
+def test_processes_of_one_service_are_one(cgroup: str) -> None:
+    facts = host_of(groups_of(cgroup, CPUS), {}, "252")
+    assert groups_in_cost(facts) == 1
+    plan = planned(facts)
+    assert plan.partitions == ()
+    assert "belong to one process, service, guest or container" in plan.left[0]
+    assert ("start /system.slice/app.service as several services" in plan.left[0]) == (
+        "app.service" in cgroup
+    )
+
+
+def test_jobs_of_slurm_stay_where_they_are() -> None:
+    sets = {
+        JOB.format(n): Cpuset(JOB.format(n), expand(cpus), expand(cpus), frozenset(),
+                              partitions=True)
+        for n, cpus in enumerate(CPUS)
+    }  # fmt: skip
+    plan = planned(host_of(groups_of(JOB + "/step_0/user/task_0", CPUS), sets, "252"))
+    assert [each.path for each in plan.partitions] == sorted(sets)
+    assert all(each.remote for each in plan.partitions)
+    text = readme(plan, hot=True)
+    assert "Nothing makes the partitions at boot" in text
+    assert "SLICE-partition.service" not in text
+
+
+def test_units_and_their_kinds() -> None:
+    job = JOB.format(0)
+    for cgroup, unit, kind in (
+        (f"{job}/step_0/user/task_0", job, "job"),
+        ("/system.slice/slurmstepd.scope/system", "/system.slice/slurmstepd.scope", "other"),
+        (PODMAN.format(1), "/machine.slice/libpod-1.scope", "container"),
+        ("/machine/vm1", "/machine/vm1", "guest"),
+        ("/user.slice/user-1.slice/user@1.service/a.slice/b.service/c",
+         "/user.slice/user-1.slice/user@1.service/a.slice/b.service", "service"),
+    ):  # fmt: skip
+        assert (unit_of(cgroup), kind_of(unit)) == (unit, kind)
