@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from host_model import expand
@@ -53,6 +55,23 @@ def test_processes_of_one_service_are_one(cgroup: str) -> None:
     assert ("start /system.slice/app.service as several services" in plan.left[0]) == (
         "app.service" in cgroup
     )
+
+
+def test_threads_that_link_guests_are_named() -> None:
+    """Iothreads of all guests on the same CPUs: the guests can be apart once these are."""
+    vm = "/machine.slice/machine-qemu\\x2d{}\\x2dvm.scope/libvirt/vcpu0"
+    guests = groups_of(vm, CPUS, comm="CPU 0/KVM")
+    links = [
+        replace(each, tid=each.tid + 500, comm="IO iothread1", allowed=expand("0-3"), voluntary=5)
+        for each in guests[::2]
+    ]
+    facts = host_of([*guests, *links], {}, "252")
+    assert groups_in_cost(facts) == 3
+    [why] = planned(facts).left
+    assert "share CPUs 0-3, which joins all groups" in why
+    assert "iothread1" in why
+    busy = [replace(each, voluntary=20_000) for each in links]
+    assert groups_in_cost(host_of([*guests, *busy], {}, "252")) == 1
 
 
 def test_jobs_of_slurm_stay_where_they_are() -> None:

@@ -10,7 +10,7 @@ from math import ceil
 from statistics import median
 
 from schedshard.doctor.facts.facts import Facts, Thread
-from schedshard.doctor.facts.load import DomainLoad, joined
+from schedshard.doctor.facts.load import DomainLoad, Group, joined, unit_of
 from schedshard.doctor.known.push_ipi import push_ipi
 from schedshard.doctor.predict.surface import Asked
 
@@ -23,6 +23,8 @@ REMEDIES = {
     "published": "a kernel with the four patches that were published",
     "shard": "a kernel with schedshard's series",
 }
+# Groups with at most this share of the wake-ups can be moved without a change of the cost.
+_LITTLE = 0.05
 TITLES = {STOCK: "as it is", **REMEDIES}
 
 
@@ -92,6 +94,18 @@ def _alike(rates: Sequence[float]) -> int:
     return max(1, round(sum(rates) ** 2 / sum(rate * rate for rate in rates)))
 
 
+def _without_links(groups: list[Group], rate: float) -> list[Group]:
+    """Return the groups without those that only link others, if these hardly ever wake up.
+
+    Threads of several guests on the same CPUs, such as iothreads, link the guests. An administrator
+    can pin them elsewhere.
+    """
+    links = [group for group in groups if len({unit_of(name) for name in group.cgroups}) > 1]
+    if len(links) == len(groups) or sum(group.wakeups for group in links) > _LITTLE * rate:
+        return groups
+    return [group for group in groups if group not in links]
+
+
 def _awake(threads: Sequence[Thread], cpus: frozenset[int]) -> tuple[int, frozenset[int]]:
     """Return the effective number of CPUs on which threads wake up, and which CPUs these are.
 
@@ -137,7 +151,7 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
         apart = [group for group in load.groups if group.wakeups > 0]
         units = [apart] if apart else []
     else:
-        units = joined(apart)
+        units = joined(_without_links(apart, rate))
     if not units or rate <= 0:
         return None
     threads = [each for group in apart for each in group.threads if each.voluntary]
