@@ -261,6 +261,11 @@ def test_throttling_off_and_a_group_that_stays() -> None:
     assert "/system.slice/roam.service: may run on all CPUs now" in said
     with pytest.raises(UserError, match=r"roam.service would stay.*Throttling is off"):
         planned(host_of(threads, {}, "252", "-1"))
+    # All of the period is as much as no limit.
+    whole = host_of(threads, {}, "252", "1000000")
+    kernel = {**whole.settings, "proc/sys/kernel/sched_rt_period_us": "1000000"}
+    with pytest.raises(UserError, match=r"would stay.*is 1000000, all of sched_rt_period_us"):
+        planned(replace(whole, settings=kernel))
     little = [replace(each, ran=1_000_000) for each in threads]
     plan = planned(host_of(little, {}, "252", "-1"))
     assert plan.warnings[0].startswith("sched_rt_runtime_us is -1: throttling is off")

@@ -109,6 +109,21 @@ class Facts:
         return int(match[0]) if match else 0
 
     @property
+    def unthrottled(self) -> str:
+        """Return why no CPU time is reserved for threads that are not real-time, or ""."""
+        place = "proc/sys/kernel/sched_rt_"
+        runtime, period = (
+            self.settings.get(f"{place}{each}_us", "").split()[-1:]
+            for each in ("runtime", "period")
+        )
+        if runtime == ["-1"]:
+            return "sched_rt_runtime_us is -1"
+        texts = [each for each in (*runtime, *period) if re.fullmatch(r"\d{1,10}", each)]
+        if len(texts) == 2 and int(texts[0]) >= int(texts[1]):
+            return f"sched_rt_runtime_us is {texts[0]}, all of sched_rt_period_us"
+        return ""
+
+    @property
     def boot_isolated(self) -> frozenset[int]:
         """Return the CPUs of isolcpus=domain: later kernels list isolated partitions with them."""
         if not any(word.startswith("isolcpus=") for word in self.cmdline):

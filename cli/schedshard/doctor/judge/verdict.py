@@ -108,10 +108,10 @@ def _groups_have_budgets(facts: Facts) -> bool:
 def _scheduler_notes(facts: Facts) -> list[str]:
     """Return notes on settings of this machine that change how real-time threads run."""
     notes = []
-    if "-1" in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split():
+    if facts.unthrottled:
         notes.append(
-            "throttling is off (kernel.sched_rt_runtime_us=-1): a real-time thread that never "
-            "sleeps keeps all others from its CPU"
+            f"throttling is off ({facts.unthrottled}): a real-time thread that never sleeps keeps "
+            "all others from its CPU"
         )
     if facts.settings.get("sys/kernel/sched_ext/state") == "enabled":
         name = facts.settings.get("sys/kernel/sched_ext/root/ops", "of unknown name")

@@ -39,7 +39,7 @@ class Staying:
 
 def throttled(facts: Facts) -> bool:
     """Whether the kernel reserves a share of each CPU for threads that are not real-time."""
-    return "-1" not in facts.settings.get("proc/sys/kernel/sched_rt_runtime_us", "").split()
+    return not facts.unthrottled
 
 
 def others_use(facts: Facts, kept: frozenset[int] = frozenset()) -> float | None:
@@ -112,7 +112,7 @@ def refuse(
     off = (
         ""
         if throttled(facts)
-        else " Throttling is off (sched_rt_runtime_us is -1): if a real-time thread does not "
+        else f" Throttling is off ({facts.unthrottled}): if a real-time thread does not "
         "sleep, no other thread on its CPU ever runs, sshd included."
     )
     if len(free) < need:
@@ -228,7 +228,7 @@ def warnings(
     said = []
     if not throttled(facts):
         said.append(
-            "sched_rt_runtime_us is -1: throttling is off. If a real-time thread does not sleep, "
+            f"{facts.unthrottled}: throttling is off. If a real-time thread does not sleep, "
             "nothing else can run on its CPU, not even other threads of its service or the "
             "kernel's threads for that CPU."
         )

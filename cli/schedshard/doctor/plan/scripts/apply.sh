@@ -92,9 +92,11 @@ check() {
 			fail "$units/$file exists and differs: nothing was changed"
 		fi
 	done
-	throttling=$(content "$root/proc/sys/kernel/sched_rt_runtime_us")
-	if [ "$throttling" = -1 ] && [ "$(planned throttled)" = yes ]; then
-		fail "sched_rt_runtime_us is -1 now, and was not when this was planned: make the plan again"
+	runtime=$(content "$root/proc/sys/kernel/sched_rt_runtime_us")
+	period=$(content "$root/proc/sys/kernel/sched_rt_period_us")
+	if [ "$(planned throttled)" = yes ] && { [ "$runtime" = -1 ] ||
+		[ "${runtime:-0}" -ge "${period:-1000000}" ]; }; then
+		fail "throttling is off (sched_rt_runtime_us is $runtime), and was not when this was planned: make the plan again"
 	fi
 }
 
