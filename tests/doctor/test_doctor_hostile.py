@@ -156,6 +156,9 @@ def test_lists_of_cpus_that_expand(tmp_path: Path, lists: dict[str, bytes]) -> N
     refused(tmp_path, packed({**lists, "cpus": lists["cpus"] + again}), "the same CPUs many times")
     with pytest.raises(ValueError, match="below 8192"):
         cpu_list("0-8192")
+    # Digits to int() and to most patterns.
+    with pytest.raises(ValueError, match="not a list of CPUs"):
+        cpu_list("\N{ARABIC-INDIC DIGIT ZERO}-\N{ARABIC-INDIC DIGIT NINE}")
 
 
 def test_an_archive_at_the_limits_is_read(tmp_path: Path, lists: dict[str, bytes]) -> None:

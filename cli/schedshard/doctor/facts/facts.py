@@ -171,7 +171,7 @@ def _mask(place: str, value: str, known: CpuLists) -> frozenset[int]:
 
 
 def _number(place: str, value: str) -> int:
-    if not re.fullmatch(r"-?\d{1,19}", value.strip()):
+    if not re.fullmatch(r"-?[0-9]{1,19}", value.strip()):
         raise _WrongError(f"{place}: '{clean(value.strip()[:40])}' is not a number")
     return int(value.strip())
 

@@ -81,7 +81,7 @@ def cpu_map(text: str) -> str:
 
 
 def _number(value: str) -> int:
-    if not re.fullmatch(r"-?\d{1,10}", value.strip()):
+    if not re.fullmatch(r"-?[0-9]{1,10}", value.strip()):
         raise ValueError(f"'{clean(value.strip()[:40])}' is not a number")
     return int(value.strip())
 

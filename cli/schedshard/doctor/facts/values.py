@@ -12,7 +12,7 @@ CPU_LIMIT = 8192
 # CPUs in all distinct lists of one machine: a set takes up to 64 bytes per CPU.
 _CPUS_IN_ALL = 1_000_000
 _NUMBERS = tuple(range(CPU_LIMIT))
-_RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
+_RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?")
 
 
