@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doctor_cli import assert_refused, call
@@ -118,6 +118,7 @@ def test_something_else_is_nothing() -> None:
     assert known_lines(Profile("x", "c2c", lines=(line,)), catalogue) == []
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
@@ -167,6 +167,7 @@ def test_why_is_said() -> None:
 STATES = st.sampled_from(("member", "root", "isolated"))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(STATES, st.booleans()), min_size=4, max_size=4),
     st.frozensets(st.integers(0, 15), max_size=6),

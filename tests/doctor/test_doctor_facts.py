@@ -232,11 +232,13 @@ def test_any_text_as_cgroups(name: str, text: str) -> None:
         assert read_cpusets(lists["mounts"], lists["cgroups"], CpuLists()).version in (0, 2)
 
 
+@settings(deadline=None)
 @given(st.frozensets(st.integers(0, 600), max_size=40))
 def test_lists_of_cpus(cpus: frozenset[int]) -> None:
     assert cpu_list(ranges(sorted(cpus))) == cpus
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_as_values(text: str) -> None:
     with contextlib.suppress(ValueError):

@@ -253,6 +253,7 @@ def test_short_form_means_the_same_machine(
     assert usual is not None
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_cpu_lists_survive_a_round_trip(cpus: set[int]) -> None:
     assert parse_cpu_list(cpu_list(sorted(cpus))) == sorted(cpus)

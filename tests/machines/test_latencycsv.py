@@ -134,6 +134,7 @@ def test_errors_name_the_cell(text: str, message: str) -> None:
     assert raised.value.status == 2
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=10_000))
 def test_a_cut_table_is_an_error_or_whole(cut: int) -> None:
     """A cut file is an error, or has all CPUs and lacks only the last digits."""
@@ -142,7 +143,7 @@ def test_a_cut_table_is_an_error_or_whole(cut: int) -> None:
     assert isinstance(outcome, str) or len(outcome.cpus) == 8
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet=',\n0123456789.e-nacpu\r"# \ufeff', max_size=80))
 def test_any_text_is_a_table_or_one_line_of_error(text: str) -> None:
     outcome = read(text)
