@@ -118,7 +118,7 @@ int bench_for_each_machine_bout(int (*work)(struct bench_bout *bout, void *conte
 /* Add entries that make and free each set and pool to a bout with one operation per call. */
 bool bench_enter_makers(struct bench_bout *bout, const struct bench_plan *plan);
 
-/* As bench_for_each_bout(), with two threads: see contend.c. Numbers start at 0 again. */
+/* As bench_for_each_bout(), with two threads: see contend.c. Bout numbers start at 0 again. */
 #define BENCH_CONTENDED_OPS 64
 int bench_for_each_contended_bout(int (*work)(struct bench_bout *bout, void *context),
 				  void *context);

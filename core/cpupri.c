@@ -16,8 +16,8 @@
  *
  *    By both barriers F3 sees P1 or P3 sees F1 (store buffering): a CPU pulls or pushes the task.
  *    F2 is in overload_query() and push_walk_request(), P2 in overload_set(). Without either, both
- *    may look too early, on x86 too, and the task waits while the CPU idles. Of another shard F3
- *    sees P1 only if the summary names that shard. If it does not, S5 in shard_summary_ensure()
+ *    may look too early, on x86 too, and the task waits while the CPU idles. F3 sees P1 of another
+ *    shard only if the summary names that shard. If it does not, S5 in shard_summary_ensure()
  *    makes P3 see F1.
  *
  * A search tries up to three ways. For any or a near CPU it first looks for one at CPUPRI_NORMAL in

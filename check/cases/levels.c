@@ -210,7 +210,8 @@ static void check_served(uint32_t nr_cpus)
 const struct explore_case explore_levels_cases[] = {
 	CASE("levels-rise", "our kernel's levels: a CPU that rises is found at one of its levels",
 	     "core", 3, setup, rise, NULL),
-	CASE("levels-rise-alone", "the same, it alone allowed", "core", 4, setup, rise_alone, NULL),
+	CASE("levels-rise-alone", "the same, by a search for it alone", "core", 4, setup,
+	     rise_alone, NULL),
 	CASE("levels-pull-or-push", "a CPU falls, another becomes overloaded: one sees the other",
 	     "core", 2, setup_busy, pull_or_push, check_served),
 	CASE("levels-leaving",

@@ -86,7 +86,7 @@ static int walk_allocations(int fd, uint64_t end)
 	long left = make_with_failure(fd, MOST, &refused);
 
 	if (left <= 0 || left >= MOST || refused) {
-		printf("no allocation was to fail: of %d %ld were left, and the partition was %s\n",
+		printf("the first try must pass: of %d allocations %ld were left, partition %s\n",
 		       MOST, left, refused ? "refused" : "made");
 		return -1;
 	}

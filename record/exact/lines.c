@@ -246,7 +246,7 @@ static uint32_t later(const void *pc)
 	return n;
 }
 
-/* Count an access that the model saw. @rest: of later() */
+/* Count an access that the model saw. @rest: what later() returned */
 static void note(const char *in, uint32_t size, bool write, const void *pc, uint32_t rest)
 {
 	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc));

@@ -47,7 +47,7 @@ def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
 def test_a_link_of_another_user_is_not_written_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who may write to the directory may put a link in the place of the temporary file."""
+    """A user who may write to the directory can replace the temporary file by a link."""
     (tmp_path / "victim").write_text("before")
     change = os.fchmod
 

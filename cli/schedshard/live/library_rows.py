@@ -97,13 +97,13 @@ CRATES = (
         "crates: claim and drop a pool's",
         "Pool::claim and drop",
         ("sbitmap 0.1, get and put",),
-        why="of ours each is four calls of the C library, and a look for waiters",
+        why="each of ours takes four calls of the C library, and a check for waiters",
     ),
     Row(
         "crates: claim and drop a slot",
         "Slots::claim and drop",
         ("sbitmap 0.1, get and put",),
-        why="of ours each is four calls of the C library, and a look for waiters",
+        why="each of ours takes four calls of the C library, and a check for waiters",
     ),
     Row(
         "crates: add",

@@ -222,7 +222,7 @@ class Memory:
                 objects.learn(found, told.get(image, ()))
 
     def name_of(self, place: int) -> Thing | None:
-        """Return the object that contains a byte, or None. Its address is a byte's number, too."""
+        """Return the object at a byte, or None. The object's address is a byte's number as well."""
         for where in self.where(place)[:1]:
             objects = self._objects_of(where.image)
             thing = objects.name_of(where.address) if objects is not None else None

@@ -46,7 +46,7 @@ def stacks(
 
 
 def _functions(pc: int, frames: Mapping[int, tuple[Frame, ...]]) -> list[str]:
-    """Return the functions at an instruction from outside in, or its address without any."""
+    """Return the functions at an instruction from outside in, or its address if there are none."""
     return [f.function for f in reversed(frames.get(pc, ()))] or [f"{pc:#x}"]
 
 

@@ -181,7 +181,7 @@ cpus() {
 }
 
 # Names of functions and types that show which commits a kernel contains, whoever built it. All
-# kernels contain the first name of each list, which so shows that the list could be read.
+# kernels contain the first name of each list, so that name shows that the list could be read.
 symbols='schedule|cpuset_partition_write|mm_cid_fixup_cpus_to_tasks|rto_push_irq_work_func|sched_partition_write|task_cache_work|task_mm_cid_work'
 types='task_struct|last_update_tg_load_avg|sched_ext_ops'
 

@@ -141,7 +141,7 @@ def refuse(
 
 
 def _stay_words(stay: Staying, free: frozenset[int]) -> list[str]:
-    # Pinned threads of one service are a group each.
+    # Each pinned thread is a group. Groups of one service share a sentence.
     cpus: dict[str, frozenset[int]] = {}
     for group in stay.groups:
         names = _names(group.threads)
@@ -265,8 +265,8 @@ def _singles(facts: Facts) -> Mapping[int, int]:
 def relied_on(facts: Facts, groups: Iterable[Group]) -> frozenset[int]:
     """Return the isolated CPUs, outside of the groups, on which a user's thread seems to run.
 
-    The kernel itself pins some threads to each CPU. A user's thread shows by more pinned threads
-    than on a CPU that is not isolated, or by a busy CPU.
+    The kernel itself pins some threads to each CPU. More pinned threads than on a CPU that is
+    not isolated, or a busy CPU, show that a user's thread runs there.
     """
     mine = frozenset[int]().union(*(each.cpus for each in groups))
     singles = _singles(facts)

@@ -49,7 +49,7 @@ class Table:
         return value
 
     def counts(self, key: str) -> tuple[tuple[str, int], ...]:
-        """Take a table of numbers of at least 1."""
+        """Take a table whose values are numbers, each at least 1."""
         table = Table(self.data.pop(key, {}), f"{self.where}: {key}")
         return tuple((name, table.count(name)) for name in list(table.data))
 
