@@ -127,6 +127,9 @@ def test_root_domains_of_version_1(capsys: Capture, tmp_path: Path) -> None:
     plan = tmp_path / "plan"
     outcome = call(capsys, "doctor", host(tmp_path, machine), "--plan", plan)
     assert "wrote the plan" in outcome.err, outcome
+    said = " ".join((plan / "README.txt").read_text().split())
+    assert "Other threads of /machine keep CPUs of several root domains." in said
+    assert "pin those that are not real-time to CPUs 0-3." in said
     (tmp_path / "there").mkdir()
     live = Live(tmp_path / "there/live")
     done = live.run(plan / "apply.sh")

@@ -131,6 +131,14 @@ def _costs(plan: Plan) -> list[str]:
             "Otherwise load balancing could no longer move a thread that waits behind a busy "
             "real-time thread."
         )
+        if plan.siblings:
+            names = [shown(each.path) for each in plan.siblings]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            lines += item(
+                f"Other threads of {', '.join(names[:3])}{more} keep CPUs of several root domains. "
+                "One that waits there behind a real-time thread is not moved away: before you "
+                f"apply, pin those that are not real-time to CPUs {label(plan.rest)}."
+            )
         return lines + item("No load is balanced between root domains any more.")
     lines += item("No other task runs on the CPUs of a partition any more, even when they idle.")
     lines += item(
