@@ -88,6 +88,18 @@ def test_jobs_of_slurm_stay_where_they_are() -> None:
     assert "SLICE-partition.service" not in text
 
 
+def test_a_rootless_container_is_started_by_root() -> None:
+    own = "/user.slice/user-1.slice/user@1.service/user.slice/libpod-{}.scope/container"
+    threads = [
+        each for n, cgroup in enumerate((own, PODMAN))
+        for each in groups_of(cgroup, CPUS)[2 * n : 2 * n + 2]
+    ]  # fmt: skip
+    said = [step.says for step in steps_of(planned(host_of(threads, {}, "252")))]
+    hand = [words for words in said if words.startswith("by hand")]
+    assert ["as root" in words for words in hand] == [True, False]
+    assert all("--cgroup-parent=schedshard" in words for words in hand)
+
+
 def test_units_and_their_kinds() -> None:
     job = JOB.format(0)
     for cgroup, unit, kind in (

@@ -62,7 +62,10 @@ def by_hand(plan: Plan, partition: Partition, unit: str) -> str:
     if kind == "guest":
         return "shut the guest down, change its XML (README.txt: libvirt), and start it"
     if kind == "container":
-        return f"start the container with --cgroup-parent={partition.name} --cpuset-cpus={cpus}"
+        # A user's own manager cannot start anything in a slice of the system.
+        who = "as root, " if "/user@" in unit else ""
+        where = f"--cgroup-parent={partition.name} --cpuset-cpus={cpus}"
+        return f"start the container {who}with {where}"
     if plan.systemd is None:
         where = quoted(f"{plan.place}{partition.path}/cgroup.procs")
         return f"start it from a shell that did: echo $$ > {where}"
