@@ -12,7 +12,7 @@ from raw_lines import access, line
 from recording import MACHINE, Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.naming.things import Thing
 from schedshard.c2c.naming.variables import DebugInfo
 from schedshard.c2c.report.elsewhere.moving import moves
 from schedshard.common.paths import build_dir

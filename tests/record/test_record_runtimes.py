@@ -14,8 +14,8 @@ from recording import Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming import modules
 from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.objects import Objects, Thing
-from schedshard.c2c.naming.runtimes import used_by
+from schedshard.c2c.naming.objects import Objects
+from schedshard.c2c.naming.things import Thing, used_by
 from schedshard.c2c.program import perf_map
 from schedshard.c2c.report.elsewhere.moving import moves
 from schedshard.common.paths import build_dir

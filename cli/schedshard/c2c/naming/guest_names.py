@@ -12,7 +12,8 @@ from typing import Any
 
 from schedshard.c2c.naming.memory import Memory
 from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.objects import Objects, Thing
+from schedshard.c2c.naming.objects import Objects
+from schedshard.c2c.naming.things import Thing
 from schedshard.kernel.guest.topology import Shape
 from schedshard.kernel.probe.watch import Node, map_cpus, map_nodes
 from schedshard.lines.symbols import Frame

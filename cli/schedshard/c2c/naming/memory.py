@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schedshard.c2c.naming.modules import TENANT, Module, Modules
-from schedshard.c2c.naming.objects import Objects, Thing
+from schedshard.c2c.naming.objects import Objects
+from schedshard.c2c.naming.things import Thing
 from schedshard.lines.symbols import Frame
 
 _PAGE = 4096

@@ -23,6 +23,7 @@ from schedshard.c2c.naming.allocators import (
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import TENANT, Module, Modules
+from schedshard.c2c.naming.things import Thing, of_type
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
 from schedshard.c2c.naming.variables import DebugInfo, Typed, die_language, type_name
 from schedshard.lines.symbols import Frame
@@ -37,28 +38,6 @@ _GO_ARENA = 4 << 20  # Go's heap grows by multiples of this, at multiples of thi
 
 # The most instructions, those with most accesses, that are decoded to find types.
 _MOST_USES = 256
-
-
-@dataclass(frozen=True)
-class Thing:
-    """An object, or an area of memory: its name, its start and its fields."""
-
-    name: str
-    kind: str  # variable, local, file, heap, stack, mapped, unknown
-    address: int
-    size: int
-    type: str = ""
-    field: Callable[[int], str] = lambda _: ""
-    element: tuple[str, int] | None = None
-    frames: tuple[Frame, ...] = ()
-    others: int = 0  # heap objects at the same place at other times
-    foreign: bool = False  # belongs to a library of the system or a runtime
-    # Returns start, size and path of the library object, such as a lock, around an offset.
-    whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
-    alignment: int | None = None  # the alignment in bytes that is certain; None: unknown
-    # Returns element type, element size and path of the array member at an offset.
-    row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
-    area: bool = False  # memory of a runtime, whose objects are unknown
 
 
 @dataclass(frozen=True)
@@ -355,7 +334,7 @@ class Objects:
             alignment=max(chosen.alignment & ~1, _MALLOC),
         )  # fmt: skip
         field = _fields_of_heap(typed, chosen)
-        return replace(_of_type(thing, typed), element=element, field=field)
+        return replace(of_type(thing, typed), element=element, field=field)
 
     def _system(self, site: int) -> str:
         """Return the system library whose own code allocates at a site, or ''."""
@@ -390,7 +369,7 @@ class Objects:
                     local.typed.size or 0, foreign=module.of_system,
                     alignment=local.typed.alignment,
                 )  # fmt: skip
-                return _of_type(thing, local.typed)
+                return of_type(thing, local.typed)
         for frame in found:
             name = f"frame of {self._function(frame)}"
             return Thing(name, "stack", frame.sp, frame.end - frame.sp, foreign=True)
@@ -432,7 +411,7 @@ class Objects:
             found.name, "variable", module.bias + found.address, found.size,
             foreign=module.of_system, alignment=typed.alignment if typed is not None else None,
         )  # fmt: skip
-        return _of_type(thing, typed)
+        return of_type(thing, typed)
 
     def _type_of(self, module: Module, start: int) -> Typed | None:
         return self._types.get((str(module.debug), start))
@@ -470,21 +449,11 @@ class Objects:
         start, use = self._used[at]
         foreign = use.typed.name.startswith("runtime.")
         thing = Thing(f"{area}: {use.typed.name}", "heap", start, use.size, foreign=foreign)
-        return _of_type(thing, use.typed)
+        return of_type(thing, use.typed)
 
 
 def _no_field(offset: int) -> str:
     return ""
-
-
-def _of_type(thing: Thing, typed: Typed | None) -> Thing:
-    """Return a thing with the fields of its type."""
-    if typed is None:
-        return thing
-    return replace(
-        thing, type=typed.name, field=typed.field, element=typed.element, whole=typed.whole,
-        row=typed.row,
-    )  # fmt: skip
 
 
 def _fields_of_heap(typed: Typed | None, chosen: _Object) -> Callable[[int], str]:

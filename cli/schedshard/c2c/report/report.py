@@ -15,8 +15,7 @@ from msgspec import structs
 
 from schedshard.c2c.naming.guest_names import GuestMemory, guest_nodes, guest_places, guest_words
 from schedshard.c2c.naming.memory import Memory, field_of, others_of
-from schedshard.c2c.naming.objects import Thing
-from schedshard.c2c.naming.runtimes import used_by
+from schedshard.c2c.naming.things import Thing, used_by
 from schedshard.c2c.program.machine_view import cpus_in_order
 from schedshard.c2c.report.callers import Sites, callers, calls_of
 from schedshard.c2c.report.costs import runs_of, with_names

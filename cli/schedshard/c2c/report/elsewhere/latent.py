@@ -10,7 +10,7 @@ lines in pairs.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.naming.things import Thing
 from schedshard.c2c.report.replaying import Job, Source
 from schedshard.results.c2c import Latent
 from schedshard.results.raw import Line, Stepping

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schedshard.c2c.naming.memory import member_of
-from schedshard.c2c.naming.objects import Thing
+from schedshard.c2c.naming.things import Thing
 from schedshard.results.raw import Line
 
 LINE = 64
