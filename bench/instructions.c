@@ -17,17 +17,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_BOUTS 128
-
-extern char **environ;
+/* Exit statuses of the child, as a shell has them. */
+#define NOT_STARTED 126
+#define NOT_FOUND   127
 
 /* By bout and entry: instructions in one call of the entry's kernel; -1: not counted. */
 struct bench_counts {
@@ -108,10 +110,9 @@ static int run_valgrind(const char *dir)
 {
 	char self[512], out_arg[600], list_path[512], err_path[512];
 	static const char count_in[] = "--toggle-collect=" BENCH_KERNEL_PREFIX "*";
-	posix_spawn_file_actions_t files;
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int status, err;
-	pid_t pid;
+	pid_t self_pid = getpid(), pid;
+	int status;
 
 	if (len < 0 || path_in(list_path, sizeof(list_path), dir, "list") ||
 	    path_in(err_path, sizeof(err_path), dir, "messages"))
@@ -131,23 +132,32 @@ static int run_valgrind(const char *dir)
 		NULL,
 	};
 
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, 1, list_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	posix_spawn_file_actions_addopen(&files, 2, err_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	/* POSIX requires the cast: posix_spawnp() does not write to the strings. */
-	err = posix_spawnp(&pid, argv[0], &files, NULL, (char *const *)argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	if (err == ENOENT) {
+	pid = fork();
+	if (!pid) {
+		int list = open(list_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+		int messages = open(err_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+		/* A caller that ends kills this program, which then cannot end valgrind itself. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != self_pid || dup2(list, 1) < 0 || dup2(messages, 2) < 0)
+			_exit(NOT_STARTED);
+		/* POSIX requires the cast: execvp() does not write to the strings. */
+		execvp(argv[0], (char *const *)argv);
+		_exit(errno == ENOENT ? NOT_FOUND : NOT_STARTED);
+	}
+	if (pid < 0) {
+		fprintf(stderr, "schedshard-bench: valgrind: %s\n", strerror(errno));
+		return -1;
+	}
+	if (waitpid(pid, &status, 0) < 0)
+		return -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND) {
 		fprintf(stderr,
 			"schedshard-bench: no instruction counts: valgrind is not installed "
 			"(Debian: apt-get install valgrind)\n");
 		return -1;
 	}
-	if (err) {
-		fprintf(stderr, "schedshard-bench: valgrind: %s\n", strerror(err));
-		return -1;
-	}
-	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
 		show_file(err_path);
 		fprintf(stderr,
 			"schedshard-bench: no instruction counts: valgrind failed, see above\n");

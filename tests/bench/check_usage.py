@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +22,21 @@ ROW_KEYS = {
     "ratio_high", "instructions", "instructions_ratio", "bytes",
 }  # fmt: skip
 HOST_KEYS = {"cpu", "arch", "kernel", "online_cpus", "contended_cpus", "compiler"}
+
+
+def command_of(pid: str) -> str:
+    """Return a process's arguments; nothing once it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    return ""
+
+
+def waited(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, at most ten seconds."""
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 class Usage(unittest.TestCase):
@@ -50,6 +69,31 @@ class Usage(unittest.TestCase):
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.count("\n") == 1
         assert "valgrind is not installed" in run.stderr
+
+    def test_valgrind_ends_with_its_caller(self) -> None:
+        """Regression: who ends the command kills the program, and valgrind went on alone."""
+        with tempfile.TemporaryDirectory() as directory:
+            slow = Path(directory) / "valgrind"
+            slow.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
+            slow.chmod(0o755)
+            run = subprocess.Popen(
+                [self.binary, "--instructions"],
+                env={
+                    **os.environ,
+                    "PATH": f"{directory}:{os.environ['PATH']}",
+                    "TMPDIR": directory,
+                },
+            )
+            children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+            waited(lambda: command_of(children.read_text().strip()).startswith("sleep"))
+            child = int(children.read_text())
+            run.kill()
+            run.wait()
+            try:
+                waited(lambda: not command_of(str(child)))
+            except AssertionError:
+                os.kill(child, signal.SIGKILL)
+                raise
 
     def test_short_without_valgrind(self) -> None:
         """Times come without counts, every row complete, ratios within their spread."""
