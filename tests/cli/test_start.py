@@ -96,6 +96,25 @@ def test_another_user_runs_what_is_built(checkout: Path) -> None:
     assert (checkout / "build" / "release" / "made").read_text() == "2"
 
 
+@pytest.mark.parametrize(
+    "words", [(), ("-h",), ("--version",), ("run", "--help"), ("c2c", "record", "--help")]
+)
+def test_help_needs_no_build(checkout: Path, words: tuple[str, ...]) -> None:
+    """Regression: a fresh clone was built for minutes before it printed its help."""
+    shutil.rmtree(checkout / "build")
+    said = call(checkout / "schedshard", *words, cwd=Path("/"))
+    assert said == (0, f"{words[0] if words else ''}\n")
+    assert not (checkout / "build").exists()
+
+
+@pytest.mark.parametrize("words", [("c2c", "record", "ls", "--help"), ("cc", "--help")])
+def test_help_of_another_program_needs_a_build(checkout: Path, words: tuple[str, ...]) -> None:
+    (checkout / "source").write_text("2")
+    os.utime(checkout / "source", (2e9, 2e9))
+    assert call(checkout / "schedshard", *words, cwd=Path("/"))[1].endswith(f"\n{words[0]}\n")
+    assert (checkout / "build" / "release" / "made").read_text() == "2"
+
+
 @needs_root
 def test_another_user_cannot_make_the_environment(checkout: Path) -> None:
     (checkout / ".venv" / "has-base").write_text("of other locks")
