@@ -16,6 +16,7 @@
 #include "lines.h"
 #include "maps.h"
 #include "model.h"
+#include "preload.h"
 #include "races.h"
 #include "sim.h"
 #include "sim_threads.h"
@@ -199,7 +200,9 @@ static json_t *image(const char *why)
 					 .tid = exact.threads[i]->tid };
 
 		notes_thread(&t);
+		notes_stack(t.tid, 0, (uint64_t)(uintptr_t)exact.threads[i]->fiber.local);
 	}
+	preload_locals(notes_locals);
 	notes_json(all);
 	heap_json(all);
 	return all;

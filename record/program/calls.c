@@ -11,6 +11,7 @@
  * of the others have advanced so far. If all are idle, the clocks advance to its end. A longer
  * sleep follows the host's clock, which is the clock that the program reads.
  */
+#include <asm/prctl.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,7 @@
 #define STANDS_NS     20000000ull
 
 #define CLONE_FLAG_THREAD 0x10000u
+#define CLONE_FLAG_SETTLS 0x80000u
 #define MAP_FLAG_SHARED	  1u
 #define MAP_FLAG_ANON	  0x20u
 
@@ -160,6 +162,9 @@ static void told(struct user_thread *t, const uint64_t *arg)
 		if (arg[2] <= PROTOCOL_FRAMES &&
 		    user_read(caller, arg[1], arg[2] * sizeof(*caller)))
 			notes_frames(caller, (uint32_t)arg[2]);
+		break;
+	case PROTOCOL_LOCALS:
+		notes_locals(arg[1], arg[2]);
 		break;
 	}
 }
@@ -413,7 +418,9 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result)
 	} else if (number == SYS_brk && result > 0) {
 		notes_break((uint64_t)result);
 	} else if (number == SYS_clone && result > 0 && arg[0] & CLONE_FLAG_THREAD) {
-		notes_stack((pid_t)result, arg[1]);
+		notes_stack((pid_t)result, arg[1], arg[0] & CLONE_FLAG_SETTLS ? arg[4] : 0);
+	} else if (number == SYS_arch_prctl && !result && arg[0] == ARCH_SET_FS) {
+		notes_stack(t->tid, 0, arg[1]);
 	}
 	if (!t->waits)
 		return;

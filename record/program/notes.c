@@ -26,8 +26,12 @@ struct region {
 };
 
 struct stack {
-	uint64_t pointer;
+	uint64_t pointer, local;
 	pid_t tid;
+};
+
+struct part {
+	uint64_t base, distance;
 };
 
 struct named {
@@ -45,6 +49,8 @@ static uint64_t nr_regions; /* since the start; the last REGIONS are kept */
 static struct region heap;  /* whose end brk() moves */
 static struct stack stack[STACKS];
 static uint32_t nr_stacks;
+static struct part part[FILES]; /* of the thread-local memory */
+static uint32_t nr_parts;
 static struct frame frame[FRAMES];
 static uint32_t nr_frames;
 static struct named named[STACKS];
@@ -87,11 +93,24 @@ void notes_break(uint64_t at)
 	pthread_mutex_unlock(&lock);
 }
 
-void notes_stack(pid_t tid, uint64_t pointer)
+void notes_stack(pid_t tid, uint64_t pointer, uint64_t local)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < nr_stacks && stack[i].tid != tid)
+		i++;
+	if (i == nr_stacks && i < STACKS)
+		stack[nr_stacks++] =
+			(struct stack){ pointer ? pages_name(pointer) : 0, pages_name(local), tid };
+	pthread_mutex_unlock(&lock);
+}
+
+void notes_locals(uint64_t base, uint64_t distance)
 {
 	pthread_mutex_lock(&lock);
-	if (nr_stacks < STACKS)
-		stack[nr_stacks++] = (struct stack){ pages_name(pointer), tid };
+	if (nr_parts < FILES)
+		part[nr_parts++] = (struct part){ base, distance };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -176,7 +195,7 @@ void notes_after_fork(bool in_child)
 void notes_json(json_t *into)
 {
 	json_t *regions = json_array(), *stacks = json_array(), *threads = json_array();
-	json_t *frames = json_array(), *files = json_array();
+	json_t *frames = json_array(), *files = json_array(), *locals = json_array();
 
 	pthread_mutex_lock(&lock);
 	for (uint64_t i = nr_regions > REGIONS ? nr_regions - REGIONS : 0; i < nr_regions; i++) {
@@ -188,8 +207,12 @@ void notes_json(json_t *into)
 	json_object_set_new(into, "heap",
 			    json_pack("[I, I]", (json_int_t)heap.at, (json_int_t)heap.size));
 	for (uint32_t i = 0; i < nr_stacks; i++)
-		json_array_append_new(
-			stacks, json_pack("[i, I]", stack[i].tid, (json_int_t)stack[i].pointer));
+		json_array_append_new(stacks, json_pack("[i, I, I]", stack[i].tid,
+							(json_int_t)stack[i].pointer,
+							(json_int_t)stack[i].local));
+	for (uint32_t i = 0; i < nr_parts; i++)
+		json_array_append_new(locals, json_pack("[I, I]", (json_int_t)part[i].base,
+							(json_int_t)part[i].distance));
 	for (uint32_t i = 0; i < nr_frames; i++)
 		json_array_append_new(frames,
 				      json_pack("[I, I, I, I]", (json_int_t)frame[i].pc,
@@ -208,6 +231,7 @@ void notes_json(json_t *into)
 	json_object_set_new(into, "gone", files);
 	json_object_set_new(into, "regions", regions);
 	json_object_set_new(into, "stacks", stacks);
+	json_object_set_new(into, "locals", locals);
 	json_object_set_new(into, "frames", frames);
 	json_object_set_new(into, "threads", threads);
 }

@@ -93,6 +93,11 @@ static void find_all(void)
 	next_malloc = dlsym(RTLD_NEXT, "malloc");
 }
 
+static void local(uint64_t base, uint64_t distance)
+{
+	preload_tell(PROTOCOL_LOCALS, base, distance, 0, 0, 0);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
 	static volatile uint64_t word = 0x5c4ed5ca9d000000ull;
@@ -107,6 +112,7 @@ __attribute__((constructor)) static void begin(void)
 	if (backtrace)
 		backtrace(frames, 4);
 	preload_find_unwinder();
+	preload_locals(local);
 	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	inside = false;
 	preload_tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word,

@@ -49,6 +49,14 @@ void preload_find_unwinder(void);
  */
 uint32_t preload_frames(struct protocol_frame *frame, const void *stack);
 
+/**
+ * preload_locals - call @each for each mapped file with thread-local memory
+ *
+ * @base: what was added to the file's addresses; @distance: bytes from a thread's pointer to the
+ * file's part of that thread's memory
+ */
+void preload_locals(void (*each)(uint64_t base, uint64_t distance));
+
 /** preload_callers - report the frames of a function that starts threads or waits for them. */
 void preload_callers(const void *back, const void *stack);
 

@@ -38,6 +38,8 @@ enum protocol {
 	 * Other threads may use their locals. The end of the last frame is not known.
 	 */
 	PROTOCOL_CALLERS,
+	/* (base, distance) of a mapped file with thread-local memory (preload.h). */
+	PROTOCOL_LOCALS,
 };
 
 /* A function's frame: the instruction it goes on with, and its registers rsp and rbp there. */

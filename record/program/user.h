@@ -130,7 +130,7 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result);
  */
 void notes_thread(const struct user_thread *t);
 
-/* notes_region - a mapping; notes_stack - the stack pointer with which a thread begins. */
+/* notes_region - a mapping */
 void notes_region(uint64_t at, uint64_t size, bool shared);
 void notes_break(uint64_t at); /* the end of the memory that brk() gives, now */
 /*
@@ -141,7 +141,13 @@ void notes_code(uint64_t at, uint64_t size);
 void notes_unmaps(uint64_t at, uint64_t size);
 /* notes_file - keep the name of a mapped file before the root folder changes. */
 void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path);
-void notes_stack(pid_t tid, uint64_t pointer);
+/*
+ * notes_stack - a thread's first stack pointer, or 0, and the pointer to its thread-local memory;
+ * a thread's first call counts
+ */
+void notes_stack(pid_t tid, uint64_t pointer, uint64_t local);
+/* notes_locals - a file's part of the thread-local memory, as preload_locals() gives it. */
+void notes_locals(uint64_t base, uint64_t distance);
 /* notes_frames - frames of a thread, innermost first. Each ends at the sp of the next one. */
 void notes_frames(const struct protocol_frame *frame, uint32_t n);
 
@@ -149,7 +155,7 @@ void notes_frames(const struct protocol_frame *frame, uint32_t n);
 void notes_before_fork(void);
 void notes_after_fork(bool in_child);
 
-/** notes_json - set "threads", "stacks", "frames" and "regions" in @into. */
+/** notes_json - set "threads", "stacks", "locals", "frames" and "regions" in @into. */
 void notes_json(json_t *into);
 
 /* ---- heap.c ---- */

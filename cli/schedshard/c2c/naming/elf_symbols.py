@@ -13,7 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 
 _ENTRY = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
-_OBJECT, _FUNCTION, _INDIRECT = 1, 2, 10
+_OBJECT, _FUNCTION, _LOCAL, _INDIRECT = 1, 2, 6, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ class Symbol:
     def is_object(self) -> bool:
         """Whether this is a variable."""
         return self.kind == _OBJECT
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is a thread-local variable."""
+        return self.kind == _LOCAL
 
 
 def elf_symbols(elf: ELFFile, table: str) -> Iterator[Symbol]:

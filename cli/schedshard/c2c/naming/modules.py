@@ -30,13 +30,14 @@ _PAGE = 4096
 # Tenants are mappings that had the same addresses, one after the other (record/program/tenants.h).
 # An address contains the number of its tenant above these bits.
 TENANT = 1 << 48
+_SELF = 2304  # bytes of the C library's description of a thread, to which the pointer points
 _OTHER = "llvm-addr2line"
 _NODE = {"node", "nodejs"}
 
 
 @dataclass(frozen=True, order=True)
 class Named:
-    """A symbol. ``address`` is that in the file, not in the process."""
+    """A symbol. ``address`` is that in the file, or in its part of thread-local memory."""
 
     address: int
     size: int
@@ -54,6 +55,9 @@ class Module:
     debug: Path | None = None  # the file with debug information, which may be ``path``
     functions: list[Named] = field(default_factory=list)
     objects: list[Named] = field(default_factory=list)
+    locals: list[Named] = field(default_factory=list)  # thread-local variables
+    part: int = 0  # bytes of its part of each thread's thread-local memory
+    distance: int = 0  # of that part from a thread's pointer, if this is the program
 
     @property
     def of_system(self) -> bool:
@@ -73,6 +77,10 @@ class Module:
     def variable(self, address: int) -> Named | None:
         """Return the variable at an address of the process, or None."""
         return _around(self.objects, address - self.bias)
+
+    def local(self, offset: int) -> Named | None:
+        """Return the thread-local variable at an offset, or None."""
+        return _around(self.locals, offset)
 
 
 def _around(symbols: Sequence[Named], address: int) -> Named | None:
@@ -127,10 +135,13 @@ def _read_symbols(elf: ELFFile, module: Module) -> None:
                 module.functions.append(known)
             elif entry.is_object:
                 module.objects.append(known)
+            elif entry.is_local:
+                module.locals.append(known)
     module.functions = sorted(set(module.functions))
-    plain = readable(each.name for each in module.objects)
-    module.objects = sorted(
-        {replace(each, name=plain.get(each.name, each.name)) for each in module.objects}
+    plain = readable(each.name for each in (*module.objects, *module.locals))
+    module.objects, module.locals = (
+        sorted({replace(each, name=plain.get(each.name, each.name)) for each in found})
+        for found in (module.objects, module.locals)
     )
 
 
@@ -150,6 +161,10 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
                 bias + min(s["p_vaddr"] for s in loads) // _PAGE * _PAGE,
                 bias + max(s["p_vaddr"] + s["p_memsz"] for s in loads),
             )
+            for each in elf.iter_segments("PT_TLS"):
+                module.part, align = each["p_memsz"], max(each["p_align"], 1)
+                # As the linker computes it: the part ends at the thread's pointer.
+                module.distance = -(-module.part // align * -align)
             _read_symbols(elf, module)
             if elf.has_dwarf_info(strict=True):
                 module.debug = path
@@ -248,6 +263,58 @@ class Modules:
         for index, wanted in by_module.items():
             found.update(_frames_of(self.modules[index], wanted))
         return _readable(found)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A thread's copy of a thread-local variable, or other bytes of its thread-local memory."""
+
+    thread: str
+    address: int  # of the variable, or of the whole thread-local memory
+    size: int
+    variable: Named | None = None
+    module: Module | None = None
+
+
+class ThreadLocal:
+    """The thread-local memory of a process's threads."""
+
+    def __init__(
+        self,
+        modules: Modules,
+        threads: Iterable[tuple[int, Sequence[int], str]],
+        parts: Iterable[Sequence[int]],
+    ) -> None:
+        """Find the files' parts. ``parts``: pairs of a file's bias and its part's distance.
+
+        A static program tells no parts. It is the only file, and its linker has chosen the place.
+        """
+        # Of the threads that had a pointer in turn, the first one.
+        self._threads = {
+            local: who for _, found, who in reversed(list(threads)) for local in found if local
+        }
+        self._pointers = sorted(self._threads)
+        told = {int(bias): int(distance) for bias, distance in parts}
+        self._parts = [
+            (told.get(module.bias, module.distance), module)
+            for module in modules.modules
+            if module.part and (not told or module.bias in told)
+        ]
+        self._low = min((distance for distance, _ in self._parts), default=0)
+
+    def at(self, address: int) -> Copy | None:
+        """Return the copy that contains a byte, or None if no thread-local memory does."""
+        at = bisect_right(self._pointers, address - _SELF)
+        if at == len(self._pointers) or address < self._pointers[at] + self._low:
+            return None
+        pointer = self._pointers[at]
+        thread = self._threads[pointer]
+        for distance, module in self._parts:
+            part = pointer + distance
+            found = module.local(address - part) if part <= address < part + module.part else None
+            if found is not None:
+                return Copy(thread, part + found.address, found.size, found, module)
+        return Copy(thread, pointer + self._low, _SELF - self._low)
 
 
 def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:

@@ -22,10 +22,10 @@ from schedshard.c2c.naming.allocators import (
 )  # fmt: skip
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
-from schedshard.c2c.naming.modules import TENANT, Module, Modules
+from schedshard.c2c.naming.modules import TENANT, Module, Modules, ThreadLocal
 from schedshard.c2c.naming.things import Thing, of_type
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
-from schedshard.c2c.naming.variables import DebugInfo, Typed, die_language, type_name
+from schedshard.c2c.naming.variables import LOCAL, DebugInfo, Typed, die_language, type_name
 from schedshard.lines.symbols import Frame
 from schedshard.lines.units import FAULTS
 
@@ -69,8 +69,10 @@ class Objects:
         self._frames = modules.frames(frames)
         self._regions = [tuple(region) for region in meta["regions"]]
         self._break = tuple(meta.get("heap", (0, 0)))  # the start and size of memory from brk()
-        numbers = {tid: number for number, tid, _ in meta["threads"]}
-        self._stacks = [(pointer, numbers.get(tid)) for tid, pointer in meta["stacks"]]
+        numbers = {tid: str(number) for number, tid, _ in meta["threads"]}
+        stacks = [(at, local, numbers.get(tid, "?")) for tid, at, *local in meta["stacks"]]
+        self._stacks = [(pointer, who) for pointer, _, who in stacks if pointer]
+        self._threads = ThreadLocal(modules, stacks, meta.get("locals", ()))
         self._callers = [Caller(*each) for each in meta.get("frames", ())]
         self._pointers = sorted(pointer for pointer, _ in self._stacks)
         self._info: dict[str, DebugInfo | None] = {}
@@ -118,6 +120,10 @@ class Objects:
             variable = module.variable(address) if module is not None else None
             if module is not None and module.debug is not None and variable is not None:
                 wanted.setdefault(str(module.debug), set()).add(variable.address)
+            copy = self._threads.at(address)
+            if copy and copy.variable and copy.module and copy.module.debug:
+                starts = wanted.setdefault(str(copy.module.debug), set())
+                starts.add(LOCAL + copy.variable.address)
             for each in self._covering(address):
                 self._made.setdefault(each.site, None)
         for path, starts in wanted.items():
@@ -279,6 +285,7 @@ class Objects:
             return self._heap_thing(small)
         return (
             self._local(address)
+            or self._thread_local(address)
             or (self._stack(address) if self._modules.runtime != "Go" else None)
             or self._variable(address)
             or self._mapped(address)
@@ -381,14 +388,28 @@ class Objects:
             self._functions[frame.pc] = found[-1].function if found else f"{frame.pc % TENANT:#x}"
         return self._functions[frame.pc]
 
+    def _thread_local(self, address: int) -> Thing | None:
+        copy = self._threads.at(address)
+        if copy is None:
+            return None
+        module, variable, owner = copy.module, copy.variable, f" of thread {copy.thread}"
+        if module is None or variable is None:
+            name = f"thread-local memory{owner}"
+            return Thing(name, "stack", copy.address, copy.size, foreign=True)
+        typed = self._type_of(module, LOCAL + variable.address)
+        thing = Thing(
+            variable.name, "variable", copy.address, copy.size, foreign=module.of_system,
+            alignment=typed.alignment if typed is not None else None, owner=owner,
+        )  # fmt: skip
+        return of_type(thing, typed)
+
     def _stack(self, address: int) -> Thing | None:
         for at, size, _ in reversed(self._regions):
             if at <= address < at + size:
                 if not self._holds_a_stack(at, size):
                     return None
-                for pointer, number in self._stacks:
+                for pointer, who in self._stacks:
                     if at <= pointer <= at + size:
-                        who = "?" if number is None else number
                         # Thread-local variables lie above the first frame.
                         part = "thread-local memory" if address >= pointer else "stack"
                         above = address >= pointer

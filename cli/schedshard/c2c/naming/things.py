@@ -40,6 +40,7 @@ class Thing:
     # Returns element type, element size and path of the array member at an offset.
     row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
     area: bool = False  # memory of a runtime, whose objects are unknown
+    owner: str = ""  # the thread whose copy of a variable this is
 
 
 def of_type(thing: Thing, typed: Typed | None) -> Thing:

@@ -37,11 +37,16 @@ from schedshard.lines.units import FAULTS, Units
 
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
+# A thread-local variable has this plus its offset in the file's part for an address.
+LOCAL = 1 << 62
 # A type counts if at most this fraction of accesses crosses its members.
 _FEW = 0.2
 _DW_OP_ADDR = 0x03
 _DW_OP_ADDRX = (0xA1, 0xFB)  # of DWARF 5, and GNU's before it
 _DW_OP_DEREF_SIZE = 0x94
+_DW_OP_CONST8U = 0x0E
+_DW_OP_CONSTX = (0xA2, 0xFC)
+_DW_OP_TLS = ([0x9B], [0xE0])  # of DWARF, and GNU's before it
 # A type with a longer name is shown without its template arguments.
 _LONGEST = 48
 _WORDS = {
@@ -300,7 +305,7 @@ class DebugInfo:
         return (unit for unit in self._dwarf.iter_CUs() if not is_of_a_type(unit))
 
     def variables(self, addresses: Iterable[int]) -> dict[int, Typed]:
-        """Return the types of the variables that begin at these addresses of the file."""
+        """Return the types of the variables that begin at these addresses of the file (LOCAL)."""
         missing = set(addresses)
         found: dict[int, Typed] = {}
         read = 0
@@ -323,11 +328,11 @@ class DebugInfo:
         Reading all units of a C library takes seconds. If the table of addresses contains an
         address, units refer to it by number, and any unit may describe the variable.
         """
-        words = [re.escape(address.to_bytes(8, "little")) for address in addresses]
+        words = [re.escape((at & ~LOCAL).to_bytes(8, "little")) for at in addresses]
         any_word = re.compile(b"|".join(words))
         if any_word.search(bytes_of(self._dwarf.debug_addr_sec)):
             return lambda _: True
-        place = re.compile(b"%c(?:%s)" % (_DW_OP_ADDR, any_word.pattern))
+        place = re.compile(b"[%c%c](?:%s)" % (_DW_OP_ADDR, _DW_OP_CONST8U, any_word.pattern))
         data = bytes_of(self._dwarf.debug_info_sec)
         places = [found.start() for found in place.finditer(data)]
 
@@ -369,9 +374,12 @@ class DebugInfo:
         if place is None or not isinstance(place.value, list) or not place.value:
             return None
         code, *rest = place.value
-        if code == _DW_OP_ADDR and len(rest) == 8:
-            return int.from_bytes(bytes(rest), "little")
-        if code not in _DW_OP_ADDRX:
+        local = LOCAL if rest[-1:] in _DW_OP_TLS else 0
+        if local:
+            rest.pop()
+        if code == (_DW_OP_CONST8U if local else _DW_OP_ADDR) and len(rest) == 8:
+            return local + int.from_bytes(bytes(rest), "little")
+        if code not in (_DW_OP_CONSTX if local else _DW_OP_ADDRX):
             return None
         # In DWARF 5 clang numbers addresses. The number is an unsigned LEB128.
         length = next((n + 1 for n, byte in enumerate(rest) if byte < 0x80), len(rest))
@@ -379,7 +387,7 @@ class DebugInfo:
         if rest[length : length + 1] not in ([], [_DW_OP_DEREF_SIZE]):
             return None
         index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest[:length]))
-        return int(variable.dwarfinfo.get_addr(variable.cu, index))
+        return local + int(variable.dwarfinfo.get_addr(variable.cu, index))
 
 
 def declared(die: DIE) -> DIE:

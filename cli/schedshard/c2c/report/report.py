@@ -182,7 +182,7 @@ def _line(
     return {
         **_without(line, "accesses", "pairs"),
         "taken": [each.to_data() for each in taken(line)],
-        "object": thing.name if thing is not None else line.address,
+        "object": f"{thing.name}{thing.owner}" if thing is not None else line.address,
         "kind": thing.kind if thing is not None else "unknown",
         "type": thing.type if thing is not None else "",
         "offset": offset,

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Where thread-local variables lie.
+ *
+ * Those of the files that a program begins with lie at the same distance from the pointer of each
+ * thread, which is why the calling thread can tell it for all. Those of a file that was loaded
+ * later may lie in a heap object of each thread; their distances differ.
+ */
+#include <link.h>
+
+#include "preload.h"
+
+static int find(struct dl_phdr_info *module, size_t size, void *arg)
+{
+	void (*each)(uint64_t base, uint64_t distance) = *(void (**)(uint64_t, uint64_t))arg;
+	uint64_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	if (module->dlpi_tls_data)
+		each(module->dlpi_addr, (uint64_t)(uintptr_t)module->dlpi_tls_data - self);
+	return 0;
+}
+
+void preload_locals(void (*each)(uint64_t base, uint64_t distance))
+{
+	dl_iterate_phdr(find, &each);
+}
