@@ -32,10 +32,11 @@
 #define NAP_NS	      50000
 #define STANDS_NS     20000000ull
 
-#define CLONE_FLAG_THREAD 0x10000u
-#define CLONE_FLAG_SETTLS 0x80000u
-#define MAP_FLAG_SHARED	  1u
-#define MAP_FLAG_ANON	  0x20u
+#define CLONE_FLAG_THREAD  0x10000u
+#define CLONE_FLAG_SETTLS  0x80000u
+#define MAP_FLAG_SHARED	   1u
+#define MAP_FLAG_ANON	   0x20u
+#define MAP_FLAG_NORESERVE 0x4000u
 
 /* The arguments of each thread's current call. */
 static struct {
@@ -412,7 +413,8 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result)
 	if (result >= 0)
 		look_at_memory(number, arg, (uint64_t)result);
 	if (number == SYS_mmap && result > 0 && arg[3] & (MAP_FLAG_ANON | MAP_FLAG_SHARED)) {
-		notes_region((uint64_t)result, arg[1], arg[3] & MAP_FLAG_SHARED);
+		notes_region((uint64_t)result, arg[1], arg[3] & MAP_FLAG_SHARED,
+			     arg[2] == PROT_NONE && arg[3] & MAP_FLAG_NORESERVE);
 	} else if (number == SYS_mmap && result > 0 && arg[2] & PROT_EXEC) {
 		notes_code((uint64_t)result, arg[1]);
 	} else if (number == SYS_brk && result > 0) {

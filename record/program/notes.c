@@ -22,7 +22,7 @@
 
 struct region {
 	uint64_t at, size;
-	bool shared;
+	bool shared, reserved;
 };
 
 struct stack {
@@ -76,10 +76,10 @@ void notes_thread(const struct user_thread *t)
 	pthread_mutex_unlock(&lock);
 }
 
-void notes_region(uint64_t at, uint64_t size, bool shared)
+void notes_region(uint64_t at, uint64_t size, bool shared, bool reserved)
 {
 	pthread_mutex_lock(&lock);
-	region[nr_regions++ % REGIONS] = (struct region){ pages_name(at), size, shared };
+	region[nr_regions++ % REGIONS] = (struct region){ pages_name(at), size, shared, reserved };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -118,7 +118,7 @@ void notes_code(uint64_t at, uint64_t size)
 {
 	pthread_mutex_lock(&lock);
 	if (nr_code < FILES)
-		code[nr_code++] = (struct region){ at, size, false };
+		code[nr_code++] = (struct region){ .at = at, .size = size };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -133,7 +133,7 @@ static void note_gone(uint64_t low, uint64_t high, uint64_t offset, const char *
 
 void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path)
 {
-	struct region all = { low, high - low, false };
+	struct region all = { .at = low, .size = high - low };
 
 	pthread_mutex_lock(&lock);
 	note_gone(low, high, offset, path, &all);
@@ -142,7 +142,7 @@ void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path)
 
 void notes_unmaps(uint64_t at, uint64_t size)
 {
-	struct region r = { at, size, false };
+	struct region r = { .at = at, .size = size };
 	bool has_code = false;
 
 	pthread_mutex_lock(&lock);
@@ -201,8 +201,9 @@ void notes_json(json_t *into)
 	for (uint64_t i = nr_regions > REGIONS ? nr_regions - REGIONS : 0; i < nr_regions; i++) {
 		const struct region *r = &region[i % REGIONS];
 
-		json_array_append_new(regions, json_pack("[I, I, b]", (json_int_t)r->at,
-							 (json_int_t)r->size, (int)r->shared));
+		json_array_append_new(regions, json_pack("[I, I, b, b]", (json_int_t)r->at,
+							 (json_int_t)r->size, (int)r->shared,
+							 (int)r->reserved));
 	}
 	json_object_set_new(into, "heap",
 			    json_pack("[I, I]", (json_int_t)heap.at, (json_int_t)heap.size));

@@ -130,8 +130,8 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result);
  */
 void notes_thread(const struct user_thread *t);
 
-/* notes_region - a mapping */
-void notes_region(uint64_t at, uint64_t size, bool shared);
+/* notes_region - a mapping; @reserved: it cannot be accessed yet and takes no memory */
+void notes_region(uint64_t at, uint64_t size, bool shared, bool reserved);
 void notes_break(uint64_t at); /* the end of the memory that brk() gives, now */
 /*
  * notes_code - code of a file was mapped; notes_unmaps - memory will be unmapped: keep the names of

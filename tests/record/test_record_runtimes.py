@@ -366,3 +366,69 @@ def test_an_object_with_a_few_transfers_is_not_advised_about() -> None:
     own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
     assert moves([(_line(0, 32), own)], lambda _: own)
     assert moves([(_line(0, 32, hitm=9), own)], lambda _: own) == []
+
+
+# One thread allocates, another one frees: both take the lock of the first one's arena.
+ARENA = r"""
+#include <pthread.h>
+#include <stdlib.h>
+struct item { long before[4], n, after[11]; };
+static struct item *_Atomic last;
+static void *one(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		struct item *item = malloc(sizeof(*item));
+
+		item->n = 0;
+		while (last)
+			;
+		last = item;
+		for (int k = 0; k < 20 && last == item; k++)
+			__atomic_fetch_add(&item->n, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+static void *other(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		struct item *item;
+
+		while (!(item = last))
+			;
+		for (int k = 0; k < 20; k++)
+			__atomic_fetch_add(&item->n, 1, __ATOMIC_RELAXED);
+		last = NULL;
+		if (i % 2)
+			free(item);
+	}
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t[2];
+
+	free(malloc(1));
+	pthread_create(&t[0], NULL, one, NULL);
+	pthread_create(&t[1], NULL, other, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+"""
+
+
+@needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+def test_an_arena_of_a_thread_has_its_name(tmp_path: Path) -> None:
+    """Regression: it was mapped memory, and the report advised to separate its words."""
+    (tmp_path / "arena.c").write_text(ARENA, encoding="utf-8")
+    words = ["gcc", "-O1", "-g", "-static", "-pthread", "arena.c", "-o", "arena"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+
+    def holds(report: Report) -> bool:
+        lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) >= 20]
+        assert not [line["object"] for line in lines if line["object"].startswith("mapped")]
+        assert not [each for each in report["advice"] if "arena" in each["words"]]
+        names = {line["object"].split(":")[0] for line in lines}
+        return {"malloc's arena", "program's heap"} <= names
+
+    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "arena")[1], holds)

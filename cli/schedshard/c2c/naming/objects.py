@@ -7,7 +7,7 @@ stacks; variables of files; other mapped memory.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from schedshard.c2c.naming.allocators import (
 from schedshard.c2c.naming.locals import Frame as Caller
 from schedshard.c2c.naming.locals import Locals, covering
 from schedshard.c2c.naming.modules import TENANT, Module, Modules, ThreadLocal
-from schedshard.c2c.naming.things import Thing, of_type
+from schedshard.c2c.naming.things import Thing, fields_of, of_type
 from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
 from schedshard.c2c.naming.variables import LOCAL, DebugInfo, Typed, die_language, type_name
 from schedshard.lines.symbols import Frame
@@ -34,6 +34,10 @@ _MALLOC = 16  # the alignment of malloc() in bytes
 _MAPPED = 4097  # the alignment that marks memory from mmap() (record/program/protocol.h)
 _HISTORY = 64  # the most objects to look at that contained one byte at different times
 _LARGEST_STACK = 64 << 20  # bytes of a thread's stack; 8 MiB are usual
+# An arena of glibc's malloc() begins with its state, at a multiple of its size. To get such an
+# address glibc reserves twice as much.
+_ARENA, _ARENA_STATE = 64 << 20, 2304
+_RESERVED = (_ARENA, 2 * _ARENA)
 _GO_ARENA = 4 << 20  # Go's heap grows by multiples of this, at multiples of this
 
 # The most instructions, those with most accesses, that are decoded to find types.
@@ -340,7 +344,7 @@ class Objects:
             name, "heap", chosen.at, chosen.size, frames=frames, others=len(found) - 1,
             alignment=max(chosen.alignment & ~1, _MALLOC),
         )  # fmt: skip
-        field = _fields_of_heap(typed, chosen)
+        field = fields_of(typed, chosen.size, chosen.element)
         return replace(of_type(thing, typed), element=element, field=field)
 
     def _system(self, site: int) -> str:
@@ -404,7 +408,7 @@ class Objects:
         return of_type(thing, typed)
 
     def _stack(self, address: int) -> Thing | None:
-        for at, size, _ in reversed(self._regions):
+        for at, size, *_ in reversed(self._regions):
             if at <= address < at + size:
                 if not self._holds_a_stack(at, size):
                     return None
@@ -440,8 +444,10 @@ class Objects:
     def _mapped(self, address: int) -> Thing | None:
         # An exact run has no regions.
         divided = [(o.at, o.size, False) for o in self._covering(address) if self._divided_by(o)]
-        for at, size, shared in (*reversed(self._regions), *divided):
+        for at, size, shared, *reserved in (*reversed(self._regions), *divided):
             if at <= address < at + size:
+                if reserved == [True] and size in _RESERVED and self._modules.runtime != "Go":
+                    return self._arena(address)
                 area = self._area(address, at, size)
                 kind = area or ("shared memory" if shared else "mapped memory")
                 name = area or f"{kind} at {at % TENANT:#x}"
@@ -449,10 +455,18 @@ class Objects:
                     name, "mapped", at, size, area=bool(area)
                 )
         at, size = self._break
-        if at <= address < at + size:
-            heap = "program's heap"
-            return self._used_at(heap, address) or Thing(heap, "mapped", at, size, area=True)
-        return None
+        return self._own_heap(address, at, size) if at <= address < at + size else None
+
+    def _own_heap(self, address: int, at: int, size: int) -> Thing:
+        heap = "program's heap"
+        return self._used_at(heap, address) or Thing(heap, "mapped", at, size, area=True)
+
+    def _arena(self, address: int) -> Thing:
+        """Return the object in an arena, which glibc makes for a thread other than the first."""
+        at = address // _ARENA * _ARENA
+        if address < at + _ARENA_STATE:
+            return Thing("malloc's arena", "mapped", at, _ARENA_STATE, foreign=True, area=True)
+        return self._own_heap(address, at, _ARENA)
 
     def _area(self, address: int, at: int, size: int) -> str:
         """Return the name of a mapping that a runtime or a library divides into objects, or ''."""
@@ -471,20 +485,3 @@ class Objects:
         foreign = use.typed.name.startswith("runtime.")
         thing = Thing(f"{area}: {use.typed.name}", "heap", start, use.size, foreign=foreign)
         return of_type(thing, use.typed)
-
-
-def _no_field(offset: int) -> str:
-    return ""
-
-
-def _fields_of_heap(typed: Typed | None, chosen: _Object) -> Callable[[int], str]:
-    """Return a function from offset to field, with an index if several were allocated at once."""
-    if typed is not None:
-        size = typed.size
-        if size and chosen.size > size:
-            return lambda offset: f"[{offset // size}]{typed.field(offset % size)}"
-        return typed.field
-    element = chosen.element
-    if element and chosen.size > element:
-        return lambda offset: f"[{offset // element}]+{offset % element:#x}"
-    return _no_field

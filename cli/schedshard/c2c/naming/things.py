@@ -53,6 +53,21 @@ def of_type(thing: Thing, typed: Typed | None) -> Thing:
     )  # fmt: skip
 
 
+def fields_of(typed: Typed | None, size: int, element: int) -> Callable[[int], str]:
+    """Return a function from offset to field for an allocation of ``size`` bytes.
+
+    Several objects of a type, or elements of a size, may have been allocated at once.
+    """
+    step = typed.size if typed is not None else element
+    if typed is not None and step and size > step:
+        return lambda offset: f"[{offset // step}]{typed.field(offset % step)}"
+    if typed is not None:
+        return typed.field
+    if step and size > step:
+        return lambda offset: f"[{offset // step}]+{offset % step:#x}"
+    return lambda _: ""
+
+
 def used_by(
     thing: Thing | None, line: Line, frames: Mapping[int, tuple[Frame, ...]]
 ) -> Thing | None:
