@@ -20,7 +20,6 @@ def start() -> int:
     from schedshard.entry import run, unwind_at_signals
 
     unwind_at_signals()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     return run()
 
 

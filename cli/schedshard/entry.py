@@ -7,9 +7,11 @@ import io
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 import click
 from click.shell_completion import shell_complete
@@ -28,6 +30,9 @@ from schedshard.common.paths import ALONE, PROGRAM, typed
 COMPLETE = "_SCHEDSHARD_COMPLETE"
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 _INTERRUPTED = 130
+# Seconds after a signal in which Ctrl-C does nothing, so that children and files are removed. Later
+# it ends what takes too long.
+_UNWINDS = 3.0
 _PIPE_CLOSED = 141
 
 
@@ -77,14 +82,32 @@ def _have_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+class _Signalled:
+    """When a signal last began to end the command, by the monotonic clock."""
+
+    at = float("-inf")
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    now = time.monotonic()
+    if now - _Signalled.at > _UNWINDS:
+        _Signalled.at = now
+        signal.default_int_handler(number, frame)
+
+
 def _terminated(number: int, frame: object) -> None:
+    _Signalled.at = time.monotonic()
     for each in _ENDS:  # the signal may come again, for example to the process group
         signal.signal(each, signal.SIG_IGN)
     raise Terminated(number)
 
 
 def unwind_at_signals() -> None:
-    """Raise Terminated at SIGTERM and SIGHUP. A signal that the caller ignores (nohup) stays so."""
+    """Raise Terminated at SIGTERM and SIGHUP, and KeyboardInterrupt at Ctrl-C, but not at the next.
+
+    SIGTERM or SIGHUP that the caller ignores (nohup) stays so.
+    """
+    signal.signal(signal.SIGINT, _interrupted)
     for each in _ENDS:
         if signal.getsignal(each) != signal.SIG_IGN:
             signal.signal(each, _terminated)

@@ -89,6 +89,32 @@ def test_an_interrupted_measurement_leaves_no_files(tmp_path: Path, number: sign
     assert list(scratch.iterdir()) == []
 
 
+SIGNALLED = """
+import os, signal, sys, tempfile
+from schedshard.entry import unwind_at_signals
+
+unwind_at_signals()
+rmdir = os.rmdir
+
+def interrupted(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGINT)
+    return rmdir(*arguments, **options)
+
+os.rmdir = interrupted
+with tempfile.TemporaryDirectory(dir=sys.argv[1]):
+    os.kill(os.getpid(), int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_interruption_leaves_no_files(tmp_path: Path, number: signal.Signals) -> None:
+    """Regression: it came while files were removed, and left an empty folder."""
+    words = [sys.executable, "-c", SIGNALLED, str(tmp_path), str(int(number))]
+    done = subprocess.run(words, env=environment(), capture_output=True, check=False)
+    assert done.returncode != 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def said_beside_progress(stderr: bytes) -> list[bytes]:
     """Return the lines except for progress, of which a slow run prints one in five seconds."""
     progress = re.compile(rb": \d+/\d+, \d+ s, about \d+ s left$")
