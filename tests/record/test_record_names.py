@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,6 +16,7 @@ from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.c2c.naming.modules import Modules
 from schedshard.c2c.naming.variables import DebugInfo, Typed
 from schedshard.common.paths import ROOT, build_dir
+from schedshard.lines.symbols import resolve
 
 # Two functions allocate 24 bytes each, in one line; each thread uses one of the objects.
 TWO = r"""
@@ -181,3 +183,22 @@ def test_a_file_with_a_line_feed_in_its_name(tmp_path: Path, name: str) -> None:
     assert module.path == tmp_path / name
     (gone,) = Modules((), gone=[(0, 0x400000, 0x401000, 0, told)]).modules
     assert gone.path == tmp_path / name
+
+
+@pytest.mark.parametrize("tool", ["addr2line", "llvm-addr2line"])
+@pytest.mark.parametrize("folder", [b"two\nlines", b"two\n0\nlines", b"caf\xe9"])
+def test_a_source_in_a_folder_with_an_odd_name(tmp_path: Path, folder: bytes, tool: str) -> None:
+    """Regression: the sources of all functions there were '?', or the report had none at all."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"no {tool}")
+    where = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + folder))
+    where.mkdir()
+    (where / "p.c").write_text("int main(void)\n{\n\treturn 0;\n}\n", encoding="utf-8")
+    subprocess.run(["gcc", "-g", "p.c", "-o", "p"], check=True, cwd=where)
+    with (where / "p").open("rb") as file:
+        symbols = list(elf_symbols(ELFFile(file), ".symtab"))
+    (main,) = (each.address for each in symbols if each.name == "main")
+    found = resolve(where / "p", [main, main + 4], tool)
+    assert [[(f.function, f.source) for f in found[at]] for at in (main, main + 4)] == [
+        [("main", "p.c:2")], [("main", "p.c:3")],
+    ]  # fmt: skip

@@ -11,6 +11,7 @@ from schedshard.common.errors import UserError, os_reason
 from schedshard.common.paths import ROOT
 
 _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
+_PLACE_ENDS = re.compile(r":(\d+|\?)( \(discriminator \d+\))?\Z")
 # Libraries that a compiler puts into programs of C++, Rust and Go, and those of their packages.
 _OF_LIBRARIES = re.compile(
     r"<*(std|core|alloc|hashbrown|__gnu_cxx)::.*|(runtime|sync|internal)[./].*"
@@ -53,9 +54,10 @@ def _source(text: str) -> str:
     path = Path(name)
     try:
         # The compiler recorded the path from the build directory. It need not exist here.
-        return f"{Path(path).resolve().relative_to(ROOT)}:{line}"
+        found = f"{Path(path).resolve().relative_to(ROOT)}:{line}"
     except (ValueError, FileNotFoundError):  # the latter: the current directory was removed
-        return f"{path.name}:{line}"
+        found = f"{path.name}:{line}"
+    return found.replace("\n", "\\n")
 
 
 def _path(text: str) -> str:
@@ -64,21 +66,24 @@ def _path(text: str) -> str:
 
 
 def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
-    """Parse the output of `addr2line -a -f -i`: an address, then two lines per frame."""
+    """Parse the output of `addr2line -a -f -i`: an address, then two lines per frame.
+
+    The second one is a path and a number. It takes several lines if the path contains line feeds.
+    """
     frames: dict[int, tuple[Frame, ...]] = {}
-    address: int | None = None
-    pending: list[str] = []
-    for line in [*text.splitlines(), "0x0"]:
-        if not _ADDRESS.match(line):
-            pending.append(line)
-            continue
-        if address is not None:
-            pairs = zip(pending[0::2], pending[1::2], strict=False)
-            frames[address] = tuple(
-                Frame("?" if function == "??" else function, _source(source), _path(source))
-                for function, source in pairs
-            )
-        address, pending = int(line, 16), []
+    address, function, source = 0, "", ""
+    for line in text.split("\n"):
+        if _ADDRESS.match(line):
+            address, function, source = int(line, 16), "", ""
+            frames[address] = ()
+        elif not function:
+            function = line
+        elif not _PLACE_ENDS.search(line):
+            source += f"{line}\n"
+        else:
+            name, place = "?" if function == "??" else function, source + line
+            frames[address] = (*frames[address], Frame(name, _source(place), _path(place)))
+            function = source = ""
     return frames
 
 
@@ -95,6 +100,7 @@ def resolve(
             input="".join(f"{address:#x}\n" for address in wanted),
             capture_output=True,
             text=True,
+            errors="backslashreplace",
             check=False,
         )
     except OSError as error:
