@@ -137,15 +137,10 @@ def _view(report: Report) -> RenderableType:
     from schedshard.results.c2c import Kernel, Recorded, Replayed
     from schedshard.tables.results import c2c_tables
 
-    match report:
-        case Recorded():
-            return record_view(report)
-        case Kernel():
-            return c2c_view(report)
-        case Replayed():
-            return replay_view(report)
-        case _:
-            return c2c_tables(report)
+    views: dict[type[Report], Callable[[Any], RenderableType]] = {
+        Recorded: record_view, Kernel: c2c_view, Replayed: replay_view,
+    }  # fmt: skip
+    return views.get(type(report), c2c_tables)(report)
 
 
 @main.group(cls=NamedGroup, invoke_without_command=True)

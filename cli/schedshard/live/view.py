@@ -18,9 +18,9 @@ def live_tables(result: Curve | Pairs) -> RenderableType:
 
 
 def _where(result: Curve | Pairs) -> str:
-    said = result.machine.title + result.after_title
-    if result.after_title:
-        said += f", placement {result.placement}"
+    said = result.machine.title
+    if not result.TURNS:
+        said += f", {result.cpus_words}, placement {result.placement}"
     if result.hold_ns:
         said += f", held for {result.hold_ns:g} ns"
     return said

@@ -16,7 +16,7 @@ from schedshard.reports.forms import boxes
 from schedshard.reports.leads import bench_lead, topo_lead
 from schedshard.reports.live import live_section, validate_section
 from schedshard.results.bench import Bench, BenchRow, Validate
-from schedshard.results.c2c import Kernel, Recorded, Replayed, Report
+from schedshard.results.c2c import Report
 from schedshard.results.run import Curve, Pairs, Result
 from schedshard.results.topo import Topo
 from schedshard.show.layout_picture import legend
@@ -119,7 +119,7 @@ def _provenance(request: ReportRequest) -> Grid:
         *(
             _origin(report.experiment, report.machine.name, report.provenance)
             for report in request.c2c
-            if isinstance(report, Replayed | Kernel | Recorded)
+            if type(report) is not Report
         ),
     ]
     return grid(["what", "machine", "machine file sha256", "seed", "version", "commit"], rows)

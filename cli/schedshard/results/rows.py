@@ -6,7 +6,7 @@ A row is the part with predicted figures: a variant of Bars or Figures, or a poi
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import Annotated, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Annotated, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -54,6 +54,10 @@ class _Row:
     def where(self) -> str:
         """The place in words, after the name of the variant."""
         return ""
+
+    def rows(self) -> Sequence[Self]:
+        """Return the rows of a variant that is a row itself."""
+        return (self,)
 
     def among(self, variant: str, cpus: int) -> tuple[str, int]:
         """Return the name of the row's series in a sweep, and the number of its CPUs."""
@@ -125,10 +129,6 @@ class Bar(Saved, _Compared, kw_only=True):
         if self.accept is not None and None in (self.relative, self.published):
             raise ValueError("accept is given without relative and published")
 
-    def rows(self) -> Sequence["Bar"]:
-        """Return the rows of the variant: itself."""
-        return (self,)
-
 
 class FigureVariant(Saved, _Row, kw_only=True):
     """A variant of Figures. In the JSON each of ``values`` is a member of the variant."""
@@ -148,10 +148,6 @@ class FigureVariant(Saved, _Row, kw_only=True):
     lines: list[CacheLine]
     interval: dict[str, Interval] | None = None
     published_inside: dict[str, bool] | None = None
-
-    def rows(self) -> Sequence["FigureVariant"]:
-        """Return the rows of the variant: itself."""
-        return (self,)
 
     def figures(self, metrics: Sequence[Metric], base: bool) -> Iterator[Figure]:
         """Yield the figures of the row; ``base``: it is the baseline's."""

@@ -116,10 +116,11 @@ class Host(Saved, kw_only=True):
 class Run(Saved, kw_only=True):
     """The members of every kind of result; measurements set ``label``, ``host``, ``left_out``.
 
-    ``ROWS`` is the head of a column that names rows.
+    ``ROWS`` is the head of a column that names rows, and ``TURNS`` says which CPUs take turns.
     """
 
     ROWS: ClassVar[str] = "variant"
+    TURNS: ClassVar[str] = ""
 
     format: str
     label: str = "predicted"
@@ -156,17 +157,12 @@ class Run(Saved, kw_only=True):
     @property
     def of_cpus(self) -> str:
         """The number of CPUs that took part, in words."""
-        return f"{self.cpus} CPUs"
+        return self.TURNS or f"{self.cpus} CPUs"
 
     @property
     def cpus_words(self) -> str:
         """The number of the machine's CPUs that took part, in words."""
-        return f"{self.cpus} of {self.machine.cpus} CPUs"
-
-    @property
-    def after_title(self) -> str:
-        """The CPUs, after the machine's title in a heading."""
-        return f", {self.cpus_words}"
+        return self.TURNS or f"{self.cpus} of {self.machine.cpus} CPUs"
 
     @property
     def form(self) -> str:
@@ -245,25 +241,11 @@ class Pairs(Run, kw_only=True):
     """Variants by pair of CPUs."""
 
     ROWS: ClassVar[str] = "class, CPUs"
+    TURNS: ClassVar[str] = "two CPUs at a time"
 
     sweep: str
     variants: Annotated[list[Swept[PairPoint]], Meta(min_length=1)]
     published: PublishedPairs | None = None
-
-    @property
-    def of_cpus(self) -> str:
-        """The number of CPUs of each pair, in words."""
-        return "two CPUs at a time"
-
-    @property
-    def cpus_words(self) -> str:
-        """The same: which CPUs of the machine is in each row."""
-        return self.of_cpus
-
-    @property
-    def after_title(self) -> str:
-        """Nothing: each row names its CPUs."""
-        return ""
 
     @property
     def headlines(self) -> set[Key]:

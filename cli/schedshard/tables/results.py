@@ -68,7 +68,7 @@ def notes_view(notes: Notes) -> Table:
 
 def _heading(result: Result) -> Text:
     text = Text(result.title, style="bold")
-    where = f"\n{result.machine.title}{result.after_title}"
+    where = f"\n{result.machine.title}{'' if result.TURNS else f', {result.cpus_words}'}"
     if result.hold_ns:
         where += f", held for {result.hold_ns:g} ns"
     if result.work_ns:
