@@ -92,7 +92,9 @@ def test_a_thread_local_variable(tmp_path: Path, words: tuple[str, ...]) -> None
         if min(map(hitm_of, lines)) < 1000:
             return False
         names = {line["object"]: line["accesses"][0]["field"] for line in lines}
-        assert names == {"own of thread 0": "own.hits", "lent of thread 2": "lent.hits"}
+        assert names.pop("own of thread 0") == "own.hits"
+        # Threads are numbered in the order in which they begin.
+        assert names in ({f"lent of thread {number}": "lent.hits"} for number in (1, 2))
         assert {line["type"] for line in lines} == {"struct score"}
         assert {line["kind"] for line in lines} == {"variable"}
         return True
