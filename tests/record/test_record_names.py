@@ -14,7 +14,7 @@ from recording import Report, hitm_of, needs, quiet, record_to
 
 from schedshard.c2c.naming.elf_symbols import elf_symbols
 from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.variables import DebugInfo, Typed
+from schedshard.c2c.naming.variables import DebugInfo, Typed, type_name
 from schedshard.common.paths import ROOT, build_dir
 from schedshard.lines.symbols import resolve
 
@@ -202,3 +202,34 @@ def test_a_source_in_a_folder_with_an_odd_name(tmp_path: Path, folder: bytes, to
     assert [[(f.function, f.source) for f in found[at]] for at in (main, main + 4)] == [
         [("main", "p.c:2")], [("main", "p.c:3")],
     ]  # fmt: skip
+
+
+COROUTINE = """
+#include <coroutine>
+struct task {
+	struct promise_type {
+		task get_return_object() { return {}; }
+		std::suspend_never initial_suspend() { return {}; }
+		std::suspend_never final_suspend() noexcept { return {}; }
+		void return_void() {}
+		void unhandled_exception() {}
+	};
+};
+namespace jobs { task count(long &n) { n++; co_return; } }
+"""
+
+
+def test_the_frame_of_a_coroutine_has_its_functions_name(tmp_path: Path) -> None:
+    """Regression: its type was called by the mangled name, as '_ZN4jobs5countERl.Frame'."""
+    (tmp_path / "c.cc").write_text(COROUTINE, encoding="utf-8")
+    words = ["g++", "-std=c++20", "-g", "-shared", "-fPIC", "c.cc", "-o", "c.so"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+    info = DebugInfo(tmp_path / "c.so")
+    names = {
+        type_name(die, cplusplus=True)
+        for unit in info.units()
+        for die in unit.iter_DIEs()
+        if die.tag == "DW_TAG_structure_type"
+    }
+    info.close()
+    assert {name for name in names if name.endswith(".Frame")} == {"jobs::count.Frame"}

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +20,7 @@ from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.elf.elffile import ELFFile
 
+from schedshard.c2c.naming.readable import readable
 from schedshard.common.errors import telling
 from schedshard.lines.dwarf import (
     contains,
@@ -47,6 +49,7 @@ _DW_OP_DEREF_SIZE = 0x94
 _DW_OP_CONST8U = 0x0E
 _DW_OP_CONSTX = (0xA2, 0xFC)
 _DW_OP_TLS = ([0x9B], [0xE0])  # of DWARF, and GNU's before it
+_FRAME = ".Frame"  # gcc names a coroutine's frame after the function
 # A type with a longer name is shown without its template arguments.
 _LONGEST = 48
 _WORDS = {
@@ -74,6 +77,13 @@ def die_language(top: DIE) -> bool:
     return language is not None and language.value in (4, 26, 33, 43, 28, 22)
 
 
+@cache
+def _plain(name: str) -> str:
+    """Return the name of a coroutine's frame, with the function's name as in the source."""
+    function = name.removesuffix(_FRAME)
+    return readable([function]).get(function, function) + _FRAME
+
+
 def type_name(die: DIE | None, cplusplus: bool = False) -> str:
     """Return a type's name as in the source."""
     if die is None:
@@ -87,6 +97,8 @@ def type_name(die: DIE | None, cplusplus: bool = False) -> str:
     name = die_name(die)
     if not name:
         return "struct {}" if die.tag == "DW_TAG_structure_type" else "?"
+    if name.startswith("_Z") and name.endswith(_FRAME):
+        name = _plain(name)
     if cplusplus:
         return name if len(name) <= _LONGEST else name.partition("<")[0]
     return f"{_WORDS.get(str(die.tag), '')}{name}"
