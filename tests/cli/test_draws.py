@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from schedshard.common.errors import UserError
-from schedshard.common.paths import topo_binary
+from schedshard.common.paths import MACHINES, topo_binary
 from schedshard.common.tool import run_json
 from schedshard.experiments.experiment import experiment_names, load_experiment, parse_experiment
 from schedshard.experiments.run import RunRequest, plan_run, point_argv, point_params
@@ -23,7 +23,7 @@ from schedshard.experiments.uncertain.inputs import (
     experiment_inputs,
     machine_inputs,
 )
-from schedshard.machines.presets import Machine, load_machine, preset_names
+from schedshard.machines.presets import Machine, load_machine
 
 YIELD = Input("param.yield_ns", 1290, 600, 2200, "")
 
@@ -177,7 +177,7 @@ def test_wrong_ranges(tmp_path: Path, old: str, new: str, words: str) -> None:
         parse_experiment(path)
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", sorted(each.stem for each in MACHINES.glob("*.toml")))
 def test_the_loader_takes_every_sample_of_every_preset(
     real: Path, tmp_path: Path, name: str
 ) -> None:

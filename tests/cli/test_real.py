@@ -11,12 +11,12 @@ import pytest
 import trim_locks
 
 from conftest import Cli, assert_user_error
-from schedshard.common.paths import ROOT
+from schedshard.common.paths import MACHINES, ROOT
 from schedshard.common.tool import run_json
 from schedshard.experiments.experiment import experiment_names, load_experiment
 from schedshard.experiments.run import RunRequest, plan_run, point_argv
 from schedshard.experiments.sweep.file import read_rows
-from schedshard.machines.presets import load_machine, preset_names
+from schedshard.machines.presets import load_machine
 from test_report import assert_self_contained
 
 
@@ -129,7 +129,7 @@ def test_shard_size_reaches_the_structures(cli: Cli, real: Path, tmp_path: Path)
     assert max(cost[2]) < min(cost[64])
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", sorted(each.stem for each in MACHINES.glob("*.toml")))
 def test_topology_and_plan_of_every_preset(cli: Cli, real: Path, name: str) -> None:
     data = cli("topo", "--machine", name, "--json").json
     planned = [cpu for shard in data["plan"]["shards"] for cpu in shard["cpus"]]
