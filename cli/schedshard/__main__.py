@@ -16,7 +16,8 @@ if not __package__:
 def start() -> int:
     """Load and run the command line; returns the exit status."""
     # While the libraries load, Ctrl-C ends this process as it ends a C program: quietly.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from schedshard.entry import run, unwind_at_signals
 
     unwind_at_signals()

@@ -105,9 +105,10 @@ def _terminated(number: int, frame: object) -> None:
 def unwind_at_signals() -> None:
     """Raise Terminated at SIGTERM and SIGHUP, and KeyboardInterrupt at Ctrl-C, but not at the next.
 
-    SIGTERM or SIGHUP that the caller ignores (nohup) stays so.
+    A signal that the caller ignores (nohup, a background job of a script) stays so.
     """
-    signal.signal(signal.SIGINT, _interrupted)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupted)
     for each in _ENDS:
         if signal.getsignal(each) != signal.SIG_IGN:
             signal.signal(each, _terminated)

@@ -115,6 +115,25 @@ def test_a_second_interruption_leaves_no_files(tmp_path: Path, number: signal.Si
     assert list(tmp_path.iterdir()) == []
 
 
+IGNORING = """
+import signal, sys
+from schedshard import __main__, entry
+
+numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+for number in numbers:
+    signal.signal(number, signal.SIG_IGN)
+entry.run = lambda: [signal.getsignal(number) for number in numbers]
+print(set(__main__.start()) == {signal.SIG_IGN})
+"""
+
+
+def test_ignored_signals_stay_ignored() -> None:
+    """A background job of a script begins with SIGINT ignored."""
+    words = [sys.executable, "-c", IGNORING]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
 def said_beside_progress(stderr: bytes) -> list[bytes]:
     """Return the lines except for progress, of which a slow run prints one in five seconds."""
     progress = re.compile(rb": \d+/\d+, \d+ s, about \d+ s left$")
