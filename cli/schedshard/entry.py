@@ -30,8 +30,8 @@ from schedshard.common.paths import ALONE, PROGRAM, typed
 COMPLETE = "_SCHEDSHARD_COMPLETE"
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 _INTERRUPTED = 130
-# Seconds after a signal in which Ctrl-C does nothing, so that children and files are removed. Later
-# it ends what takes too long.
+# Seconds after a signal in which others do nothing, so that children and files are removed. Later
+# they end what takes too long.
 _UNWINDS = 3.0
 _PIPE_CLOSED = 141
 
@@ -88,24 +88,31 @@ class _Signalled:
     at = float("-inf")
 
 
-def _interrupted(number: int, frame: FrameType | None) -> None:
+def _is_first() -> bool:
     now = time.monotonic()
-    if now - _Signalled.at > _UNWINDS:
+    first = now - _Signalled.at > _UNWINDS
+    if first:
         _Signalled.at = now
+    return first
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    if _is_first():
         signal.default_int_handler(number, frame)
 
 
 def _terminated(number: int, frame: object) -> None:
-    _Signalled.at = time.monotonic()
+    if not _is_first():
+        return
     for each in _ENDS:  # the signal may come again, for example to the process group
         signal.signal(each, signal.SIG_IGN)
     raise Terminated(number)
 
 
 def unwind_at_signals() -> None:
-    """Raise Terminated at SIGTERM and SIGHUP, and KeyboardInterrupt at Ctrl-C, but not at the next.
+    """Raise Terminated at SIGTERM and SIGHUP, and KeyboardInterrupt at Ctrl-C.
 
-    A signal that the caller ignores (nohup, a background job of a script) stays so.
+    Signals that follow soon do nothing. A signal that the caller ignores (nohup, a background job of a script) stays so.
     """
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)

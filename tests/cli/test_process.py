@@ -97,7 +97,7 @@ unwind_at_signals()
 rmdir = os.rmdir
 
 def interrupted(*arguments, **options):
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), int(sys.argv[3]))
     return rmdir(*arguments, **options)
 
 os.rmdir = interrupted
@@ -106,10 +106,13 @@ with tempfile.TemporaryDirectory(dir=sys.argv[1]):
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_interruption_leaves_no_files(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_leaves_no_files(
+    tmp_path: Path, first: signal.Signals, second: signal.Signals
+) -> None:
     """Regression: it came while files were removed, and left an empty folder."""
-    words = [sys.executable, "-c", SIGNALLED, str(tmp_path), str(int(number))]
+    words = [sys.executable, "-c", SIGNALLED, str(tmp_path), str(int(first)), str(int(second))]
     done = subprocess.run(words, env=environment(), capture_output=True, check=False)
     assert done.returncode != 0
     assert list(tmp_path.iterdir()) == []
