@@ -86,8 +86,8 @@ static int walk_allocations(int fd, uint64_t end)
 	long left = make_with_failure(fd, MOST, &refused);
 
 	if (left <= 0 || left >= MOST || refused) {
-		printf("the first try must pass: of %d allocations %ld were left, partition %s\n",
-		       MOST, left, refused ? "refused" : "made");
+		printf("the first try must succeed: partition %s, %ld of %d allocations left\n",
+		       refused ? "refused" : "made", left, MOST);
 		return -1;
 	}
 	total = MOST - (unsigned int)left;
