@@ -4,6 +4,7 @@
  * that is too simple to be wrong.
  */
 #include <kunit/test.h>
+#include <linux/mmu_context.h>
 #include <linux/prandom.h>
 #include "../sched.h"
 
