@@ -393,11 +393,15 @@ class Objects:
         return self._functions[frame.pc]
 
     def _thread_local(self, address: int) -> Thing | None:
-        copy = self._threads.at(address)
+        # Go's threads point into the runtime's own objects.
+        copy = self._threads.at(address) if self._modules.runtime != "Go" else None
         if copy is None:
             return None
         module, variable, owner = copy.module, copy.variable, f" of thread {copy.thread}"
         if module is None or variable is None:
+            around = self._modules.at(address)
+            if around is not None and around.variable(address) is not None:
+                return None  # the pointer is not the C library's
             name = f"thread-local memory{owner}"
             return Thing(name, "stack", copy.address, copy.size, foreign=True)
         typed = self._type_of(module, LOCAL + variable.address)
