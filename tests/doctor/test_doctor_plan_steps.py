@@ -335,6 +335,27 @@ def test_deadline_threads_that_may_run_anywhere() -> None:
         planned(host_of(threads, {}, "252"))
 
 
+@pytest.mark.parametrize(("policy", "runtime"), [(6, "950000"), (1, "-1")])
+def test_a_partition_that_loses_no_cpu_forbids_nothing(policy: int, runtime: str) -> None:
+    mine, rest = expand("4-7"), ALL - expand("4-7")
+    facts = host_of(groups_of("/system.slice/a{}.service", ["8-11", "12-15"]), {}, "252", runtime)
+    sets = {
+        "/": Cpuset("/", effective=rest), "/mine": Cpuset("/mine", mine, mine, partition="root")
+    }  # fmt: skip
+    inside = groups_of("/mine/s.scope", ["4-5", "6-7"])
+    inside += groups_of("/mine/s.scope", ["4-7"], policy=policy, comm="wide")
+    inside = [
+        replace(each, tid=each.tid + 500 + 50 * (each.comm == "wide"),
+                tgid=each.tgid + 500 + 50 * (each.comm == "wide")) for each in inside
+    ]  # fmt: skip
+    plan = planned(replace(
+        facts, cpusets=replace(facts.cpusets, sets=sets), threads=(*facts.threads, *inside)
+    ))  # fmt: skip
+    assert [listed(each.cpus) for each in plan.partitions] == ["8-11", "12-15"]
+    assert plan.free == rest - expand("8-15")
+    assert not any("wide" in each or "without a partition" in each for each in plan.warnings)
+
+
 def test_a_guest_keeps_a_cpu_for_its_emulator() -> None:
     vm = "/machine.slice/machine-qemu\\x2d{}\\x2dvm.scope"
     threads = groups_of(vm, ["8-11", "12-15", "16-19"], comm="CPU 0/KVM")

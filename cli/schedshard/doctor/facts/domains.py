@@ -48,6 +48,11 @@ class RootDomain:
     unseen: bool = False
 
     @property
+    def partition(self) -> bool:
+        """Whether this is a valid partition of type root (cgroup v2)."""
+        return self.because.startswith("partition ")
+
+    @property
     def label(self) -> str:
         """Return the CPUs as the kernel lists them."""
         return ranges(sorted(self.cpus))

@@ -122,7 +122,7 @@ class DomainLoad:
 
         Its real-time threads form one group, or groups that can only be in one partition.
         """
-        return self.domain.because.startswith("partition ") and len(joined(self.apart)) <= 1
+        return self.domain.partition and len(joined(self.apart)) <= 1
 
     @property
     def user_threads(self) -> int:

@@ -67,10 +67,13 @@ def needed(facts: Facts, kept: frozenset[int]) -> tuple[int, str]:
 
 
 def staying(loads: Iterable[DomainLoad], parted: frozenset[int]) -> Staying:
-    """Return the real-time threads, kernel threads aside, that get no partition."""
+    """Return the real-time threads, kernel threads aside, that get no partition.
+
+    Those of a partition that loses no CPU are not among them: nothing changes for them.
+    """
     groups, roaming = [], []
     for load in loads:
-        if load.done:
+        if load.domain.partition and not load.domain.cpus & parted:
             continue
         for group in load.groups:
             user = [thread for thread in group.threads if not thread.kernel]
