@@ -28,6 +28,7 @@ CPUS = 24
 ALL = frozenset(range(CPUS))
 CGROUPS = (
     "/system.slice/app{}.service",
+    "/system.slice/system-rt.slice/rt@{}.service",
     "/machine.slice/machine-qemu\\x2d{}\\x2dvm.scope/libvirt/vcpu0",
     "/kubepods.slice/pod{}.slice/cri-{}.scope",
     "/system.slice/docker-{}.scope",
@@ -83,12 +84,17 @@ def hosts(draw: st.DrawFn) -> Facts:
             sets[cgroup] = Cpuset(
                 cgroup, cpus, cpus, draw(st.sampled_from((None, frozenset[int]()))), partitions=True
             )
-    for name in ("/system.slice", "/other"):
+    for name in ("/system.slice", "/system.slice/system-rt.slice", "/other"):
         if draw(st.booleans()):
             cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)), min_size=1))
             inside = [each.allowed for each in threads if (each.cgroup or "").startswith(name)]
             cpus = cpus.union(*(each for each in inside if each is not None))
             sets[name] = Cpuset(name, cpus, cpus, partitions=True)
+    for cgroup in {each.cgroup or "" for each in threads if draw(st.booleans())}:
+        if cgroup.endswith(".service"):
+            own = [each.allowed or ALL for each in threads if each.cgroup == cgroup]
+            cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)))).union(*own)
+            sets[cgroup] = Cpuset(cgroup, cpus, cpus, partitions=True)
     if "/other" in sets and draw(st.booleans()):
         above = sets["/other"].cpus or ALL
         cpus = draw(st.frozensets(st.sampled_from(sorted(above)), min_size=1))
@@ -240,6 +246,43 @@ def test_a_sibling_keeps_cpus_without_real_time_threads() -> None:
         wide = {path: replace(sets[path], cpus=expand(f"{cgroup},2"))}
         plan = planned(host_of(threads, wide, "252"))
         assert [listed(each.cpus) for each in plan.partitions] == ["8-15", "16-23"]
+
+
+def test_what_a_workload_leaves_forbids_nothing() -> None:
+    """Services restart in new slices, so that their old cgroups and slices are empty then."""
+    name = "/system.slice/system-rt.slice"
+    groups = ["8-11", "12-15", "16-19"]
+    threads = groups_of(f"{name}/rt@{{}}.service", groups)
+    sets = {name: Cpuset(name, expand("8-19"), expand("8-19"), partitions=True)}
+    own = {
+        path: Cpuset(path, expand(cpus), expand(cpus), partitions=True)
+        for n, cpus in enumerate(groups) for path in (f"{name}/rt@{n}.service",)
+    }  # fmt: skip
+    for each in (sets, sets | own):
+        plan = planned(host_of(threads, each, "252"))
+        assert [listed(each.cpus) for each in plan.partitions] == groups
+    # The slice has another member, or apply.sh moves single processes.
+    more = f"{name}/log.service"
+    for each, systemd in ((sets | own | {more: Cpuset(more, partitions=True)}, "252"), (sets, "")):
+        assert not planned(host_of(threads, each, systemd)).partitions
+    scopes = groups_of(f"{name}/rt{{}}.scope", groups)
+    assert not planned(host_of(scopes, sets, "252")).partitions
+    # A login's slice contains its shell.
+    name = "/user.slice/user-7.slice"
+    logins = groups_of(f"{name}/user@7.service/app.slice/rt{{}}.service", groups)
+    sets = {name: Cpuset(name, expand("8-19"), expand("8-19"), partitions=True)}
+    assert not planned(host_of(logins, sets, "252")).partitions
+
+
+def test_a_services_own_cpus_forbid_nothing() -> None:
+    hog = replace(groups_of("/x$.slice/hog.service", ["0-1"])[0], tid=900, tgid=900, priority=99)
+    threads = [*groups_of("/system.slice/rt{}.service", ["8-11", "16-23"]), hog]
+    path = "/system.slice/rt0.service"
+    sets = {path: Cpuset(path, expand("0-1,8-11"), expand("0-1,8-11"), partitions=True)}
+    plan = planned(host_of(threads, sets, "252"))
+    assert [listed(each.cpus) for each in plan.partitions] == ["8-11", "16-23"]
+    plan = planned(host_of(threads, sets, ""))
+    assert [listed(each.cpus) for each in plan.partitions] == ["16-23"]
 
 
 def groups_of(

@@ -20,7 +20,7 @@ from schedshard.common.errors import UserError
 from schedshard.doctor.facts.cpusets import Cpuset
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.facts.load import DomainLoad, Group
+from schedshard.doctor.facts.load import WHOLE, DomainLoad, Group, kind_of
 from schedshard.doctor.plan.groups import Wanted, candidates, with_spare
 from schedshard.doctor.plan.limits import (
     Staying,
@@ -253,6 +253,32 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
     return kept
 
 
+def _leaving(partitions: list[Partition], facts: Facts) -> set[str]:
+    """Return the units that the plan moves with all of their threads."""
+    whole = [each for each in partitions if each.found is None and each.wanted.kind in WHOLE]
+    if _systemd(facts) is None:
+        # Then apply.sh moves only those processes of a service that have real-time threads.
+        whole = [each for each in whole if each.wanted.kind != "service"]
+    return {unit for each in whole for unit in each.units if kind_of(unit) in WHOLE}
+
+
+def _with_others(mine: tuple[str, ...], facts: Facts) -> set[str]:
+    """Return the cpusets below which a cgroup or a real-time thread is that is not in ``mine``."""
+    within = [
+        path.rpartition("/")[0] for path in facts.cpusets.sets
+        if not f"{path}/".startswith(mine) and not any(each.startswith(f"{path}/") for each in mine)
+    ]  # fmt: skip
+    groups = {each.cgroup for each in facts.threads if each.cgroup}
+    within += [path for path in groups if not f"{path}/".startswith(mine)]
+    found: set[str] = set()
+    for path in within:
+        held = facts.cpusets.of(path)
+        while held is not None and held.path != "/" and held.path not in found:
+            found.add(held.path)
+            held = facts.cpusets.of(held.path.rpartition("/")[0])
+    return found
+
+
 def _siblings(
     partitions: list[Partition], facts: Facts, loads: list[DomainLoad], kept: frozenset[int]
 ) -> tuple[list[Cpuset], dict[str, str]]:
@@ -265,17 +291,22 @@ def _siblings(
     own = {each.path for each in partitions}
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
     crowded = taken | staying(loads, taken).cpus | kept
+    mine = tuple(f"{path}/" for path in own | _leaving(partitions, facts))
+    others = _with_others(mine, facts)
     losing = []
     forbidden: dict[str, str] = {}
     for cpuset in facts.cpusets.preorder():
         have = (cpuset.cpus or frozenset()) & facts.online
         over = [each for each in partitions if each.cpus & have]
-        inside = any(cpuset.path == path or cpuset.path.startswith(f"{path}/") for path in own)
+        inside = f"{cpuset.path}/".startswith(mine)
         above = any(path.startswith(f"{cpuset.path}/") for path in own)
         if inside or cpuset.root_partition or cpuset.isolated_partition or have - crowded:
             continue
         # Without any CPU left it has those of the cgroup above, but only after the last partition.
-        if have - taken or (len(over) > 1 and not above):
+        # A slice has no threads of its own. Those of users have a manager and shells.
+        slices = cpuset.path.endswith(".slice") and not cpuset.path.startswith("/user.slice/")
+        empty = slices and cpuset.path not in others
+        if have - taken or (len(over) > 1 and not above and not empty):
             forbidden.update((each.path, cpuset.path) for each in over)
     for sibling in facts.cpusets.children("/"):
         have = sibling.claimed
