@@ -16,7 +16,6 @@
 #include "lines.h"
 #include "maps.h"
 #include "model.h"
-#include "preload.h"
 #include "races.h"
 #include "sim.h"
 #include "sim_threads.h"
@@ -202,7 +201,6 @@ static json_t *image(const char *why)
 		notes_thread(&t);
 		notes_stack(t.tid, 0, (uint64_t)(uintptr_t)exact.threads[i]->fiber.local);
 	}
-	preload_locals(notes_locals);
 	notes_json(all);
 	heap_json(all);
 	return all;

@@ -23,6 +23,7 @@
 #include "masks.h"
 #include "model.h"
 #include "pass.h"
+#include "preload.h"
 #include "private.h"
 #include "races.h"
 #include "real.h"
@@ -33,6 +34,7 @@
 #include "start.h"
 #include "timers.h"
 #include "turns.h"
+#include "user.h"
 #include "ways.h"
 
 #define SETTINGS "SCHEDSHARD_EXACT"
@@ -129,6 +131,8 @@ static void begin(const char *settings)
 	mallopt(M_ARENA_MAX, EXACT_THREADS);
 	if (private_begin(prepare, settings) || threads_begin() || fatal_begin())
 		refuse("no memory for the model");
+	/* Now: a library that the program loads later may have its part in a heap object. */
+	preload_locals(notes_locals);
 	atexit(at_exit);
 	at_quick_exit(at_exit);
 	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);

@@ -10,14 +10,18 @@
 
 #include "preload.h"
 
+/* A part that is farther below the pointer, or above it, is in the heap. */
+#define MOST (64u << 20)
+
 static int find(struct dl_phdr_info *module, size_t size, void *arg)
 {
 	void (*each)(uint64_t base, uint64_t distance) = *(void (**)(uint64_t, uint64_t))arg;
-	uint64_t self;
+	uint64_t self, below;
 
 	__asm__("movq %%fs:0, %0" : "=r"(self));
-	if (module->dlpi_tls_data)
-		each(module->dlpi_addr, (uint64_t)(uintptr_t)module->dlpi_tls_data - self);
+	below = self - (uint64_t)(uintptr_t)module->dlpi_tls_data;
+	if (module->dlpi_tls_data && below && below < MOST)
+		each(module->dlpi_addr, -below);
 	return 0;
 }
 
