@@ -112,6 +112,7 @@ static int run_valgrind(const char *dir)
 	static const char count_in[] = "--toggle-collect=" BENCH_KERNEL_PREFIX "*";
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	pid_t self_pid = getpid(), pid;
+	struct stat said;
 	int status;
 
 	if (len < 0 || path_in(list_path, sizeof(list_path), dir, "list") ||
@@ -139,19 +140,28 @@ static int run_valgrind(const char *dir)
 
 		/* A caller that ends kills this program, which then cannot end valgrind itself. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != self_pid || dup2(list, 1) < 0 || dup2(messages, 2) < 0)
-			_exit(NOT_STARTED);
-		/* POSIX requires the cast: execvp() does not write to the strings. */
-		execvp(argv[0], (char *const *)argv);
-		_exit(errno == ENOENT ? NOT_FOUND : NOT_STARTED);
+		if (getppid() == self_pid && list >= 0 && messages >= 0 && dup2(messages, 2) >= 0 &&
+		    dup2(list, 1) >= 0) {
+			/* POSIX requires the cast: execvp() does not write to the strings. */
+			execvp(argv[0], (char *const *)argv);
+			if (errno == ENOENT)
+				_exit(NOT_FOUND);
+		}
+		dprintf(2, "valgrind: %s\n", strerror(errno));
+		_exit(NOT_STARTED);
 	}
 	if (pid < 0) {
 		fprintf(stderr, "schedshard-bench: valgrind: %s\n", strerror(errno));
 		return -1;
 	}
-	if (waitpid(pid, &status, 0) < 0)
+	if (waitpid(pid, &status, 0) < 0) {
+		fprintf(stderr, "schedshard-bench: cannot wait for valgrind: %s\n",
+			strerror(errno));
 		return -1;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND) {
+	}
+	/* A wrapper that is called valgrind may end with the same status, after a message. */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND &&
+	    (stat(err_path, &said) || !said.st_size)) {
 		fprintf(stderr,
 			"schedshard-bench: no instruction counts: valgrind is not installed "
 			"(Debian: apt-get install valgrind)\n");

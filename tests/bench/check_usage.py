@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -69,6 +70,39 @@ class Usage(unittest.TestCase):
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.count("\n") == 1
         assert "valgrind is not installed" in run.stderr
+
+    def test_valgrinds_own_messages(self) -> None:
+        """Regression: one that cannot run had no message, one that ends with 127 lost its own."""
+        for mode, told in ((0o644, "valgrind: Permission denied"), (0o755, "no such tool")):
+            with tempfile.TemporaryDirectory() as directory:
+                odd = Path(directory) / "valgrind"
+                odd.write_text("#!/bin/sh\necho no such tool >&2\nexit 127\n", encoding="utf-8")
+                odd.chmod(mode)
+                run = subprocess.run(
+                    [self.binary, "--instructions"],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    env={**os.environ, "PATH": directory, "TMPDIR": directory},
+                )
+            assert (run.returncode, run.stdout) == (2, "")
+            failed = "schedshard-bench: no instruction counts: valgrind failed, see above"
+            assert run.stderr == f"{told}\n{failed}\n", run.stderr
+
+    def test_waiting_for_valgrind(self) -> None:
+        """Regression: where children leave no status, there was no message at all."""
+        ignore = functools.partial(signal.signal, signal.SIGCHLD, signal.SIG_IGN)
+        with tempfile.TemporaryDirectory() as directory:
+            run = subprocess.run(
+                [self.binary, "--instructions"],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "PATH": directory, "TMPDIR": directory},
+                preexec_fn=ignore,
+            )
+        assert run.returncode == 2
+        assert run.stderr == "schedshard-bench: cannot wait for valgrind: No child processes\n"
 
     def test_valgrind_ends_with_its_caller(self) -> None:
         """Regression: who ends the command kills the program, and valgrind went on alone."""
