@@ -96,9 +96,12 @@ def hosts(draw: st.DrawFn) -> Facts:
             cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)))).union(*own)
             sets[cgroup] = Cpuset(cgroup, cpus, cpus, partitions=True)
     if "/other" in sets and draw(st.booleans()):
-        above = sets["/other"].cpus or ALL
-        cpus = draw(st.frozensets(st.sampled_from(sorted(above)), min_size=1))
-        sets["/other/deep"] = Cpuset("/other/deep", cpus, cpus, partitions=True)
+        cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)), min_size=1))
+        sets["/other/deep"] = Cpuset("/other/deep", cpus, partitions=True)
+    for path in sorted(sets):
+        # A cgroup may list CPUs that the one above it lacks.
+        above = sets.get(path.rpartition("/")[0], Cpuset("", effective=ALL)).effective or ALL
+        sets[path] = replace(sets[path], effective=(sets[path].cpus or ALL) & above or above)
     roaming = Thread(90, 90, "watchdog", 1, 1, False, 0, ALL, "/system.slice/w.service", 1)
     if draw(st.booleans()):
         threads.append(roaming)
@@ -243,9 +246,24 @@ def test_a_sibling_keeps_cpus_without_real_time_threads() -> None:
         plan = planned(host_of(threads, sets, "252"))
         assert [listed(each.cpus) for each in plan.partitions] == ["16-23"]
         assert f"CPUs 8-15: {path} has no other CPUs without real-time threads" in plan.left[-1]
-        wide = {path: replace(sets[path], cpus=expand(f"{cgroup},2"))}
+        more = expand(f"{cgroup},2")
+        wide = {path: replace(sets[path], cpus=more, effective=more)}
         plan = planned(host_of(threads, wide, "252"))
         assert [listed(each.cpus) for each in plan.partitions] == ["8-15", "16-23"]
+
+
+def test_cpus_that_the_cgroup_above_lacks_are_not_left() -> None:
+    hog = replace(groups_of("/x$.slice/hog.service", ["0-1"])[0], tid=900, tgid=900, priority=99)
+    threads = [*groups_of("/{}.slice/rt.service", ["8-11", "16-19"]), hog]
+    above = Cpuset("/a", expand("0-3,8-11"), expand("0-3,8-11"), partitions=True)
+    deep = Cpuset("/a/b", expand("0-1,8-11,20"), expand("0-1,8-11"), partitions=True)
+    plan = planned(host_of(threads, {"/a": above, "/a/b": deep}, "252"))
+    assert [listed(each.cpus) for each in plan.partitions] == ["16-19"]
+    assert "CPUs 8-11: /a/b has no other CPUs" in plan.left[-1]
+    # A cgroup that has no CPU of its list has all of the one above.
+    deep = replace(deep, cpus=expand("20"), effective=above.effective)
+    plan = planned(host_of(threads, {"/a": above, "/a/b": deep}, "252"))
+    assert [listed(each.cpus) for each in plan.partitions] == ["8-11", "16-19"]
 
 
 def test_what_a_workload_leaves_forbids_nothing() -> None:

@@ -296,7 +296,8 @@ def _siblings(
     losing = []
     forbidden: dict[str, str] = {}
     for cpuset in facts.cpusets.preorder():
-        have = (cpuset.cpus or frozenset()) & facts.online
+        # It may list CPUs that the cgroup above it lacks.
+        have = (cpuset.cpus or frozenset()) & (cpuset.effective or facts.online) & facts.online
         over = [each for each in partitions if each.cpus & have]
         inside = f"{cpuset.path}/".startswith(mine)
         above = any(path.startswith(f"{cpuset.path}/") for path in own)
