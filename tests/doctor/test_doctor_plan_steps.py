@@ -463,6 +463,23 @@ def test_a_plan_mends_a_partition_that_its_sibling_breaks() -> None:
     ]  # fmt: skip
 
 
+def test_another_cgroup_beside_the_jobs_of_a_scope() -> None:
+    """After the first partition it would have only the CPUs of the second job."""
+    scope = "/system.slice/slurmstepd.scope"
+    threads = groups_of(f"{scope}/job_{{}}/step_0", ["8-11", "12-15"])
+    sets = {scope: Cpuset(scope, expand("8-15"), expand("8-15"), frozenset(), partitions=True)}
+    for n, cpus in enumerate((expand("8-11"), expand("12-15"))):
+        path = f"{scope}/job_{n}"
+        sets[path] = Cpuset(path, cpus, cpus, frozenset(), partitions=True)
+    alone = planned(host_of(threads, sets, "252"))
+    assert [each.path for each in alone.partitions] == [f"{scope}/job_0", f"{scope}/job_1"]
+    other = f"{scope}/system"
+    sets[other] = Cpuset(other, frozenset(), expand("8-15"), frozenset(), partitions=True)
+    plan = planned(host_of(threads, sets, "252"))
+    assert not plan.partitions
+    assert f"CPUs 8-11: {scope} has no other CPUs" in plan.left[0]
+
+
 def test_pods_in_place_need_a_kernel_that_can() -> None:
     pod = "/kubepods.slice/pod{0}.slice/crio-{0}.scope"
     groups = ["8-11", "12-15"]

@@ -304,10 +304,10 @@ def _siblings(
         if inside or cpuset.root_partition or cpuset.isolated_partition or have - crowded:
             continue
         # Without any CPU left it has those of the cgroup above, but only after the last partition.
-        # A slice has no threads of its own. Those of users have a manager and shells.
+        # A slice has no threads of its own, nor has what is above a partition. A user's has shells.
         slices = cpuset.path.endswith(".slice") and not cpuset.path.startswith("/user.slice/")
-        empty = slices and cpuset.path not in others
-        if have - taken or (len(over) > 1 and not above and not empty):
+        gone = (slices or above) and cpuset.path not in others
+        if have - taken or (len(over) > 1 and not gone):
             forbidden.update((each.path, cpuset.path) for each in over)
     for sibling in facts.cpusets.children("/"):
         have = sibling.claimed
