@@ -57,6 +57,15 @@ def test_processes_of_one_service_are_one(cgroup: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("version", "systemd"), [(1, "252"), (2, "243"), (2, "")])
+def test_processes_of_a_service_move_where_systemd_does_not(version: int, systemd: str) -> None:
+    facts = host_of(groups_of("/system.slice/app.service", CPUS), {}, systemd)
+    facts = replace(facts, cpusets=replace(facts.cpusets, version=version))
+    assert groups_in_cost(facts) == 3
+    moved = [step.args[1] for step in steps_of(planned(facts)) if step.kind == "move"]
+    assert moved == CPUS
+
+
 def test_threads_that_link_guests_are_named() -> None:
     """Iothreads of all guests on the same CPUs: the guests can be apart once these are."""
     vm = "/machine.slice/machine-qemu\\x2d{}\\x2dvm.scope/libvirt/vcpu0"

@@ -194,7 +194,9 @@ def test_a_partition_of_one_service_is_done(capsys: Capture, tmp_path: Path) -> 
             replace(task, allowed=str(4 + n), cgroup=f"/rt.slice/{name.format(n // 4)}")
             for n, task in enumerate(groups(8_000_000)[:12])
         ]
-        outcome = judged(capsys, tar(tmp_path / name, Machine(tasks=tasks, cgroups=cgroups)))
+        systemd = {"run/systemd/system/x": ""}
+        machine = Machine(tasks=tasks, cgroups=cgroups, files=systemd)
+        outcome = judged(capsys, tar(tmp_path / name, machine))
         assert status or outcome.status == 0, outcome
         notes = json.loads(outcome.out)["notes"]
         said = [note for note in notes if "partitions cannot improve this" in note]

@@ -22,6 +22,8 @@ from schedshard.doctor.facts.values import (
 FIFO, RR, DEADLINE = 1, 2, 6
 POLICIES = {FIFO: "fifo", RR: "rr", DEADLINE: "deadline"}
 _KTHREAD = 0x00200000
+# This version of systemd brought AllowedCPUs=.
+_ALLOWED_CPUS = 244
 _INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +\d{1,19})+)")
 _BUSY = re.compile(r"cpu(\d{1,6})((?: +\d{1,19}){4,16})")
 _RAN = re.compile(r"\d+/task/(\d{1,19})/schedstat")
@@ -102,11 +104,12 @@ class Facts:
 
     @property
     def systemd(self) -> int | None:
-        """Return the version of the systemd that runs, 0 if it is unknown, None if none runs."""
-        if "systemd/running" not in self.settings:
+        """Return the version of a systemd that can set CPUs, 0 if unknown, None without one."""
+        if "systemd/running" not in self.settings or self.cpusets.version == 1:
             return None
         match = re.match(r"\d{1,5}", self.settings.get("systemd/version", ""))
-        return int(match[0]) if match else 0
+        version = int(match[0]) if match else 0
+        return None if 0 < version < _ALLOWED_CPUS else version
 
     @property
     def unthrottled(self) -> str:

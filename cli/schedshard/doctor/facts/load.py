@@ -14,8 +14,6 @@ from schedshard.doctor.facts.values import merged
 _PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)(\d+)")
 # SLURM's processes of all jobs are in one scope, with a cgroup for each job.
 _JOB = re.compile(r"/job_\d+(?=/|$)")
-# Units of these kinds can only be in one partition.
-WHOLE = ("guest", "proxmox", "pod", "job", "container", "service")
 
 
 def unit_of(cgroup: str) -> str:
@@ -45,6 +43,16 @@ def kind_of(unit: str) -> str:
     return "service" if unit.endswith(".service") else "other"
 
 
+def whole_kinds(facts: Facts) -> tuple[str, ...]:
+    """Return the kinds of units that can only be in one partition.
+
+    Without a systemd that sets CPUs, apply.sh moves only those processes of a service that have
+    real-time threads.
+    """
+    found = ("guest", "proxmox", "pod", "job", "container")
+    return found if facts.systemd is None else (*found, "service")
+
+
 def proxmox_id(unit: str) -> str:
     """Return the number of a Proxmox guest or container, or "" for other units."""
     match = _PROXMOX.match(unit)
@@ -58,20 +66,17 @@ class Group:
     Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
     CPUs of the root domain. Both go into a separate group that ``roams``. If all threads may run on
     all CPUs, those that are not kernel threads form an ordinary group.
+
+    ``whole`` is what cannot be split: processes, guests, pods, jobs and containers. So are services
+    that systemd starts again in a partition. Without it, processes of a service move one by one.
     """
 
     cpus: frozenset[int]
     threads: tuple[Thread, ...]
     wakeups: float
     cgroups: tuple[str, ...]
+    whole: frozenset[object]
     roams: bool = False
-
-    @property
-    def whole(self) -> set[object]:
-        """Return what cannot be split: processes, services, guests, pods, jobs and containers."""
-        units = {unit_of(name) for name in self.cgroups}
-        processes: set[object] = {each.tgid for each in self.threads}
-        return processes | {unit for unit in units if kind_of(unit) in WHOLE}
 
 
 def joined(groups: Iterable[Group]) -> list[list[Group]]:
@@ -157,14 +162,16 @@ class _Whereabouts:
         return self._domains[min(held)] if held else None
 
 
-def _group(
-    mask: frozenset[int], members: list[Thread], seconds: float, roams: bool = False
-) -> Group:
+def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: bool = False) -> Group:
     names = tuple(sorted({each.cgroup for each in members if each.cgroup is not None}))
-    return Group(mask, tuple(members), sum(_rate(each, seconds) for each in members), names, roams)
+    kinds = whole_kinds(facts)
+    units = {unit for unit in map(unit_of, names) if kind_of(unit) in kinds}
+    whole = frozenset({*units, *(each.tgid for each in members)})
+    rate = sum(_rate(each, facts.seconds) for each in members)
+    return Group(mask, tuple(members), rate, names, whole, roams)
 
 
-def _groups(cpus: frozenset[int], threads: list[Thread], seconds: float) -> list[Group]:
+def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[Group]:
     by_mask: dict[frozenset[int], list[Thread]] = {}
     kernel = []
     inside: dict[frozenset[int] | None, frozenset[int]] = {None: cpus}
@@ -177,8 +184,8 @@ def _groups(cpus: frozenset[int], threads: list[Thread], seconds: float) -> list
         else:
             by_mask.setdefault(mask or cpus, []).append(thread)
     roaming = kernel + (by_mask.pop(cpus, []) if len(by_mask) > 1 else [])
-    groups = [_group(mask, members, seconds) for mask, members in merged(by_mask)]
-    return groups + ([_group(cpus, roaming, seconds, roams=True)] if roaming else [])
+    groups = [_group(mask, members, facts) for mask, members in merged(by_mask)]
+    return groups + ([_group(cpus, roaming, facts, roams=True)] if roaming else [])
 
 
 def _llcs(groups: list[Group], facts: Facts) -> int:
@@ -200,7 +207,7 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
             threads[where].append(thread)
     loads = []
     for domain, members in threads.items():
-        groups = _groups(domain.cpus, members, facts.seconds)
+        groups = _groups(domain.cpus, members, facts)
         awake = [group for group in groups if group.wakeups > 0 and not group.roams]
         asleep = [group for group in groups if not group.roams]
         loads.append(

@@ -50,6 +50,7 @@ def merged(groups: Iterable[Group]) -> list[Group]:
             tuple(thread for each in members for thread in each.threads),
             sum(each.wakeups for each in members),
             tuple(sorted({name for each in members for name in each.cgroups})),
+            frozenset[object]().union(*(each.whole for each in members)),
         )
         for members in joined(groups)
     ]  # fmt: skip

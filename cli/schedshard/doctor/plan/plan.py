@@ -20,7 +20,7 @@ from schedshard.common.errors import UserError
 from schedshard.doctor.facts.cpusets import Cpuset
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.facts.load import WHOLE, DomainLoad, Group, kind_of
+from schedshard.doctor.facts.load import DomainLoad, Group, kind_of, whole_kinds
 from schedshard.doctor.plan.groups import Wanted, candidates, with_spare
 from schedshard.doctor.plan.limits import (
     Staying,
@@ -39,8 +39,8 @@ from schedshard.machines.topo import label
 _PARTITIONS = (5, 0, 0)
 # cpuset.cpus.exclusive
 _EXCLUSIVE = (6, 7, 0)
-# systemd 244 has AllowedCPUs=, 261 has CPUSetPartition=.
-ALLOWED_CPUS, CPUSET_PARTITION = 244, 261
+# systemd 261 has CPUSetPartition=.
+CPUSET_PARTITION = 261
 # Groups whose cgroups a manager makes, and what is said of those that cannot stay in place.
 _ELSEWHERE = {
     "pod": "see Kubernetes.",
@@ -179,16 +179,8 @@ def _mems(group: Group, facts: Facts) -> frozenset[int]:
     return frozenset[int]().union(*found) if found and all(found) else frozenset()
 
 
-def _systemd(facts: Facts) -> int | None:
-    """Return the version of a systemd that can set CPUs, 0 if unknown, None without one."""
-    version = facts.systemd
-    if facts.cpusets.version == 1 or (version is not None and 0 < version < ALLOWED_CPUS):
-        return None
-    return version
-
-
 def _placed(wanted: Iterable[Wanted], facts: Facts, left: list[str]) -> list[Partition]:
-    suffix = ".slice" if _systemd(facts) is not None else ""
+    suffix = ".slice" if facts.systemd is not None else ""
     number = 0
     made = []
     for each in wanted:
@@ -255,11 +247,9 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
 
 def _leaving(partitions: list[Partition], facts: Facts) -> set[str]:
     """Return the units that the plan moves with all of their threads."""
-    whole = [each for each in partitions if each.found is None and each.wanted.kind in WHOLE]
-    if _systemd(facts) is None:
-        # Then apply.sh moves only those processes of a service that have real-time threads.
-        whole = [each for each in whole if each.wanted.kind != "service"]
-    return {unit for each in whole for unit in each.units if kind_of(unit) in WHOLE}
+    kinds = whole_kinds(facts)
+    whole = [each for each in partitions if each.found is None and each.wanted.kind in kinds]
+    return {unit for each in whole for unit in each.units if kind_of(unit) in kinds}
 
 
 def _with_others(mine: tuple[str, ...], facts: Facts) -> set[str]:
@@ -436,7 +426,7 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
     found = {each.path for each in wanted}
     return Plan(
         facts.cpusets.place, facts.cpusets.version, "cpuset." if _prefixed(facts) else "",
-        _systemd(facts), tuple(wanted), tuple(siblings), rest, free, need, throttled(facts),
+        facts.systemd, tuple(wanted), tuple(siblings), rest, free, need, throttled(facts),
         tuple(left), tuple(warnings(facts, stay, rest, free, taken, kept, taken & busy)),
         *boot_options(facts, taken, kept),
         pods=tuple(each for each in asked if each.kind == "pod"),
