@@ -20,6 +20,18 @@ from test_doctor_plan_steps import groups_of, host_of, planned
 CPUS = ["8-11", "12-15", "16-19"]
 PODMAN = "/machine.slice/libpod-{}.scope/container"
 JOB = "/system.slice/slurmstepd.scope/job_10{}"
+# Guests whose names contain what containers' names begin with.
+GUESTS = [
+    *(f"/machine/qemu-1-{name}host.libvirt-qemu" for name in ("docker-", "libpod-", "crio-")),
+    "/machine/prod.partition/docker-1.libvirt-lxc",
+    "/machine/qemu-1-docker-host.libvirt-qemu/vcpu0",
+    "/machine.slice/machine-qemu\\x2d1\\x2dlibpod-1.scope",
+    "/schedshard0.slice/machine-lxc\\x2d1\\x2dcrio-1.scope",
+]
+CONTAINERS = [
+    "/docker/1f/machine/qemu-1-vm.libvirt-qemu", "/machine.slice/libpod-1f.scope",
+    "/system.slice/docker-1f.scope", "/system.slice/crio-1f.scope",
+]  # fmt: skip
 
 
 def groups_in_cost(facts: Facts) -> int:
@@ -116,6 +128,8 @@ def test_units_and_their_kinds() -> None:
         ("/system.slice/slurmstepd.scope/system", "/system.slice/slurmstepd.scope", "other"),
         (PODMAN.format(1), "/machine.slice/libpod-1.scope", "container"),
         ("/machine/vm1", "/machine/vm1", "guest"),
+        *((unit, unit, "guest") for unit in GUESTS),
+        *((unit, unit, "container") for unit in CONTAINERS),
         ("/user.slice/user-1.slice/user@1.service/a.slice/b.service/c",
          "/user.slice/user-1.slice/user@1.service/a.slice/b.service", "service"),
     ):  # fmt: skip

@@ -14,6 +14,12 @@ from schedshard.doctor.facts.values import merged
 _PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)(\d+)")
 # SLURM's processes of all jobs are in one scope, with a cgroup for each job.
 _JOB = re.compile(r"/job_\d+(?=/|$)")
+# Guests of libvirt, whose names an administrator chooses, and containers. Podman's containers of
+# root are in machine.slice as well. What comes first in a path contains the rest.
+_NAMES = re.compile(
+    r"/(?P<guest>machine-(?:qemu|lxc)|[^/]*\.libvirt-(?:qemu|lxc)(?![^/]))"
+    r"|docker-|libpod-|/docker/|crio-"
+)
 
 
 def unit_of(cgroup: str) -> str:
@@ -35,9 +41,9 @@ def kind_of(unit: str) -> str:
         return "proxmox"
     if "slurmstepd.scope/" in unit:
         return "job"
-    # Podman's containers of root are in machine.slice, beside libvirt's guests.
-    if any(mark in unit for mark in ("docker-", "libpod-", "/docker/", "crio-")):
-        return "container"
+    name = _NAMES.search(unit)
+    if name is not None:
+        return "guest" if name["guest"] else "container"
     if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
         return "guest"
     return "service" if unit.endswith(".service") else "other"
