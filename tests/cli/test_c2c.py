@@ -36,7 +36,9 @@ def address_of(binary: Path, symbol: str) -> int:
 
 def test_captured_addr2line_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbols, "ROOT", Path("/src/schedshard"))
-    frames = parse_addr2line((DATA / "addr2line.txt").read_text())
+    text = (DATA / "addr2line.txt").read_text()
+    wanted = [int(line, 16) for line in text.splitlines() if line.startswith("0x")]
+    frames = parse_addr2line(text, wanted)
     assert len(frames) == 3
     chain = next(iter(frames.values()))
     assert [frame.function for frame in chain] == ["port_or64", "sbm_set", "flip", "body"]
@@ -47,7 +49,14 @@ def test_captured_addr2line_output(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", ["", "garbage\n", "0x10\n", "0x10\nf\n", "0x10\nf\nx.c:1\ng\n"])
 def test_odd_addr2line_output_is_no_crash(text: str) -> None:
-    assert all(isinstance(frames, tuple) for frames in parse_addr2line(text).values())
+    assert all(isinstance(frames, tuple) for frames in parse_addr2line(text, [16]).values())
+
+
+def test_addresses_are_those_that_were_asked_for() -> None:
+    """Regression: text before the first one was a KeyError, and a folder's name a new address."""
+    text = "warning: odd section\nx.c:1\n0x10\nf\n/a\n0x3\n/x.c:7\n0x20\n??\n??:0\n"
+    found = parse_addr2line(text, [16, 32])
+    assert found == {16: (Frame("f", "x.c:7", "/a\n0x3\n/x.c"),), 32: (Frame("?", "?"),)}
 
 
 def test_inlined_functions_are_resolved(binary: Path) -> None:

@@ -3,7 +3,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,17 +65,20 @@ def _path(text: str) -> str:
     return "" if text.startswith("??") else text.split(" (discriminator", 1)[0].rpartition(":")[0]
 
 
-def parse_addr2line(text: str) -> dict[int, tuple[Frame, ...]]:
+def parse_addr2line(text: str, wanted: Collection[int]) -> dict[int, tuple[Frame, ...]]:
     """Parse the output of `addr2line -a -f -i`: an address, then two lines per frame.
 
     The second one is a path and a number. It takes several lines if the path contains line feeds.
+    One of them may look like an address, but hardly like one of those that are ``wanted``.
     """
     frames: dict[int, tuple[Frame, ...]] = {}
-    address, function, source = 0, "", ""
+    address, function, source = -1, "", ""
     for line in text.split("\n"):
-        if _ADDRESS.match(line):
+        if _ADDRESS.match(line) and int(line, 16) in wanted:
             address, function, source = int(line, 16), "", ""
             frames[address] = ()
+        elif address < 0:
+            continue  # a message of the tool
         elif not function:
             function = line
         elif not _PLACE_ENDS.search(line):
@@ -108,4 +111,4 @@ def resolve(
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise UserError(said[-1] if said else f"{tool} failed on {binary}", status=1)
-    return parse_addr2line(done.stdout)
+    return parse_addr2line(done.stdout, set(wanted))
