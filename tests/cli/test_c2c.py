@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,26 @@ def line(accesses: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
 
 def result(lines: list[dict[str, Any]]) -> Result:
     return saved_results.result([saved_results.bar("a"), saved_results.bar("b", lines=lines)])
+
+
+@pytest.mark.parametrize(
+    ("sweep", "place", "cpus", "number"),
+    [
+        ("threads", lambda n: {"threads": n}, 8, 8),
+        ("pairs", lambda n: {"from": 0, "to": n, "class": "core"}, 2, 4),
+    ],
+    ids=["curve", "pairs"],
+)
+def test_the_point_with_most_threads(
+    sweep: str, place: Callable[[int], dict[str, Any]], cpus: int, number: int
+) -> None:
+    """Regression: it was the last one. Of pairs, which all have two CPUs, it is."""
+    points = [
+        {**place(n), "ns_per_op": 1.0, "lines": [line([access()], line=n)]} for n in (2, 8, 4)
+    ]
+    found = saved_results.result([saved_results.swept("b", *points)], sweep=sweep)
+    (variant,) = c2c(C2cRequest(found), Names({}, None))["variants"]
+    assert (variant["cpus"], [each["line"] for each in variant["lines"]]) == (cpus, [number])
 
 
 def test_shares_and_order() -> None:

@@ -7,6 +7,7 @@ binary, and only while it is unchanged.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from schedshard.common.errors import check_names
@@ -48,8 +49,10 @@ def selected(request: C2cRequest) -> list[tuple[str, int, list[CacheLine]]]:
     farthest pair of CPUs unless --from was given.
     """
     result = request.result
-    last = {variant.name: variant.rows()[-1] for variant in result.variants}
-    found = {name: (row.among(name, result.cpus)[1], row.lines) for name, row in last.items()}
+    found: dict[str, tuple[int, list[CacheLine]]] = {}
+    for each in result.variants:
+        rows = [(row.among(each.name, result.cpus)[1], row.lines) for row in each.rows()]
+        found[each.name] = max(reversed(rows), key=itemgetter(0))
     first = result.baseline if result.baseline in found else next(iter(found))
     wanted = request.variants or (first,)
     check_names("variant in this result", wanted, found)
