@@ -112,7 +112,8 @@ def _terminated(number: int, frame: object) -> None:
 def unwind_at_signals() -> None:
     """Raise Terminated at SIGTERM and SIGHUP, and KeyboardInterrupt at Ctrl-C.
 
-    Signals that follow soon do nothing. A signal that the caller ignores (nohup, a background job of a script) stays so.
+    Signals that follow soon do nothing. A signal that the caller ignores (nohup, a background job
+    of a script) stays so.
     """
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)
