@@ -245,7 +245,8 @@ def test_a_sibling_keeps_cpus_without_real_time_threads() -> None:
         sets = {path: Cpuset(path, expand(cgroup), expand(cgroup), partitions=True)}
         plan = planned(host_of(threads, sets, "252"))
         assert [listed(each.cpus) for each in plan.partitions] == ["16-23"]
-        assert f"CPUs 8-15: {path} has no other CPUs without real-time threads" in plan.left[-1]
+        said = f"CPUs 8-15: {path} has no other CPUs that are neither isolated nor of real-time"
+        assert said in plan.left[-1]
         more = expand(f"{cgroup},2")
         wide = {path: replace(sets[path], cpus=more, effective=more)}
         plan = planned(host_of(threads, wide, "252"))

@@ -368,8 +368,9 @@ def _without_forbidden(
         if not forbidden:
             return wanted, siblings
         left += [
-            f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} has no other CPUs without "
-            "real-time threads, or claims these exclusively: change its cpuset.cpus first"
+            f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} has no other CPUs that are "
+            "neither isolated nor of real-time threads, or claims these exclusively: change its "
+            "cpuset.cpus first"
             for each in wanted if each.path in forbidden
         ]  # fmt: skip
         wanted = [each for each in wanted if each.path not in forbidden]
