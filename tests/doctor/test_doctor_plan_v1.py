@@ -114,6 +114,28 @@ class Live:
         return cgroup, (task / "status").read_text().strip().rpartition("\t")[2]
 
 
+def test_cpus_for_other_threads_of_a_cpuset(capsys: Capture, tmp_path: Path) -> None:
+    """A thread can only be pinned to CPUs of its cpuset."""
+    cgroups = {PLACE: {"cpuset.cpus": "0-15", "cpuset.mems": "0-1", "release_agent": ""}} | {
+        f"{PLACE}/{name}": {"cpuset.cpus": cpus, "cpuset.sched_load_balance": "1"}
+        for name, cpus in (("machine", "2-11"), ("a", "4-9"), ("b", "4-11,15"), ("c", "2-11"))
+    }  # fmt: skip
+    hog = Task(60, "hog", FIFO, allowed="15", voluntary=1, cgroup="/$x", controller="cpuset")
+    machine = Machine(
+        release="4.18.0-553.el8_10.x86_64", tasks=[*tasks()[:8], hog], cgroups=cgroups,
+        mounts=(f"cgroup {PLACE} cpuset",), files={"run/systemd/system/x": ""},
+    )  # fmt: skip
+    plan = tmp_path / "plan"
+    outcome = call(capsys, "doctor", host(tmp_path, machine), "--plan", plan)
+    assert "wrote the plan" in outcome.err, outcome
+    said = " ".join((plan / "README.txt").read_text().split())
+    assert "Other threads of /c, /machine keep CPUs of several root domains." in said
+    assert "pin those that are not real-time to CPUs 2-3." in said
+    # No other thread of /a and /b can use a CPU without real-time threads.
+    assert "Other threads of /a, /b keep CPUs of several root domains." in said
+    assert "once apply.sh has made /schedshard-rest, move those that are not real-time" in said
+
+
 def test_root_domains_of_version_1(capsys: Capture, tmp_path: Path) -> None:
     cgroups = {
         PLACE: {"cpuset.cpus": "0-15", "cpuset.mems": "0-1", "cpuset.sched_load_balance": "1",

@@ -123,6 +123,26 @@ def _moves(plan: Plan) -> list[str]:
     return lines
 
 
+def _several_domains(plan: Plan) -> list[str]:
+    """Return what to do with other threads of cpusets of version 1 that overlap groups."""
+    names: dict[frozenset[int], list[str]] = {}
+    for each in plan.siblings:
+        cpus = (each.cpus or each.effective or frozenset()) & plan.free
+        names.setdefault(cpus, []).append(shown(each.path))
+    lines = []
+    for cpus, found in names.items():
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        if cpus:
+            how = f"before you apply, pin those that are not real-time to CPUs {label(cpus)}"
+        else:
+            how = f"once apply.sh has made {REST}, move those that are not real-time there"
+        lines += item(
+            f"Other threads of {', '.join(found[:3])}{more} keep CPUs of several root domains. One "
+            f"that waits there behind a real-time thread is not moved away: {how}."
+        )
+    return lines
+
+
 def _costs(plan: Plan) -> list[str]:
     lines = head("What it costs others")
     if plan.version == 1:
@@ -131,14 +151,7 @@ def _costs(plan: Plan) -> list[str]:
             "Otherwise load balancing could no longer move a thread that waits behind a busy "
             "real-time thread."
         )
-        if plan.siblings:
-            names = [shown(each.path) for each in plan.siblings]
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            lines += item(
-                f"Other threads of {', '.join(names[:3])}{more} keep CPUs of several root domains. "
-                "One that waits there behind a real-time thread is not moved away: before you "
-                f"apply, pin those that are not real-time to CPUs {label(plan.rest)}."
-            )
+        lines += _several_domains(plan)
         return lines + item("No load is balanced between root domains any more.")
     lines += item("No other task runs on the CPUs of a partition any more, even when they idle.")
     lines += item(
