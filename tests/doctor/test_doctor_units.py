@@ -95,6 +95,21 @@ def test_threads_that_link_guests_are_named() -> None:
     assert groups_in_cost(host_of([*guests, *busy], {}, "252")) == 1
 
 
+def test_what_is_in_several_groups_is_named_and_not_threads_beside_it() -> None:
+    """To pin the thread of helper.service elsewhere would divide nothing."""
+    app = groups_of("/system.slice/app.service", CPUS)
+    one = [replace(each, tgid=100) for each in app]
+    helper = replace(
+        app[0], tid=900, tgid=900, comm="helper", cgroup="/system.slice/helper.service"
+    )
+    for threads, several in ((one, False), (app, True)):
+        [why] = planned(host_of([*threads, helper], {}, "252")).left
+        assert "threads of /system.slice/app.service are in several of these groups" in why
+        assert "pin these threads" not in why
+        assert "helper" not in why
+        assert ("start /system.slice/app.service as several" in why) == several
+
+
 def test_jobs_of_slurm_stay_where_they_are() -> None:
     sets = {
         JOB.format(n): Cpuset(JOB.format(n), expand(cpus), expand(cpus), frozenset(),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -68,7 +69,7 @@ def _wanted(group: Group) -> Wanted:
 def _why_one(groups: tuple[Group, ...]) -> str:
     """Return why groups can only be in one partition, in a sentence."""
     shared = [group for group in groups if len({unit_of(name) for name in group.cgroups}) > 1]
-    if shared:
+    if shared and len(joined(group for group in groups if group not in shared)) > 1:
         units = sorted({unit_of(name) for group in shared for name in group.cgroups})
         more = f" and {len(units) - 3} more" if len(units) > 3 else ""
         threads = sorted({shown(each.comm) for group in shared for each in group.threads})
@@ -77,13 +78,24 @@ def _why_one(groups: tuple[Group, ...]) -> str:
             f"CPUs {label(frozenset[int]().union(*(group.cpus for group in shared)))}, which joins "
             "all groups: pin these threads to CPUs of their own group first"
         )
+    counts = Counter(key for group in groups for key in group.whole)
+    spread = [
+        each for group in groups for each in group.threads
+        if counts[each.tgid] > 1 or counts[unit_of(each.cgroup or "/")] > 1
+    ]  # fmt: skip
+    units = sorted({unit_of(each.cgroup or "/") for each in spread})
     said = (
         "all of these threads belong to one process, service, guest or container, which can only "
         "be in one partition"
     )
-    processes = {each.tgid for group in groups for each in group.threads}
-    units = sorted({unit_of(name) for group in groups for name in group.cgroups})
-    if len(processes) > 1 and len(units) == 1 and kind_of(units[0]) == "service":
+    if shared:
+        more = f" and {len(units) - 3} more" if len(units) > 3 else ""
+        said = (
+            f"threads of {', '.join(map(shown, units[:3]))}{more} are in several of these groups, "
+            "and a process, service, guest or container can only be in one partition"
+        )
+    split = any(counts[each.tgid] > 1 for each in spread)
+    if not split and len(units) == 1 and kind_of(units[0]) == "service":
         said += f": start {shown(units[0])} as several services first, one per group"
     return said
 
