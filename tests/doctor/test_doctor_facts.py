@@ -253,6 +253,7 @@ def test_releases() -> None:
     assert release("7.3-rc4+") == (7, 3, 0)
     assert release("6.18.44-fc-v669") == (6, 18, 44)
     assert release("six") is None
+    assert release("\N{ARABIC-INDIC DIGIT SIX}.12") is None
 
 
 def test_how_busy_the_machine_is(tmp_path: Path) -> None:

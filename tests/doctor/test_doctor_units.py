@@ -149,3 +149,14 @@ def test_units_and_their_kinds() -> None:
          "/user.slice/user-1.slice/user@1.service/a.slice/b.service", "service"),
     ):  # fmt: skip
         assert (unit_of(cgroup), kind_of(unit)) == (unit, kind)
+
+
+def test_only_ascii_digits_make_numbers() -> None:
+    zero, seven = "\N{ARABIC-INDIC DIGIT ZERO}", "\N{ARABIC-INDIC DIGIT SEVEN}"
+    facts = host_of([], {}, seven * 3, seven + zero * 6)
+    period = {"proc/sys/kernel/sched_rt_period_us": "1000000"}
+    facts = replace(facts, settings={**facts.settings, **period})
+    assert (facts.systemd, facts.unthrottled) == (0, "")
+    assert kind_of(f"/qemu.slice/{seven}.scope") == "other"
+    job = "/system.slice/slurmstepd.scope"
+    assert unit_of(f"{job}/job_{seven}/step_0") == job

@@ -22,12 +22,12 @@ from schedshard.doctor.facts.values import CPU_LIMIT, clean
 _PLACE = re.compile(r"(?:\./)?(?:[^/]+/)?((?:sys|proc)/.+)")
 _KEPT = re.compile(
     r"sys/devices/system/cpu/(?:possible|present|online|offline|isolated|nohz_full)"
-    r"|sys/devices/system/cpu/cpu\d{1,6}/topology/[a-z_]{1,40}"
-    r"|sys/devices/system/cpu/cpu\d{1,6}/cache/index\d{1,2}/[a-z_]{1,40}"
-    r"|sys/devices/system/node/node\d{1,6}/(?:cpulist|cpumap)"
+    r"|sys/devices/system/cpu/cpu[0-9]{1,6}/topology/[a-z_]{1,40}"
+    r"|sys/devices/system/cpu/cpu[0-9]{1,6}/cache/index[0-9]{1,2}/[a-z_]{1,40}"
+    r"|sys/devices/system/node/node[0-9]{1,6}/(?:cpulist|cpumap)"
     r"|proc/sys/kernel/osrelease"
 )
-_LINK = re.compile(r"sys/devices/system/cpu/cpu\d{1,6}/node\d{1,6}")
+_LINK = re.compile(r"sys/devices/system/cpu/cpu[0-9]{1,6}/node[0-9]{1,6}")
 _MOST_MEMBERS = 200_000
 # The longest list, every second CPU of 8,192, has 19,000 characters.
 _MOST_BYTES = 32 << 10
@@ -111,7 +111,7 @@ def capture_lists(files: dict[str, str]) -> dict[str, str]:
     online = f"{_CPU}/online"
     if online not in files:
         numbers = {
-            int(found[1]) for name in files if (found := re.match(rf"{_CPU}/cpu(\d+)/", name))
+            int(found[1]) for name in files if (found := re.match(rf"{_CPU}/cpu([0-9]+)/", name))
         }
         known = files.get(f"{_CPU}/present") or files.get(f"{_CPU}/possible")
         files[online] = known or ",".join(str(each) for each in sorted(numbers) if each < CPU_LIMIT)

@@ -24,10 +24,10 @@ POLICIES = {FIFO: "fifo", RR: "rr", DEADLINE: "deadline"}
 _KTHREAD = 0x00200000
 # This version of systemd brought AllowedCPUs=.
 _ALLOWED_CPUS = 244
-_INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +\d{1,19})+)")
-_BUSY = re.compile(r"cpu(\d{1,6})((?: +\d{1,19}){4,16})")
-_RAN = re.compile(r"\d+/task/(\d{1,19})/schedstat")
-_STATUS = re.compile(r"\d+/task/(\d{1,19})/status")
+_INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +[0-9]{1,19})+)")
+_BUSY = re.compile(r"cpu([0-9]{1,6})((?: +[0-9]{1,19}){4,16})")
+_RAN = re.compile(r"[0-9]+/task/([0-9]{1,19})/schedstat")
+_STATUS = re.compile(r"[0-9]+/task/([0-9]{1,19})/status")
 # The collector writes few lines, or a few per CPU, cgroup or thread. A forged list may be longer.
 _MOST_LINES = {"settings": 50_000, "cmdline": 1000, "config": 5000, "affinities": 100_000}
 _MOST = 400_000
@@ -107,7 +107,7 @@ class Facts:
         """Return the version of a systemd that can set CPUs, 0 if unknown, None without one."""
         if "systemd/running" not in self.settings or self.cpusets.version == 1:
             return None
-        match = re.match(r"\d{1,5}", self.settings.get("systemd/version", ""))
+        match = re.match(r"[0-9]{1,5}", self.settings.get("systemd/version", ""))
         version = int(match[0]) if match else 0
         return None if 0 < version < _ALLOWED_CPUS else version
 
@@ -121,7 +121,7 @@ class Facts:
         )
         if runtime == ["-1"]:
             return "sched_rt_runtime_us is -1"
-        texts = [each for each in (*runtime, *period) if re.fullmatch(r"\d{1,10}", each)]
+        texts = [each for each in (*runtime, *period) if re.fullmatch(r"[0-9]{1,10}", each)]
         if len(texts) == 2 and int(texts[0]) >= int(texts[1]):
             return f"sched_rt_runtime_us is {texts[0]}, all of sched_rt_period_us"
         return ""
@@ -299,7 +299,7 @@ def _places(
     cgroups: dict[int, str] = {}
     names: dict[str, str] = {}
     for place, line in _lines(lists, "places"):
-        match = re.match(r"\d+/task/(\d{1,19})/(status|cgroup):(.*)", line, re.DOTALL)
+        match = re.match(r"[0-9]+/task/([0-9]{1,19})/(status|cgroup):(.*)", line, re.DOTALL)
         if match is None:
             raise _WrongError(f"{place} is not a line of a thread's status or cgroup file")
         tid = int(match[1])

@@ -11,9 +11,9 @@ from schedshard.doctor.facts.domains import Domains, RootDomain
 from schedshard.doctor.facts.facts import DEADLINE, Facts, Thread
 from schedshard.doctor.facts.values import merged
 
-_PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)(\d+)")
+_PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)([0-9]+)")
 # SLURM's processes of all jobs are in one scope, with a cgroup for each job.
-_JOB = re.compile(r"/job_\d+(?=/|$)")
+_JOB = re.compile(r"/job_[0-9]+(?=/|$)")
 # Guests of libvirt, whose names an administrator chooses, and containers. Podman's containers of
 # root are in machine.slice as well. What comes first in a path contains the rest.
 _NAMES = re.compile(

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from schedshard.doctor.facts.nesting import CORE, L2, LLC, Groups, check_nesting, place_nodes
 from schedshard.doctor.facts.values import CPU_LIMIT, CpuLists, clean
 
-_CPU_FILE = re.compile(r"sys/devices/system/cpu/cpu(\d{1,6})/(.+)")
-_NODE_FILE = re.compile(r"sys/devices/system/node/node(\d{1,6})/(cpulist|cpumap)")
-_CACHE = re.compile(r"cache/index(\d{1,2})/([a-z_]+)")
-_NODE = re.compile(r"node(\d{1,6})")
+_CPU_FILE = re.compile(r"sys/devices/system/cpu/cpu([0-9]{1,6})/(.+)")
+_NODE_FILE = re.compile(r"sys/devices/system/node/node([0-9]{1,6})/(cpulist|cpumap)")
+_CACHE = re.compile(r"cache/index([0-9]{1,2})/([a-z_]+)")
+_NODE = re.compile(r"node([0-9]{1,6})")
 # The name since Linux 5.3, then the older one.
 _CORES = ("core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings")
 _MOST_CACHES = 16

@@ -13,7 +13,7 @@ CPU_LIMIT = 8192
 _CPUS_IN_ALL = 1_000_000
 _NUMBERS = tuple(range(CPU_LIMIT))
 _RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
-_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?")
+_RELEASE = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,6}))?")
 
 
 def cpu_list(text: str) -> frozenset[int]:
@@ -91,8 +91,8 @@ def stable_release(name: str, build: str, signature: str = "") -> tuple[int, int
     Ubuntu calls 6.8.12 "6.8.0-60-generic"; /proc/version_signature ends with 6.8.12.
     """
     version = release(name)
-    match = re.search(r"\bDebian (\d[\d.]*)", build)
-    match = match or re.fullmatch(r"Ubuntu \S+ (\d[\d.]*)", signature.strip())
+    match = re.search(r"\bDebian ([0-9][0-9.]*)", build)
+    match = match or re.fullmatch(r"Ubuntu \S+ ([0-9][0-9.]*)", signature.strip())
     real = release(match[1]) if match is not None else None
     if version is not None and real is not None and real[:2] == version[:2]:
         return max(version, real)

@@ -13,7 +13,7 @@ from schedshard.doctor.facts.load import DomainLoad, Group, joined, kind_of, uni
 from schedshard.doctor.plan.names import shown
 from schedshard.machines.topo import label
 
-_VCPU = re.compile(r"CPU \d+/(KVM|TCG)")
+_VCPU = re.compile(r"CPU [0-9]+/(KVM|TCG)")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _PER_NODE = 2
 _POLLS = 0.5
 # Without throttling, real-time threads that use a larger share may starve other threads.
 _LITTLE = 0.01
-_IRQ = re.compile(r"proc/irq/(\d{1,9})/smp_affinity_list")
+_IRQ = re.compile(r"proc/irq/([0-9]{1,9})/smp_affinity_list")
 
 
 @dataclass(frozen=True)
