@@ -23,6 +23,7 @@ from schedshard.doctor.facts.load import domain_loads
 from schedshard.doctor.facts.topology import Cpu
 from schedshard.doctor.plan.plan import Plan, make_plan
 from schedshard.doctor.plan.steps import Step, steps_of
+from schedshard.doctor.plan.text import readme
 
 CPUS = 24
 ALL = frozenset(range(CPUS))
@@ -474,6 +475,9 @@ def test_another_cgroup_beside_the_jobs_of_a_scope() -> None:
         sets[path] = Cpuset(path, cpus, cpus, frozenset(), partitions=True)
     alone = planned(host_of(threads, sets, "252"))
     assert [each.path for each in alone.partitions] == [f"{scope}/job_0", f"{scope}/job_1"]
+    said = readme(alone, hot=True)
+    assert "SLURM makes a new cgroup for the next job: run doctor again." in said
+    assert "Change its configuration" not in said
     other = f"{scope}/system"
     sets[other] = Cpuset(other, frozenset(), expand("8-15"), frozenset(), partitions=True)
     plan = planned(host_of(threads, sets, "252"))
@@ -492,6 +496,7 @@ def test_pods_in_place_need_a_kernel_that_can() -> None:
     }  # fmt: skip
     plan = planned(host_of(groups_of(pod, groups), sets, "252"))
     assert all(each.remote for each in plan.partitions)
+    assert "The manager that makes these cgroups sets their type" in readme(plan, hot=True)
     lists = [step.args for step in steps_of(plan) if step.kind == "exclusive"]
     assert lists[0] == ("/kubepods.slice", "8-11")
     assert len(lists) == 6

@@ -90,13 +90,18 @@ def _steps(plan: Plan) -> list[str]:
     )
     lines += item(_at_boot(plan))
     late = late_units(plan).values()
-    lost = [each.path for each in plan.partitions if each.found is not None and each not in late]
-    if lost and plan.version == 2 and plan.systemd is not None:
+    lost = [each for each in plan.partitions if each.found is not None and each not in late]
+    if plan.version == 1 or plan.systemd is None:
+        lost = []
+    others = [each.path for each in lost if each.wanted.kind != "job"]
+    if others:
         lines += item(
             "The manager that makes these cgroups sets their type at the next start. Change its "
             "configuration as well:"
         )
-        lines += [f"    {path}" for path in lost]
+        lines += [f"    {path}" for path in others]
+    if len(others) < len(lost):
+        lines += item("SLURM makes a new cgroup for the next job: run doctor again.")
     return lines
 
 
