@@ -131,6 +131,7 @@ def written(run: Path) -> tuple[bytes, Any, Any]:
         del told[host]
     del process["pid"]
     process["threads"] = [(number, cpu) for number, _, cpu in process["threads"]]
+    process["stacks"] = [places for _, *places in process["stacks"]]
     return (run / "result.json").read_bytes(), told, process
 
 
