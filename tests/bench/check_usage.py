@@ -45,16 +45,23 @@ class Usage(unittest.TestCase):
 
     binary: ClassVar[str]
 
+    def run_in(
+        self, directory: str, *args: str, before: Callable[[], object] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run with programs and temporary files of one directory; call ``before`` in the child."""
+        return subprocess.run(
+            [self.binary, *args],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PATH": directory, "TMPDIR": directory},
+            preexec_fn=before,
+        )
+
     def run_bench(self, *args: str) -> subprocess.CompletedProcess[str]:
         """Run without valgrind in reach; nothing may be left in the temporary directory."""
         with tempfile.TemporaryDirectory() as directory:
-            run = subprocess.run(
-                [self.binary, *args],
-                capture_output=True,
-                text=True,
-                check=False,
-                env={**os.environ, "PATH": directory, "TMPDIR": directory},
-            )
+            run = self.run_in(directory, *args)
             assert not list(Path(directory).iterdir())
         return run
 
@@ -78,13 +85,7 @@ class Usage(unittest.TestCase):
                 odd = Path(directory) / "valgrind"
                 odd.write_text("#!/bin/sh\necho no such tool >&2\nexit 127\n", encoding="utf-8")
                 odd.chmod(mode)
-                run = subprocess.run(
-                    [self.binary, "--instructions"],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                    env={**os.environ, "PATH": directory, "TMPDIR": directory},
-                )
+                run = self.run_in(directory, "--instructions")
             assert (run.returncode, run.stdout) == (2, "")
             failed = "schedshard-bench: no instruction counts: valgrind failed, see above"
             assert run.stderr == f"{told}\n{failed}\n", run.stderr
@@ -93,14 +94,7 @@ class Usage(unittest.TestCase):
         """Regression: where children leave no status, there was no message at all."""
         ignore = functools.partial(signal.signal, signal.SIGCHLD, signal.SIG_IGN)
         with tempfile.TemporaryDirectory() as directory:
-            run = subprocess.run(
-                [self.binary, "--instructions"],
-                capture_output=True,
-                text=True,
-                check=False,
-                env={**os.environ, "PATH": directory, "TMPDIR": directory},
-                preexec_fn=ignore,
-            )
+            run = self.run_in(directory, "--instructions", before=ignore)
         assert run.returncode == 2
         assert run.stderr == "schedshard-bench: cannot wait for valgrind: No child processes\n"
 

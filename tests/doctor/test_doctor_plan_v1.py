@@ -114,6 +114,14 @@ class Live:
         return cgroup, (task / "status").read_text().strip().rpartition("\t")[2]
 
 
+def written(capsys: Capture, tmp_path: Path, machine: Machine) -> tuple[Path, str]:
+    """Write a plan, and return its folder and the words of its README.txt."""
+    plan = tmp_path / "plan"
+    outcome = call(capsys, "doctor", host(tmp_path, machine), "--plan", plan)
+    assert "wrote the plan" in outcome.err, outcome
+    return plan, " ".join((plan / "README.txt").read_text().split())
+
+
 def test_cpus_for_other_threads_of_a_cpuset(capsys: Capture, tmp_path: Path) -> None:
     """A thread can only be pinned to CPUs of its cpuset."""
     cgroups = {PLACE: {"cpuset.cpus": "0-15", "cpuset.mems": "0-1", "release_agent": ""}} | {
@@ -125,10 +133,7 @@ def test_cpus_for_other_threads_of_a_cpuset(capsys: Capture, tmp_path: Path) -> 
         release="4.18.0-553.el8_10.x86_64", tasks=[*tasks()[:8], hog], cgroups=cgroups,
         mounts=(f"cgroup {PLACE} cpuset",), files={"run/systemd/system/x": ""},
     )  # fmt: skip
-    plan = tmp_path / "plan"
-    outcome = call(capsys, "doctor", host(tmp_path, machine), "--plan", plan)
-    assert "wrote the plan" in outcome.err, outcome
-    said = " ".join((plan / "README.txt").read_text().split())
+    _, said = written(capsys, tmp_path, machine)
     assert "Other threads of /c, /machine keep CPUs of several root domains." in said
     assert "pin those that are not real-time to CPUs 2-3." in said
     # No other thread of /a and /b can use a CPU without real-time threads.
@@ -146,10 +151,7 @@ def test_root_domains_of_version_1(capsys: Capture, tmp_path: Path) -> None:
         release="4.18.0-553.el8_10.x86_64", tasks=tasks(), cgroups=cgroups,
         mounts=(f"cgroup {PLACE} cpuset",), files={"run/systemd/system/x": ""},
     )  # fmt: skip
-    plan = tmp_path / "plan"
-    outcome = call(capsys, "doctor", host(tmp_path, machine), "--plan", plan)
-    assert "wrote the plan" in outcome.err, outcome
-    said = " ".join((plan / "README.txt").read_text().split())
+    plan, said = written(capsys, tmp_path, machine)
     assert "Other threads of /machine keep CPUs of several root domains." in said
     assert "pin those that are not real-time to CPUs 0-3." in said
     (tmp_path / "there").mkdir()
