@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import which
+from subprocess import run
 
 import pytest
 
 from doctor_tree import Machine
 from fake_cgroups import FakeCgroups, fake_cgroups
+from schedshard.doctor.plan.files import SCRIPTS
 from test_doctor_plan import (
     MEMBER,
     NEW_SYSTEMD,
@@ -46,6 +49,44 @@ def test_a_dry_run_prints_what_is_to_come(capsys: Capture, tmp_path: Path) -> No
     assert fake.everything() == before
     assert not (plan / "found").exists()
     assert fake.run(plan / "verify.sh", "--dry-run").returncode == 2
+
+
+def test_apply_asks_whether_throttling_is_on(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(
+        tasks=tasks("/system.slice/app@{}.service"), files=SYSTEMD, cgroups={ROOT: MEMBER}
+    )
+    _, plan = planned(capsys, tmp_path, machine)
+    assert fact(plan, "throttled") == "yes"
+    for runtime, period, on in (
+        ("-1", "1000000", False), ("1000000", "1000000", False), ("950000", "1000000", True)
+    ):  # fmt: skip
+        fake = fake_cgroups(tmp_path / f"live{runtime}", machine)
+        (fake.root / "free").write_text(fact(plan, "rest"))
+        settings = fake.root / "proc/sys/kernel"
+        settings.mkdir(parents=True, exist_ok=True)
+        (settings / "sched_rt_runtime_us").write_text(f"{runtime}\n")
+        (settings / "sched_rt_period_us").write_text(f"{period}\n")
+        before = fake.everything()
+        done = fake.run(plan / "apply.sh")
+        assert done.returncode == (0 if on else 1), done
+        assert on or f"throttling is off (sched_rt_runtime_us is {runtime})" in done.stderr
+        assert (fake.everything() == before) == (not on)
+        assert fake.run(plan / "undo.sh").returncode == 0
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "busybox sh"])
+def test_a_number_of_the_kernel_is_read_whole(tmp_path: Path, shell: str) -> None:
+    """A file of a number below /proc/sys ends after one read, of however few bytes."""
+    if which(shell.split()[0]) is None:
+        pytest.skip(f"no {shell} here")
+    (tmp_path / "partitions").touch()
+    (tmp_path / "steps").touch()
+    script = 'here=$1; shift; . "$0"; content /proc/sys/kernel/pid_max; content /nowhere'
+    common = SCRIPTS / "common.sh"
+    done = run([*shell.split(), "-c", script, str(common), str(tmp_path)],
+               capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout == Path("/proc/sys/kernel/pid_max").read_text()
+    assert done.stderr == ""
 
 
 def steps_by_hand(fake: FakeCgroups, plan: Path) -> None:

@@ -60,12 +60,10 @@ manager=$(planned manager)
 version=$(planned version)
 prefix=$(planned prefix)
 
-# content FILE: the first line of a file, empty if it cannot be read.
+# content FILE: the first line of a file, empty if it cannot be read. A shell's read may take single
+# bytes, and a file below /proc/sys that contains a number ends after one read.
 content() {
-	line=
-	# shellcheck disable=SC2162 # a cgroup file has no backslashes that would matter
-	IFS= read line 2>/dev/null <"$1" || :
-	printf '%s\n' "$line"
+	{ sed 1q <"$1"; } 2>/dev/null || :
 }
 
 wrote() {
