@@ -23,7 +23,6 @@ from schedshard.doctor.facts.load import domain_loads
 from schedshard.doctor.facts.topology import Cpu
 from schedshard.doctor.plan.plan import Plan, make_plan
 from schedshard.doctor.plan.steps import Step, steps_of
-from schedshard.doctor.plan.text import readme
 
 CPUS = 24
 ALL = frozenset(range(CPUS))
@@ -37,7 +36,10 @@ CGROUPS = (
     "/own{}",
 )
 # Threads that are not real-time ones, and where they are.
-OTHERS = {50: "/sshd.service", 51: "/system.slice/cron.service", 52: "/other", 53: "/other/deep"}
+OTHERS = {
+    50: "/sshd.service", 51: "/system.slice/cron.service", 52: "/other", 53: "/other/deep",
+    54: "/kubepods.slice/pause.scope",
+}  # fmt: skip
 
 
 def host_of(
@@ -85,7 +87,7 @@ def hosts(draw: st.DrawFn) -> Facts:
             sets[cgroup] = Cpuset(
                 cgroup, cpus, cpus, draw(st.sampled_from((None, frozenset[int]()))), partitions=True
             )
-    for name in ("/system.slice", "/system.slice/system-rt.slice", "/other"):
+    for name in ("/system.slice", "/system.slice/system-rt.slice", "/kubepods.slice", "/other"):
         if draw(st.booleans()):
             cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)), min_size=1))
             inside = [each.allowed for each in threads if (each.cgroup or "").startswith(name)]
@@ -99,6 +101,8 @@ def hosts(draw: st.DrawFn) -> Facts:
     if "/other" in sets and draw(st.booleans()):
         cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)), min_size=1))
         sets["/other/deep"] = Cpuset("/other/deep", cpus, partitions=True)
+    if "/kubepods.slice" in sets:
+        sets[OTHERS[54]] = Cpuset(OTHERS[54], frozenset(), partitions=True)
     for path in sorted(sets):
         # A cgroup may list CPUs that the one above it lacks.
         above = sets.get(path.rpartition("/")[0], Cpuset("", effective=ALL)).effective or ALL
@@ -119,7 +123,8 @@ def model_of(facts: Facts) -> Host:
     host = Host(facts.online)
     for path, each in facts.cpusets.sets.items():
         if path != "/":
-            host.cgroups[path] = Cgroup(each.cpus or frozenset(), each.exclusive or frozenset())
+            exclusive = each.exclusive or frozenset()
+            host.cgroups[path] = Cgroup(each.cpus or frozenset(), exclusive, each.partition)
     for thread in facts.threads:
         if not thread.kernel and thread.allowed is not None:
             host.tasks[thread.tid] = Task(thread.tgid, True, thread.allowed, thread.cgroup or "/")
@@ -463,45 +468,3 @@ def test_a_plan_mends_a_partition_that_its_sibling_breaks() -> None:
     assert kinds == [
         ("narrow", ("/system.slice", "16-23")), ("partition", ("/rt.slice", "16-23"))
     ]  # fmt: skip
-
-
-def test_another_cgroup_beside_the_jobs_of_a_scope() -> None:
-    """After the first partition it would have only the CPUs of the second job."""
-    scope = "/system.slice/slurmstepd.scope"
-    threads = groups_of(f"{scope}/job_{{}}/step_0", ["8-11", "12-15"])
-    sets = {scope: Cpuset(scope, expand("8-15"), expand("8-15"), frozenset(), partitions=True)}
-    for n, cpus in enumerate((expand("8-11"), expand("12-15"))):
-        path = f"{scope}/job_{n}"
-        sets[path] = Cpuset(path, cpus, cpus, frozenset(), partitions=True)
-    alone = planned(host_of(threads, sets, "252"))
-    assert [each.path for each in alone.partitions] == [f"{scope}/job_0", f"{scope}/job_1"]
-    said = readme(alone, hot=True)
-    assert "SLURM makes a new cgroup for the next job: run doctor again." in said
-    assert "Change its configuration" not in said
-    other = f"{scope}/system"
-    sets[other] = Cpuset(other, frozenset(), expand("8-15"), frozenset(), partitions=True)
-    plan = planned(host_of(threads, sets, "252"))
-    assert not plan.partitions
-    assert f"CPUs 8-11: {scope} has no other CPUs" in plan.left[0]
-
-
-def test_pods_in_place_need_a_kernel_that_can() -> None:
-    pod = "/kubepods.slice/pod{0}.slice/crio-{0}.scope"
-    groups = ["8-11", "12-15"]
-    sets = {
-        pod.format(n): Cpuset(
-            pod.format(n), expand(cpus), expand(cpus), frozenset(), partitions=True
-        )
-        for n, cpus in enumerate(groups)
-    }  # fmt: skip
-    plan = planned(host_of(groups_of(pod, groups), sets, "252"))
-    assert all(each.remote for each in plan.partitions)
-    assert "The manager that makes these cgroups sets their type" in readme(plan, hot=True)
-    lists = [step.args for step in steps_of(plan) if step.kind == "exclusive"]
-    assert lists[0] == ("/kubepods.slice", "8-11")
-    assert len(lists) == 6
-    old = {path: replace(each, exclusive=None) for path, each in sets.items()}
-    plan = planned(host_of(groups_of(pod, groups), old, "252"))
-    assert plan.partitions == ()
-    assert all("see Kubernetes" in each for each in plan.left)
-    assert not plan.exclusive

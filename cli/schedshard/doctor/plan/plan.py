@@ -117,6 +117,21 @@ class Plan:
     release: str = ""
     mems: frozenset[int] = frozenset()
 
+    def losses(self, sibling: Cpuset) -> list[Partition]:
+        """Return the partitions for which a sibling's ``cpuset.cpus`` loses CPUs."""
+        return _beside(sibling, self.partitions)
+
+
+def _beside(cpuset: Cpuset, partitions: Iterable[Partition]) -> list[Partition]:
+    """Return the partitions that are not below a cpuset, but have CPUs that its files name.
+
+    A partition below it needs no change of its list: the kernel takes the CPUs from that list.
+    """
+    return [
+        each for each in partitions
+        if each.cpus & cpuset.claimed and not each.path.startswith(f"{cpuset.path}/")
+    ]  # fmt: skip
+
 
 def _of(cgroup: str | None, facts: Facts) -> Cpuset | None:
     """Return the nearest cpuset at or above a cgroup that lists CPUs, or the root."""
@@ -300,15 +315,13 @@ def _siblings(
         if have - taken or (len(over) > 1 and not gone):
             forbidden.update((each.path, cpuset.path) for each in over)
     for sibling in facts.cpusets.children("/"):
-        have = sibling.claimed
-        if sibling.path in own or not have & taken or sibling.root_partition:
+        over = _beside(sibling, partitions)
+        if sibling.path in own or not over or sibling.root_partition:
             continue
-        if any(path.startswith(f"{sibling.path}/") for path in own):
-            continue
-        if not have - taken or sibling.exclusive or not plain(sibling.path):
-            for each in partitions:
-                if each.cpus & have:
-                    forbidden[each.path] = sibling.path
+        lost = frozenset[int]().union(*(each.cpus for each in over))
+        exclusive = (sibling.exclusive or frozenset()) & lost
+        if exclusive or not (sibling.cpus or lost) - lost or not plain(sibling.path):
+            forbidden.update((each.path, sibling.path) for each in over)
         else:
             losing.append(sibling)
     return losing, forbidden

@@ -176,8 +176,7 @@ def _part(plan: Plan, number: int, each: Partition) -> list[Step]:
     cpus = label(each.cpus)
     steps = []
     for sibling in plan.siblings:
-        have = sibling.claimed
-        if have & each.cpus:
+        if each in plan.losses(sibling):
             steps.append(Step(
                 "narrow", number, (sibling.path, cpus), f"{sibling.path} loses CPUs {cpus}",
                 "its cpuset.cpus reads without them; its threads keep their other CPUs",
