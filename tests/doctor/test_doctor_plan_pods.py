@@ -63,6 +63,21 @@ def test_a_service_on_cpus_of_the_cgroup_above_a_pod(systemd: str) -> None:
     assert [listed(each.cpus) for each in plan.partitions] == ["0", "3"]
 
 
+@pytest.mark.parametrize(("beside", "cpus"), [
+    ("/kubepods.slice/pod0.slice/side.scope", "8,2"), ("/kubepods.slice/pod9.slice", "8-9"),
+])  # fmt: skip
+def test_a_cgroup_that_the_kernel_wants_apart_from_a_pod(beside: str, cpus: str) -> None:
+    """A container of the same pod lists its CPU, or another pod has no other CPUs."""
+    threads, sets = groups_of(POD, ["8-11", "12-15"]), pods("8-11", "12-15")
+    sets[beside] = replace(sets[POD.format(0)], path=beside, cpus=expand(cpus))
+    plan = planned(host_of(threads, sets, "252"))
+    assert [listed(each.cpus) for each in plan.partitions] == ["12-15"]
+    assert f"CPUs 8-11: {beside} " in plan.left[0]
+    assert "claims these as well: change its cpuset.cpus first" in plan.left[0]
+    sets[beside] = replace(sets[beside], cpus=expand("2-3"))
+    assert len(applied(host_of(threads, sets, "252")).partitions) == 2
+
+
 def test_another_cgroup_beside_the_jobs_of_a_scope() -> None:
     """After the first partition it would have only the CPUs of the second job."""
     scope = "/system.slice/slurmstepd.scope"

@@ -101,6 +101,11 @@ def hosts(draw: st.DrawFn) -> Facts:
     if "/other" in sets and draw(st.booleans()):
         cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)), min_size=1))
         sets["/other/deep"] = Cpuset("/other/deep", cpus, partitions=True)
+    for path in [path for path in sets if path.startswith("/kube") and draw(st.booleans())]:
+        # Another container of the pod, or another pod.
+        beside = path.rpartition("/")[0] + draw(st.sampled_from(("/side.scope", "x.slice")))
+        cpus = draw(st.frozensets(st.sampled_from(sorted(ALL)), max_size=3))
+        sets[beside] = Cpuset(beside, cpus, exclusive=sets[path].exclusive, partitions=True)
     if "/kubepods.slice" in sets:
         sets[OTHERS[54]] = Cpuset(OTHERS[54], frozenset(), partitions=True)
     for path in sorted(sets):
@@ -202,6 +207,11 @@ class Runner:
     def _exclusive(self, path: str, cpus: str) -> None:
         each = self.host.cgroups.setdefault(path, Cgroup())
         each.exclusive |= expand(cpus)
+        # The kernel leaves each sibling a CPU of its list.
+        for name, other in self.host.cgroups.items():
+            if name != path and name.rpartition("/")[0] == path.rpartition("/")[0]:
+                assert not other.exclusive & each.exclusive, (name, path)
+                assert not other.cpus or other.cpus - each.exclusive, (name, path)
 
     def _partition(self, path: str, cpus: str) -> None:
         self.host.cgroups[path].kind = "root"

@@ -284,6 +284,29 @@ def _with_others(mine: tuple[str, ...], facts: Facts) -> set[str]:
     return found
 
 
+def _beside_remote(partitions: list[Partition], facts: Facts) -> dict[str, str]:
+    """Return by remote partition the cgroup below the top because of which the kernel refuses it.
+
+    No sibling of the partition may list any of its CPUs. Beside a cgroup above it none may have all
+    of its CPUs in that cgroup's cpuset.cpus.exclusive, or any in its own one.
+    """
+    found: dict[str, str] = {}
+    for each in partitions:
+        path = each.path
+        while each.remote and path.count("/") > 1:
+            listed = frozenset[int]().union(
+                *(other.cpus for other in partitions if f"{other.path}/".startswith(f"{path}/"))
+            )
+            for sibling in facts.cpusets.children(path.rpartition("/")[0]):
+                cpus = sibling.cpus or frozenset()
+                refused = (sibling.exclusive or frozenset()) & listed
+                refused |= cpus & listed if path == each.path or cpus <= listed else frozenset()
+                if refused and sibling.path != path:
+                    found[each.path] = sibling.path
+            path = path.rpartition("/")[0]
+    return found
+
+
 def _siblings(
     partitions: list[Partition], facts: Facts, loads: list[DomainLoad], kept: frozenset[int]
 ) -> tuple[list[Cpuset], dict[str, str]]:
@@ -291,7 +314,8 @@ def _siblings(
 
     The first lists those below the root that lose CPUs. The second maps a partition's path to the
     cgroup that forbids it. A cgroup forbids what leaves it only isolated CPUs and those of
-    real-time threads without a partition: all of its other threads would wait there.
+    real-time threads without a partition: all of its other threads would wait there. It also
+    forbids what the kernel refuses.
     """
     own = {each.path for each in partitions}
     taken = frozenset[int]().union(*(each.cpus for each in partitions))
@@ -299,7 +323,7 @@ def _siblings(
     mine = tuple(f"{path}/" for path in own | _leaving(partitions, facts))
     others = _with_others(mine, facts)
     losing = []
-    forbidden: dict[str, str] = {}
+    forbidden = _beside_remote(partitions, facts)
     for cpuset in facts.cpusets.preorder():
         # It may list CPUs that the cgroup above it lacks.
         have = (cpuset.cpus or frozenset()) & (cpuset.effective or facts.online) & facts.online
@@ -382,7 +406,7 @@ def _without_forbidden(
             return wanted, siblings
         left += [
             f"CPUs {label(each.cpus)}: {shown(forbidden[each.path])} has no other CPUs that are "
-            "neither isolated nor of real-time threads, or claims these exclusively: change its "
+            "neither isolated nor of real-time threads, or claims these as well: change its "
             "cpuset.cpus first"
             for each in wanted if each.path in forbidden
         ]  # fmt: skip
