@@ -140,6 +140,7 @@ def test_this_host_is_read() -> None:
         ("threads", "1 2 x 5 0 0 fair\n", ("threads:1", "'x'")),
         ("places", "elsewhere\n", ("places:1",)),
         ("reading-2", "uptime:never 1\n", ("reading-2:1",)),
+        ("reading-2", "uptime:1_0 1\n", ("reading-2:1",)),
         ("reading-1", "1/task/1/status:voluntary_ctxt_switches:\tno\n", ("reading-1:1", "'no'")),
         ("affinities", "1 0 2\n", ("affinities:1",)),
     ],

@@ -416,3 +416,30 @@ def test_thousands_of_single_samples_are_rounded_up() -> None:
     assert found is not None
     assert found.covered == 1.0
     assert "sum up to 166.0%" in refused(header + "    60.00%  a  a  [.] g\n" + "".join(rows))
+
+
+_OTHER = {ord("0") + n: ord("\N{ARABIC-INDIC DIGIT ZERO}") + n for n in range(10)}
+
+
+@pytest.mark.parametrize("text", [
+    table(names=False),
+    "a;cpupri_set 30\nb;idle 10\n",
+    "@[cpupri_set]: 30\n@[idle]: 10\n",
+    "    b'cpupri_set'\n    -                a (10)\n        30\n\n",
+    "Function,CPU Time\ncpupri_set,30\nidle,10\n",
+    "   1.50   -0.5   1.00  perf-profile.self.cycles-pp.cpupri_set\n",
+])  # fmt: skip
+def test_only_ascii_digits_make_numbers(text: str) -> None:
+    found = parse_text(text, "x")
+    assert found is not None
+    assert found.functions
+    assert parse_text(text.translate(_OTHER), "x") is None
+
+
+@pytest.mark.parametrize("text", [
+    f"a;b {'9' * 400}\na;c 1\n",
+    f"   PerfTop: {'9' * 5000} irqs/sec [4000Hz cycles], (all, 48 CPUs)\n",
+    f"Function,CPU Time\ncpupri_set,{'9' * 400}\n",
+])  # fmt: skip
+def test_a_number_that_is_too_long_is_none(text: str) -> None:
+    assert parse_text(text, "x") is None

@@ -26,6 +26,7 @@ _KTHREAD = 0x00200000
 _ALLOWED_CPUS = 244
 _INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +[0-9]{1,19})+)")
 _BUSY = re.compile(r"cpu([0-9]{1,6})((?: +[0-9]{1,19}){4,16})")
+_UPTIME = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,9})?)(?:\s|$)")
 _RAN = re.compile(r"[0-9]+/task/([0-9]{1,19})/schedstat")
 _STATUS = re.compile(r"[0-9]+/task/([0-9]{1,19})/status")
 # The collector writes few lines, or a few per CPU, cgroup or thread. A forged list may be longer.
@@ -257,13 +258,10 @@ def _reading(lists: Mapping[str, str], name: str) -> _Reading:
     for place, line in _lines(lists, name):
         path, _, value = line.partition(":")
         if path == "uptime":
-            try:
-                seen = float(value.split()[0])
-            except (ValueError, IndexError) as error:
-                raise _WrongError(f"{place} is not a time since boot") from error
-            if not 0 <= seen < 1e12:
+            seen = _UPTIME.match(value)
+            if seen is None:
                 raise _WrongError(f"{place} is not a time since boot")
-            reading.uptime = seen if reading.uptime is None else reading.uptime
+            reading.uptime = float(seen[1]) if reading.uptime is None else reading.uptime
         elif path == "stat":
             reading.switches = _number(place, value.removeprefix("ctxt "))
         elif path == "busy":

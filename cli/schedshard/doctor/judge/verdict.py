@@ -126,7 +126,8 @@ def _scheduler_notes(facts: Facts) -> list[str]:
     if "threadirqs" in facts.cmdline:
         notes.append("threadirqs: interrupts wake FIFO threads, which count as real-time wake-ups")
     if _groups_have_budgets(facts):
-        counted = re.fullmatch(r"(\d{1,7}) (\d{1,7})", facts.settings.get("cgroup/rt_runtime", ""))
+        count = facts.settings.get("cgroup/rt_runtime", "")
+        counted = re.fullmatch("([0-9]{1,7}) ([0-9]{1,7})", count)
         none = counted is not None and counted[2] != "0"
         now = f" {counted[2]} of {counted[1]} groups have none now." if counted and none else ""
         notes.append(

@@ -24,8 +24,10 @@ _OFF_STABLE = {(6, 1): 178, (6, 12): 96}
 _COMMIT = date(2026, 5, 15)
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 # As the kernel's build prints it (Tue Mar  5 10:00:00 UTC 2024), or Debian's: (2026-06-01).
-_BUILT = re.compile(rf"\b({'|'.join(_MONTHS)}) +(\d\d?) \d\d:\d\d:\d\d (?:\w+ )?(\d{{4}})\b")
-_BUILT_ISO = re.compile(r"\((\d{4})-(\d\d)-(\d\d)\)")
+_BUILT = re.compile(
+    rf"\b({'|'.join(_MONTHS)}) +(\d\d?) \d\d:\d\d:\d\d (?:\w+ )?(\d{{4}})\b", re.ASCII
+)
+_BUILT_ISO = re.compile(r"\((\d{4})-(\d\d)-(\d\d)\)", re.ASCII)
 # Series that were maintained when the default changed, so that a release of them may be changed.
 _PERHAPS = {(5, 10), (5, 15), (6, 6), (6, 18), (7, 0), (7, 1), (7, 2)}
 

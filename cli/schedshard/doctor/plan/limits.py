@@ -294,8 +294,8 @@ def boot_options(
     changes = []
     for word in words:
         parts = word.partition("=")[2].split(",")
-        flags = [part for part in parts if not part[:1].isdigit()]
-        listed = [part for part in parts if part[:1].isdigit()]
+        listed = [part for part in parts if re.match("[0-9]", part)]
+        flags = [part for part in parts if part not in listed]
         others = [flag for flag in flags if flag not in ("domain", "nohz")]
         if kept:
             instead = f"use isolcpus={shown(','.join([*flags, label(kept)]))}"

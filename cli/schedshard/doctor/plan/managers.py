@@ -14,7 +14,7 @@ from schedshard.doctor.plan.plan import Partition, Plan
 from schedshard.machines.topo import label
 
 WIDTH = 92
-_ENTERPRISE = re.compile(r"\.el\d")
+_ENTERPRISE = re.compile(r"\.el[0-9]")
 
 
 def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:

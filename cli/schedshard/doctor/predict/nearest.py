@@ -91,7 +91,7 @@ def distance(fit: Fit, row: Mapping[str, Any]) -> float:
 
 def same_model(fit: Fit, row: Mapping[str, Any]) -> bool:
     """Whether the processor's model number is in the name of the machine file."""
-    numbers = re.findall(r"\b\d{4}[A-Z]?\b", fit.model)
+    numbers = re.findall(r"\b[0-9]{4}[A-Z]?\b", fit.model)
     return any(number.lower() in str(row["name"]).split("-") for number in numbers)
 
 

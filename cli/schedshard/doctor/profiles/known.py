@@ -35,8 +35,8 @@ _OTHERS = (
     (r"^\s*<\?xml|<svg\b|<title>.*samples", "a flame graph as SVG", "folded stacks: give those"),
     (r"flat\s+flat%\s+sum%\s+cum", "pprof", "functions of the kernel"),
     (r"^\s*%\s+cumulative\s+self", "gprof", "functions of the kernel"),
-    (r"^top - \d|PID\s+USER\s+PR\s+NI", "top", "column of functions"),
-    (r"^\S+\s+\[\d+\].*\d+\.\d+: sched_", "a trace of events", "samples of time"),
+    (r"^top - [0-9]|PID\s+USER\s+PR\s+NI", "top", "column of functions"),
+    (r"^\S+\s+\[[0-9]+\].*[0-9]+\.[0-9]+: sched_", "a trace of events", "samples of time"),
 )
 # The first lines, at most this many, usually show the format. Then only the parser that recognises
 # it reads a large text completely.
@@ -78,6 +78,6 @@ def looks_like(text: str) -> str:
     for pattern, name, lacking in _OTHERS:
         if re.search(pattern, start, re.MULTILINE):
             return f"looks like {name}, but has no {lacking}"
-    if re.search(r"^\s*\d+[.,]\d+\s?%", start, re.MULTILINE):
+    if re.search(r"^\s*[0-9]+[.,][0-9]+\s?%", start, re.MULTILINE):
         return "looks like perf report, but has no column 'Symbol' with marks such as [k]"
     return ""

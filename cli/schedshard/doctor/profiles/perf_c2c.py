@@ -26,11 +26,12 @@ from schedshard.doctor.profiles.plain import PERCENT, share_of
 from schedshard.doctor.profiles.profile import Access, CacheLine, base_name
 
 _HEAD = re.compile(
-    r"^[+\-|\s]*((?:\d+\s+){1,8}\d+|(?:\d+\s+){2,8}(?P<at>0x[0-9a-f]{8,16})(?:\s+\S+)*)$"
+    r"^[+\-|\s]*((?:[0-9]+\s+){1,8}[0-9]+|(?:[0-9]+\s+){2,8}(?P<at>0x[0-9a-f]{8,16})(?:\s+\S+)*)$"
 )
 _ROW = re.compile(rf"^[+\-|\s]*((?:{PERCENT}\s+){{2,8}})(?:(0x[0-9a-f]{{1,3}})\s+)?(\S.*)$")
 _MARK = re.compile(r"\[[k.ugH]\]\s+(\S+)")
 _NAME = re.compile(r"[A-Za-z_][\w.$]*")
+_NUMBER = re.compile(r"[0-9]{1,15}")
 _CODE = re.compile(r"^0x[0-9a-f]{6,16}$")
 _RULE = re.compile(r"^[\s|]*-{5,}(?:\s+-{3,})*\s*$")
 _NAMES = re.compile(r"^[#\s]*Num\s{2,}.*\b(?:Symbol|Offset|cnt)\b")
@@ -91,10 +92,10 @@ def _columns_figures(columns: _Columns, words: Sequence[str]) -> dict[str, int]:
     if columns.figures and len(columns.figures) == len(words):
         return {
             columns.figures[at].split()[0]: int(word)
-            for at, word in enumerate(words) if word.isdecimal() and len(word) < 16
+            for at, word in enumerate(words) if _NUMBER.fullmatch(word)
         }  # fmt: skip
     code = next((at for at, word in enumerate(words) if _CODE.match(word)), -1)
-    figures = [int(word) for word in words[code + 1 :] if word.isdecimal() and len(word) < 16]
+    figures = [int(word) for word in words[code + 1 :] if _NUMBER.fullmatch(word)]
     names = _FIGURES.get(len(figures), ())
     return {name: figures[at] for at, name in enumerate(names)}
 
@@ -126,7 +127,7 @@ class _Reader:
         if head["at"] is None and not self.ruled:
             return False
         words = head[1].split()
-        counts = [int(word) for word in words if word.isdecimal() and len(word) < 16]
+        counts = [int(word) for word in words if _NUMBER.fullmatch(word)]
         # perf numbers the cache lines, but a mail may leave that column out. The summary before the
         # tables has more columns after the address, and no rows below.
         if self.columns.numbered or len(counts) > 3:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from schedshard.doctor.profiles.profile import Hit, Sampled
 
 _ROW = re.compile(
-    r"^\s*(\d{1,3}\.\d+)(?:\s*±\s*\d+%)?\s+[-+]\d.*\sperf-profile\.self\.(\S+?)\.([A-Za-z_][\w.]*)$"
+    r"^\s*([0-9]{1,3}\.[0-9]+)(?:\s*±\s*[0-9]+%)?\s+[-+][0-9].*\sperf-profile\.self\.(\S+?)\.([A-Za-z_][\w.]*)$"
 )
 
 

@@ -13,17 +13,17 @@ from schedshard.doctor.profiles.profile import Hit, Sampled
 
 _EVENT = r"(?P<event>[A-Za-z][\w:/.,=@-]{0,80}?):(?=\s|$)"
 _COMM = r"^\s{0,20}(?P<comm>\S.{0,40}?)\s+"
-_TID = r"(?P<tid>\d{1,10}(?:/\d{1,10})?)\s+(?:\[\d+\]\s+)?(?:[A-Za-z.]{4,5}\s+)?"
-_PERIOD = r"(?:(?P<period>\d{1,18})\s+)?"
+_TID = r"(?P<tid>[0-9]{1,10}(?:/[0-9]{1,10})?)\s+(?:\[[0-9]+\]\s+)?(?:[A-Za-z.]{4,5}\s+)?"
+_PERIOD = r"(?:(?P<period>[0-9]{1,18})\s+)?"
 _REST = r"(?P<rest>.*)$"
 # A sample's first line: process, numbers of process and CPU, flags, time, period, event. The first
 # pattern that matches decides.
 _HEADS = tuple(
     re.compile(parts)
     for parts in (
-        rf"{_COMM}{_TID}\d+\.\d+:\s*{_PERIOD}{_EVENT}{_REST}",
+        rf"{_COMM}{_TID}[0-9]+\.[0-9]+:\s*{_PERIOD}{_EVENT}{_REST}",
         rf"{_COMM}{_TID}{_PERIOD}{_EVENT}{_REST}",
-        rf"{_COMM}{_TID}\d+\.\d+:\s*{_PERIOD}{_REST}",
+        rf"{_COMM}{_TID}[0-9]+\.[0-9]+:\s*{_PERIOD}{_REST}",
         rf"{_COMM}{_PERIOD}{_EVENT}{_REST}",
     )
 )
@@ -79,13 +79,14 @@ class _Reader:
             self._take(event, _hit(line, frame, process, period))
         elif frame is None and line.strip() and not self._head(line):
             named = re.match(
-                r"^(\S.{0,40}?)(?:\s+\d+(?:/\d+)?)?(?:\s+\[\d+\])?\s+(.*)$", f"{line} "
+                r"^(\S.{0,40}?)(?:\s+[0-9]+(?:/[0-9]+)?)?(?:\s+\[[0-9]+\])?\s+(.*)$", f"{line} "
             )
             inner = _FRAME.match(named[2]) if named is not None else None
             if named is not None and inner is not None:
                 self._take("", _hit(named[2], inner, clean(named[1]), 1))
             elif self.bare and len(line) < 80:
-                self.waiting = ("", clean(re.sub(r"\s+\d+(/\d+)?(\s+\[\d+\])?$", "", line)), 1)
+                process = re.sub(r"\s+[0-9]+(/[0-9]+)?(\s+\[[0-9]+\])?$", "", line)
+                self.waiting = ("", clean(process), 1)
         self.bare = not line.strip()
 
 

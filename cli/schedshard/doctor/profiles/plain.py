@@ -15,11 +15,11 @@ _COLOUR = re.compile(
 _BLANKS = str.maketrans(
     {"\u00a0": " ", "\u202f": " ", "\u2007": " ", "\ufeff": "", "\u200b": "", "\r": ""}
 )
-_GROUPED = re.compile(r"\d{1,3}(?:[.,' ]\d{3})+")
+_GROUPED = re.compile(r"[0-9]{1,3}(?:[.,' ][0-9]{3})+")
 # Enough for both ends of a stack of thousands of frames.
 _LONG = 16384
 
-PERCENT = r"\d{1,4}(?:[.,]\d{1,4})?\s?%"
+PERCENT = r"[0-9]{1,4}(?:[.,][0-9]{1,4})?\s?%"
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -51,12 +51,12 @@ def count_of(text: str) -> int | None:
     text = text.strip()
     if _GROUPED.fullmatch(text):
         text = re.sub(r"[.,' ]", "", text)
-    return int(text) if text.isdecimal() and len(text) < 19 else None
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def rounded_count(text: str) -> int | None:
     """Return the value of a number as perf rounds it, such as 28, 15K or 2M, or None."""
-    match = re.fullmatch(r"(.*\d)\s?([KMGkmg]?)", text.strip())
+    match = re.fullmatch(r"(.*[0-9])\s?([KMGkmg]?)", text.strip())
     value = count_of(match[1]) if match is not None else None
     if match is None or value is None:
         return None

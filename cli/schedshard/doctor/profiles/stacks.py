@@ -12,18 +12,20 @@ from schedshard.doctor.profiles.plain import count_of
 from schedshard.doctor.profiles.profile import Hit, Sampled
 
 _FOLDED = re.compile(
-    r"^(?P<stack>\S.*?)\s+(?P<count>\d+(?:\.\d+)?)(?:\s+(?P<after>\d+(?:\.\d+)?))?$"
+    r"^(?P<stack>\S.*?)\s+(?P<count>[0-9]{1,18}(?:\.[0-9]+)?)"
+    r"(?:\s+(?P<after>[0-9]+(?:\.[0-9]+)?))?$"
 )
 _FLAG = re.compile(r"_\[([kji])\]$")
 _ADDRESS = re.compile(r"^[0-9a-f]{8,16}\s+(?=\S)")
-_OFFSET = re.compile(r"\+(?:0x[0-9a-f]+|\d+)$")
+_OFFSET = re.compile(r"\+(?:0x[0-9a-f]+|[0-9]+)$")
+_NUMBERS = re.compile(r"(-[0-9]+)/[0-9]+$|-\?/[0-9]+$")
 _FUNCTION = re.compile(r"[a-z_][a-z0-9]*_[a-z0-9_.]*")
 _NAMELESS = re.compile(r"(?:0x)?[0-9a-f]{6,16}$|\[+(?:unknown|kernel[\w.]*|vmlinux)\]+$")
 _BCC_HEAD = re.compile(r"^\s*(?:Sampling at|Tracing)\s.*(?:Hertz|off-CPU|time).*")
-_BCC_PROCESS = re.compile(r"^\s+-{1,2}\s+(?P<comm>\S.*?)\s+\((?P<pid>\d+)\)$")
-_BCC_COUNT = re.compile(r"^\s+([\d.,' ]+)$")
+_BCC_PROCESS = re.compile(r"^\s+-{1,2}\s+(?P<comm>\S.*?)\s+\((?P<pid>[0-9]+)\)$")
+_BCC_COUNT = re.compile(r"^\s+([0-9.,' ]+)$")
 _MAP = re.compile(r"^@(?P<name>\w*)\[(?P<rest>.*)$")
-_MAP_END = re.compile(r"^(?P<last>.*?),?\s*\]:\s*(?P<count>[\d.,' ]+)$")
+_MAP_END = re.compile(r"^(?P<last>.*?),?\s*\]:\s*(?P<count>[0-9.,' ]+)$")
 # Root frames of flame graphs that contain no processes.
 _ROOTS = ("all", "root", "main", "_start", "__libc_start_main", "[unknown]")
 # At least this percentage of the lines that are not empty must be folded stacks.
@@ -52,7 +54,7 @@ def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
         frames = found["stack"].split(";")
         stacks += len(frames) > 1
         twice |= found["after"] is not None
-        process = re.sub(r"(-\d+)/\d+$|-\?/\d+$", r"\1", frames[0]) if len(frames) > 1 else ""
+        process = _NUMBERS.sub(r"\1", frames[0]) if len(frames) > 1 else ""
         process = "" if process in _ROOTS else clean(process)
         frames = [frame for frame in frames if frame not in ("-", "--")]
         if frames:

@@ -19,19 +19,18 @@ _TIME = re.compile(
     r"^(?:cpu time|cpu time:self|clockticks|clockticks:self)$|cpu_clk_unhalted\.\w+(?::self)?$"
 )
 _KERNEL = re.compile(r"^(?:vmlinux|\[?kernel|.*\.ko)")
+_NUMBER = re.compile(r"[0-9]{1,18}(?:[.,][0-9]{0,18})?(?:[eE][-+]?[0-9]{1,2})?")
+_MOST = 1e18
 # Without hardware events VTune samples every 10 ms, so this gives the least number of samples.
 _INTERVAL_S = 0.01
 
 
 def _value(text: str) -> float | None:
     text = text.strip().rstrip("%s").strip()
-    if re.fullmatch(r"\d{1,18},\d{1,9}", text):
-        text = text.replace(",", ".")
-    try:
-        value = float(text) if text else 0.0
-    except ValueError:
-        return None
-    return value if 0 <= value < 1e18 else None
+    if not text:
+        return 0.0
+    value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else _MOST
+    return value if value < _MOST else None
 
 
 def _header(line: str) -> tuple[str, list[str]] | None:

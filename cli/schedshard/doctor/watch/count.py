@@ -33,7 +33,7 @@ class Counter:
 def _perf(program: str, seconds: int) -> Counter:
     event = ("-e", "sched:sched_wakeup", "--filter", f"prio < {_LIMIT}")
     argv = (program, "stat", "-a", "-x", ";", *event, "--", "sleep", str(seconds))
-    return Counter(PERF, argv, r"^(\d+);[^\n]*sched:sched_wakeup")
+    return Counter(PERF, argv, r"^([0-9]{1,18});[^\n]*sched:sched_wakeup")
 
 
 def _bpftrace(program: str, seconds: int) -> Counter:
@@ -41,7 +41,7 @@ def _bpftrace(program: str, seconds: int) -> Counter:
         f"tracepoint:sched:sched_wakeup /args->prio < {_LIMIT}/ {{ @rt = count(); }} "
         f"interval:s:{seconds} {{ exit(); }}"
     )
-    return Counter(BPF, (program, "-q", "-e", text), r"@rt: (\d+)")
+    return Counter(BPF, (program, "-q", "-e", text), r"@rt: ([0-9]{1,18})")
 
 
 def counters(seconds: int) -> list[Counter]:
