@@ -443,3 +443,19 @@ def test_only_ascii_digits_make_numbers(text: str) -> None:
 ])  # fmt: skip
 def test_a_number_that_is_too_long_is_none(text: str) -> None:
     assert parse_text(text, "x") is None
+
+
+@pytest.mark.parametrize("text", [
+    "  {}.00%  CPU 0/KVM  [guest.kernel.kallsyms]  [g] cpupri_set\n"
+    "  {}.00%  a          [kernel.kallsyms]        [k] cpupri_set\n",
+    "CPU 0/KVM 10 1.2: {} cycles:  ffffffff81000000 cpupri_set ([guest.kernel.kallsyms])\n"
+    "a 11 1.2: {} cycles:  ffffffff81000000 cpupri_set ([kernel.kallsyms])\n",
+])  # fmt: skip
+def test_functions_of_guests_are_not_the_hosts(text: str) -> None:
+    found = parse_text(text.format(70, 30), "x")
+    assert found is not None
+    assert found.functions == pytest.approx({"cpupri_set": 0.3})
+    assert found.covered == pytest.approx(1.0)
+    assert found.said[0].startswith("70.0% of the samples in x are in guests")
+    guests = text.format(70, 30).splitlines()[0]
+    assert "shows guests only: record in the guest" in refused(guests)

@@ -29,7 +29,7 @@ _HEAD = re.compile(
     r"^[+\-|\s]*((?:[0-9]+\s+){1,8}[0-9]+|(?:[0-9]+\s+){2,8}(?P<at>0x[0-9a-f]{8,16})(?:\s+\S+)*)$"
 )
 _ROW = re.compile(rf"^[+\-|\s]*((?:{PERCENT}\s+){{2,8}})(?:(0x[0-9a-f]{{1,3}})\s+)?(\S.*)$")
-_MARK = re.compile(r"\[[k.ugH]\]\s+(\S+)")
+_MARK = re.compile(r"\[([k.ugH])\]\s+(\S+)")
 _NAME = re.compile(r"[A-Za-z_][\w.$]*")
 _NUMBER = re.compile(r"[0-9]{1,15}")
 _CODE = re.compile(r"^0x[0-9a-f]{6,16}$")
@@ -104,7 +104,9 @@ def _place(words: str) -> tuple[str, list[str]] | None:
     """Return a row's symbol and the words before it. A symbol without a mark is the last word."""
     mark = _MARK.search(words)
     if mark is not None:
-        return clean(mark[1]), words[: mark.start()].split()
+        # The entries of the catalogue are functions of the host, so none matches a guest's.
+        where = "guest:" if mark[1] in "gu" else ""
+        return where + clean(mark[2]), words[: mark.start()].split()
     *before, last = words.split()
     return (last, before) if before and _NAME.fullmatch(last) else None
 

@@ -31,21 +31,23 @@ _FRAME = re.compile(
     r"^\s*[0-9a-f]{4,16}\s+(?P<symbol>\[unknown\]|\S+?)(?:\+0x[0-9a-f]+)?"
     r"(?:\s+(?P<dso>\(.*\)))?\s*$"
 )
-_KERNEL = re.compile(r"\(\[(?:kernel|guest\.kernel|\w+\])|\(.*/vmlinux|\.ko(?:\.\w+)?\)")
+_KERNEL = re.compile(r"\(\[(?:kernel|\w+\])|\(.*/vmlinux|\.ko(?:\.\w+)?\)")
 _HIGH = re.compile(r"^\s*[89a-f][0-9a-f]{15}\s")
 
 
 def _hit(line: str, frame: re.Match[str], process: str, weight: int) -> Hit:
     symbol = clean(frame["symbol"])
-    kernel = bool(_HIGH.match(line)) or bool(frame["dso"] and _KERNEL.search(frame["dso"]))
-    return Hit("" if symbol == "[unknown]" else symbol, weight, process, kernel)
+    dso = frame["dso"] or ""
+    guest = dso.startswith("([guest.")
+    kernel = not guest and bool(_HIGH.match(line) or _KERNEL.search(dso))
+    return Hit("" if symbol == "[unknown]" else symbol, weight, process, kernel, guest)
 
 
 class _Reader:
     """The samples so far. ``waiting`` is a sample's event, process and period before its frame."""
 
     def __init__(self) -> None:
-        self.hits: dict[str, Counter[tuple[str, str, bool]]] = defaultdict(Counter)
+        self.hits: dict[str, Counter[tuple[str, str, bool, bool]]] = defaultdict(Counter)
         self.samples: Counter[str] = Counter()
         self.waiting: tuple[str, str, int] | None = None
         self.heads = 0
@@ -53,7 +55,8 @@ class _Reader:
 
     def _take(self, event: str, hit: Hit) -> None:
         self.samples[event] += 1
-        self.hits[event][hit.symbol, hit.process, hit.kernel] += int(hit.weight)
+        key = (hit.symbol, hit.process, hit.kernel, hit.guest)
+        self.hits[event][key] += int(hit.weight)
         self.waiting = None
 
     def _head(self, line: str) -> bool:
@@ -114,7 +117,9 @@ def parse_script(lines: Iterable[str], source: str) -> Sampled | None:
     said = []
     if len(reader.samples) > 1:
         said.append(f"{len(reader.samples)} events in {source}: {chosen or 'one'} is judged")
-    hits = tuple(Hit(name, weight, who, inside) for (name, who, inside), weight in held.items())
+    hits = tuple(
+        Hit(name, weight, who, inside, guest) for (name, who, inside, guest), weight in held.items()
+    )
     total = float(sum(held.values()))
     return Sampled(
         "perf script", hits, chosen, reader.samples[chosen], said=tuple(said), total=total

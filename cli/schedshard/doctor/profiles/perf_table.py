@@ -104,8 +104,9 @@ def _row(line: str, columns: tuple[str, ...]) -> _Row | None:
     found = list(_SHARE.finditer(start[1]))
     before = [part for part in re.split(r"\s{2,}|\s*[,;|\t]\s*", start[2][: mark.start()]) if part]
     name = clean(mark[2])
-    kernel = mark[1] in "kg"
-    hit = Hit("" if _NAMELESS.match(name) else name, 0.0, _process(columns, before), kernel)
+    guest = mark[1] in "gu" or "[guest." in start[2][: mark.start()]
+    name = "" if _NAMELESS.match(name) else name
+    hit = Hit(name, 0.0, _process(columns, before), mark[1] == "k" and not guest, guest)
     shares = tuple(share_of(each[0].lstrip("+-")) for each in found)
     return _Row(shares, any(each[1] for each in found), hit, " ".join(start[2].split()))
 

@@ -53,14 +53,16 @@ class CacheLine:
 class Hit(NamedTuple):
     """Samples in one function and process, with their weight.
 
-    ``process`` is "" if the text does not contain it. ``kernel``: the function is in the kernel. A
-    function without a name has the symbol "".
+    ``process`` is "" if the text does not contain it. ``kernel``: the function is in the kernel.
+    ``guest``: it is in a guest, in its kernel or in a program. A function without a name has the
+    symbol "".
     """
 
     symbol: str
     weight: float
     process: str = ""
     kernel: bool = False
+    guest: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,14 +114,19 @@ def same(symbol: str, function: str) -> bool:
 
 
 def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -> Profile:
-    """Return the profile of what a parser found. Shares that sum to more than 1 are a UserError."""
+    """Return the profile of what a parser found, without the functions of guests.
+
+    Shares that sum to more than 1, and a profile of guests alone, are a UserError.
+    """
     functions: dict[str, float] = {}
     processes: dict[str, float] = {}
-    nameless = 0.0
+    nameless, guests = 0.0, 0.0
     for hit in found.hits:
         share = hit.weight / found.total
         processes[hit.process] = processes.get(hit.process, 0.0) + share
-        if hit.symbol:
+        if hit.guest:
+            guests += share
+        elif hit.symbol:
             name = base_name(hit.symbol)
             functions[name] = functions.get(name, 0.0) + share
         elif hit.kernel:
@@ -131,8 +138,19 @@ def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -
             f"profile {source} was misread: the shares of this {found.kind} sum up to {total:.1%}; "
             "give one table of the functions' own shares (perf report --stdio --no-children)"
         )
+    if found.hits and all(hit.guest for hit in found.hits):
+        raise UserError(
+            f"profile {source} shows guests only: record in the guest (perf record -a), and give "
+            "that profile"
+        )
+    said = found.said
+    if guests:
+        said += (
+            f"{guests:.1%} of the samples in {source} are in guests, whose functions are not "
+            "judged: record in the guest for these",
+        )
     alone = next(iter(processes)) if len(processes) == 1 and total >= _ALONE else ""
     return Profile(
         source, found.kind, found.event, functions, lines, found.samples, alone, found.everything,
-        nameless, min(total, 1.0), found.said,
+        nameless, min(total, 1.0), said,
     )  # fmt: skip
