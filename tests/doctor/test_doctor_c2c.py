@@ -116,9 +116,11 @@ def test_rows_without_an_offset_are_no_perf_report() -> None:
     assert many.findings[0].entry.id == "tg-load-avg"
 
 
-def test_a_share_above_100_percent_is_an_error() -> None:
+def test_a_share_that_is_none_is_an_error() -> None:
     for text, word in (
         (NEW.replace("60.00%", "160.00%"), "share above 100%"),
+        (NEW.replace("60.00%", "-nan%", 1), "share that is not a number"),
+        (NEW.replace("75.00%", "inf%", 1), "share that is not a number"),
         (NEW.replace("60.00%", "80.00%"), "sum up to 120.0%"),
     ):
         said = attempt(lambda text=text: parse_text(text, "x"))  # type: ignore[misc]

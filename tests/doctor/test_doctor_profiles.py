@@ -459,3 +459,16 @@ def test_functions_of_guests_are_not_the_hosts(text: str) -> None:
     assert found.said[0].startswith("70.0% of the samples in x are in guests")
     guests = text.format(70, 30).splitlines()[0]
     assert "shows guests only: record in the guest" in refused(guests)
+
+
+@pytest.mark.parametrize("share", ["inf%", "-nan%", "3O.00%"])
+def test_a_share_that_is_not_a_number_is_said(share: str) -> None:
+    found = read(HEADER + table() + f"  {share}  a  [kernel]  [k] clear_page_erms\n")
+    assert "1 row of x left out: the share or time is not a number" in found.said
+    assert round(found.functions["cpupri_set"], 4) == 0.3
+
+
+def test_a_time_that_is_not_a_number_is_said() -> None:
+    found = read("Function,CPU Time\ncpupri_set,30s\nidle,nan\nx,1_0\ny,70s\n")
+    assert found.functions == pytest.approx({"cpupri_set": 0.3, "y": 0.7})
+    assert "2 rows of x left out: the share or time is not a number" in found.said

@@ -29,6 +29,10 @@ _HEAD = re.compile(
     r"^[+\-|\s]*((?:[0-9]+\s+){1,8}[0-9]+|(?:[0-9]+\s+){2,8}(?P<at>0x[0-9a-f]{8,16})(?:\s+\S+)*)$"
 )
 _ROW = re.compile(rf"^[+\-|\s]*((?:{PERCENT}\s+){{2,8}})(?:(0x[0-9a-f]{{1,3}})\s+)?(\S.*)$")
+# One of two or more shares is such as nan% or inf%.
+_ODD_ROW = re.compile(
+    rf"^[+\-|\s]*(?=(?:\S{{1,9}}%\s+){{2}})(?:{PERCENT}\s+){{0,7}}[-+]?(?:nan|inf)%\s"
+)
 _MARK = re.compile(r"\[([k.ugH])\]\s+(\S+)")
 _NAME = re.compile(r"[A-Za-z_][\w.$]*")
 _NUMBER = re.compile(r"[0-9]{1,15}")
@@ -182,6 +186,11 @@ class _Reader:
         elif _RULE.match(line):
             self.ruled = True
             return
+        elif self.current is not None and _ODD_ROW.match(line):
+            raise UserError(
+                f"profile {self.source} was misread: '{clean(' '.join(line.split()[:4]))}' has a "
+                "share that is not a number"
+            )
         elif self.current is not None and (row := _ROW.match(line)):
             self._access(self.current, row)
         elif not ((head := _HEAD.match(line)) and self._head(head)) and line.strip():

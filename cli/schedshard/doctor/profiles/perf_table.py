@@ -16,11 +16,13 @@ from typing import NamedTuple
 
 from schedshard.common.errors import UserError
 from schedshard.doctor.facts.values import clean
-from schedshard.doctor.profiles.plain import PERCENT, rounded_count, share_of
+from schedshard.doctor.profiles.plain import PERCENT, odd_rows, rounded_count, share_of
 from schedshard.doctor.profiles.profile import Hit, Sampled
 
 _ROW = re.compile(rf"^\s*(?:[+-]\s+)?((?:[+-]?{PERCENT}[\s,;|]*)+)(.*)$")
 _SHARE = re.compile(rf"([+-]?){PERCENT}")
+# Such as nan% or inf%.
+_ODD_ROW = re.compile(r"^\s*[^\s#%]{1,20}%\s.*\[[kugHv.]\]\s+\S")
 _MARK = re.compile(r"\[([kugHv.])\]\s+(\S+)")
 _SAMPLES = re.compile(r"Samples:\s*([0-9][0-9.,' ]*[KMG]?)\s*of events? '([^']{1,200})'")
 _DIFF_EVENT = re.compile(r"^#?\s*Event '([^']{1,200})'")
@@ -48,6 +50,7 @@ class _Table:
     columns: tuple[str, ...] = ()
     rows: list[_Row] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
+    odd: int = 0
 
     @property
     def timed(self) -> bool:
@@ -125,6 +128,9 @@ def _tables(lines: Iterable[str]) -> Iterator[_Table]:
             elif not table.rows:
                 table.label = table.label or label
             table.add(row)
+            continue
+        if _ODD_ROW.match(line):
+            table.odd += 1
             continue
         samples, top = _SAMPLES.search(line), _TOP.search(line)
         event = _DIFF_EVENT.match(line)
@@ -208,7 +214,7 @@ def parse_table(lines: Iterable[str], source: str) -> Sampled | None:
     timed = [table for table in filled if table.timed] or filled
     chosen = timed[-1] if top and timed[-1].samples else timed[0]
     _lacks([chosen], source)
-    said = []
+    said = [*odd_rows(chosen.odd, source)]
     if len(filled) > 1:
         which = ("first", "second", "third")
         number = filled.index(chosen)

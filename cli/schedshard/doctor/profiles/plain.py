@@ -22,6 +22,12 @@ _LONG = 16384
 PERCENT = r"[0-9]{1,4}(?:[.,][0-9]{1,4})?\s?%"
 
 
+def odd_rows(count: int, source: str) -> tuple[str, ...]:
+    """Return the note on rows whose share or time is not a number, or none if there are none."""
+    rows = f"{count} row{'s' if count > 1 else ''} of {source}"
+    return (f"{rows} left out: the share or time is not a number",) if count else ()
+
+
 def lines_of(text: str) -> Iterator[str]:
     """Yield the lines without quotation marks, colours and trailing blanks, with plain blanks.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from schedshard.common.errors import UserError
 from schedshard.doctor.facts.values import clean
+from schedshard.doctor.profiles.plain import odd_rows
 from schedshard.doctor.profiles.profile import Hit, Sampled
 
 _FUNCTIONS = ("function", "function / call stack", "function stack")
@@ -74,13 +75,14 @@ def parse_vtune(lines: Iterable[str], source: str) -> Sampled | None:
         )
     module = names.index("module") if "module" in names else None
     process = names.index("process") if "process" in names else None
-    hits, spent = [], 0.0
+    hits, spent, odd = [], 0.0, 0
     for row in _rows(rest, delimiter, source):
         if len(row) <= max(where, share or 0, time or 0) or not row[where].strip():
             continue
         seconds = _value(row[time]) if time is not None else None
         value = _value(row[share]) if share is not None else seconds
         if value is None:
+            odd += 1
             continue
         spent += seconds or 0.0
         name = clean(row[where].strip())
@@ -95,4 +97,7 @@ def parse_vtune(lines: Iterable[str], source: str) -> Sampled | None:
         return None
     seconds_named = time is not None and names[time].startswith("cpu time")
     samples = round(spent / _INTERVAL_S) if seconds_named else None
-    return Sampled("VTune's CSV of hot functions", tuple(hits), "", samples, total=total)
+    return Sampled(
+        "VTune's CSV of hot functions", tuple(hits), "", samples, said=odd_rows(odd, source),
+        total=total,
+    )  # fmt: skip
