@@ -18,6 +18,8 @@ from schedshard.doctor.predict.shape import shape_of
 from test_doctor_plan_steps import groups_of, host_of, planned
 
 CPUS = ["8-11", "12-15", "16-19"]
+NSPAWN = "/machine.slice/systemd-nspawn@deb.service"
+SCOPE = "/machine.slice/machine-arch.scope"
 PODMAN = "/machine.slice/libpod-{}.scope/container"
 JOB = "/system.slice/slurmstepd.scope/job_10{}"
 # Guests whose names contain what containers' names begin with.
@@ -136,6 +138,21 @@ def test_a_rootless_container_is_started_by_root() -> None:
     assert all("--cgroup-parent=schedshard" in words for words in hand)
 
 
+def test_a_container_of_systemd_is_no_guest_of_libvirt() -> None:
+    """Its service has a drop-in as others have; a scope needs nspawn's own option."""
+    threads = [
+        each for n, cgroup in enumerate((f"{NSPAWN}/payload/rt.service", f"{SCOPE}/payload"))
+        for each in groups_of(cgroup, CPUS)[2 * n : 2 * n + 2]
+    ]  # fmt: skip
+    plan = planned(host_of(threads, {}, "252"))
+    assert not any(each.wanted.spare for each in plan.partitions)
+    steps = steps_of(plan)
+    assert [step.args[0] for step in steps if step.kind == "restart"] == [NSPAWN.rpartition("/")[2]]
+    (hand,) = (step.says for step in steps if step.kind == "hand")
+    assert hand.endswith("start it with systemd-nspawn --slice=schedshard1.slice")
+    assert "libvirt" not in readme(plan, hot=True)
+
+
 def test_units_and_their_kinds() -> None:
     job = JOB.format(0)
     for cgroup, unit, kind in (
@@ -143,6 +160,8 @@ def test_units_and_their_kinds() -> None:
         ("/system.slice/slurmstepd.scope/system", "/system.slice/slurmstepd.scope", "other"),
         (PODMAN.format(1), "/machine.slice/libpod-1.scope", "container"),
         ("/machine/vm1", "/machine/vm1", "guest"),
+        (f"{NSPAWN}/payload/a.slice/b.service", NSPAWN, "service"),
+        (f"{SCOPE}/payload/init.scope", SCOPE, "nspawn"),
         *((unit, unit, "guest") for unit in GUESTS),
         *((unit, unit, "container") for unit in CONTAINERS),
         ("/user.slice/user-1.slice/user@1.service/a.slice/b.service/c",

@@ -20,6 +20,11 @@ _NAMES = re.compile(
     r"/(?P<guest>machine-(?:qemu|lxc)|[^/]*\.libvirt-(?:qemu|lxc)(?![^/]))"
     r"|docker-|libpod-|/docker/|crio-"
 )
+# What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
+# libvirt's scopes name its driver.
+_NSPAWN = re.compile(
+    r"/machine\.slice/(?:machine-(?!(?:qemu|lxc|ch)\\x2d)[^/]*\.scope|systemd-nspawn@)"
+)
 
 
 def unit_of(cgroup: str) -> str:
@@ -34,7 +39,7 @@ def unit_of(cgroup: str) -> str:
 
 
 def kind_of(unit: str) -> str:
-    """Return the kind of a unit: pod, proxmox, job, container, guest, service or other."""
+    """Return a unit's kind: pod, proxmox, job, container, guest, nspawn, service or other."""
     if "kubepods" in unit:
         return "pod"
     if _PROXMOX.match(unit):
@@ -44,6 +49,8 @@ def kind_of(unit: str) -> str:
     name = _NAMES.search(unit)
     if name is not None:
         return "guest" if name["guest"] else "container"
+    if _NSPAWN.match(unit):
+        return "service" if unit.endswith(".service") else "nspawn"
     if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
         return "guest"
     return "service" if unit.endswith(".service") else "other"
@@ -55,7 +62,7 @@ def whole_kinds(facts: Facts) -> tuple[str, ...]:
     Without a systemd that sets CPUs, apply.sh moves only those processes of a service that have
     real-time threads.
     """
-    found = ("guest", "proxmox", "pod", "job", "container")
+    found = ("guest", "proxmox", "pod", "job", "container", "nspawn")
     return found if facts.systemd is None else (*found, "service")
 
 

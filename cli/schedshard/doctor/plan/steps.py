@@ -51,7 +51,7 @@ def by_setting(plan: Plan) -> dict[str, Partition]:
         for unit in each.units:
             top = unit.strip("/").partition("/")[0]
             ours = each.wanted.kind == "service" and top.endswith(".slice")
-            if ours and held[unit] == 1 and top not in ("user.slice", "machine.slice"):
+            if ours and held[unit] == 1 and top != "user.slice":
                 found[unit] = each
     return found
 
@@ -61,6 +61,8 @@ def by_hand(plan: Plan, partition: Partition, unit: str) -> str:
     kind, cpus = partition.wanted.kind, label(partition.cpus)
     if kind == "guest":
         return "shut the guest down, change its XML (README.txt: libvirt), and start it"
+    if kind == "nspawn":
+        return f"stop the container, and start it with systemd-nspawn --slice={partition.name}"
     if kind == "container":
         # A user's own manager cannot start anything in a slice of the system.
         who = "as root, " if "/user@" in unit else ""
