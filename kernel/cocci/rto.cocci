@@ -21,7 +21,7 @@ identifier rt_overload_update = rt_overload_update;
 identifier rq, donor, waits;
 expression E;
 typedef bool, u8;
-iterator name for_each_cpu;
+iterator name for_each_cpu_wrap;
 @@
 +/* May @p run outside of the shard of its CPU? */
 +static bool rt_task_may_leave(struct task_struct *p)
@@ -32,7 +32,8 @@ iterator name for_each_cpu;
 +		return false;
 +	if (p->nr_cpus_allowed > SHARD_SLOTS)
 +		return true;
-+	for_each_cpu(cpu, &p->cpus_mask)
++	/* Often the last CPU or the first one is in another shard. */
++	for_each_cpu_wrap(cpu, &p->cpus_mask, cpumask_last(&p->cpus_mask))
 +		if (!cpus_share_shard(cpu, task_cpu(p)))
 +			return true;
 +	return false;
