@@ -44,7 +44,8 @@ def tasks(cgroup: str = "/", first: int = 4, groups: int = 3, rate: int = 80_000
 
 def host(tmp_path: Path, machine: Machine) -> Path:
     """Collect a machine on which no thread has slept at the first reading."""
-    early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
+    tasks = [replace(task, voluntary=0, ran=0) for task in machine.tasks]
+    early = replace(machine, tasks=tasks)
     build(tmp_path / "early", early)
     build(tmp_path / "late", replace(machine, uptime=machine.uptime + 2))
     out = tmp_path / "host.tar"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from doctor_cli import call
@@ -122,6 +123,39 @@ def written(capsys: Capture, tmp_path: Path, machine: Machine) -> tuple[Path, st
     return plan, " ".join((plan / "README.txt").read_text().split())
 
 
+def overlapping(runtime: str) -> Machine:
+    """Return a machine whose cpuset /machine overlaps all groups."""
+    cgroups = {
+        PLACE: {"cpuset.cpus": "0-15", "cpuset.mems": "0-1", "cpuset.sched_load_balance": "1",
+                "release_agent": ""},
+        f"{PLACE}/machine": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "1"},
+    }  # fmt: skip
+    return Machine(
+        release="4.18.0-553.el8_10.x86_64", tasks=tasks(), cgroups=cgroups,
+        mounts=(f"cgroup {PLACE} cpuset",),
+        files={"run/systemd/system/x": "", "proc/sys/kernel/sched_rt_runtime_us": f"{runtime}\n"},
+    )  # fmt: skip
+
+
+def test_threads_of_several_root_domains_need_throttling(capsys: Capture, tmp_path: Path) -> None:
+    """The rest of a cpuset that overlaps groups keeps its CPUs, in several root domains.
+
+    No thread of it is moved from one domain to another any more. With throttling it has 5% of a
+    CPU even behind a real-time thread that never sleeps: the plan is safe, and warns. Without
+    throttling such a thread would never run again, and with it what waits for its locks.
+    """
+    machine = overlapping("-1")
+    busy = [replace(task, ran=1_500_000_000) for task in machine.tasks]
+    archive = host(tmp_path, replace(machine, tasks=busy))
+    outcome = call(capsys, "doctor", archive, "--plan", tmp_path / "plan")
+    assert "no plan: CPUs 4-7: throttling is off (sched_rt_runtime_us is -1)" in outcome.err
+    assert "the cpuset /machine might wait forever" in outcome.err
+    assert not (tmp_path / "plan").exists()
+    # Threads that use little leave time for others at any throttling.
+    (tmp_path / "little").mkdir()
+    written(capsys, tmp_path / "little", machine)
+
+
 def test_cpus_for_other_threads_of_a_cpuset(capsys: Capture, tmp_path: Path) -> None:
     """A thread can only be pinned to CPUs of its cpuset."""
     cgroups = {PLACE: {"cpuset.cpus": "0-15", "cpuset.mems": "0-1", "release_agent": ""}} | {
@@ -142,16 +176,7 @@ def test_cpus_for_other_threads_of_a_cpuset(capsys: Capture, tmp_path: Path) -> 
 
 
 def test_root_domains_of_version_1(capsys: Capture, tmp_path: Path) -> None:
-    cgroups = {
-        PLACE: {"cpuset.cpus": "0-15", "cpuset.mems": "0-1", "cpuset.sched_load_balance": "1",
-                "release_agent": ""},
-        f"{PLACE}/machine": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "1"},
-    }  # fmt: skip
-    machine = Machine(
-        release="4.18.0-553.el8_10.x86_64", tasks=tasks(), cgroups=cgroups,
-        mounts=(f"cgroup {PLACE} cpuset",), files={"run/systemd/system/x": ""},
-    )  # fmt: skip
-    plan, said = written(capsys, tmp_path, machine)
+    plan, said = written(capsys, tmp_path, overlapping("950000"))
     assert "Other threads of /machine keep CPUs of several root domains." in said
     assert "pin those that are not real-time to CPUs 0-3." in said
     (tmp_path / "there").mkdir()

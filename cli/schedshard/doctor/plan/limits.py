@@ -89,7 +89,8 @@ def _names(threads: Iterable[Thread]) -> str:
     return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
 
 
-def _uses_little(threads: Iterable[Thread], facts: Facts) -> bool:
+def uses_little(threads: Iterable[Thread], facts: Facts) -> bool:
+    """Whether threads are known to use so little that others run beside them at any time."""
     ran = [each.ran for each in threads]
     known = [each for each in ran if each is not None]
     return len(known) == len(ran) and sum(known) <= _LITTLE * 1e9 * facts.seconds
@@ -136,7 +137,7 @@ def refuse(
         )
     unsafe = [each for group in stay.groups for each in group.threads if group.cpus & rest]
     unsafe = [each for each in (*unsafe, *stay.roaming) if not each.kernel]
-    if off and unsafe and not _uses_little(unsafe, facts):
+    if off and unsafe and not uses_little(unsafe, facts):
         raise UserError(
             f"no plan: {_names(unsafe)} would stay on the CPUs of all other tasks ({label(rest)})."
             f"{off} Set sched_rt_runtime_us to 950000, or pin these threads to a group first"

@@ -30,6 +30,7 @@ from schedshard.doctor.plan.limits import (
     relied_on,
     staying,
     throttled,
+    uses_little,
     warnings,
 )
 from schedshard.doctor.plan.names import plain, shown
@@ -351,8 +352,14 @@ def _siblings(
     return losing, forbidden
 
 
-def _balancing(partitions: list[Partition], facts: Facts) -> list[Cpuset]:
-    """Return the cpusets of version 1 that must not balance load, because they overlap groups."""
+def _balancing(
+    partitions: list[Partition], facts: Facts, left: list[str]
+) -> tuple[list[Partition], list[Cpuset]]:
+    """Return with cgroup v1 the partitions, and the cpusets that must not balance load.
+
+    These cpusets overlap groups. Without throttling that forbids the groups: a thread of such a
+    cpuset would never be moved away from a real-time thread that does not sleep.
+    """
     own = {each.path for each in partitions}
     found = []
     for cpuset in facts.cpusets.preorder():
@@ -360,14 +367,24 @@ def _balancing(partitions: list[Partition], facts: Facts) -> list[Cpuset]:
         inside = any(cpuset.path == path or cpuset.path.startswith(f"{path}/") for path in own)
         if cpuset.path == "/" or cpuset.load_balance is False or inside:
             continue
-        if any(cpus & each.cpus and not cpus <= each.cpus for each in partitions):
+        over = [each for each in partitions if cpus & each.cpus and not cpus <= each.cpus]
+        busy = [each for each in over if not uses_little(each.group.threads, facts)]
+        if busy and facts.unthrottled:
+            left += [
+                f"CPUs {label(each.cpus)}: throttling is off ({facts.unthrottled}), so that other "
+                f"threads of the cpuset {shown(cpuset.path)} might wait forever behind this "
+                "group's: set sched_rt_runtime_us to 950000, or give them a separate cpuset first"
+                for each in busy
+            ]
+            return _balancing([each for each in partitions if each not in busy], facts, left)
+        if over:
             if not plain(cpuset.path):
                 raise UserError(
                     f"no plan: the cpuset {shown(cpuset.path)} balances load over several groups, "
                     "and its name contains characters that a plan cannot use"
                 )
             found.append(cpuset)
-    return found
+    return partitions, found
 
 
 def _check(facts: Facts, domains: Domains) -> None:
@@ -454,7 +471,7 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
     if facts.cpusets.version == 2:
         wanted, siblings = _without_forbidden(wanted, facts, loads, kept, left)
     else:
-        siblings = _balancing(wanted, facts)
+        wanted, siblings = _balancing(wanted, facts, left)
     taken = frozenset[int]().union(*(each.cpus for each in wanted)) & facts.online
     rest = outside - taken
     stay: Staying = staying(loads, taken)
