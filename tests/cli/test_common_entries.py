@@ -55,6 +55,24 @@ def test_an_entry_takes_what_it_leaves_out_but_no_range_of_another_value(tmp_pat
     assert other == {"name": "a_us", "value": 1, "unit": "us", "source": "design: own"}
 
 
+def test_a_common_file_has_the_entries_of_its_own_common_file(tmp_path: Path) -> None:
+    text = '[[param]]\nnames = ["a_us", "b_us"]'
+    path = experiment(tmp_path, text, "more")
+    more = 'common = "few"\n[[param]]\nname = "a_us"\nunit = "us of more"\n'
+    (tmp_path / "common" / "more.toml").write_text(more, encoding="utf-8")
+    first, second = read_experiment(path)["param"]
+    assert first == {"name": "a_us", "value": 1, "unit": "us of more", "source": "design: a"}
+    assert second["high"] == 3
+
+
+def test_common_files_in_a_circle_are_one_line(tmp_path: Path) -> None:
+    path = experiment(tmp_path, "", "one")
+    for name, above in (("one", "two"), ("two", "one")):
+        (tmp_path / "common" / f"{name}.toml").write_text(f'common = "{above}"', encoding="utf-8")
+    with pytest.raises(UserError, match=r"common/one\.toml takes entries from itself$"):
+        parse_experiment(path)
+
+
 @pytest.mark.parametrize(
     ("shared", "text", "words"),
     [

@@ -4,7 +4,7 @@
 An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
 these entries of the common file, in this order. An entry with ``name`` takes missing keys from the
 common entry of that name, but no range if it has a value. The same holds for ``[[metric]]`` and
-``[[variant]]``.
+``[[variant]]``. A common file may itself say ``common``: it has the entries of that file as well.
 """
 
 import hashlib
@@ -29,18 +29,32 @@ def read_experiment(path: Path) -> dict[str, Any]:
     shared = data.pop("common", None)
     if shared is None:
         return data
-    if not isinstance(shared, str) or "/" in shared:
-        raise ValueError("common is the name of a file in common/, without '.toml'")
-    from_file = path.parent / "common" / f"{shared}.toml"
-    common = read_toml(from_file)
+    known = _known(path.parent / "common", shared)
     for kind in KINDS:
-        known = {str(entry["name"]): entry for entry in common.get(kind, ())}
         filled = [
-            entry for given in data.get(kind, ()) for entry in _filled(kind, given, known, shared)
+            entry
+            for given in data.get(kind, ())
+            for entry in _filled(kind, given, known[kind], shared)
         ]
         if filled:
             data[kind] = filled
     return data
+
+
+def _known(folder: Path, shared: Any, *below: str) -> dict[str, dict[str, Entry]]:
+    """Return the entries of a common file, for which files below it ask, by kind and name."""
+    if not isinstance(shared, str) or "/" in shared:
+        raise ValueError("common is the name of a file in common/, without '.toml'")
+    if shared in below:
+        raise ValueError(f"common/{shared}.toml takes entries from itself")
+    data = read_toml(folder / f"{shared}.toml")
+    above = data.get("common")
+    known = {kind: {} for kind in KINDS} if above is None else _known(folder, above, shared, *below)
+    for kind in KINDS:
+        for given in data.get(kind, ()):
+            for entry in _filled(kind, given, known[kind], shared):
+                known[kind][str(entry["name"])] = entry
+    return known
 
 
 def experiment_sha256(path: Path) -> str:
