@@ -43,7 +43,6 @@
 #define QUICK_NS 4000000l /* from the first turn on */
 #define SURE_NS	 2000000000l
 #define LONG_NS	 10000000000l
-#define STATES	 64u	       /* the latest ones of a wait */
 #define OFTEN	 16u	       /* earlier states that came back */
 #define REST	 20000000ull   /* ps, the first time */
 #define REST_MAX 1000000000ull /* doubled up to this */

@@ -21,7 +21,6 @@
 #include "vcpu.h"
 #include "window.h"
 
-#define MAX_INSN 16u
 /* Instructions and locked ones of a block, packed into a pointer. */
 #define LOCKED_SHIFT 32
 
