@@ -330,6 +330,24 @@ def groups_of(
     ]  # fmt: skip
 
 
+def test_threads_whose_list_has_cpus_offline_or_of_another_domain() -> None:
+    """The kernel leaves CPUs that went offline in a thread's list, and apply.sh compares lists."""
+    threads = groups_of("/system.slice/a{}.service", ["4-7", "8-11", "16-19"])
+    threads = [
+        replace(each, allowed=expand("8-15")) if each.tgid == 110 else each for each in threads
+    ]  # fmt: skip
+    facts = host_of(threads, {}, "252")
+    plan = planned(replace(facts, online=ALL - expand("12-15")))
+    assert [listed(each.cpus) for each in plan.partitions] == ["4-7", "8-11", "16-19"]
+    runner = Runner(plan, model_of(facts), by_hand=True)
+    for step in steps_of(plan):
+        runner.step(step)
+    # Online CPUs of another root domain would be lost.
+    plan = planned(replace(facts, isolated=expand("12-15")))
+    assert [listed(each.cpus) for each in plan.partitions] == ["4-7", "16-19"]
+    assert "may also run on CPUs 12-15 of another root domain" in plan.left[0]
+
+
 def test_throttling_off_and_a_group_that_stays() -> None:
     """A plan names a group that stays; without throttling a busy one makes a plan impossible."""
     threads = groups_of("/system.slice/a{}.service", ["4-7", "8-11"])

@@ -35,6 +35,12 @@ class Wanted:
         return self.group.cpus | self.spare
 
     @property
+    def asked(self) -> frozenset[int]:
+        """Return all CPUs of its threads' lists. The kernel keeps CPUs there that went offline."""
+        lists = (each.allowed for each in self.group.threads if each.allowed is not None)
+        return self.group.cpus.union(*lists)
+
+    @property
     def title(self) -> str:
         """Return the group's name in messages."""
         names = [shown(unit) for unit in self.units[:2]] or ["threads of the root cgroup"]
@@ -122,7 +128,15 @@ def candidates(loads: Iterable[DomainLoad], facts: Facts, left: list[str]) -> li
                 "a partition would separate nothing"
             )
         else:
-            found += [_wanted(group) for group in groups]
+            for group in map(_wanted, groups):
+                beyond = (group.asked & facts.online) - load.domain.cpus
+                if beyond:
+                    left.append(
+                        f"CPUs {label(group.cpus)}: threads of {group.title} may also run on CPUs "
+                        f"{label(beyond)} of another root domain: pin them to CPUs of one first"
+                    )
+                else:
+                    found.append(group)
     return sorted(found, key=lambda each: min(each.group.cpus))
 
 
