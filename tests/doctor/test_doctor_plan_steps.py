@@ -429,6 +429,14 @@ def test_deadline_threads_that_may_run_anywhere() -> None:
     threads += groups_of("/system.slice/dl.service", ["0-23"], policy=6, comm="dl")
     with pytest.raises(UserError, match=r"deadline threads .dl in /system.slice/dl.service"):
         planned(host_of(threads, {}, "252"))
+    # A partition of type isolated loses no CPU.
+    threads[-2:] = groups_of("/dl/x", ["12-15"], policy=6, comm="dl")
+    sets = {
+        "/": Cpuset("/", effective=ALL - expand("12-15")),
+        "/dl": Cpuset("/dl", expand("12-15"), expand("12-15"), partition="isolated"),
+    }
+    plan = planned(host_of(threads, sets, "252"))
+    assert [listed(each.cpus) for each in plan.partitions] == ["16-19", "20-23"]
 
 
 @pytest.mark.parametrize(("policy", "runtime"), [(6, "950000"), (1, "-1")])

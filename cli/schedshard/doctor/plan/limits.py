@@ -126,17 +126,16 @@ def refuse(
             f"and {need} are needed ({why}): stop, or give fewer CPUs, first "
             f"{_quiet(users, need - len(free))}; then collect again.{off}"
         )
-    deadline = [each for each in stay.roaming if each.policy == DEADLINE] + [
-        each for group in stay.groups for each in group.threads if each.policy == DEADLINE
-    ]
+    # A group outside of ``rest`` is in a partition of type isolated, which loses no CPU.
+    beside = [each for group in stay.groups if group.cpus & rest for each in group.threads]
+    deadline = [each for each in (*stay.roaming, *beside) if each.policy == DEADLINE]
     if deadline:
         raise UserError(
             f"no plan: deadline threads ({_names(deadline)}) must be able to run on every CPU of "
             "their root domain, and partitions would take CPUs away: start them in a separate "
             "partition first"
         )
-    unsafe = [each for group in stay.groups for each in group.threads if group.cpus & rest]
-    unsafe = [each for each in (*unsafe, *stay.roaming) if not each.kernel]
+    unsafe = [each for each in (*beside, *stay.roaming) if not each.kernel]
     if off and unsafe and not uses_little(unsafe, facts):
         raise UserError(
             f"no plan: {_names(unsafe)} would stay on the CPUs of all other tasks ({label(rest)})."
