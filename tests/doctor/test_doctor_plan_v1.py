@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from doctor_cli import call
 from doctor_tree import FIFO, OTHER, Machine, Task
 from test_doctor_plan import Capture, host
@@ -154,6 +156,18 @@ def test_threads_of_several_root_domains_need_throttling(capsys: Capture, tmp_pa
     # Threads that use little leave time for others at any throttling.
     (tmp_path / "little").mkdir()
     written(capsys, tmp_path / "little", machine)
+
+
+@pytest.mark.parametrize(("name", "cpus"), [("shield", "4-15"), ("system", "0-3")])
+def test_an_exclusive_cpuset(capsys: Capture, tmp_path: Path, name: str, cpus: str) -> None:
+    """No new cpuset may have its CPUs, be it that of a group or that of all others."""
+    machine = overlapping("950000")
+    more = {f"{PLACE}/{name}": {"cpuset.cpus": cpus, "cpuset.cpu_exclusive": "1"}}
+    archive = host(tmp_path, replace(machine, cgroups={**(machine.cgroups or {}), **more}))
+    outcome = call(capsys, "doctor", archive, "--plan", tmp_path / "plan")
+    assert f"the cpuset /{name} has cpu_exclusive 1" in outcome.err
+    assert f"its CPUs {cpus}: write 0 to its cpu_exclusive first" in outcome.err
+    assert not (tmp_path / "plan").exists()
 
 
 def test_cpus_for_other_threads_of_a_cpuset(capsys: Capture, tmp_path: Path) -> None:

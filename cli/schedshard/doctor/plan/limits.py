@@ -143,6 +143,18 @@ def refuse(
         )
 
 
+def refuse_exclusive(facts: Facts, new: frozenset[int]) -> None:
+    """Raise a UserError if the kernel refuses the CPUs of ``new`` cpusets of version 1."""
+    for cpuset in facts.cpusets.children("/"):
+        cpus = (cpuset.cpus or frozenset()) & new
+        if cpuset.cpu_exclusive and cpus:
+            raise UserError(
+                f"no plan: the cpuset {shown(cpuset.path)} has cpu_exclusive 1, so that no new "
+                f"cpuset beside it can have its CPUs {label(cpus)}: write 0 to its cpu_exclusive "
+                "first"
+            )
+
+
 def _stay_words(stay: Staying, free: frozenset[int]) -> list[str]:
     # Each pinned thread is a group. Groups of one service share a sentence.
     cpus: dict[str, frozenset[int]] = {}

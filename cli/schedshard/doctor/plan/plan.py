@@ -27,6 +27,7 @@ from schedshard.doctor.plan.limits import (
     boot_options,
     needed,
     refuse,
+    refuse_exclusive,
     relied_on,
     staying,
     throttled,
@@ -478,9 +479,11 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
     free = rest - kept - stay.cpus
     if wanted:
         refuse(facts, rest, free, kept, stay, users)
+    if wanted and facts.cpusets.version == 1:
+        refuse_exclusive(facts, rest.union(*(each.cpus for each in wanted if not each.found)))
     found = {each.path for each in wanted}
     return Plan(
-        facts.cpusets.place, facts.cpusets.version, "cpuset." if _prefixed(facts) else "",
+        facts.cpusets.place, facts.cpusets.version, "cpuset." if facts.cpusets.prefixed else "",
         facts.systemd, tuple(wanted), tuple(siblings), rest, free, need, throttled(facts),
         tuple(left), tuple(warnings(facts, stay, rest, free, taken, kept, taken & busy)),
         *boot_options(facts, taken, kept),
@@ -492,8 +495,3 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
         reserved=_reserved(facts, free, need), exclusive=_has_exclusive(facts),
         release=facts.release, mems=frozenset(facts.nodes) or frozenset({0}),
     )  # fmt: skip
-
-
-def _prefixed(facts: Facts) -> bool:
-    """Whether the files are called cpuset.*. In a mount of type cpuset they have no prefix."""
-    return facts.cpusets.prefixed
