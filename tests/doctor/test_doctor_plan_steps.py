@@ -422,6 +422,11 @@ def test_interrupts_that_go_to_partitions_are_named() -> None:
     }  # fmt: skip
     said = planned(replace(facts, settings={**facts.settings, **irqs})).warnings
     assert sum("of interrupts 31,33 names CPUs of partitions only" in each for each in said) == 1
+    assert not any("threads of interrupts" in each for each in said)
+    # A PREEMPT_RT kernel, or threadirqs: the thread is not in the partition.
+    irq = Thread(30, 30, "irq/31-eth0", 1, 50, True, 17, frozenset({17}), "/")
+    said = planned(replace(facts, threads=(*facts.threads, irq))).warnings
+    assert sum("irq/31-eth0: these threads of interrupts run on CPUs" in each for each in said) == 1
 
 
 def test_deadline_threads_that_may_run_anywhere() -> None:

@@ -174,6 +174,24 @@ def _stay_words(stay: Staying, free: frozenset[int]) -> list[str]:
     return said
 
 
+def _irq_thread_words(facts: Facts, taken: frozenset[int], rest: frozenset[int]) -> list[str]:
+    """Return a warning about threaded interrupts, whose threads no partition contains."""
+    names = sorted(
+        shown(each.comm) for each in facts.threads
+        if each.kernel and each.comm.startswith("irq/") and each.allowed
+        and each.allowed & facts.online <= taken
+    )  # fmt: skip
+    # With cgroup v1 the root cpuset keeps all CPUs.
+    if not names or facts.cpusets.version == 1:
+        return []
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return [
+        f"{', '.join(names[:3])}{more}: these threads of interrupts run on CPUs of partitions "
+        f"only, but are in the root cgroup. The kernel may move them to CPUs {label(rest)}, away "
+        "from the real-time threads that wait for them. undo.sh pins them again."
+    ]
+
+
 def _irq_words(facts: Facts, taken: frozenset[int], free: frozenset[int]) -> list[str]:
     masks: dict[str, frozenset[int]] = {}
     inside = set()
@@ -262,7 +280,7 @@ def warnings(
             f"CPUs {label(kept)} stay isolated: each is busy, or a thread is pinned to it, which "
             "relies on the isolation."
         )
-    said += _irq_words(facts, taken, free)
+    said += _irq_words(facts, taken, free) + _irq_thread_words(facts, taken, rest)
     if any("kubepods" in path for path in facts.cpusets.sets):
         return said  # the node's operator writes these lists
     return said + _tick_words(facts, taken | kept, mine)
