@@ -11,7 +11,9 @@
  *  - rq->rt.overloaded is set if a pushable task does not outrank rq->donor
  *    (else no CPU pulls it). It is not set without pushable tasks (else CPUs
  *    look without need). If all pushable tasks outrank rq->donor, it is not
- *    set either, unless the CPU is about to reschedule;
+ *    set either, unless the CPU is about to reschedule or picks a task. A
+ *    pull drops the lock then, and another CPU may change the policy of the
+ *    task that the CPU leaves;
  *  - rq->rt.may_leave is set if a pushable task may run in another shard, and
  *    not set without pushable tasks; an overloaded queue publishes it.
  *
@@ -156,7 +158,7 @@ static void check_tasks(struct rq *rq)
 	if (waiting)
 		expect(RT_MISSED, rq->cpu, rq->rt.overloaded != RTO_NONE, true);
 	else if (plist_head_empty(&rq->rt.pushable_tasks) ||
-		 !test_tsk_need_resched(rq->curr))
+		 (rq->curr->on_rq && !test_tsk_need_resched(rq->curr)))
 		expect(RT_IN_VAIN, rq->cpu, rq->rt.overloaded, RTO_NONE);
 	if (leaving && waiting)
 		expect(RT_STAYS, rq->cpu, rq->rt.overloaded, RTO_LEAVES);
