@@ -21,7 +21,7 @@ CLI = Path(__file__).resolve().parent.parent / "cli"
 ORDER = ("requirements.lock", "requirements-sweep.lock", "requirements-dev.lock")
 # Lock: its oldest Python 3. The file of doctor is made, and runs, with older ones.
 OLDEST = dict.fromkeys(ORDER, 11) | {"requirements-doctor.lock": 9}
-NEWEST = 14
+NEWEST = 15
 GLIBC = range(5, 46)
 HASH = re.compile(r"--hash=sha256:(\w+)")
 PIN = re.compile(r"[A-Za-z0-9].*?==\S+ \\\n(?:    --hash=\S+(?: \\)?\n)+")
