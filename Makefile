@@ -199,4 +199,4 @@ wheel: ## the command as a Python wheel, in build/wheel
 	scripts/command_wheel
 
 clean: ## remove everything that was built or downloaded into this directory
-	rm -rf build out compile_commands.json .venv .venv.lock .venv.tmp .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build out compile_commands.json .venv .venv.lock .venv.tmp .venv.old .hypothesis .mypy_cache .pytest_cache .ruff_cache

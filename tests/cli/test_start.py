@@ -135,6 +135,37 @@ def test_which_python(checkout: Path) -> None:
         assert said[1].count("\n") == 1
 
 
+MADE = """#!/bin/sh
+case $2 in
+venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+esac
+"""
+# Ends the script that removes an environment, with the environment half removed.
+ENDS = """#!/bin/sh
+case $#,$3 in
+3,*.venv|3,*.venv.old) /bin/rm "$3/bin/python" && kill -TERM $PPID ;;
+*) exec /bin/rm "$@" ;;
+esac
+"""
+
+
+def test_an_environment_is_whole_whenever_the_script_ends(checkout: Path) -> None:
+    (checkout / ".venv" / "has-base").write_text("of other locks")
+    tools = checkout / "tools"
+    tools.mkdir()
+    for name, text in (("python", MADE), ("rm", ENDS)):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    environment = checkout / "cli" / "environment"
+    path = f"{tools}:{os.environ['PATH']}"
+    ended = call(environment, cwd=checkout, PYTHON=str(tools / "python"), PATH=path)
+    assert ended[0] != 0
+    assert (checkout / ".venv" / "bin" / "python").read_text() == MADE
+    python = str(tools / "python")
+    assert call(environment, cwd=checkout, PYTHON=python) == (0, "")
+    assert (checkout / ".venv" / "made-by").read_text() == f"{python}\n"
+
+
 @pytest.mark.slow(reason="makes an environment")
 def test_no_network(checkout: Path) -> None:
     shutil.rmtree(checkout / ".venv")
