@@ -15,7 +15,7 @@ from schedshard.common.paths import ROOT
 SOURCE = """
 typedef unsigned int u32;
 enum why { FINE, BAD = 4 };
-struct inner { char text[8]; short flag : 3; };
+struct inner { char text[8]; short flag : 3; union { int a; float b; }; };
 struct set { u32 nr; u32 size; struct inner *in; long at[]; } __attribute__((aligned(16)));
 u32 count(const struct set *s, int from) { return s->nr + (u32)from; }
 enum why check(void (*say)(const char *, ...), struct set *const *all)
@@ -32,7 +32,7 @@ enum why check(void (*)(const char *, ...), struct set *const *)
 u32 count(const struct set *, s32)
 u32 unused(void)
 enum why, 4 bytes: FINE=0, BAD=4
-struct inner, 10 bytes: 0 char text[8], 8.0 s16 flag:3
+struct inner, 16 bytes: 0 char text[8], 8.0 s16 flag:3, 12 union {0 s32 a, 0 float b}
 struct set, 16 bytes aligned to 16: 0 u32 nr, 4 u32 size, 8 struct inner *in, 16 s64 at[]
 """
 MUTANTS = {
@@ -40,6 +40,8 @@ MUTANTS = {
     "a type behind a pointer": ("char text[8]", "char text[7]"),
     "two members": ("u32 nr; u32 size;", "u32 size; u32 nr;"),
     "a bit field's width": ("flag : 3", "flag : 4"),
+    "a member of a nameless union": ("int a;", "long a;"),
+    "two members of a nameless union": ("int a; float b;", "float a; int b;"),
     "an alignment": ("aligned(16)", "aligned(64)"),
     "a function": ("u32 unused(void) { return 1; }", ""),
     "an enumerator": ("BAD = 4", "BAD = 5"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import os
 import re
 import shlex
 import subprocess
@@ -34,7 +35,8 @@ QUALIFIERS = ("const_type", "volatile_type", "restrict_type", "atomic_type")
 
 def readelf(*args: str | Path) -> list[str]:
     """Return the lines that readelf prints."""
-    done = subprocess.run(["readelf", *args], capture_output=True, text=True, check=True)
+    env = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(["readelf", *args], capture_output=True, text=True, check=True, env=env)
     return done.stdout.splitlines()
 
 
@@ -116,6 +118,8 @@ class Description:
             return self.spelled(die, (f"({inner})" if inner[:1] == "*" else inner) + die.size())
         if die.tag == "subroutine_type":
             return self.function(die, f"({inner})")
+        if die.tag in WORDS and not die.name:
+            return f"{WORDS[die.tag]} {{{self.body(die)}}} {inner}".rstrip()
         self.reach(die)
         return f"{die.word()} {inner}".rstrip()
 
@@ -130,6 +134,13 @@ class Description:
         if die.tag not in WORDS or "declaration" in die.says or id(die) in self.seen:
             return
         self.seen.add(id(die))
+        size = f"{die.number('byte_size')} bytes"
+        if "alignment" in die.says:
+            size += f" aligned to {die.number('alignment')}"
+        self.bodies.add(f"{die.word()}, {size}: {self.body(die)}")
+
+    def body(self, die: Die) -> str:
+        """Return a type's members with their offsets, or its enumerators."""
         parts = []
         for part in die.parts:
             if part.tag == "enumerator":
@@ -139,10 +150,7 @@ class Description:
                 bits = f":{part.number('bit_size')}" if "bit_size" in part.says else ""
                 at = f"{start // 8}.{start % 8}" if bits else f"{start // 8}"
                 parts.append(f"{at} {self.spelled(part, part.name)}{bits}")
-        size = f"{die.number('byte_size')} bytes"
-        if "alignment" in die.says:
-            size += f" aligned to {die.number('alignment')}"
-        self.bodies.add(f"{die.word()}, {size}: {', '.join(parts)}")
+        return ", ".join(parts)
 
     def lines(self) -> list[str]:
         """Return each symbol version with its functions, then all types that these reach."""
