@@ -342,10 +342,43 @@ def test_threads_whose_list_has_cpus_offline_or_of_another_domain() -> None:
     runner = Runner(plan, model_of(facts), by_hand=True)
     for step in steps_of(plan):
         runner.step(step)
-    # Online CPUs of another root domain would be lost.
+    # Online CPUs of another root domain would be lost. They are not free of real-time threads.
     plan = planned(replace(facts, isolated=expand("12-15")))
     assert [listed(each.cpus) for each in plan.partitions] == ["4-7", "16-19"]
     assert "may also run on CPUs 12-15 of another root domain" in plan.left[0]
+    assert "a1.service: stays on CPUs 8-15, without a partition" in plan.warnings[0]
+    runner = Runner(plan, model_of(facts), by_hand=True)
+    busy = {each.tid: each.allowed for each in threads if each.allowed is not None}
+    for step in steps_of(plan):
+        runner.step(step)
+        assert harm(runner.host, busy, plan.free) == [], step
+
+
+def test_other_threads_have_no_cpu_beside_a_list_over_two_root_domains() -> None:
+    threads = groups_of("/system.slice/a{}.service", ["0-7", "8-15", "16-23"])
+    with pytest.raises(UserError, match="no CPU would be left for all other tasks"):
+        planned(replace(host_of(threads, {}, "252"), isolated=expand("20-23")))
+
+
+def test_no_partition_takes_cpus_of_a_list_over_two_root_domains() -> None:
+    """Neither a group of the other domain nor a guest's emulator gets them."""
+    names = ["4-7", "8-11", "12-17", "18-19", "20-21"]
+    threads = groups_of("/system.slice/a{}.service", names)
+    facts = replace(host_of(threads, {}, "252"), isolated=expand("16-21"))
+    plan = planned(facts)
+    assert [listed(each.cpus) for each in plan.partitions] == [*names[:2], *names[3:]]
+    wide = [
+        replace(each, allowed=expand("12-19"), cpu=12) if each.tgid == 120 else each
+        for each in threads
+    ]
+    plan = planned(replace(facts, threads=tuple(wide)))
+    assert [listed(each.cpus) for each in plan.partitions] == [*names[:2], names[4]]
+    said = "CPUs 18-19: threads of /system.slice/a2.service, of another root domain, may also run"
+    assert said in plan.left[1]
+    vm = "/machine.slice/machine-qemu\\x2d{}\\x2dvm.scope"
+    threads = groups_of(vm, ["6-7", "8-11", "12-23"], comm="CPU 0/KVM")
+    plan = planned(replace(host_of(threads, {}, "252"), isolated=expand("20-23")))
+    assert [listed(each.cpus) for each in plan.partitions] == ["5-7", "4,8-11"]
 
 
 def test_throttling_off_and_a_group_that_stays() -> None:

@@ -91,6 +91,15 @@ class Group:
     whole: frozenset[object]
     roams: bool = False
 
+    @property
+    def asked(self) -> frozenset[int]:
+        """Return all CPUs of its threads' lists. The kernel keeps CPUs there that went offline.
+
+        A list may also have CPUs of another root domain.
+        """
+        lists = (each.allowed for each in self.threads if each.allowed is not None)
+        return self.cpus.union(*lists)
+
 
 def joined(groups: Iterable[Group]) -> list[list[Group]]:
     """Return the groups in sets that can only be in one partition, as they share what is whole."""

@@ -35,12 +35,6 @@ class Wanted:
         return self.group.cpus | self.spare
 
     @property
-    def asked(self) -> frozenset[int]:
-        """Return all CPUs of its threads' lists. The kernel keeps CPUs there that went offline."""
-        lists = (each.allowed for each in self.group.threads if each.allowed is not None)
-        return self.group.cpus.union(*lists)
-
-    @property
     def title(self) -> str:
         """Return the group's name in messages."""
         names = [shown(unit) for unit in self.units[:2]] or ["threads of the root cgroup"]
@@ -112,9 +106,39 @@ def _in_invalid(group: Group, facts: Facts) -> bool:
     return bool(held) and all(each is not None and not each.valid for each in held)
 
 
+def _crosses(
+    wanted: Wanted, domain: frozenset[int], wide: list[Group], facts: Facts, left: list[str]
+) -> bool:
+    """Whether threads of this group or of a ``wide`` one would lose CPUs to its partition.
+
+    ``domain`` are the CPUs of its root domain. ``left`` receives the reason.
+    """
+    beyond = (wanted.group.asked & facts.online) - domain
+    if beyond:
+        left.append(
+            f"CPUs {label(wanted.cpus)}: threads of {wanted.title} may also run on CPUs "
+            f"{label(beyond)} of another root domain: pin them to CPUs of one first"
+        )
+        return True
+    for group in wide:
+        shared = group.asked & wanted.cpus
+        if shared:
+            left.append(
+                f"CPUs {label(wanted.cpus)}: threads of {_wanted(group).title}, of another root "
+                f"domain, may also run on CPUs {label(shared)}: pin them to CPUs of one first"
+            )
+            return True
+    return False
+
+
 def candidates(loads: Iterable[DomainLoad], facts: Facts, left: list[str]) -> list[Wanted]:
     """Return the groups that may get partitions. ``left`` receives why others get none."""
     found = []
+    loads = list(loads)
+    wide = [
+        group for load in loads for group in load.apart
+        if (group.asked & facts.online) - load.domain.cpus
+    ]  # fmt: skip
     for load in loads:
         groups = merged(group for group in load.apart if group.cpus)
         if load.done:
@@ -129,13 +153,7 @@ def candidates(loads: Iterable[DomainLoad], facts: Facts, left: list[str]) -> li
             )
         else:
             for group in map(_wanted, groups):
-                beyond = (group.asked & facts.online) - load.domain.cpus
-                if beyond:
-                    left.append(
-                        f"CPUs {label(group.cpus)}: threads of {group.title} may also run on CPUs "
-                        f"{label(beyond)} of another root domain: pin them to CPUs of one first"
-                    )
-                else:
+                if not _crosses(group, load.domain.cpus, wide, facts, left):
                     found.append(group)
     return sorted(found, key=lambda each: min(each.group.cpus))
 

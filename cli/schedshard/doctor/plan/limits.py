@@ -33,8 +33,8 @@ class Staying:
 
     @property
     def cpus(self) -> frozenset[int]:
-        """Return the CPUs of the groups."""
-        return frozenset[int]().union(*(each.cpus for each in self.groups))
+        """Return the CPUs on which threads of the groups may run, in any root domain."""
+        return frozenset[int]().union(*(each.asked for each in self.groups))
 
 
 def throttled(facts: Facts) -> bool:
@@ -155,12 +155,12 @@ def refuse_exclusive(facts: Facts, new: frozenset[int]) -> None:
             )
 
 
-def _stay_words(stay: Staying, free: frozenset[int]) -> list[str]:
+def _stay_words(stay: Staying, free: frozenset[int], online: frozenset[int]) -> list[str]:
     # Each pinned thread is a group. Groups of one service share a sentence.
     cpus: dict[str, frozenset[int]] = {}
     for group in stay.groups:
         names = _names(group.threads)
-        cpus[names] = cpus.get(names, frozenset()) | group.cpus
+        cpus[names] = cpus.get(names, frozenset()) | (group.asked & online)
     said = [
         f"{names}: stays on CPUs {label(held)}, without a partition. Other tasks may run there as "
         f"before; CPUs {label(free)} are free of real-time threads."
@@ -265,7 +265,7 @@ def warnings(
             "nothing else can run on its CPU, not even other threads of its service or the "
             "kernel's threads for that CPU."
         )
-    said += _stay_words(stay, free)
+    said += _stay_words(stay, free, facts.online)
     use = others_use(facts)
     if use is None:
         said.append("How much CPU time other tasks use was not measured: check before you apply.")

@@ -464,7 +464,7 @@ def make_plan(facts: Facts, domains: Domains, loads: Iterable[DomainLoad]) -> Pl
         if any(not thread.kernel for thread in group.threads)
     ]  # fmt: skip
     kept = relied_on(facts, users)
-    busy = frozenset[int]().union(*(group.cpus for group in users))
+    busy = frozenset[int]().union(*(group.asked for group in users))
     asked = _refused_names(candidates(loads, facts, left), left)
     need, _ = needed(facts, kept)
     asked = with_spare(asked, facts, outside - busy - kept, need, left)

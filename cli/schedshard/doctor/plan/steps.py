@@ -148,7 +148,7 @@ def _move(plan: Plan, number: int, each: Partition) -> list[Step]:
         if plan.version == 1 or (plan.systemd is None and each.wanted.kind in ("service", "other")):
             what = "threads" if plan.version == 1 else "processes with such threads"
             steps.append(Step(
-                "move", number, (each.path, label(each.wanted.asked)),
+                "move", number, (each.path, label(each.group.asked)),
                 f"move the real-time {what} of CPUs {label(each.group.cpus)} to {each.path}", after,
             ))  # fmt: skip
         else:
@@ -162,12 +162,12 @@ def _move(plan: Plan, number: int, each: Partition) -> list[Step]:
             others = [unit for unit in each.units if settings.get(unit) is not each]
             for unit in others or ([] if names else ["/"]):
                 steps.append(Step(
-                    "hand", number, (each.path, label(each.wanted.asked)),
+                    "hand", number, (each.path, label(each.group.asked)),
                     f"by hand: {unit}, CPUs {label(each.group.cpus)}: {by_hand(plan, each, unit)}",
                     f"{after}; if not, the other steps of this group wait for the next apply.sh",
                 ))  # fmt: skip
     steps.append(Step(
-        "threads", number, (each.path, label(each.wanted.asked)),
+        "threads", number, (each.path, label(each.group.asked)),
         f"wait for the real-time threads of CPUs {label(each.group.cpus)}", after,
     ))  # fmt: skip
     return steps
@@ -249,7 +249,7 @@ def steps_of(plan: Plan) -> list[Step]:
         ]  # fmt: skip
     for number, each in enumerate(plan.partitions):
         steps += [
-            Step("group", number, (each.path, label(each.wanted.asked)),
+            Step("group", number, (each.path, label(each.group.asked)),
                  f"group {number + 1} of {len(plan.partitions)}: CPUs {label(each.cpus)}, "
                  f"{each.wanted.title}", "as collected"),
             *_member(plan, number, each), *_move(plan, number, each),
