@@ -448,7 +448,14 @@ def test_a_number_that_is_too_long_is_none(text: str) -> None:
 @pytest.mark.parametrize("text", [
     "  {}.00%  CPU 0/KVM  [guest.kernel.kallsyms]  [g] cpupri_set\n"
     "  {}.00%  a          [kernel.kallsyms]        [k] cpupri_set\n",
-    "CPU 0/KVM 10 1.2: {} cycles:  ffffffff81000000 cpupri_set ([guest.kernel.kallsyms])\n"
+    "  {}.00%  CPU 0/KVM  [guest/1234]             [.] cpupri_set\n"
+    "  {}.00%  a          [kernel.kallsyms]        [k] cpupri_set\n",
+    *(
+        f"CPU 0/KVM 10 1.2: {{}} cycles:  ffffffff81000000 cpupri_set ([{name}])\n"
+        "a 11 1.2: {} cycles:  ffffffff81000000 cpupri_set ([kernel.kallsyms])\n"
+        for name in ("guest.kernel.kallsyms", "guest.kernel.kallsyms.1234", "guest/1234")
+    ),
+    "[guest/1234] 10 1.2: {} cycles:  ffffffff81000000 cpupri_set ([unknown])\n"
     "a 11 1.2: {} cycles:  ffffffff81000000 cpupri_set ([kernel.kallsyms])\n",
 ])  # fmt: skip
 def test_functions_of_guests_are_not_the_hosts(text: str) -> None:

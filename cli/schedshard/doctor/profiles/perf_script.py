@@ -38,7 +38,8 @@ _HIGH = re.compile(r"^\s*[89a-f][0-9a-f]{15}\s")
 def _hit(line: str, frame: re.Match[str], process: str, weight: int) -> Hit:
     symbol = clean(frame["symbol"])
     dso = frame["dso"] or ""
-    guest = dso.startswith("([guest.")
+    # perf names a guest's kernel [guest.kernel.kallsyms.PID], and its process [guest/PID].
+    guest = dso.startswith(("([guest.", "([guest/")) or process.startswith("[guest/")
     kernel = not guest and bool(_HIGH.match(line) or _KERNEL.search(dso))
     return Hit("" if symbol == "[unknown]" else symbol, weight, process, kernel, guest)
 

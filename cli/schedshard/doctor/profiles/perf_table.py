@@ -23,6 +23,7 @@ _ROW = re.compile(rf"^\s*(?:[+-]\s+)?((?:[+-]?{PERCENT}[\s,;|]*)+)(.*)$")
 _SHARE = re.compile(rf"([+-]?){PERCENT}")
 # Such as nan% or inf%.
 _ODD_ROW = re.compile(r"^\s*[^\s#%]{1,20}%\s.*\[[kugHv.]\]\s+\S")
+_GUEST = re.compile(r"\[guest[./]")
 _MARK = re.compile(r"\[([kugHv.])\]\s+(\S+)")
 _SAMPLES = re.compile(r"Samples:\s*([0-9][0-9.,' ]*[KMG]?)\s*of events? '([^']{1,200})'")
 _DIFF_EVENT = re.compile(r"^#?\s*Event '([^']{1,200})'")
@@ -107,7 +108,7 @@ def _row(line: str, columns: tuple[str, ...]) -> _Row | None:
     found = list(_SHARE.finditer(start[1]))
     before = [part for part in re.split(r"\s{2,}|\s*[,;|\t]\s*", start[2][: mark.start()]) if part]
     name = clean(mark[2])
-    guest = mark[1] in "gu" or "[guest." in start[2][: mark.start()]
+    guest = mark[1] in "gu" or bool(_GUEST.search(start[2], 0, mark.start()))
     name = "" if _NAMELESS.match(name) else name
     hit = Hit(name, 0.0, _process(columns, before), mark[1] == "k" and not guest, guest)
     shares = tuple(share_of(each[0].lstrip("+-")) for each in found)
