@@ -19,6 +19,9 @@ from test_doctor_plan_steps import groups_of, host_of, planned
 
 CPUS = ["8-11", "12-15", "16-19"]
 NSPAWN = "/machine.slice/systemd-nspawn@deb.service"
+SERVICES = [
+    f"systemd-nspawn@{name}-x.service" for name in ("docker", "libpod", "crio", "machine-lxc")
+]
 SCOPE = "/machine.slice/machine-arch.scope"
 PODMAN = "/machine.slice/libpod-{}.scope/container"
 JOB = "/system.slice/slurmstepd.scope/job_10{}"
@@ -139,7 +142,7 @@ def test_a_rootless_container_is_started_by_root() -> None:
 
 
 def test_a_container_of_systemd_is_no_guest_of_libvirt() -> None:
-    """Its service has a drop-in as others have; a scope needs nspawn's own option."""
+    """Its service has a drop-in as others have. Another program may have made a scope."""
     threads = [
         each for n, cgroup in enumerate((f"{NSPAWN}/payload/rt.service", f"{SCOPE}/payload"))
         for each in groups_of(cgroup, CPUS)[2 * n : 2 * n + 2]
@@ -149,7 +152,10 @@ def test_a_container_of_systemd_is_no_guest_of_libvirt() -> None:
     steps = steps_of(plan)
     assert [step.args[0] for step in steps if step.kind == "restart"] == [NSPAWN.rpartition("/")[2]]
     (hand,) = (step.says for step in steps if step.kind == "hand")
-    assert hand.endswith("start it with systemd-nspawn --slice=schedshard1.slice")
+    assert hand.endswith(
+        "stop it, and start it in schedshard1.slice (systemd-nspawn --slice=schedshard1.slice, if "
+        "systemd-nspawn made this scope)"
+    )
     assert "libvirt" not in readme(plan, hot=True)
 
 
@@ -161,7 +167,10 @@ def test_units_and_their_kinds() -> None:
         (PODMAN.format(1), "/machine.slice/libpod-1.scope", "container"),
         ("/machine/vm1", "/machine/vm1", "guest"),
         (f"{NSPAWN}/payload/a.slice/b.service", NSPAWN, "service"),
+        *((f"/machine.slice/{name}",) * 2 + ("service",) for name in SERVICES),
         (f"{SCOPE}/payload/init.scope", SCOPE, "nspawn"),
+        ("/machine.slice/machine-docker-x.scope", "/machine.slice/machine-docker-x.scope",
+         "nspawn"),
         *((unit, unit, "guest") for unit in GUESTS),
         *((unit, unit, "container") for unit in CONTAINERS),
         ("/user.slice/user-1.slice/user@1.service/a.slice/b.service/c",

@@ -21,7 +21,7 @@ _NAMES = re.compile(
     r"|docker-|libpod-|/docker/|crio-"
 )
 # What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
-# libvirt's scopes name its driver.
+# An administrator chooses NAME. Other programs may make such scopes; libvirt's name its driver.
 _NSPAWN = re.compile(
     r"/machine\.slice/(?:machine-(?!(?:qemu|lxc|ch)\\x2d)[^/]*\.scope|systemd-nspawn@)"
 )
@@ -46,11 +46,11 @@ def kind_of(unit: str) -> str:
         return "proxmox"
     if "slurmstepd.scope/" in unit:
         return "job"
+    if _NSPAWN.match(unit):
+        return "service" if unit.endswith(".service") else "nspawn"
     name = _NAMES.search(unit)
     if name is not None:
         return "guest" if name["guest"] else "container"
-    if _NSPAWN.match(unit):
-        return "service" if unit.endswith(".service") else "nspawn"
     if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
         return "guest"
     return "service" if unit.endswith(".service") else "other"

@@ -62,7 +62,10 @@ def by_hand(plan: Plan, partition: Partition, unit: str) -> str:
     if kind == "guest":
         return "shut the guest down, change its XML (README.txt: libvirt), and start it"
     if kind == "nspawn":
-        return f"stop the container, and start it with systemd-nspawn --slice={partition.name}"
+        return (
+            f"stop it, and start it in {partition.name} (systemd-nspawn --slice={partition.name}, "
+            "if systemd-nspawn made this scope)"
+        )
     if kind == "container":
         # A user's own manager cannot start anything in a slice of the system.
         who = "as root, " if "/user@" in unit else ""
