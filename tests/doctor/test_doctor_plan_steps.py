@@ -61,6 +61,24 @@ def host_of(
     )  # fmt: skip
 
 
+def without(offline: Cpus, facts: Facts) -> Facts:
+    """Return a machine on which CPUs went offline; a thread that had no others is gone."""
+    online = facts.online - offline
+    sets: dict[str, Cpuset] = {}
+    for path in sorted(facts.cpusets.sets):
+        each = facts.cpusets.sets[path]
+        above = sets.get(path.rpartition("/")[0], Cpuset("", effective=online)).effective or online
+        effective = (each.effective or frozenset()) & online or above
+        sets[path] = replace(each, effective=effective)
+    threads = [
+        replace(each, cpu=min(each.allowed & online)) for each in facts.threads
+        if each.allowed is not None and each.allowed & online
+    ]  # fmt: skip
+    return replace(
+        facts, online=online, threads=tuple(threads), cpusets=replace(facts.cpusets, sets=sets)
+    )
+
+
 @st.composite
 def hosts(draw: st.DrawFn) -> Facts:
     """Groups of CPUs that do not overlap, each with threads in a cgroup of some kind."""
@@ -115,7 +133,8 @@ def hosts(draw: st.DrawFn) -> Facts:
     roaming = Thread(90, 90, "watchdog", 1, 1, False, 0, ALL, "/system.slice/w.service", 1)
     if draw(st.booleans()):
         threads.append(roaming)
-    return host_of(threads, sets, draw(st.sampled_from(("", "252", "262"))))
+    facts = host_of(threads, sets, draw(st.sampled_from(("", "252", "262"))))
+    return without(draw(st.frozensets(st.sampled_from(sorted(ALL)), max_size=5)), facts)
 
 
 def planned(facts: Facts) -> Plan:
@@ -230,7 +249,7 @@ def test_no_step_hurts(facts: Facts, by_hand: bool) -> None:
     host = model_of(facts)
     runner = Runner(plan, host, by_hand)
     busy = {
-        thread.tid: thread.allowed
+        thread.tid: thread.allowed & facts.online
         for thread in facts.threads
         if not thread.kernel and thread.allowed is not None and thread.comm == "rt"
     }
@@ -379,6 +398,31 @@ def test_no_partition_takes_cpus_of_a_list_over_two_root_domains() -> None:
     threads = groups_of(vm, ["6-7", "8-11", "12-23"], comm="CPU 0/KVM")
     plan = planned(replace(host_of(threads, {}, "252"), isolated=expand("20-23")))
     assert [listed(each.cpus) for each in plan.partitions] == ["5-7", "4,8-11"]
+
+
+def test_offline_cpus_of_a_cgroup_that_becomes_a_partition() -> None:
+    """The kernel compares whole lists: no sibling may list one of its CPUs, online or not."""
+    offline = expand("5,21,23")
+    lists = {"/own1": "1,5,14,16,21,23", "/machine.slice": "0-11,21", "/own0": "8-11"}
+    sets = {path: Cpuset(path, expand(cpus), expand(cpus)) for path, cpus in lists.items()}
+    threads = groups_of("/own{}", ["8-11", "1,5,14,16,21,23"])
+    plan = planned(without(offline, host_of(threads, sets, "")))
+    assert [listed(each.cpus) for each in plan.partitions] == ["1,14,16", "8-11"]
+    runner = Runner(plan, model_of(without(offline, host_of(threads, sets, ""))), by_hand=True)
+    for step in steps_of(plan):
+        runner.step(step)
+    assert runner.host.cgroups["/machine.slice"].cpus == expand("0,2-4,6-7")
+    # A sibling whose other CPUs are offline would first have those of the next group only.
+    sets["/machine.slice"] = replace(sets["/machine.slice"], cpus=expand("0,8-11,14"))
+    plan = planned(without(expand("0"), host_of(threads, sets, "")))
+    assert not plan.partitions
+    sets["/machine.slice"] = Cpuset("/machine.slice", expand("0-7"), expand("0-7"))
+    # Nobody else can lose what two such cgroups list.
+    sets["/own0"] = replace(sets["/own0"], cpus=expand("5,8-11"))
+    plan = planned(without(offline, host_of(threads, sets, "")))
+    assert not plan.partitions
+    assert "CPUs 1,14,16: /own0 has no other CPUs" in plan.left[0]
+    assert "or claims these as well" in plan.left[0]
 
 
 def test_throttling_off_and_a_group_that_stays() -> None:

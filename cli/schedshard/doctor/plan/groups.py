@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from schedshard.doctor.facts.cpusets import Cpuset
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, Group, joined, kind_of, unit_of
 from schedshard.doctor.plan.names import shown
@@ -41,6 +42,49 @@ class Wanted:
         return ", ".join(names) + (
             f" and {len(self.units) - 2} more" if len(self.units) > 2 else ""
         )
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The cgroup that becomes a group's partition; ``path`` is relative to the mount.
+
+    ``found`` is the existing cgroup, or None if the plan makes it. ``mems`` are memory nodes, empty
+    for those of the parent. ``remote``: the cgroup stays below cgroups that are not partitions.
+    """
+
+    path: str
+    wanted: Wanted
+    mems: frozenset[int]
+    found: Cpuset | None = None
+    remote: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """Return the partition's CPUs."""
+        return self.wanted.cpus
+
+    @property
+    def listed(self) -> frozenset[int]:
+        """Return the CPUs of its ``cpuset.cpus``, of which no sibling may list one.
+
+        That of an existing cgroup may contain CPUs that are offline.
+        """
+        return self.cpus.union((self.found and self.found.cpus) or ())
+
+    @property
+    def group(self) -> Group:
+        """Return the group of its threads."""
+        return self.wanted.group
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Return the services, scopes or cgroups of the threads."""
+        return self.wanted.units
 
 
 def merged(groups: Iterable[Group]) -> list[Group]:

@@ -8,9 +8,9 @@ import textwrap
 from collections.abc import Iterable
 
 from schedshard.doctor.facts.load import proxmox_id
-from schedshard.doctor.plan.groups import Wanted
+from schedshard.doctor.plan.groups import Partition, Wanted
 from schedshard.doctor.plan.names import in_comment, quoted
-from schedshard.doctor.plan.plan import Partition, Plan
+from schedshard.doctor.plan.plan import Plan
 from schedshard.machines.topo import label
 
 WIDTH = 92

@@ -21,7 +21,7 @@ from schedshard.doctor.facts.cpusets import Cpuset
 from schedshard.doctor.facts.domains import Domains
 from schedshard.doctor.facts.facts import Facts
 from schedshard.doctor.facts.load import DomainLoad, Group, kind_of, whole_kinds
-from schedshard.doctor.plan.groups import Wanted, candidates, with_spare
+from schedshard.doctor.plan.groups import Partition, Wanted, candidates, with_spare
 from schedshard.doctor.plan.limits import (
     Staying,
     boot_options,
@@ -50,41 +50,6 @@ _ELSEWHERE = {
     "job": "SLURM makes this cgroup, and starts nothing in others. It can be a partition where it "
     "is from Linux 6.7 on, if its cpuset.cpus has exactly these CPUs (ConstrainCores=yes)",
 }
-
-
-@dataclass(frozen=True)
-class Partition:
-    """The cgroup that becomes a group's partition; ``path`` is relative to the mount.
-
-    ``found`` is the existing cgroup, or None if the plan makes it. ``mems`` are memory nodes, empty
-    for those of the parent. ``remote``: the cgroup stays below cgroups that are not partitions.
-    """
-
-    path: str
-    wanted: Wanted
-    mems: frozenset[int]
-    found: Cpuset | None = None
-    remote: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return the last part of the path."""
-        return self.path.rpartition("/")[2]
-
-    @property
-    def cpus(self) -> frozenset[int]:
-        """Return the partition's CPUs."""
-        return self.wanted.cpus
-
-    @property
-    def group(self) -> Group:
-        """Return the group of its threads."""
-        return self.wanted.group
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Return the services, scopes or cgroups of the threads."""
-        return self.wanted.units
 
 
 @dataclass(frozen=True)
@@ -125,13 +90,13 @@ class Plan:
 
 
 def _beside(cpuset: Cpuset, partitions: Iterable[Partition]) -> list[Partition]:
-    """Return the partitions that are not below a cpuset, but have CPUs that its files name.
+    """Return the partitions that are not below a cpuset, but list CPUs that its files name.
 
     A partition below it needs no change of its list: the kernel takes the CPUs from that list.
     """
     return [
         each for each in partitions
-        if each.cpus & cpuset.claimed and not each.path.startswith(f"{cpuset.path}/")
+        if each.listed & cpuset.claimed and not each.path.startswith(f"{cpuset.path}/")
     ]  # fmt: skip
 
 
@@ -248,7 +213,7 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
                 held.path for held in facts.cpusets.preorder()
                 if held.path not in own and held.path != "/"
                 and (held.root_partition or held.isolated_partition)
-                and (held.cpus or held.effective or frozenset()) & each.cpus
+                and (held.cpus or held.effective or frozenset()) & each.listed
             ),
             None,
         )  # fmt: skip
@@ -256,7 +221,7 @@ def _inside_others(wanted: list[Partition], facts: Facts, left: list[str]) -> li
             kept.append(each)
         else:
             left.append(
-                f"CPUs {label(each.cpus)}: the partition {shown(above)} contains some or all "
+                f"CPUs {label(each.listed)}: the partition {shown(above)} contains some or all "
                 "of them, with others: give each group its own cgroup and partition there"
             )
     return kept
@@ -297,7 +262,7 @@ def _beside_remote(partitions: list[Partition], facts: Facts) -> dict[str, str]:
         path = each.path
         while each.remote and path.count("/") > 1:
             listed = frozenset[int]().union(
-                *(other.cpus for other in partitions if f"{other.path}/".startswith(f"{path}/"))
+                *(other.listed for other in partitions if f"{other.path}/".startswith(f"{path}/"))
             )
             for sibling in facts.cpusets.children(path.rpartition("/")[0]):
                 cpus = sibling.cpus or frozenset()
@@ -341,12 +306,15 @@ def _siblings(
         if have - taken or (len(over) > 1 and not gone):
             forbidden.update((each.path, cpuset.path) for each in over)
     for sibling in facts.cpusets.children("/"):
-        over = _beside(sibling, partitions)
-        if sibling.path in own or not over or sibling.root_partition:
+        over = [each for each in _beside(sibling, partitions) if each.path != sibling.path]
+        if not over or sibling.root_partition:
             continue
-        lost = frozenset[int]().union(*(each.cpus for each in over))
-        exclusive = (sibling.exclusive or frozenset()) & lost
-        if exclusive or not (sibling.cpus or lost) - lost or not plain(sibling.path):
+        lost = frozenset[int]().union(*(each.listed for each in over))
+        claims = sibling.path in own or (sibling.exclusive or frozenset()) & lost
+        cpus = sibling.cpus or frozenset()
+        # Offline CPUs alone would leave it all CPUs that the partitions do not have yet.
+        stays = ((cpus & facts.online) or cpus) - lost
+        if claims or not stays or not plain(sibling.path):
             forbidden.update((each.path, sibling.path) for each in over)
         else:
             losing.append(sibling)

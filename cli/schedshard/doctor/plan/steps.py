@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from schedshard.doctor.plan.groups import Partition
 from schedshard.doctor.plan.names import quoted
-from schedshard.doctor.plan.plan import CPUSET_PARTITION, Partition, Plan
+from schedshard.doctor.plan.plan import CPUSET_PARTITION, Plan
 from schedshard.machines.topo import label
 
 DROP_IN = "50-schedshard.conf"
@@ -178,20 +179,20 @@ def _move(plan: Plan, number: int, each: Partition) -> list[Step]:
 
 def _part(plan: Plan, number: int, each: Partition) -> list[Step]:
     """Return the steps that make the cgroup a partition. Siblings lose its CPUs first."""
-    cpus = label(each.cpus)
+    cpus, listed = label(each.cpus), label(each.listed)
     steps = []
     for sibling in plan.siblings:
         if each in plan.losses(sibling):
             steps.append(Step(
-                "narrow", number, (sibling.path, cpus), f"{sibling.path} loses CPUs {cpus}",
+                "narrow", number, (sibling.path, listed), f"{sibling.path} loses CPUs {listed}",
                 "its cpuset.cpus reads without them; its threads keep their other CPUs",
             ))  # fmt: skip
     if each.remote:
         parts = each.path.strip("/").split("/")
         steps += [
             Step(
-                "exclusive", number, (path, cpus),
-                f"{path} may hand CPUs {cpus} down: its cpuset.cpus.exclusive gets them as well",
+                "exclusive", number, (path, listed),
+                f"{path} may hand CPUs {listed} down: its cpuset.cpus.exclusive gets them as well",
                 "the list reads back; nothing else changed",
             )
             for path in ("/" + "/".join(parts[: n + 1]) for n in range(len(parts)))

@@ -31,7 +31,7 @@ def _table(plan: Plan) -> list[str]:
         f"no real-time threads; {plan.need} such CPUs are needed."
     )
     for sibling in plan.siblings if plan.version == 2 else ():
-        taken = frozenset[int]().union(*(each.cpus for each in plan.losses(sibling)))
+        taken = frozenset[int]().union(*(each.listed for each in plan.losses(sibling)))
         have = sibling.claimed
         lines += item(
             f"{sibling.path} keeps CPUs {label(have - taken)}, and loses CPUs "

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from schedshard.doctor.plan.groups import Partition
 from schedshard.doctor.plan.names import in_unit
-from schedshard.doctor.plan.plan import Partition, Plan
+from schedshard.doctor.plan.plan import Plan
 from schedshard.doctor.plan.steps import DROP_IN, by_setting, late_units
 from schedshard.machines.topo import label
 
@@ -46,6 +47,6 @@ def units_of(plan: Plan) -> dict[str, str]:
         if name.endswith(".service"):
             units[name] = _oneshot(plan, each)
         else:
-            cpus = f"AllowedCPUs={label(each.cpus)}\n" if each.found is not None else ""
+            cpus = f"AllowedCPUs={label(each.listed)}\n" if each.found is not None else ""
             units[name] = f"[Slice]\n{cpus}CPUSetPartition=root\n"
     return units
