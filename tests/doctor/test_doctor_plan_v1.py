@@ -151,11 +151,33 @@ def test_threads_of_several_root_domains_need_throttling(capsys: Capture, tmp_pa
     archive = host(tmp_path, replace(machine, tasks=busy))
     outcome = call(capsys, "doctor", archive, "--plan", tmp_path / "plan")
     assert "no plan: CPUs 4-7: throttling is off (sched_rt_runtime_us is -1)" in outcome.err
-    assert "the cpuset /machine might wait forever" in outcome.err
+    assert "the cpuset /machine, if it has any, might wait forever" in outcome.err
+    assert "If cat tasks there shows none, write 0 to its cpuset.sched_load_balance" in outcome.err
     assert not (tmp_path / "plan").exists()
     # Threads that use little leave time for others at any throttling.
     (tmp_path / "little").mkdir()
     written(capsys, tmp_path / "little", machine)
+
+
+def test_what_the_words_say_of_a_cpuset_without_threads_gives_a_plan(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    """The /machine of libvirt has no threads of its own, and guests have exactly their CPUs."""
+    machine = overlapping("-1")
+    busy = [replace(task, ran=1_500_000_000) for task in machine.tasks]
+    cgroups = {path: dict(files) for path, files in (machine.cgroups or {}).items()}
+    for number, cpus in enumerate(("4-7", "8-11", "12-15")):
+        cgroups[f"{PLACE}/machine/vm{number}"] = {
+            "cpuset.cpus": cpus, "cpuset.sched_load_balance": "1",
+        }  # fmt: skip
+    archive = host(tmp_path, replace(machine, tasks=busy, cgroups=cgroups))
+    outcome = call(capsys, "doctor", archive, "--plan", tmp_path / "plan")
+    assert "write 0 to its cpuset.sched_load_balance and collect again" in outcome.err
+    cgroups[f"{PLACE}/machine"]["cpuset.sched_load_balance"] = "0"
+    (tmp_path / "again").mkdir()
+    _, said = written(capsys, tmp_path / "again", replace(machine, tasks=busy, cgroups=cgroups))
+    assert all(f"/machine/vm{number}: its threads are there already" in said for number in range(3))
+    assert "Left as it is" not in said
 
 
 @pytest.mark.parametrize(("name", "cpus"), [("shield", "4-15"), ("system", "0-3")])

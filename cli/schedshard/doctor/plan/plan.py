@@ -327,7 +327,8 @@ def _balancing(
     """Return with cgroup v1 the partitions, and the cpusets that must not balance load.
 
     These cpusets overlap groups. Without throttling that forbids the groups: a thread of such a
-    cpuset would never be moved away from a real-time thread that does not sleep.
+    cpuset would never be moved away from a real-time thread that does not sleep. The archive does
+    not say whether such a cpuset has threads.
     """
     own = {each.path for each in partitions}
     found = []
@@ -341,8 +342,11 @@ def _balancing(
         if busy and facts.unthrottled:
             left += [
                 f"CPUs {label(each.cpus)}: throttling is off ({facts.unthrottled}), so that other "
-                f"threads of the cpuset {shown(cpuset.path)} might wait forever behind this "
-                "group's: set sched_rt_runtime_us to 950000, or give them a separate cpuset first"
+                f"threads of the cpuset {shown(cpuset.path)}, if it has any, might wait forever "
+                "behind this group's. If cat tasks there shows none, write 0 to its "
+                f"{'cpuset.' if facts.cpusets.prefixed else ''}sched_load_balance and collect "
+                "again. If not, set sched_rt_runtime_us to 950000, or give them a separate cpuset "
+                "first"
                 for each in busy
             ]
             return _balancing([each for each in partitions if each not in busy], facts, left)
