@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -266,6 +267,8 @@ def quick_pytest(
 def main(names: Sequence[str]) -> int:
     """Run the named stages, or without names those before a commit; return the exit status."""
     os.chdir(Path(__file__).resolve().parent.parent)
+    # A script's background job ignores Ctrl-C, and what tests start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if list(names) == ["quick"]:
         return run_stages(quick_stages(), LOGS)
     if list(names) == ["all"]:
