@@ -32,6 +32,7 @@ GUESTS = [
     "/machine/qemu-1-docker-host.libvirt-qemu/vcpu0",
     "/machine.slice/machine-qemu\\x2d1\\x2dlibpod-1.scope",
     "/schedshard0.slice/machine-lxc\\x2d1\\x2dcrio-1.scope",
+    "/machine.slice/machine-qemu-1.scope/libvirt",
 ]
 CONTAINERS = [
     "/docker/1f/machine/qemu-1-vm.libvirt-qemu", "/machine.slice/libpod-1f.scope",
@@ -171,7 +172,7 @@ def test_units_and_their_kinds() -> None:
         (f"{SCOPE}/payload/init.scope", SCOPE, "nspawn"),
         ("/machine.slice/machine-docker-x.scope", "/machine.slice/machine-docker-x.scope",
          "nspawn"),
-        *((unit, unit, "guest") for unit in GUESTS),
+        *((unit, unit.removesuffix("/libvirt"), "guest") for unit in GUESTS),
         *((unit, unit, "container") for unit in CONTAINERS),
         ("/user.slice/user-1.slice/user@1.service/a.slice/b.service/c",
          "/user.slice/user-1.slice/user@1.service/a.slice/b.service", "service"),

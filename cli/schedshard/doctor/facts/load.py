@@ -23,7 +23,7 @@ _NAMES = re.compile(
 # What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
 # An administrator chooses NAME. Other programs may make such scopes; libvirt's name its driver.
 _NSPAWN = re.compile(
-    r"/machine\.slice/(?:machine-(?!(?:qemu|lxc|ch)\\x2d)[^/]*\.scope|systemd-nspawn@)"
+    r"/machine\.slice/(?:machine-(?!(?:qemu|lxc|ch)(?:\\x2d|-))[^/]*\.scope|systemd-nspawn@)"
 )
 
 
