@@ -69,9 +69,8 @@ docs: ## the site of all pages, in build/site; it opens without a network
 	PYTHONPATH=cli NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
 	@echo "the site: build/site/index.html"
 
-results: fidelity ## make the model's errors and the tables of docs/ (docs/results/tables.toml), and their charts
+results: fidelity ## make the model's errors and the tables of docs/ (docs/results/tables.toml)
 	.venv/bin/python scripts/result_tables.py
-	.venv/bin/python scripts/site/charts.py
 
 fidelity: build ## compare the model with every published curve: docs/results/fidelity.md
 	cli/environment

@@ -33,8 +33,6 @@ doctor finds something to change in {hosts}, and in {profiles}. These archives a
 shape of public reports, and their names are invented. No host was measured: an archive contains
 what such a host shows.
 
-![What doctor says of archives and profiles, counted](../pictures/doctor-hosts.svg)
-
 `scripts/doctor_hosts.py FOLDER` makes this page. [doctor.md](../doctor.md) explains the verdicts.
 Costs are left out, because they are predictions that change with the model: `doctor fleet FOLDER`
 has them. A host with nothing to gain has a plan all the same, when one is asked for.

@@ -30,10 +30,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "cli"), str(ROOT / "scripts/site")]
+from matplotlib.figure import Figure
 
-import scatter  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "cli"))
 
 from schedshard.experiments.model_error import (  # noqa: E402
     INSIDE,
@@ -48,6 +48,7 @@ from schedshard.experiments.model_error import (  # noqa: E402
 
 CURVES = ROOT / "machines/published/curves.toml"
 PAGE = ROOT / "docs/results/fidelity.md"
+PLOT = ROOT / "docs/pictures/fidelity.png"
 KEPT = ROOT / "build/results"
 SAMPLES = 20
 PAIRS = "pairs"  # instead of points: latency class, and nanoseconds per turn
@@ -267,6 +268,22 @@ def page_with(scores: Sequence[Score], known: Sequence[Residual]) -> str:
     return page
 
 
+def draw(known: Sequence[Residual]) -> None:
+    """Write the plot: a dot per point, in the colour of its kind, and lines at factors of two."""
+    figure = Figure(figsize=(6.4, 6.0), layout="constrained")
+    axes = figure.add_subplot(xscale="log", yscale="log", aspect="equal")
+    for kind in sorted({one.kind for one in known}):
+        mine = [one for one in known if one.kind == kind]
+        axes.plot(
+            [one.predicted for one in mine], [one.measured for one in mine], ".", label=words(kind)
+        )
+    for factor, style in ((0.5, ":"), (1, "-"), (2, ":")):
+        axes.axline((1, factor), (10, 10 * factor), color="black", linewidth=0.8, linestyle=style)
+    axes.set(xlabel="predicted, ns per operation", ylabel="measured, ns per operation")
+    axes.legend(fontsize=8)
+    figure.savefig(PLOT, metadata={"Software": None})
+
+
 def main(arguments: Sequence[str]) -> int:
     """Score all curves, or those of another file; return the exit status."""
     files = [Path(word) for word in arguments if not word.startswith("--")]
@@ -288,7 +305,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0 if same else 1
     RESIDUALS.write_text(residual_text(curves, known), encoding="utf-8")
     PAGE.write_text(page, encoding="utf-8")
-    scatter.PLOT.write_text(scatter.drawn(known), encoding="utf-8")
+    draw(known)
     return 0
 
 

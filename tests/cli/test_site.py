@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pages
-import pictures
 import pytest
 import result_tables as results
 from mkdocs.structure.files import Files
@@ -96,13 +95,6 @@ def test_links_get_their_places(
 
 def test_a_link_to_nothing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert links("[a](docs/nowhere.md)", "README.md", caplog)[1] == 1
-
-
-def test_pictures_are_those_of_the_machine_file() -> None:
-    for name, text in pictures.pictures().items():
-        assert (pictures.PICTURES / name).read_text(encoding="utf-8") == text, name
-    one = pictures.legs("epyc-7763-2s", "node")
-    assert one.whole == pytest.approx(123.0 * 2.45)
 
 
 def test_files_that_pages_name_exist() -> None:
