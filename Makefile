@@ -25,7 +25,7 @@ SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint mutants docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
-	kernel-check kernel-arm64 kernel-cross kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check exact-programs ports
+	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check exact-programs ports
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -114,7 +114,6 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 	./schedshard kernel fetch
 	./schedshard kernel build $(BOTH)
 	./schedshard kernel test $(BOTH)
-	./schedshard kernel sizes $(BOTH)
 	./schedshard kernel test --variant shard --emulation multi --cpus 4 --set short \
 		--test storm-deadline --test storm-walk --test walk-self
 	./schedshard kernel series --check
@@ -137,11 +136,6 @@ kernel-arm64: ## build ours for arm64, and boot it with the storms
 	./schedshard kernel fetch
 	./schedshard kernel --arch arm64 build --variant shard
 	./schedshard kernel --arch arm64 test --variant shard --cpus 16 --set short
-
-kernel-cross: ## compile what the series touches for other processors, 32 bit, big-endian and one CPU too
-	scripts/bootstrap demo kernel cross
-	./schedshard kernel fetch
-	./schedshard kernel cross
 
 kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
 	scripts/bootstrap demo kernel foreign
@@ -179,10 +173,10 @@ kernel-soak: ## an hour of guest time
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --set soak
 
-kernel-deb: ## Debian packages, tried in a small Debian (CONFIG=/boot/config-...: of that configuration)
+kernel-deb: ## Debian packages of a kernel (CONFIG=/boot/config-...: of that configuration)
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
-	./schedshard kernel deb --config $(CONFIG) --try-install
+	./schedshard kernel deb --config $(CONFIG)
 
 deb: ## the command as a Debian package, in build/deb
 	scripts/bootstrap demo package

@@ -173,7 +173,7 @@ if [ -n "$installed" ]; then
 	:
 elif ! command -v qemu-system-x86_64 >/dev/null; then
 	say emulator no "qemu-system-x86_64: only for kernels, 'make kernel' installs it"
-elif emulator qemu-system-x86_64 "kernel c2c and kernel count" qemu-system-x86 && [ -z "$missing" ]; then
+elif emulator qemu-system-x86_64 "kernel c2c" qemu-system-x86 && [ -z "$missing" ]; then
 	works="$works, kernel"
 fi
 

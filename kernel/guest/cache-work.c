@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * cache-work forks COUNT: COUNT times a child that ends at once, then one that executes this
- * program, which ends at once. No process has a second thread. cache-work hold COUNT: COUNT
- * children that sleep, all at the same time. Prints the growth of the kernel's per-CPU memory and
- * slabs per child. cache-work threads PROCESSES THREADS SECONDS: processes whose threads all run,
- * so that each is scanned in every epoch.
+ * program, which ends at once. No process has a second thread. cache-work threads PROCESSES THREADS
+ * SECONDS: processes whose threads all run, so that each is scanned in every epoch.
  *
- * They show the cost of the scheduler's state per process, which `kernel count` measures from
+ * They show the cost of the scheduler's state per process, which `kernel c2c` measures from
  * outside.
  */
 #define _GNU_SOURCE
@@ -14,7 +12,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,41 +71,6 @@ static void forks(unsigned long count)
 	}
 }
 
-/* The kilobytes in a line of /proc/meminfo. */
-static long meminfo(const char *name)
-{
-	char text[8192], *at;
-
-	must(read_text("/proc/meminfo", text, sizeof(text)) > 0, "reading /proc/meminfo");
-	at = strstr(text, name);
-	must(at != NULL, name);
-	return strtol(at + strlen(name), NULL, 10);
-}
-
-static void hold(unsigned long count)
-{
-	long percpu = meminfo("\nPercpu:"), slab = meminfo("\nSlab:");
-	pid_t *child = calloc(count, sizeof(*child));
-
-	must(child != NULL, "allocating");
-	for (unsigned long i = 0; i < count; i++) {
-		child[i] = fork();
-		must(child[i] >= 0, "fork");
-		if (!child[i])
-			while (1)
-				pause();
-	}
-	percpu = meminfo("\nPercpu:") - percpu;
-	slab = meminfo("\nSlab:") - slab;
-	printf("%lu processes: %ld bytes per-CPU memory, %ld bytes of slabs each\n", count,
-	       percpu * 1024 / (long)count, slab * 1024 / (long)count);
-	for (unsigned long i = 0; i < count; i++)
-		kill(child[i], SIGKILL);
-	for (unsigned long i = 0; i < count; i++)
-		waitpid(child[i], NULL, 0);
-	free(child);
-}
-
 static void *spin(void *unused)
 {
 	while (now_ns() < until)
@@ -151,12 +113,10 @@ int main(int argc, char **argv)
 		return 0;
 	if (argc == 3 && !strcmp(argv[1], "forks"))
 		forks(number(argv[2], 100000));
-	else if (argc == 3 && !strcmp(argv[1], "hold"))
-		hold(number(argv[2], 30000));
 	else if (argc == 5 && !strcmp(argv[1], "threads"))
 		threads(number(argv[2], 1000), number(argv[3], GUEST_CPUS), number(argv[4], 3600));
 	else {
-		fprintf(stderr, "usage: cache-work forks N | hold N | threads N THREADS SECONDS\n");
+		fprintf(stderr, "usage: cache-work forks N | threads N THREADS SECONDS\n");
 		return 2;
 	}
 	return 0;

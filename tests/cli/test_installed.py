@@ -13,10 +13,7 @@ import pytest
 
 from schedshard.common.paths import ROOT
 
-LABORATORY = [
-    "apply", "build", "config", "count", "sizes", "cross", "hosts", "isolation", "plan",
-    "c2c-validate",
-]  # fmt: skip
+LABORATORY = ["fetch", "build", "boot", "test", "series", "deb"]
 IMPORT_ALL = """
 import importlib, pkgutil, schedshard
 for each in pkgutil.walk_packages(schedshard.__path__, "schedshard."):

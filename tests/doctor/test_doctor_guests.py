@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from doctor_cli import Outcome
-from schedshard.kernel.guest.workload import isolated_groups
 from test_doctor_verdict import ids, judged
 
 Capture = pytest.CaptureFixture[str]
@@ -29,6 +28,12 @@ STORED = {
 TARS = [
     GUESTS / str(cpus) / f"{case}.tar.gz" for cpus, cases in STORED.items() for case in cases
 ]  # fmt: skip
+
+
+def isolated_groups(cpus: int) -> tuple[str, ...]:
+    """The groups of CPUs as CPU lists. The first CPUs, as many as a group has, stay outside."""
+    size = 4 if cpus < 32 else 8
+    return tuple(f"{first}-{first + size - 1}" for first in range(size, cpus - size + 1, size))
 
 
 def sizes(case: str) -> list[int]:

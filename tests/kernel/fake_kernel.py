@@ -52,8 +52,6 @@ PATCHLEVEL = 0
 SUBLEVEL = 4
 tinyconfig:
 	@echo CONFIG_TINY=y > $(O)/.config
-defconfig:
-	@echo CONFIG_USUAL_$(ARCH)=y > $(O)/.config
 olddefconfig:
 	@sed -i '/CONFIG_UNKNOWN/d' $(O)/.config
 bzImage: $(O)/.config
@@ -63,11 +61,6 @@ bzImage: $(O)/.config
 	@echo "  CC      kernel/sched/rt.o"
 	@echo "  BUILD   arch/x86/boot/bzImage"
 	@cat $(O)/.config kernel/sched/rt.c > $(O)/arch/x86/boot/bzImage
-.PHONY: kernel/sched/ vmlinux
-kernel/sched/ vmlinux:
-	@if grep -q warns kernel/sched/rt.c; then \\
-		echo "kernel/sched/rt.c:1:1: error: warns [-Werror=x]"; exit 1; fi
-	@echo "  CC      $@"
 """
 
 MERGE = """\

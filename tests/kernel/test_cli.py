@@ -10,14 +10,10 @@ import pytest
 from schedshard.common.paths import ROOT
 from schedshard.entry import run
 from schedshard.kernel.arch import ARM64
-from schedshard.kernel.build.cross import CROSS
 from schedshard.kernel.series import series
 from schedshard.kernel.tools import PACKAGE_OF, package_of
 
-VERBS = (
-    "fetch", "apply", "config", "build", "cross", "series", "sizes", "deb", "boot", "test", "c2c",
-    "count",
-)  # fmt: skip
+VERBS = ("fetch", "build", "boot", "test", "series", "deb", "c2c")
 
 # Of every Debian, or of the group demo.
 ALWAYS = {"apt", "binutils", "diffutils", "dpkg", "gcc", "git", "make", "perl", "tar"}
@@ -35,9 +31,9 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     ("args", "words"),
     [
         (["biuld"], "unknown command of 'schedshard kernel' 'biuld': did you mean 'build'?"),
-        (["apply", "--variant", "shart"], "unknown kernel variant 'shart': did you mean 'shard'?"),
+        (["build", "--variant", "shart"], "unknown kernel variant 'shart': did you mean 'shard'?"),
         (
-            ["--linux", "7.33", "apply", "--variant", "shard"],
+            ["--linux", "7.33", "build", "--variant", "shard"],
             "unknown series of Linux '7.33': did you mean '7.3'?",
         ),
         (["build"], "Missing option '--variant' (see './schedshard kernel build --help')"),
@@ -54,10 +50,6 @@ def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
             "--set foreign compares variants: give two or more, no --seconds, --caught",
         ),
         (["series", "--onto", "/nowhere"], "--onto /nowhere: no such folder"),
-        (
-            ["cross", "--only", "m86k"],
-            "unknown kernel for another architecture 'm86k': did you mean 'm68k'?",
-        ),
         (
             ["deb", "--config", "/nowhere/config"],
             "no configuration file /nowhere/config",
@@ -86,11 +78,7 @@ def test_every_program_comes_with_the_group_of_packages() -> None:
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     group = {name for kind, name in lines if kind == "kernel"}
     arm64 = {name for kind, name in lines if kind == "arm64"}
-    cross = {name for kind, name in lines if kind == "cross"}
     foreign = {name for kind, name in lines if kind == "foreign"}
     assert not group & (arm64 | foreign)
-    assert not cross & (group | arm64)
     assert set(PACKAGE_OF.values()) <= group | arm64 | foreign | ALWAYS
     assert {package_of(ARM64.compiler), package_of(f"{ARM64.cross}ld")} <= arm64
-    compilers = {package_of(one.target.compiler) for one in CROSS.values() if one.target.cross}
-    assert compilers == cross

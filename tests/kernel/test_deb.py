@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Packages: how they are told apart, built, installed and removed."""
+"""Packages: how they are told apart, and built."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,6 @@ from fake_kernel import BASE_FILES, MAKEFILE, fake_program, make_fetched, write
 from schedshard.common.errors import UserError
 from schedshard.kernel.build import deb as deb_module
 from schedshard.kernel.build.deb import DebRequest, Packages, deb, package_version, sort_packages
-from schedshard.kernel.build.deb_try import (
-    debootstrap,
-    expected_files,
-    mirror_of,
-    package_name,
-    try_install,
-)
 from schedshard.kernel.layout import Layout
 
 IMAGE = Path("linux-image-6.12.117-schedshard_6.12.117-1_amd64.deb")
@@ -56,12 +48,6 @@ def test_no_image_or_two(paths: list[Path]) -> None:
         sort_packages(paths, 1.0)
 
 
-def test_name_and_release() -> None:
-    assert package_name(IMAGE) == ("linux-image-6.12.117-schedshard", "6.12.117-schedshard")
-    with pytest.raises(UserError, match="is not a package of a kernel"):
-        package_name(LIBC)
-
-
 def test_version_is_the_bases() -> None:
     assert package_version("6.12.117-1~deb12u1") == "6.12.117-1"
 
@@ -88,74 +74,3 @@ def test_missing_tool(layout: Layout, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(UserError, match=r"dh_builddeb not found: .*\(Debian's debhelper\)"):
         deb(layout, DebRequest("shard", "lab"))
-
-
-def test_mirror_of_this_host() -> None:
-    said = "http://a.example/debian bookworm main DEP-11\nhttp://b.example/x trixie main Packages\n"
-    assert mirror_of(said) is None
-    said += "http://c.example/debian bookworm main Packages\n"
-    assert mirror_of(said) == "http://c.example/debian"
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
-def test_what_debootstrap_mounts_ends_with_it(layout: Layout, tmp_path: Path) -> None:
-    """A killed debootstrap leaves no mount: removing its folder must not reach the host's /proc."""
-    root = layout.work / "root"
-    (root / "proc").mkdir(parents=True)
-    script = 'mount -t proc proc "$3/proc" && cp "$3/proc/self/stat" "$3/seen"; kill -9 $$'
-    fake_program(tmp_path / "bin", "debootstrap", script)
-    with pytest.raises(UserError, match="debootstrap of bookworm"):
-        debootstrap("bookworm", root)
-    assert (root / "seen").exists()
-    assert not list((root / "proc").iterdir())
-
-
-def trial(
-    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: str, purge: str
-) -> None:
-    """A trial with stand-ins: chroot runs one script at the installation and one at the end."""
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    fake_program(tmp_path / "bin", "unshare", 'shift; exec "$@"')  # which only root may
-    fake_program(tmp_path / "bin", "debootstrap", 'mkdir -p "$3/boot" "$3/tmp"')
-    script = f'cd "$1"; case " $* " in *" -i "*) {install};; *" --purge "*) {purge};; esac'
-    fake_program(tmp_path / "bin", "chroot", script)
-    image = write(tmp_path / IMAGE, "")
-    try_install(layout, Packages(image, None, (), 0.0))
-
-
-FILES = " ".join(expected_files("6.12.117-schedshard", headers=False))
-
-
-def test_installed_and_removed(
-    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trial(layout, tmp_path, monkeypatch, f"touch {FILES}", f"rm {FILES}")
-    assert [path.name for path in layout.work.glob("*root*")] == ["root-bookworm"]
-    assert not list(layout.work.glob(".trial*"))
-
-
-@pytest.mark.parametrize(
-    ("install", "purge", "words"),
-    [
-        ("true", "true", "installed there is no /boot/vmlinuz-6.12.117-schedshard"),
-        (f"touch {FILES}", "true", "removed there still is /boot/vmlinuz-6.12.117-schedshard"),
-        ("echo no such section >&2; exit 1", "true", "installing the packages: no such section"),
-    ],
-)
-def test_trial_that_goes_wrong(
-    layout: Layout,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    install: str,
-    purge: str,
-    words: str,
-) -> None:
-    with pytest.raises(UserError, match=words):
-        trial(layout, tmp_path, monkeypatch, install, purge)
-    assert not list(layout.work.glob(".trial*"))
-
-
-def test_trial_needs_root(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(UserError, match="needs root"):
-        try_install(layout, Packages(IMAGE, None, (), 0.0))

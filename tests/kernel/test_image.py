@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Kernel images: symbols, inlined functions, and what lies where in a guest's memory.
+"""Kernel images: symbols, and what lies where in a guest's memory.
 
 The image is a small program that is linked where a kernel is, and has a root domain; the guest's
 memory is that program and what its pointers lead to.
@@ -82,21 +82,6 @@ def test_symbols(path: Path) -> None:
         assert image.variable_at(offset.address + 16) != offset
         with pytest.raises(UserError, match="has no symbol 'jiffies'"):
             image.address("jiffies")
-
-
-def test_places_where_a_function_was_inlined(path: Path) -> None:
-    with Image(path) as image:
-        places = image.inlined(["set", "elsewhere"], ["kernel/sched/"])
-        assert {place.name for place in places} == {"set"}
-        # Once in work(), twice in twice(), and in _start(), which work() was inlined into.
-        assert len(places) >= 3
-        code = image.text()
-        for place in places:
-            assert any(low <= place.entry < high for low, high in place.ranges)
-            assert all(code[0] <= low < high < code[1] for low, high in place.ranges)
-        entries = [place.entry for place in places]
-        assert len(set(entries)) == len(entries)
-        assert image.inlined(["set"], ["fs/"]) == []
 
 
 def test_what_is_no_image(tmp_path: Path) -> None:

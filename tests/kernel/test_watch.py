@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from schedshard.common.errors import UserError
 from schedshard.kernel.guest.topology import Shape, memory_mb, usual_shape
-from schedshard.kernel.probe.image import Inlined
 from schedshard.kernel.probe.watch import Function, Node, Watch, map_cpus, map_nodes, shape_for
 
 
@@ -97,7 +96,6 @@ def test_the_file(tmp_path: Path) -> None:
         tmp_path / "r.json",
         text=[(0x1000, 0x2000)],
         functions=[Function("set", ((0x1000, 0x1010), (0x1800, 0x1804)))],
-        inlined=[Inlined("test", 0x1104, ((0x1100, 0x1110), (0x1200, 0x1208)))],
         machine=tmp_path / "m.toml",
         cpus=[3, 1],
         nodes=[Node(0, 0x1000, 1)],
@@ -107,7 +105,6 @@ def test_the_file(tmp_path: Path) -> None:
         "text 0x1000 0x2000\n"
         "function set 0x1000 0x1010\n"
         "cold set 0x1800 0x1804\n"
-        "inline test 0x1104 0x1100 0x1110 0x1200 0x1208\n"
         f"machine {tmp_path}/m.toml\n"
         "cpu 3\ncpu 1\n"
         "node 0x0 0x1000 1\n"

@@ -266,7 +266,7 @@ for verb in (primitives_command, ping_pong_command, library_command):
     bench.add_command(verb)
 if not INSTALLED:  # the laboratory, which cli/meson.build does not install
     # Importing these modules adds their commands to the group.
-    from schedshard.commands.kernel import build, guest, hosts, profile, source  # noqa: F401
+    from schedshard.commands.kernel import build, guest, profile, source  # noqa: F401
 
     bench.add_command(cost_command)
 for verb in (record_command, replay_command, diff_command):

@@ -8,22 +8,11 @@ from schedshard.common.errors import check_names
 
 
 @dataclass(frozen=True)
-class Target:
-    """The architecture and compiler for which a kernel is compiled."""
+class Arch:
+    """An architecture whose kernels are built, and boot in the emulator: the values of --arch."""
 
     name: str  # ARCH of the kernel's make
     cross: str  # prefix of the compiler's tools; "" for this host's
-
-    @property
-    def compiler(self) -> str:
-        """Return the name of the C compiler."""
-        return f"{self.cross}gcc"
-
-
-@dataclass(frozen=True)
-class Arch(Target):
-    """An architecture whose kernels also boot in the emulator: the values of --arch."""
-
     image: str  # what boots, in a build tree
     debian: str  # name of the architecture in Debian
     qemu: str
@@ -33,6 +22,11 @@ class Arch(Target):
     own_programs: bool = True  # guests have this host's programs
     device_tree: bool = False  # the guest needs a device tree that describes caches
     acpi: str = ""  # firmware that provides ACPI's tables; "": there is only one kind
+
+    @property
+    def compiler(self) -> str:
+        """Return the name of the C compiler."""
+        return f"{self.cross}gcc"
 
     @property
     def target(self) -> str:

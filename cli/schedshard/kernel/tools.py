@@ -22,8 +22,6 @@ PACKAGE_OF = {
     "ccache": "ccache",
     "clang-19": "clang-19",
     "cpio": "cpio",
-    "debootstrap": "debootstrap",
-    "debugfs": "e2fsprogs",
     "diff": "diffutils",
     "dh_builddeb": "debhelper",
     "dpkg-buildpackage": "dpkg-dev",
@@ -40,13 +38,10 @@ PACKAGE_OF = {
     "lz4": "lz4",
     "lzop": "lzop",
     "make": "make",
-    "mke2fs": "e2fsprogs",
-    "pahole": "dwarves",
     "perl": "perl",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
     "rsync": "rsync",
-    "size": "binutils",
     "spatch": "coccinelle",
     "tar": "tar",
     "xz": "xz-utils",
@@ -56,8 +51,8 @@ PACKAGE_OF = {
 # Packages that only tests of others need.
 _FOREIGN = {"clang-19", "llvm-19"}
 # Tools of cross compilers, as the kind of machine and the tool.
-_CROSS = re.compile(r"(\w+-linux-gnu\w*)-(gcc|ld|size)")
-# Packages that only kernels of arm64 need. The group cross has all other cross compilers.
+_CROSS = re.compile(r"(\w+-linux-gnu\w*)-(gcc|ld)")
+# Packages that only kernels of arm64 need.
 _ARM64 = {
     "binutils-aarch64-linux-gnu",
     "device-tree-compiler",
@@ -78,9 +73,7 @@ def _groups(packages: Sequence[str]) -> str:
     """Return the groups of scripts/packages.txt that contain these packages."""
     if _ARM64.intersection(packages):
         return "kernel arm64"
-    if _FOREIGN.intersection(packages):
-        return "kernel foreign"
-    return "kernel cross" if any("-linux-gnu" in package for package in packages) else "kernel"
+    return "kernel foreign" if _FOREIGN.intersection(packages) else "kernel"
 
 
 def require(*names: str) -> None:

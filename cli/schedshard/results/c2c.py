@@ -205,10 +205,12 @@ class Stepping(Saved, kw_only=True):
 
 
 class Function(Saved, kw_only=True):
-    """A function and the number of its calls."""
+    """A function, its calls, and their instructions with those of what it calls."""
 
     name: str
     calls: Count
+    instructions: Count = 0
+    locked: Count = 0
 
 
 class KernelVariant(Variant, kw_only=True):

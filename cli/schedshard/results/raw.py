@@ -137,8 +137,6 @@ class RecordedRun(Run, kw_only=True):
 class Function(c2c.Function, kw_only=True):
     """The counts of a kernel's function. ``locking``: calls with a locked instruction."""
 
-    instructions: Count
-    locked: Count
     least: Count
     most: Count
     lost: Count

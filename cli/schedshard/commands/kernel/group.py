@@ -24,11 +24,7 @@ class Chosen:
 _SECTIONS = {
     "The series": ("fetch", "build", "boot", "test", "series", "deb"),
     "A kernel's cache lines": ("c2c",),
-    "Laboratory: what the figures of docs/ come from": (
-        "apply", "config", "sizes", "count", "cross", "c2c-validate", "hosts", "isolation", "plan",
-        "plans",
-    ),
-}  # fmt: skip
+}
 
 
 class _Kernel(NamedGroup):

@@ -9,8 +9,6 @@ import click
 
 from schedshard.commands.kernel.group import (
     CONFIG,
-    MACHINE,
-    VARIANT,
     kernel,
     the_layout,
     variant_option,
@@ -26,7 +24,7 @@ from schedshard.commands.options import (
     path_option,
     target_option,
 )
-from schedshard.common.errors import UserError, check_names
+from schedshard.common.errors import UserError
 from schedshard.common.output import to_json, write_atomic
 
 _PARTIAL = "the run was cut short: the result is partial"
@@ -36,7 +34,7 @@ _WORKLOAD = click.option(
     show_default=True,
     metavar="W",
     help="cyclic, cyclic-dense, pi, pi-apart, hackbench, pipes, rt-storm, rt-storm-walk, "
-    "rt-walk-waiting, ffmpeg, isolation-none or another way.",
+    "rt-walk-waiting or ffmpeg.",
 )
 _AMOUNT = number_option("--amount", help="Number of operations [the workload's own].")
 _EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
@@ -59,38 +57,6 @@ def _heard(line: str) -> None:
     for word in ("# begin ", "# time ", "# alive "):
         if word in line:
             print(f"guest: {line.partition(word)[1][2:]}{line.partition(word)[2]}", file=sys.stderr)
-
-
-@kernel.command()
-@VARIANT
-@CONFIG
-@number_option("--cpus", "sizes", multiple=True, help="CPUs of a guest; repeatable [1, 16, 64].")
-@MACHINE
-@_WORKLOAD
-@_AMOUNT
-@JSON_OR_TABLE
-@OUT
-def count(
-    variants: tuple[str, ...],
-    config: str,
-    sizes: tuple[int, ...],
-    machine: str | None,
-    workload: str,
-    amount: int | None,
-    as_json: bool,
-    out: Path | None,
-) -> None:
-    """Count instructions of the scheduler's hot functions in guests."""
-    from schedshard.kernel.guest.topology import choose_shape
-    from schedshard.kernel.profile.count import CountRequest, count_table
-    from schedshard.kernel.profile.count import count as stage
-
-    layout = the_layout()
-    shapes = tuple(choose_shape(machine, cpus, None) for cpus in sizes or (1, 16, 64))
-    result = stage(layout, CountRequest(variants, config, shapes, workload, amount), _heard)
-    saved = layout.make_folder(layout.work / "results") / f"count-{workload}-{config}.json"
-    write_atomic(saved, to_json(result))
-    deliver(result, as_json, out, count_table(result))
 
 
 @kernel.command()
@@ -171,88 +137,5 @@ def c2c(
     if html is not None:
         write_atomic(html, render(ReportRequest((), "Cache lines of kernels", c2c=(report,))))
     deliver(data, as_json, out, c2c_view(report))
-    if report.partial:
-        raise UserError(_PARTIAL, status=1)
-
-
-@kernel.command("c2c-validate")
-@VARIANT
-@CONFIG
-@JSON_OR_TABLE
-@OUT
-def c2c_validate(variants: tuple[str, ...], config: str, as_json: bool, out: Path | None) -> None:
-    """Compare c2c's figures for guests with known or simulated ones."""
-    from schedshard.kernel.profile.c2c import built_kernels
-    from schedshard.kernel.profile.validate import ValidateRequest
-    from schedshard.kernel.profile.validate import validate as stage
-    from schedshard.kernel.profile.validate_view import validate_view
-    from schedshard.machines.presets import load_machine
-
-    layout = the_layout()
-    kernels = built_kernels(layout, variants, config)
-    report = stage(layout, ValidateRequest(kernels, load_machine("epyc-7763-2s")), _heard)
-    deliver(report, as_json, out, validate_view(report))
-    if not report.good:
-        raise UserError("c2c's figures differ from the known ones", status=1)
-
-
-@kernel.command()
-@VARIANT
-@CONFIG
-@_EPYC
-@number_option("--cpus", low=12, default=16)
-@many_option("--mode", "modes", metavar="W", help="Measure only this way; repeatable.")
-@path_option(
-    "--plan",
-    metavar="DIR",
-    help="Also isolate by a plan of doctor that was made for a guest with the same number of CPUs.",
-)
-@number_option("--repeat", high=100, default=3)
-@_SLOW
-@JSON_OR_TABLE
-@OUT
-def isolation(
-    variants: tuple[str, ...],
-    config: str,
-    machine: str,
-    cpus: int,
-    modes: tuple[str, ...],
-    plan: Path | None,
-    repeat: int,
-    slow: int | None,
-    as_json: bool,
-    out: Path | None,
-) -> None:
-    """Compare ways to isolate CPUs by the cost of wake-ups of pinned FIFO threads.
-
-    The ways are none, isolcpus, and cpuset partitions of type isolated or root. After an
-    interruption the file of --out contains the runs so far.
-    """
-    from schedshard.kernel.guest.workload import ISOLATION, PLAN
-    from schedshard.kernel.probe.watch import shape_for
-    from schedshard.kernel.profile.c2c import built_kernels
-    from schedshard.kernel.profile.isolation import Isolation, IsolationRequest, plan_files
-    from schedshard.kernel.profile.isolation import isolation as stage
-    from schedshard.kernel.profile.isolation_view import isolation_view
-    from schedshard.machines.presets import load_machine, machine_topology
-
-    check_names("way to isolate", modes, ISOLATION)
-    if plan is not None:
-        plan_files(plan)
-    layout = the_layout()
-    kernels = built_kernels(layout, variants, config)
-    loaded = load_machine(machine)
-    shape = shape_for(machine_topology(loaded), loaded.name, cpus)
-    chosen = tuple(mode for mode in ISOLATION if mode in modes) or tuple(ISOLATION)
-    if plan is not None:
-        chosen = (*chosen, PLAN)
-    request = IsolationRequest(kernels, shape, loaded, chosen, repeat, _slow_for(cpus, slow), plan)
-
-    def keep(so_far: Isolation) -> None:
-        if out is not None:
-            write_atomic(out, to_json(so_far))
-
-    report = stage(layout, request, _heard, keep)
-    deliver(report, as_json, out, isolation_view(report))
     if report.partial:
         raise UserError(_PARTIAL, status=1)

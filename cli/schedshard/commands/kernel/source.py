@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from schedshard.commands.kernel.group import CONFIG, JOBS, VARIANT, Chosen, kernel, the_layout
+from schedshard.commands.kernel.group import CONFIG, JOBS, Chosen, kernel, the_layout
 from schedshard.commands.options import path_option
 from schedshard.common.errors import UserError
 
@@ -51,21 +51,6 @@ def fetch(path: Path | None, any_series: bool) -> None:
         click.echo(words, err=any_series)
     if any_series:
         click.echo(load_base(layout).linux)
-
-
-@kernel.command()
-@VARIANT
-def apply(variants: tuple[str, ...]) -> None:
-    """Make or update the source tree of a variant."""
-    from schedshard.kernel.source.apply import apply as stage
-
-    layout = the_layout(any_arch=True)
-    for variant in variants:
-        done = stage(layout, variant)
-        click.echo(
-            f"{layout.shown(layout.source(variant))}: {done.differing} files differ from the base, "
-            f"{done.changed} of them changed now"
-        )
 
 
 @kernel.command()

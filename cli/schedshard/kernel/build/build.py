@@ -61,9 +61,8 @@ def build_tree(
     *,
     jobs: int = 0,
     strict: bool = True,
-    targets: tuple[str, ...] = (),
 ) -> Made:
-    """Configure an existing source tree, and make the image or other targets."""
+    """Configure an existing source tree, and make the image."""
     config = configuration.name
     name = f"{tree}-{config}"
     with layout.locked(tree):
@@ -72,10 +71,9 @@ def build_tree(
         objects = layout.objects(tree, config)
         # The release contains the tree's name, so that a guest's log shows which kernel ran.
         release = (f"LOCALVERSION=-{tree}",)
-        target = configuration.target or layout.arch
-        make = Make(layout.source(tree), objects, name, jobs, release, target)
+        make = Make(layout.source(tree), objects, name, jobs, release, layout.arch)
         with ticking(f"building {name}", _expected(layout, config)) as tick:
-            made = run_make(layout, make, targets or (layout.arch.target,), tick)
+            made = run_make(layout, make, [layout.arch.target], tick)
     if made.files > _expected(layout, config) or not layout.state(f"count-{config}.json").is_file():
         write_atomic(layout.state(f"count-{config}.json"), to_json({"files": made.files}))
     return made

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schedshard.common.errors import UserError, telling, unknown_name
 from schedshard.common.output import write_atomic
-from schedshard.kernel.arch import X86, Target
+from schedshard.kernel.arch import X86
 from schedshard.kernel.build.make import Make, run_make, tools
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.source.base import load_base
@@ -27,13 +27,11 @@ _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
 
 @dataclass(frozen=True)
 class Configuration:
-    """A named configuration: fragments on top of a target of make, or a file of the user's."""
+    """A named configuration: fragments on top of tinyconfig, or a file of the user's."""
 
     name: str
     fragments: tuple[Path, ...] = ()
     user_file: Path | None = None
-    start: str = "tinyconfig"  # the target of make to which fragments are added
-    target: Target | None = None  # None: that of the layout
 
 
 def fragment_names(layout: Layout) -> list[str]:
@@ -118,19 +116,18 @@ def configure(
     The file is written only if it changed, because a new time would cause a full build. The caller
     holds the lock of the tree. Without ``strict`` the tree may lack options that a later step adds.
     """
-    target = configuration.target or layout.arch
-    require(*tools(target))
+    require(*tools(layout.arch))
     source = layout.source(tree)
     scratch = layout.make_folder(source / "build-kconfig")
     merged = scratch / ".config"
     name = f"{tree}-{configuration.name}"
-    make = Make(source, scratch, f"{name}.config", jobs=1, arch=target)
+    make = Make(source, scratch, f"{name}.config", jobs=1, arch=layout.arch)
     if configuration.user_file is not None:
         with telling(f"cannot read {configuration.user_file}"):
             shutil.copyfile(configuration.user_file, merged)
         run_make(layout, make, ["olddefconfig"])
     else:
-        run_make(layout, make, [configuration.start])
+        run_make(layout, make, ["tinyconfig"])
         script = source / "scripts" / "kconfig" / "merge_config.sh"
         argv: list[str | Path] = [script, "-m", "-Q", "-O", scratch, merged]
         argv += configuration.fragments

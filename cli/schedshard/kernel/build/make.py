@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedshard.common.errors import UserError, telling
-from schedshard.kernel.arch import X86, Target
+from schedshard.kernel.arch import X86, Arch
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import require
 
@@ -23,7 +23,7 @@ _HITS = ("direct_cache_hit", "preprocessed_cache_hit")
 TOOLS = ("make", "gcc", "ld", "bc", "flex", "bison", "perl", "ccache")
 
 
-def tools(arch: Target) -> tuple[str, ...]:
+def tools(arch: Arch) -> tuple[str, ...]:
     """Return the programs that a build needs. The host's compiler makes the build's own tools."""
     return (*TOOLS, *({arch.compiler, f"{arch.cross}ld"} - {*TOOLS}))
 
@@ -97,7 +97,7 @@ class Make:
     log: str
     jobs: int = 0  # 0: one per CPU
     variables: tuple[str, ...] = ()
-    arch: Target = X86
+    arch: Arch = X86
 
     def argv(self, targets: Sequence[str]) -> list[str]:
         """Return the command line."""

@@ -41,7 +41,6 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "busybox": "busybox-static",
         "chrt": "util-linux",
         "taskset": "util-linux",
-        "unshare": "util-linux",
     },
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
     "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schedshard.common.errors import telling
-from schedshard.doctor.collector.script import SCRIPT as COLLECTOR
 from schedshard.kernel.arch import X86, Arch
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.tools import call, require
@@ -40,8 +39,8 @@ _X86_ONLY = {"c2c-run", "c2c-share", "record-run"}
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = (
-    "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache-group.sh", "isolation.sh",
-    "host.sh", "selftest.sh", "push-ipi.sh", "scx.sh",
+    "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache-group.sh",
+    "selftest.sh", "push-ipi.sh", "scx.sh",
 )  # fmt: skip
 _KEPT = 20  # the newest builds
 
@@ -78,7 +77,7 @@ def build_guest(layout: Layout) -> dict[str, Path]:
     built = _built(layout)
     programs = {name: built / name for name in _programs(layout.arch)}
     scripts = {name: layout.inputs / "guest" / name for name in SCRIPTS}
-    return programs | scripts | {COLLECTOR.name: Path(str(COLLECTOR))}
+    return programs | scripts
 
 
 def host_tsc_khz(layout: Layout) -> int | None:

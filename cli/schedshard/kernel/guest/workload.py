@@ -31,8 +31,6 @@ class Workload:
     length_us: int = 0  # the window's length in guest time; 0: until the program ends
     program: str = ""  # our program, which opens the window itself
     watched: tuple[str, ...] = ()  # the functions of ``program`` to watch instead of the kernel's
-    parameters: Callable[[int], tuple[str, ...]] = lambda _: ()  # for the kernel, by CPUs
-    before: Callable[[int], tuple[str, ...]] = lambda _: ()  # command that starts all this
     messages: tuple[str, ...] = ("unix_stream_sendmsg",)  # functions that send one message
 
 
@@ -105,68 +103,8 @@ def _ffmpeg(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/ffmpeg.sh", str(amount), str(max(2, cpus // 4)))
 
 
-# A quarter of the usual window: nothing starts or ends in it, and many runs are compared.
-_ISOLATION_US = 5_000
-# Ways to isolate groups of CPUs: none, a boot option, or partitions of either type.
-ISOLATION: Mapping[str, str] = {
-    "none": "nothing isolated",
-    "isolcpus": "isolcpus=domain",
-    "isolated": "a partition of type isolated for each group",
-    "root": "a partition of type root for each group",
-}
-# A further way: the scripts of a doctor plan, in this folder of the guest.
-PLAN, PLAN_FOLDER = "plan", "/plan"
-
-
-def isolated_groups(cpus: int) -> tuple[str, ...]:
-    """Return the groups of CPUs as CPU lists.
-
-    The first CPUs, as many as a group has, stay outside.
-    """
-    size = 4 if cpus < 32 else 8
-    return tuple(f"{first}-{first + size - 1}" for first in range(size, cpus - size + 1, size))
-
-
-def asleep_ns(cpus: int, whole: int = _CYCLIC_NS) -> int:
-    """Return how long each thread sleeps, so that all wake as often as on the published machine."""
-    return whole * cpus // _PUBLISHED_CPUS
-
-
-def _isolation(mode: str) -> Workload:
-    def argv(cpus: int, amount: int) -> Sequence[str]:
-        asleep = str(asleep_ns(cpus, amount))
-        if mode == PLAN:
-            groups = (f"{each}:/sys/fs/cgroup/group-{each}" for each in isolated_groups(cpus))
-            return ("/bin/rt-groups", asleep, *groups)
-        return ("/bin/isolation.sh", mode, asleep, *isolated_groups(cpus))
-
-    def parameters(cpus: int) -> tuple[str, ...]:
-        first = isolated_groups(cpus)[0].partition("-")[0]
-        return (f"isolcpus=domain,{first}-{cpus - 1}",) if mode == "isolcpus" else ()
-
-    def before(cpus: int) -> tuple[str, ...]:
-        # The window counts processes made after this, without those of the scripts.
-        return ("/bin/isolation.sh", PLAN, *isolated_groups(cpus), "--") if mode == PLAN else ()
-
-    return Workload(
-        f"FIFO threads pinned in groups, {ISOLATION.get(mode, 'by the scripts of a plan')}",
-        (),
-        argv,
-        _CYCLIC_NS,
-        "ns asleep with 480 CPUs, in proportion with fewer",
-        made=0.75,
-        length_us=_ISOLATION_US,
-        parameters=parameters,
-        before=before,
-    )
-
-
 def _forks(_: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "forks", str(amount))
-
-
-def _hold(_: int, amount: int) -> Sequence[str]:
-    return ("/bin/cache-work", "hold", str(amount))
 
 
 # Few enough threads per process that Linux lets it prefer a cache of 8 CPUs.
@@ -272,9 +210,7 @@ WORKLOADS: Mapping[str, Workload] = {
         1,
         extra_mb=768,
     ),
-    **{f"isolation-{mode}": _isolation(mode) for mode in (*ISOLATION, PLAN)},
     "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
-    "hold": Workload("processes that sleep, for their memory", (), _hold, 2048, "processes"),
     "threads": Workload("3 threads per process that run", (), _threads, 2, "seconds"),
     "share-none": _share("none", SHORT, "a counter per CPU, each in a line of its own"),
     "share-false": _share("false", SHORT, "a counter per CPU, side by side"),
@@ -306,4 +242,4 @@ def step(name: str, shape: Shape, amount: int | None, seconds: int, *, whole: bo
     window = (str(int(workload.made * shape.cpus)), str(workload.length_us))
     if whole:
         window = ("0", "0")
-    return Step(name, (*workload.before(shape.cpus), _RUN, *window, *argv), seconds)
+    return Step(name, (_RUN, *window, *argv), seconds)

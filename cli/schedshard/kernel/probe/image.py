@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A kernel image with symbols: addresses of functions and variables, and of inlined functions.
+"""A kernel image with symbols: addresses of functions and variables, and debug information.
 
 pyelftools reads the image. A kernel's debug information is large, so only the requested compilation
 units are read.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from elftools.common.exceptions import DWARFError, ELFError
+from elftools.common.exceptions import ELFError
 from elftools.dwarf.compileunit import CompileUnit
-from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DWARFInfo
-from elftools.dwarf.ranges import BaseAddressEntry
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
@@ -30,35 +28,6 @@ class Symbol:
     address: int
     size: int
     kind: str  # STT_FUNC, STT_OBJECT, STT_NOTYPE
-
-
-@dataclass(frozen=True)
-class Inlined:
-    """One place where a function was inlined: its first instruction, and its ranges."""
-
-    name: str
-    entry: int
-    ranges: tuple[tuple[int, int], ...]
-
-
-def _outermost(places: list[Inlined]) -> list[Inlined]:
-    """Return the places that lie in no other place of the same function.
-
-    The compiler splits some.
-    """
-
-    def inside(small: Inlined, large: Inlined) -> bool:
-        return all(
-            any(low <= begin and end <= high for low, high in large.ranges)
-            for begin, end in small.ranges
-        )
-
-    kept: list[Inlined] = []
-    for place in places:
-        same = [other for other in kept if other.name == place.name]
-        if not any(inside(place, other) for other in same):
-            kept = [o for o in kept if o.name != place.name or not inside(o, place)] + [place]
-    return kept
 
 
 class Image:
@@ -151,61 +120,3 @@ class Image:
             path = name.value.decode("utf-8", "replace") if name is not None else ""
             if any(part in path for part in parts):
                 yield unit
-
-    def inlined(self, wanted: Iterable[str], parts: Sequence[str]) -> list[Inlined]:
-        """Return every place in these units where a wanted function was inlined."""
-        names = set(wanted)
-        found = []
-        try:
-            for unit in self.units(parts):
-                origins: dict[int, str] = {}
-                for die in unit.iter_DIEs():
-                    if die.tag == "DW_TAG_subprogram" and "DW_AT_name" in die.attributes:
-                        name = die.attributes["DW_AT_name"].value.decode("utf-8", "replace")
-                        if name in names:
-                            origins[die.offset] = name
-                if not origins:
-                    continue
-                for die in unit.iter_DIEs():
-                    if die.tag != "DW_TAG_inlined_subroutine":
-                        continue
-                    origin = die.attributes["DW_AT_abstract_origin"]
-                    place = origin.value + (unit.cu_offset if origin.form == "DW_FORM_ref4" else 0)
-                    if place in origins:
-                        found += self._place(unit, die, origins[place])
-        except DWARFError as error:
-            raise UserError(f"the debug information of {self.path} is damaged: {error}") from error
-        return _outermost(found)
-
-    def _place(self, unit: CompileUnit, die: DIE, name: str) -> list[Inlined]:
-        ranges = sorted(self._ranges(unit, die))
-        if not ranges:
-            return []
-        entry = ranges[0][0]
-        attribute = die.attributes.get("DW_AT_entry_pc")
-        if attribute is not None and attribute.form == "DW_FORM_addr":
-            # The entry may lie before all ranges. Then take the next code behind it.
-            entry = min((low for low, high in ranges if attribute.value < high), default=entry)
-            if any(low <= attribute.value < high for low, high in ranges):
-                entry = attribute.value
-        return [Inlined(name, entry, tuple(ranges))]
-
-    def _ranges(self, unit: CompileUnit, die: DIE) -> Iterator[tuple[int, int]]:
-        low, high = die.attributes.get("DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
-        if low is not None and high is not None:
-            end = high.value if high.form == "DW_FORM_addr" else low.value + high.value
-            if low.value < end:
-                yield low.value, end
-            return
-        attribute = die.attributes.get("DW_AT_ranges")
-        lists = self.dwarf().range_lists()
-        if attribute is None or lists is None:
-            return
-        top = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
-        base = top.value if top is not None else 0
-        for entry in lists.get_range_list_at_offset(attribute.value, cu=unit):
-            if isinstance(entry, BaseAddressEntry):
-                base = entry.base_address
-            elif entry.begin_offset < entry.end_offset:
-                offset = 0 if entry.is_absolute else base
-                yield offset + entry.begin_offset, offset + entry.end_offset

@@ -8,7 +8,7 @@ from typing import Any
 
 from schedshard.common.errors import UserError
 from schedshard.kernel.guest.topology import Shape, memory_mb, scale, shape_of, usual_shape
-from schedshard.kernel.probe.image import Image, Inlined
+from schedshard.kernel.probe.image import Image
 
 _MB = 1 << 20
 
@@ -46,7 +46,6 @@ class Watch:
     result: Path
     text: Sequence[tuple[int, int]] = ()
     functions: Sequence[Function] = ()
-    inlined: Sequence[Inlined] = ()
     machine: Path | None = None
     cpus: Sequence[int] = ()
     nodes: Sequence[Node] = ()
@@ -61,9 +60,6 @@ class Watch:
             for index, (low, high) in enumerate(function.ranges):
                 word = "cold" if index else "function"
                 said.append(f"{word} {function.name} {low:#x} {high:#x}")
-        for place in self.inlined:
-            ranges = " ".join(f"{low:#x} {high:#x}" for low, high in place.ranges)
-            said.append(f"inline {place.name} {place.entry:#x} {ranges}")
         if self.machine is not None:
             said.append(f"machine {one_line(self.machine)}")
             said += [f"cpu {cpu}" for cpu in self.cpus]

@@ -21,7 +21,7 @@ from schedshard.kernel.guest.cpio import Entry
 from schedshard.kernel.guest.programs import build_guest
 from schedshard.kernel.guest.ram import Ram
 from schedshard.kernel.guest.topology import Shape
-from schedshard.kernel.guest.workload import PLAN, find_workload, step
+from schedshard.kernel.guest.workload import find_workload, step
 from schedshard.kernel.layout import Layout
 from schedshard.kernel.probe.image import Image
 from schedshard.kernel.probe.objects import Objects
@@ -48,9 +48,21 @@ EXTENSIBLE = "extensible"  # tasks that the kernel passed to a scheduler of sche
 _HELPER = re.compile(r"include/|^[^/]*\.h:\d+$|^\?$")
 # Where this project's own builds have their source.
 _TREE = re.compile(r"^build/kernel/src/[^/]+/")
+# Functions whose calls and instructions are counted, with what they call. A kernel may lack some,
+# or have them inlined.
 _COUNTED: Mapping[str, Sequence[str]] = {
     WAKE_UPS: ("ttwu_do_activate",),
     "level_set": ("cpupri_set",),
+    "level_search": ("cpupri_find_fitness",),
+    "wake_up": ("try_to_wake_up",),
+    "switch": ("__schedule",),
+    "enqueue": ("enqueue_task_rt",),
+    "pull": ("pull_rt_task",),
+    "push": ("push_rt_task",),
+    "push_interrupt": ("rto_push_irq_work_func",),
+    "fork": ("copy_process",),
+    "cache_group_made": ("mm_init_sched",),
+    "cache_scan": ("task_cache_work",),
     "switches": ("finish_task_switch",),
     EXTENSIBLE: ("enqueue_task_scx",),
 }
@@ -229,7 +241,7 @@ def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest
         workload.parts,
         (planned,),
         emulator=Emulator(Emulation.MULTI, slow=request.slow, extra_mb=workload.extra_mb),
-        parameters=(*workload.parameters(shape.cpus), *request.parameters),
+        parameters=request.parameters,
         files=request.files,
     )
 
@@ -273,8 +285,6 @@ def one_kernel(
 ) -> dict[str, Any]:
     """Boot one kernel, run the workload, and return the report."""
     shape, workload = request.shape, find_workload(request.workload)
-    if request.workload == f"isolation-{PLAN}" and not request.files:
-        raise UserError(f"{request.workload} needs a plan: kernel isolation --plan DIR")
     name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
     seen = _Seen()
     program = build_guest(layout)[workload.program] if workload.program else None

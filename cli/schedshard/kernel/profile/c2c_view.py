@@ -83,6 +83,26 @@ def whole(report: Kernel) -> Rows:
     )
 
 
+def instructions(report: Kernel) -> Rows:
+    """Return calls and instructions per call of the scheduler's hot functions."""
+    called = [{each.name: each for each in v.functions if each.calls} for v in report.variants]
+    names = [variant.name for variant in report.variants]
+    titles = (title for name in names for title in (f"{name} calls", "instructions", "locked"))
+    rows = []
+    for function in dict.fromkeys(name for of_kernel in called for name in of_kernel):
+        cells: list[str] = []
+        for of_kernel in called:
+            if (counted := of_kernel.get(function)) is None:
+                cells += ["-"] * 3
+            else:
+                calls = counted.calls
+                cells += [f"{calls:,}", f"{counted.instructions / calls:,.1f}"]
+                cells.append(f"{counted.locked / calls:.2f}")
+        rows.append((function.replace("_", " "), *cells))
+    title = "Calls in the window; instructions and locked ones per call, with what it calls"
+    return Rows(title, ("function", *titles), tuple(rows))
+
+
 def _messages(variant: KernelVariant) -> str:
     """Return the rate of hackbench's messages, whose wake-ups do not measure its work."""
     sent = sum(each.calls for each in variant.functions if each.name == "messages")
@@ -95,5 +115,6 @@ def _each(variant: KernelVariant) -> str:
 
 
 def c2c_view(report: Kernel) -> RenderableType:
-    """Return the view: the kernels side by side, then the lines of each."""
-    return Group(side_by_side(report).sheet(), whole(report).sheet(), c2c_tables(report))
+    """Return the view: the kernels side by side, instructions of functions, and cache lines."""
+    tables = (side_by_side, whole, instructions)
+    return Group(*(table(report).sheet() for table in tables), c2c_tables(report))

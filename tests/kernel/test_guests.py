@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Guests of a built kernel: SCHEDSHARD_GUESTS=VARIANT names it, as scripts/kernel_check does."""
+
+import os
+from typing import Any
+
+import pytest
+
+from schedshard.kernel.guest.topology import usual_shape
+from schedshard.kernel.layout import Layout
+from schedshard.kernel.profile.c2c import C2cRequest, built_kernels, one_kernel
+from schedshard.kernel.source.base import layout_for
+from schedshard.kernel.testing.script import Script, run_script
+from schedshard.machines.presets import load_machine, machine_topology
+
+VARIANT = os.environ.get("SCHEDSHARD_GUESTS", "")
+pytestmark = pytest.mark.skipif(not VARIANT, reason="SCHEDSHARD_GUESTS names no built kernel")
+
+# Modified lines found in another cache, per operation, on 2 sockets with a cache of 4 cores each:
+# what the program does, or for the yield experiment what `run cpumask-yield` simulates.
+KNOWN = {
+    "share-none": 0.0,
+    "share-false": 1.0,
+    "share-true": 1.0,
+    "yield-global": 0.979,
+    "yield-half": 0.822,
+    "yield-byte": 0.0,
+}
+# Threads neither begin nor end at the same time, and the guest has interrupts.
+TOLERANCE, NOISE = 0.2, 0.01
+
+
+@pytest.fixture(scope="module")
+def layout() -> Layout:
+    return layout_for(os.environ.get("SCHEDSHARD_LINUX"))
+
+
+def lines_of(layout: Layout, workload: str) -> dict[str, Any]:
+    """The report of `kernel c2c` for a workload on 16 CPUs."""
+    machine = load_machine("epyc-7763-2s")
+    kernels = built_kernels(layout, [VARIANT], "lab")
+    request = C2cRequest(kernels, usual_shape(16), machine, workload)
+    found = one_kernel(layout, request, kernels[0], machine_topology(machine), lambda _: None)
+    assert not found["partial"]
+    return found
+
+
+@pytest.mark.parametrize("workload", KNOWN)
+def test_lines_of_a_program_with_known_sharing(layout: Layout, workload: str) -> None:
+    found = lines_of(layout, workload)
+    assert found["operations"] > 0
+    lines = found["hitm_total"] / found["operations"]
+    assert lines == pytest.approx(KNOWN[workload], rel=TOLERANCE, abs=NOISE)
+
+
+def test_a_wake_up_of_the_series_takes_no_line_of_the_root_domain(layout: Layout) -> None:
+    """Stock takes two modified lines of it from the other socket."""
+    found = lines_of(layout, "cyclic")
+    assert found["wake_ups"] >= 500
+    lines = found["hitm_a_wake_up"].get("root domain", {"hitm_remote": 0.0})["hitm_remote"]
+    assert lines <= 0.05 if VARIANT == "shard" else lines >= 1
+
+
+def test_a_script_in_a_guest(layout: Layout) -> None:
+    kernel = built_kernels(layout, [VARIANT], "lab")[0].bzimage
+    lines = """\
+        cd /sys/fs/cgroup
+        echo +cpuset >cgroup.subtree_control
+        mkdir a
+        echo 4-7 >a/cpuset.cpus
+        echo root >a/cpuset.cpus.partition
+        cat a/cpuset.cpus.partition cpuset.cpus.effective
+    """
+    script = Script("set -e\n" + lines, usual_shape(16))
+    assert run_script(layout, kernel, script) == ["root", "0-3,8-15"]
