@@ -66,7 +66,7 @@ fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); wha
 docs: ## the site of all pages, in build/site; it opens without a network
 	scripts/bootstrap demo
 	cli/environment --dev
-	PYTHONPATH=cli NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
 	@echo "the site: build/site/index.html"
 
 results: fidelity ## make the model's errors and the tables of docs/ (docs/results/tables.toml)

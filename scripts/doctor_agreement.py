@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Compare doctor's stored curves with simulations, on shapes drawn at random with fixed seeds.
 
-PYTHONPATH=cli .venv/bin/python scripts/doctor_agreement.py [FIRST [LAST]]
+PYTHONPATH=. .venv/bin/python scripts/doctor_agreement.py [FIRST [LAST]]
 
 It prints each shape whose intervals do not meet, and a count; status 1 if there are any. All 200
 take about 15 minutes of a CPU; docs/doctor.md names those that do not agree.
@@ -12,11 +12,11 @@ from __future__ import annotations
 import random
 import sys
 
-from schedshard.doctor.predict.nearest import Nearest
-from schedshard.doctor.predict.predict import predict_on
-from schedshard.doctor.predict.shape import Shape
-from schedshard.doctor.predict.stored import on_surface
-from schedshard.doctor.predict.surface import load_surfaces
+from doctor.predict.nearest import Nearest
+from doctor.predict.predict import predict_on
+from doctor.predict.shape import Shape
+from doctor.predict.stored import on_surface
+from doctor.predict.surface import load_surfaces
 
 SHAPES = 200
 # Costs up to a hundredth of a percent of a machine count as equal.

@@ -18,15 +18,13 @@ import zipapp
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CLI = ROOT / "cli"
 OUT = ROOT / "build" / "doctor"
-LOCK = CLI / "requirements-doctor.lock"
-START = "schedshard.alone"
+LOCK = ROOT / "cli" / "requirements-doctor.lock"
+START = "cli.alone"
+ROOMS = frozenset(("cli", "common", "doctor", "model"))
 # All verbs, the simulator and the plotting library: doctor does not use them, or reports that they
 # are missing.
-LEFT_OUT = frozenset(
-    ("schedshard.commands.main", "schedshard.doctor.predict.predict", "schedshard.show.png")
-)
+LEFT_OUT = frozenset(("cli.commands.main", "doctor.predict.predict", "common.show.png"))
 # What rich imports for Markdown and for program text, and compiled modules: markupsafe also has its
 # code in Python.
 UNUSED = ("pygments", "markdown_it", "mdurl", "bin", "**/*.so", "**/__pycache__")
@@ -64,9 +62,9 @@ if sys.version_info < (3, 9):
         "and doctor on another host\\n" % tuple(sys.version_info[:2])
     )
     sys.exit(2)
-import schedshard.alone
+import cli.alone
 
-schedshard.alone.start()
+cli.alone.start()
 """
 # The wheel's modules lie in a separate folder, so that a whole schedshard may be installed too.
 _START = '''\
@@ -80,14 +78,14 @@ from pathlib import Path
 def start() -> None:
     """Run the program."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-    from schedshard.alone import start
+    from cli.alone import start
 
     start()
 '''
 
 
 def _file(module: str) -> Path | None:
-    path = CLI.joinpath(*module.split("."))
+    path = ROOT.joinpath(*module.split("."))
     return next((p for p in (path / "__init__.py", path.with_suffix(".py")) if p.is_file()), None)
 
 
@@ -108,7 +106,7 @@ def _imported(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in found if name.partition(".")[0] == "schedshard" and _file(name)}
+    return {name for name in found if name.partition(".")[0] in ROOMS and _file(name)}
 
 
 def modules() -> list[Path]:
@@ -127,10 +125,10 @@ def modules() -> list[Path]:
 
 def data(files: list[Path]) -> list[Path]:
     """Return the files beside the modules that are no modules: scripts, tables, templates."""
-    rooms = {file.parent for file in files} | {CLI / "schedshard" / "show" / "templates"}
-    rooms.add(CLI / "schedshard" / "doctor" / "plan" / "scripts")
+    folders = {ROOT / "common" / "show" / "templates", ROOT / "doctor" / "plan" / "scripts"}
+    folders |= {file.parent for file in files if file.is_relative_to(ROOT / "doctor")}
     return sorted(
-        path for room in rooms for path in room.iterdir()
+        path for folder in folders for path in folder.iterdir()
         if path.is_file() and path.suffix not in (".py", ".pyc")
     )  # fmt: skip
 
@@ -139,13 +137,11 @@ def stage(into: Path) -> None:
     """Copy the program's part of the package."""
     files = modules()
     for path in (*files, *data(files)):
-        target = into / path.relative_to(CLI)
+        target = into / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    inside = into / "schedshard" / "installed"
-    inside.mkdir()
-    shutil.copyfile(ROOT / "VERSION", inside / "VERSION")
-    (inside / "alone").write_text("doctor\n", encoding="ascii")
+    shutil.copyfile(ROOT / "VERSION", into / "common" / "VERSION")
+    (into / "common" / "alone").write_text("doctor\n", encoding="ascii")
 
 
 def _pip(python: str, *words: str) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Print what doctor says of the archives and profiles in a folder, as the tables of a page.
 
-PYTHONPATH=cli .venv/bin/python scripts/doctor_hosts.py FOLDER > docs/results/doctor-hosts.md
+PYTHONPATH=. .venv/bin/python scripts/doctor_hosts.py FOLDER > docs/results/doctor-hosts.md
 
 Costs are left out: they are predictions, and change with the model. `doctor fleet` has them.
 """
@@ -14,14 +14,14 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from schedshard.common.errors import UserError
-from schedshard.doctor.facts.archive import read_tar
-from schedshard.doctor.facts.facts import DEADLINE, Facts, read_facts
-from schedshard.doctor.fleet.host import machine_of
-from schedshard.doctor.judge.finding import count_of
-from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, Verdict, judge
-from schedshard.doctor.plan.plan import make_plan
-from schedshard.doctor.profiles.perf_file import read_profile
+from common.errors import UserError
+from doctor.facts.archive import read_tar
+from doctor.facts.facts import DEADLINE, Facts, read_facts
+from doctor.fleet.host import machine_of
+from doctor.judge.finding import count_of
+from doctor.judge.verdict import CANNOT_TELL, FOUND, Verdict, judge
+from doctor.plan.plan import make_plan
+from doctor.profiles.perf_file import read_profile
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz")
 LONGEST = 160

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Write the predictions that 'doctor' uses: cli/schedshard/doctor/predict/predictions.json.
+"""Write the predictions that 'doctor' uses: doctor/predict/predictions.json.
 
-PYTHONPATH=cli .venv/bin/python scripts/doctor_predictions.py [MACHINE...]
+PYTHONPATH=. .venv/bin/python scripts/doctor_predictions.py [MACHINE...]
 
 It replaces the named machines, or all of them, one at a time. The same program and machine files
 give the same table on any host. surface.py describes how the table is used.
@@ -21,18 +21,18 @@ from statistics import quantiles
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from schedshard.common.output import write_atomic
-from schedshard.common.tool import run_many
-from schedshard.doctor.predict.points import EXPERIMENT, Seen, Spot, lone, request_of, seen
-from schedshard.doctor.predict.predict import MODEL_ERROR
-from schedshard.doctor.predict.surface import FILE, SHARD, Asked, Point, Surface
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.model_error import known_error
-from schedshard.experiments.run import RunRequest, plan_run, point_argv
-from schedshard.experiments.uncertain.draws import make_samples
-from schedshard.experiments.uncertain.inputs import experiment_inputs, machine_inputs
-from schedshard.machines.machine_list import list_machines
-from schedshard.machines.presets import load_machine
+from common.output import write_atomic
+from common.tool import run_many
+from doctor.predict.points import EXPERIMENT, Seen, Spot, lone, request_of, seen
+from doctor.predict.predict import MODEL_ERROR
+from doctor.predict.surface import FILE, SHARD, Asked, Point, Surface
+from model.machines.machine_list import list_machines
+from model.machines.presets import load_machine
+from model.run.experiment import load_experiment
+from model.run.model_error import known_error
+from model.run.run import RunRequest, plan_run, point_argv
+from model.run.uncertain.draws import make_samples
+from model.run.uncertain.inputs import experiment_inputs, machine_inputs
 
 MACHINES = (
     "altra-max-2s", "epyc-7742-2s", "epyc-7763-2s", "epyc-9654-2s", "epyc-9755-2s",

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "cli"))
+sys.path.insert(0, str(ROOT))
 
 from exact_loads import ANSWERS, PATIENCE, load  # noqa: E402
 
-from schedshard.kernel.source.archive import KEYRING, apt_options, mirror  # noqa: E402
+from kernel.source.archive import KEYRING, apt_options, mirror  # noqa: E402
 
 SUITES = ("bookworm", "trixie", "sid")
 MACHINE = "epyc-9654-2s"

@@ -33,9 +33,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "cli"))
+sys.path.insert(0, str(ROOT))
 
-from schedshard.experiments.model_error import (  # noqa: E402
+from model.run.model_error import (  # noqa: E402
     INSIDE,
     RESIDUALS,
     Residual,
@@ -92,9 +92,9 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
     if not kept.exists():
         KEPT.mkdir(parents=True, exist_ok=True)
         print(f"fidelity: {curve['name']}", file=sys.stderr)
-        env = {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "SCHEDSHARD_BUILD": str(build())}
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "SCHEDSHARD_BUILD": str(build())}
         subprocess.run(
-            [sys.executable, "-m", "schedshard", *words_, "--out", str(kept)],
+            [sys.executable, "-m", "cli", *words_, "--out", str(kept)],
             cwd=ROOT, env=env, stdout=subprocess.DEVNULL, check=True,
         )  # fmt: skip
     loaded: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))

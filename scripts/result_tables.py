@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "cli"))
+sys.path.insert(0, str(ROOT))
 
-from schedshard.experiments.common_entries import experiment_sha256  # noqa: E402
+from model.run.common_entries import experiment_sha256  # noqa: E402
 
 TABLES = ROOT / "docs/results/tables.toml"
 KEPT = ROOT / "build/results"
@@ -67,8 +67,8 @@ def result(run: Run, variants: Sequence[str], seed: int) -> dict[str, Any]:
     if not path.exists():
         KEPT.mkdir(parents=True, exist_ok=True)
         print(f"results: ./schedshard {' '.join(words)}", file=sys.stderr)
-        python = [sys.executable, "-m", "schedshard", *words, "--out", str(path)]
-        env = {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "SCHEDSHARD_BUILD": str(build())}
+        python = [sys.executable, "-m", "cli", *words, "--out", str(path)]
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "SCHEDSHARD_BUILD": str(build())}
         subprocess.run(python, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, check=True)
     loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return loaded

@@ -6,7 +6,7 @@ structure.py [ROOT]    the project's root, or this folder
 A header or source file includes only files of its own folder and of the folders that the table in
 CONTRIBUTING.md names. A row of the table names only folders of rows above it. No files include each
 other in a circle, so that types form none. No source files of one folder use each other's functions
-and data in a circle. A package of cli/schedshard has at most 12 files. pyproject.toml
+and data in a circle. pyproject.toml
 ([tool.importlinter]) contains the rules for Python imports.
 """
 
@@ -16,14 +16,11 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 
 TABLE = "CONTRIBUTING.md"
-PACKAGE = "cli/schedshard"
-ROOM = 12
 SOURCES = re.compile(r"\.(c|cc|h|hh|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # In the kernel's style a function's name is in its first line, and its brace begins a line.
@@ -145,16 +142,6 @@ def circle(graph: Mapping[str, set[str]], what: str) -> list[str]:
     return []
 
 
-def full_rooms(names: Sequence[str]) -> list[str]:
-    """Return a fault for each package with too many files; packages inside count separately."""
-    counts = Counter(str(PurePosixPath(name).parent) for name in names)
-    return [
-        f"{folder}: {count} files, {ROOM} at most: make a package of those that belong together"
-        for folder, count in sorted(counts.items())
-        if count > ROOM
-    ]
-
-
 def main(root: Path) -> int:
     """Check a project; print the faults; return the exit status."""
     listing = subprocess.run(
@@ -183,16 +170,13 @@ def main(root: Path) -> int:
         if folder_of(file, allowed) in allowed[folder_of(name, allowed)]
     }
     count = sum(one != other for one, other in between)
-    package = [name for name in names if name.startswith(f"{PACKAGE}/")]
     faults = [
         *upward(allowed),
         *arrows(found, allowed),
         *circle(graph, "include"),
         *circle(users(texts), "use"),
-        *full_rooms(package),
     ]
     sums = f"{len(texts)} C files, arrows between their folders: {count}"
-    sums += f", {len(package)} files in rooms"
     print("\n".join(faults) if faults else sums)
     return 1 if faults else 0
 

@@ -7,7 +7,7 @@
  * kernel itself, as Go's runtime does. At the start of a sched_setaffinity(), calls.c moves the
  * thread to a CPU on which it may run. This file remembers what the program asked for. The files of
  * /sys and /proc come from a folder that the emulator prefers to the host's
- * (cli/schedshard/c2c/program/machine_view.py).
+ * (record/program/machine_view.py).
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -19,7 +19,7 @@
 
 /*
  * The name of an address: the number of its tenant (tenants.h) above the address's own bits. The
- * file that a process writes at its end contains names (cli/schedshard/c2c/naming/memory.py).
+ * file that a process writes at its end contains names (record/names/memory.py).
  */
 #define PAGES_NAME_SHIFT       48
 #define PAGES_NAME(at, tenant) ((at) | (uint64_t)(tenant) << PAGES_NAME_SHIFT)

@@ -267,7 +267,7 @@ PRELOAD_API int shmdt(const void *at)
 /*
  * Functions that start threads, or wait for them, are active while those threads run, and the
  * threads may contend for their locals. This reports the frames of such functions to the recorder,
- * and the report finds the local at an address (cli/schedshard/c2c/naming/locals.py).
+ * and the report finds the local at an address (record/names/locals.py).
  */
 void preload_callers(const void *back, const void *stack)
 {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from schedshard.manual import verbs
+from cli.manual import verbs
 
 
 def _text(text: str) -> str:

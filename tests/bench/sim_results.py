@@ -15,7 +15,7 @@ from typing import Any
 
 from sim_runs import ROOT, Run
 
-from schedshard.experiments.common_entries import read_experiment
+from model.run.common_entries import read_experiment
 
 SHORT = {"us": 0.05, "ops": 0.2}  # part of the usual length, by a parameter's unit
 

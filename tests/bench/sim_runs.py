@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from schedshard.experiments.common_entries import read_experiment
+from model.run.common_entries import read_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 

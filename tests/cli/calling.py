@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedshard.entry import run
+from cli.entry import run
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 from calling import Outcome as Outcome
 from calling import call
-from schedshard.common.paths import EXPERIMENTS, ROOT
+from common.paths import EXPERIMENTS, ROOT
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -103,5 +103,5 @@ def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The experiments, and one with several figures beside them; returns its file."""
     directory = tmp_path / "experiments"
     shutil.copytree(EXPERIMENTS, directory, ignore=shutil.ignore_patterns("*.c", "*.h", "rt"))
-    monkeypatch.setattr("schedshard.experiments.experiment.EXPERIMENTS", directory)
+    monkeypatch.setattr("model.run.experiment.EXPERIMENTS", directory)
     return Path(shutil.copy(DATA / "figures.toml", directory))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedshard.results.run import Result, run_of
+from model.results.run import Result, run_of
 
 
 def result(variants: list[dict[str, Any]], **more: Any) -> Result:

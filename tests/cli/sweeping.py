@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.sweep.sweep import Row, SweepMachine, SweepRequest, make_row
-from schedshard.machines.presets import load_machine, machine_topology
+from model.machines.presets import load_machine, machine_topology
+from model.run.experiment import load_experiment
+from model.run.sweep.sweep import Row, SweepMachine, SweepRequest, make_row
 
 SMALL = ("--experiment", "cpumask-yield", "--machine", "epyc-7763-2s")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 SOURCE = """
 typedef unsigned int u32;

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from schedshard.c2c.report import report
-from schedshard.c2c.report.elsewhere.moving import Move
-from schedshard.c2c.report.view import _advice
+from record.report import report
+from record.report.elsewhere.moving import Move
+from record.report.view import _advice
 
 Machine = SimpleNamespace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 TOOLS = [
     "bash",

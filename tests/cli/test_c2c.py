@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import saved_results
+from common.errors import UserError
+from common.provenance import sha256_file
 from conftest import DATA, Cli, assert_user_error
-from schedshard.common.errors import UserError
-from schedshard.common.provenance import sha256_file
-from schedshard.lines import symbols
-from schedshard.lines.dwarf import Layouts
-from schedshard.lines.report import C2cRequest, Names, c2c, find_names
-from schedshard.lines.symbols import Frame, parse_addr2line, resolve
-from schedshard.results.run import Result
+from model.results.run import Result
+from record.lines import symbols
+from record.lines.dwarf import Layouts
+from record.lines.report import C2cRequest, Names, c2c, find_names
+from record.lines.symbols import Frame, parse_addr2line, resolve
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_the_port_layer_is_left_out_of_symbols() -> None:
 def test_names_only_from_the_binary_that_made_the_result(
     binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("schedshard.lines.report.sim_binary", lambda: binary)
+    monkeypatch.setattr("record.lines.report.sim_binary", lambda: binary)
     pc = hex(address_of(binary, " T count") + 2)
     data = result([line([access(pc=pc, offset=16)], line=2)])
     assert find_names(C2cRequest(data)).layouts is None

@@ -11,7 +11,7 @@ from pathlib import Path
 import commits
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 SIGNED = "Signed-off-by: A Name <a@example.org>"
 GOOD = f"core: walk: less work\n\nA sparse set took 115 instructions; now 102.\n\n{SIGNED}"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.errors import UserError
-from schedshard.experiments.common_entries import read_experiment
-from schedshard.experiments.experiment import parse_experiment
+from common.errors import UserError
+from model.run.common_entries import read_experiment
+from model.run.experiment import parse_experiment
 
 COMMON = """
 [[param]]

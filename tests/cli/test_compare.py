@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from conftest import Cli, assert_user_error
-from schedshard.common.errors import UserError
-from schedshard.experiments.sweep.compare import CompareRequest, Side, compare, probability, summary
-from schedshard.experiments.sweep.file import parquet
+from model.run.sweep.compare import CompareRequest, Side, compare, probability, summary
+from model.run.sweep.file import parquet
 from sweeping import request, rows_of
 
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_compared() -> None:
 @pytest.fixture
 def sweep_file(tmp_path: Path) -> Path:
     """Variants global and sbm on 4 and 16 CPUs, 3 seeds."""
-    from schedshard.experiments.sweep.sweep import plan_sweep
+    from model.run.sweep.sweep import plan_sweep
 
     path = tmp_path / "s.parquet"
     path.write_bytes(parquet(rows_of(plan_sweep(request(cpus=(4, 16), seeds=3))[0])))

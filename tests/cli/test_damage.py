@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from common.output import to_json
+from common.paths import ROOT
 from conftest import Cli
-from schedshard.common.output import to_json
-from schedshard.common.paths import ROOT
 from test_gate import cost, report, run
 
 PAGES = ROOT / "tests/pages/data"
@@ -145,7 +145,7 @@ def assert_damages_are_one_line(
 def test_a_result_is_written_as_it_was_read(
     cli: Cli, figures: Path, tmp_path: Path, kind: str
 ) -> None:
-    from schedshard.results.read import load_run
+    from model.results.read import load_run
 
     path = tmp_path / "result.json"
     assert cli(*KINDS[kind][0], "--out", path).status == 0

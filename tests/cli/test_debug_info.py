@@ -12,7 +12,7 @@ from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from schedshard.c2c.naming.variables import DebugInfo
+from record.names.variables import DebugInfo
 
 SOURCE = """
 #include <pthread.h>

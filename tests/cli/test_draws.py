@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedshard.common.errors import UserError
-from schedshard.common.paths import MACHINES, topo_binary
-from schedshard.common.tool import run_json
-from schedshard.experiments.experiment import experiment_names, load_experiment, parse_experiment
-from schedshard.experiments.run import RunRequest, plan_run, point_argv, point_params
-from schedshard.experiments.uncertain.draws import draw, make_samples, ordered_keys, seeds, spread
-from schedshard.experiments.uncertain.inputs import (
+from common.errors import UserError
+from common.paths import MACHINES, topo_binary
+from common.tool import run_json
+from model.machines.presets import Machine, load_machine
+from model.run.experiment import experiment_names, load_experiment, parse_experiment
+from model.run.run import RunRequest, plan_run, point_argv, point_params
+from model.run.uncertain.draws import draw, make_samples, ordered_keys, seeds, spread
+from model.run.uncertain.inputs import (
     Input,
     distance_order,
     experiment_inputs,
     machine_inputs,
 )
-from schedshard.machines.presets import Machine, load_machine
 
 YIELD = Input("param.yield_ns", 1290, 600, 2200, "")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import near_names
+from common.paths import ROOT
 from conftest import FAKES, Cli, assert_refused, assert_user_error
-from schedshard.common.errors import near_names
-from schedshard.common.paths import ROOT
-from schedshard.experiments.experiment import experiment_names
+from model.run.experiment import experiment_names
 
 VERBS = (
     ("run",),
@@ -286,7 +286,7 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
     def broken(*args: object) -> None:
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("schedshard.machines.machine_list.list_machines", broken)
+    monkeypatch.setattr("model.machines.machine_list.list_machines", broken)
     outcome = cli("machines")
     assert_user_error(outcome, "internal error", "two lines", "test_errors.py:", status=1)
 
@@ -333,14 +333,14 @@ def test_what_is_no_regular_file_is_refused_unread(
         path.mkdir()
     words = [word.format(path) for word in args]
     done = subprocess.run(
-        [sys.executable, "-m", "schedshard", *words],
+        [sys.executable, "-m", "cli", *words],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1

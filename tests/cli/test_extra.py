@@ -12,22 +12,21 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-import schedshard
+from common import extra
+from common.paths import ROOT
 from conftest import Cli
-from schedshard.common import extra
-from schedshard.common.paths import ROOT
-from schedshard.experiments.uncertain.draws import latin_hypercube
+from model.run.uncertain.draws import latin_hypercube
 
 # Modules that import the extra's packages: need_sweep() runs before each of them is imported.
 BEHIND = {
-    "experiments.sweep.compare",
-    "experiments.sweep.file",
-    "experiments.sweep.prepare",
-    "experiments.sweep.run",
-    "plots.sweep",
-    "reports.sweep",
-    "tables.compare",
-    "tables.sweep",
+    "model.run.sweep.compare",
+    "model.run.sweep.file",
+    "model.run.sweep.prepare",
+    "model.run.sweep.run",
+    "model.plots.sweep",
+    "report.sweep",
+    "model.tables.compare",
+    "model.tables.sweep",
 }
 WITHOUT = """\
 import importlib, sys
@@ -37,18 +36,21 @@ class Absent:
             raise ImportError(name)
 sys.meta_path.insert(0, Absent())
 for name in sys.argv[2:]:
-    importlib.import_module("schedshard." + name)
+    importlib.import_module(name)
 """
 MACHINE = "epyc-7763-2s"
 
 
 def test_modules_import_without_the_extra() -> None:
-    found = pkgutil.walk_packages(schedshard.__path__, "schedshard.")
-    names = {module.name.partition(".")[2] for module in found} - BEHIND - {"__main__"}
+    rooms = ("cli", "common", "doctor", "kernel", "model", "record", "report")
+    found = (
+        module for room in rooms for module in pkgutil.walk_packages([str(ROOT / room)], f"{room}.")
+    )
+    names = {module.name for module in found} - BEHIND - {"cli.__main__"}
     absent = ",".join(("dask", *extra._PACKAGES))
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, absent, *sorted(names)],
-        env={"PYTHONPATH": str(ROOT / "cli")}, capture_output=True, text=True,
+        env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 

@@ -168,7 +168,7 @@ def test_damaged_results(cli: Cli, figures: Path, tmp_path: Path) -> None:
 def test_a_narrow_terminal_keeps_every_figure(
     cli: Cli, figures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("schedshard.commands.options._PLAIN_WIDTH", 80)
+    monkeypatch.setattr("cli.commands.options._PLAIN_WIDTH", 80)
     out = cli("run", "figures").out
     assert all(len(line) <= 80 for line in out.splitlines())
     assert "kernel share" in out

@@ -16,18 +16,18 @@ import pytest
 from scipy import stats
 
 import test_record_view
+from cli.commands.c2c.gate import GateOptions, VerdictOptions
+from common.paths import ROOT
 from conftest import Cli
-from schedshard.c2c.gate.annotate import commands
-from schedshard.c2c.gate.baseline import side_of
-from schedshard.c2c.gate.judge import LEVEL, STUDENT, Judged, growth, judge
-from schedshard.c2c.gate.junit import junit
-from schedshard.c2c.gate.sarif import sarif
-from schedshard.c2c.report.costs import names_of, place_of
-from schedshard.commands.c2c.gate import GateOptions, VerdictOptions
-from schedshard.common.paths import ROOT
-from schedshard.lines.symbols import Frame
-from schedshard.results.c2c import RecordedLine
-from schedshard.results.gate import Place
+from model.results.c2c import RecordedLine
+from model.results.gate import Place
+from record.gate.annotate import commands
+from record.gate.baseline import side_of
+from record.gate.judge import LEVEL, STUDENT, Judged, growth, judge
+from record.gate.junit import junit
+from record.gate.sarif import sarif
+from record.lines.symbols import Frame
+from record.report.costs import names_of, place_of
 
 # Names as a program may have them: a newline before a command, '%', an escape, half a character.
 HOSTILE = "a\n::error file=x::no%0A\x1b[31m<b>&\ud800,:\x00"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.sweep.file import read_rows
+from model.run.experiment import load_experiment
+from model.run.sweep.file import read_rows
 from test_report import assert_self_contained
 
 pytestmark = pytest.mark.slow(reason="the simulation of a whole machine")

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 # The program counts its SIGINTs. It waits for the first, and a moment for others.
 PROGRAM = """
@@ -25,7 +25,7 @@ print(len(got), flush=True)
 """
 RECORDER = """
 import subprocess, sys
-from schedshard.c2c.program.interrupts import awaiting, end_of, in_child
+from record.program.interrupts import awaiting, end_of, in_child
 with awaiting():
     child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], preexec_fn=in_child)
     status = end_of(child)
@@ -41,7 +41,7 @@ def test_the_program_gets_a_sigint_once(stdin_is_terminal: bool, by_key: bool) -
     if pid == 0:
         if not stdin_is_terminal:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "cli")}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         os.execve(sys.executable, [sys.executable, "-c", RECORDER, PROGRAM], environment)
     with os.fdopen(terminal, "rb+", buffering=0) as screen:
         assert int(screen.readline()) == pid

@@ -12,10 +12,10 @@ import pytest
 from msgspec import convert
 
 from conftest import DATA, Cli
-from schedshard.lines.dwarf import Layouts
-from schedshard.lines.fields import layout_tables, numbered
-from schedshard.results.lines import CacheLine, Field, Layout
-from schedshard.show.layout_picture import colour, heat, legend, pictures
+from model.layout_picture import colour, heat, legend, pictures
+from model.results.lines import CacheLine, Field, Layout
+from record.lines.dwarf import Layouts
+from record.lines.fields import layout_tables, numbered
 from test_report import assert_self_contained
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from conftest import Cli, assert_user_error
-from schedshard.common.errors import UserError
-from schedshard.experiments.run_options import RunOptions, make_request
-from schedshard.experiments.uncertain.uncertainty import plan_study
-from schedshard.live.library import crate_rows
-from schedshard.live.library_rows import CRATES, POOLS, Figure, Row, compared, ratio
+from model.live.library import crate_rows
+from model.live.library_rows import CRATES, POOLS, Figure, Row, compared, ratio
+from model.run.run_options import RunOptions, make_request
+from model.run.uncertain.uncertainty import plan_study
 
 POOL = POOLS[0]
 
@@ -102,7 +102,7 @@ def test_many_samples_need_no_tool_of_sweeps(
     def missing(what: str) -> None:
         raise UserError(f"{what} needs packages")
 
-    monkeypatch.setattr("schedshard.experiments.uncertain.uncertainty.need_sweep", missing)
+    monkeypatch.setattr("model.run.uncertain.uncertainty.need_sweep", missing)
     options = RunOptions("primitives", "graviton3-64", ops=("cpu-counter",), threads="2")
     assert len(plan_study(make_request(options), 64, tmp_path).plans) == 64
 

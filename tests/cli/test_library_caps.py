@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.paths import ROOT
-from schedshard.experiments.shard_sizes import advise
-from schedshard.machines.presets import load_machine
+from common.paths import ROOT
+from model.machines.presets import load_machine
+from model.run.shard_sizes import advise
 
 HEADER = ROOT / "lib/include/schedshard/create.h"
 # A set and its share of searches may cost at most this many times as much with the library's choice

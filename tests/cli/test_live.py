@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common.errors import UserError
+from common.tool import run_json
 from conftest import Cli, assert_user_error
-from schedshard.common.errors import UserError
-from schedshard.common.tool import run_json
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.run import Point, RunPlan, RunRequest, execute
-from schedshard.live import cpus as live_cpus
-from schedshard.live.cpus import Allowed, allowed_cpus, check_cpu, cpu_quota, placed, thread_counts
-from schedshard.live.host import kernel_version, pairs_by_class
-from schedshard.machines.making.topology import Topology, from_tool
-from schedshard.machines.presets import load_machine, machine_topology
+from model.live import cpus as live_cpus
+from model.live.cpus import Allowed, allowed_cpus, check_cpu, cpu_quota, placed, thread_counts
+from model.live.host import kernel_version, pairs_by_class
+from model.machines.making.topology import Topology, from_tool
+from model.machines.presets import load_machine, machine_topology
+from model.run.experiment import load_experiment
+from model.run.run import Point, RunPlan, RunRequest, execute
 from synthetic import shape
 from test_report import assert_self_contained
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
+from common.errors import UserError
+from common.formats import VALIDATE
+from common.output import to_json
+from common.paths import MACHINES
 from conftest import Cli, assert_user_error
-from schedshard.common.errors import UserError
-from schedshard.common.formats import VALIDATE
-from schedshard.common.output import to_json
-from schedshard.common.paths import MACHINES
-from schedshard.live.agreement import BOUNDS, judge, predict
-from schedshard.live.bundle import make_bundle
-from schedshard.live.host import known_machine, live_topology
-from schedshard.machines.hostfile import host_path
-from schedshard.machines.making.measure import MeasureRequest
+from model.live.agreement import BOUNDS, judge, predict
+from model.live.bundle import make_bundle
+from model.live.host import known_machine, live_topology
+from model.machines.hostfile import host_path
+from model.machines.making.measure import MeasureRequest
 from test_report import assert_self_contained
 
 MACHINE = "epyc-7763-2s"
@@ -284,9 +284,7 @@ def test_the_file_names_nobody(
     """Run the whole verb on this host and read its file; the times may be anything."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "ann-home"))
     monkeypatch.setattr("platform.release", lambda: "6.1.0-built-by-ann")
-    monkeypatch.setattr(
-        "schedshard.live.validate.MeasureRequest", partial(MeasureRequest, samples=2)
-    )
+    monkeypatch.setattr("model.live.validate.MeasureRequest", partial(MeasureRequest, samples=2))
     out = tmp_path / "mine.json"
     first = cli("validate", "--limit", "4", "--out", out)
     assert first.status in (0, 4, 5), first.err

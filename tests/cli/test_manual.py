@@ -13,10 +13,10 @@ import click
 import pytest
 
 from calling import call
-from schedshard.commands.groups import NamedGroup
-from schedshard.commands.main import main
-from schedshard.common.paths import ROOT
-from schedshard.manual import completions, pages, write
+from cli.commands.groups import NamedGroup
+from cli.commands.main import main
+from cli.manual import completions, pages, write
+from common.paths import ROOT
 
 
 def verbs(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
@@ -88,9 +88,7 @@ def test_scripts_of_the_shells(tmp_path: Path) -> None:
     if shutil.which("bash") is None:
         pytest.skip("no bash")
     program = tmp_path / "schedshard"
-    program.write_text(
-        f'#!/bin/sh\nPYTHONPATH={ROOT}/cli exec {sys.executable} -m schedshard "$@"\n'
-    )
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m cli "$@"\n')
     program.chmod(0o755)
     script = tmp_path / "completion"
     script.write_text(made["bash-completion/completions/schedshard"])

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import saved_results
+from common.errors import UserError
+from common.paths import MACHINES
 from conftest import Cli
-from schedshard.common.errors import UserError
-from schedshard.common.paths import MACHINES
-from schedshard.doctor.predict.surface import validation as surface_validation
-from schedshard.experiments.experiment import experiment_names, load_experiment
-from schedshard.experiments.model_error import (
+from doctor.predict.surface import validation as surface_validation
+from model.run.experiment import experiment_names, load_experiment
+from model.run.model_error import (
     Residual,
     estimate,
     known_residuals,
@@ -25,8 +25,8 @@ from schedshard.experiments.model_error import (
     vendor_of,
     words,
 )
-from schedshard.experiments.run_options import RunOptions, make_request
-from schedshard.experiments.uncertain.intervals import widen
+from model.run.run_options import RunOptions, make_request
+from model.run.uncertain.intervals import widen
 
 CURVES = tomllib.loads(fidelity.CURVES.read_text(encoding="utf-8"))["curve"]
 
@@ -168,7 +168,7 @@ def test_doctor_says_what_a_run_says() -> None:
 def test_the_kind_follows_from_machine_and_options(
     machine: str, op: str, work: float | None, kind: str
 ) -> None:
-    from schedshard.experiments.run import model_errors, plan_run
+    from model.run.run import model_errors, plan_run
 
     options = RunOptions("primitives", machine=machine, ops=(op,), threads="1", work_ns=work)
     (error,) = model_errors(plan_run(make_request(options)))

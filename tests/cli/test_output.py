@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.errors import UserError
-from schedshard.common.output import write_atomic
+from common.errors import UserError
+from common.output import write_atomic
 
 
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 import saved_results
+from common.errors import UserError
+from common.paths import MACHINES
 from conftest import Cli, assert_user_error
-from schedshard.common.errors import UserError
-from schedshard.common.paths import MACHINES
-from schedshard.experiments.experiment import Band, PublishedPair, load_experiment, parse_experiment
-from schedshard.experiments.pairs import Pair, class_rows, pair_variants
-from schedshard.experiments.run import RunRequest, plan_run, point_argv
-from schedshard.experiments.run_options import thread_counts
-from schedshard.machines.presets import load_machine, preset_names
-from schedshard.results.run import Curve, Pairs
-from schedshard.tables.primitives import scaling_columns, scaling_rows
+from model.machines.presets import load_machine, preset_names
+from model.results.run import Curve, Pairs
+from model.run.experiment import Band, PublishedPair, load_experiment, parse_experiment
+from model.run.pairs import Pair, class_rows, pair_variants
+from model.run.run import RunRequest, plan_run, point_argv
+from model.run.run_options import thread_counts
+from model.tables.primitives import scaling_columns, scaling_rows
 from test_report import assert_self_contained
 
 BAND = {"source": "s", "role": "prediction", "accept": {"within": 0.1}}

@@ -16,19 +16,19 @@ from pathlib import Path
 import psutil
 import pytest
 
+from cli import entry
+from common.errors import UserError
+from common.paths import ROOT
+from common.tool import run_json, run_many
 from conftest import FAKES
-from schedshard import entry
-from schedshard.common.errors import UserError
-from schedshard.common.paths import ROOT
-from schedshard.common.tool import run_json, run_many
 
-COMMAND = [sys.executable, "-m", "schedshard"]
+COMMAND = [sys.executable, "-m", "cli"]
 
 
 def environment(**more: str) -> dict[str, str]:
     """Return a shell's environment, in which standard output is buffered."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return {**kept, "PYTHONPATH": str(ROOT / "cli"), "SCHEDSHARD_BUILD": str(FAKES), **more}
+    return {**kept, "PYTHONPATH": str(ROOT), "SCHEDSHARD_BUILD": str(FAKES), **more}
 
 
 def children_of(pid: int) -> list[int]:
@@ -91,7 +91,7 @@ def test_an_interrupted_measurement_leaves_no_files(tmp_path: Path, number: sign
 
 SIGNALLED = """
 import os, signal, sys, tempfile
-from schedshard.entry import unwind_at_signals
+from cli.entry import unwind_at_signals
 
 unwind_at_signals()
 rmdir = os.rmdir
@@ -120,7 +120,7 @@ def test_a_second_signal_leaves_no_files(
 
 IGNORING = """
 import signal, sys
-from schedshard import __main__, entry
+from cli import __main__, entry
 
 numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 for number in numbers:

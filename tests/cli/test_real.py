@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import trim_locks
 
+from common.paths import MACHINES, ROOT
+from common.tool import run_json
 from conftest import Cli, assert_user_error
-from schedshard.common.paths import MACHINES, ROOT
-from schedshard.common.tool import run_json
-from schedshard.experiments.experiment import experiment_names, load_experiment
-from schedshard.experiments.run import RunRequest, plan_run, point_argv
-from schedshard.experiments.sweep.file import read_rows
-from schedshard.machines.presets import load_machine
+from model.machines.presets import load_machine
+from model.run.experiment import experiment_names, load_experiment
+from model.run.run import RunRequest, plan_run, point_argv
+from model.run.sweep.file import read_rows
 from test_report import assert_self_contained
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import raw_lines
 
+from common.paths import ROOT
+from common.show.terminal import show
 from conftest import Cli
-from schedshard.c2c.counts import by_counts
-from schedshard.c2c.report.taken import taken, taken_table
-from schedshard.c2c.report.view import record_view
-from schedshard.common.paths import ROOT
-from schedshard.lines.symbols import Frame
-from schedshard.reports.c2c import c2c_lines
-from schedshard.results.c2c import Cache, Recorded, RecordedVariant, Transfer
-from schedshard.show.terminal import show
+from model.results.c2c import Cache, Recorded, RecordedVariant, Transfer
+from record.counts import by_counts
+from record.lines.symbols import Frame
+from record.report.taken import taken, taken_table
+from record.report.view import record_view
+from report.c2c import c2c_lines
 
 
 def line(share: float, sharing: str = "false") -> dict[str, Any]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.manual import verbs
+from common.paths import ROOT
 from conftest import Cli
-from schedshard.common.paths import ROOT
-from schedshard.manual import verbs
 
 VERSION = (ROOT / "VERSION").read_text().strip()
 TEMPLATES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))

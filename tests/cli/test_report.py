@@ -14,15 +14,15 @@ from urllib.parse import unquote
 
 import pytest
 
+from common.progress import Ticker
+from common.show.format import compact, nanoseconds, percent, signed_percent, significant, times
 from conftest import Cli, assert_user_error
+from model.results.bench import Bench
+from model.results.run import Result
+from model.run.run import RunPlan, execute
+from model.tables.results import FORMS, bench_rows
+from report import forms
 from saved_results import bar, result, swept
-from schedshard.common.progress import Ticker
-from schedshard.experiments.run import RunPlan, execute
-from schedshard.reports import forms
-from schedshard.results.bench import Bench
-from schedshard.results.run import Result
-from schedshard.show.format import compact, nanoseconds, percent, signed_percent, significant, times
-from schedshard.tables.results import FORMS, bench_rows
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -242,7 +242,7 @@ def test_reproduce_keeps_what_is_there(
         done.append(f"{plan.request.experiment.name}-{plan.request.machine.name}.json")
         return execute(plan, tick)
 
-    monkeypatch.setattr("schedshard.reports.reproduce.execute", interrupted)
+    monkeypatch.setattr("report.reproduce.execute", interrupted)
     outcome = cli("reproduce", "--quick", "--out", tmp_path)
     assert outcome.status == 130
     kept = {path.name for path in tmp_path.iterdir()}
@@ -254,10 +254,8 @@ def test_reproduce_keeps_what_is_there(
 def test_reproduce_shows_intervals(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(
-        "schedshard.reports.reproduce.preset_names", lambda: ["epyc-7763-2s", "xeon-480"]
-    )
-    monkeypatch.setattr("schedshard.reports.reproduce.SAMPLES", {"cpumask-yield": 20})
+    monkeypatch.setattr("report.reproduce.preset_names", lambda: ["epyc-7763-2s", "xeon-480"])
+    monkeypatch.setattr("report.reproduce.SAMPLES", {"cpumask-yield": 20})
     outcome = cli("reproduce", "--out", tmp_path)
     assert outcome.status == 0, outcome.err
     assert "The RT scheduler's global state" in outcome.out

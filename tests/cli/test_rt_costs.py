@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.run import RunRequest, execute, plan_run
-from schedshard.machines.presets import cpu_count, load_machine
+from model.machines.presets import cpu_count, load_machine
+from model.run.experiment import load_experiment
+from model.run.run import RunRequest, execute, plan_run
 
 MOST = 1.05  # times stock's
 SHORT = {"warm_up_us": 500.0, "measured_us": 1000.0}

@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 import saved_results
+from common.errors import UserError
+from common.provenance import commit, sha256_file
 from conftest import DATA, Cli
-from schedshard.common.errors import UserError
-from schedshard.common.provenance import commit, sha256_file
-from schedshard.experiments.experiment import Band, Experiment, PublishedPoint, load_experiment
-from schedshard.experiments.run import (
+from model.machines.presets import load_machine, machine_topology
+from model.results.run import Curve
+from model.run.experiment import Band, Experiment, PublishedPoint, load_experiment
+from model.run.run import (
     RunRequest,
     curve_errors,
     merge,
@@ -26,8 +28,6 @@ from schedshard.experiments.run import (
     point_argv,
     sweep_threads,
 )
-from schedshard.machines.presets import load_machine, machine_topology
-from schedshard.results.run import Curve
 
 YIELD = ("global", "node", "llc", "llc-byte", "sbm", "sbm-summary")
 
@@ -89,7 +89,7 @@ def test_provenance_names_everything(cli: Cli) -> None:
 
 def test_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert re.fullmatch(r"unknown|[0-9a-f]{40}(-dirty)?", commit())
-    monkeypatch.setattr("schedshard.common.provenance.ROOT", tmp_path)
+    monkeypatch.setattr("common.provenance.ROOT", tmp_path)
     assert commit() == "unknown"
     for args in (("init", "-q"), ("-c", "user.name=n", "-c", "user.email=e", "commit", "-q",
                                   "--allow-empty", "-m", "m")):  # fmt: skip
@@ -128,9 +128,7 @@ def strip_seconds(text: str) -> str:
 
 @pytest.mark.parametrize("experiment", ["cpumask-yield", "atomic-inc"])
 def test_same_seed_same_bytes(cli: Cli, monkeypatch: pytest.MonkeyPatch, experiment: str) -> None:
-    monkeypatch.setattr(
-        "schedshard.common.provenance.commit", lambda: "c"
-    )  # a commit may come in between
+    monkeypatch.setattr("common.provenance.commit", lambda: "c")  # a commit may come in between
     args = ("run", experiment, "--json", "--cpus", "12")
     first, second = cli(*args).out, cli(*args).out
     assert strip_seconds(first) == strip_seconds(second)
@@ -340,7 +338,7 @@ def write_experiment(path: Path, text: str) -> Path:
     ],
 )
 def test_wrong_experiment_files(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    from schedshard.experiments.experiment import parse_experiment
+    from model.run.experiment import parse_experiment
 
     good = load_experiment("cpumask-yield").path.read_text()
     assert change[0] in good

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import check
 import configure
 from runner import Command, Count, Stage, count_junit, run_stages
+
+import check
 
 
 def passes(_: Path) -> Count:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from conftest import Cli
-from schedshard.common.errors import UserError
-from schedshard.experiments.experiment import load_experiment, parse_experiment
-from schedshard.experiments.run import RunRequest, plan_run
-from schedshard.experiments.run_options import with_settings
-from schedshard.machines.presets import load_machine
+from model.machines.presets import load_machine
+from model.run.experiment import load_experiment, parse_experiment
+from model.run.run import RunRequest, plan_run
+from model.run.run_options import with_settings
 
 STEPS = {"stock-waiting", "flat-waiting", "bytes-waiting"}
 

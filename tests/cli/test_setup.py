@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from common.paths import ROOT
 from conftest import Cli
-from schedshard.common.paths import ROOT
 
 # Programs that every system has.
 BASE = ("cat", "dirname", "getconf", "grep", "head", "id", "readlink", "sed", "sh", "tr", "uname")
@@ -64,7 +64,7 @@ def test_an_emulator_without_plugins(tmp_path: Path) -> None:
 
 
 def test_an_installed_package_without_its_tools(tmp_path: Path) -> None:
-    script = ROOT / "cli" / "schedshard" / "setup.sh"
+    script = ROOT / "cli" / "setup.sh"
     argv = ["sh", str(script), "--check", str(tmp_path / "installed")]
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 1

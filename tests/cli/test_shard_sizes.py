@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.experiments.shard_sizes import FIGURES
+from model.run.shard_sizes import FIGURES
 
 
 @pytest.mark.slow(reason="each size of a shard is simulated")

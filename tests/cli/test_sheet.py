@@ -8,8 +8,8 @@ import io
 import pytest
 from rich.console import Console
 
+from common.show.sheet import Sheet
 from conftest import Cli
-from schedshard.show.sheet import Sheet
 
 
 def drawn(sheet: Sheet, width: int) -> str:
@@ -42,7 +42,7 @@ def test_rows_have_a_cell_for_each_column() -> None:
 def test_every_row_fits_80_columns(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("schedshard.commands.options._PLAIN_WIDTH", 80)
+    monkeypatch.setattr("cli.commands.options._PLAIN_WIDTH", 80)
     outcome = cli(*verb)
     assert outcome.status == 0
     assert all(len(line) <= 80 for line in outcome.out.splitlines())

@@ -17,8 +17,8 @@ import pytest
 import result_tables as results
 from mkdocs.structure.files import Files
 
-from schedshard.experiments.common_entries import read_experiment
-from schedshard.manual import verbs
+from cli.manual import verbs
+from model.run.common_entries import read_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 # Pages whose claims about files are checked; other pages' claims about their own folders are not.
@@ -36,7 +36,7 @@ def test_the_site_is_whole_and_needs_no_network(tmp_path: Path) -> None:
 
     With --quiet as well nothing does, as warnings are neither counted nor printed.
     """
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "cli"), "NO_MKDOCS_2_WARNING": "1"}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
         cwd=ROOT,

@@ -10,7 +10,7 @@ import ast
 
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 
 def gives_a_reason(call: ast.Call) -> bool:

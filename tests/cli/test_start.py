@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from common.paths import ROOT, own_argv
 from conftest import FAKES
-from schedshard.common.paths import ROOT, own_argv
 
 NOBODY = 65534
 TOOLS = ("model/experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-bench")

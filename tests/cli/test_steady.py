@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from schedshard.c2c.report.steady import steady_part
-from schedshard.results.raw import Model, Run
+from model.results.raw import Model, Run
+from record.report.steady import steady_part
 
 WIDTH = 1000  # instructions, of a cycle each, at 2 GHz: 500,000 ps
 

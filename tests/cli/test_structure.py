@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 
@@ -45,7 +45,7 @@ def test_arrow_as_in_the_table_passes(tmp_path: Path) -> None:
     done = structure(project(tmp_path, core__a_h="", sim__b_h='#include "a.h"\n'))
     assert (done.returncode, done.stdout) == (
         0,
-        "2 C files, arrows between their folders: 1, 0 files in rooms\n",
+        "2 C files, arrows between their folders: 1\n",
     )
 
 
@@ -63,7 +63,7 @@ def test_folders_of_one_floor(tmp_path: Path) -> None:
     done = structure(project(tmp_path, **files, lab__cases__inner__d_h="", lab__mutants__b_h=""))
     assert (done.returncode, done.stdout) == (
         0,
-        "4 C files, arrows between their folders: 1, 0 files in rooms\n",
+        "4 C files, arrows between their folders: 1\n",
     )
     done = structure(project(tmp_path, lab__mutants__b_h='#include "a.h"\n'))
     assert done.returncode == 1
@@ -103,7 +103,7 @@ def test_circle_of_calls(tmp_path: Path) -> None:
     done = structure(project(tmp_path, **files))
     assert (done.returncode, done.stdout) == (
         0,
-        "5 C files, arrows between their folders: 0, 0 files in rooms\n",
+        "5 C files, arrows between their folders: 0\n",
     )
     done = structure(
         project(tmp_path, sim__two_c=files["sim__two_c"].replace("n; /*", "one(n); /*"))
@@ -125,7 +125,7 @@ def test_circle_of_data(tmp_path: Path) -> None:
     done = structure(project(tmp_path, **files))
     assert (done.returncode, done.stdout) == (
         0,
-        "4 C files, arrows between their folders: 0, 0 files in rooms\n",
+        "4 C files, arrows between their folders: 0\n",
     )
     done = structure(
         project(tmp_path, sim__list_c=files["sim__list_c"] + files["sim__help_c"], sim__help_c="")
@@ -135,41 +135,20 @@ def test_circle_of_data(tmp_path: Path) -> None:
     assert "sim/a.c <- sim/list.c" in done.stdout or "sim/list.c <- sim/a.c" in done.stdout
 
 
-def test_full_room(tmp_path: Path) -> None:
-    room = project(tmp_path) / "cli" / "schedshard" / "room"
-    (room / "inner").mkdir(parents=True)
-    for number in range(12):
-        (room / f"m{number}.py").write_text("")
-    (room / "inner" / "m.py").write_text("")
-    assert structure(tmp_path).returncode == 0
-    (room / "data.toml").write_text("")
-    done = structure(tmp_path)
-    assert done.returncode == 1
-    assert done.stdout.startswith("cli/schedshard/room: 13 files, 12 at most")
-
-
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        (
-            "common/errors.py",
-            "import schedshard.commands.main\n",
-            "Rooms import what is below them",
-        ),
-        ("doctor/facts/values.py", "from schedshard.doctor.judge import judge\n", "Nothing beside"),
-        ("cellar/__init__.py", "", "Rooms import what is below them"),
-        ("show/__init__.py", "", ""),
+        ("common/errors.py", "import cli.commands.main\n", "Rooms import what is below them"),
+        ("doctor/facts/values.py", "from doctor.judge import judge\n", "Nothing beside"),
+        ("common/show/__init__.py", "", ""),
     ],
 )
 def test_imports(tmp_path: Path, file: str, text: str, said: str) -> None:
-    """An upward import, a cycle of two packages, a room missing from the table, and no fault."""
-    package = tmp_path / "schedshard"
-    shutil.copytree(
-        ROOT / "cli" / "schedshard", package, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    path = package / file
-    path.parent.mkdir(exist_ok=True)
-    with path.open("a") as planted:
+    """An upward import, a cycle of two packages, and no fault."""
+    for room in ("cli", "common", "doctor", "kernel", "model", "record", "report"):
+        ignored = shutil.ignore_patterns("__pycache__", "tests", "*.c", "*.h")
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=ignored)
+    with (tmp_path / file).open("a") as planted:
         planted.write(text)
     done = subprocess.run(
         [sys.executable, "-c", LINT, "--no-cache", "--config", str(ROOT / "pyproject.toml")],
@@ -179,7 +158,7 @@ def test_imports(tmp_path: Path, file: str, text: str, said: str) -> None:
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )
-    broken = [line for line in done.stdout.splitlines() if line.endswith("BROKEN")]
+    broken = [line for line in done.stdout.splitlines() if "BROKEN" in line]
     assert (done.returncode, bool(broken)) == (int(bool(said)), bool(said))
     assert not said or any(line.startswith(said) for line in broken)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from common.paths import ROOT
 from conftest import FAKES, Cli, assert_refused, assert_user_error
-from schedshard.common.paths import ROOT
-from schedshard.experiments.sweep.file import read_rows
-from schedshard.machines.presets import load_machine
+from model.machines.presets import load_machine
+from model.run.sweep.file import read_rows
 from sweeping import SMALL
 from test_process import children_of
 
@@ -116,14 +116,14 @@ def test_interruption_keeps_what_is_done(tmp_path: Path, number: signal.Signals)
     out = tmp_path / "s.parquet"
     environment = {
         **os.environ,
-        "PYTHONPATH": str(ROOT / "cli"),
+        "PYTHONPATH": str(ROOT),
         "SCHEDSHARD_BUILD": str(FAKES),
         "FAKE_SIM": "slow-llc",
     }
     code = (
-        "import sys, schedshard.experiments.sweep.run as s, schedshard.common.progress as p\n"
+        "import sys, model.run.sweep.run as s, common.progress as p\n"
         "s.SAVE_EVERY_SECONDS, p.LINE_EVERY_SECONDS = 1e9, 0\n"
-        "from schedshard.__main__ import start; sys.exit(start())"
+        "from cli.__main__ import start; sys.exit(start())"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, "sweep", *SMALL, "--cpus", "16", "--variant", "llc",

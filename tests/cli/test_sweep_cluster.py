@@ -11,8 +11,8 @@ import pytest
 from distributed import LocalCluster
 
 from conftest import Cli, assert_user_error
-from schedshard.experiments.sweep.file import read_rows
-from schedshard.experiments.sweep.run import local_cluster
+from model.run.sweep.file import read_rows
+from model.run.sweep.run import local_cluster
 from sweeping import SMALL
 
 
@@ -41,7 +41,7 @@ def test_a_cluster_gives_the_same_file(cli: Cli, cluster: LocalCluster, tmp_path
 def test_a_worker_with_another_simulator(
     cli: Cli, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("schedshard.experiments.sweep.prepare.sha256_file", lambda path: "0" * 64)
+    monkeypatch.setattr("model.run.sweep.prepare.sha256_file", lambda path: "0" * 64)
     out = tmp_path / "s.parquet"
     outcome = cli(
         "sweep", *SMALL, "--cpus", "16", "--out", out, "--scheduler", cluster.scheduler_address
@@ -78,7 +78,7 @@ def test_an_error_of_the_simulator_on_a_worker(
 def test_schedulers_that_do_not_answer(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, words: str
 ) -> None:
-    monkeypatch.setattr("schedshard.experiments.sweep.run.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("model.run.sweep.run.CONNECT_SECONDS", 1)
     out = tmp_path / "s.parquet"
     outcome = cli("sweep", *SMALL, "--cpus", "8", "--out", out, "--scheduler", address)
     assert_user_error(outcome, f"--scheduler {address}", words, "tcp://HOST:8786")
@@ -88,7 +88,7 @@ def test_schedulers_that_do_not_answer(
 def test_a_scheduler_without_workers(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("schedshard.experiments.sweep.run.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("model.run.sweep.run.CONNECT_SECONDS", 1)
     with LocalCluster(
         n_workers=0, processes=False, protocol="tcp://", dashboard_address=":0"
     ) as empty:

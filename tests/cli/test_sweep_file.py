@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.experiments.sweep.file import add_rows, parquet, read_rows
-from schedshard.experiments.sweep.sweep import current, plan_sweep, united
-from schedshard.results.read import is_parquet
+from model.results.read import is_parquet
+from model.run.sweep.file import add_rows, parquet, read_rows
+from model.run.sweep.sweep import current, plan_sweep, united
 from sweeping import SMALL, request, rows_of
 
 

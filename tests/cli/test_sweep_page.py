@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.sweep.file import read_rows
-from schedshard.experiments.sweep.sweep import Row, make_row, plan_sweep
-from schedshard.tables.sweep import swept
+from model.run.experiment import load_experiment
+from model.run.sweep.file import read_rows
+from model.run.sweep.sweep import Row, make_row, plan_sweep
+from model.tables.sweep import swept
 from sweeping import SMALL, raw, request
 from test_report import assert_self_contained
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
 from conftest import Cli, assert_user_error
-from schedshard.common.errors import UserError
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.run import point_argv
-from schedshard.experiments.sweep.sweep import cpu_facts, make_row, missing, plan_sweep
-from schedshard.machines.llc_split import split_llcs, whole_name
-from schedshard.machines.presets import load_machine, machine_topology
+from model.machines.llc_split import split_llcs, whole_name
+from model.machines.presets import load_machine, machine_topology
+from model.run.experiment import load_experiment
+from model.run.run import point_argv
+from model.run.sweep.sweep import cpu_facts, make_row, missing, plan_sweep
 from sweeping import raw, request, rows_of
 
 

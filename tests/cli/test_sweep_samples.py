@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from conftest import Cli, assert_user_error
-from schedshard.experiments.sweep.compare import CompareRequest, Side, compare, probability
-from schedshard.experiments.sweep.file import parquet, read_rows
-from schedshard.experiments.sweep.sweep import KEY, current, sample_set
+from model.run.sweep.compare import CompareRequest, Side, compare, probability
+from model.run.sweep.file import parquet, read_rows
+from model.run.sweep.sweep import KEY, current, sample_set
 from test_report import assert_self_contained
 
 pytestmark = pytest.mark.slow(reason="samples of each point of a sweep")
@@ -86,8 +86,8 @@ def test_a_sweep_file_of_an_earlier_version(
     assert cli(*SWEEP, "--out", path).status == 0
     rows = read_rows(path)
     key = {name: kind for name, kind in KEY.items() if name != "sample"}
-    monkeypatch.setattr("schedshard.experiments.sweep.file.KEY", key)
-    monkeypatch.setattr("schedshard.experiments.sweep.file.FORMAT", "schedshard/sweep/1")
+    monkeypatch.setattr("model.run.sweep.file.KEY", key)
+    monkeypatch.setattr("model.run.sweep.file.FORMAT", "schedshard/sweep/1")
     path.write_bytes(parquet([{k: v for k, v in row.items() if k != "sample"} for row in rows]))
     monkeypatch.undo()
     monkeypatch.setenv("FAKE_SIM", "inputs")

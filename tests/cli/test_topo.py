@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from conftest import DATA, Cli
-from schedshard.machines.numbers import source_of
-from schedshard.machines.presets import preset_names
-from schedshard.machines.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
-from schedshard.machines.topo_picture import picture
-from schedshard.results.topo import Topo
+from model.machines.numbers import source_of
+from model.machines.presets import preset_names
+from model.machines.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
+from model.machines.topo_picture import picture
+from model.results.topo import Topo
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_broken_machine_file_is_a_row_of_the_list(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.toml").write_text("x = [")
-    monkeypatch.setattr("schedshard.machines.presets.MACHINES", tmp_path)
+    monkeypatch.setattr("model.machines.presets.MACHINES", tmp_path)
     outcome = cli("machines")
     assert outcome.status == 0
     assert "broken" in outcome.out

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from conftest import Cli, assert_refused, assert_user_error
-from schedshard.experiments.experiment import load_experiment
-from schedshard.experiments.uncertain import influence
-from schedshard.experiments.uncertain.calibrate import ROUNDS, Search
-from schedshard.experiments.uncertain.inputs import experiment_inputs, machine_inputs
-from schedshard.experiments.uncertain.intervals import interval
-from schedshard.machines.presets import load_machine
-from schedshard.results.saved import Interval
+from model.machines.presets import load_machine
+from model.results.saved import Interval
+from model.run.experiment import load_experiment
+from model.run.uncertain import influence
+from model.run.uncertain.calibrate import ROUNDS, Search
+from model.run.uncertain.inputs import experiment_inputs, machine_inputs
+from model.run.uncertain.intervals import interval
 from test_report import assert_self_contained
 from test_run import strip_seconds
 
@@ -33,7 +33,7 @@ RUN = ("run", "cpumask-yield", "--json", "--uncertainty")
 def _inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stand-in's times follow the inputs, and the version does not change meanwhile."""
     monkeypatch.setenv("FAKE_SIM", "inputs")
-    monkeypatch.setattr("schedshard.common.provenance.commit", lambda: "c")
+    monkeypatch.setattr("common.provenance.commit", lambda: "c")
 
 
 def naive(values: list[float], percent: float) -> float:

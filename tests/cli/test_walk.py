@@ -11,7 +11,7 @@ from pathlib import Path
 import pages
 import pytest
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 CODE = re.compile(r"\.(c|h|cc|hh|inc|py|cocci)$|^kernel/changelog/")
 SPAN = re.compile(r"`([^`]+)`")

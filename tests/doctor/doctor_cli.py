@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from calling import Outcome as Outcome
 from calling import call as call
-from schedshard.common.errors import UserError
-from schedshard.doctor.profiles.known import parse_text
-from schedshard.doctor.profiles.profile import Profile
+from common.errors import UserError
+from doctor.profiles.known import parse_text
+from doctor.profiles.profile import Profile
 
 Result = TypeVar("Result")
 

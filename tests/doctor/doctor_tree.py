@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedshard.doctor.collector.script import SCRIPT
+from doctor.collector.script import SCRIPT
 
 FIFO, RR, DEADLINE, OTHER = 1, 2, 6, 0
 KTHREAD = 0x00200000

@@ -112,9 +112,9 @@ def test_nothing_compiled_and_nothing_else_inside(made: dict[str, Path], tmp_pat
         names = archive.namelist()
     assert not [name for name in names if name.endswith((".so", ".pyc"))]
     packages = {name.split("/")[0] for name in names if "/" in name and ".dist-info" not in name}
-    assert packages == {*THIRD_PARTY, "markupsafe", "schedshard"}
+    assert packages == {*THIRD_PARTY, "markupsafe", "cli", "common", "doctor", "model"}
     code = (
-        "import sys, schedshard.alone, schedshard.doctor.verdict.html\n"
+        "import sys, cli.alone, doctor.verdict.html\n"
         "print(*sorted({name.split('.')[0] for name in sys.modules}))"
     )
     # -S -P: neither this environment's packages nor this folder.

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
+from doctor.facts import archive
+from doctor.facts.archive import LISTS, read_host, read_tar
 from doctor_cli import attempt
 from doctor_tree import Machine, Task, build, collect
-from schedshard.common.errors import UserError
-from schedshard.doctor.facts import archive
-from schedshard.doctor.facts.archive import LISTS, read_host, read_tar
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from doctor.judge.verdict import CANNOT_TELL, FOUND, judge
+from doctor.profiles.known import parse_text
+from doctor.profiles.profile import CacheLine
 from doctor_cli import attempt, read
-from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, judge
-from schedshard.doctor.profiles.known import parse_text
-from schedshard.doctor.profiles.profile import CacheLine
 
 TITLE = "=" * 49 + "\n      Shared Cache Line Distribution Pareto      \n" + "=" * 49 + "\n#\n"
 RULE = "  " + "-" * 60 + "\n"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doctor.facts.values import release, stable_release
+from doctor.judge.symptoms import hot_sets, known_lines
+from doctor.known.catalogue import load_catalogue
+from doctor.profiles.perf_file import read_profile
+from doctor.profiles.profile import Access, CacheLine, Profile
 from doctor_cli import assert_refused, call
-from schedshard.doctor.facts.values import release, stable_release
-from schedshard.doctor.judge.symptoms import hot_sets, known_lines
-from schedshard.doctor.known.catalogue import load_catalogue
-from schedshard.doctor.profiles.perf_file import read_profile
-from schedshard.doctor.profiles.profile import Access, CacheLine, Profile
 
 DATA = Path(__file__).resolve().parent / "data"
 

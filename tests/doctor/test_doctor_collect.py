@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from doctor.collector.script import SCRIPT
 from doctor_cli import call
 from doctor_tree import DEADLINE, KTHREAD, OTHER, RR, Machine, Task, build, collect
-from schedshard.doctor.collector.script import SCRIPT
 
 SHELLS = [
     shell

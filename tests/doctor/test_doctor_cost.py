@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from common.paths import ROOT
+from doctor.known.push_ipi import push_ipi
+from doctor.predict.nearest import Fit, Nearest, distance, nearest
+from doctor.predict.predict import MODEL_ERROR
+from doctor.predict.prediction import Range
+from doctor.predict.shape import Shape
+from doctor.predict.stored import on_surface
+from doctor.predict.surface import Asked, Curve, Surface, load_surfaces
 from doctor_cli import call
 from doctor_tree import Machine, Task
-from schedshard.common.paths import ROOT
-from schedshard.doctor.known.push_ipi import push_ipi
-from schedshard.doctor.predict.nearest import Fit, Nearest, distance, nearest
-from schedshard.doctor.predict.predict import MODEL_ERROR
-from schedshard.doctor.predict.prediction import Range
-from schedshard.doctor.predict.shape import Shape
-from schedshard.doctor.predict.stored import on_surface
-from schedshard.doctor.predict.surface import Asked, Curve, Surface, load_surfaces
 from test_doctor_predict import big, facts_of
 from test_doctor_verdict import groups, ids, judged, partitions, tar
 

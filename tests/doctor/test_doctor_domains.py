@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
-from schedshard.doctor.facts.domains import Domains, root_domains
-from schedshard.doctor.facts.facts import FIFO, Facts, Thread
-from schedshard.doctor.facts.load import domain_loads
-from schedshard.doctor.facts.topology import Cpu
-from schedshard.doctor.facts.values import cpu_list
+from doctor.facts.cpusets import Cpuset, Cpusets
+from doctor.facts.domains import Domains, root_domains
+from doctor.facts.facts import FIFO, Facts, Thread
+from doctor.facts.load import domain_loads
+from doctor.facts.topology import Cpu
+from doctor.facts.values import cpu_list
 
 
 def facts(

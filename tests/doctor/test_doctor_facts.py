@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
+from doctor.facts.archive import LISTS, read_directory, read_host
+from doctor.facts.cpusets import read_cpusets
+from doctor.facts.facts import Facts, read_facts
+from doctor.facts.values import CPU_LIMIT, CpuLists, clean, cpu_list, release
 from doctor_cli import attempt
 from doctor_tree import DEADLINE, KTHREAD, Machine, Task, build, collect
-from schedshard.common.errors import UserError
-from schedshard.doctor.facts.archive import LISTS, read_directory, read_host
-from schedshard.doctor.facts.cpusets import read_cpusets
-from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.facts.values import CPU_LIMIT, CpuLists, clean, cpu_list, release
-from schedshard.machines.topo import ranges
+from model.machines.topo import ranges
 
 
 def lists_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> dict[str, str]:

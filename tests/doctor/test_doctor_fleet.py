@@ -14,9 +14,9 @@ from shutil import copy
 
 import pytest
 
+from doctor.fleet import survey as survey_of
 from doctor_cli import assert_refused, call
 from doctor_tree import Machine, build, collect
-from schedshard.doctor.fleet import survey as survey_of
 from test_doctor_verdict import groups, partitions, tar
 
 Capture = pytest.CaptureFixture[str]
@@ -105,11 +105,11 @@ def test_a_thousand_archives(hosts: Path, tmp_path: Path) -> None:
     """Archives are judged in parallel, in bounded memory, with progress; JSON has all of them."""
     for number in range(997):
         (hosts / f"{number}.tar").symlink_to(hosts / "more" / "cheap.tar")
-    cli = Path(__file__).resolve().parents[2] / "cli"
+    cli = Path(__file__).resolve().parents[2]
     # A line of progress at each step, however quick the machine is.
     start = (
-        "import sys; from schedshard.common import progress; progress.LINE_EVERY_SECONDS = 0; "
-        "from schedshard.entry import run; sys.exit(run())"
+        "import sys; from common import progress; progress.LINE_EVERY_SECONDS = 0; "
+        "from cli.entry import run; sys.exit(run())"
     )
     argv = [sys.executable, "-c", start, "doctor", "fleet", str(hosts), "--jobs", "2"]
     done = subprocess.run(

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.show.terminal import show
+from doctor.facts.archive import read_directory
+from doctor.facts.facts import Facts, read_facts
+from doctor.judge.verdict import Verdict, judge
+from doctor.plan.files import plan_files
+from doctor.plan.plan import make_plan
+from doctor.verdict import batch
+from doctor.verdict.data import verdict_data
+from doctor.verdict.html import verdict_page
+from doctor.verdict.view import verdict_parts
 from doctor_cli import attempt
 from doctor_tree import Machine, build, collect
-from schedshard.doctor.facts.archive import read_directory
-from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.judge.verdict import Verdict, judge
-from schedshard.doctor.plan.files import plan_files
-from schedshard.doctor.plan.plan import make_plan
-from schedshard.doctor.verdict import batch
-from schedshard.doctor.verdict.data import verdict_data
-from schedshard.doctor.verdict.html import verdict_page
-from schedshard.doctor.verdict.view import verdict_parts
-from schedshard.show.terminal import show
 from test_doctor_verdict import ROOT, SCHEMA, groups, partitions
 
 LISTS = (

@@ -22,12 +22,12 @@ from typing import Any
 
 import pytest
 
+from doctor.facts.archive import LISTS
+from doctor.facts.values import cpu_list, merged
 from doctor_tree import Machine, Task, build, collect
-from schedshard.doctor.facts.archive import LISTS
-from schedshard.doctor.facts.values import cpu_list, merged
 
 MEMORY = 256 << 20
-CLI = Path(__file__).resolve().parents[2] / "cli"
+CLI = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def limited() -> None:
 def doctor(path: Path, *options: str) -> tuple[int, str, str]:
     """Judge an archive in a process whose memory is limited."""
     done = subprocess.run(
-        [sys.executable, "-m", "schedshard", "doctor", str(path), *options],
+        [sys.executable, "-m", "cli", "doctor", str(path), *options],
         capture_output=True, text=True, preexec_fn=limited,
         env={**os.environ, "PYTHONPATH": str(CLI)},
     )  # fmt: skip

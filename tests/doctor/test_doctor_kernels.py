@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from doctor.collector.script import script_text
+from doctor.facts.archive import read_directory
+from doctor.facts.facts import Facts, read_facts
+from doctor.known.catalogue import load_catalogue
+from doctor.known.kernels import line_of, load_kernels, state_of
+from doctor.known.offers import has_partitions, offer
 from doctor_cli import call
 from doctor_tree import Machine, build, collect
-from schedshard.doctor.collector.script import script_text
-from schedshard.doctor.facts.archive import read_directory
-from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.known.catalogue import load_catalogue
-from schedshard.doctor.known.kernels import line_of, load_kernels, state_of
-from schedshard.doctor.known.offers import has_partitions, offer
 from test_doctor_verdict import groups, judged, tar
 
 ENTRIES = load_catalogue().entries

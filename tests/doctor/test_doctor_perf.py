@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doctor.profiles import perf_file
+from doctor.profiles.known import parse_text
+from doctor.profiles.perf_c2c import parse_c2c
+from doctor.profiles.perf_file import read_profile
+from doctor.profiles.plain import lines_of
+from doctor.profiles.profile import CacheLine, Profile, same
 from doctor_cli import attempt, read
-from schedshard.doctor.profiles import perf_file
-from schedshard.doctor.profiles.known import parse_text
-from schedshard.doctor.profiles.perf_c2c import parse_c2c
-from schedshard.doctor.profiles.perf_file import read_profile
-from schedshard.doctor.profiles.plain import lines_of
-from schedshard.doctor.profiles.profile import CacheLine, Profile, same
 
 DATA = Path(__file__).resolve().parent / "data"
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import UserError
+from doctor.facts.archive import read_directory
+from doctor.facts.domains import root_domains
+from doctor.facts.facts import Facts, read_facts
+from doctor.facts.load import domain_loads
+from doctor.plan.files import SCRIPTS, plan_files, write_plan
+from doctor.plan.plan import Plan, make_plan
 from doctor_cli import Outcome, assert_refused, call
 from doctor_tree import Machine, Task, build, collect
 from fake_cgroups import FakeCgroups, fake_cgroups
-from schedshard.common.errors import UserError
-from schedshard.doctor.facts.archive import read_directory
-from schedshard.doctor.facts.domains import root_domains
-from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.facts.load import domain_loads
-from schedshard.doctor.plan.files import SCRIPTS, plan_files, write_plan
-from schedshard.doctor.plan.plan import Plan, make_plan
 
 pytestmark = pytest.mark.long  # scripts run on a tree like a host's
 

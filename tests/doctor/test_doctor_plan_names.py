@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
+from doctor.facts.cpusets import Cpuset, Cpusets
+from doctor.facts.facts import Facts, Thread
+from doctor.plan.files import plan_files
+from doctor.plan.names import in_comment, plain, shown
 from host_model import expand
-from schedshard.common.errors import UserError
-from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
-from schedshard.doctor.facts.facts import Facts, Thread
-from schedshard.doctor.plan.files import plan_files
-from schedshard.doctor.plan.names import in_comment, plain, shown
 from test_doctor_plan_steps import host_of, planned
 
 pytestmark = pytest.mark.long  # scripts run on a tree like a host's

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from doctor.facts.cpusets import Cpuset
+from doctor.facts.facts import Facts
+from doctor.plan.plan import Plan
+from doctor.plan.steps import steps_of
+from doctor.plan.text import readme
 from host_model import expand, harm, listed
-from schedshard.doctor.facts.cpusets import Cpuset
-from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.plan.plan import Plan
-from schedshard.doctor.plan.steps import steps_of
-from schedshard.doctor.plan.text import readme
 from test_doctor_plan_steps import Runner, groups_of, host_of, model_of, planned
 
 POD = "/kubepods.slice/pod{0}.slice/cri-{0}.scope"

@@ -10,9 +10,9 @@ from subprocess import run
 
 import pytest
 
+from doctor.plan.files import SCRIPTS
 from doctor_tree import Machine
 from fake_cgroups import FakeCgroups, fake_cgroups
-from schedshard.doctor.plan.files import SCRIPTS
 from test_doctor_plan import (
     MEMBER,
     NEW_SYSTEMD,

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError
+from doctor.facts.cpusets import Cpuset, Cpusets
+from doctor.facts.domains import root_domains
+from doctor.facts.facts import Facts, Thread
+from doctor.facts.load import domain_loads
+from doctor.facts.topology import Cpu
+from doctor.plan.plan import Plan, make_plan
+from doctor.plan.steps import Step, steps_of
 from host_model import Cgroup, Cpus, Host, Task, expand, harm, listed
-from schedshard.common.errors import UserError
-from schedshard.doctor.facts.cpusets import Cpuset, Cpusets
-from schedshard.doctor.facts.domains import root_domains
-from schedshard.doctor.facts.facts import Facts, Thread
-from schedshard.doctor.facts.load import domain_loads
-from schedshard.doctor.facts.topology import Cpu
-from schedshard.doctor.plan.plan import Plan, make_plan
-from schedshard.doctor.plan.steps import Step, steps_of
 
 CPUS = 24
 ALL = frozenset(range(CPUS))

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from doctor_agreement import apart, drawn
 
+from common.paths import sim_binary
+from doctor.facts.archive import read_tar
+from doctor.facts.domains import root_domains
+from doctor.facts.facts import Facts, read_facts
+from doctor.facts.load import domain_loads
+from doctor.predict.nearest import Nearest
+from doctor.predict.points import Spot
+from doctor.predict.predict import predict_on
+from doctor.predict.shape import Shape, shape_of
+from doctor.predict.stored import on_surface
 from doctor_cli import assert_refused, call
 from doctor_tree import KTHREAD, Machine, Task
-from schedshard.common.paths import sim_binary
-from schedshard.doctor.facts.archive import read_tar
-from schedshard.doctor.facts.domains import root_domains
-from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.facts.load import domain_loads
-from schedshard.doctor.predict.nearest import Nearest
-from schedshard.doctor.predict.points import Spot
-from schedshard.doctor.predict.predict import predict_on
-from schedshard.doctor.predict.shape import Shape, shape_of
-from schedshard.doctor.predict.stored import on_surface
 from test_doctor_verdict import DATA, tar
 
 Capture = pytest.CaptureFixture[str]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from doctor.judge.sampling import interval
+from doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING, judge
+from doctor.profiles.known import looks_like, parse_text
+from doctor.profiles.perf_file import read_profile
+from doctor.profiles.plain import count_of, rounded_count
 from doctor_cli import attempt, read
-from schedshard.doctor.judge.sampling import interval
-from schedshard.doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING, judge
-from schedshard.doctor.profiles.known import looks_like, parse_text
-from schedshard.doctor.profiles.perf_file import read_profile
-from schedshard.doctor.profiles.plain import count_of, rounded_count
 
 HEADER = "# Samples: 20K of event 'cycles:P'\n#\n"
 # Rows of three columns in perf's own order; the shares sum up to 100%.

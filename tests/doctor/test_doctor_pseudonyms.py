@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from doctor.collector.script import script_text
+from doctor.facts.archive import read_tar
 from doctor_cli import assert_refused, call
 from doctor_tree import KTHREAD, Machine, Task, build
-from schedshard.doctor.collector.script import script_text
-from schedshard.doctor.facts.archive import read_tar
 
 Capture = pytest.CaptureFixture[str]
 ROOT = "/sys/fs/cgroup"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from common.paths import topo_binary
+from doctor.facts.archive import read_directory, read_tar
+from doctor.facts.facts import Facts, read_facts
+from doctor.judge.verdict import judge
 from doctor_cli import assert_refused, attempt, call
 from doctor_tree import Machine, build, collect
-from schedshard.common.paths import topo_binary
-from schedshard.doctor.facts.archive import read_directory, read_tar
-from schedshard.doctor.facts.facts import Facts, read_facts
-from schedshard.doctor.judge.verdict import judge
 
 CPU = "sys/devices/system/cpu"
 

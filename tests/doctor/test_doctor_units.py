@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from doctor.facts.cpusets import Cpuset
+from doctor.facts.domains import root_domains
+from doctor.facts.facts import Facts
+from doctor.facts.load import domain_loads, kind_of, unit_of
+from doctor.plan.steps import steps_of
+from doctor.plan.text import readme
+from doctor.predict.shape import shape_of
 from host_model import expand
-from schedshard.doctor.facts.cpusets import Cpuset
-from schedshard.doctor.facts.domains import root_domains
-from schedshard.doctor.facts.facts import Facts
-from schedshard.doctor.facts.load import domain_loads, kind_of, unit_of
-from schedshard.doctor.plan.steps import steps_of
-from schedshard.doctor.plan.text import readme
-from schedshard.doctor.predict.shape import shape_of
 from test_doctor_plan_steps import groups_of, host_of, planned
 
 CPUS = ["8-11", "12-15", "16-19"]

@@ -12,11 +12,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from doctor import verdict as verdict_package
+from doctor.facts.archive import read_tar
+from doctor.judge.predictions import percent
 from doctor_cli import Outcome, assert_refused, call
 from doctor_tree import DEADLINE, KTHREAD, OTHER, Machine, Task, build, collect
-from schedshard.doctor import verdict as verdict_package
-from schedshard.doctor.facts.archive import read_tar
-from schedshard.doctor.judge.predictions import percent
 
 DATA = Path(__file__).resolve().parent / "data"
 SCHEMA = json.loads(
@@ -422,10 +422,10 @@ def test_names_cannot_steer_a_terminal(capsys: Capture, tmp_path: Path) -> None:
 def test_no_colour_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from rich.console import Console
 
-    from schedshard.doctor.facts.archive import read_tar
-    from schedshard.doctor.facts.facts import read_facts
-    from schedshard.doctor.judge.verdict import judge
-    from schedshard.doctor.verdict.view import verdict_parts
+    from doctor.facts.archive import read_tar
+    from doctor.facts.facts import read_facts
+    from doctor.judge.verdict import judge
+    from doctor.verdict.view import verdict_parts
 
     host = tar(tmp_path, Machine(tasks=groups(4_000_000)))
     verdict = judge("host", read_facts(read_tar(host), "host"), [])

@@ -12,14 +12,14 @@ from shutil import which
 
 import pytest
 
+from common.errors import UserError
+from doctor.facts.archive import read_tar
+from doctor.watch import watch as watching
+from doctor.watch.count import Counting, counters
+from doctor.watch.unit import unit_text
+from doctor.watch.watch import Alarm, WatchRequest, scaled, watch
 from doctor_cli import assert_refused, call
 from doctor_tree import Machine, build
-from schedshard.common.errors import UserError
-from schedshard.doctor.facts.archive import read_tar
-from schedshard.doctor.watch import watch as watching
-from schedshard.doctor.watch.count import Counting, counters
-from schedshard.doctor.watch.unit import unit_text
-from schedshard.doctor.watch.watch import Alarm, WatchRequest, scaled, watch
 from test_doctor_predict import facts_of
 from test_doctor_verdict import groups, tar
 

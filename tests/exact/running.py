@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from schedshard.c2c.exact.races import SHARED
-from schedshard.c2c.exact.run import Ran, Runs
-from schedshard.c2c.program.machine_view import cpus_in_order
-from schedshard.c2c.program.program import find_program
-from schedshard.c2c.report.replaying import Job
-from schedshard.common.paths import ROOT, build_dir
-from schedshard.machines.presets import load_machine
+from common.paths import ROOT, build_dir
+from model.machines.presets import load_machine
+from record.exact.races import SHARED
+from record.exact.run import Ran, Runs
+from record.program.machine_view import cpus_in_order
+from record.program.program import find_program
+from record.report.replaying import Job
 
 HERE = Path(__file__).parent
 MACHINE = "epyc-7763-2s"
@@ -35,13 +35,13 @@ NEEDED = pytest.mark.skipif(
 def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `schedshard` in a separate process."""
     return subprocess.run(
-        [sys.executable, "-m", "schedshard", *words],
+        [sys.executable, "-m", "cli", *words],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli"), **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
     )
 
 

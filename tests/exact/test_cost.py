@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from running import COMPILERS, NEEDED
 
-from schedshard.c2c.program.cost import CostRequest, commands, compiled
+from record.program.cost import CostRequest, commands, compiled
 
 pytestmark = [NEEDED, pytest.mark.skipif(not COMPILERS, reason="needs a compiler")]
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, each_compiler, record, runs
 
-from schedshard.c2c.exact.away import in_source_form
-from schedshard.c2c.exact.blocks import parse
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
+from record.exact.away import in_source_form
+from record.exact.blocks import parse
 
 pytestmark = NEEDED
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from running import HERE, MACHINE, NEEDED, call, compiled
 
-from schedshard.common.paths import ROOT, build_dir
+from common.paths import ROOT, build_dir
 
 pytestmark = NEEDED
 
@@ -165,10 +165,10 @@ def test_the_recipe_for_ctest_runs(made: Path, tmp_path: Path, name: str, passes
     (at / "server.c").write_text(f"#define {name}\n{source}", encoding="utf-8")
     (at / "CMakeLists.txt").write_text(block("cmake", "add_test"), encoding="utf-8")
     command = tmp_path / "schedshard"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m schedshard "$@"\n', encoding="ascii")
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n', encoding="ascii")
     command.chmod(0o755)
     env = {
-        **os.environ, "PYTHONPATH": str(ROOT / "cli"), "CC": "gcc",
+        **os.environ, "PYTHONPATH": str(ROOT), "CC": "gcc",
         "SCHEDSHARD_BUILD": str(build_dir().resolve()),
     }  # fmt: skip
 

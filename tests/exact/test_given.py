@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from running import COMPILERS, HERE, MACHINE, NEEDED, compiled, each_compiler, runs
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 pytestmark = NEEDED
 
@@ -83,11 +83,11 @@ def test_a_signal_to_the_command_ends_all(
     before = signal.signal(which, signal.SIG_DFL)
     try:
         command = subprocess.Popen(
-            [sys.executable, "-m", "schedshard", *words],
+            [sys.executable, "-m", "cli", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "cli"), "TMPDIR": str(scratch)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
         )
     finally:
         signal.signal(which, before)

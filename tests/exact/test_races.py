@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from running import HERE, NEEDED, compiled, each_compiler, record, runs
 
-from schedshard.c2c.exact.races import ALL, SHARED, races
+from record.exact.races import ALL, SHARED, races
 
 pytestmark = NEEDED
 SOURCE = HERE / "raced.c"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from running import MACHINE, NEEDED, each_compiler, runs
 
-from schedshard.machines.presets import load_machine
+from model.machines.presets import load_machine
 
 pytestmark = NEEDED
 

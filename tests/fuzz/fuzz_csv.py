@@ -15,21 +15,21 @@ from pathlib import Path
 
 import atheris  # type: ignore[import-untyped]
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cli"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-with atheris.instrument_imports(include=["schedshard.machines"]):
-    from schedshard.common.errors import UserError
-    from schedshard.machines.making.classes import weigh
-    from schedshard.machines.making.document import (
+with atheris.instrument_imports(include=["model.machines"]):
+    from common.errors import UserError
+    from model.machines.making.classes import weigh
+    from model.machines.making.document import (
         Facts,
         add_usual_cycles,
         add_usual_latencies,
         machine_toml,
     )
-    from schedshard.machines.making.importer import add_latencies
-    from schedshard.machines.making.infer import infer_topology
-    from schedshard.machines.making.latencycsv import parse_latency_csv
-    from schedshard.machines.numbers import number_nodes, range_of, value_of
+    from model.machines.making.importer import add_latencies
+    from model.machines.making.infer import infer_topology
+    from model.machines.making.latencycsv import parse_latency_csv
+    from model.machines.numbers import number_nodes, range_of, value_of
 
 FEW_CPUS = 24
 

@@ -20,18 +20,18 @@ from pathlib import Path
 import atheris  # type: ignore[import-untyped]
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "cli"))
+sys.path.insert(0, str(HERE.parents[1]))
 
-with atheris.instrument_imports(include=["schedshard.doctor"]):
-    from schedshard.common.errors import UserError
-    from schedshard.doctor.facts.archive import read_tar
-    from schedshard.doctor.facts.facts import read_facts
-    from schedshard.doctor.judge.verdict import Verdict, judge
-    from schedshard.doctor.plan.files import plan_files
-    from schedshard.doctor.plan.plan import make_plan
-    from schedshard.doctor.profiles.perf_file import read_profile
-    from schedshard.doctor.verdict import batch
-    from schedshard.doctor.verdict.data import verdict_data
+with atheris.instrument_imports(include=["doctor"]):
+    from common.errors import UserError
+    from doctor.facts.archive import read_tar
+    from doctor.facts.facts import read_facts
+    from doctor.judge.verdict import Verdict, judge
+    from doctor.plan.files import plan_files
+    from doctor.plan.plan import make_plan
+    from doctor.profiles.perf_file import read_profile
+    from doctor.verdict import batch
+    from doctor.verdict.data import verdict_data
 
 # perf reads these itself, and is not under test.
 PERF_DATA = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.source import base as base_module
-from schedshard.kernel.source.base import fetch
+from kernel.layout import Layout
+from kernel.source import base as base_module
+from kernel.source.base import fetch
 
 LINUX = "1.0"
 VERSION = "1.0.4-1"

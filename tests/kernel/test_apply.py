@@ -20,10 +20,10 @@ from fake_kernel import (
     write_series,
 )
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.source import tree as tree_module
-from schedshard.kernel.source.apply import apply
+from common.errors import UserError
+from kernel.layout import Layout
+from kernel.source import tree as tree_module
+from kernel.source.apply import apply
 
 BASE = {name: text.encode() for name, text in BASE_FILES.items()}
 
@@ -281,7 +281,7 @@ def test_outcome_of_a_rule_is_remembered_by_content(layout: Layout) -> None:
 
 
 def test_without_spatch(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from schedshard.kernel.source import spatch
+    from kernel.source import spatch
 
     spatch._version.cache_clear()
     write(layout.inputs / "cocci/set.cocci", RULE)

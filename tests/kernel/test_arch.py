@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.errors import UserError
-from schedshard.entry import run
-from schedshard.kernel.arch import ARM64, X86
-from schedshard.kernel.build.make import Make
-from schedshard.kernel.guest.boot import BootRequest, qemu_argv
-from schedshard.kernel.guest.devicetree import cache_source, tree_with_caches
-from schedshard.kernel.guest.initramfs import contents
-from schedshard.kernel.guest.topology import Shape
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.testing.plan import chosen
+from cli.entry import run
+from common.errors import UserError
+from kernel.arch import ARM64, X86
+from kernel.build.make import Make
+from kernel.guest.boot import BootRequest, qemu_argv
+from kernel.guest.devicetree import cache_source, tree_with_caches
+from kernel.guest.initramfs import contents
+from kernel.layout import Layout
+from kernel.testing.plan import chosen
+from record.shape import Shape
 
 SHAPE = Shape(packages=2, nodes=1, llcs=2, cores=2, threads=2)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from fake_kernel import DATA, fake_program, make_fetched, write, write_series
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.build.build import BuildRequest, build
-from schedshard.kernel.build.make import cache_counts, first_error, made_file
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.source import base as base_module
+from common.errors import UserError
+from kernel.build.build import BuildRequest, build
+from kernel.build.make import cache_counts, first_error, made_file
+from kernel.layout import Layout
+from kernel.source import base as base_module
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from fake_kernel import DATA, write, write_base, write_other_base
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.series.checkpatch import Allowed, judge, load_allowed, parse
-from schedshard.kernel.series.series_view import print_judged
-from schedshard.kernel.source.base import layout_for
+from common.errors import UserError
+from kernel.layout import Layout
+from kernel.series.checkpatch import Allowed, judge, load_allowed, parse
+from kernel.series.series_view import print_judged
+from kernel.source.base import layout_for
 
 FINDINGS = parse((DATA / "checkpatch-terse.txt").read_text(encoding="utf-8"), "0001-lib.patch")
 ALL = (

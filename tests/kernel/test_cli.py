@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
-from schedshard.common.paths import ROOT
-from schedshard.entry import run
-from schedshard.kernel.arch import ARM64
-from schedshard.kernel.series import series
-from schedshard.kernel.tools import PACKAGE_OF, package_of
+from cli.entry import run
+from common.paths import ROOT
+from common.programs import PACKAGE_OF, package_of
+from kernel.arch import ARM64
+from kernel.series import series
 
 VERBS = ("fetch", "build", "boot", "test", "series", "deb", "c2c")
 

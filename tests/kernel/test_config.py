@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from fake_kernel import LINUX, make_fetched, write
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.arch import ARM64
-from schedshard.kernel.build.config import (
+from common.errors import UserError
+from kernel.arch import ARM64
+from kernel.build.config import (
     configure,
     fragment_names,
     ineffective,
     options,
     resolve,
 )
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.source.apply import apply
+from kernel.layout import Layout
+from kernel.source.apply import apply
 
 
 @pytest.fixture

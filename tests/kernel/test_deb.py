@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fake_kernel import BASE_FILES, MAKEFILE, fake_program, make_fetched, write
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.build import deb as deb_module
-from schedshard.kernel.build.deb import DebRequest, Packages, deb, package_version, sort_packages
-from schedshard.kernel.layout import Layout
+from common.errors import UserError
+from kernel.build import deb as deb_module
+from kernel.build.deb import DebRequest, Packages, deb, package_version, sort_packages
+from kernel.layout import Layout
 
 IMAGE = Path("linux-image-6.12.117-schedshard_6.12.117-1_amd64.deb")
 HEADERS = Path("linux-headers-6.12.117-schedshard_6.12.117-1_amd64.deb")

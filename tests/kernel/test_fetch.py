@@ -27,13 +27,13 @@ from fake_kernel import (
     write_series,
 )
 
-from schedshard.commands.kernel import source as source_verbs
-from schedshard.commands.kernel.group import kernel
-from schedshard.common.errors import UserError
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.source import archive
-from schedshard.kernel.source import base as base_module
-from schedshard.kernel.source.base import (
+from cli.commands.kernel import source as source_verbs
+from cli.commands.kernel.group import kernel
+from common.errors import UserError
+from kernel.layout import Layout
+from kernel.source import archive
+from kernel.source import base as base_module
+from kernel.source.base import (
     Fetched,
     fetch,
     fetch_any,

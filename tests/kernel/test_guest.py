@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.guest import boot as boot_module
-from schedshard.kernel.guest import programs as guest_module
-from schedshard.kernel.guest.boot import (
+from common.errors import UserError
+from common.programs import libraries
+from kernel.guest import boot as boot_module
+from kernel.guest import programs as guest_module
+from kernel.guest.boot import (
     BootRequest,
     Emulation,
     Emulator,
@@ -27,12 +28,12 @@ from schedshard.kernel.guest.boot import (
     plan_text,
     qemu_argv,
 )
-from schedshard.kernel.guest.cpio import Entry, archive, character_device, link, plain
-from schedshard.kernel.guest.initramfs import Initramfs, libraries, make_initramfs
-from schedshard.kernel.guest.programs import build_guest, host_tsc_khz
-from schedshard.kernel.guest.topology import Shape
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.testing.plan import PROGRAMS
+from kernel.guest.cpio import Entry, archive, character_device, link, plain
+from kernel.guest.initramfs import Initramfs, make_initramfs
+from kernel.guest.programs import build_guest, host_tsc_khz
+from kernel.layout import Layout
+from kernel.testing.plan import PROGRAMS
+from record.shape import Shape
 
 
 def test_cpio_reads_what_was_written(tmp_path: Path) -> None:

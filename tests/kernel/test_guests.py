@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from schedshard.kernel.guest.topology import usual_shape
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.profile.c2c import C2cRequest, built_kernels, one_kernel
-from schedshard.kernel.source.base import layout_for
-from schedshard.kernel.testing.script import Script, run_script
-from schedshard.machines.presets import load_machine, machine_topology
+from kernel.layout import Layout
+from kernel.profile.c2c import C2cRequest, built_kernels, one_kernel
+from kernel.source.base import layout_for
+from kernel.testing.script import Script, run_script
+from model.machines.presets import load_machine, machine_topology
+from record.shape import usual_shape
 
 VARIANT = os.environ.get("SCHEDSHARD_GUESTS", "")
 pytestmark = pytest.mark.skipif(not VARIANT, reason="SCHEDSHARD_GUESTS names no built kernel")

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.guest.ram import DIRECT_MAP, KERNEL_IMAGE, Ram
-from schedshard.kernel.probe.image import Image
-from schedshard.kernel.probe.objects import Objects
+from common.errors import UserError
+from kernel.guest.ram import DIRECT_MAP, KERNEL_IMAGE, Ram
+from kernel.probe.image import Image
+from kernel.probe.objects import Objects
 
 SOURCE = """
 struct cpumask { unsigned long bits[8]; };

@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from schedshard.common.errors import UserError
-from schedshard.common.paths import ROOT
-from schedshard.entry import run
-from schedshard.kernel.guest.topology import usual_shape
-from schedshard.kernel.guest.workload import WORKLOADS, find_workload, step
-from schedshard.kernel.probe.probe import read_raw
-from schedshard.kernel.profile.c2c_view import c2c_view
-from schedshard.kernel.profile.replay import ReplayRequest, names_path, replay
-from schedshard.machines.presets import load_machine
+from cli.entry import run
+from common.errors import UserError
+from common.paths import ROOT
+from kernel.guest.workload import WORKLOADS, find_workload, step
+from kernel.probe.probe import read_raw
+from kernel.profile.c2c_view import c2c_view
+from kernel.profile.replay import ReplayRequest, replay
+from model.machines.presets import load_machine
+from record.shape import usual_shape
+from record.trace import names_path
 
 TRACE = ROOT / "tests/plugin/data/stock-16cpu.trace"
 HOT = {"root_domain.rto_mask", "root_domain", "root_domain.cpupri.pri_to_cpu[99].mask"}
@@ -135,8 +136,8 @@ def _variant(name: str, remote: float, wakes: int, report: dict[str, Any]) -> di
 def test_kernels_side_by_side(
     report: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from schedshard.commands.options import show
-    from schedshard.results.c2c import Kernel
+    from cli.commands.options import show
+    from model.results.c2c import Kernel
 
     kernels = {
         **report,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.kernel.testing.ktap import Report, Status, parse_ktap
+from kernel.testing.ktap import Report, Status, parse_ktap
 
 DATA = Path(__file__).resolve().parent / "data"
 NESTED = """\

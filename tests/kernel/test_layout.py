@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.kernel.layout import Layout
+from kernel.layout import Layout
 
 
 def test_a_tree_in_use_is_waited_for_aloud(

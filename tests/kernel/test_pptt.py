@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from schedshard.entry import run
-from schedshard.kernel.arch import ARM64
-from schedshard.kernel.guest.boot import BootRequest, Firmware, first_files, qemu_argv
-from schedshard.kernel.guest.cpio import archive
-from schedshard.kernel.guest.pptt import PPTT_PATH, cache_table
-from schedshard.kernel.guest.shapes import SHAPES
-from schedshard.kernel.guest.topology import USUAL, Shape
+from cli.entry import run
+from kernel.arch import ARM64
+from kernel.guest.boot import BootRequest, Firmware, first_files, qemu_argv
+from kernel.guest.cpio import archive
+from kernel.guest.pptt import PPTT_PATH, cache_table
+from kernel.guest.shapes import SHAPES
+from record.shape import USUAL, Shape
 
 LLCS = Shape(packages=2, nodes=2, llcs=2, cores=2, threads=1)
 REQUEST = BootRequest(Path("Image"), "x", LLCS)

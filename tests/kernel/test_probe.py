@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.guest.boot import Booted, BootRequest, Emulation, Emulator, Ending, Step
-from schedshard.kernel.guest.topology import usual_shape
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.probe import probe as probe_module
-from schedshard.kernel.probe.probe import FORMAT, memory_folder, probe
-from schedshard.kernel.probe.watch import Watch
+from common.errors import UserError
+from kernel.guest.boot import Booted, BootRequest, Emulation, Emulator, Ending, Step
+from kernel.layout import Layout
+from kernel.probe import probe as probe_module
+from kernel.probe.probe import FORMAT, memory_folder, probe
+from record.shape import usual_shape
+from record.watch import Watch
 
 IDLE = "[    1.5] # cyclic: c2c-run: not busy when the window opens: 31 switches in 20 ms"
 STALE = "[    0.251342] Oops: int3: 0000 [#1] PREEMPT SMP"

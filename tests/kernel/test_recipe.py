@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from fake_kernel import STEP, VARIANTS, write, write_base, write_other_base, write_series
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.source.base import layout_for, load_bases
-from schedshard.kernel.source.recipe import Append, Replace, load_recipe
+from common.errors import UserError
+from kernel.layout import Layout
+from kernel.source.base import layout_for, load_bases
+from kernel.source.recipe import Append, Replace, load_recipe
 
 EDIT = '[[step.edit]]\ncocci = "a.cocci"\nfile = "a.c"\nsites = 2\n'
 

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from fake_kernel import fake_program, make_fetched, write
 
-from schedshard.common.errors import UserError
-from schedshard.common.paths import ROOT
-from schedshard.kernel.guest.topology import usual_shape
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.profile import c2c as module
-from schedshard.kernel.profile.c2c import C2cRequest, Kernel, one_kernel, with_schedulers
-from schedshard.kernel.profile.schedulers import (
+from common.errors import UserError
+from common.paths import ROOT
+from kernel.layout import Layout
+from kernel.profile import c2c as module
+from kernel.profile.c2c import C2cRequest, Kernel, one_kernel, with_schedulers
+from kernel.profile.schedulers import (
     CODE,
     Programs,
     build_scheduler,
@@ -25,8 +24,9 @@ from schedshard.kernel.profile.schedulers import (
     known_schedulers,
     scheduler_files,
 )
-from schedshard.kernel.testing.run import compiled_parts
-from schedshard.machines.presets import load_machine, machine_topology
+from kernel.testing.run import compiled_parts
+from model.machines.presets import load_machine, machine_topology
+from record.shape import usual_shape
 
 STATE = "/sys/kernel/sched_ext/state"
 # A file of the kernel's make: the program lies where tools/sched_ext puts it.
@@ -115,7 +115,7 @@ def test_what_is_missing_is_told_in_one_line(
     with pytest.raises(UserError, match="unknown scheduler of sched_ext 'scx_simpel'") as error:
         check_schedulers(layout, ["scx_simpel"])
     assert "\n" not in str(error.value)
-    monkeypatch.setattr("schedshard.kernel.tools.shutil.which", lambda name: None)
+    monkeypatch.setattr("kernel.tools.shutil.which", lambda name: None)
     with pytest.raises(UserError, match=r"clang-19, .*bootstrap kernel foreign'") as error:
         check_schedulers(layout, ["scx_simple"])
     assert "\n" not in str(error.value)

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 from fake_kernel import BASE_FILES, STEP, contents, make_fetched, write, write_series
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.series import series as series_module
-from schedshard.kernel.series.changelog import message_of
-from schedshard.kernel.series.git import Person
-from schedshard.kernel.series.onto import current_commit, name_base
-from schedshard.kernel.series.series import Series, check_am, check_lines, check_steps, count_lines
-from schedshard.kernel.series.series import write_series as write_patches
-from schedshard.kernel.source.apply import apply
-from schedshard.kernel.source.base import fetch
+from common.errors import UserError
+from kernel.layout import Layout
+from kernel.series import series as series_module
+from kernel.series.changelog import message_of
+from kernel.series.git import Person
+from kernel.series.onto import current_commit, name_base
+from kernel.series.series import Series, check_am, check_lines, check_steps, count_lines
+from kernel.series.series import write_series as write_patches
+from kernel.source.apply import apply
+from kernel.source.base import fetch
 
 SECOND = """
 [[step]]

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.source.recipe import Step, load_recipe
+from kernel.layout import Layout
+from kernel.source.recipe import Step, load_recipe
 
 INCLUDE = re.compile(r'^#include (?:"|<linux/sched/)([\w./]+)[">]', re.MULTILINE)
 

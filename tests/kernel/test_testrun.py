@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.common.errors import UserError
-from schedshard.common.output import to_json
-from schedshard.kernel.guest.boot import Booted, Ending, Step
-from schedshard.kernel.guest.foreign import FOREIGN
-from schedshard.kernel.guest.initramfs import SCHEDULER
-from schedshard.kernel.guest.topology import Shape
-from schedshard.kernel.layout import Layout
-from schedshard.kernel.testing.guestlog import complaint_in, read_log
-from schedshard.kernel.testing.ktap import Status
-from schedshard.kernel.testing.plan import SETS, GuestPlan, chosen, foreign_plan, guest_plan, matrix
-from schedshard.kernel.testing.run import GuestResult, TestRequest, as_data, judge, run_matrix
-from schedshard.kernel.testing.view import differences, faults, uncaught
+from common.errors import UserError
+from common.output import to_json
+from kernel.guest.boot import Booted, Ending, Step
+from kernel.guest.foreign import FOREIGN
+from kernel.guest.initramfs import SCHEDULER
+from kernel.layout import Layout
+from kernel.testing.guestlog import complaint_in, read_log
+from kernel.testing.ktap import Status
+from kernel.testing.plan import SETS, GuestPlan, chosen, foreign_plan, guest_plan, matrix
+from kernel.testing.run import GuestResult, TestRequest, as_data, judge, run_matrix
+from kernel.testing.view import differences, faults, uncaught
+from record.shape import Shape
 
 DATA = Path(__file__).resolve().parent / "data"
 HEAD = """\
@@ -381,7 +381,7 @@ def matrix_of_four(monkeypatch: pytest.MonkeyPatch) -> tuple[TestRequest, list[s
             raise UserError("no emulator")
         return GuestResult(variant, "lab", plan.shape.name, "log", "powered off", 1.0)
 
-    monkeypatch.setattr("schedshard.kernel.testing.run.run_guest", guest)
+    monkeypatch.setattr("kernel.testing.run.run_guest", guest)
     return TestRequest(("stock", "shard"), "lab", tuple(plans), "quick"), ran
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fake_kernel import fake_program
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.tools import call, reason
+from common.errors import UserError
+from common.programs import call, reason
 
 TAR = """\
 tar: linux/a.c: Cannot write: No space left on device

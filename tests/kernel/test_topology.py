@@ -7,17 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.guest.shapes import SHAPES, named_shapes
-from schedshard.kernel.guest.topology import (
-    MOST_CPUS,
-    Shape,
-    memory_mb,
-    qemu_topology,
-    scale,
-    shape_of,
-    usual_shape,
-)
+from common.errors import UserError
+from kernel.guest.emulated import qemu_topology
+from kernel.guest.shapes import SHAPES, named_shapes
+from record.shape import MOST_CPUS, Shape, memory_mb, scale, shape_of, usual_shape
 
 MILAN = Shape(packages=2, llcs=8, cores=8, threads=2)
 SNC = Shape(packages=2, nodes=3, cores=40, threads=2)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.common.errors import UserError
-from schedshard.kernel.guest.topology import Shape, memory_mb, usual_shape
-from schedshard.kernel.probe.watch import Function, Node, Watch, map_cpus, map_nodes, shape_for
+from common.errors import UserError
+from record.shape import Shape, memory_mb, usual_shape
+from record.watch import Function, Node, Watch, map_cpus, map_nodes, shape_for
 
 
 def machine(packages: int = 2, llcs: int = 8, cores: int = 8, threads: int = 2) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schedshard.machines.making.classes import CLASSES, kinds_of
-from schedshard.machines.making.latencycsv import Matrix
-from schedshard.machines.making.topology import Regular, Topology, make_topology
+from model.machines.making.classes import CLASSES, kinds_of
+from model.machines.making.latencycsv import Matrix
+from model.machines.making.topology import Regular, Topology, make_topology
 
 # Medians as published: of core complexes, of a mesh, and of a mesh divided into clusters.
 COMPLEX_NS = {"smt": 10.0, "llc": 25.0, "node": 105.0, "package": 105.0, "remote": 200.0}

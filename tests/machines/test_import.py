@@ -12,14 +12,14 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedshard.commands.machine import import_command
-from schedshard.common.errors import UserError
-from schedshard.common.paths import topo_binary
-from schedshard.common.tool import run_json
-from schedshard.machines.making.document import machine_name, machine_toml, validated
-from schedshard.machines.making.importer import Imported, ImportRequest, import_machine
-from schedshard.machines.making.topology import Topology, from_tool, make_topology, same
-from schedshard.machines.numbers import number_nodes, range_of, source_of, value_of
+from cli.commands.machine import import_command
+from common.errors import UserError
+from common.paths import topo_binary
+from common.tool import run_json
+from model.machines.making.document import machine_name, machine_toml, validated
+from model.machines.making.importer import Imported, ImportRequest, import_machine
+from model.machines.making.topology import Topology, from_tool, make_topology, same
+from model.machines.numbers import number_nodes, range_of, source_of, value_of
 from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv, to_hwloc_xml
 
 

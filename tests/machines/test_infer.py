@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.machines.making.classes import weigh
-from schedshard.machines.making.infer import infer_topology
-from schedshard.machines.making.latencycsv import LatencyTable, Matrix, parse_latency_csv
-from schedshard.machines.making.topology import (
+from model.machines.making.classes import weigh
+from model.machines.making.infer import infer_topology
+from model.machines.making.latencycsv import LatencyTable, Matrix, parse_latency_csv
+from model.machines.making.topology import (
     Ids,
     Regular,
     Topology,

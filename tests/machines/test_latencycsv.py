@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedshard.common.errors import UserError
-from schedshard.machines.making.latencycsv import LatencyTable, parse_latency_csv
+from common.errors import UserError
+from model.machines.making.latencycsv import LatencyTable, parse_latency_csv
 from synthetic import COMPLEX_NS, latencies, shape, to_csv
 
 SMALL = latencies(shape(2, 2, 2).expand(), COMPLEX_NS, 0.03, 1)

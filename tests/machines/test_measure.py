@@ -14,24 +14,24 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from schedshard.commands.machine import measure_command
-from schedshard.common.errors import UserError
-from schedshard.common.paths import topo_binary
-from schedshard.common.tool import run_json
-from schedshard.machines.hostfile import host_path
-from schedshard.machines.making.classes import CLASSES, kinds_of
-from schedshard.machines.making.document import validated
-from schedshard.machines.making.latencycsv import Matrix
-from schedshard.machines.making.measure import (
+from cli.commands.machine import measure_command
+from common.errors import UserError
+from common.paths import topo_binary
+from common.tool import run_json
+from model.machines.hostfile import host_path
+from model.machines.making.classes import CLASSES, kinds_of
+from model.machines.making.document import validated
+from model.machines.making.latencycsv import Matrix
+from model.machines.making.measure import (
     Processor,
     foreign_homes,
     host_machine,
     measure_binary,
     read_processor,
 )
-from schedshard.machines.making.sampling import PAIRS_PER_CLASS, distances, sample_pairs, spread
-from schedshard.machines.making.topology import Regular, Topology, cpu_list, from_tool, same
-from schedshard.machines.numbers import range_of, value_of
+from model.machines.making.sampling import PAIRS_PER_CLASS, distances, sample_pairs, spread
+from model.machines.making.topology import Regular, Topology, cpu_list, from_tool, same
+from model.machines.numbers import range_of, value_of
 from synthetic import COMPLEX_NS, latencies, shape
 
 OPS_NS = {

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import tomlkit
 
-from schedshard.common.errors import UserError
-from schedshard.experiments.uncertain.draws import sampled_machine
-from schedshard.machines.llc_split import split_llcs
-from schedshard.machines.machine_list import describe
-from schedshard.machines.making.document import validated
-from schedshard.machines.numbers import (
+from common.errors import UserError
+from model.machines.llc_split import split_llcs
+from model.machines.machine_list import describe
+from model.machines.making.document import validated
+from model.machines.numbers import (
     Range,
     number_node,
     number_nodes,
@@ -24,7 +23,8 @@ from schedshard.machines.numbers import (
     set_number,
     value_of,
 )
-from schedshard.machines.presets import load_machine
+from model.machines.presets import load_machine
+from model.run.uncertain.draws import sampled_machine
 
 MACHINE = """
 schema = 1

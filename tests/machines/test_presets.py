@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from schedshard.common.paths import MACHINES, topo_binary
-from schedshard.common.tool import run_json
-from schedshard.machines.making.topology import Regular, cpu_list, from_tool, regular_form
-from schedshard.machines.numbers import number_nodes, range_of, source_of, value_of
+from common.paths import MACHINES, topo_binary
+from common.tool import run_json
+from model.machines.making.topology import Regular, cpu_list, from_tool, regular_form
+from model.machines.numbers import number_nodes, range_of, source_of, value_of
 
 PRESETS = sorted(path.stem for path in MACHINES.glob("*.toml"))
 

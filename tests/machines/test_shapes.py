@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from schedshard.commands.machine import import_command
-from schedshard.common.errors import UserError
-from schedshard.machines.making.importer import Imported, ImportRequest, import_machine
-from schedshard.machines.making.latencycsv import Matrix
-from schedshard.machines.making.shapes import shapes, verdict
-from schedshard.machines.making.topology import make_topology, parse_lscpu, same
+from cli.commands.machine import import_command
+from common.errors import UserError
+from model.machines.making.importer import Imported, ImportRequest, import_machine
+from model.machines.making.latencycsv import Matrix
+from model.machines.making.shapes import shapes, verdict
+from model.machines.making.topology import make_topology, parse_lscpu, same
 from synthetic import latencies, renumbered, shape, to_csv
 
 MESH = {"smt": 7.5, "llc": 48.0, "node": 48.0, "remote": 141.0}

@@ -25,11 +25,11 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from cli.entry import run
+from common.paths import ROOT
+from common.show import plots
+from common.show.drawing import Shown, csv_text, shown_svg
 from doctor_tree import Machine, Task, build, collect
-from schedshard.common.paths import ROOT
-from schedshard.entry import run
-from schedshard.show import plots
-from schedshard.show.drawing import Shown, csv_text, shown_svg
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None, reason="no chromium with its driver"

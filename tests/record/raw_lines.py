@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedshard.results.raw import Access, Line
+from model.results.raw import Access, Line
 
 _FIGURES = (
     "records", "loads", "stores", "hitm_remote", "hitm_local", "avg_load_cycles",

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from schedshard.common.paths import ROOT, build_dir
+from common.paths import ROOT, build_dir
 
 PROGRAMS = build_dir() / "tests" / "record"
 MACHINE = "epyc-7763-2s"
@@ -35,13 +35,13 @@ def needs(path: Path) -> pytest.MarkDecorator:
 def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.CompletedProcess[str]:
     """Run `schedshard c2c` in a separate process."""
     return subprocess.run(
-        [sys.executable, "-m", "schedshard", "c2c", *arguments],
+        [sys.executable, "-m", "cli", "c2c", *arguments],
         input=stdin,
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from recording import PROGRAMS, needs, run
 
-from schedshard.c2c.program.machine_view import write_view
-from schedshard.common.paths import topo_binary
-from schedshard.machines.presets import load_machine, machine_topology
+from common.paths import topo_binary
+from model.machines.presets import load_machine, machine_topology
+from record.program.machine_view import write_view
 
 pytestmark = needs(PROGRAMS / "record-known")
 

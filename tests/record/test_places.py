@@ -11,12 +11,12 @@ import pytest
 from elftools.dwarf.die import DIE
 from recording import Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming.allocators import Pointers, content, may_say
-from schedshard.c2c.naming.locals import Locals
-from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.variables import DebugInfo, type_name
-from schedshard.common.paths import build_dir
-from schedshard.lines.instructions import Code
+from common.paths import build_dir
+from record.lines.instructions import Code
+from record.names.allocators import Pointers, content, may_say
+from record.names.locals import Locals
+from record.names.modules import Modules
+from record.names.variables import DebugInfo, type_name
 
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 

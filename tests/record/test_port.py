@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from recording import MACHINE, PROGRAMS, Report, needs, run
 
-from schedshard.common.paths import ROOT, build_dir
+from common.paths import ROOT, build_dir
 
 LIBRARY = build_dir() / "lib" / "libschedshard.a"
 RUST = (1, 79)  # the port's own source

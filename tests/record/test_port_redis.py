@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from recording import MACHINE, PROGRAMS, Report, needs
 
-from schedshard.common.paths import ROOT, build_dir
+from common.paths import ROOT, build_dir
 
 LIBRARY = build_dir() / "lib" / "libschedshard.a"
 INCLUDE = build_dir() / "lib" / "public"
@@ -83,7 +83,7 @@ def recorded(server: Path) -> Report:
     )
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE, "--json"),
+            *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE, "--json"),
             *("--uncertainty", "0", "--lines", "100", "--after", "6", "--for", "6", "--"),
             *(server, "--port", str(port), *SERVER),
         ],
@@ -91,7 +91,7 @@ def recorded(server: Path) -> Report:
         text=True,
         check=False,
         timeout=600,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     load.wait(timeout=600)
     assert done.returncode == 0, done.stderr

@@ -13,12 +13,12 @@ import pytest
 from raw_lines import access, line
 from recording import MACHINE, PROGRAMS, Report, hitm_of, needs, quiet, run
 
-from schedshard.c2c.naming.allocators import ALLOCATORS
-from schedshard.c2c.naming.modules import _load
-from schedshard.c2c.naming.readable import short as shortened
-from schedshard.c2c.report.report import bytes_named
-from schedshard.common.paths import build_dir
-from schedshard.results.raw import Line
+from common.paths import build_dir
+from model.results.raw import Line
+from record.names.allocators import ALLOCATORS
+from record.names.modules import _load
+from record.names.readable import short as shortened
+from record.report.report import bytes_named
 
 pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from recording import MACHINE, PROGRAMS, Report, hitm, hitm_of, hottest, needs, quiet, record
 
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 pytestmark = needs(PROGRAMS / "record-known")
 
@@ -133,13 +133,13 @@ def test_loops_agree_with_the_experiment(operation: str) -> None:
     threads, times = 8, 100 if operation.startswith("list") else 1000
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "schedshard", "run", "primitives", "--machine", MACHINE),
+            *(sys.executable, "-m", "cli", "run", "primitives", "--machine", MACHINE),
             *("--op", operation, "--threads", str(threads), "--json"),
         ],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     point = json.loads(done.stdout)["variants"][0]["points"][0]
     simulated = sum(line["hitm_remote"] + line["hitm_local"] for line in point["lines"])

@@ -11,12 +11,12 @@ import pytest
 from raw_lines import access, line
 from recording import MACHINE, Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.things import Thing
-from schedshard.c2c.naming.variables import DebugInfo
-from schedshard.c2c.report.elsewhere.moving import moves
-from schedshard.common.paths import build_dir
-from schedshard.results.raw import Line
+from common.paths import build_dir
+from model.results.raw import Line
+from record.names.modules import Modules
+from record.names.things import Thing
+from record.names.variables import DebugInfo
+from record.report.elsewhere.moving import moves
 
 pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from recording import PROGRAMS, needs, record_to
 
-from schedshard.common.paths import build_dir
+from common.paths import build_dir
 
 pytestmark = needs(PROGRAMS / "record-known")
 

@@ -15,11 +15,11 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from recording import MACHINE, run
 
-from schedshard.c2c.naming.guest_names import GuestMemory
-from schedshard.c2c.program.guest import ARGV, Told, parse_told, program_files
-from schedshard.c2c.program.program import find_program
-from schedshard.common.errors import UserError
-from schedshard.common.paths import ROOT, build_dir
+from common.errors import UserError
+from common.paths import ROOT, build_dir
+from kernel.profile.program import ARGV, Told, parse_told, program_files
+from record.names.guest_names import GuestMemory
+from record.program.program import find_program
 
 SOURCE = ROOT / "kernel" / "guest" / "record-run.c"
 KNOWN = build_dir() / "tests" / "record" / "record-known"

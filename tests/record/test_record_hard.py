@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from recording import MACHINE, PROGRAMS, hitm, needs, quiet, record, run
 
-from schedshard.c2c.program.program import debug_package_of, package_of
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
+from record.program.program import debug_package_of, package_of
 
 pytestmark = needs(PROGRAMS / "record-known")
 

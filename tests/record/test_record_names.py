@@ -12,11 +12,11 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from recording import Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming.elf_symbols import elf_symbols
-from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.variables import DebugInfo, Typed, type_name
-from schedshard.common.paths import ROOT, build_dir
-from schedshard.lines.symbols import resolve
+from common.paths import ROOT, build_dir
+from record.lines.symbols import resolve
+from record.names.elf_symbols import elf_symbols
+from record.names.modules import Modules
+from record.names.variables import DebugInfo, Typed, type_name
 
 # Two functions allocate 24 bytes each, in one line; each thread uses one of the objects.
 TWO = r"""

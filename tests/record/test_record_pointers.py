@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from schedshard.c2c.naming.elf_symbols import elf_symbols
-from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.objects import Objects
+from record.names.elf_symbols import elf_symbols
+from record.names.modules import Modules
+from record.names.objects import Objects
 
 _HEAP = 0xC000000000
 GO = """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from recording import MACHINE, PROGRAMS, needs, run
 
-from schedshard.common.paths import ROOT, build_dir
+from common.paths import ROOT, build_dir
 
 pytestmark = needs(PROGRAMS / "record-known")
 
@@ -83,7 +83,7 @@ def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
 def test_a_missing_emulator_is_named_with_its_package() -> None:
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+            *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
             *("--", "/bin/true"),
         ],
         capture_output=True,
@@ -91,7 +91,7 @@ def test_a_missing_emulator_is_named_with_its_package() -> None:
         check=False,
         env={
             "PATH": "/nonexistent",
-            "PYTHONPATH": str(ROOT / "cli"),
+            "PYTHONPATH": str(ROOT),
             **{name: os.environ[name] for name in ("SCHEDSHARD_BUILD",) if name in os.environ},
         },
     )
@@ -105,7 +105,7 @@ def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
     static.chmod(0o755)
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+            *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
             *("--", "/bin/true"),
         ],
         capture_output=True,
@@ -114,7 +114,7 @@ def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
         env={
             **os.environ,
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT / "cli"),
+            "PYTHONPATH": str(ROOT),
         },
     )
     assert done.returncode == 2
@@ -127,14 +127,14 @@ def test_a_build_tree_of_any_name_records(tmp_path: Path, name: str) -> None:
     tree.symlink_to(build_dir(), target_is_directory=True)
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+            *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
             *("--marks", "--json", "--uncertainty", "0", "--"),
             *(str(PROGRAMS / "record-known"), "heap", "2", "300", "40"),
         ],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "SCHEDSHARD_BUILD": str(tree), "PYTHONPATH": str(ROOT / "cli")},
+        env={**os.environ, "SCHEDSHARD_BUILD": str(tree), "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0
     assert "ld.so" not in done.stderr
@@ -168,13 +168,13 @@ def test_a_full_disk_before_the_program_runs(tmp_path: Path) -> None:
     try:
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+                *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
                 *("--uncertainty", "0", "--", str(_exit_seven(tmp_path))),
             ],
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(ROOT / "cli")},
+            env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)},
         )
     finally:
         subprocess.run(["umount", str(folder)], check=True)
@@ -190,14 +190,14 @@ def test_a_report_that_cannot_be_written_keeps_the_status(
     with Path("/dev/full").open("w") as nothing:
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE),
+                *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
                 *("--uncertainty", "0", *full, "--", str(_exit_seven(tmp_path))),
             ],
             stdout=nothing if full == ("--json",) else subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
     last = done.stderr.splitlines()[-1]
     if full == ("--json",):

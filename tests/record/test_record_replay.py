@@ -15,7 +15,7 @@ import pytest
 from recording import MACHINE, PROGRAMS, Report, needs, run
 
 from calling import call
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
 
 pytestmark = needs(PROGRAMS / "record-known")
 
@@ -95,14 +95,14 @@ def test_a_trace_is_replayed_and_compared(
 
 def _interrupt(which: signal.Signals, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Record a program that says when it waits, and send a signal to the recorder alone."""
-    command = [sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE]
+    command = [sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE]
     with subprocess.Popen(
         [*command, *arguments, "--", "sh", "-c", "echo waits; exec sleep 60"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "waits\n"

@@ -12,15 +12,15 @@ import pytest
 from raw_lines import access, line
 from recording import Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming import modules
-from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.objects import Objects
-from schedshard.c2c.naming.things import Thing, used_by
-from schedshard.c2c.program import perf_map
-from schedshard.c2c.report.elsewhere.moving import moves
-from schedshard.common.paths import build_dir
-from schedshard.lines.symbols import Frame
-from schedshard.results.raw import Line
+from common.paths import build_dir
+from model.results.raw import Line
+from record.lines.symbols import Frame
+from record.names import modules
+from record.names.modules import Modules
+from record.names.objects import Objects
+from record.names.things import Thing, used_by
+from record.program import perf_map
+from record.report.elsewhere.moving import moves
 
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from recording import MACHINE, PROGRAMS, needs
 
-from schedshard.c2c.program.program import Program
-from schedshard.common.paths import ROOT
+from common.paths import ROOT
+from record.program.program import Program
 
 pytestmark = needs(PROGRAMS / "record-known")
 
@@ -95,7 +95,7 @@ def compiled(folder: Path, name: str = "p", compiler: str = "gcc") -> Path:
 def record(folder: Path, words: str) -> subprocess.CompletedProcess[bytes]:
     """Record in a shell: ``words`` are the program's, with redirections."""
     own = [
-        sys.executable, "-m", "schedshard", "c2c", "record", "--machine", MACHINE,
+        sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE,
         "--no-advice", "--uncertainty", "0", "--out", str(folder / "out.json"), "--",
     ]  # fmt: skip
     (folder / "here").mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def record(folder: Path, words: str) -> subprocess.CompletedProcess[bytes]:
         cwd=folder / "here",
         capture_output=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
 
 

@@ -9,9 +9,9 @@ import pytest
 from recording import Report, hitm_of, needs, quiet, record_to
 from test_record_advice import compiled
 
-from schedshard.c2c.naming.memory import Memory
-from schedshard.c2c.naming.modules import TENANT, Modules
-from schedshard.common.paths import build_dir
+from common.paths import build_dir
+from record.names.memory import Memory
+from record.names.modules import TENANT, Modules
 
 # Two threads each add to a field of the library's data, and of an object that it allocated.
 PLUGIN = r"""

@@ -12,15 +12,15 @@ import pytest
 from elftools.dwarf.die import DIE
 from recording import Report, hitm_of, needs, quiet, record_to
 
-from schedshard.c2c.naming.locals import Locals
-from schedshard.c2c.naming.memory import Memory
-from schedshard.c2c.naming.modules import Modules
-from schedshard.c2c.naming.uses import Use, Uses, agreed, apart
-from schedshard.c2c.naming.variables import DebugInfo
-from schedshard.c2c.report.notes import notes
-from schedshard.common.paths import build_dir
-from schedshard.lines.instructions import Code, Function
-from schedshard.lines.undecoded import length
+from common.paths import build_dir
+from record.lines.instructions import Code, Function
+from record.lines.undecoded import length
+from record.names.locals import Locals
+from record.names.memory import Memory
+from record.names.modules import Modules
+from record.names.uses import Use, Uses, agreed, apart
+from record.names.variables import DebugInfo
+from record.report.notes import notes
 
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
@@ -380,7 +380,7 @@ def test_what_is_not_read_or_not_understood_is_noted(
     assert any(found)
     assert (info.cut, info.damaged) == (False, False)
     with monkeypatch.context() as patched:
-        patched.setattr("schedshard.c2c.naming.locals.MOST_BYTES", 0)
+        patched.setattr("record.names.locals.MOST_BYTES", 0)
         found, info = told()
     assert not any(found)
     assert (info.cut, info.damaged) == (True, False)

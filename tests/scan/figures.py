@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedshard.experiments.common_entries import read_experiment
+from model.run.common_entries import read_experiment
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Entry point: `python -I .../cli/__main__.py`, or the function start() of an installed package.
+
+With -I Python searches neither the current directory nor PYTHONPATH, where others may have put
+files of the names that are imported here.
+"""
+
+import signal
+import sys
+from pathlib import Path
+
+# The folder of the rooms, which import each other by name.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+
+def start() -> int:
+    """Load and run the command line; returns the exit status."""
+    # While the libraries load, Ctrl-C ends this process as it ends a C program: quietly.
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from cli.entry import run, unwind_at_signals
+
+    unwind_at_signals()
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(start())

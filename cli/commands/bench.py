@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The commands `bench primitives`, `bench ping-pong` and `bench library`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.commands.options import (
+    JSON,
+    LIMIT,
+    OUT,
+    PLACEMENT,
+    deliver,
+    many_option,
+    number_option,
+)
+
+_OP = many_option("--op", "ops", metavar="OP", help="Measure only this operation; repeatable.")
+
+
+@click.command(name="primitives")
+@_OP
+@click.option(
+    "--threads", metavar="N,...", help="Numbers of threads, such as 1,2,64 [1, 2, 4, ... and all]."
+)
+@click.option(
+    "--hold", "hold_ns", type=float, metavar="NS", help="Time between acquire and release."
+)
+@click.option("--work", "work_ns", type=float, metavar="NS", help="Time between two operations.")
+@number_option(
+    "--lines",
+    high=64,
+    metavar="N",
+    help="Do each operation on N objects, one after the other [1].",
+)
+@PLACEMENT
+@LIMIT
+@JSON
+@OUT
+def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
+    """Measure locks and counters on this host: N CPUs do one operation in a loop.
+
+    'run primitives' predicts the same operations, from the same source files. Only CPUs that this
+    process may use take part, and no more of them than its control group allows.
+    """
+    from model.live.measure import LiveRequest, bench_primitives
+    from model.live.view import live_tables
+    from model.results.run import measured_of
+
+    result = bench_primitives(LiveRequest(**options))
+    deliver(result, as_json, out, live_tables(measured_of(result)))
+
+
+@click.command(name="ping-pong")
+@_OP
+@number_option(
+    "--from",
+    "first",
+    low=0,
+    metavar="CPU",
+    help="Measure this CPU with every other [one pair of each latency class].",
+)
+@number_option(
+    "--home",
+    low=0,
+    metavar="NODE",
+    help="Allocate the line on this NUMA node [the first CPU's].",
+)
+@LIMIT
+@JSON
+@OUT
+def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
+    """Measure how two CPUs of this host take turns on one cache line.
+
+    'run ping-pong' predicts the same.
+    """
+    from model.live.measure import LiveRequest, bench_ping_pong
+    from model.live.view import live_tables
+    from model.results.run import measured_of
+
+    result = bench_ping_pong(LiveRequest(**options))
+    deliver(result, as_json, out, live_tables(measured_of(result)))
+
+
+@click.command(name="library")
+@many_option(
+    "--machine", "machines", metavar="M", help="Simulate this one; repeatable [this host]."
+)
+@click.option(
+    "--samples",
+    type=int,
+    metavar="N",
+    help="Draw N samples of a simulated machine's unknown numbers, for the ranges; 0: none [20].",
+)
+@click.option("--rust", is_flag=True, help="This host: also measure our Rust crate and sbitmap.")
+@number_option(
+    "--limit",
+    high=86400,
+    metavar="SECONDS",
+    help="This host: start no measurement after that time [50].",
+)
+@JSON
+@OUT
+def library_command(as_json: bool, out: Path | None, **options: Any) -> None:
+    """Compare the library with common alternatives: pools, sets, counters.
+
+    Each row shows the best alternative, the ratio to it with its range, and whether the ratio meets
+    its target. With a simulated machine only rows of one thread are measured, on this host.
+    """
+    from model.live.library import LibraryRequest, bench_library
+    from model.live.library_view import library_tables
+
+    result = bench_library(LibraryRequest(**options))
+    deliver(result, as_json, out, library_tables(result))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The options for the content of a report of lines, and its output files."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from cli.commands.options import (
+    JSON,
+    OUT,
+    Verb,
+    deliver,
+    gathered,
+    many_option,
+    number_option,
+    target_option,
+    with_options,
+)
+from common.output import to_json, write_atomic
+
+if TYPE_CHECKING:
+    from model.results.c2c import Recorded
+
+MACHINES = many_option("--machine", "machines", metavar="M", help="Repeatable.", required=True)
+_REPORT = (
+    number_option("--lines", default=10),
+    click.option(
+        "--advice/--no-advice",
+        "advise",
+        default=True,
+        help="Predict what separate lines for falsely shared objects gain.",
+    ),
+    click.option(
+        "--steady",
+        is_flag=True,
+        help="Report only the part of the run in which the cost of shared lines is steady.",
+    ),
+    number_option(
+        "--uncertainty",
+        low=0,
+        help="Replay with N samples of the machine's uncertain numbers, for 90% intervals; 0: none "
+        "[20, or none if more than 100,000 accesses were recorded].",
+    ),
+    target_option("--html", help="Also write an HTML page."),
+    target_option(
+        "--flamegraph",
+        help="Write the cycles of waiting as folded stacks for flamegraph.pl, inferno or "
+        "speedscope.",
+    ),
+    JSON,
+    OUT,
+)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where a report goes."""
+
+    as_json: bool
+    out: Path | None
+    html: Path | None
+    flamegraph: Path | None
+
+    def _save(self, report: Recorded) -> None:
+        if self.html is not None:
+            from report.report import ReportRequest, render
+
+            write_atomic(self.html, render(ReportRequest((), c2c=(report,))))
+        if self.flamegraph is not None:
+            from record.report.flame import folded
+
+            write_atomic(self.flamegraph, folded(report))
+
+    def give(self, data: dict[str, Any], report: Recorded) -> None:
+        """Write the files, and print the report."""
+        from record.report.view import record_view
+
+        self._save(report)
+        deliver(data, self.as_json, self.out, record_view(report))
+
+    def give_to_stderr(self, data: dict[str, Any], report: Recorded) -> None:
+        """Print the report to standard error, because the program owns standard output."""
+        from record.report.view import record_view
+
+        self._save(report)
+        if self.out is not None:
+            write_atomic(self.out, to_json(data))
+        text = io.StringIO()
+        wide = sys.stderr.isatty()
+        Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))
+        sys.stderr.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
+        for path in (self.out, self.html, self.flamegraph):
+            if path is not None:
+                print(f"saved {path}", file=sys.stderr)
+
+
+def report_options(verb: Verb) -> Verb:
+    """Add the options of a report; the command gets the last ones as ``outputs``."""
+    return with_options(gathered(Outputs, "outputs")(verb), _REPORT)
+
+
+def check_uncertainty(count: int | None) -> None:
+    """Raise a UserError for too few samples."""
+    from model.run.uncertain.uncertainty import check_samples
+
+    if count:
+        check_samples(count)

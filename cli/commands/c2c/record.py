@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command c2c record."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from cli.commands.c2c.gate import GateOptions, gate_options
+from cli.commands.c2c.guest import GuestOptions, guest_options
+from cli.commands.c2c.outputs import MACHINES, Outputs, check_uncertainty, report_options
+from cli.commands.options import PLACEMENT, gathered, number_option, target_option
+from common.errors import UserError, ending_with
+from record.program.window import Window
+
+if TYPE_CHECKING:
+    from record.gate.gate import Gate
+
+
+@dataclass(frozen=True)
+class _ExactOptions:
+    """A run on the machine's own clock."""
+
+    exact: bool
+    seed: int
+    seeds: int | None
+    races: bool
+
+    def check(self, ctx: click.Context) -> None:
+        """Raise a UserError for an option that --exact excludes, or that needs it."""
+        if not self.exact:
+            if self.seeds is not None or self.races:
+                raise UserError(f"--{'races' if self.races else 'seeds'} needs --exact: add it")
+            return
+        if excluded := _given(ctx, _OF_EMULATOR):
+            raise UserError(f"{excluded} cannot be used with --exact; leave it out")
+
+
+_OF_GUEST = tuple(each.name for each in fields(GuestOptions))
+# The parameters that --exact excludes: those of the emulator and of guests.
+_OF_EMULATOR = (
+    "runs",
+    "quantum",
+    "trace",
+    "follow",
+    "steady",
+    "guest",
+    *(each.name for each in fields(Window)),
+    *_OF_GUEST,
+)
+
+
+def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
+    """Return the first option of these parameters that the command line contains, or None."""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        if name in names and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            return parameter.opts[0]
+    return None
+
+
+@click.command(
+    "record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
+)
+@MACHINES
+@PLACEMENT
+@number_option("--cpus", help="Use the first N CPUs [all].")
+@click.option(
+    "--after",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Start recording after SECONDS.",
+)
+@click.option(
+    "--for",
+    "lasts",
+    type=click.FloatRange(min=0.01),
+    metavar="SECONDS",
+    help="Record for SECONDS.",
+)
+@click.option("--marks", is_flag=True, help="Record only between the marks in the program.")
+@number_option(
+    "--quantum",
+    low=100,
+    high=1_000_000,
+    default=1000,
+    help="Let no thread run more than N instructions ahead of the slowest.",
+)
+@target_option("--trace", help="Save the recorded accesses for 'c2c replay'.")
+@click.option("--stacks", is_flag=True, help="Show the call stacks of the accesses to each line.")
+@click.option("--follow", is_flag=True, help="Also record the processes that PROGRAM starts.")
+@click.option(
+    "--guest",
+    is_flag=True,
+    help="Run PROGRAM in a guest kernel, and also show the kernel's lines.",
+)
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Run PROGRAM, compiled with 'schedshard cc', on the machine's own clock.",
+)
+@number_option("--seed", default=1, help="With --exact: the seed for the order of threads.")
+@number_option("--seeds", low=2, help="With --exact: give intervals over N seeds.")
+@click.option(
+    "--races",
+    is_flag=True,
+    help="With --exact: report data races in all memory (slower).",
+)
+@click.option(
+    "--threads",
+    metavar="LIST",
+    help="Run once for each of these numbers, such as 2,64,384, which replace {} in the arguments.",
+)
+@number_option(
+    "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1; with a gate 5]."
+)
+@gate_options
+@guest_options
+@report_options
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
+@gathered(Window, "window")
+@gathered(_ExactOptions, "exactly")
+@click.pass_context
+def record_command(
+    ctx: click.Context,
+    /,
+    machines: tuple[str, ...],
+    cpus: int | None,
+    threads: str | None,
+    trace: Path | None,
+    guest: bool,
+    runs: int | None,
+    window: Window,
+    exactly: _ExactOptions,
+    kernel: GuestOptions,
+    gate: GateOptions,
+    outputs: Outputs,
+    **options: Any,
+) -> None:
+    """Run PROGRAM, and show which lines its threads contend on, on each machine.
+
+    Each thread runs on a CPU of the machine, in order of creation. PROGRAM keeps its input, output
+    and exit status; the report goes to standard error. With --json the report goes to standard
+    output, and the program's output to standard error.
+
+    With --guest PROGRAM runs in a guest kernel with the libraries that it needs. It has no input,
+    and sees only those of this host's files that --guest-file names. The report also shows the
+    kernel's lines.
+    """
+    from record.record import RecordRequest, record
+
+    check_uncertainty(options["uncertainty"])
+    exactly.check(ctx)
+    recorder = "exact" if exactly.exact else "guest" if guest else "emulator"
+    closing = gate.gate(recorder, outputs.out)
+    counts = _counts(threads)
+    if counts and (trace or guest):
+        what = "--trace" if trace else "--guest"
+        raise UserError(f"{what} is for one run: leave it or --threads out")
+    if guest:
+        _check_guest(ctx, options)
+    elif of_guest := _given(ctx, _OF_GUEST):
+        raise UserError(f"{of_guest} needs a guest: add --guest")
+    common = {
+        "machines": machines,
+        "cpus": cpus,
+        "threads": counts,
+        "output_to_stderr": outputs.as_json,
+        "flame": outputs.flamegraph is not None,
+        **options,
+    }
+    asked = kernel.request(machines[0], cpus) if guest else None
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+        if exactly.exact:
+            report = _record_exact(Path(folder), exactly, common)
+        else:
+            request = RecordRequest(window=window, guest=asked, runs=runs or gate.runs, **common)
+            report = record(
+                request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace)
+            )
+    _deliver(report, outputs, gate, closing)
+
+
+def _counts(text: str | None) -> tuple[int, ...]:
+    """Return the numbers in the list of --threads."""
+    found = [word.strip() for word in text.split(",")] if text is not None else []
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 8192 for word in found):
+        raise UserError(f"--threads {text}: not a list of numbers from 1 to 8192, such as 2,64,384")
+    if len(set(found)) != len(found):
+        raise UserError(f"--threads {text} contains a number twice")
+    return tuple(map(int, found))
+
+
+def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) -> dict[str, Any]:
+    from record.exact.record import ExactRequest, record_exact
+
+    shared = {name: value for name, value in common.items() if name not in _OF_EMULATOR}
+    request = ExactRequest(seed=asked.seed, seeds=asked.seeds or 0, races=asked.races, **shared)
+    return record_exact(request, folder)
+
+
+def _deliver(data: dict[str, Any], to: Outputs, asked: GateOptions, closing: Gate | None) -> None:
+    """Output the report, and exit with the program's status, or with the gate's if that is 0."""
+    from model.results.c2c import Recorded
+
+    report = Recorded.of(data)
+    # If a requested run failed, the program counts as failed.
+    status = report.program.status or int(report.program.failed)
+    with ending_with(status):
+        if to.as_json:
+            to.give(data, report)
+        else:
+            to.give_to_stderr(data, report)
+        if status and closing is not None:
+            closing.not_judged(report)
+    if not status:
+        asked.update(data)
+        if closing is not None:
+            status = closing.closes(closing.judge(data, "this recording"))
+    if status:
+        raise click.exceptions.Exit(status)
+
+
+def _check_guest(ctx: click.Context, options: dict[str, Any]) -> None:
+    """Raise a UserError for an option that --guest excludes."""
+    if options["stacks"]:
+        raise UserError("--stacks: call stacks cannot be recorded in a guest; leave it out")
+    if ctx.get_parameter_source("placement") is ParameterSource.COMMANDLINE:
+        raise UserError("--placement: in a guest the kernel places threads; leave it out")
+    if options["follow"]:
+        raise UserError("--follow: a guest's processes are all recorded; leave it out")

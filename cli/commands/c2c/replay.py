@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command c2c replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.commands.c2c.outputs import MACHINES, Outputs, check_uncertainty, report_options
+from cli.commands.options import deliver
+from common.errors import UserError
+from common.output import read_json
+from common.paths import typed
+
+
+@click.command("replay")
+@click.argument("trace", type=click.Path(path_type=Path))
+@MACHINES
+@report_options
+def replay_command(
+    trace: Path,
+    machines: tuple[str, ...],
+    outputs: Outputs,
+    **shown: Any,
+) -> None:
+    """Replay TRACE, a recorded program or kernel, on other machines.
+
+    TRACE was saved by 'c2c record --trace TRACE' for a program, or by 'kernel c2c --trace TRACE'
+    for a kernel.
+    """
+    from model.machines.presets import load_machine
+    from model.results.c2c import Recorded as Report
+    from model.results.read import checked
+    from record.report.replaying import Trace
+    from record.report.report import LIMITS, NAMES, Recorded, make_report
+    from record.trace import names_path
+
+    check_uncertainty(shown["uncertainty"])
+    if not trace.is_file():
+        raise UserError(
+            f"no trace {trace}: '{typed('c2c record --trace FILE -- PROGRAM')}' makes one"
+        )
+    data = read_json(names_path(trace), "names of a trace")
+    if isinstance(data, dict) and data.get("format") != NAMES:
+        _replay_kernel(trace, machines, shown["lines"], outputs)
+        return
+    if not isinstance(data, dict):
+        raise UserError(f"{names_path(trace)} does not hold the names of a trace")
+    recorded = checked(data, str(names_path(trace)), Recorded.of)
+    found = tuple(load_machine(name) for name in machines)
+    try:
+        made = make_report(
+            recorded, Trace(trace, LIMITS), found, flame=outputs.flamegraph is not None, **shown
+        )
+        report = Report.of(made)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error
+    outputs.give(made, report)
+
+
+def _replay_kernel(trace: Path, machines: tuple[str, ...], lines: int, outputs: Outputs) -> None:
+    """Replay a trace that 'kernel c2c --trace' saved."""
+    from kernel.profile.replay import ReplayRequest, replay
+    from kernel.profile.replay_view import replay_view
+    from model.machines.presets import load_machine
+    from model.results.c2c import Replayed
+
+    loaded = tuple(load_machine(machine) for machine in machines)
+    report = replay(ReplayRequest(trace, loaded, lines))
+    deliver(report, outputs.as_json, outputs.out, replay_view(Replayed.of(report)))

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command doctor and its subcommands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from cli.commands.groups import NamedGroup
+from cli.commands.options import number_option, path_option, target_option
+from common.errors import UserError
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+_JUDGE = "judge"
+_FLEET_WIDTH = 160
+
+
+class DoctorGroup(NamedGroup):
+    """A group whose unnamed command judges: doctor, doctor HOST.tar, doctor --perf FILE."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Pass arguments to the unnamed command, unless they name a command or ask for help."""
+        if args[:1] == ["--version"]:
+            return super().parse_args(ctx, args)
+        # Completion passes the words before the incomplete one, which may become a command.
+        if (args and args[0] in self.commands) or (ctx.resilient_parsing and not args):
+            return super().parse_args(ctx, args)
+        if set(args) & set(ctx.help_option_names):
+            return super().parse_args(ctx, ["--help"])
+        return super().parse_args(ctx, [_JUDGE, *args])
+
+    @property
+    def unnamed(self) -> click.Command:
+        """Return the command that runs without a name."""
+        return self.commands[_JUDGE]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands except the unnamed one."""
+        return [name for name in super().list_commands(ctx) if name != _JUDGE]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, and options and a file of the unnamed command."""
+        found = super().shell_complete(ctx, incomplete)
+        found += self.unnamed.shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            found = [each for each in found if each.value != _JUDGE]
+            found.append(CompletionItem(incomplete, type="file"))
+        return found
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage of both forms."""
+        return ["[HOST.tar] [OPTIONS] | COMMAND"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the options of the unnamed command with the named ones."""
+        options = [each for each in self.unnamed.params if isinstance(each, click.Option)]
+        rows = [record for each in options if (record := each.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl(rows)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(cls=DoctorGroup)
+def doctor() -> None:
+    """Show what the scheduler's shared cache lines cost this machine, and what helps today.
+
+    Without arguments doctor looks at this host for a few seconds. HOST.tar is the file that the
+    script of 'doctor collect' made on another host. Doctor only reads, and changes nothing.
+
+    With --perf it also judges a profile: the text of 'perf report --stdio', 'perf script' or 'perf
+    c2c report --stdio', or perf.data if perf is installed. Without HOST.tar it judges only the
+    profile; --live adds this host.
+
+    Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input. With --batch
+    nagios it is that of a plugin: 0 nothing found, 1 findings, 2 findings of severity high, 3
+    cannot tell or bad input. With --batch prometheus it is 0 once the file is written.
+    """
+
+
+@doctor.command(_JUDGE)
+@click.argument("host", required=False, type=click.Path(path_type=Path), metavar="[HOST.tar]")
+@path_option("--perf", "profiles", multiple=True, help="A profile; repeatable.")
+@click.option("--live", is_flag=True, help="Also look at this host when a profile is given.")
+@number_option("--seconds", high=600, default=3, help="How long to look at this host.")
+@path_option(
+    "--plan",
+    metavar="DIR",
+    help="Write a plan of cpuset partitions into DIR, which must be empty or absent.",
+)
+@path_option("--html", help="Write an HTML page with a picture of the machine.")
+@click.option(
+    "--batch",
+    type=click.Choice(["nagios", "prometheus"]),
+    help="Print as a Nagios plugin does, or write metrics for Prometheus into the file of --out.",
+)
+@path_option("--out", help="The file of metrics: see --batch and --watch.")
+@click.option(
+    "--predict",
+    is_flag=True,
+    help="Simulate what the observed load costs, now and with each remedy, instead of using the "
+    "stored table.",
+)
+@number_option(
+    "--limit",
+    low=5,
+    high=86400,
+    default=120,
+    metavar="SECONDS",
+    help="About how long --predict may take.",
+)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Look at this host repeatedly, write metrics for Prometheus into the file of --out, and "
+    "report when the cost exceeds --threshold.",
+)
+@number_option(
+    "--every", high=86400, default=60, metavar="SECONDS", help="With --watch: time between looks."
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 100),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="With --watch: a cost above this share of the machine's CPU time is reported.",
+)
+@number_option(
+    "--rounds", high=10_000, default=3, help="With --watch: report after N looks above it in a row."
+)
+@number_option("--count", low=0, default=0, help="With --watch: end after N looks; 0: never.")
+@_JSON
+@click.pass_context
+def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
+    """Judge this host, a host's tar file, or profiles."""
+    from doctor.perform import JudgeRequest, perform
+
+    if host is not None and not host.exists() and host.suffix == "":
+        known = ", ".join(doctor.list_commands(ctx))
+        raise UserError(f"no file '{host}', and no command of doctor: known are {known}")
+    wanted = options.pop("watch")
+    watched = {name: options.pop(name) for name in ("every", "threshold", "rounds", "count")}
+    if not wanted:
+        for name in watched:
+            if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                raise UserError(f"--{name} needs --watch: add it")
+        ctx.exit(perform(JudgeRequest(host, **options)))
+    seconds, out = options.pop("seconds"), options.pop("out")
+    others = [name for name in options if name != "limit" and options[name]]
+    if host is not None or others:
+        other = "HOST.tar" if host is not None else f"--{others[0].replace('_', '-')}"
+        raise UserError(
+            f"--watch looks at this host and writes metrics: leave out {other.replace('as-', '')}"
+        )
+    if seconds > watched["every"]:
+        raise UserError(f"--every {watched['every']} is shorter than --seconds {seconds}")
+    from common.output import check_writable
+    from doctor.watch.watch import WatchRequest, watch
+
+    if out is not None:
+        check_writable(out)
+    threshold = watched.pop("threshold") / 100
+    ctx.exit(watch(WatchRequest(seconds=seconds, out=out, threshold=threshold, **watched)))
+
+
+@doctor.command()
+@click.argument(
+    "places", nargs=-1, required=True, metavar="DIR|FILE...",
+    type=click.Path(exists=True, path_type=Path),
+)  # fmt: skip
+@number_option("--jobs", high=1024, default=0, low=0, help="Judge N hosts at once; 0: one per CPU.")
+@target_option("--html", help="Write an HTML page.")
+@target_option("--parquet", help="Write one row per host for other programs; needs pyarrow.")
+@_JSON
+@click.pass_context
+def fleet(
+    ctx: click.Context, /, places: tuple[Path, ...], jobs: int, html: Path | None,
+    parquet: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Judge the archives of many hosts, with sums by finding, and by machine and kernel.
+
+    DIR and all folders in it are searched for .tar, .tar.gz and .tgz. An archive that cannot be
+    read is listed, and the run goes on. Exit status: 0 nothing found, 4 findings, 3 no findings but
+    a host that cannot be judged or read.
+    """
+    import os
+
+    from common.output import to_json, write_atomic
+    from common.show.terminal import show
+    from doctor.fleet.leave import fleet_data, fleet_page, fleet_parts, write_parquet
+    from doctor.fleet.survey import survey
+
+    found = survey(places, jobs or os.cpu_count() or 1)
+    if html is not None:
+        write_atomic(html, fleet_page(found))
+    if parquet is not None:
+        write_parquet(parquet, found)
+    if as_json:
+        sys.stdout.write(to_json(fleet_data(found)))
+    else:
+        show(fleet_parts(found), _FLEET_WIDTH)
+    for path in (html, parquet):
+        if path is not None:
+            print(f"wrote {path}", file=sys.stderr)
+    ctx.exit(found.status)
+
+
+@doctor.command()
+@click.argument("before", type=click.Path(path_type=Path), metavar="BEFORE.tar")
+@click.argument("after", type=click.Path(path_type=Path), metavar="AFTER.tar")
+@_JSON
+@click.pass_context
+def diff(ctx: click.Context, /, before: Path, after: Path, as_json: bool) -> None:
+    """Show what changed on one host, and whether the predicted gain was reached.
+
+    Exit status: 0 not worse, 4 a finding is new or sharing costs more.
+    """
+    from common.output import to_json
+    from common.show.terminal import show
+    from doctor.fleet.diff import compare, diff_data, diff_parts
+
+    found = compare(before, after)
+    if as_json:
+        sys.stdout.write(to_json(diff_data(found)))
+    else:
+        show(diff_parts(found))
+    ctx.exit(found.status)
+
+
+@doctor.command()
+@path_option(
+    "--out",
+    default=Path("/var/lib/prometheus/node-exporter/schedshard.prom"),
+    show_default=True,
+    help="Where the unit writes its metrics.",
+)
+def unit(out: Path) -> None:
+    """Print a systemd unit that watches this host and writes metrics.
+
+    Run 'schedshard doctor unit > /etc/systemd/system/schedshard-doctor.service', then 'systemctl
+    enable --now schedshard-doctor'.
+    """
+    from common.paths import ALONE, own_argv
+    from doctor.watch.unit import unit_text
+
+    # The file that Python runs need not be executable.
+    command = [sys.executable, str(Path(sys.argv[0]).resolve())] if ALONE else own_argv("doctor")
+    sys.stdout.write(unit_text(command, out))
+
+
+@doctor.command()
+def collect() -> None:
+    """Print a shell script that collects what doctor reads into one small tar file.
+
+    Run 'schedshard doctor collect > collect.sh', then 'sh collect.sh' on the machine in question.
+    An ordinary user can run the script. It reads /proc and /sys twice, some seconds apart, and
+    changes nothing. The tar file contains names of threads (comm) and of cgroups, or with -a
+    pseudonyms. It does not contain command-line arguments, environments, or names of the host and
+    its users.
+    """
+    from doctor.collector.script import script_text
+
+    sys.stdout.write(script_text())
+
+
+@doctor.command()
+@_JSON
+def catalogue(as_json: bool) -> None:
+    """List the hot lines that doctor knows."""
+    from common.output import to_json
+    from common.show.terminal import show
+    from doctor.known.catalogue import load_catalogue
+    from doctor.verdict.catalogue_view import catalogue_data, catalogue_table
+
+    known = load_catalogue()
+    if as_json:
+        sys.stdout.write(to_json(catalogue_data(known)))
+    else:
+        show([catalogue_table(known)])
+
+
+@doctor.command()
+@click.argument("name", metavar="ID")
+def explain(name: str) -> None:
+    """Explain one hot line: what it is, when it hurts, what helps, and the sources."""
+    from common.show.terminal import show
+    from doctor.known.catalogue import find_entry
+    from doctor.verdict.catalogue_view import entry_parts
+
+    show(entry_parts(find_entry(name)))

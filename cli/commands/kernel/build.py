@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Subcommands of `schedshard kernel` that compile. They import their stages when they run."""
+
+from pathlib import Path
+
+import click
+
+from cli.commands.kernel.group import CONFIG, JOBS, VARIANT, kernel, the_layout
+from cli.commands.options import path_option
+
+
+@kernel.command()
+@VARIANT
+@CONFIG
+@JOBS
+def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
+    """Compile a variant: bzImage, and vmlinux with its types."""
+    from kernel.build.build import BuildRequest
+    from kernel.build.build import build as stage
+
+    layout = the_layout(any_arch=True)
+    for variant in variants:
+        built = stage(layout, BuildRequest(variant, config, jobs))
+        made = built.made
+        click.echo(
+            f"{layout.shown(built.kernel)}: {made.seconds:.0f} s, {made.files} files made, "
+            f"ccache {made.hits} of {made.hits + made.misses} ({made.hit_rate:.0%})"
+        )
+
+
+@kernel.command()
+@click.option("--variant", default="shard", show_default=True, metavar="V")
+@click.option(
+    "--config",
+    default="package",
+    show_default=True,
+    metavar="C",
+    help="As for build; /boot/config-$(uname -r) copies that of the running Debian kernel.",
+)
+@path_option("--out", metavar="DIR", help="[build/kernel/deb]")
+@JOBS
+def deb(variant: str, config: str, out: Path | None, jobs: int) -> None:
+    """Build Debian packages of a kernel and of its headers."""
+    from kernel.build.deb import DebRequest
+    from kernel.build.deb import deb as stage
+
+    layout = the_layout()
+    packages = stage(layout, DebRequest(variant, config, out, jobs))
+    for path in (packages.image, packages.headers, *packages.others):
+        if path is not None:
+            click.echo(f"{layout.shown(path)}: {path.stat().st_size / 1e6:.1f} MB")
+    if packages.headers is None:
+        click.echo("no package of headers: this configuration has no modules")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Subcommands of `schedshard kernel` that observe guests through the emulator's plugin."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.commands.kernel.group import (
+    CONFIG,
+    kernel,
+    the_layout,
+    variant_option,
+)
+from cli.commands.options import (
+    BZIMAGE,
+    JSON_OR_TABLE,
+    OUT,
+    PARAMETERS,
+    deliver,
+    many_option,
+    number_option,
+    path_option,
+    target_option,
+)
+from common.errors import UserError
+from common.output import to_json, write_atomic
+
+_PARTIAL = "the run was cut short: the result is partial"
+_WORKLOAD = click.option(
+    "--workload",
+    default="cyclic",
+    show_default=True,
+    metavar="W",
+    help="cyclic, cyclic-dense, pi, pi-apart, hackbench, pipes, rt-storm, rt-storm-walk, "
+    "rt-walk-waiting or ffmpeg.",
+)
+_AMOUNT = number_option("--amount", help="Number of operations [the workload's own].")
+_EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
+_LINES = number_option("--lines", default=10)
+_SLOW = number_option(
+    "--slow",
+    high=1000,
+    help="Run the guest's clock at 1/N until the window opens [10; 40 with more than 16 CPUs].",
+)
+
+
+def _slow_for(cpus: int, given: int | None) -> int:
+    if given is not None:
+        return given
+    return 10 if cpus <= 16 else 40
+
+
+def _heard(line: str) -> None:
+    """Print a line of the guest's output to stderr, if it reports progress."""
+    for word in ("# begin ", "# time ", "# alive "):
+        if word in line:
+            print(f"guest: {line.partition(word)[1][2:]}{line.partition(word)[2]}", file=sys.stderr)
+
+
+@kernel.command()
+@variant_option("A built variant", required=False)
+@CONFIG
+@path_option("--vmlinux", help="The symbols of another kernel.")
+@BZIMAGE
+@many_option("--object", "objects", metavar="SYMBOL", help="Show only its lines; repeatable.")
+@_EPYC
+@number_option("--cpus", default=16)
+@_WORKLOAD
+@_AMOUNT
+@many_option(
+    "--scheduler",
+    "schedulers",
+    metavar="S",
+    help="Also run with this scheduler of tools/sched_ext of the kernel; repeatable.",
+)
+@number_option(
+    "--quantum",
+    low=0,
+    default=1000,
+    help="Let no CPU run more than N instructions ahead of the slowest; 0: no limit.",
+)
+@_SLOW
+@_LINES
+@PARAMETERS
+@target_option("--trace", help="Save the accesses for 'c2c replay'.")
+@target_option("--html", metavar="FILE.html", help="Write an HTML page.")
+@JSON_OR_TABLE
+@OUT
+def c2c(
+    variants: tuple[str, ...],
+    config: str,
+    vmlinux: Path | None,
+    bzimage: Path | None,
+    machine: str,
+    cpus: int,
+    schedulers: tuple[str, ...],
+    slow: int | None,
+    html: Path | None,
+    as_json: bool,
+    out: Path | None,
+    **options: Any,
+) -> None:
+    """Show the contended cache lines of real kernels, predicted for a machine.
+
+    The kernels run in the emulator, and a model simulates the machine's caches and latencies.
+    """
+    from kernel.profile.c2c import C2cRequest, Kernel, built_kernels, with_schedulers
+    from kernel.profile.c2c import c2c as stage
+    from kernel.profile.c2c_view import c2c_view
+    from kernel.profile.schedulers import check_schedulers
+    from model.machines.presets import load_machine, machine_topology
+    from model.results.c2c import Kernel as KernelReport
+    from record.watch import shape_for
+    from report.report import ReportRequest, render
+
+    layout = the_layout()
+    kernels = built_kernels(layout, variants, config)
+    if (vmlinux is None) != (bzimage is None):
+        raise UserError("another kernel needs both --vmlinux and --bzimage")
+    if vmlinux is not None and bzimage is not None:
+        if not bzimage.is_file():
+            raise UserError(f"no image {bzimage}")
+        kernels += (Kernel(bzimage.stem, bzimage, vmlinux),)
+    if not kernels:
+        raise UserError("nothing to look at: give --variant, or --vmlinux and --bzimage")
+    check_schedulers(layout, schedulers)
+    kernels = with_schedulers(kernels, schedulers)
+    loaded = load_machine(machine)
+    shape = shape_for(machine_topology(loaded), loaded.name, cpus)
+    request = C2cRequest(kernels, shape, loaded, slow=_slow_for(cpus, slow), **options)
+    data = stage(layout, request, _heard)
+    saved = layout.make_folder(layout.work / "results") / f"c2c-{request.workload}-{cpus}.json"
+    write_atomic(saved, to_json(data))
+    report = KernelReport.of(data)
+    if html is not None:
+        write_atomic(html, render(ReportRequest((), "Cache lines of kernels", c2c=(report,))))
+    deliver(data, as_json, out, c2c_view(report))
+    if report.partial:
+        raise UserError(_PARTIAL, status=1)

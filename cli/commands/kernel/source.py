@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Subcommands of `schedshard kernel` for sources and patches. They import stages when they run."""
+
+from pathlib import Path
+
+import click
+
+from cli.commands.kernel.group import CONFIG, JOBS, Chosen, kernel, the_layout
+from cli.commands.options import path_option
+from common.errors import UserError
+
+
+@kernel.command()
+@path_option(
+    "--base",
+    "path",
+    metavar="PATH",
+    help="Use this source tree, tarball or Debian package instead of the mirror.",
+)
+@click.option(
+    "--any",
+    "any_series",
+    is_flag=True,
+    help="If the mirror dropped the default series, use the next in kernel/base.toml; print it.",
+)
+def fetch(path: Path | None, any_series: bool) -> None:
+    """Unpack Debian's kernel source: the installed package, or else the mirror's newest.
+
+    A version that was not tested works if every edit of the series applies. This command tries
+    that.
+    """
+    from kernel.source.apply import try_edits
+    from kernel.source.base import fetch as stage
+    from kernel.source.base import fetch_any, load_base
+
+    chosen = click.get_current_context().find_object(Chosen)
+    named = chosen is not None and chosen.linux is not None
+    if any_series and (path is not None or named):
+        raise UserError("--any chooses the series: leave --base, --linux and SCHEDSHARD_LINUX out")
+    if any_series:
+        layout, found = fetch_any(tell=lambda line: click.echo(f"schedshard: {line}", err=True))
+        how = "is there"
+    else:
+        layout = the_layout(any_arch=True)
+        found, fresh = stage(layout, path)
+        how = "unpacked" if fresh else "already there"
+    click.echo(f"{layout.shown(layout.base)}: {found.version}, {how}", err=any_series)
+    if not found.tested:
+        made, all_edits = try_edits(layout)
+        words = f"not tested with this version, {made} of {all_edits} edits apply"
+        click.echo(words, err=any_series)
+    if any_series:
+        click.echo(load_base(layout).linux)
+
+
+@kernel.command()
+@path_option("--out", metavar="DIR", help="[build/kernel/series]")
+@path_option(
+    "--onto",
+    metavar="TREE",
+    help="Name the commit of this git tree of Linux, to which the series must apply.",
+)
+@click.option("--check", is_flag=True, help="Run git am on a clean tree, and checkpatch --strict.")
+@click.option("--check-steps", is_flag=True, help="Compile the tree after every step.")
+@CONFIG
+@JOBS
+def series(
+    out: Path | None, onto: Path | None, check: bool, check_steps: bool, config: str, jobs: int
+) -> None:
+    """Write the patches as a series of git format-patch."""
+    from common.programs import require
+    from kernel.arch import X86
+    from kernel.build.make import tools as build_tools
+    from kernel.series.checkpatch import checkpatch
+    from kernel.series.onto import current_commit, name_base
+    from kernel.series.series import check_am, check_lines, count_lines, write_series
+    from kernel.series.series import check_steps as build_steps
+    from kernel.series.series_view import print_judged, print_lines, print_steps
+
+    layout = the_layout()
+    # Writing the patches takes two minutes: first check the programs that are needed after that.
+    require("git", *(("perl",) if check else ()), *(build_tools(X86) if check_steps else ()))
+    if onto is None:
+        made = write_series(layout, out)
+    else:
+        commit = current_commit(onto)
+        made = write_series(layout, out, lambda folder: name_base(folder, onto, commit))
+        click.echo(f"{layout.shown(made.patches[0].parent)}: base-commit {commit}")
+    for _, patches in made.parts:
+        click.echo(f"{layout.shown(patches[0].parent)}: patches: {len(patches)}")
+    lines = count_lines(made)
+    print_lines(lines)
+    check_lines(layout, lines)
+    if check:
+        files = check_am(layout, made)
+        click.echo(f"git am on an untouched tree: {files} files as in the built tree")
+        print_judged(checkpatch(layout, made.all))
+    if check_steps:
+        print_steps(build_steps(layout, config, jobs))

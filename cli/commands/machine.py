@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The commands machine import and machine measure."""
+
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from cli.commands.options import number_option, path_option, target_option
+from common.errors import UserError
+from common.extra import need_sweep
+from common.output import check_writable, write_atomic
+from model.machines.hostfile import host_path, make_parent
+from model.machines.making.classes import CLASSES, Evidence
+from model.machines.making.document import Facts, validated
+from model.machines.making.importer import ImportRequest, import_machine
+from model.machines.making.measure import MeasureRequest, measure_machine
+from model.machines.making.topology import parse_cpu_list
+
+CLOCK_LIMITS = (0.05, 20.0)
+
+
+def _finish(
+    facts: Facts, text: str, evidence: Evidence | None, notes: list[str], out: Path | None
+) -> None:
+    """Validate the machine file, write it, and report.
+
+    Without ``out`` the file goes to stdout, and the report to stderr.
+    """
+    validated(text)
+    console = Console(file=sys.stderr if out is None else sys.stdout, highlight=False)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomic(out, text)
+    topology = facts.topology
+    levels = {"package": "package", "node": "node", "llc": "LLC", "core": "core"}
+    counts = ", ".join(_counted(topology.count(level), word) for level, word in levels.items())
+    cpus = _counted(len(topology.cpus), "CPU")
+    console.print(f"{facts.name}: {cpus}, {counts}", markup=False, soft_wrap=True)
+    _print_evidence(console, facts, evidence)
+    for note in notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
+    if out is not None:
+        console.print(f"written: {out}", markup=False, soft_wrap=True)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -> None:
+    table = Table("distance", box=None)
+    for heading in ("pairs", "median ns", "5%-95% ns"):
+        table.add_column(heading, justify="right")
+    for tier in evidence.tiers if evidence is not None else ():
+        spread = f"{tier.low:.1f}-{tier.high:.1f}"
+        words = f"{tier.count} {tier.unit}"
+        table.add_row(words, f"{tier.pairs:,}", f"{tier.median:.1f}", spread)
+    for name in (*CLASSES, "memory"):
+        item = evidence.classes.get(name) if evidence is not None else None
+        if item is not None:
+            spread = f"{item.low:.1f}-{item.high:.1f}"
+            table.add_row(name, f"{item.pairs:,}", f"{item.median:.1f}", spread)
+        elif name in facts.latency_ns:
+            said = facts.source.get(f"latency_ns.{name}", "")
+            how = "estimate" if said.startswith("estimate") else "measured"
+            table.add_row(name, "-", f"{facts.latency_ns[name]:.1f}", how)
+    console.print(table)
+    if evidence is None or not evidence.levels:
+        return
+    sure = Table("grouping", "how sure", box=None)
+    for heading in ("groups", "silhouette", "separation", "pairs that fit"):
+        sure.add_column(heading, justify="right")
+    for level in evidence.levels:
+        score = "-" if level.silhouette is None else f"{level.silhouette:.2f}"
+        numbers = (f"{level.groups:,}", score, f"{level.separation:.2f}", f"{level.fit:.1%}")
+        sure.add_row(level.name, level.sure, *numbers)
+    console.print(sure)
+
+
+@click.command(name="import")
+@click.argument("csv", type=click.Path(path_type=Path))
+@path_option(
+    "--hwloc-xml",
+    metavar=None,
+    help="Take the topology from this file ('lstopo FILE.xml'), and only the latencies from CSV.",
+)
+@path_option(
+    "--topology",
+    metavar=None,
+    help="Take the topology from the machine's output of 'lscpu -p', a folder that contains sys/, "
+    "or a tar file of one.",
+)
+@click.option("--name", help="Name of the machine; default: from the file's name.")
+@click.option("--clock-ghz", type=float, help="Core clock that converts times to cycles.")
+@target_option("--out", metavar=None, help="Write the machine file here, not to stdout.")
+def import_command(
+    csv: Path,
+    hwloc_xml: Path | None,
+    topology: Path | None,
+    name: str | None,
+    clock_ghz: float | None,
+    out: Path | None,
+) -> None:
+    """Make a machine file from a core-to-core latency table.
+
+    CSV contains a row per writing CPU and a column per responding CPU, in nanoseconds one way. The
+    upper triangle may be empty. LLCs and packages are found by clustering, and by trying every
+    regular shape. The output and the file say how sure that is, and which shape is second best.
+    """
+    if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
+        raise UserError(
+            f"--clock-ghz {clock_ghz:g} is not a clock: give {CLOCK_LIMITS[0]:g} to "
+            f"{CLOCK_LIMITS[1]:g} GHz"
+        )
+    need_sweep("machine import")
+    request = ImportRequest(csv, hwloc_xml, topology, name, clock_ghz)
+    if topology is not None and _is_archive(topology):
+        from doctor.facts.archive import read_files
+        from doctor.facts.capture import unpacked
+
+        with unpacked(topology, read_files(topology)) as tree:
+            made = import_machine(replace(request, tree=tree))
+    else:
+        made = import_machine(request)
+    _finish(made.facts, made.text, made.evidence, made.notes, out)
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        return path.is_file() and tarfile.is_tarfile(path)
+    except OSError:
+        return False
+
+
+@click.command(name="measure")
+@path_option(
+    "--out",
+    metavar=None,
+    help="Write the machine file here; default: where '--machine host' reads it.",
+)
+@click.option("--cpus", metavar="LIST", help="Measure between these CPUs only, such as 0-3,8.")
+@number_option(
+    "--samples",
+    high=10000,
+    default=50,
+    metavar=None,
+    help="Repeat each measurement N times and use the lower quartile.",
+)
+@click.option(
+    "--all-pairs",
+    is_flag=True,
+    help="Measure every pair of CPUs, without a time limit (480 CPUs take a quarter of an hour).",
+)
+def measure_command(out: Path | None, cpus: str | None, samples: int, all_pairs: bool) -> None:
+    """Measure this host, and write the machine file that '--machine host' names.
+
+    This takes at most a minute. On a host with more than 64 CPUs it measures a few hundred pairs
+    per distance.
+    """
+    request = MeasureRequest(parse_cpu_list(cpus) if cpus is not None else None, samples, all_pairs)
+    target = out if out is not None else host_path()
+    if out is None:
+        make_parent(target)
+    check_writable(target)
+    need_sweep("machine measure")
+    made = measure_machine(request)
+    _finish(made.facts, made.text, made.evidence, made.notes, target)

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The top-level commands: they turn options into requests, run stages, and output the results.
+
+Commands import their stages when they run, so that --help and small commands do not wait for the
+plotting and numeric libraries.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import RenderableType
+
+from cli.commands.bench import library_command, ping_pong_command, primitives_command
+from cli.commands.c2c.cost import cc_command, cost_command, cxx_command
+from cli.commands.c2c.diff import diff_command
+from cli.commands.c2c.record import record_command
+from cli.commands.c2c.replay import replay_command
+from cli.commands.doctor import doctor
+from cli.commands.groups import NamedGroup
+from cli.commands.kernel.group import kernel
+from cli.commands.options import (
+    JSON,
+    OUT,
+    SEED,
+    deliver,
+    many_option,
+    number_option,
+    path_option,
+    show,
+    target_option,
+)
+from cli.commands.run import compare, experiments_command, run, sweep
+from cli.commands.topology import machine, machines, topo
+from cli.commands.validate import validate
+from common.errors import UserError
+from common.output import write_atomic
+from common.paths import INSTALLED, ROOT, VERSION
+
+if TYPE_CHECKING:
+    from model.results.c2c import Report
+
+_DOORS = {
+    "I run a large machine": ("doctor",),
+    "I write a threaded program": ("c2c", "cc", "c++"),
+    "I work on the kernel": ("kernel",),
+    "I want the data structures": ("topo", "bench"),
+    "The simulated machine": (
+        "reproduce", "experiments", "run", "sweep", "compare", "report", "machines", "machine",
+        "validate",
+    ),
+    "This installation": ("setup",),
+}  # fmt: skip
+
+
+@click.group(
+    cls=NamedGroup,
+    sections=_DOORS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+)
+@click.version_option(VERSION, message="schedshard %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Shard shared state by last-level cache, and predict what a layout costs on any machine.
+
+    Start with 'schedshard reproduce'. Every command has --help.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+class C2cGroup(NamedGroup):
+    """The commands of c2c. Any other word is a result to show."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Use 'show' if the first word is not a command."""
+        if args and self.get_command(ctx, args[0]) is None:
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Use 'show' if options precede the result."""
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@main.group(cls=C2cGroup)
+def c2c() -> None:
+    """Show contended cache lines: of a saved RESULT, or of your own program.
+
+    'c2c RESULT' shows the lines in a file saved by 'run --out RESULT' or 'c2c record --out RESULT',
+    as perf c2c report does. 'c2c record' runs a program.
+    """
+
+
+@c2c.command("show")
+@click.argument("result", type=click.Path(path_type=Path))
+@number_option("--lines", default=5)
+@many_option("--variant", "variants", metavar="V", help="Repeatable [the baseline].")
+@JSON
+def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
+    """Show the contended cache lines of RESULT.
+
+    RESULT was saved by 'run --out RESULT' or 'c2c record --out RESULT'. The tables follow perf c2c
+    report.
+    """
+    from common.formats import C2C, RUN
+    from model.results.c2c import report_of
+    from model.results.read import checked, load_data
+    from model.results.run import run_of
+    from record.lines.report import C2cRequest, find_names
+    from record.lines.report import c2c as make_report
+
+    data = load_data(result, RUN, C2C)
+    if data["format"] == RUN:
+        request = C2cRequest(checked(data, str(result), run_of), variants, lines)
+        data = make_report(request, find_names(request))
+    deliver(data, as_json, None, _view(checked(data, str(result), report_of)))
+
+
+def _view(report: Report) -> RenderableType:
+    """Return the view of an experiment, of a program, of a kernel, or of a kernel's replay."""
+    from kernel.profile.c2c_view import c2c_view
+    from kernel.profile.replay_view import replay_view
+    from model.results.c2c import Kernel, Recorded, Replayed
+    from model.tables.results import c2c_tables
+    from record.report.view import record_view
+
+    views: dict[type[Report], Callable[[Any], RenderableType]] = {
+        Recorded: record_view, Kernel: c2c_view, Replayed: replay_view,
+    }  # fmt: skip
+    return views.get(type(report), c2c_tables)(report)
+
+
+@main.group(cls=NamedGroup, invoke_without_command=True)
+@click.option("--quick", is_flag=True, help="Measure for a shorter time.")
+@JSON
+@OUT
+@click.pass_context
+def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> None:
+    """Measure on this host's CPUs.
+
+    Without a command it measures the structures: each operation as a ratio to the same one on a
+    plain bitmap, in one run.
+    """
+    if ctx.invoked_subcommand is not None:
+        if quick or as_json or out is not None:
+            raise UserError(f"options of 'bench {ctx.invoked_subcommand}' go after its name")
+        return
+    from common.progress import working
+    from model.results.bench import Bench
+    from model.run.bench import BenchRequest
+    from model.run.bench import bench as measure
+    from model.tables.results import bench_tables
+
+    with working("measuring on this host's CPUs"):
+        data = measure(BenchRequest(quick))
+    made = Bench.of(data)
+    deliver(data, as_json, out, bench_tables(made, made.rows))
+
+
+@main.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@target_option("--out", required=True, metavar="FILE.html")
+def report(results: tuple[Path, ...], out: Path) -> None:
+    """Make one HTML page from saved RESULTS.
+
+    RESULTS are files saved by run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs
+    no other file and no network.
+    """
+    from common.extra import need_sweep
+    from common.formats import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE
+    from model.results.bench import Bench, Validate
+    from model.results.c2c import report_of
+    from model.results.read import checked, is_parquet, load_data
+    from model.results.run import Figures, measured_of, run_of
+    from model.results.topo import Topo
+    from record.lines.report import c2c as make_c2c
+    from record.lines.report import find_names, of_all_variants
+    from report.report import ReportRequest, render
+
+    makers: dict[str, Callable[[dict[str, Any]], Any]] = {
+        RUN: run_of,
+        LIVE: measured_of,
+        VALIDATE: Validate.of,
+        BENCH: Bench.of,
+        C2C: report_of,
+        TOPO: Topo.of,
+    }
+    sweeps = tuple(path for path in results if is_parquet(path))
+    found: dict[str, list[Any]] = {}
+    for path in results:
+        if path not in sweeps:
+            data = load_data(path, RUN, BENCH, LIVE, VALIDATE, TOPO, C2C)
+            kind = data["format"]
+            found.setdefault(kind, []).append(checked(data, str(path), makers[kind]))
+    rows: tuple[tuple[str, list[dict[str, Any]]], ...] = ()
+    if sweeps:
+        need_sweep(f"{sweeps[0]} is a sweep, and its page")
+        from model.run.sweep.file import read_rows
+
+        rows = tuple((path.name, read_rows(path)) for path in sweeps)
+    runs = found.get(RUN, [])
+    requests = [of_all_variants(result) for result in runs if isinstance(result, Figures)]
+    lines = [report_of(make_c2c(request, find_names(request))) for request in requests]
+    request = ReportRequest(
+        tuple(runs),
+        live=tuple(found.get(LIVE, ())),
+        judged=tuple(found.get(VALIDATE, ())),
+        topologies=tuple(found.get(TOPO, ())),
+        benches=tuple(found.get(BENCH, ())),
+        c2c=(*found.get(C2C, ()), *lines),
+        sweeps=rows,
+    )
+    write_atomic(out, render(request))
+    print(f"saved {out}", file=sys.stderr)
+
+
+@main.command()
+@path_option("--out", metavar="DIR", help="[out at the root]")
+@SEED
+@click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
+def reproduce(out: Path | None, seed: int, quick: bool) -> None:
+    """Predict, measure and report in one command.
+
+    It predicts the published experiments, measures this host, prints the tables, and writes
+    report.html and one JSON file per result.
+    """
+    from common.extra import need_sweep
+    from report.reproduce import ReproduceRequest
+    from report.reproduce_view import reproduce_all
+
+    if not quick:
+        need_sweep("reproduce without --quick")
+    default = Path("out") if INSTALLED else ROOT / "out"
+    reproduce_all(ReproduceRequest(seed, quick), out or default, show)
+
+
+@main.command()
+@click.option("--check", is_flag=True, help="List what is installed and what is missing.")
+@click.pass_context
+def setup(ctx: click.Context, check: bool) -> None:
+    """List what schedshard needs on this machine, and the command that installs what is missing.
+
+    Exit status: 0 nothing is missing, 1 something is missing.
+    """
+    if not check:
+        raise UserError("setup: give --check; in a checkout 'make build' installs what is missing")
+    with as_file(files("cli") / "setup.sh") as script:
+        argv = ["sh", str(script), "--check", *([str(ROOT)] if INSTALLED else [])]
+        ctx.exit(subprocess.run(argv, check=False).returncode)
+
+
+for verb in (primitives_command, ping_pong_command, library_command):
+    bench.add_command(verb)
+if not INSTALLED:  # the laboratory, which cli/meson.build does not install
+    # Importing these modules adds their commands to the group.
+    from cli.commands.kernel import build, guest, profile, source  # noqa: F401
+
+    bench.add_command(cost_command)
+for verb in (record_command, replay_command, diff_command):
+    c2c.add_command(verb)
+for verb in (
+    run,
+    experiments_command,
+    sweep,
+    compare,
+    topo,
+    machines,
+    machine,
+    validate,
+    kernel,
+    doctor,
+    cc_command,
+    cxx_command,
+):
+    main.add_command(verb)

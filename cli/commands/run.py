@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The commands run, sweep and compare: experiments on simulated machines."""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from cli.commands.options import (
+    CAP,
+    JSON,
+    OUT,
+    PLACEMENT,
+    SEED,
+    deliver,
+    many_option,
+    number_option,
+    path_option,
+    show,
+)
+from common.errors import UserError
+from common.paths import INSTALLED
+
+_UNCERTAINTY = click.option(
+    "--uncertainty",
+    type=int,
+    metavar="N",
+    help="Print intervals from N samples of all uncertain inputs.",
+)
+
+
+@click.command(name="experiments")
+@JSON
+def experiments_command(as_json: bool) -> None:
+    """List the experiments."""
+    from model.run.experiment import experiment_names, load_experiment
+    from model.tables.results import experiments_table
+
+    found = [load_experiment(name) for name in experiment_names()]
+    rows = [
+        {
+            "name": each.name, "title": each.title, "machine": each.machine,
+            "variants": [variant.name for variant in each.variants],
+        }
+        for each in found
+    ]  # fmt: skip
+    deliver({"experiments": rows}, as_json, None, experiments_table(found))
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--machine", metavar="M", help="Preset name or a .toml file [the experiment's own].")
+@number_option("--cpus", metavar=None, help="Use the first N CPUs [all].")
+@SEED
+@PLACEMENT
+@CAP
+@many_option("--variant", "variants", metavar="V", help="Run only this variant; repeatable.")
+@many_option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    help="Set an input of the experiment to another value; repeatable.",
+)
+@_UNCERTAINTY
+@many_option(
+    "--op", "ops", metavar="OP", help="ping-pong, primitives: only this operation; repeatable."
+)
+@click.option("--threads", metavar="N,N...", help="atomic-inc, primitives: [1,2,4,...,all].")
+@click.option(
+    "--hold", "hold_ns", type=float, metavar="NS", help="primitives: time a lock is held [0]."
+)
+@click.option(
+    "--work",
+    "work_ns",
+    type=float,
+    metavar="NS",
+    help="primitives: mean time between operations [0].",
+)
+@number_option(
+    "--lines",
+    high=64,
+    metavar="N",
+    help="primitives: do each operation on N objects, one after the other [1].",
+)
+@number_option(
+    "--home",
+    low=0,
+    metavar="NODE",
+    help="ping-pong: allocate the line on this NUMA node [the first CPU's].",
+)
+@number_option(
+    "--from",
+    "first",
+    low=0,
+    metavar="CPU",
+    help="ping-pong: this CPU with every other [one pair per latency class].",
+)
+@JSON
+@OUT
+def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any) -> None:
+    """Run EXPERIMENT on a simulated machine.
+
+    Predicted figures are shown beside published ones of the same machine, if there are any. With
+    --uncertainty each figure gets a median and a 90% interval over the ranges of inputs in the
+    machine file and the experiment file.
+    """
+    from common.progress import ticking
+    from model.run.run import execute, merge, plan_run
+    from model.run.run_options import RunOptions, make_request
+    from model.run.uncertain.uncertainty import check_samples, with_intervals
+    from model.tables.results import run_tables
+    from record.lines.fields import layouts_of
+
+    if uncertainty is not None:
+        check_samples(uncertainty)
+    request = make_request(RunOptions(**options))
+    plan = plan_run(request)
+    title = f"{request.experiment.name} on {request.machine.name}"
+    with ticking(title, len(plan.points)) as tick:
+        raws = execute(plan, tick)
+    result = merge(plan, raws, layouts_of(raws))
+    if uncertainty is not None:
+        with TemporaryDirectory(prefix="schedshard-") as directory:
+            with_intervals(request, result, uncertainty, Path(directory), ticking)
+    deliver(result.to_data(), as_json, out, run_tables(result))
+
+
+@click.command()
+@many_option("--experiment", "experiments", required=True, metavar="E", help="Repeatable.")
+@many_option("--machine", "machines", metavar="M", help="Repeatable [the experiment's own].")
+@many_option("--variant", "variants", metavar="V", help="Repeatable [all].")
+@number_option(
+    "--cap", "caps", multiple=True, high=64, help="At most N CPUs per shard; repeatable [64]."
+)
+@number_option("--cpus", multiple=True, help="Use the first N CPUs; repeatable [all].")
+@PLACEMENT
+@number_option(
+    "--split-llc",
+    "splits",
+    multiple=True,
+    high=1024,
+    help="Cut every last-level cache into N smaller ones; repeatable [1].",
+)
+@number_option("--seeds", high=1000, default=1, help="Run seeds 1 to N of every point.")
+@_UNCERTAINTY
+@number_option(
+    "--seed",
+    low=0,
+    high=2**32 - 1,
+    metavar=None,
+    help="Seed of the samples that --uncertainty draws [1].",
+)
+@path_option("--out", required=True, metavar="FILE.parquet")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    hidden=INSTALLED,
+    help="A Dask scheduler [this host's CPUs].",
+)
+def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
+    """Run every combination, and save the results in one Parquet file.
+
+    A sweep skips points that FILE already contains. So an interrupted sweep continues, and a larger
+    one adds to a smaller one. Points of another simulator or machine file count as new.
+    """
+    from common.extra import need_sweep
+    from common.progress import ticking
+
+    if INSTALLED and scheduler is not None:
+        raise UserError("--scheduler needs a checkout of the project: run ./schedshard sweep there")
+    need_sweep("sweep")
+    from model.run.sweep.prepare import SweepOptions, prepare
+    from model.run.sweep.run import execute
+    from model.tables.sweep import sweep_tables
+
+    with TemporaryDirectory(prefix="schedshard-") as directory:
+        prepared = prepare(SweepOptions(out=out, **options), Path(directory))
+        for said in prepared.left_out:
+            print(f"schedshard: {said}", file=sys.stderr)
+        there = len(prepared.points) - len(prepared.todo)
+        if there:
+            print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
+        rows = list(prepared.rows)
+        if prepared.todo:
+            with ticking("sweep", len(prepared.todo)) as tick:
+                rows += execute(prepared.todo, out, scheduler, tick)
+    show(sweep_tables(rows))
+    print(f"saved {out}", file=sys.stderr)
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@many_option("--metric", "metrics", metavar="M", help="Repeatable [all].")
+@JSON
+def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
+    """Compare A and B over their seeds: mean, %stddev and %change.
+
+    Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. Two variants are
+    compared at every point that both files contain. Without variants, each variant of A is compared
+    with the same one of B. Two recordings of a program ('c2c record --out') are compared as by
+    'c2c diff'.
+    """
+    from common.extra import need_sweep
+    from record.gate.diff import diff_files, diff_view, is_recording
+
+    if is_recording(a) or is_recording(b):
+        if metrics:
+            raise UserError("--metric: recordings of programs are compared by object; leave it out")
+        found = diff_files(Path(a), Path(b))
+        deliver(found.to_data(), as_json, None, diff_view(found))
+        return
+    need_sweep("compare")
+    from model.run.sweep.compare import CompareRequest, load_side
+    from model.run.sweep.compare import compare as make_comparison
+    from model.tables.compare import compare_view
+
+    data = make_comparison(CompareRequest(load_side(a), load_side(b), metrics))
+    deliver(data, as_json, None, compare_view(data))

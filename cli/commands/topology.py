@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The commands topo, machines and machine: topologies and machine files."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from cli.commands.groups import NamedGroup
+from cli.commands.options import (
+    CAP,
+    JSON,
+    OUT,
+    deliver,
+    number_option,
+    path_option,
+    target_option,
+)
+from common.errors import UserError
+
+
+def _advise(
+    machine: str | None, rate: float, count: int | None, as_json: bool, out: Path | None
+) -> None:
+    from common.progress import ticking
+    from model.machines.presets import HOST, load_machine
+    from model.run.shard_sizes import SAMPLES, advice_data, advise
+    from model.run.uncertain.uncertainty import check_samples
+    from model.tables.shard_sizes import advice_view
+
+    samples = SAMPLES if count is None else count
+    if samples != 0:
+        check_samples(samples)
+    loaded = load_machine(machine or HOST)
+    found = advise(loaded, rate, samples, ticking)
+    deliver(advice_data(found), as_json, out, advice_view(found))
+
+
+@click.command()
+@click.option("--machine", metavar="M", help="A machine file: preset name or path.")
+@path_option("--sysfs", metavar="DIR", help="A folder that contains sys/, or a tar file of one.")
+@path_option("--hwloc-xml", help="An XML file of hwloc.")
+@number_option("--split-llc", help="Cut every LLC into N parts.")
+@CAP
+@target_option("--picture", help="Draw the topology as .svg or .png.")
+@click.option("--advise", is_flag=True, help="Predict how many CPUs should share a line or a lock.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(1, 1e8),
+    metavar="N",
+    help="Lock operations per second and CPU that --advise plans for [10000].",
+)
+@click.option(
+    "--uncertainty",
+    type=int,
+    metavar="N",
+    help="Samples for the intervals of --advise; 0: one run and no intervals [20].",
+)
+@JSON
+@OUT
+def topo(
+    machine: str | None,
+    sysfs: Path | None,
+    hwloc_xml: Path | None,
+    split_llc: int | None,
+    cap: int | None,
+    picture: Path | None,
+    advise: bool,
+    rate: float | None,
+    uncertainty: int | None,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Show a topology and its shard plan.
+
+    It shows this host unless a machine, a sysfs tree or an hwloc file is given. With --advise it
+    predicts the cost of each shard size, for the given machine file, or for the one that 'machine
+    measure' made of this host.
+    """
+    if advise:
+        others = {"--sysfs": sysfs, "--hwloc-xml": hwloc_xml, "--split-llc": split_llc,
+                  "--cap": cap, "--picture": picture}  # fmt: skip
+        for name, value in others.items():
+            if value is not None:
+                raise UserError(f"--advise and {name} exclude each other: it tries all sizes")
+        _advise(machine, 10_000.0 if rate is None else rate, uncertainty, as_json, out)
+        return
+    for name, number in (("--rate", rate), ("--uncertainty", uncertainty)):
+        if number is not None:
+            raise UserError(f"{name} belongs to --advise: give both")
+    from model.machines.presets import machine_path
+    from model.machines.topo import TopoRequest
+    from model.machines.topo import topo as read_topology
+    from model.results.read import checked
+    from model.results.topo import Topo
+    from model.tables.results import topo_view
+
+    if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
+        raise UserError(f"--picture {picture}: the file name must end in .svg or .png")
+    source = machine_path(machine) if machine is not None else None
+    request = TopoRequest(source, sysfs, hwloc_xml, split_llc, cap)
+    if sysfs is not None and sysfs.is_file():
+        from doctor.facts.archive import read_files
+        from doctor.facts.capture import unpacked
+
+        with unpacked(sysfs, read_files(sysfs)) as root:
+            data = read_topology(replace(request, sysfs=root))
+    else:
+        data = read_topology(request)
+    topology = checked(data, "what schedshard-topo printed", Topo.of)
+    if picture is not None:
+        from model.machines.topo_picture import write_picture
+
+        write_picture(topology, picture)
+    deliver(data, as_json, out, topo_view(topology))
+    if picture is not None:
+        print(f"saved {picture}", file=sys.stderr)
+
+
+@click.command()
+@JSON
+def machines(as_json: bool) -> None:
+    """List the machine files."""
+    from model.machines.machine_list import list_machines
+    from model.tables.results import machines_table
+
+    rows = list_machines()
+    deliver({"machines": rows}, as_json, None, machines_table(rows))
+
+
+class MachineGroup(NamedGroup):
+    """The machine commands. import and measure are loaded late: they need numeric libraries."""
+
+    _LAZY = ("import", "measure")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, including those that are not loaded yet."""
+        return sorted({*super().list_commands(ctx), *self._LAZY})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load the package on the first use of one of its commands."""
+        if cmd_name in self._LAZY and cmd_name not in self.commands:
+            from cli.commands.machine import import_command, measure_command
+
+            self.add_command(import_command)
+            self.add_command(measure_command)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=MachineGroup)
+def machine() -> None:
+    """Show machine files, and make new ones."""
+
+
+@machine.command("show")
+@click.argument("name")
+@JSON
+def machine_show(name: str, as_json: bool) -> None:
+    """Show a machine file: every number and where it comes from."""
+    from model.machines.machine_list import describe
+    from model.machines.presets import load_machine
+    from model.tables.results import machine_view
+
+    described = describe(load_machine(name))
+    deliver(described, as_json, None, machine_view(described))

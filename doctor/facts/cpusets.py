@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The cpusets of a machine, from the lists 'mounts' and 'cgroups'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from doctor.facts.values import CpuLists, clean, numbered
+
+# A node with 10,000 cgroups has 80,000 files of cpusets.
+_FILES = 100_000
+_MOUNTS = 2000
+_LONGEST = 4096
+# A collision of cpusets names at most this many siblings. A machine may have thousands.
+NAMED = 8
+
+_LEAF = re.compile(
+    r"(?P<path>.*)/(?P<name>cpuset\.[a-z_.]+|cgroup\.part|cpus|effective_cpus|cpu_exclusive|"
+    r"sched_load_balance|mems):(?P<value>.*)"
+)
+_PARTITION = re.compile(r"(member|root|isolated)( invalid)?( \((?P<why>.*)\))?")
+
+
+@dataclass(frozen=True)
+class Cpuset:
+    """One cgroup with cpuset files. None: the file does not exist.
+
+    ``path`` is relative to the mount and starts with /. ``partition`` is member, root or isolated.
+    ``valid``: does the kernel accept it? ``why`` is the kernel's reason if not. ``partitions``:
+    whether the kernel has partitions at all, as a file of this cgroup shows.
+    """
+
+    path: str
+    cpus: frozenset[int] | None = None
+    effective: frozenset[int] | None = None
+    exclusive: frozenset[int] | None = None
+    exclusive_effective: frozenset[int] | None = None
+    isolated: frozenset[int] | None = None
+    partition: str = "member"
+    valid: bool = True
+    why: str = ""
+    load_balance: bool | None = None
+    cpu_exclusive: bool | None = None
+    mems: frozenset[int] | None = None
+    partitions: bool = False
+
+    @property
+    def root_partition(self) -> bool:
+        """Whether the kernel gives this cpuset its own scheduling domains (cgroup v2)."""
+        return self.partition == "root" and self.valid
+
+    @property
+    def isolated_partition(self) -> bool:
+        """Whether this is a valid partition without load balancing (cgroup v2)."""
+        return self.partition == "isolated" and self.valid
+
+    @property
+    def claimed(self) -> frozenset[int]:
+        """Return the CPUs that its files name."""
+        return (self.cpus or frozenset()) | (self.exclusive or frozenset())
+
+    def requested(self, cpus: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
+        """Return the files that name any of these CPUs, each with all CPUs that it names."""
+        files = (("cpuset.cpus", self.cpus), ("cpuset.cpus.exclusive", self.exclusive))
+        return [(name, held) for name, held in files if held is not None and held & cpus]
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """The CPUs of a cpuset that siblings request too.
+
+    ``siblings`` names at most NAMED of these siblings, and ``more`` says whether others exist.
+    """
+
+    cpus: frozenset[int]
+    siblings: tuple[Cpuset, ...]
+    more: bool
+
+
+@dataclass(frozen=True)
+class Cpusets:
+    """The tree of cpusets; ``version`` is 1, 2, or 0 when no mounted tree has any.
+
+    ``part``: the collector saw only a part of the tree, as from inside a container. ``place`` is
+    where the tree is mounted. ``bare``: the collector saw a whole tree of version 2, and no tree
+    contains a cpuset file. ``prefixed``: files are called cpuset.*, as everywhere except in a mount
+    of type cpuset.
+    """
+
+    version: int
+    place: str
+    part: bool
+    sets: dict[str, Cpuset]
+    bare: bool = False
+    prefixed: bool = True
+
+    @cached_property
+    def _below(self) -> dict[str, list[Cpuset]]:
+        found: dict[str, list[Cpuset]] = {}
+        for path in sorted(self.sets):
+            if path != "/":
+                found.setdefault(path.rpartition("/")[0] or "/", []).append(self.sets[path])
+        return found
+
+    def children(self, path: str) -> list[Cpuset]:
+        """Return the cpusets directly below a path, sorted by path."""
+        return self._below.get(path, [])
+
+    @cached_property
+    def _claims(self) -> dict[str, dict[int, list[Cpuset]]]:
+        """Return by parent and CPU the children that request it, at most NAMED + 1 of them."""
+        made: dict[str, dict[int, list[Cpuset]]] = {}
+        for parent, children in self._below.items():
+            claims = made.setdefault(parent, {})
+            for child in children:
+                for cpu in child.claimed:
+                    held = claims.setdefault(cpu, [])
+                    if len(held) <= NAMED:
+                        held.append(child)
+        return made
+
+    def collisions(self, cpuset: Cpuset) -> Collisions:
+        """Return the siblings that request CPUs of this cpuset."""
+        claims = self._claims.get(cpuset.path.rpartition("/")[0] or "/", {})
+        shared = frozenset(
+            cpu for cpu in cpuset.claimed
+            if len(claims.get(cpu, ())) > 1 or claims.get(cpu, [cpuset])[0] is not cpuset
+        )  # fmt: skip
+        found: dict[str, Cpuset] = {}
+        for cpu in sorted(shared):
+            for sibling in claims[cpu]:
+                if sibling is not cpuset:
+                    found.setdefault(sibling.path, sibling)
+            if len(found) > NAMED:
+                break
+        siblings = tuple(found.values())
+        return Collisions(shared, siblings[:NAMED], len(siblings) > NAMED)
+
+    def broken_above(self, cpuset: Cpuset) -> Cpuset | None:
+        """Return the cgroup above a cpuset if it is not a valid partition and not the root."""
+        above = self.sets.get(cpuset.path.rpartition("/")[0] or "/")
+        if above is None or above.path == "/" or above.root_partition:
+            return None
+        return above
+
+    def preorder(self) -> list[Cpuset]:
+        """Return all cpusets, each before those below it."""
+        return [self.sets[path] for path in sorted(self.sets, key=lambda path: path.split("/"))]
+
+    def of(self, cgroup: str) -> Cpuset | None:
+        """Return the cpuset of a cgroup: its own, or that of the nearest cgroup above it."""
+        while cgroup:
+            if cgroup in self.sets:
+                return self.sets[cgroup]
+            cgroup = cgroup.rpartition("/")[0]
+        return self.sets.get("/")
+
+
+def _flag(value: str) -> bool:
+    if value.strip() not in ("0", "1"):
+        raise ValueError(f"'{clean(value[:40])}' is neither 0 nor 1")
+    return value.strip() == "1"
+
+
+def _partition(value: str) -> dict[str, object]:
+    match = _PARTITION.fullmatch(value.strip())
+    if match is None:
+        raise ValueError(f"'{clean(value[:60])}' is not a state of a partition")
+    return {
+        "partition": match[1], "valid": match[2] is None, "why": clean(match["why"] or ""),
+        "partitions": True,
+    }  # fmt: skip
+
+
+def _changes(name: str, value: str, known: CpuLists) -> dict[str, object]:
+    """Return the fields that one file sets."""
+    masks = {
+        "cpuset.cpus": "cpus",
+        "cpus": "cpus",
+        "cpuset.cpus.effective": "effective",
+        "cpuset.effective_cpus": "effective",
+        "effective_cpus": "effective",
+        "cpuset.cpus.exclusive": "exclusive",
+        "cpuset.cpus.exclusive.effective": "exclusive_effective",
+        "cpuset.cpus.isolated": "isolated",
+        "cpuset.mems": "mems",
+        "mems": "mems",
+    }
+    if name in masks:
+        return {masks[name]: known.read(value)}
+    if name == "cpuset.cpus.partition":
+        return _partition(value)
+    if name in ("cpuset.sched_load_balance", "sched_load_balance"):
+        return {"load_balance": _flag(value)}
+    if name in ("cpuset.cpu_exclusive", "cpu_exclusive"):
+        return {"cpu_exclusive": _flag(value)}
+    return {}
+
+
+@dataclass(frozen=True)
+class _Mount:
+    kind: str
+    place: str
+    part: bool
+
+
+def _mounts(text: str) -> Iterable[_Mount]:
+    for place, line in numbered("mounts", text, _MOUNTS):
+        words = line.split()
+        if len(words) != 4 or words[0] not in ("cgroup", "cgroup2", "cpuset"):
+            raise ValueError(f"{place} is not a mount of cgroups")
+        yield _Mount(words[0], words[2].strip("/"), words[1] != "/")
+
+
+class _Places:
+    """Finds the innermost mount that contains a folder."""
+
+    def __init__(self, mounts: Iterable[str]) -> None:
+        self._mounts = frozenset(mounts)
+        self._known: dict[str, str | None] = {}
+
+    def of(self, folder: str) -> str | None:
+        if folder not in self._known:
+            above = folder
+            while above and above not in self._mounts:
+                above = above.rpartition("/")[0]
+            self._known[folder] = above if above in self._mounts else None
+        return self._known[folder]
+
+
+def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
+    """Return the tree of cpusets. A ValueError names the list, the line and the error.
+
+    A tree of version 1 with the cpuset controller has priority over one of version 2, since a
+    controller belongs to one tree only.
+    """
+    found = sorted(_mounts(mounts), key=lambda mount: mount.kind == "cgroup2")
+    sets: dict[str, dict[str, Cpuset]] = {mount.place: {} for mount in found}
+    parts = {mount.place for mount in found if mount.part}
+    places = _Places(sets)
+    for at, line in numbered("cgroups", cgroups, _FILES):
+        match = _LEAF.fullmatch(line)
+        if match is None:
+            raise ValueError(f"{at} is not a cpuset file")
+        full = match["path"].strip("/")
+        if len(full) > _LONGEST:
+            raise ValueError(f"{at}: a path of more than {_LONGEST} characters")
+        place = places.of(full)
+        if place is None:
+            raise ValueError(f"{at}: '{clean(full[:60])}' is below no mount")
+        if match["name"] == "cgroup.part":
+            parts.add(place)
+            continue
+        path = clean(full[len(place) :]) or "/"
+        held = sets[place].get(path, Cpuset(path))
+        try:
+            changed = _changes(match["name"], match["value"], known)
+        except ValueError as error:
+            raise ValueError(f"{at}: {error}") from error
+        sets[place][path] = replace(held, **changed)  # type: ignore[arg-type]
+    for mount in found:
+        if sets[mount.place]:
+            version = 2 if mount.kind == "cgroup2" else 1
+            return Cpusets(
+                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place],
+                prefixed=mount.kind != "cpuset",
+            )  # fmt: skip
+    bare = any(mount.kind == "cgroup2" and mount.place not in parts for mount in found)
+    return Cpusets(0, "", False, {}, bare)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The root domains of a machine, by the rules of its kernel's version.
+
+The kernel starts with every CPU on one static root domain, def_root_domain. It gives a separate
+root domain only to a set of CPUs for which it builds scheduling domains. Such a set is
+
+- with cgroup v2: the CPUs that no partition has taken, and each valid partition of type `root`;
+- with cgroup v1: all CPUs while the root cpuset balances load; otherwise each topmost cpuset that
+  does, where overlapping cpusets make one set;
+
+in each case without the CPUs of isolcpus=domain. A CPU in no such set stays on def_root_domain.
+That holds for isolcpus=domain and for partitions of type `isolated`, so all of these CPUs share one
+root domain. (kernel/cgroup/cpuset.c: generate_sched_domains(); kernel/sched/topology.c:
+partition_sched_domains_locked(), detach_destroy_domains(), build_sched_domains(); read for 6.12 and
+for 7.1.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from doctor.facts.cpusets import Cpuset, Cpusets
+from doctor.facts.facts import Facts
+from doctor.facts.values import merged
+from model.machines.topo import ranges
+
+# Partitions of type `isolated` came with 6.1, partitions below other cgroups than partitions
+# ("remote") with 6.7. Up to 6.10 the kernel could overlook a remote partition of type `root`
+# (ccac8e8de99c).
+_REMOTE_FIXED = (6, 11, 0)
+# From 6.11 to 6.12.9 isolcpus returned to the domain of the rest once there was a partition of type
+# `root` (9b496a8bbed9).
+_LEAK_FIXED = (6, 12, 10)
+# Since this version the root cgroup of version 2 contains cpuset.cpus.effective.
+_EFFECTIVE = (5, 0, 0)
+
+
+@dataclass(frozen=True)
+class RootDomain:
+    """CPUs that share one root domain. ``default``: it is def_root_domain.
+
+    ``unseen``: their cgroups are missing in the collected data, and no finding may depend on them.
+    """
+
+    cpus: frozenset[int]
+    default: bool
+    because: str
+    unseen: bool = False
+
+    @property
+    def partition(self) -> bool:
+        """Whether this is a valid partition of type root (cgroup v2)."""
+        return self.because.startswith("partition ")
+
+    @property
+    def label(self) -> str:
+        """Return the CPUs as the kernel lists them."""
+        return ranges(sorted(self.cpus))
+
+
+@dataclass(frozen=True)
+class Domains:
+    """All root domains with a CPU that is online, the one with the most CPUs first.
+
+    ``unsure`` lists the reasons why the kernel's root domains may differ from these.
+    """
+
+    domains: tuple[RootDomain, ...]
+    unsure: tuple[str, ...]
+
+    def of(self, cpu: int) -> RootDomain | None:
+        """Return the root domain of a CPU that is online."""
+        return next((domain for domain in self.domains if cpu in domain.cpus), None)
+
+
+def _effective(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
+    for mask in (cpuset.effective, cpuset.exclusive_effective, cpuset.cpus):
+        if mask is not None:
+            return mask & facts.online
+    return frozenset()
+
+
+def _remote(cpusets: Cpusets, cpuset: Cpuset) -> bool:
+    """Whether a partition is remote: its parent is neither the root nor a valid partition."""
+    parent = cpusets.sets.get(cpuset.path.rpartition("/")[0] or "/")
+    return (
+        parent is not None and parent.path != "/"
+        and not (parent.root_partition or parent.isolated_partition)
+    )  # fmt: skip
+
+
+def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
+    cpusets = facts.cpusets
+    unsure = []
+    own = [each for each in cpusets.preorder() if each.path != "/" and each.root_partition]
+    taken: set[int] = set()
+    for each in cpusets.sets.values():
+        if each.path != "/" and (each.root_partition or each.isolated_partition):
+            taken |= _effective(each, facts)
+    top = cpusets.sets.get("/", Cpuset("/"))
+    rest = top.effective if top.effective is not None else facts.online - taken
+    built = []
+    used: set[int] = set()
+    for each in own:
+        # Partitions share no CPU in the kernel, but their files were not read at the same time.
+        cpus = _effective(each, facts) - facts.isolated - used
+        used |= cpus
+        if cpus:
+            built.append(RootDomain(cpus, False, f"partition {each.path}"))
+        if _remote(cpusets, each) and facts.version < _REMOTE_FIXED:
+            # Such a partition on an older version is a distributor's backport.
+            unsure.append(
+                f"partition {each.path} is below a cgroup that is not a partition: "
+                "Linux 6.7 to 6.10 and backports may overlook it (fixed by ccac8e8de99c)"
+            )
+    if built and facts.isolated and _REMOTE_FIXED <= facts.version < _LEAK_FIXED:
+        unsure.append(
+            "with isolcpus and a partition of type root, Linux 6.11 to 6.12.9 may put the isolated "
+            "CPUs back into the domain of the rest (fixed by 9b496a8bbed9, which a backport may "
+            "have)"
+        )
+    others = (rest & facts.online) - facts.isolated - used
+    if others:
+        built.insert(
+            0, RootDomain(others, False, "the CPUs of no partition" if taken else "all CPUs")
+        )
+    return built, unsure
+
+
+def _topmost_balanced(facts: Facts) -> list[Cpuset]:
+    """Return version 1's cpusets with domains. The kernel does not descend below them."""
+    found: list[Cpuset] = []
+    skipped = "//"
+    for each in facts.cpusets.preorder():
+        # In this order all cpusets below a cpuset follow it directly.
+        if each.path == "/" or each.path.startswith(skipped):
+            continue
+        balances = each.load_balance is not False
+        cpus = each.cpus if each.cpus is not None else _effective(each, facts)
+        if cpus and not (balances and cpus - facts.isolated):
+            continue
+        if balances and _effective(each, facts):
+            found.append(each)
+        skipped = f"{each.path}/"
+    return found
+
+
+def _version_1(facts: Facts) -> list[RootDomain]:
+    top = facts.cpusets.sets.get("/", Cpuset("/"))
+    if top.load_balance is not False:
+        return [RootDomain(facts.online - facts.isolated, False, "the CPUs that are not isolated")]
+    masks: dict[frozenset[int], list[str]] = {}
+    for each in _topmost_balanced(facts):
+        masks.setdefault(_effective(each, facts), []).append(each.path)
+    return [
+        RootDomain(cpus - facts.isolated, False, f"cpuset {', '.join(names[:4])}")
+        for cpus, names in merged(masks)
+        if cpus - facts.isolated
+    ]
+
+
+def _why_left(facts: Facts, left: frozenset[int]) -> str:
+    reasons = []
+    if left & facts.isolated:
+        reasons.append(f"isolcpus {ranges(sorted(left & facts.isolated))}")
+    for each in facts.cpusets.preorder():
+        cpus = _effective(each, facts) & left - facts.isolated
+        if facts.cpusets.version == 2 and each.isolated_partition and cpus:
+            reasons.append(f"isolated partition {each.path}")
+    if not reasons and facts.cpusets.version == 1:
+        reasons.append("no cpuset that balances load")
+    more = f" and {len(reasons) - 6} more" if len(reasons) > 6 else ""
+    return ", ".join(reasons[:6]) + more if reasons else "in no scheduling domain"
+
+
+def _missing(facts: Facts) -> tuple[frozenset[int], str]:
+    """Return the CPUs whose cgroup is missing in the collected data, and why.
+
+    The kernel takes the CPUs of partitions out of the root cgroup's effective ones. CPUs that are
+    neither there nor in a partition belong to one that was not collected.
+    """
+    cpusets = facts.cpusets
+    if cpusets.bare and facts.version >= _EFFECTIVE:
+        off = any(word.startswith("cgroup_disable=") for word in facts.cmdline)
+        if not off and facts.config.get("CPUSETS") != "n":
+            return facts.online, "the cgroup tree contains no cpuset file, but a kernel writes some"
+    if cpusets.version != 2 or cpusets.part:
+        return frozenset(), ""
+    top = cpusets.sets.get("/")
+    if top is None or top.effective is None:
+        return facts.online, "the cgroup tree lacks its root"
+    held = top.effective | facts.isolated | (top.isolated or frozenset())
+    for each in cpusets.sets.values():
+        if each.path != "/" and (each.root_partition or each.isolated_partition):
+            held |= _effective(each, facts)
+    lost = facts.online - held
+    return lost, f"CPUs {ranges(sorted(lost))} are in a partition that was not collected"
+
+
+def root_domains(facts: Facts) -> Domains:
+    """Compute the root domains from the collected data."""
+    unsure: list[str] = []
+    if facts.cpusets.version == 2:
+        built, unsure = _version_2(facts)
+    elif facts.cpusets.version == 1:
+        built = _version_1(facts)
+    else:
+        built = [RootDomain(facts.online - facts.isolated, False, "the CPUs that are not isolated")]
+    if facts.cpusets.part:
+        unsure.append("only a part of the cgroup tree was seen: partitions may exist outside of it")
+    left = facts.online
+    for domain in built:
+        left -= domain.cpus
+    if facts.cpusets.part and facts.cpusets.version == 2:
+        # From inside a container, CPUs of other cgroups look free. They share one root domain, as
+        # far as is known.
+        unknown = left - facts.isolated
+        for each in facts.cpusets.sets.values():
+            if each.isolated_partition:
+                unknown -= _effective(each, facts)
+        if unknown:
+            built.append(RootDomain(unknown, False, "outside of what was seen"))
+            left -= unknown
+    lost, why = _missing(facts)
+    if lost:
+        unsure.append(why)
+        built = [replace(each, unseen=each.unseen or bool(each.cpus & lost)) for each in built]
+    if lost & left:
+        built.append(RootDomain(lost & left, False, "in a partition that was not collected", True))
+        left -= lost
+    built = [domain for domain in built if domain.cpus]
+    if left:
+        built.append(RootDomain(left, True, _why_left(facts, left)))
+    return Domains(tuple(sorted(built, key=lambda each: -len(each.cpus))), tuple(unsure))

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The load of each root domain: real-time threads in groups of CPUs, and their wake-ups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from doctor.facts.domains import Domains, RootDomain
+from doctor.facts.facts import DEADLINE, Facts, Thread
+from doctor.facts.values import merged
+
+_PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)([0-9]+)")
+# SLURM's processes of all jobs are in one scope, with a cgroup for each job.
+_JOB = re.compile(r"/job_[0-9]+(?=/|$)")
+# Guests of libvirt, whose names an administrator chooses, and containers. Podman's containers of
+# root are in machine.slice as well. What comes first in a path contains the rest.
+_NAMES = re.compile(
+    r"/(?P<guest>machine-(?:qemu|lxc)|[^/]*\.libvirt-(?:qemu|lxc)(?![^/]))"
+    r"|docker-|libpod-|/docker/|crio-"
+)
+# What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
+# An administrator chooses NAME. Other programs may make such scopes; libvirt's name its driver.
+_NSPAWN = re.compile(
+    r"/machine\.slice/(?:machine-(?!(?:qemu|lxc|ch)(?:\\x2d|-))[^/]*\.scope|systemd-nspawn@)"
+)
+
+
+def unit_of(cgroup: str) -> str:
+    """Return the service, scope, job or cgroup that an administrator starts and moves as one."""
+    parts = cgroup.strip("/").split("/")
+    for index, part in enumerate(parts):
+        if part.endswith((".service", ".scope")) and not part.startswith("user@"):
+            unit = "/" + "/".join(parts[: index + 1])
+            job = _JOB.match(cgroup, len(unit)) if part.endswith("slurmstepd.scope") else None
+            return cgroup[: job.end()] if job is not None else unit
+    return cgroup
+
+
+def kind_of(unit: str) -> str:
+    """Return a unit's kind: pod, proxmox, job, container, guest, nspawn, service or other."""
+    if "kubepods" in unit:
+        return "pod"
+    if _PROXMOX.match(unit):
+        return "proxmox"
+    if "slurmstepd.scope/" in unit:
+        return "job"
+    if _NSPAWN.match(unit):
+        return "service" if unit.endswith(".service") else "nspawn"
+    name = _NAMES.search(unit)
+    if name is not None:
+        return "guest" if name["guest"] else "container"
+    if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
+        return "guest"
+    return "service" if unit.endswith(".service") else "other"
+
+
+def whole_kinds(facts: Facts) -> tuple[str, ...]:
+    """Return the kinds of units that can only be in one partition.
+
+    Without a systemd that sets CPUs, apply.sh moves only those processes of a service that have
+    real-time threads.
+    """
+    found = ("guest", "proxmox", "pod", "job", "container", "nspawn")
+    return found if facts.systemd is None else (*found, "service")
+
+
+def proxmox_id(unit: str) -> str:
+    """Return the number of a Proxmox guest or container, or "" for other units."""
+    match = _PROXMOX.match(unit)
+    return match[1] if match is not None else ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
+
+    Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
+    CPUs of the root domain. Both go into a separate group that ``roams``. If all threads may run on
+    all CPUs, those that are not kernel threads form an ordinary group.
+
+    ``whole`` is what cannot be split: processes, guests, pods, jobs and containers. So are services
+    that systemd starts again in a partition. Without it, processes of a service move one by one.
+    """
+
+    cpus: frozenset[int]
+    threads: tuple[Thread, ...]
+    wakeups: float
+    cgroups: tuple[str, ...]
+    whole: frozenset[object]
+    roams: bool = False
+
+    @property
+    def asked(self) -> frozenset[int]:
+        """Return all CPUs of its threads' lists. The kernel keeps CPUs there that went offline.
+
+        A list may also have CPUs of another root domain.
+        """
+        lists = (each.allowed for each in self.threads if each.allowed is not None)
+        return self.cpus.union(*lists)
+
+
+def joined(groups: Iterable[Group]) -> list[list[Group]]:
+    """Return the groups in sets that can only be in one partition, as they share what is whole."""
+    held = list(groups)
+    above = list(range(len(held)))
+
+    def top(index: int) -> int:
+        while above[index] != index:
+            above[index] = index = above[above[index]]
+        return index
+
+    seen: dict[object, int] = {}
+    for index, group in enumerate(held):
+        for key in group.whole:
+            above[top(index)] = top(seen.setdefault(key, index))
+    together: dict[int, list[Group]] = {}
+    for index, group in enumerate(held):
+        together.setdefault(top(index), []).append(group)
+    return list(together.values())
+
+
+@dataclass(frozen=True)
+class DomainLoad:
+    """One root domain and its real-time threads; rates are wake-ups per second.
+
+    ``wakeups`` counts all threads, ``kernel`` only kernel threads, and ``deadline`` only deadline
+    threads. ``llcs`` counts the last-level caches of the CPUs that the groups may use. ``known`` is
+    False when no thread's rate was measured.
+    """
+
+    domain: RootDomain
+    groups: tuple[Group, ...]
+    wakeups: float
+    kernel: float
+    deadline: float
+    llcs: int
+    known: bool
+
+    @property
+    def apart(self) -> tuple[Group, ...]:
+        """Return the groups that share no CPU, which are all that do not roam."""
+        return tuple(group for group in self.groups if not group.roams)
+
+    @property
+    def done(self) -> bool:
+        """Whether this is a partition of type root that cannot be cut into smaller ones.
+
+        Its real-time threads form one group, or groups that can only be in one partition.
+        """
+        return self.domain.partition and len(joined(self.apart)) <= 1
+
+    @property
+    def user_threads(self) -> int:
+        """Return how many of the threads are not kernel threads."""
+        return sum(not each.kernel for group in self.groups for each in group.threads)
+
+
+def _rate(thread: Thread, seconds: float) -> float:
+    return thread.voluntary / seconds if thread.voluntary and seconds > 0 else 0.0
+
+
+class _Whereabouts:
+    """Finds a thread's root domain: that of all CPUs it may use, or of the CPU it was last on."""
+
+    def __init__(self, domains: Domains, facts: Facts) -> None:
+        self._number = {
+            cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
+        }  # fmt: skip
+        self._domains = domains.domains
+        self._online = facts.online
+        self._known: dict[frozenset[int] | None, set[int]] = {}
+
+    def of(self, thread: Thread) -> RootDomain | None:
+        """Return the domain, or None if no CPU of the thread is online."""
+        if thread.allowed not in self._known:
+            allowed = self._online if thread.allowed is None else thread.allowed
+            found = {self._number[cpu] for cpu in allowed if cpu in self._number}
+            self._known[thread.allowed] = found
+        held = self._known[thread.allowed]
+        if len(held) != 1 and thread.cpu in self._number:
+            return self._domains[self._number[thread.cpu]]
+        return self._domains[min(held)] if held else None
+
+
+def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: bool = False) -> Group:
+    names = tuple(sorted({each.cgroup for each in members if each.cgroup is not None}))
+    kinds = whole_kinds(facts)
+    units = {unit for unit in map(unit_of, names) if kind_of(unit) in kinds}
+    whole = frozenset({*units, *(each.tgid for each in members)})
+    rate = sum(_rate(each, facts.seconds) for each in members)
+    return Group(mask, tuple(members), rate, names, whole, roams)
+
+
+def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[Group]:
+    by_mask: dict[frozenset[int], list[Thread]] = {}
+    kernel = []
+    inside: dict[frozenset[int] | None, frozenset[int]] = {None: cpus}
+    for thread in threads:
+        if thread.allowed not in inside and thread.allowed is not None:
+            inside[thread.allowed] = thread.allowed & cpus
+        mask = inside[thread.allowed]
+        if thread.kernel:
+            kernel.append(thread)
+        else:
+            by_mask.setdefault(mask or cpus, []).append(thread)
+    roaming = kernel + (by_mask.pop(cpus, []) if len(by_mask) > 1 else [])
+    groups = [_group(mask, members, facts) for mask, members in merged(by_mask)]
+    return groups + ([_group(cpus, roaming, facts, roams=True)] if roaming else [])
+
+
+def _llcs(groups: list[Group], facts: Facts) -> int:
+    used = frozenset[int]().union(*(group.cpus for group in groups)) if groups else frozenset()
+    caches = {facts.cpus[cpu].llc for cpu in used if cpu in facts.cpus}
+    return len(caches - {None})
+
+
+def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
+    """Return the load of each root domain, in the order of the domains.
+
+    Stoppers (migration/N) read back as FIFO 99 but belong to another class; they do not count.
+    """
+    threads: dict[RootDomain, list[Thread]] = {domain: [] for domain in domains.domains}
+    whereabouts = _Whereabouts(domains, facts)
+    for thread in facts.threads:
+        where = None if thread.stopper else whereabouts.of(thread)
+        if where is not None:
+            threads[where].append(thread)
+    loads = []
+    for domain, members in threads.items():
+        groups = _groups(domain.cpus, members, facts)
+        awake = [group for group in groups if group.wakeups > 0 and not group.roams]
+        asleep = [group for group in groups if not group.roams]
+        loads.append(
+            DomainLoad(
+                domain,
+                tuple(sorted(groups, key=lambda group: -group.wakeups)),
+                sum(_rate(each, facts.seconds) for each in members),
+                sum(_rate(each, facts.seconds) for each in members if each.kernel),
+                sum(_rate(each, facts.seconds) for each in members if each.policy == DEADLINE),
+                _llcs(awake or asleep or groups, facts),
+                facts.seconds > 0 and any(each.voluntary is not None for each in members),
+            )
+        )
+    return loads

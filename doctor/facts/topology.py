@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""CPUs, caches and nodes from the collector's list 'cpus', by the rules of lib/topo_sysfs.c.
+
+Both read the same captures and refuse the same ones (tests/doctor/test_doctor_topology.py compares
+them). A CPU that is not present has no caches. On some architectures kernels before 5.4 give the
+CPUs of a cache as a mask only. nesting.py refuses what both refuse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from doctor.facts.nesting import CORE, L2, LLC, Groups, check_nesting, place_nodes
+from doctor.facts.values import CPU_LIMIT, CpuLists, clean
+
+_CPU_FILE = re.compile(r"sys/devices/system/cpu/cpu([0-9]{1,6})/(.+)")
+_NODE_FILE = re.compile(r"sys/devices/system/node/node([0-9]{1,6})/(cpulist|cpumap)")
+_CACHE = re.compile(r"cache/index([0-9]{1,2})/([a-z_]+)")
+_NODE = re.compile(r"node([0-9]{1,6})")
+# The name since Linux 5.3, then the older one.
+_CORES = ("core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings")
+_MOST_CACHES = 16
+_MOST_LEVELS = 9
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Where a CPU is. ``llc`` is the set of CPUs that share its last-level cache.
+
+    None: the kernel does not say.
+    """
+
+    number: int
+    package: int | None = None
+    node: int | None = None
+    llc: frozenset[int] | None = None
+    llc_level: int | None = None
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The CPUs that have a folder, the masks by the names of their files, and the nodes.
+
+    ``unplanned`` says why the library makes no plan of shards for the machine, "" if it makes one.
+    """
+
+    cpus: Mapping[int, Cpu]
+    masks: Mapping[str, frozenset[int]]
+    nodes: Mapping[int, frozenset[int]]
+    unplanned: str = ""
+
+
+@dataclass
+class _Cache:
+    level: int = 0
+    kind: str = ""
+    shared: frozenset[int] | None = None
+
+
+@dataclass
+class _Read:
+    masks: dict[str, frozenset[int]] = field(default_factory=dict)
+    nodes: dict[int, frozenset[int]] = field(default_factory=dict)
+    links: dict[int, int] = field(default_factory=dict)
+    packages: dict[int, int] = field(default_factory=dict)
+    cores: dict[int, dict[str, frozenset[int]]] = field(default_factory=dict)
+    caches: dict[int, dict[int, _Cache]] = field(default_factory=dict)
+
+
+def cpu_map(text: str) -> str:
+    """Return a mask such as 00000000,000000ff as a list. A ValueError names the error."""
+    words = text.strip(" \t\n\0").split(",")
+    if not all(re.fullmatch(r"[0-9a-f]{1,8}", word) for word in words):
+        raise ValueError(f"'{clean(text[:40])}' is not a mask of CPUs")
+    bits = int("".join(word.zfill(8) for word in words), 16)
+    if bits >> CPU_LIMIT:
+        raise ValueError(f"'{clean(text[:40])}' is not a mask of CPUs below {CPU_LIMIT}")
+    return ",".join(str(cpu) for cpu in range(bits.bit_length()) if bits >> cpu & 1)
+
+
+def _number(value: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,10}", value.strip()):
+        raise ValueError(f"'{clean(value.strip()[:40])}' is not a number")
+    return int(value.strip())
+
+
+def _set_cache(read: _Read, cpu: int, found: re.Match[str], value: str, known: CpuLists) -> None:
+    index, name = int(found[1]), found[2]
+    if index >= _MOST_CACHES:
+        return
+    held = read.caches[cpu].setdefault(index, _Cache())
+    if name == "level":
+        held.level = _number(value)
+    elif name == "type":
+        held.kind = value.strip()
+    elif name == "shared_cpu_list":
+        held.shared = known.read(value)
+    elif name == "shared_cpu_map" and held.shared is None:
+        held.shared = known.read(cpu_map(value))
+
+
+def _set_cpu(read: _Read, cpu: int, name: str, value: str, known: CpuLists) -> None:
+    if cpu >= CPU_LIMIT:
+        raise ValueError(f"CPU {cpu} is above {CPU_LIMIT - 1}")
+    read.caches.setdefault(cpu, {})
+    folder, _, last = name.partition("/")
+    if name == "topology/physical_package_id":
+        read.packages[cpu] = _number(value)
+    elif folder == "topology" and last in _CORES:
+        text = value if last.endswith("_list") else cpu_map(value)
+        read.cores.setdefault(cpu, {})[last] = known.read(text)
+    elif node := _NODE.fullmatch(name):
+        read.links[cpu] = int(node[1])
+    elif cache := _CACHE.fullmatch(name):
+        _set_cache(read, cpu, cache, value, known)
+
+
+def _set(read: _Read, path: str, value: str, known: CpuLists) -> None:
+    if node := _NODE_FILE.fullmatch(path):
+        number = int(node[1])
+        if node[2] == "cpulist":
+            read.nodes[number] = known.read(value)
+        elif not read.nodes.get(number):
+            read.nodes[number] = known.read(cpu_map(value))
+    elif found := _CPU_FILE.fullmatch(path):
+        _set_cpu(read, int(found[1]), found[2], value, known)
+    elif path.startswith("sys/devices/system/cpu/") and path.count("/") == 4:
+        read.masks[path.rpartition("/")[2]] = known.read(value)
+
+
+def _add_caches(groups: Groups, cpu: int, caches: Iterable[_Cache]) -> int | None:
+    """Add a CPU's caches to the groups.
+
+    Return the level of its last-level cache, or None if it has none of level 2 or above.
+    """
+    data = []
+    for cache in caches:
+        if cache.kind not in ("Data", "Unified", "Instruction", ""):
+            shown = clean(cache.kind[:40])
+            raise ValueError(f"cpus: '{shown}', a cache of CPU {cpu}, is not a type of a cache")
+        if cache.kind in ("Data", "Unified"):
+            if not 0 <= cache.level <= _MOST_LEVELS:
+                raise ValueError(f"cpus: CPU {cpu} has a cache of level {cache.level}")
+            data.append(cache)
+    highest = max([2, *(cache.level for cache in data)])
+    last = None
+    for cache in data:
+        for kind, level in ((L2, 2), (LLC, highest)):
+            if cache.level == level and cache.shared is not None:
+                groups.add(kind, cpu, cache.shared)
+                last = level if kind == LLC else last
+    return last
+
+
+def _groups(read: _Read) -> tuple[Groups, dict[int, int]]:
+    """Return the CPUs that share cores and caches, and the level of each CPU's last-level cache."""
+    present = read.masks.get("present")
+    possible = read.masks.get("possible", frozenset(read.caches) if present is None else present)
+    there = possible if present is None else present & possible
+    if possible and not there:
+        raise ValueError("cpus: no CPU that is present is possible")
+    groups = Groups(possible, there)
+    levels = {}
+    for cpu in sorted(set(read.caches) & there):
+        for name in _CORES:
+            if name in read.cores.get(cpu, {}):
+                groups.add(CORE, cpu, read.cores[cpu][name])
+                break
+        level = _add_caches(groups, cpu, read.caches[cpu].values())
+        if level is not None:
+            levels[cpu] = level
+    return groups, levels
+
+
+def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology:
+    """Return the topology in the lines, each with its place. A ValueError names place and error."""
+    read = _Read()
+    for place, line in lines:
+        path, colon, value = line.partition(":")
+        if not colon:
+            raise ValueError(f"{place} is not FILE:VALUE")
+        try:
+            _set(read, path, value, known)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
+    groups, levels = _groups(read)
+    node_of = place_nodes(read.nodes, read.links, groups)
+    packages = {cpu: number for cpu, number in read.packages.items() if number >= 0}
+    unplanned = ""
+    try:
+        check_nesting(groups, packages, node_of)
+    except ValueError as error:
+        unplanned = str(error)
+    caches = groups.by_first.get(LLC, {})
+    llc_of = {cpu: caches[first] for cpu, first in groups.assigned(LLC).items()}
+    # A CPU that is not present was never there, whatever its folder says.
+    cpus = {
+        cpu: Cpu(cpu, packages.get(cpu), node_of.get(cpu), llc_of.get(cpu), levels.get(cpu))
+        for cpu in sorted(set(read.caches) & groups.present)
+    }
+    return Topology(cpus, read.masks, read.nodes, unplanned)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Output of a fleet's verdict: tables on a terminal, JSON, a page, a Parquet file."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from common.errors import UserError
+from common.output import write_atomic
+from common.paths import VERSION
+from common.show.page import Cell, Lead, Section, code, grid, num, rendered
+from common.show.sheet import Sheet
+from doctor.fleet.host import Host
+from doctor.fleet.survey import Fleet, Group, Kind
+from doctor.judge.finding import per_second
+from doctor.judge.predictions import percent, share_words, spread
+
+FORMAT = "schedshard-doctor-fleet/1"
+_SHOWN = 20
+_KINDS = ("finding", "hosts", "high", "medium", "low", "cost, CPUs", "worst host")
+_GROUPS = ("machine", "kernel", "hosts", "with findings", "cost", "cost, CPUs", "worst host")
+_HOSTS = ("host", "cost", "RT wake-ups/s", "findings", "machine", "kernel")
+
+
+def _cpus(cost: float) -> str:
+    return f"{cost:,.1f}" if cost >= 0.05 else "0.0"
+
+
+def _kind(each: Kind) -> list[str]:
+    counts = [str(each.severities[level]) for level in ("high", "medium", "low")]
+    return [each.id, str(each.hosts), *counts, _cpus(each.cost), each.worst.file]
+
+
+def _group(each: Group) -> list[str]:
+    return [
+        each.name, each.kernel, str(each.hosts), str(each.found), percent(each.cost / each.cpus),
+        _cpus(each.cost), each.worst.file,
+    ]  # fmt: skip
+
+
+def _host(host: Host) -> list[str]:
+    names = ", ".join(dict.fromkeys(found.id for found in host.findings))
+    return [
+        host.file, share_words(host.cost) if host.cost.value else "", per_second(host.wakeups),
+        names, host.machine, host.kernel,
+    ]  # fmt: skip
+
+
+def _sheet(title: str, columns: tuple[str, ...], rows: list[list[str]], words: int) -> Sheet:
+    """Return a table. Its first ``words`` columns and its last one are text, the others numbers."""
+    made = Sheet(title, *columns, right=columns[words:-1])
+    for row in rows[:_SHOWN]:
+        made.add_row(*row)
+    if len(rows) > _SHOWN:
+        made.caption = f"and {len(rows) - _SHOWN} more: --json and --html list all"
+    return made
+
+
+def fleet_parts(fleet: Fleet) -> list[RenderableType]:
+    """Return the screen as parts below each other."""
+    parts: list[RenderableType] = [Text(fleet.sentence, style="bold")]
+    if kinds := fleet.kinds():
+        parts += [Text(""), _sheet("By finding", _KINDS, [_kind(each) for each in kinds], 1)]
+    groups = [_group(each) for each in fleet.groups()]
+    parts += [Text(""), _sheet("By machine and kernel", _GROUPS, groups, 2)]
+    made = Sheet("Worst hosts first", *_HOSTS, right=_HOSTS[1:3], optional=("machine",))
+    worst = [host for host in fleet.hosts if host.findings] or fleet.hosts[:1]
+    for host in worst[:_SHOWN]:
+        made.add_row(*_host(host))
+    if len(worst) > _SHOWN:
+        made.caption = f"and {len(worst) - _SHOWN} more: --json and --html list all"
+    parts += [Text(""), made]
+    return parts + [Text(f"not read: {each.why}") for each in fleet.unread[:_SHOWN]]
+
+
+def _host_data(host: Host) -> dict[str, Any]:
+    return {
+        "file": host.file,
+        "machine": host.machine,
+        "kernel": host.kernel,
+        "release": host.release,
+        "cpus": host.cpus,
+        "exit_status": host.status,
+        "sentence": host.sentence,
+        "wakeups_per_second": round(host.wakeups, 1),
+        "cost": spread(host.cost),
+        "saved": host.saved,
+        "findings": [vars(each) for each in host.findings],
+    }
+
+
+def fleet_data(fleet: Fleet) -> dict[str, Any]:
+    """Return a fleet as JSON data. Costs of groups are in CPUs, those of hosts are shares."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "sentence": fleet.sentence,
+        "exit_status": fleet.status,
+        "cpus": fleet.cpus,
+        "cost_cpus": fleet.cost,
+        "findings": [
+            {
+                "id": each.id, "hosts": each.hosts, "severities": each.severities,
+                "cost_cpus": each.cost, "worst": each.worst.file,
+            }
+            for each in fleet.kinds()
+        ],
+        "groups": [
+            {
+                "machine": each.name, "kernel": each.kernel, "hosts": each.hosts,
+                "with_findings": each.found, "cpus": each.cpus, "cost_cpus": each.cost,
+                "saved_cpus": each.saved, "worst": each.worst.file,
+            }
+            for each in fleet.groups()
+        ],
+        "hosts": [_host_data(host) for host in fleet.hosts],
+        "unread": [vars(each) for each in fleet.unread],
+    }  # fmt: skip
+
+
+def fleet_page(fleet: Fleet) -> str:
+    """Return one page that needs no network."""
+    section = Section("fleet", "By finding, and by machine and kernel", fleet.sentence)
+    numbers = {"hosts", "high", "medium", "low", "with findings", "cost", "cost, CPUs"}
+
+    def cells(columns: tuple[str, ...], row: list[str]) -> list[Cell]:
+        return [
+            num(text) if name in numbers else code(text) if name == "worst host" else Cell(text)
+            for name, text in zip(columns, row)
+        ]
+
+    if kinds := fleet.kinds():
+        section.tables.append(grid(_KINDS, [cells(_KINDS, _kind(each)) for each in kinds]))
+    section.tables.append(grid(_GROUPS, [cells(_GROUPS, _group(each)) for each in fleet.groups()]))
+    hosts = Section("hosts", "Hosts, worst first", "")
+    hosts.tables.append(grid(_HOSTS, [cells(_HOSTS, _host(host)) for host in fleet.hosts]))
+    hosts.lacks += [each.why for each in fleet.unread]
+    lead = Lead(
+        "Which of these hosts lose time on lines of the scheduler that many CPUs write?",
+        fleet.sentence,
+        "each host's cost has its 90% interval below",
+    )
+    return rendered(
+        "page.html.j2", title="schedshard doctor fleet", leads=(lead,), more_leads=(),
+        sections=[section, hosts], legend=(),
+    )  # fmt: skip
+
+
+def write_parquet(path: Path, fleet: Fleet) -> None:
+    """Write one row per host. The new file replaces an old one only when it is complete."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise UserError(
+            "--parquet needs pyarrow, which is not installed: python3 -m pip install pyarrow"
+        ) from error
+    rows = []
+    for host in fleet.hosts:
+        row = _host_data(host)
+        cost = row.pop("cost")
+        row["findings"] = [found.id for found in host.findings]
+        row["severity"] = host.findings[0].severity if host.findings else None
+        rows.append({**row, **{f"cost_{key}": value for key, value in cost.items()}})
+    made = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), made)
+    write_atomic(path, made.getvalue())

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Findings: entries of the catalogue that this machine or this profile shows, with the evidence."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from doctor.facts.facts import Facts
+from doctor.facts.guest_caches import false_caches
+from doctor.facts.load import DomainLoad
+from doctor.judge.finding import Evidence, Finding, count_of, per_second
+from doctor.judge.root_domains import Cost, domain_finding
+from doctor.judge.severity import STORM, of_interrupts, of_invalid_partition
+from doctor.known.catalogue import Catalogue
+from doctor.known.kernels import state_of
+from doctor.known.offers import offer
+from model.machines.topo import ranges
+
+
+def _invalid_partitions(
+    facts: Facts, loads: Iterable[DomainLoad], catalogue: Catalogue
+) -> list[Finding]:
+    entry = catalogue.entries["partition-invalid"]
+    used = set()
+    for cgroup in {name for load in loads for group in load.groups for name in group.cgroups}:
+        path = cgroup
+        while path and path not in used:
+            used.add(path)
+            path = path.rpartition("/")[0]
+    findings = []
+    for cpuset in facts.cpusets.preorder():
+        if cpuset.partition == "member" or cpuset.valid:
+            continue
+        file = f"{facts.cpusets.place}{cpuset.path}/cpuset.cpus.partition"
+        reason = f" ({cpuset.why})" if cpuset.why else ""
+        evidence = [Evidence(file, f"{cpuset.partition} invalid{reason}")]
+        summary, remedy = f"The partition {cpuset.path} is not in force{reason}", entry.remedy
+        collisions = facts.cpusets.collisions(cpuset)
+        if collisions.cpus:
+            shared = ranges(sorted(collisions.cpus))
+            names = ", ".join(sibling.path for sibling in collisions.siblings)
+            names += " and more" if collisions.more else ""
+            summary += f": {names} may also use its CPUs {shared}"
+            remedy = (
+                f"Take CPUs {shared} out of the cpuset.cpus of {names} (systemd: "
+                "AllowedCPUs=), and write the partition's type to its file again."
+            )
+            evidence += [
+                Evidence(
+                    f"{facts.cpusets.place}{sibling.path}/{name}",
+                    f"{ranges(sorted(held))}, of which {ranges(sorted(held & collisions.cpus))} "
+                    "are the partition's",
+                )
+                for sibling in collisions.siblings
+                for name, held in sibling.requested(collisions.cpus)
+            ]
+        elif above := facts.cpusets.broken_above(cpuset):
+            evidence.append(
+                Evidence(
+                    f"{facts.cpusets.place}{above.path}/cpuset.cpus.partition",
+                    f"{above.partition}{'' if above.valid else ' invalid'}: the cgroup above it",
+                )
+            )
+        severity = of_invalid_partition(cpuset.path in used)
+        command = f"cat {shlex.quote(file)}"
+        findings.append(Finding(entry, severity, summary, evidence, remedy, command))
+    return findings
+
+
+def _pushed(facts: Facts) -> Evidence | None:
+    """Return the highest rate of requests to push on one CPU, or None if none is a storm.
+
+    /proc/interrupts counts these requests as function calls, as it does wake-ups from other caches.
+    On a CPU with several real-time threads the calls beyond the wake-ups of such threads count as
+    requests.
+    """
+    worst, most = None, 0.0
+    queued = Counter(each.cpu for each in facts.threads if not each.stopper and not each.kernel)
+    by_mask: Counter[frozenset[int] | None] = Counter()
+    for each in facts.threads:
+        if not each.stopper:
+            by_mask[each.allowed] += each.voluntary or 0
+    woken: Counter[int] = Counter()
+    for mask, count in by_mask.items():
+        for cpu in facts.online if mask is None else mask:
+            woken[cpu] += count
+    for cpu, count in facts.calls.items():
+        rate = (count - woken[cpu]) / facts.seconds
+        if queued[cpu] > 1 and rate > most:
+            most = rate
+            worst = Evidence(
+                "/proc/interrupts: CAL",
+                f"CPU {cpu}, with {queued[cpu]} real-time threads, gets {per_second(rate)} "
+                "per second that wake no real-time thread",
+            )
+    return worst if most >= STORM else None
+
+
+def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
+    entry = catalogue.entries["rt-push-ipi"]
+    state = state_of(entry, facts)
+    if facts.seconds <= 0 or state.has is False:
+        return None
+    features = facts.features()
+    preempt_rt = facts.config.get("PREEMPT_RT") == "y" or (
+        facts.settings.get("sys/kernel/realtime") == "1"
+    )
+    if not ("RT_PUSH_IPI" in features if features is not None else preempt_rt):
+        return None
+    rate = facts.interrupts.get("IWI", 0) / facts.seconds / len(facts.online)
+    severity = of_interrupts(rate)
+    if severity is not None:
+        # Kernels older than irq_work_queue_on() sent function calls, which the next branch counts.
+        each = f"{per_second(rate)} interrupts per second"
+        summary = f"Each CPU gets {each} that look for real-time work"
+        seen = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} per second and CPU")
+    elif pushed := _pushed(facts):
+        summary, seen = "Interrupts look for real-time work on a CPU where it waits", pushed
+        severity = "medium"
+    else:
+        return None
+    on = "RT_PUSH_IPI is on" if features is not None else "PREEMPT_RT, where RT_PUSH_IPI is on"
+    where = "/sys/kernel/debug/sched/features" if features is not None else "configuration"
+    evidence = [seen, Evidence(where, on)]
+    monitors = [each for each in facts.threads if each.kernel and each.comm == "psimon"]
+    if monitors:
+        evidence.append(Evidence("/proc/*/comm", f"{count_of(len(monitors), 'thread')} psimon"))
+    evidence.append(Evidence(f"kernel {facts.release}", state.why))
+    return Finding(entry, severity, summary, evidence, *offer(entry, facts))
+
+
+def _guest_caches(facts: Facts, catalogue: Catalogue) -> Finding | None:
+    false = false_caches(facts)
+    if false is None:
+        return None
+    entry = catalogue.entries["vm-llc"]
+    evidence = [
+        Evidence(false.where, false.value),
+        Evidence("a virtual machine", str(facts.hypervisor)),
+    ]
+    model = facts.settings.get("proc/cpuinfo/model name")
+    if model is not None:
+        evidence.append(Evidence("/proc/cpuinfo: model name", model))
+    return Finding(entry, "low", false.summary, evidence, entry.remedy, entry.command)
+
+
+# The findings that need no profile.
+FROM_FACTS = frozenset(("partition-invalid", "rd-isolated", "rd-shared", "rt-push-ipi", "vm-llc"))
+
+
+def facts_findings(
+    facts: Facts, loads: Sequence[DomainLoad], costs: Sequence[Cost], catalogue: Catalogue
+) -> list[Finding]:
+    """Return the findings from the machine's facts; ``costs`` are those of the loads."""
+    found = [domain_finding(facts, load, cost, catalogue) for load, cost in zip(loads, costs)]
+    found += [_push_storm(facts, catalogue), _guest_caches(facts, catalogue)]
+    found += _invalid_partitions(facts, loads, catalogue)
+    return [finding for finding in found if finding is not None]

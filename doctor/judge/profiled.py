@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Makes findings of profiles, and merges them with the findings from the machine's facts."""
+
+from __future__ import annotations
+
+from doctor.facts.facts import Facts
+from doctor.facts.load import DomainLoad
+from doctor.judge.finding import Evidence, Finding, count_of
+from doctor.judge.findings import facts_findings
+from doctor.judge.root_domains import Cost
+from doctor.judge.sampling import doubts_of, mute, mute_lines
+from doctor.judge.severity import SEVERITIES, of_load, of_samples
+from doctor.judge.symptoms import (
+    HotSet,
+    KnownHotLine,
+    hot_sets,
+    known_lines,
+    lines_by_functions,
+)
+from doctor.known.catalogue import Catalogue, Entry
+from doctor.known.kernels import state_of
+from doctor.known.offers import offer
+from doctor.profiles.profile import Profile
+
+
+def _set_evidence(hot: HotSet, source: str) -> list[Evidence]:
+    evidence = [
+        Evidence(f"{source}: {name}", f"{share:.2%} of all samples")
+        for name, share in hot.functions[:6]
+    ]
+    if hot.helpers:
+        names = ", ".join(f"{name} {share:.2%}" for name, share in hot.helpers[:4])
+        evidence.append(Evidence(f"{source}: called by these and by others", names))
+    return evidence
+
+
+def _line_evidence(hot: KnownHotLine, source: str) -> Evidence:
+    fields = ", ".join(f"{name} {share:.0%}" for name, share in hot.fields[:4])
+    cycles = f"{hot.cycles[0]:,.0f} to {hot.cycles[1]:,.0f} cycles per load"
+    return Evidence(
+        f"{source}: line {hot.line.address:#x}",
+        f"{hot.known.title}; {hot.line.remote} remote and {hot.line.local} local HITM, {cycles}; "
+        f"records by field: {fields}",
+    )
+
+
+def _summary(hot: HotSet, profile: Profile) -> str:
+    samples = ""
+    if profile.samples is not None:
+        samples = f" ({hot.low:.1%} to {hot.high:.1%}, {profile.samples:,} samples)"
+    return f"{hot.share:.1%} of all samples{samples} are in functions that wait for these lines"
+
+
+class _Findings:
+    """The findings of one profile by entry, and the reasons why others may be missing."""
+
+    def __init__(self, profile: Profile, catalogue: Catalogue) -> None:
+        self.profile = profile
+        self.catalogue = catalogue
+        self.made: dict[str, Finding] = {}
+        self.doubts = doubts_of(profile)
+
+    def _at(self, entry: Entry, severity: str, summary: str) -> Finding:
+        held = self.made.get(entry.id)
+        if held is None:
+            self.made[entry.id] = held = Finding(
+                entry, severity, summary, [], entry.remedy, entry.command
+            )
+        elif SEVERITIES.index(severity) > held.weight:
+            held.severity = severity
+        return held
+
+    def _doubt(self, words: str) -> None:
+        self.doubts.insert(0, f"{self.profile.source} ({self.profile.kind}): {words}")
+
+    def functions(self) -> None:
+        """Add a finding for each entry whose functions' share is large enough.
+
+        The lower end of the interval counts.
+        """
+        # rd-isolated and rd-shared list the same functions. Only the facts can tell them apart.
+        hot = [
+            each
+            for each in hot_sets(self.profile, self.catalogue)
+            if each.entry.id != "rd-isolated"
+        ]
+        seen = "".join(
+            f"; {each.share:.1%} ({each.low:.1%} to {each.high:.1%}) are in functions of "
+            f"{each.entry.id}"
+            for each in hot[:3]
+        )
+        why = mute(self.profile) if self.profile.functions else ""
+        if why:
+            self._doubt(why + seen)
+            return
+        for each in hot:
+            if each.low >= each.entry.share:
+                found = self._at(each.entry, of_samples(each.low), _summary(each, self.profile))
+                found.evidence += _set_evidence(each, self.profile.source)
+            else:
+                self._doubt(
+                    f"{each.share:.1%} of all samples ({each.low:.1%} to {each.high:.1%}) are in "
+                    f"functions of {each.entry.id}: more samples would show whether that is above "
+                    f"{each.entry.share:.1%}"
+                )
+
+    def lines(self) -> None:
+        """Add findings for the lines of perf c2c: those known by offsets, then by functions."""
+        known = known_lines(self.profile, self.catalogue)
+        sure = {id(each.line) for each in known}
+        others = [
+            each for each in lines_by_functions(self.profile, self.catalogue)
+            if id(each[0]) not in sure
+        ]  # fmt: skip
+        why = mute_lines(self.profile)
+        if why:
+            names = sorted({each.known.entry for each in known} | {entry.id for _, entry in others})
+            seen = f"; most are in functions of {', '.join(names)}" if names else ""
+            self._doubt(why + seen)
+            return
+        for each in known:
+            entry = self.catalogue.entries[each.known.entry]
+            summary = f"{count_of(len(known), 'contended line')} of the root domain in perf c2c"
+            self._at(entry, of_load(each.cycles[1]), summary).evidence.append(
+                _line_evidence(each, self.profile.source)
+            )
+        for line, entry in others:
+            touching = ", ".join(dict.fromkeys(each.symbol for each in line.accesses))
+            summary = "These functions make most accesses to a contended line in perf c2c"
+            self._at(entry, "low", summary).evidence.append(
+                Evidence(
+                    f"{self.profile.source}: line {line.address:#x}",
+                    f"{line.remote} remote and {line.local} local loads from other caches, in "
+                    f"{touching}; its offsets match no known line",
+                )
+            )
+
+
+def _from_profile(
+    profile: Profile, facts: Facts | None, catalogue: Catalogue
+) -> tuple[list[Finding], list[str]]:
+    """Return the findings of a profile, and the reasons why it may hide some."""
+    found = _Findings(profile, catalogue)
+    found.functions()
+    found.lines()
+    made = found.made
+    if facts is None and "rd-shared" in made:
+        made["rd-shared"].remedy += (
+            " On isolated CPUs (isolcpus, partitions of type isolated) it is rd-isolated: a "
+            "profile cannot show which it is, but HOST.tar can."
+        )
+    if facts is not None:
+        for finding in made.values():
+            finding.remedy, finding.command = offer(finding.entry, facts)
+            state = state_of(finding.entry, facts)
+            gone = state.has is False or (state.fixed is True and not finding.entry.remains)
+            why = state.why
+            if gone:
+                finding.severity = "low"
+                why = (
+                    f"{why + '; ' if why else ''}not among the versions that have this "
+                    f"({finding.entry.versions}): the cause may be another one"
+                )
+            if why:
+                finding.evidence.append(Evidence(f"kernel {facts.release}", why))
+    return list(made.values()), found.doubts
+
+
+def _join(held: list[Finding], more: Finding) -> None:
+    """Add a profile's finding to the finding that it confirms, or else to the list."""
+    same = ("rd-shared", "rd-isolated")
+    ids = same if more.entry.id in same else (more.entry.id,)
+    confirmed = [finding for finding in held if finding.entry.id in ids]
+    if not confirmed:
+        held.append(more)
+        return
+    best = max(confirmed, key=lambda finding: (finding.weight, len(finding.cpus)))
+    best.evidence += more.evidence
+    best.summary += f"; {more.summary[0].lower()}{more.summary[1:]}"
+    best.severity = max(best.severity, more.severity, key=SEVERITIES.index)
+
+
+def all_findings(
+    facts: Facts | None, loads: list[DomainLoad], costs: list[Cost], profiles: list[Profile],
+    catalogue: Catalogue,
+) -> tuple[list[Finding], list[str]]:  # fmt: skip
+    """Return all findings, worst first, and the doubts about the profiles.
+
+    A profile's finding that confirms one of the machine is merged with it.
+    """
+    found = facts_findings(facts, loads, costs, catalogue) if facts is not None else []
+    doubts = []
+    for profile in profiles:
+        more, doubted = _from_profile(profile, facts, catalogue)
+        doubts += doubted
+        for each in more:
+            _join(found, each)
+    return sorted(found, key=lambda finding: (-finding.weight, -finding.cost)), doubts

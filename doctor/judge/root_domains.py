@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The finding for a root domain: what its shared lines cost, and which remedy would save how much.
+
+The severity follows from the cost, as a share of the machine's CPU time. A small cost is not a
+finding, and neither is one that only another kernel could lower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
+
+from common.paths import typed
+from doctor.facts.facts import Facts
+from doctor.facts.load import DomainLoad
+from doctor.judge.finding import Evidence, Finding, count_of, per_second
+from doctor.judge.predictions import delay_words, share_words
+from doctor.judge.severity import of_cost
+from doctor.known.catalogue import Catalogue
+from doctor.known.offers import no_partitions
+from doctor.known.push_ipi import push_ipi
+from doctor.predict.prediction import (
+    PARTITION,
+    PIN,
+    Prediction,
+    Range,
+    Unpredicted,
+    total,
+)
+from model.machines.topo import ranges
+
+Cost = Union[Prediction, Unpredicted]
+
+# A remedy has to save this share and this many CPUs, because a partition itself costs more.
+LEAST_SHARE, LEAST_CPUS = 0.001, 0.05
+# The evidence explains an interval whose ends differ by more than this factor.
+_WIDE = 6.0
+# docs/doctor.md has the table.
+_ISOLATION = (
+    "predicted in an emulator: pinned FIFO threads on Linux 7.3 wake up as often with isolcpus or "
+    "isolated partitions as without isolation, and with root partitions 2.1 times as often on 16 "
+    "CPUs, 3.8 times on 64; for 480 CPUs a simulation predicts 1.4 times"
+)
+
+
+def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence]:
+    domain = load.domain
+    push = push_ipi(facts)
+    state = {True: "on", False: "off", None: "on or off"}[push.on]
+    evidence = [
+        Evidence(
+            "root domain (computed)",
+            f"CPUs {domain.label}: {domain.because}"
+            + (", on def_root_domain" if domain.default else ""),
+        ),
+        Evidence(
+            "/proc/*/task/*/status",
+            f"{per_second(load.wakeups)} real-time wake-ups per second in {facts.seconds:.1f} s, "
+            f"in {count_of(len(load.apart), 'group')} that share no CPU, "
+            f"{load.llcs or 'an unknown number of'} last-level caches",
+        ),
+    ]
+    for group in load.apart[:3] or load.groups[:1]:
+        names = ", ".join(group.cgroups[:2]) or "cgroup unknown"
+        evidence.append(
+            Evidence(
+                f"CPUs {ranges(sorted(group.cpus))}",
+                f"{count_of(len(group.threads), 'thread')}, {per_second(group.wakeups)} wake-ups "
+                f"per second, {names}",
+            )
+        )
+    if domain.default and domain.cpus & facts.isolated:
+        isolated = ranges(sorted(facts.isolated))
+        evidence.append(Evidence("/sys/devices/system/cpu/isolated", isolated))
+    if domain.default:
+        evidence.append(Evidence("emulated guests", _ISOLATION))
+    evidence.append(Evidence("RT_PUSH_IPI", f"{state} ({push.why})"))
+    share = cost.now.share
+    if share.low is not None and share.high is not None and share.high > _WIDE * share.low:
+        measured = "" if facts.busy else ", which this archive lacks"
+        evidence.append(
+            Evidence(
+                "the interval",
+                "is wide because the lines are nearly saturated: a few percent of speed then "
+                "decide the cost, and wake-up rates alone cannot show it. The cost is at most the "
+                f"time for which the CPUs were busy{measured}. A profile (--perf) shows the cost",
+            )
+        )
+    return evidence
+
+
+def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) -> None:
+    """Replace the catalogue's remedy and command where something else helps."""
+    command = finding.entry.command
+    if load.kernel > load.wakeups / 2:
+        finding.remedy = (
+            "Most of these wake-ups are of kernel threads, with PREEMPT_RT those of interrupts. "
+            "Keep the interrupts of one device inside one last-level cache, and coalesce them."
+        )
+        finding.command = "grep . /proc/irq/*/smp_affinity_list"
+    elif cost.row(PARTITION) is None:
+        finding.remedy = (
+            "These threads may run on the same CPUs, so that partitions would divide nothing. Pin "
+            "them in groups first, each inside one last-level cache; then give each group a "
+            "partition of type root."
+        )
+        finding.command = "taskset -cp LIST PID"
+        if load.deadline:
+            # The kernel answers sched_setaffinity() of a deadline thread with EBUSY.
+            finding.remedy = (
+                "Deadline threads may run on every CPU of their root domain, and the kernel does "
+                "not let them be pinned. Start each group of them in a partition of type root with "
+                "the CPUs of that group only."
+            )
+            finding.command = "systemd-run --scope --slice=NAME.slice COMMAND"
+    elif (other := no_partitions(facts)) is not None:
+        finding.remedy, finding.command = other
+    elif facts.cpusets.version == 1:
+        finding.remedy = (
+            "Make a cpuset for each group, below a root cpuset with sched_load_balance 0: with "
+            "cgroup v1 each of them is a root domain. CPUs of isolcpus=domain cannot be in one: "
+            "remove these CPUs from that option. --plan writes the steps."
+        )
+    if facts.cpusets.part:
+        finding.remedy += (
+            " This was collected inside a container, where no partition can be made. Run the "
+            "collector on the host, where it sees everything."
+        )
+        if finding.command == command:
+            finding.command = typed("doctor collect > collect.sh")
+
+
+def _gains(facts: Facts, load: DomainLoad, cost: Prediction) -> bool:
+    """Whether a remedy saves enough without another kernel.
+
+    Where kernel threads cause most wake-ups, the whole cost counts as what can be saved.
+    """
+    least = max(LEAST_SHARE, LEAST_CPUS / len(facts.online))
+    if load.kernel > load.wakeups / 2:
+        return cost.now.share.value >= least
+    return cost.saved >= least
+
+
+def domain_finding(
+    facts: Facts, load: DomainLoad, cost: Cost, catalogue: Catalogue
+) -> Finding | None:
+    """Return the finding for a root domain, or None if no remedy would save enough."""
+    if (
+        isinstance(cost, Unpredicted)
+        or len(load.domain.cpus) < 2
+        or load.domain.unseen
+        or load.done
+    ):
+        return None
+    severity = of_cost(cost.now.share.value)
+    if severity is None or not _gains(facts, load, cost):
+        return None
+    entry = catalogue.entries["rd-isolated" if load.domain.default else "rd-shared"]
+    kind = "isolated CPUs" if load.domain.default else "CPUs"
+    best = cost.row(PARTITION, PIN)
+    summary = (
+        f"{share_words(cost.now.share)} of the machine's CPU time goes into sharing: "
+        f"{len(load.domain.cpus)} {kind} share one root domain on which real-time threads wake up "
+        f"{per_second(load.wakeups)} times per second, each delayed by "
+        f"{delay_words(cost.now.late_ns)}"
+    )
+    if best is not None and cost.saved > 0:
+        what = "partitions" if best.variant == PARTITION else "pinning and partitions"
+        summary += (
+            f"; {what} would leave {share_words(best.share)}, and a delay of "
+            f"{delay_words(best.late_ns)}"
+        )
+    finding = Finding(
+        entry, severity, summary, _evidence(facts, load, cost), entry.remedy, entry.command,
+        load.domain.cpus, cost,
+    )  # fmt: skip
+    _remedy(facts, load, cost, finding)
+    return finding
+
+
+def machine_cost(costs: Sequence[Cost]) -> Range:
+    """Return the share of the machine's CPU time that all root domains cost together."""
+    return total(each.now.share for each in costs if isinstance(each, Prediction))
+
+
+def left_words(costs: Sequence[Cost]) -> str:
+    """Return the remaining cost as text, for a machine on which no remedy saves enough."""
+    all_of_it = machine_cost(costs)
+    if not all_of_it.value:
+        return "sharing costs nothing here"
+    known = [each.now.late_ns for each in costs if isinstance(each, Prediction)]
+    late = max(known, key=lambda each: each.value)
+    return (
+        f"sharing costs {share_words(all_of_it)} of the machine's CPU time (predicted), it delays "
+        f"a wake-up by up to {delay_words(late)}, and no partition would save enough"
+    )

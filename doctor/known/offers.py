@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Adapts the catalogue's remedies and commands to the kernel that runs.
+
+The catalogue is written for current kernels of Linus' tree. Older kernels, and those of
+distributors, lack some of the files that it names. Doctor proposes no file that is known to be
+missing.
+"""
+
+from __future__ import annotations
+
+from doctor.facts.facts import Facts
+from doctor.known.catalogue import Entry
+from doctor.known.kernels import load_kernels, shows
+
+_FEATURES = "sys/kernel/debug/sched/features"
+_OLD_FEATURES = "sys/kernel/debug/sched_features"
+_FEATURES_SINCE = (5, 13, 0)
+_SCOPE = "sys/module/workqueue/parameters/default_affinity_scope"
+_SCOPE_SINCE = (6, 6, 0)
+_PARTITION = "cpuset.cpus.partition"
+_PARTITIONS_SINCE = (5, 0, 0)
+_V1 = (
+    "With cgroup v1 each topmost cpuset with sched_load_balance 1 is a root domain, once the root "
+    "cpuset has 0: make a cpuset for each group."
+)
+
+
+def has_partitions(facts: Facts) -> bool | None:
+    """Whether the kernel has cpuset partitions of cgroup v2, None where that is not known."""
+    if any(each.partitions for each in facts.cpusets.sets.values()):
+        return True
+    if facts.version >= _PARTITIONS_SINCE:
+        return True
+    signs = [
+        each for each in load_kernels().signs
+        if each.entry == "partition-invalid" and each.where == "kallsyms"
+    ]  # fmt: skip
+    return next((shows(facts, each) for each in signs), None)
+
+
+def no_partitions(facts: Facts) -> tuple[str, str] | None:
+    """Return remedy and command if cgroup v2 lacks partitions, or may lack them; else None."""
+    has = has_partitions(facts)
+    if facts.cpusets.version != 2 or has:
+        return None
+    if has is False:
+        return f"This kernel has no cpuset partitions. {_V1}", "grep cgroup /proc/filesystems"
+    return (
+        "Whether this kernel has cpuset partitions is not known: Linux 5.0 brought them, and a "
+        f"backport may have them. If a cgroup below the root has {_PARTITION}, make a partition of "
+        f"type root for each group. Otherwise only cgroup v1 helps. {_V1}",
+        f"ls /sys/fs/cgroup/*/{_PARTITION}",
+    )
+
+
+def _workqueue(facts: Facts) -> tuple[str, str] | None:
+    folder = _SCOPE.rpartition("/")[0]
+    seen = [key for key in facts.settings if key.startswith(f"{folder}/")]
+    if _SCOPE in seen or (not seen and facts.version >= _SCOPE_SINCE):
+        return None
+    return (
+        "This kernel has no affinity scopes of workqueues (Linux 6.6 brought them): limit unbound "
+        "work to CPUs that have time for it.",
+        "grep . /sys/devices/virtual/workqueue/cpumask",
+    )
+
+
+def offer(entry: Entry, facts: Facts | None) -> tuple[str, str]:
+    """Return an entry's remedy and command for a host, or unchanged ones without facts."""
+    remedy, command = entry.remedy, entry.command
+    if facts is None:
+        return remedy, command
+    old = _OLD_FEATURES in facts.settings or (
+        _FEATURES not in facts.settings and facts.version < _FEATURES_SINCE
+    )
+    if old:
+        command = command.replace(_FEATURES, _OLD_FEATURES)
+    if entry.id == "workqueue-pool":
+        return _workqueue(facts) or (remedy, command)
+    if _PARTITION in command or entry.id in ("rd-shared", "rd-isolated"):
+        if facts.cpusets.version == 1:
+            return _V1, "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
+        return no_partitions(facts) or (remedy, command)
+    return remedy, command

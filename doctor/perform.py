@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The steps of the command doctor: read, judge, and output the verdict."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.errors import UserError
+from common.output import check_writable, to_json, write_atomic
+from common.paths import ALONE
+from common.show.terminal import show
+from doctor.facts.archive import read_host, read_tar
+from doctor.facts.facts import Facts, read_facts
+from doctor.facts.load import DomainLoad
+from doctor.judge.root_domains import Cost
+from doctor.judge.verdict import NOTHING, Predictor, Verdict, judge
+from doctor.plan.files import check_directory, plan_of
+from doctor.predict.prediction import Prediction
+from doctor.predict.stored import stored
+from doctor.profiles.perf_file import read_profile
+from doctor.verdict import batch
+from doctor.verdict.data import verdict_data
+from doctor.verdict.view import verdict_parts
+
+# --predict does not simulate a load whose cost is below this by the stored curves.
+_NEGLIGIBLE = 1e-5
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """The arguments of the command line. ``batch`` is nagios, prometheus or None."""
+
+    host: Path | None
+    profiles: tuple[Path, ...]
+    live: bool
+    seconds: int
+    plan: Path | None
+    html: Path | None
+    batch: str | None
+    out: Path | None
+    predict: bool
+    limit: int
+    as_json: bool
+
+    @property
+    def machine(self) -> bool:
+        """Whether to judge a machine, and not only profiles."""
+        return self.host is not None or self.live or not self.profiles
+
+
+def _check(request: JudgeRequest) -> None:
+    """Refuse options that contradict each other, before the long work."""
+    if request.host is not None and request.live:
+        raise UserError("--live looks at this host: leave out either --live or HOST.tar")
+    if request.batch is not None and request.as_json:
+        raise UserError("--batch and --json exclude each other: both print the verdict")
+    if request.batch == "prometheus" and request.out is None:
+        raise UserError("--batch prometheus writes a file: name it with --out FILE")
+    if request.batch != "prometheus" and request.out is not None:
+        raise UserError("--out is the file of --batch prometheus: for a page there is --html FILE")
+    if request.predict and ALONE:
+        raise UserError(
+            "--predict needs the simulator, which schedshard-doctor does not contain: leave it out "
+            "to use the stored table, or run 'schedshard doctor' of the whole package"
+        )
+    if request.predict and not request.machine:
+        raise UserError("--predict: a profile shows no groups: give HOST.tar, or --live")
+    for path in (request.html, request.out):
+        if path is not None:
+            check_writable(path)
+    if request.plan is not None:
+        check_directory(request.plan)
+        if not request.machine:
+            raise UserError("--plan: a profile shows no groups: give HOST.tar, or --live")
+
+
+def _facts(request: JudgeRequest) -> tuple[Facts | None, str]:
+    if request.host is not None:
+        return read_facts(read_tar(request.host), str(request.host)), str(request.host)
+    if not request.machine:
+        return None, "profile only"
+    if request.batch is None:
+        print(f"looking at this host for {request.seconds} s", file=sys.stderr)
+    return read_facts(read_host(request.seconds), "this host"), "this host"
+
+
+def _predictor(request: JudgeRequest, facts: Facts | None) -> Predictor:
+    """Return the function that predicts a load's cost. With --predict it simulates costly loads."""
+    if facts is None or not request.predict:
+        return stored
+    from doctor.predict.predict import predict
+
+    ends = time.monotonic() + request.limit
+
+    def now(facts: Facts, load: DomainLoad) -> Cost:
+        kept = stored(facts, load)
+        if isinstance(kept, Prediction) and kept.now.share.value < _NEGLIGIBLE:
+            return kept
+        return predict(facts, load, request.host is None, max(ends - time.monotonic(), 1.0))
+
+    return now
+
+
+def _leave(request: JudgeRequest, verdict: Verdict) -> int:
+    """Print the verdict or write it, and return the exit status."""
+    if request.batch == "nagios":
+        sys.stdout.write(batch.nagios(verdict))
+        return batch.nagios_status(verdict)
+    if request.batch == "prometheus" and request.out is not None:
+        write_atomic(request.out, batch.prometheus(verdict))
+        return NOTHING
+    if request.as_json:
+        sys.stdout.write(to_json(verdict_data(verdict)))
+    else:
+        show(verdict_parts(verdict))
+    return verdict.status
+
+
+def _perform(request: JudgeRequest) -> int:
+    _check(request)
+    read = [read_profile(path) for path in request.profiles]
+    facts, source = _facts(request)
+    if request.plan is not None and facts is not None and facts.pseudonyms:
+        raise UserError(
+            f"--plan: the names in {source} are pseudonyms (collect.sh -a), but a plan needs the "
+            "host's names: use an archive that was collected without -a"
+        )
+    if request.plan is not None and facts is not None and facts.captured:
+        raise UserError(
+            f"--plan: {source} is a captured tree of /sys, but a plan needs threads and cgroups: "
+            "use an archive of the collector"
+        )
+    verdict = judge(source, facts, read, _predictor(request, facts))
+    said = []
+    if request.plan is not None:
+        said.append(plan_of(verdict, request.plan))
+    if request.html is not None:
+        from doctor.verdict.html import verdict_page
+
+        write_atomic(request.html, verdict_page(verdict))
+        said.append(f"wrote {request.html}")
+    status = _leave(request, verdict)
+    for line in said:
+        print(line, file=sys.stderr)
+    return status
+
+
+def perform(request: JudgeRequest) -> int:
+    """Judge, and return the exit status. A Nagios plugin reports bad input as 'unknown'."""
+    try:
+        return _perform(request)
+    except UserError as error:
+        if request.batch != "nagios":
+            raise
+        print(batch.nagios_line(batch.UNKNOWN, str(error)))
+        return batch.UNKNOWN

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A prediction of a root domain's cost: a share of the machine's CPU time, or why there is none.
+
+The cost is the kernel's time for real-time wake-ups, less the time that they would take if no other
+CPU had real-time threads. It is caused by sharing the lines, and includes the waits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from doctor.predict.shape import PARTITION, PIN, STOCK, TITLES, Shape
+
+
+@dataclass(frozen=True)
+class Range:
+    """A figure with its 90% interval; ``low`` and ``high`` are None after one run."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def times(self, factor: float, most: float = float("inf")) -> Range:
+        """Return the figure times a factor, where no value exceeds ``most``."""
+        scaled = [None if each is None else min(each * factor, most) for each in self.all]
+        return Range(scaled[0] or 0.0, *scaled[1:])
+
+    @property
+    def all(self) -> tuple[float, float | None, float | None]:
+        """Return value, low and high."""
+        return self.value, self.low, self.high
+
+    def meets(self, other: Range) -> bool:
+        """Whether two intervals overlap. A figure without an interval counts as a point."""
+        low, high = (self.value if each is None else each for each in self.all[1:])
+        least, most = (other.value if each is None else each for each in other.all[1:])
+        return low <= most and least <= high
+
+
+def total(ranges: Iterable[Range]) -> Range:
+    """Return the sum. Its interval goes from the sum of the low ends to that of the high ends.
+
+    That is wider than a 90% interval of the sum.
+    """
+    held = list(ranges)
+    if any(each.low is None for each in held):
+        return Range(sum(each.value for each in held))
+    return Range(
+        sum(each.value for each in held), sum(each.low or 0.0 for each in held),
+        sum(each.high or 0.0 for each in held),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One variant: its share of the machine's CPU time, and nanoseconds per wake-up.
+
+    ``kernel_ns`` is the kernel's time, ``late_ns`` the delay from a timer to its thread.
+    """
+
+    variant: str
+    share: Range
+    kernel_ns: Range
+    late_ns: Range
+
+    @property
+    def title(self) -> str:
+        """Return the variant's title."""
+        return TITLES[self.variant]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A prediction's figures, its machine file, its shape, and its source.
+
+    ``samples`` is the number of samples behind the intervals. 0: there are no intervals. None: they
+    come from the stored table.
+    """
+
+    machine: str
+    kind: str
+    why: str
+    shape: Shape
+    source: str
+    samples: int | None
+    rows: tuple[Predicted, ...]
+
+    @property
+    def now(self) -> Predicted:
+        """Return the cost without a remedy."""
+        return self.rows[0]
+
+    def row(self, *variants: str) -> Predicted | None:
+        """Return the first of these variants that was predicted."""
+        return next((row for row in self.rows if row.variant in variants), None)
+
+    @property
+    def saved(self) -> float:
+        """Return the share of the machine's CPU time that a remedy saves without another kernel."""
+        best = self.row(PARTITION, PIN)
+        return 0.0 if best is None else max(0.0, self.now.share.value - best.share.value)
+
+
+@dataclass(frozen=True)
+class Unpredicted:
+    """Why nothing was predicted."""
+
+    why: str
+
+
+def predicted_row(shape: Shape, variant: str, kernel_ns: Range, late_ns: Range) -> Predicted:
+    """Return a variant's figures at the observed rate, from the figures per wake-up."""
+    most = min(shape.busy, shape.cpus / shape.online)
+    return Predicted(
+        variant, kernel_ns.times(shape.rate * 1e-9 / shape.online, most), kernel_ns, late_ns
+    )
+
+
+__all__ = [
+    "PARTITION", "PIN", "STOCK", "TITLES", "Predicted", "Prediction", "Range", "Unpredicted",
+    "predicted_row", "total",
+]  # fmt: skip

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Parses counted stacks: folded stacks, bcc's `profile`, and the maps that bpftrace prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from common.errors import UserError
+from doctor.facts.values import clean
+from doctor.profiles.plain import count_of
+from doctor.profiles.profile import Hit, Sampled
+
+_FOLDED = re.compile(
+    r"^(?P<stack>\S.*?)\s+(?P<count>[0-9]{1,18}(?:\.[0-9]+)?)"
+    r"(?:\s+(?P<after>[0-9]+(?:\.[0-9]+)?))?$"
+)
+_FLAG = re.compile(r"_\[([kji])\]$")
+_ADDRESS = re.compile(r"^[0-9a-f]{8,16}\s+(?=\S)")
+_OFFSET = re.compile(r"\+(?:0x[0-9a-f]+|[0-9]+)$")
+_NUMBERS = re.compile(r"(-[0-9]+)/[0-9]+$|-\?/[0-9]+$")
+_FUNCTION = re.compile(r"[a-z_][a-z0-9]*_[a-z0-9_.]*")
+_NAMELESS = re.compile(r"(?:0x)?[0-9a-f]{6,16}$|\[+(?:unknown|kernel[\w.]*|vmlinux)\]+$")
+_BCC_HEAD = re.compile(r"^\s*(?:Sampling at|Tracing)\s.*(?:Hertz|off-CPU|time).*")
+_BCC_PROCESS = re.compile(r"^\s+-{1,2}\s+(?P<comm>\S.*?)\s+\((?P<pid>[0-9]+)\)$")
+_BCC_COUNT = re.compile(r"^\s+([0-9.,' ]+)$")
+_MAP = re.compile(r"^@(?P<name>\w*)\[(?P<rest>.*)$")
+_MAP_END = re.compile(r"^(?P<last>.*?),?\s*\]:\s*(?P<count>[0-9.,' ]+)$")
+# Root frames of flame graphs that contain no processes.
+_ROOTS = ("all", "root", "main", "_start", "__libc_start_main", "[unknown]")
+# At least this percentage of the lines that are not empty must be folded stacks.
+_MOST = 60
+
+
+def _leaf(symbol: str, weight: float, process: str, deep: bool = False) -> Hit:
+    """Return the hit of a stack's innermost frame; ``deep``: the function is in the kernel."""
+    flag = _FLAG.search(symbol)
+    name = clean(_OFFSET.sub("", _FLAG.sub("", _ADDRESS.sub("", symbol.strip()))))
+    kernel = deep or name.startswith("[[kernel") or (flag is not None and flag[1] == "k")
+    return Hit("" if _NAMELESS.match(name) else name, weight, process, kernel)
+
+
+def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
+    """Return the hits of folded stacks, one per line: PROCESS;FRAME;...;FRAME COUNT."""
+    hits, seen, stacks, twice, bare = [], 0, 0, False, 0
+    for line in lines:
+        if not line.strip() or line[:1] == "#":
+            continue
+        seen += 1
+        found = _FOLDED.match(line.strip())
+        bare += found is None and line.count(";") > 2 and " " not in line.strip()
+        if found is None:
+            continue
+        frames = found["stack"].split(";")
+        stacks += len(frames) > 1
+        twice |= found["after"] is not None
+        process = _NUMBERS.sub(r"\1", frames[0]) if len(frames) > 1 else ""
+        process = "" if process in _ROOTS else clean(process)
+        frames = [frame for frame in frames if frame not in ("-", "--")]
+        if frames:
+            hits.append(_leaf(frames[-1], float(found["count"]), process))
+    if bare and bare * 100 >= seen * _MOST:
+        raise UserError(
+            f"profile {source} looks like folded stacks, but has no column of counts: "
+            "each line must end with a blank and a number"
+        )
+    if not stacks or len(hits) * 100 < seen * _MOST:
+        return None
+    total = sum(hit.weight for hit in hits)
+    said = (f"two counts per stack in {source}: the first one is judged",) if twice else ()
+    return _counted("folded stacks", hits, total, said=said)
+
+
+def _counted(
+    kind: str, hits: list[Hit], total: float, everything: bool = False, said: tuple[str, ...] = ()
+) -> Sampled | None:
+    if not hits or total <= 0:
+        return None
+    return Sampled(kind, tuple(hits), "", round(total), everything, said, total)
+
+
+def parse_bcc(lines: Iterable[str], source: str) -> Sampled | None:
+    """Return the hits of bcc's `profile`: a stack, the process, the count, a blank line."""
+    hits: list[Hit] = []
+    frames: list[str] = []
+    process = ""
+    everything = False
+    for line in lines:
+        if _BCC_HEAD.match(line):
+            if "off-CPU" in line or "blocked" in line:
+                raise UserError(
+                    f"profile {source} looks like bcc's offcputime, which counts time asleep: "
+                    "give what 'profile' of bcc prints"
+                )
+            everything = "of all threads" in line
+        elif who := _BCC_PROCESS.match(line):
+            process = f"{clean(who['comm'])} ({who['pid']})"
+        elif (count := _BCC_COUNT.match(line)) and process:
+            weight = count_of(count[1])
+            if frames and weight is not None:
+                hits.append(_leaf(frames[0], weight, process))
+            frames, process = [], ""
+        elif not line.strip():
+            frames, process = [], ""
+        elif line[:1] in " \t" and line.strip() not in ("-", "--"):
+            frames.append(line.strip())
+    return _counted("profile of bcc", hits, sum(hit.weight for hit in hits), everything)
+
+
+def _maps(lines: Iterable[str]) -> Iterator[tuple[str, list[str], float]]:
+    """Yield each entry of each map: the map's name, the lines of the entry's key, and its count."""
+    name = ""
+    parts: list[str] | None = None
+    for line in lines:
+        start = _MAP.match(line.strip())
+        if start is not None:
+            name, parts, line = start["name"], [], start["rest"]
+        if parts is None:
+            continue
+        end = _MAP_END.match(line)
+        parts.append(end["last"] if end is not None else line)
+        if end is not None:
+            count = count_of(end["count"])
+            if count is not None:
+                yield name, parts, float(count)
+            parts = None
+        elif len(parts) > 400:
+            parts = None
+
+
+def _entry(parts: list[str], count: float) -> tuple[list[str], list[str], float]:
+    """Return an entry's frames, its other keys, and the count.
+
+    A frame is alone in its line. Other keys are separated by commas.
+    """
+    frames, keys = [], []
+    for number, part in enumerate(parts):
+        alone = number > 0 and part[:1] in " \t" and part.strip() not in ("", ",")
+        if alone and "," not in part:
+            frames.append(part.strip())
+        else:
+            keys += [key.strip() for key in part.split(",") if key.strip()]
+    return frames, keys, count
+
+
+def _column(entries: list[tuple[list[str], list[str], float]]) -> int:
+    """Return the index of the key that is the function: the one that looks most like one.
+
+    bpftrace does not say what a key is. Names of processes rarely contain an underscore.
+    """
+    votes: dict[int, float] = {}
+    for _, keys, count in entries:
+        for at, key in enumerate(keys):
+            like = 2 if _OFFSET.search(key) else 1 if _FUNCTION.fullmatch(key) else 0
+            votes[at] = votes.get(at, 0.0) + like * count
+    return max(votes, key=lambda at: (votes[at], at), default=0)
+
+
+def _map_hits(entries: list[tuple[list[str], list[str], float]]) -> list[Hit]:
+    column = _column(entries)
+    hits = []
+    for frames, keys, count in entries:
+        others = keys
+        if not frames and keys:
+            at = min(column, len(keys) - 1)
+            frames, others = [keys[at]], keys[:at] + keys[at + 1 :]
+        if frames:
+            process = " ".join(clean(key) for key in others)
+            hits.append(_leaf(frames[0].split(" (")[0], count, process))
+    return hits
+
+
+def parse_bpftrace(lines: Iterable[str], source: str) -> Sampled | None:
+    """Return the hits of the first map of stacks or functions that bpftrace printed."""
+    maps: dict[str, list[tuple[list[str], list[str], float]]] = {}
+    for name, parts, count in _maps(lines):
+        frames, keys, _ = entry = _entry(parts, count)
+        if frames or keys:
+            maps.setdefault(name, []).append(entry)
+    if not maps:
+        return None
+    name, entries = next(iter(maps.items()))
+    hits = _map_hits(entries)
+    said = ["bpftrace does not print what it counted: samples of time are assumed"]
+    if len(maps) > 1:
+        said.append(f"{len(maps)} maps in {source}: the first one (@{clean(name)}) is judged")
+    return _counted("map of bpftrace", hits, sum(hit.weight for hit in hits), said=tuple(said))

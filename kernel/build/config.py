@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The stage config: merges the .config of a variant from fragments with the kernel's own script.
+
+The kernel's configuration silently drops options whose dependencies are missing. So this stage
+looks up every option of a fragment in the result, and a missing one is an error.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from common.errors import UserError, telling, unknown_name
+from common.output import write_atomic
+from common.programs import call, require
+from kernel.arch import X86
+from kernel.build.make import Make, run_make, tools
+from kernel.layout import Layout
+from kernel.source.base import load_base
+
+LAB = "lab"
+_SET = re.compile(r"^(CONFIG_\w+)=(.*)$")
+_UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A named configuration: fragments on top of tinyconfig, or a file of the user's."""
+
+    name: str
+    fragments: tuple[Path, ...] = ()
+    user_file: Path | None = None
+
+
+def fragment_names(layout: Layout) -> list[str]:
+    """Return the names of the fragments that the project contains."""
+    return sorted(path.stem for path in (layout.inputs / "config").glob("*.config"))
+
+
+def fragments_of(layout: Layout, name: str) -> Iterator[Path]:
+    """Yield a fragment, then its additions for the architecture and the series of Linux."""
+    folder = layout.inputs / "config"
+    path = folder / f"{name}.config"
+    if not path.is_file():
+        raise unknown_name("kernel configuration", name, fragment_names(layout))
+    yield path
+    for part in (layout.arch.name, f"linux-{load_base(layout).linux}"):
+        if (own := folder / part / path.name).is_file():
+            yield own
+
+
+def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Configuration:
+    """Return the configuration that --config names.
+
+    It may be 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', or a file. The variant's own
+    fragments come after lab and before the others, which may override them.
+    """
+    # Build trees of all architectures are in one source tree.
+    suffix = "" if layout.arch is X86 else f"-{layout.arch.name}"
+    if "/" in text or text.endswith(".config"):
+        path = Path(text)
+        if not path.is_file():
+            raise UserError(f"no configuration file {text}")
+        name = re.sub(r"[^\w.-]", "-", path.name.removesuffix(".config").lstrip("."))
+        return Configuration(f"user-{name}{suffix}", user_file=path.resolve())
+    more = [name for name in text.split("+") if name != LAB]
+    names = [LAB, *of_variant, *more]
+    found = tuple(chain(*(fragments_of(layout, name) for name in names)))
+    return Configuration(f"{text}{suffix}", found)
+
+
+def options(text: str) -> dict[str, str]:
+    """Return the options that a fragment or a .config sets; "n" for those it lists as not set."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if match := _SET.match(line.rstrip()):
+            found[match[1]] = match[2]
+        elif match := _UNSET.match(line.rstrip()):
+            found[match[1]] = "n"
+    return found
+
+
+def ineffective(asked: Mapping[str, str], outcome: Mapping[str, str]) -> list[str]:
+    """Return the options that differ from the request, as "NAME=asked, is other"."""
+    return [
+        f"{name}={value}, is {outcome.get(name, 'n')}"
+        for name, value in asked.items()
+        if outcome.get(name, "n") != value
+    ]
+
+
+# Programs that the kernel's own build runs to compress the image, by option.
+_COMPRESSORS = {
+    "CONFIG_KERNEL_BZIP2": "bzip2",
+    "CONFIG_KERNEL_LZ4": "lz4",
+    "CONFIG_KERNEL_LZO": "lzop",
+    "CONFIG_KERNEL_XZ": "xz",
+    "CONFIG_KERNEL_ZSTD": "zstd",
+}
+
+
+def _asked(configuration: Configuration) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in configuration.fragments:
+        found |= options(path.read_text(encoding="utf-8"))
+    return found
+
+
+def configure(
+    layout: Layout, tree: str, configuration: Configuration, *, strict: bool = True
+) -> Path:
+    """Bring work/src/TREE/build-NAME/.config up to date and return its path.
+
+    The file is written only if it changed, because a new time would cause a full build. The caller
+    holds the lock of the tree. Without ``strict`` the tree may lack options that a later step adds.
+    """
+    require(*tools(layout.arch))
+    source = layout.source(tree)
+    scratch = layout.make_folder(source / "build-kconfig")
+    merged = scratch / ".config"
+    name = f"{tree}-{configuration.name}"
+    make = Make(source, scratch, f"{name}.config", jobs=1, arch=layout.arch)
+    if configuration.user_file is not None:
+        with telling(f"cannot read {configuration.user_file}"):
+            shutil.copyfile(configuration.user_file, merged)
+        run_make(layout, make, ["olddefconfig"])
+    else:
+        run_make(layout, make, ["tinyconfig"])
+        script = source / "scripts" / "kconfig" / "merge_config.sh"
+        argv: list[str | Path] = [script, "-m", "-Q", "-O", scratch, merged]
+        argv += configuration.fragments
+        call(argv, cwd=source, env={"KCONFIG_CONFIG": str(merged)}, what="merging fragments")
+        run_make(layout, make, ["olddefconfig"], append=True)
+    text = merged.read_text(encoding="utf-8")
+    chosen = options(text)
+    wrong = ineffective(_asked(configuration), chosen)
+    if wrong and strict:
+        raise UserError(
+            f"configuration {configuration.name} of {tree}: the kernel does not take "
+            f"{'; '.join(wrong)}: an option that it depends on is off, or one that needs it is on"
+        )
+    # Otherwise the build would fail minutes later, after everything was compiled.
+    require(*(tool for option, tool in _COMPRESSORS.items() if chosen.get(option) == "y"))
+    path = layout.make_folder(layout.objects(tree, configuration.name)) / ".config"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_atomic(path, text)
+    _link(layout, tree, configuration.name)
+    return path
+
+
+def _link(layout: Layout, tree: str, name: str) -> None:
+    link = layout.objects_link(tree, name)
+    layout.make_folder(link.parent)
+    if not link.is_symlink():
+        link.symlink_to(Path("..") / "src" / tree / f"build-{name}")

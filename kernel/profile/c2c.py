@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The stage c2c: which cache lines the CPUs of a real kernel contend on, on a chosen machine.
+
+The kernel runs in the emulator. Every access of its code goes to the coherence model of the
+simulated machine, with the topology and the latencies of a machine file. The report has the form of
+the simulator's c2c. For each kernel it adds how often a wake-up found a modified line elsewhere.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.formats import C2C as REPORT
+from common.output import to_json, write_atomic
+from common.provenance import sha256_file, tool_versions
+from kernel.guest.boot import BootRequest, Emulation, Emulator, kernel_image
+from kernel.guest.cpio import Entry
+from kernel.guest.programs import build_guest
+from kernel.guest.ram import Ram
+from kernel.guest.workload import find_workload, step
+from kernel.layout import Layout
+from kernel.probe.image import Image, functions_named
+from kernel.probe.objects import Objects
+from kernel.probe.probe import probe
+from kernel.profile.replay import TRACE_NAMES, NamedLine, known_names
+from kernel.profile.schedulers import CODE, Programs, scheduler_files
+from model.machines.presets import Machine, machine_topology
+from model.results import raw
+from model.results.c2c import Hitm
+from model.results.read import checked
+from record.lines.report import Names, variant_report
+from record.lines.symbols import Frame, resolve
+from record.shape import Shape
+from record.trace import names_path, new_trace
+from record.watch import Watch, map_cpus, map_nodes
+
+WAKE_UPS = "wake_ups"
+EXTENSIBLE = "extensible"  # tasks that the kernel passed to a scheduler of sched_ext
+# Headers of the kernel. If it was built elsewhere, only the file's name is known.
+_HELPER = re.compile(r"include/|^[^/]*\.h:\d+$|^\?$")
+# Where this project's own builds have their source.
+_TREE = re.compile(r"^build/kernel/src/[^/]+/")
+# Functions whose calls and instructions are counted, with what they call. A kernel may lack some,
+# or have them inlined.
+_COUNTED: Mapping[str, Sequence[str]] = {
+    WAKE_UPS: ("ttwu_do_activate",),
+    "level_set": ("cpupri_set",),
+    "level_search": ("cpupri_find_fitness",),
+    "wake_up": ("try_to_wake_up",),
+    "switch": ("__schedule",),
+    "enqueue": ("enqueue_task_rt",),
+    "pull": ("pull_rt_task",),
+    "push": ("push_rt_task",),
+    "push_interrupt": ("rto_push_irq_work_func",),
+    "fork": ("copy_process",),
+    "cache_group_made": ("mm_init_sched",),
+    "cache_scan": ("task_cache_work",),
+    "switches": ("finish_task_switch",),
+    EXTENSIBLE: ("enqueue_task_scx",),
+}
+# Objects that CPUs share in the scheduler, by kind.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "root domain": ("root_domain", "def_root_domain", "runqueues.rd"),
+    "idle CPUs": ("nohz",),
+    "RT bandwidth": ("root_task_group", "def_rt_bandwidth"),
+    "run queues": ("runqueues",),
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to examine: the image to boot, and the one with symbols."""
+
+    name: str
+    bzimage: Path
+    vmlinux: Path
+    scheduler: str = ""  # of sched_ext; the guest loads it before the workload
+
+
+def with_schedulers(kernels: Sequence[Kernel], schedulers: Sequence[str]) -> tuple[Kernel, ...]:
+    """Return each kernel alone, then with each of these schedulers."""
+    return tuple(
+        replace(kernel, name=f"{kernel.name}+{each}", scheduler=each) if each else kernel
+        for kernel in kernels
+        for each in ("", *schedulers)
+    )
+
+
+@dataclass(frozen=True)
+class C2cRequest:
+    """The workload, the kernels, and the machine that the guest stands for."""
+
+    kernels: tuple[Kernel, ...]
+    shape: Shape
+    machine: Machine
+    workload: str
+    amount: int | None = None
+    quantum: int = 1000
+    slow: int = 10
+    lines: int = 10
+    objects: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    trace: Path | None = None
+    files: Mapping[str, Entry] = field(default_factory=dict)  # additional, by path in the guest
+
+
+@dataclass
+class _Seen:
+    """Data read from the guest's memory while it existed, and names of BPF code from its log."""
+
+    lines: list[NamedLine] = field(default_factory=list)
+    names: Names = field(default_factory=lambda: Names({}, None))
+    known: dict[str, Any] = field(default_factory=dict)
+    programs: Programs = field(default_factory=Programs)
+
+
+def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple[Kernel, ...]:
+    """Return the built variants as kernels."""
+    images = {variant: kernel_image(layout, variant, config) for variant in variants}
+    return tuple(Kernel(v, image, image.parents[3] / "vmlinux") for v, image in images.items())
+
+
+def _named(line: raw.Line, objects: Objects) -> NamedLine:
+    hottest = max(line.accesses, key=lambda a: (a.hitm, a.records), default=None)
+    # Small objects share a line. The line gets the name of the object with the hottest access.
+    thing = objects.name_of(line.start + (hottest.offset if hottest is not None else 0))
+    where: dict[str, str | int] = {"object": line.address, "kind": "", "type": "", "offset": 0}
+    if thing is not None:
+        type_ = thing.type if objects.layouts.die(thing.type) is not None else ""
+        where = {"object": thing.name, "kind": thing.kind, "type": type_}
+        where["offset"] = line.start - thing.address
+    return NamedLine.of({**line.to_data(), **where, "line": int(where["offset"]) // 64})
+
+
+def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Return frames with paths inside the kernel's tree, without inlined helpers from headers."""
+    shown = [Frame(frame.function, _TREE.sub("", frame.source)) for frame in frames]
+    while len(shown) > 1 and _HELPER.search(shown[0].source):
+        shown.pop(0)
+    return tuple(shown)
+
+
+def _checked(data: Mapping[str, Any]) -> raw.KernelRun:
+    return checked(data, "the plugin's result", raw.KernelRun.of)
+
+
+def _look(
+    image: Image, program: Path | None, cpus: int, seen: _Seen, ram: Ram, data: Mapping[str, Any]
+) -> None:
+    run = _checked(data)
+    objects = Objects(image, ram, cpus, [line.start for line in run.lines])
+    seen.lines = [_named(line, objects) for line in run.lines]
+    pcs = {access.instruction for line in run.lines for access in line.accesses}
+    frames = {pc - 1: _own(found) for pc, found in resolve(program or image.path, pcs).items()}
+    frames |= {pc - 1: found for pc, found in seen.programs.frames(pcs).items()}
+    seen.names = Names(frames, objects.layouts)
+    seen.known = known_names(seen.lines, seen.names)
+
+
+def look(image: Image, cpus: int, ram: Ram, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names of a kernel's lines and code, which outlive its memory."""
+    seen = _Seen()
+    _look(image, None, cpus, seen, ram, data)
+    return seen.known
+
+
+def _group(kind: str) -> str:
+    for name, prefixes in GROUPS.items():
+        if any(kind == prefix or kind.startswith(f"{prefix}.") for prefix in prefixes):
+            return name
+    return "other"
+
+
+def _calls(run: raw.KernelRun, name: str) -> int:
+    return sum(each.calls for each in run.functions if each.name == name)
+
+
+def _per_wake(run: raw.KernelRun, lines: Sequence[NamedLine], wakes: int) -> dict[str, Any]:
+    """Return modified lines found elsewhere per wake-up, by the group of the line's object."""
+    found: dict[str, Hitm] = {}
+    rest, whole = (Hitm(hitm_remote=run.hitm_remote, hitm_local=run.hitm_local) for _ in range(2))
+    for line in lines:
+        group = found.setdefault(_group(line.kind), Hitm(hitm_remote=0, hitm_local=0))
+        for each, sign in ((group, 1), (rest, -1)):
+            each.hitm_remote += sign * line.hitm_remote
+            each.hitm_local += sign * line.hitm_local
+    found |= {"lines not kept": rest, "all": whole}
+    for each in found.values():
+        each.hitm_remote /= wakes or 1
+        each.hitm_local /= wakes or 1
+    return {name: each.to_data() for name, each in found.items()}
+
+
+def _watch(
+    layout: Layout,
+    request: C2cRequest,
+    kernel: Kernel,
+    name: str,
+    image: Image,
+    program: Path | None,
+    topology: Mapping[str, Any],
+) -> Watch:
+    """Return what the plugin watches: the kernel's code, or that of one of our programs."""
+    workload = find_workload(request.workload)
+    cpus = map_cpus(request.shape, topology, request.machine.name)
+    text = [image.text(), CODE] if kernel.scheduler else [image.text()]
+    if program is not None:
+        with Image(program) as own:
+            text = [each for watched in workload.watched for each in own.function(watched)]
+    return Watch(
+        layout.make_folder(layout.work / "results") / f"{name}.raw.json",
+        text=text,
+        functions=functions_named(image, {**_COUNTED, "messages": workload.messages}),
+        machine=request.machine.path,
+        cpus=cpus,
+        nodes=map_nodes(request.shape, workload.extra_mb, cpus, topology),
+        quantum=request.quantum,
+        trace=request.trace,
+        # The time after the window is of no interest, and the guest's clock is slow.
+        stop=workload.length_us > 0,
+    )
+
+
+def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest:
+    shape, workload = request.shape, find_workload(request.workload)
+    planned = step(request.workload, shape, request.amount, 600)
+    if kernel.scheduler:
+        planned = replace(planned, argv=("/bin/scx.sh", kernel.scheduler, *planned.argv))
+    return BootRequest(
+        kernel.bzimage,
+        name,
+        shape,
+        workload.parts,
+        (planned,),
+        emulator=Emulator(Emulation.MULTI, slow=request.slow, extra_mb=workload.extra_mb),
+        parameters=request.parameters,
+        files=request.files,
+    )
+
+
+def _with_scheduler(
+    layout: Layout, request: C2cRequest, kernel: Kernel, image: Image
+) -> C2cRequest:
+    """Return the request with the files of the kernel's scheduler added."""
+    if image.find("enqueue_task_scx") is None:
+        raise UserError(
+            f"kernel {kernel.name.partition('+')[0]} has no sched_ext: "
+            "build it, and name it here, with --config sched-ext+no-net"
+        )
+    more = scheduler_files(layout, kernel.scheduler, kernel.vmlinux)
+    return replace(request, files={**request.files, **more})
+
+
+def _keep_names(
+    path: Path, request: C2cRequest, kernel: Kernel, run: raw.KernelRun, seen: _Seen
+) -> None:
+    """Write the names for a trace beside it, for replay."""
+    beside = {
+        "format": TRACE_NAMES,
+        "variant": kernel.name,
+        "workload": request.workload,
+        "shape": asdict(request.shape),
+        "extra_mb": find_workload(request.workload).extra_mb,
+        "partial": run.partial,
+        "functions": [each.to_data() for each in run.functions],
+        **seen.known,
+    }
+    write_atomic(names_path(path), to_json(beside))
+
+
+def one_kernel(
+    layout: Layout,
+    request: C2cRequest,
+    kernel: Kernel,
+    topology: Mapping[str, Any],
+    on_line: Callable[[str], None],
+) -> dict[str, Any]:
+    """Boot one kernel, run the workload, and return the report."""
+    shape, workload = request.shape, find_workload(request.workload)
+    name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
+    seen = _Seen()
+    program = build_guest(layout)[workload.program] if workload.program else None
+
+    def hear(line: str) -> None:
+        seen.programs.hear(line)
+        on_line(line)
+
+    with Image(kernel.vmlinux) as image, new_trace(request.trace) as trace:
+        if kernel.scheduler:
+            request = _with_scheduler(layout, request, kernel, image)
+        recorded = replace(request, trace=trace)
+        watch = _watch(layout, recorded, kernel, name, image, program, topology)
+
+        def see(ram: Ram, data: Mapping[str, Any]) -> None:
+            _look(image, program, shape.cpus, seen, ram, data)
+
+        done = probe(layout, _boot_request(request, kernel, name), watch, hear, see)
+        wanted = set(request.objects)
+        lines = [line for line in seen.lines if not wanted or line.kind.partition(".")[0] in wanted]
+        variant = variant_report(kernel.name, shape.cpus, lines, request.lines, seen.names)
+    run = _checked(done.raw)
+    if kernel.scheduler and not _calls(run, EXTENSIBLE):
+        raise UserError(
+            f"{kernel.scheduler} made no decision in the window of {request.workload}, "
+            f"log {layout.shown(done.booted.log)}",
+            status=1,
+        )
+    if request.trace is not None:
+        _keep_names(request.trace, request, kernel, run, seen)
+    wakes, virtual = _calls(run, WAKE_UPS), run.model.virtual_ns
+    return {
+        **variant,
+        "lines_total": run.nr_lines,
+        "hitm_total": run.hitm,
+        "partial": run.partial or not done.booted.lines,
+        "wake_ups": wakes,
+        "hitm_a_wake_up": _per_wake(run, seen.lines, wakes),
+        "wake_ups_a_virtual_ms": wakes / virtual * 1e6 if virtual else 0.0,
+        "operations": run.operations,
+        "load_cycles": sum(line.loads * line.avg_load_cycles for line in run.lines),
+        "model": run.model.to_data(),
+        "stepping": run.stepping.to_data(),
+        "functions": [each.to_data() for each in run.functions],
+        "vmlinux_sha256": sha256_file(kernel.vmlinux),
+        "log": layout.shown(done.booted.log),
+    }
+
+
+def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
+    """Return the report on all kernels. After an interruption it covers the finished ones."""
+    if request.trace is not None and len(request.kernels) > 1:
+        raise UserError("--trace keeps one run: give one kernel")
+    topology = machine_topology(request.machine)
+    variants: list[dict[str, Any]] = []
+    partial = False
+    for kernel in request.kernels:
+        try:
+            variants.append(one_kernel(layout, request, kernel, topology, on_line))
+        except KeyboardInterrupt:
+            partial = True
+        if partial or variants[-1]["partial"]:
+            partial = True
+            break
+    if not variants:
+        raise KeyboardInterrupt
+    return {
+        "format": REPORT,
+        "experiment": f"{request.workload} in the guest",
+        "machine": {
+            "name": request.machine.name,
+            "cpus": len(topology["cpus"]),
+            "clock_ghz": request.machine.clock_ghz,
+        },
+        "guest": request.shape.words,
+        "names_resolved": True,
+        "partial": partial,
+        "quantum": request.quantum,
+        "slow": request.slow,
+        "variants": variants,
+        "provenance": {**tool_versions(), "machine_sha256": sha256_file(request.machine.path)},
+    }

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Shows operations that were measured on this host, on a terminal."""
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from common.show.format import significant
+from model.results.run import Curve, Host, Pairs
+from model.tables.results import FORMS, notes_view
+
+
+def live_tables(result: Curve | Pairs) -> RenderableType:
+    """Return the tables of a measurement on this host."""
+    heading = Text(f"{result.title}, on real CPUs", style="bold")
+    heading.append(f"\n{_where(result)}", style="not bold")
+    body = FORMS[result.form].body(result)
+    return Group(heading, body, notes_view(live_notes(result)))
+
+
+def _where(result: Curve | Pairs) -> str:
+    said = result.machine.title
+    if not result.TURNS:
+        said += f", {result.cpus_words}, placement {result.placement}"
+    if result.hold_ns:
+        said += f", held for {result.hold_ns:g} ns"
+    return said
+
+
+def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
+    """Return notes on the meaning of "measured" here, and on how far to trust the numbers."""
+    points = [point for variant in result.variants for point in variant.points]
+    turns = sum(point.rounds or 0 for point in points) / len(points)
+    (low, high), _ = max(
+        ((p.spread, p.ns_per_op) for p in points),
+        key=lambda each: (each[0][1] - each[0][0]) / each[1],
+    )
+    notes = [("measured", f"on {host_words(result.host or Host())}")]
+    notes.append(
+        (
+            "spread",
+            f"median of {turns:.0f} turns per point; the widest point is "
+            f"{significant(low)} to {significant(high)} ns (10th and 90th "
+            "percentile)",
+        )
+    )
+    bad = sum(1 for point in points if point.all_disturbed)
+    if bad:
+        notes.append(
+            (
+                "disturbed",
+                f"{bad} of {counted(len(points))}: this host was busy in nearly all turns",
+            )
+        )
+    if result.left_out:
+        notes.append(
+            ("left out", f"{counted(result.left_out)}: time was up; --limit gives more of it")
+        )
+    return notes
+
+
+def counted(count: int) -> str:
+    """Return a number of points in words."""
+    return "1 point" if count == 1 else f"{count:,} points"
+
+
+def host_words(host: Host) -> str:
+    """Return the facts about a host in words."""
+    said = f"{host.cpu}, Linux {host.kernel}, {host.arch}"
+    return f"{said}, a virtual machine" if host.virtual else said

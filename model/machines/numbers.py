@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Reads and changes the numbers of a machine file, which may have ranges.
+
+A number is ``70.0`` or ``{ value = 70.0, low = 55.0, high = 90.0 }``. Its key is dotted:
+``clock_ghz``, ``latency_ns.llc``, ``op_cycles.locked``, ``protocol.data_leg``, and ``tier.NAME``
+for the ``ns`` of a ``[[tier]]``. lib/loader.cc defines the format. This module reads files that it
+accepts, and anything else ends in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from common.errors import UserError
+
+TABLES = ("latency_ns", "op_cycles", "protocol")
+TIER_UNITS = ("cores", "llcs", "nodes", "packages")
+# Keys whose value the loader takes as a whole number only.
+WHOLE = frozenset({"op_cycles.store_buffer"})
+
+
+class Range(NamedTuple):
+    """The range in which the true value of an uncertain number lies."""
+
+    low: float
+    high: float
+
+
+def value_of(node: Any, key: str = "a number") -> float:
+    """Return the value that the simulator uses. Errors call the number ``key``."""
+    return _float(node["value"] if _is_uncertain(node, key) else node, key)
+
+
+def range_of(node: Any, key: str = "a number") -> Range | None:
+    """Return the range of a number, or None if it has none."""
+    if not _is_uncertain(node, key):
+        return None
+    return Range(_float(node["low"], key), _float(node["high"], key))
+
+
+def _is_uncertain(node: Any, key: str) -> bool:
+    if isinstance(node, Mapping) and not {"value", "low", "high"} <= node.keys():
+        raise UserError(
+            f"{key} is not a number: give 70.0 or {{ value = 70.0, low = 55.0, high = 90.0 }}"
+        )
+    return isinstance(node, Mapping)
+
+
+def _float(node: Any, key: str) -> float:
+    if isinstance(node, bool) or not isinstance(node, (int, float)):
+        raise UserError(f"{key} is {node!r}, which is not a number")
+    return float(node)
+
+
+def number_nodes(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield key and node of every number that may have a range, in the order of the file."""
+    for name, content in data.items():
+        if name == "clock_ghz":
+            yield name, content
+        elif name in TABLES and isinstance(content, Mapping):
+            yield from ((f"{name}.{key}", node) for key, node in content.items())
+        elif name == "tier" and isinstance(content, list):
+            for tier in content:
+                yield f"tier.{tier['name']}", tier["ns"]
+
+
+def number_node(data: Mapping[str, Any], key: str) -> Any:
+    """Return the node of a dotted key, or None if the file lacks it."""
+    return next((node for name, node in number_nodes(data) if name == key), None)
+
+
+def set_number(document: Any, key: str, value: float, source: str) -> None:
+    """Set a number and its source, in a dict or a document of tomlkit.
+
+    The range is removed. A constant of [protocol] that the file lacks is added.
+    """
+    new: int | float = round(value) if key in WHOLE else value
+    table, _, name = key.partition(".")
+    if table == "tier":
+        tier = next((one for one in document.get("tier", []) if one["name"] == name), None)
+        if tier is None:
+            raise UserError(f"the machine has no tier '{name}'")
+        tier["ns"] = new
+    elif name:
+        if table not in document:
+            document[table] = {}
+        document[table][name] = new
+    else:
+        document[table] = new
+    document["source"][key] = source
+
+
+def source_of(key: str, sources: Mapping[str, Any]) -> str:
+    """Return the source of a dotted key: its own, or that of the nearest table above it."""
+    while key:
+        if key in sources:
+            return str(sources[key])
+        key = key.rpartition(".")[0]
+    return "no source"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The types that `bench` and `validate` save: times on this host, and the model judged by them."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from model.results.rows import PAIR
+from model.results.run import Host
+from model.results.saved import Count, Few, Positive, Provenance, Real, Saved
+
+
+class BenchRow(Saved, kw_only=True):
+    """One operation on one variant of a structure; ratios are to ``reference``."""
+
+    group: str
+    op: str
+    plan: str | None = None
+    density: str | None = None
+    variant: str
+    reference: str | None = None
+    ns: Real | None = None
+    ratio: Real | None = None
+    ratio_low: Real | None = None
+    ratio_high: Real | None = None
+    instructions: Real | None = None
+    instructions_ratio: Real | None = None
+
+    def __post_init__(self) -> None:
+        if (self.ratio_low is None) != (self.ratio_high is None):
+            raise ValueError("ratio_low and ratio_high must both be given, or neither")
+
+
+class Bench(Saved, kw_only=True):
+    """A result of `bench`: all rows."""
+
+    format: str
+    quick: bool = False
+    host: dict[str, str | Real | bool | list[str | Real] | None]
+    rows: list[BenchRow]
+    provenance: Provenance
+
+    @property
+    def headlines(self) -> list[BenchRow]:
+        """The rows of the few most informative operations; all rows if there are none."""
+        return [
+            row for row in self.rows if row.density in _HEADLINES.get((row.group, row.op), ())
+        ] or self.rows
+
+
+_HEADLINES: dict[tuple[str, str], tuple[str | None, ...]] = {
+    ("set", "set+clear"): (None,),
+    ("set", "iterate"): ("1/16", "full"),
+    ("contended", "set+clear"): (None,),
+    ("contended", "inc"): (None,),
+}
+
+
+class JudgedRow(Saved, kw_only=True, rename=PAIR):
+    """A prediction beside a measurement, or beside the machine file's own figure."""
+
+    experiment: str
+    op: str
+    threads: Few | None = None
+    latency_class: str | None = None
+    first: Count | None = None
+    second: Count | None = None
+    measured: Positive
+    low: Real
+    high: Real
+    predicted: Positive
+    error: Real
+    factor: Real
+    machine_file_ns: Real | None
+
+    @property
+    def where(self) -> str:
+        """The row's CPUs in words."""
+        if self.latency_class is not None:
+            return f"{self.first} and {self.second} ({self.latency_class})"
+        return "1 thread" if self.threads == 1 else f"{self.threads} threads"
+
+
+class Bounds(Saved, kw_only=True):
+    """The largest factors between predicted and measured figures that count as agreement.
+
+    ``control`` limits the factor between the machine file's figure and the same figure measured
+    now.
+    """
+
+    median: Real
+    worst: Real
+    control: Real
+
+
+class Judged(Saved, kw_only=True):
+    """The verdict on all rows."""
+
+    outcome: str
+    median_factor: Real
+    worst_factor: Real
+    control_factor: Real | None
+    bounds: Bounds
+    worst: JudgedRow
+    rows: Annotated[list[JudgedRow], Meta(min_length=1)]
+
+
+class Validate(Saved, kw_only=True):
+    """The part of the file of `validate` that a page shows."""
+
+    format: str
+    host: Host
+    provenance: Provenance
+    verdict: Judged

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The types of a run on a simulated machine, as the recorders and the replay tool write it."""
+
+from msgspec import field
+
+from model.results import c2c
+from model.results.saved import Count, Hex, NotNegative, Place, Saved
+
+Way = tuple[int, ...]
+# For messages about a damaged file.
+WROTE = "what the recorder wrote"
+
+
+class _Traffic(Saved, c2c.Stalled, kw_only=True):
+    """What the accesses to a line, or of one instruction, cost."""
+
+    records: Count
+    loads: Count
+    stores: Count
+    hitm_remote: Count
+    hitm_local: Count
+    avg_load_cycles: NotNegative
+    max_load_cycles: NotNegative
+    store_cycles: NotNegative
+
+
+class Access(_Traffic, kw_only=True):
+    """The accesses of one instruction to one place of a line.
+
+    ``by``: the CPUs, by their place in the watch file. ``ways``: HITM and cycles of each way to the
+    access (c2c/report/callers.py); None without stacks.
+    """
+
+    offset: Place
+    size: Count
+    kind: str
+    pc: Hex
+    hitm_true: Count
+    cpus: Count
+    by: list[int] = field(default_factory=list)
+    ways: dict[Way, tuple[int, float]] | None = None
+
+    @property
+    def instruction(self) -> int:
+        """The address of the instruction, or the number of its site."""
+        return int(self.pc, 16)
+
+
+class Line(_Traffic, kw_only=True):
+    """A cache line. ``pairs``: the cache that had it, the cache that took it, and how often."""
+
+    address: Hex
+    home: Place
+    accesses: list[Access]
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        """The address as a number."""
+        return int(self.address, 16)
+
+
+class Simulated(Saved, kw_only=True):
+    """The simulated machine."""
+
+    clock_ghz: NotNegative
+
+
+class Time(Saved, kw_only=True):
+    """How long accesses took, by part of the run: ``width`` instructions each."""
+
+    width: Count
+    instructions: Count
+    took_ps: list[NotNegative]
+
+
+class Model(c2c.Model, kw_only=True):
+    """What the simulated machine did. A program's own run has neither idle nor released CPUs."""
+
+    loads: Count
+    stores: Count
+    locked: Count
+    idle: Count | None = None
+    released: Count | None = None
+    lines_touched: Count
+
+
+class Run(Saved, kw_only=True):
+    """A run. ``cpu_times``: CPU, instructions, busy and idle picoseconds."""
+
+    machine: Simulated
+    model: Model
+    nr_lines: Count
+    hitm_remote: Count
+    hitm_local: Count
+    lines: list[Line]
+    partial: bool = False
+    operations: Count = 0
+    cpu_times: list[tuple[int, int, int, int]] = field(default_factory=list)
+    time: Time | None = None
+
+    @property
+    def hitm(self) -> int:
+        """How often a line was found modified in another cache."""
+        return self.hitm_remote + self.hitm_local
+
+    @property
+    def work_cycles(self) -> float:
+        """The cycles in which CPUs worked or waited for lines, summed over CPUs."""
+        return sum(float(busy) for _, _, busy, _ in self.cpu_times) / 1000 * self.machine.clock_ghz
+
+
+class Stepping(Saved, kw_only=True):
+    """What a recorder counted while it ran. It omits what only the other recorder counts."""
+
+    quantum: Count | None = None
+    instructions: Count
+    accesses_private: Count | None = None
+    accesses_device: Count | None = None
+    accesses_reported: Count
+    waits: Count | None = None
+    timeouts: Count | None = None
+    waited_seconds: NotNegative | None = None
+    window_seconds: NotNegative | None = None
+    accesses_near: Count | None = None
+    accesses_near_told: Count | None = None
+    lines_near: Count | None = None
+    waited_outside: Count | None = None
+
+
+class RecordedRun(Run, kw_only=True):
+    """The run that a recorder saw."""
+
+    stepping: Stepping
+
+
+class Function(c2c.Function, kw_only=True):
+    """The counts of a kernel's function. ``locking``: calls with a locked instruction."""
+
+    least: Count
+    most: Count
+    lost: Count
+    locking_calls: Count
+    locking_instructions: Count
+
+
+class KernelRun(RecordedRun, kw_only=True):
+    """A kernel's run, with the functions that were counted."""
+
+    functions: list[Function]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Estimates the model's error for each kind of operation, from curves that others measured.
+
+The interval of the machine's unknown inputs must grow by a factor to contain a published point. The
+score of a point is the logarithm of that factor. The model's error is a quantile of scores, as in
+conformal prediction, which assumes no distribution of errors. (A normal distribution with the same
+mean square contained 97% of the points, because few curves cause most of it.)
+
+Errors of one machine are correlated, so a machine counts once per kind. A kind with few machines
+says little about itself, so all other kinds together count as PRIOR machines. The quantile is the
+nominal 90%. With each machine omitted in turn, 90% of the points are inside if a machine counts
+once per kind, and 94% if a point counts once. The usual correction for few observations would
+contain nearly all of them. On 12 synthetic machines with normal errors the figure is 85%.
+
+Threads and vendor are not used. With either or both of them as part of the kind, the same share of
+points is inside (94% to 95%), and the mean factor is 1.32 to 1.37 instead of 1.31
+(docs/results/fidelity.md, the folded table that scripts/fidelity.py makes).
+
+machines/published/residuals.toml contains the residuals, and scripts/fidelity.py makes it. Callers
+use validation().
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from typing import Any
+
+from common.output import read_toml
+from common.paths import MACHINES
+
+RESIDUALS = MACHINES / "published/residuals.toml"
+PRIOR = 4.0
+INSIDE = 0.9  # of all points
+LEAST = 0.05  # no kind has a smaller error
+
+
+@dataclass(frozen=True)
+class Residual:
+    """One published point. ``low`` to ``high`` is the 90% interval from uncertain inputs."""
+
+    machine: str
+    vendor: str
+    kind: str
+    curve: str
+    threads: int
+    measured: float
+    predicted: float
+    low: float
+    high: float
+
+    @property
+    def score(self) -> float:
+        """Return what together() must add so that the interval contains the point."""
+        error = math.log(self.measured / self.predicted)
+        end = self.high if error > 0 else self.low
+        inputs = math.log(end / self.predicted) if (end > self.predicted) == (error > 0) else 0.0
+        return math.sqrt(max(0.0, error**2 - inputs**2))
+
+
+@dataclass(frozen=True)
+class ModelError:
+    """The validation of one kind of operation. 90% of figures are within ``factor``."""
+
+    kind: str
+    curves: int
+    machines: int
+    vendors: tuple[str, ...]
+    threads: int
+    factor: float
+
+    def sentence(self, vendor: str | None = None) -> str:
+        """Return a sentence that says on what predictions were validated, and their error."""
+        about = f"error factor {self.factor:.2f}"
+        if not self.machines:
+            return f"never validated for {words(self.kind)}; {about} as for all other kinds"
+        if vendor is not None and vendor not in self.vendors:
+            return f"never validated for {words(self.kind)} on {vendor}; {about} as on others"
+        curves = f"{self.curves} curve{'s' * (self.curves != 1)}"
+        machines = f"{self.machines} machine{'s' * (self.machines != 1)}"
+        return f"validated on {curves} of {machines}, to {self.threads} threads, {about}"
+
+
+_WORDS = {
+    "locked": "locked operations",
+    "far": "atomics that the line's home executes",
+    "swap": "compare-and-swap",
+    "plain": "plain stores",
+    "mixed": "loads mixed with locked operations",
+    "locks": "locks with spinning waiters",
+    "sleep": "locks whose waiters sleep",
+    "polling": "turns of two CPUs",
+    "work": "operations with work between them",
+    "workload": "whole workloads",
+}
+
+
+def words(kind: str) -> str:
+    """Return a kind of operation in words."""
+    return _WORDS.get(kind, kind)
+
+
+def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
+    """Return the model's error for a kind of operation on a machine without residuals."""
+    by_machine: dict[tuple[str, str], list[Residual]] = {}
+    for one in residuals:
+        by_machine.setdefault((one.kind, one.machine), []).append(one)
+    if not by_machine:
+        raise ValueError("there are no residuals")
+    own = sum(of == kind for of, _ in by_machine)
+    others = len(by_machine) - own
+    weighted = sorted(
+        (one.score, (1.0 if of == kind else PRIOR / others) / len(points))
+        for (of, _), points in by_machine.items()
+        for one in points
+    )
+    wanted = INSIDE * sum(weight for _, weight in weighted) - 1e-9
+    reached = accumulate(weight for _, weight in weighted)
+    widest = next(
+        score for (score, _), sum_ in zip(weighted, reached, strict=True) if sum_ >= wanted
+    )
+    mine = [one for (of, _), points in by_machine.items() if of == kind for one in points]
+    return ModelError(
+        kind,
+        len({one.curve for one in mine}),
+        own,
+        tuple(sorted({one.vendor for one in mine})),
+        max((one.threads for one in mine), default=0),
+        math.exp(max(widest, LEAST)),
+    )
+
+
+def together(low: float, median: float, high: float, factor: float) -> tuple[float, float]:
+    """Return the ends of the interval that combines both errors, which are independent."""
+    if min(low, median) <= 0:
+        return low, high
+    model = math.log(factor)
+    down = math.hypot(math.log(median / low), model)
+    up = math.hypot(math.log(high / median), model)
+    return median * math.exp(-down), median * math.exp(up)
+
+
+@cache
+def known_residuals() -> tuple[Residual, ...]:
+    """Return the project's residuals."""
+    return tuple(read_residuals(read_toml(RESIDUALS, "table of residuals")))
+
+
+def read_residuals(data: Mapping[str, Any]) -> Sequence[Residual]:
+    """Return the residuals in a table."""
+    return [
+        Residual(
+            str(curve["machine"]), str(curve["vendor"]), str(curve["kind"]), str(curve["name"]),
+            int(threads), float(measured), float(predicted), float(low), float(high),
+        )
+        for curve in data["curve"]
+        for threads, measured, predicted, low, high in curve["points"]
+    ]  # fmt: skip
+
+
+@cache
+def known_error(kind: str) -> ModelError:
+    """Return the model's error for a kind, from all residuals of the project."""
+    return estimate(known_residuals(), kind)
+
+
+def validation(kind: str, machine: str, title: str) -> dict[str, Any]:
+    """Return the validation of a kind for a machine, as results and pages show it."""
+    error = known_error(kind)
+    return {
+        "kind": kind,
+        "curves": error.curves,
+        "machines": error.machines,
+        "threads": error.threads,
+        "factor": error.factor,
+        "said": error.sentence(vendor_of(machine, title)),
+    }
+
+
+def vendor_of(machine: str, title: str) -> str:
+    """Return the vendor of a machine's cores, from the machine's name and title."""
+    text = f"{machine} {title}".lower()
+    for vendor, marks in {
+        "Intel": ("xeon", "intel", "sierra", "core i"),
+        "AMD": ("epyc", "amd", "zen"),
+        "Arm": ("neoverse", "graviton", "altra", "ampere", "grace", "apple", "arm"),
+    }.items():
+        if any(mark in text for mark in marks):
+            return vendor
+    return "other cores"

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Turns a sweep's options into points: looks up names, reads topologies and existing rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from common.errors import UserError
+from common.output import check_writable
+from common.paths import sim_binary
+from common.provenance import commit, sha256_file
+from model.machines.llc_split import split_llcs
+from model.machines.presets import Machine, load_machine, machine_topology
+from model.run.experiment import Experiment, load_experiment
+from model.run.sweep.file import read_rows
+from model.run.sweep.sweep import (
+    DEFAULT_CAP,
+    Row,
+    SweepMachine,
+    SweepPoint,
+    SweepRequest,
+    missing,
+    plan_sweep,
+    row_key,
+)
+from model.run.uncertain.draws import Sample, make_samples
+from model.run.uncertain.inputs import experiment_inputs, machine_inputs
+from model.run.uncertain.uncertainty import check_samples
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """The user's input. An empty tuple selects the default."""
+
+    experiments: tuple[str, ...]
+    machines: tuple[str, ...]
+    variants: tuple[str, ...]
+    caps: tuple[int, ...]
+    cpus: tuple[int, ...]
+    seeds: int
+    placement: str
+    splits: tuple[int, ...]
+    out: Path
+    uncertainty: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All points of a sweep, those still to run, and the rows of the others."""
+
+    points: list[SweepPoint]
+    todo: list[SweepPoint]
+    rows: list[Row]
+    left_out: list[str]
+
+
+def prepare(options: SweepOptions, directory: Path) -> Prepared:
+    """Return the points of a sweep. Raise a UserError for a wrong name or file before any run.
+
+    Files of derived machines are in ``directory`` during the sweep.
+    """
+    check_writable(options.out)
+    old = read_rows(options.out) if options.out.exists() else []
+    experiments = tuple(load_experiment(name) for name in dict.fromkeys(options.experiments))
+    for experiment in experiments:
+        if experiment.sweep == "pairs":
+            raise UserError(
+                f"{experiment.name} runs pairs of CPUs, and a sweep all of them: "
+                f"use 'run {experiment.name} --out FILE'"
+            )
+    names = options.machines or tuple(experiment.machine for experiment in experiments)
+    caps = tuple(dict.fromkeys(options.caps)) or (DEFAULT_CAP,)
+    whole = [load_machine(name) for name in dict.fromkeys(names)]
+    machines = tuple(
+        _machine(split_llcs(machine, parts, directory), caps)
+        for machine in whole
+        for parts in dict.fromkeys(options.splits or (1,))
+    )
+    _check_names(machines)
+    request = SweepRequest(
+        machines, experiments, tuple(dict.fromkeys(options.variants)), caps,
+        tuple(sorted(set(options.cpus))), options.seeds, sha256_file(sim_binary()), commit(),
+        1 + max((row["added"] for row in old), default=0), options.placement,
+        _drawn(options, machines, experiments, directory),
+    )  # fmt: skip
+    points, left_out = plan_sweep(request)
+    asked = {point.key for point in points}
+    rows = [row for row in old if row_key(row) in asked]
+    return Prepared(points, missing(points, rows), rows, left_out)
+
+
+def _drawn(
+    options: SweepOptions,
+    machines: Sequence[SweepMachine],
+    experiments: Sequence[Experiment],
+    directory: Path,
+) -> dict[tuple[str, str], list[Sample]]:
+    """Return the samples of every machine and experiment; none without ``uncertainty``."""
+    count = options.uncertainty
+    if count is None:
+        if options.seed is not None:
+            raise UserError(
+                f"--seed {options.seed} seeds the samples that --uncertainty draws: "
+                "give that as well, or --seeds N for seeds 1 to N"
+            )
+        return {}
+    check_samples(count)
+    if options.seeds != 1:
+        raise UserError(
+            f"--seeds {options.seeds}: with --uncertainty every sample has its own seed: "
+            "leave out --seeds"
+        )
+    drawn = {}
+    seed = 1 if options.seed is None else options.seed
+    for at, (place, experiment) in enumerate(product(machines, experiments)):
+        machine = place.machine
+        inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
+        drawn[machine.name, experiment.name] = make_samples(
+            machine, experiment, inputs, count, seed, directory / f"sample-{at}"
+        )
+    return drawn
+
+
+def _machine(machine: Machine, caps: tuple[int, ...]) -> SweepMachine:
+    topologies = {cap: machine_topology(machine, cap) for cap in caps}
+    return SweepMachine(machine, sha256_file(machine.path), topologies)
+
+
+def _check_names(machines: tuple[SweepMachine, ...]) -> None:
+    """Raise a UserError if two machines have the same name, because names identify rows."""
+    by_name: dict[str, SweepMachine] = {}
+    for place in machines:
+        other = by_name.setdefault(place.machine.name, place)
+        if other is not place:
+            raise UserError(
+                f"{place.machine.path} and {other.machine.path} are both called "
+                f"'{place.machine.name}': give them different names"
+            )

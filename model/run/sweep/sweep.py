@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The stage sweep: machine x experiment x variant x shard size x CPUs x seed, as points and rows.
+
+This file is pure: points to run, contents of rows, rows that exist already. ``run.py`` starts
+processes, and ``file.py`` keeps the rows.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.errors import UserError, check_names
+from model.machines.placement import in_order
+from model.machines.presets import Machine
+from model.run.experiment import Experiment
+from model.run.run import (
+    Point,
+    RunPlan,
+    RunRequest,
+    plan_run,
+    point_metrics,
+    point_params,
+)
+from model.run.uncertain.draws import Sample
+
+DEFAULT_CAP = 64
+
+# The columns that identify a point. Rows that agree in all of them are the same row, because the
+# simulator is deterministic.
+KEY: dict[str, type] = {
+    "experiment": str,
+    "machine": str,
+    "variant": str,
+    "cap": int,
+    "cpus": int,
+    "seed": int,
+    "placement": str,
+    "params": str,
+    "machine_sha256": str,
+    "simulator_sha256": str,
+    "sample": str,
+}
+# Further facts about a point. ``added`` numbers the sweeps that wrote into the file, from 1.
+FACTS: dict[str, type] = {
+    "added": int,
+    "commit": str,
+    "llcs": int,
+    "llc_cpus": int,
+    "nodes": int,
+    "packages": int,
+    "shards": int,
+    "events": int,
+    "seconds": float,
+}
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class SweepMachine:
+    """A machine with what a plan needs. Topologies are by shard size."""
+
+    machine: Machine
+    sha256: str
+    topologies: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def cpus(self) -> int:
+        """Return the number of the machine's CPUs."""
+        return len(next(iter(self.topologies.values()))["cpus"])
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """A request for every combination of its values. Empty ``variants`` or ``cpus`` means all.
+
+    ``drawn`` contains samples by the names of machine and experiment. They replace seeds 1 to
+    ``seeds``.
+    """
+
+    machines: tuple[SweepMachine, ...]
+    experiments: tuple[Experiment, ...]
+    variants: tuple[str, ...]
+    caps: tuple[int, ...]
+    cpus: tuple[int, ...]
+    seeds: int
+    simulator_sha256: str
+    commit: str = "unknown"
+    added: int = 1
+    placement: str = "os"
+    drawn: Mapping[tuple[str, str], Sequence[Sample]] = field(default_factory=dict)
+
+    def samples(self, machine: Machine, experiment: Experiment) -> Sequence[Sample]:
+        """Return the samples of one machine and experiment, or else one per seed."""
+        found = self.drawn.get((machine.name, experiment.name))
+        return found or [
+            Sample("", {}, machine, experiment, seed) for seed in range(1, self.seeds + 1)
+        ]
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One process of the simulator, and the part of its row that is known before it runs."""
+
+    plan: RunPlan
+    point: Point
+    known: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        """Return the key of the point's row."""
+        return row_key(self.known)
+
+
+def row_key(row: Mapping[str, Any]) -> Key:
+    """Return the key of a row."""
+    return tuple(row[name] for name in KEY)
+
+
+def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the columns that the simulator reported for any row."""
+    return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
+
+
+def cpu_facts(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> dict[str, int]:
+    """Return the properties of the CPUs that a placement uses first."""
+    used = in_order(topology["cpus"], placement)[:cpus]
+    numbers = {cpu["cpu"] for cpu in used}
+    llcs: dict[tuple[int, ...], int] = {}
+    for cpu in used:
+        llc = (cpu["package"], cpu["node"], cpu["llc"])
+        llcs[llc] = llcs.get(llc, 0) + 1
+    return {
+        "llcs": len(llcs),
+        "llc_cpus": max(llcs.values()),
+        "nodes": len({llc[:2] for llc in llcs}),
+        "packages": len({llc[0] for llc in llcs}),
+        "shards": sum(
+            1 for shard in topology["plan"]["shards"] if not numbers.isdisjoint(shard["cpus"])
+        ),
+    }
+
+
+def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
+    """Return all points, and sentences on numbers of CPUs for which a machine is too small."""
+    _check_variants(request)
+    points: list[SweepPoint] = []
+    left_out: list[str] = []
+    for place in request.machines:
+        counts = [n for n in request.cpus if n <= place.cpus] if request.cpus else [place.cpus]
+        too_many = sorted(set(request.cpus) - set(counts))
+        if too_many:
+            left_out.append(
+                f"{place.machine.name} has {place.cpus} CPUs: left out "
+                f"{', '.join(map(str, too_many))}"
+            )
+        for experiment in request.experiments:
+            names = {variant.name for variant in experiment.variants}
+            wanted = tuple(name for name in request.variants if name in names)
+            if request.variants and not wanted:
+                continue
+            for cap in request.caps:
+                for cpus in counts:
+                    facts = cpu_facts(place.topologies[cap], cpus, request.placement)
+                    for one in request.samples(place.machine, experiment):
+                        run = RunRequest(
+                            one.experiment, one.machine, place.cpus, cpus, one.seed,
+                            request.placement, wanted, (cpus,), cap=cap,
+                        )  # fmt: skip
+                        points += _points(request, place, run, {**facts, "sample": one.label})
+    if not points:
+        raise UserError(f"nothing to run: {'; '.join(left_out)}")
+    return points, left_out
+
+
+def _check_variants(request: SweepRequest) -> None:
+    known = {v.name for experiment in request.experiments for v in experiment.variants}
+    names = " or ".join(experiment.name for experiment in request.experiments)
+    check_names(f"variant of {names}", request.variants, known)
+
+
+def _points(
+    request: SweepRequest, place: SweepMachine, run: RunRequest, facts: Mapping[str, int | str]
+) -> list[SweepPoint]:
+    plan = plan_run(run)
+    return [
+        SweepPoint(
+            plan,
+            point,
+            {
+                "experiment": run.experiment.name,
+                "machine": place.machine.name,
+                "variant": point.variant.name,
+                "cap": run.cap,
+                "cpus": point.cpus,
+                "seed": run.seed,
+                "placement": run.placement,
+                "params": json.dumps(point_params(run, point.variant), sort_keys=True),
+                "machine_sha256": place.sha256,
+                "simulator_sha256": request.simulator_sha256,
+                "added": request.added,
+                "commit": request.commit,
+                **facts,
+            },
+        )
+        for point in plan.points
+    ]
+
+
+def missing(points: Sequence[SweepPoint], rows: Iterable[Mapping[str, Any]]) -> list[SweepPoint]:
+    """Return the points without a row. Those on many CPUs come first, because they take longest."""
+    there = {row_key(row) for row in rows}
+    todo = [point for point in points if point.key not in there]
+    return sorted(todo, key=lambda point: -point.point.cpus)
+
+
+def make_row(point: SweepPoint, raw: Any) -> Row:
+    """Return the row of a finished point: its key, facts and metrics."""
+    metrics = point_metrics(point.plan.request.experiment, point.point, raw)
+    taken = sorted(set(metrics) & {*KEY, *FACTS})
+    if taken:
+        raise UserError(f"schedshard-sim reports a metric '{taken[0]}': the name is taken", 1)
+    simulator = raw["simulator"]
+    return {
+        **point.known,
+        "events": int(simulator["events"]),
+        "seconds": float(simulator["seconds"]),
+        **metrics,
+    }
+
+
+def current(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without those of older simulators and machine files.
+
+    The newest row of each experiment on each machine counts. Rows of other samples, or of none, are
+    not mixed with its samples.
+    """
+    newest: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        place = (row["experiment"], row["machine"])
+        if place not in newest or row["added"] > newest[place]["added"]:
+            newest[place] = row
+    same = ("machine_sha256", "simulator_sha256")
+    return [
+        row
+        for row in rows
+        if all(row[key] == newest[row["experiment"], row["machine"]][key] for key in same)
+        and sample_set(row) == sample_set(newest[row["experiment"], row["machine"]])
+    ]
+
+
+def sample_set(row: Mapping[str, Any]) -> str:
+    """Return the number and the seed of the samples to which a row belongs; "" for none."""
+    return str(row["sample"]).partition("/")[2]
+
+
+def united(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
+    """Return the rows of both, one per key, in the order of a file. New rows replace old ones."""
+    rows = {row_key(row): row for row in [*old, *new]}
+    return sorted(rows.values(), key=row_key)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Draws samples of all uncertain inputs together, and makes each sample's machine and experiment.
+
+Latencies keep their order: a CPU that is farther away is never nearer in a sample. Where ranges
+overlap, the values drawn for these latencies are sorted, and the smallest goes to the nearest.
+Before that, the neighbours limit each range. It is no lower than the lowest value of a nearer
+latency, and no higher than the highest of a farther one. So every value stays in its range, and a
+latency without a range keeps its value.
+"""
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomlkit
+
+from model.machines.numbers import number_nodes, set_number, value_of
+from model.machines.presets import Machine
+from model.run.experiment import Experiment
+from model.run.uncertain.inputs import PARAM, Input, distance_order
+
+Values = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample: its label, its draws, and the inputs of its run."""
+
+    label: str
+    values: Values
+    machine: Machine
+    experiment: Experiment
+    seed: int
+
+
+def seeds(seed: int, count: int) -> list[int]:
+    """Return a seed of the simulator for each sample."""
+    return [int(state) for state in np.random.SeedSequence(seed).generate_state(count)]
+
+
+def spread(inputs: Sequence[Input], unit: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return points of the unit cube (a row per sample) as values of the inputs (a column each)."""
+    low = np.array([one.low for one in inputs])
+    value = np.array([one.value for one in inputs])
+    high = np.array([one.high for one in inputs])
+    below = low + 2 * unit * (value - low)
+    above = value + (2 * unit - 1) * (high - value)
+    return np.asarray(np.where(unit < 0.5, below, above))
+
+
+def nested(inputs: Sequence[Input], data: Mapping[str, Any]) -> list[Input]:
+    """Return the inputs, with latencies' ranges limited by nearer and farther latencies."""
+    known = {key: value_of(node, key) for key, node in number_nodes(data)}
+    by_name = {one.name: one for one in inputs}
+    chain = [
+        by_name.get(key) or Input(key, known[key], known[key], known[key], "")
+        for key in ordered_keys(data)
+    ]
+    low = 0.0
+    for one in chain:
+        low = max(low, one.low)
+        by_name[one.name] = replace(one, low=low)
+    high = math.inf
+    for one in reversed(chain):
+        high = min(high, one.high)
+        by_name[one.name] = replace(by_name[one.name], high=high)
+    return [by_name[one.name] for one in inputs]
+
+
+def ordered_keys(data: Mapping[str, Any]) -> list[str]:
+    """Return the keys of latencies that keep their order.
+
+    They are those whose values in the file are in order.
+    """
+    known = {key: value_of(node, key) for key, node in number_nodes(data)}
+    kept: list[str] = []
+    for key in distance_order(data):
+        if not kept or known[key] >= known[kept[-1]]:
+            kept.append(key)
+    return kept
+
+
+def latin_hypercube(count: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
+    """Return points of the unit cube, a row per sample, one in each slice of each input.
+
+    There are ``count`` slices. These are the points of scipy.stats.qmc.LatinHypercube, without its
+    package, which nothing else that draws needs.
+    """
+    (random,) = np.random.default_rng(seed).spawn(1)
+    inside = random.uniform(size=(count, inputs))
+    slices = np.tile(np.arange(1, count + 1), (inputs, 1))
+    for row in slices:
+        random.shuffle(row)
+    return np.asarray((slices.T - inside) / count)
+
+
+def draw(inputs: Sequence[Input], data: Mapping[str, Any], count: int, seed: int) -> list[Values]:
+    """Return ``count`` samples of all inputs, a Latin hypercube that depends only on the seed."""
+    if not inputs:
+        return [{} for _ in range(count)]
+    unit = latin_hypercube(count, len(inputs), seed)
+    drawn = spread(nested(inputs, data), unit)
+    column = {one.name: index for index, one in enumerate(inputs)}
+    chain = [column[key] for key in ordered_keys(data) if key in column]
+    drawn[:, chain] = np.sort(drawn[:, chain], axis=1)
+    for index, one in enumerate(inputs):
+        if one.whole:
+            drawn[:, index] = np.round(drawn[:, index])
+    return [{name: float(row[index]) for name, index in column.items()} for row in drawn]
+
+
+def sampled_machine(machine: Machine, values: Values, path: Path) -> Machine:
+    """Return the machine with these values for its ranged numbers, in a separate file."""
+    data = copy.deepcopy(machine.data)
+    data.setdefault("source", {})
+    for name, value in values.items():
+        if not name.startswith(PARAM):
+            set_number(data, name, value, "drawn from the range of this number")
+    path.write_text(tomlkit.dumps(data), encoding="utf-8")
+    return replace(machine, path=path, data=data)
+
+
+def sampled_experiment(experiment: Experiment, values: Values) -> Experiment:
+    """Return the experiment with these values for its ranged inputs."""
+    return replace(
+        experiment,
+        params=tuple(
+            replace(param, value=values.get(PARAM + param.name, param.value))
+            for param in experiment.params
+        ),
+    )
+
+
+def make_samples(
+    machine: Machine,
+    experiment: Experiment,
+    inputs: Sequence[Input],
+    count: int,
+    seed: int,
+    stem: Path,
+) -> list[Sample]:
+    """Return ``count`` samples of ``inputs``. Their machine files are called ``stem`` and a number.
+
+    The same arguments give the same samples. A label contains the sample's number, the number of
+    samples, and their seed.
+    """
+    drawn = draw(inputs, machine.data, count, seed)
+    return [
+        Sample(
+            f"{number}/{count}, seed {seed}",
+            values,
+            sampled_machine(machine, values, stem.with_name(f"{stem.name}-{number}.toml")),
+            sampled_experiment(experiment, values),
+            own,
+        )
+        for number, (values, own) in enumerate(zip(drawn, seeds(seed, count), strict=True), 1)
+    ]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How much of a run was spent in code without instrumentation, by the calls of that code."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from record.exact.blocks import ASSEMBLY
+from record.names.readable import readable
+
+_MOST = 3  # functions that a sentence names
+
+Sets = Sequence[tuple[str, ...]]  # the sets of callees that a block may have, by number
+
+
+def in_source_form(sets: Sets) -> Sets:
+    """Return the sets with names as the source code writes them."""
+    plain = readable(name.removeprefix(ASSEMBLY) for names in sets for name in names)
+
+    def shown(name: str) -> str:
+        bare = name.removeprefix(ASSEMBLY)
+        return name[: len(name) - len(bare)] + plain.get(bare, bare)
+
+    return [tuple(map(shown, names)) for names in sets]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _names(counts: Counter[str], unit: float, form: str) -> str:
+    return ", ".join(f"{name} {count / unit:{form}}" for name, count in counts.most_common(_MOST))
+
+
+def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> dict[str, Any]:
+    """Return the report's figures: calls, their modelled ns and share of the time, by function."""
+    calls: Counter[str] = Counter()
+    for number, times in meta["away"]:
+        names = sets[int(number)]
+        for name in names:
+            calls[name] += int(times) // len(names)
+    return {
+        "calls": calls.total(),
+        "ns": round(float(meta["away_ns"]), 3),
+        "share": float(meta["away_ns"]) / busy_ns if busy_ns else 0.0,
+        "functions": [[name, count] for name, count in calls.most_common()],
+    }
+
+
+def sentences(found: Mapping[str, Any]) -> list[str]:
+    """Return the report's sentences. Locked instructions, whose lines are missing, come first."""
+    calls = Counter(dict(found["functions"]))
+    locked = Counter(
+        {name.removeprefix(ASSEMBLY): n for name, n in calls.items() if name.startswith(ASSEMBLY)}
+    )
+    said = []
+    if locked:
+        said.append(
+            f"{_counted(locked.total(), 'locked instruction')} of inline assembly ran outside of "
+            "the model for 100 cycles each, an estimate, and lines that they share are missing "
+            f"here: {_names(locked, 1, ',.0f')}; build with the compiler's atomic operations"
+        )
+    rest = Counter({name: n for name, n in calls.items() if not name.startswith(ASSEMBLY)})
+    count = found["calls"] - locked.total()
+    if count:
+        took = "took 100 cycles" + (" each" if count > 1 else "")
+        share = found["share"] * count / found["calls"]
+        said.append(
+            f"{_counted(count, 'call')} of code without instrumentation {took}, "
+            f"an estimate, and {share:.1%} of the time: {_names(rest, 1, ',.0f')}"
+        )
+    return said
+
+
+def measured(sets: Sets, meta: Mapping[str, Any], found: Mapping[str, Any], busy_ns: float) -> str:
+    """Return a sentence on the host time of code without instrumentation, which differs by run."""
+    ticks: Counter[str] = Counter()
+    for number, spent in meta["away_host"]:
+        ticks["+".join(dict.fromkeys(sets[int(number)]))] += int(spent)
+    here = ticks.total() / float(meta["ticks_per_second"])
+    rest = (busy_ns - found["ns"]) / 1e9
+    share = here / (here + rest) if here else 0.0
+    most = _names(ticks, ticks.total() or 1, ".0%")
+    return (
+        f"code without instrumentation ran {here:.3f} s, measured on this host. The rest is "
+        f"predicted to run {rest:.3f} s: the measured time is {share:.0%} of the sum: {most}"
+    )

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Why the recorder stopped a program: all of its threads wait, or loop without end."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from common.paths import typed
+from record.names.memory import Memory
+
+_MOST = 6  # places that a sentence names
+
+
+def _listed(places: Counter[str]) -> str:
+    said = [f"{count} in {place}" for place, count in places.most_common(_MOST)]
+    rest = len(places) - _MOST
+    more = f", and {rest} other {'place' if rest == 1 else 'places'}" if rest > 0 else ""
+    return ", ".join(said) + more
+
+
+def _waiting(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
+    waits = [(str(what), int(pc)) for _, what, pc in meta["deadlock"]]
+    frames = memory.frames({pc - 1 for _, pc in waits if pc})
+    places: Counter[str] = Counter()
+    for what, pc in waits:
+        found = frames.get(pc - 1, ())
+        where = f" at {found[0].source} ({found[0].function})" if found else ""
+        places[f"{what}{where}"] += 1
+    return places
+
+
+def _looping(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
+    spins = [(int(number), int(pc), int(at)) for number, pc, at in meta["spins"]]
+    frames = memory.frames({pc - 1 for _, pc, _ in spins if pc})
+    memory.learn({at: frozenset({4}) for _, _, at in spins if at})
+    places: Counter[str] = Counter()
+    for number, pc, at in spins:
+        found, thing = frames.get(pc - 1, ()), memory.name_of(at) if at else None
+        where = f" at {found[0].source} ({found[0].function})" if found else ""
+        field = thing.field(at - thing.address) if thing is not None else ""
+        name = thing.name + field if thing is not None else "memory"
+        who = f"thread {number}: " if len(spins) == 1 else ""
+        does = f"that reads {name} (0x{at:x})" if at else "without instrumentation"
+        places[f"{who}a loop{where} {does}"] += 1
+    return places
+
+
+def turns(meta: Mapping[str, Any]) -> str | None:
+    """Return the sentence on interruptions of code without instrumentation, or None."""
+    counts = {int(pc): int(times) for pc, times in meta["turns"]}
+    if not counts:
+        return None
+    memory = Memory(meta)
+    try:
+        frames = memory.frames(counts)
+    finally:
+        memory.close()
+    places: Counter[str] = Counter()
+    for pc, times in counts.items():
+        found = frames.get(pc, ())
+        places[f"{found[0].function} ({found[0].source})" if found else f"0x{pc:x}"] += times
+    return (
+        f"code without instrumentation ran for long, and was interrupted for other threads: "
+        f"{_listed(places)}; the host decides when, so that runs differ: compile that code with "
+        f"'{typed('cc')}', or leave --exact out"
+    )
+
+
+def why_stopped(meta: Mapping[str, Any]) -> str | None:
+    """Return the sentence on why a program was stopped, or None if it was not."""
+    if not meta["deadlock"] and not meta["spins"]:
+        return None
+    memory = Memory(meta)
+    try:
+        waiting = _waiting(memory, meta)
+        if meta["spins"]:
+            rest = f"; {waiting.total()} wait: {_listed(waiting)}" if waiting else ""
+            looping = _looping(memory, meta)
+            return f"no thread can end its loop, because none can store: {_listed(looping)}{rest}"
+    finally:
+        memory.close()
+    count = waiting.total()
+    all_of = "the only thread waits" if count == 1 else f"all {count} threads wait"
+    return f"{all_of}: deadlock: {_listed(waiting)}"

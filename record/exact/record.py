@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The stage of 'c2c record --exact': runs the program on each machine, and reports its lines."""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.progress import working
+from common.provenance import sha256_file
+from model.machines.presets import Machine, load_machine
+from record.counts import by_counts
+from record.exact.away import away, in_source_form, measured, sentences
+from record.exact.ends import turns
+from record.exact.races import ALL, SHARED, notes, races
+from record.exact.run import INTERRUPTS, AnotherEndError, Runs, check_exact
+from record.program.machine_view import cpus_in_order, room_for_views
+from record.program.program import find_program
+from record.report.replaying import Job
+from record.report.report import Recorded, make_report
+
+
+@dataclass(frozen=True)
+class ExactRequest:
+    """The arguments of the command: what to run, where, and what to show."""
+
+    program: tuple[str, ...]
+    machines: tuple[str, ...]
+    placement: str
+    cpus: int | None
+    seed: int
+    seeds: int
+    lines: int
+    advise: bool
+    output_to_stderr: bool
+    uncertainty: int | None
+    flame: bool
+    races: bool = False
+    threads: tuple[int, ...] = ()
+    stacks: bool = False
+
+
+def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
+    """Run the program, also for advice and intervals, and return the report.
+
+    With several numbers of threads the report treats each like a machine.
+    """
+    if not request.threads:
+        return _record_one(request, folder)
+
+    def once(program: tuple[str, ...]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(dir=folder) as own:
+            return _record_one(replace(request, program=program, threads=()), Path(own))
+
+    return by_counts(request.program, request.threads, once)
+
+
+def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
+    with room_for_views(folder) as views:
+        return _record_with(request, folder, views)
+
+
+def _report(
+    request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
+) -> dict[str, Any]:
+    with working("running the program on each machine, and naming its lines", silent=True):
+        return make_report(
+            recorded,
+            runs,
+            machines,
+            lines=request.lines,
+            advise=request.advise,
+            uncertainty=request.uncertainty or 0,
+            flame=request.flame,
+            seed=request.seed,
+            seeds=request.seeds,
+            recorder="exact",
+        )
+
+
+def _without(
+    note: str, request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
+) -> dict[str, Any]:
+    report = _report(request, recorded, runs, machines)
+    report["notes"] = [each for each in report["notes"] if not each.startswith("no intervals")]
+    report["notes"].append(note)
+    return report
+
+
+def _reported(
+    request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
+) -> dict[str, Any]:
+    """Return the report. If further runs end differently from the first, leave out their results.
+
+    Runs for advice may disturb each other. But if a requested run ends differently, or one had to
+    be stopped, the program counts as failed, and ``stopped`` in the report says why.
+    """
+    try:
+        return _report(request, recorded, runs, machines)
+    except AnotherEndError as other:
+        found = other
+    if request.advise and not found.found:
+        request = replace(request, advise=False)
+        try:
+            return _without(f"{found}; so there is no advice", request, recorded, runs, machines)
+        except AnotherEndError as other:
+            found = other
+    alone = replace(request, advise=False, uncertainty=None, seeds=0)
+    note = f"{found}; so this is one run, without advice and intervals"
+    report = _without(note, alone, recorded, runs, machines[:1])
+    report["program"]["stopped"] = str(found)
+    return report
+
+
+def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, Any]:
+    machines = tuple(load_machine(name) for name in request.machines)
+    orders = [cpus_in_order(machine, request.placement) for machine in machines]
+    program = find_program(request.program)
+    check_exact(program)
+    for machine, found in zip(machines, orders, strict=True):
+        if request.cpus is not None and request.cpus > len(found):
+            raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(found)}")
+    count = request.cpus or min(map(len, orders))
+    looked = ALL if request.races else SHARED
+    runs = Runs(program, folder, views, request.output_to_stderr, request.stacks, looked)
+    ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))
+    if ran.signal in INTERRUPTS:
+        machines = machines[:1]
+        request = replace(request, advise=False, uncertainty=None, seeds=0)
+    recorded = Recorded(
+        words=program.words, status=ran.status, signal=ran.signal, placement=request.placement,
+        cpus=count, operations=0, partial=False, program_sha256=sha256_file(program.path),
+        path=str(program.path), dynamic=True, debug=program.debug, meta=ran.meta,
+        stepping=ran.raw.stepping,
+    )  # fmt: skip
+    report = _reported(request, recorded, runs, machines)
+    busy_ns = ran.raw.model.busy_ns
+    callees = in_source_form(runs.callees)
+    outside = away(callees, ran.meta, busy_ns)
+    report["recording"]["outside"] = outside
+    report["notes"] += sentences(outside)
+    if outside["calls"] and not request.output_to_stderr:
+        print(measured(callees, ran.meta, outside, busy_ns), file=sys.stderr)
+    forced = turns(ran.meta)
+    if forced is not None:
+        report["notes"].append(forced)
+    raced = races(ran.meta)
+    if raced:
+        report["recording"]["races"] = raced
+    report["notes"] += notes(raced, ran.meta)
+    if ran.signal in INTERRUPTS:
+        report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
+    waited = ran.raw.stepping.waited_outside
+    if waited:
+        calls = "call" if waited == 1 else "calls"
+        report["notes"].append(
+            f"{waited:,} {calls} waited for files or processes: runs are equal only if no other "
+            "program uses these"
+        )
+    return report

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Reads and checks the reports on both sides of a gate, and refuses those that do not compare.
+
+A baseline is the report that 'c2c record --out FILE' saves. It comes from a repository, so each
+value is checked before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.formats import C2C
+from common.output import read_json
+from common.paths import typed
+from model.results.gate import Gated, Run
+from model.results.read import checked
+
+# In the emulator the number of threads may vary, because a runtime may start some itself.
+_THREADS_MAY_DIFFER = 0.1
+AGAIN = "record it again, with --update-baseline"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the comparison: all runs of a report, by machine."""
+
+    name: str
+    recorder: str
+    placement: str
+    runs: Mapping[str, list[Run]]
+    machine_files: Mapping[str, str]
+    steady: bool  # only the steady parts of the runs
+
+
+def load_recorded(path: Path) -> dict[str, Any]:
+    """Return a saved report of a program. Raise a UserError for anything else."""
+    data = read_json(path, "result")
+    if not isinstance(data, dict) or data.get("format") != C2C or "program" not in data:
+        raise UserError(
+            f"{path} is not a recorded program: '{typed('c2c record --out FILE')}' makes one"
+        )
+    return dict(data)
+
+
+def side_of(report: dict[str, Any], name: str) -> Side:
+    """Return the runs of a report, checked."""
+    if "recorder" not in report:
+        raise UserError(f"{name} is of an earlier version: {AGAIN}")
+    found = checked(report, name, Gated.of)
+    if found.failed:
+        raise UserError(f"{name} is of a program that failed or was stopped: {AGAIN}")
+    return Side(
+        name,
+        found.recorder,
+        found.program.placement,
+        {each.name: each.runs for each in found.variants},
+        {each.name: each.machine_sha256 for each in found.variants},
+        found.is_part,
+    )
+
+
+def load_side(path: Path) -> Side:
+    """Return the runs of a saved report, checked."""
+    return side_of(load_recorded(path), str(path))
+
+
+def check_recorder(before: Side, recorder: str) -> None:
+    """Raise a UserError for a baseline of another recorder."""
+    if before.recorder != recorder:
+        raise UserError(
+            f"{before.name} is of the {before.recorder} recorder, this is the {recorder} one: "
+            f"{AGAIN}"
+        )
+
+
+def check_same(before: Side, after: Side) -> None:
+    """Raise a UserError unless recorder, machines, placement and number of threads match."""
+    check_recorder(before, after.recorder)
+    if before.placement != after.placement:
+        raise UserError(
+            f"{before.name} was recorded with --placement {before.placement}, this is "
+            f"{after.placement}: {AGAIN}"
+        )
+    if before.steady != after.steady:
+        was, now = ("with", "without") if before.steady else ("without", "with")
+        raise UserError(f"{before.name} was recorded {was} --steady, this is {now}: {AGAIN}")
+    for machine, runs in after.runs.items():
+        if machine not in before.runs:
+            known = ", ".join(before.runs)
+            raise UserError(f"{before.name} is of {known}, this is {machine}: {AGAIN}")
+        if before.machine_files[machine] != after.machine_files[machine]:
+            raise UserError(f"{before.name} is of an earlier file of {machine}: {AGAIN}")
+        _check_threads(before, machine, runs)
+
+
+def _check_threads(before: Side, machine: str, runs: list[Run]) -> None:
+    were, are = max(r.threads for r in before.runs[machine]), max(r.threads for r in runs)
+    most = _THREADS_MAY_DIFFER * were if before.recorder != "exact" else 0
+    if abs(are - were) > most:
+        raise UserError(f"{before.name} is of {were} threads, this is {are}: {AGAIN}")

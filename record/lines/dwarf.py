@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Reads field names and sizes of structures from a binary's debug information."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.dwarf.die import DIE
+from elftools.elf.elffile import ELFFile
+
+from common.errors import UserError, os_reason
+from record.lines.references import type_of
+
+_WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
+_AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
+
+_FORTRAN = (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D)
+_COLUMN_MAJOR = 1
+
+_BYTES_OF = ("__aligned_membuf<", "__aligned_buffer<")
+
+
+def bare_type(type_name: str) -> str:
+    """Return a type's name without qualifiers: 'sbm_line' for 'const struct sbm_line[]'."""
+    words = type_name.replace("[]", " ").replace("*", " ").split()
+    return " ".join(word for word in words if word not in ("struct", "union", "const", "volatile"))
+
+
+def die_name(die: DIE) -> str:
+    """Return the name in a description, '' without one."""
+    attribute = die.attributes.get("DW_AT_name")
+    return attribute.value.decode("utf-8", "replace") if attribute is not None else ""
+
+
+def die_size(die: DIE) -> int | None:
+    """Return the size of a type in bytes, None if unknown (flexible arrays)."""
+    while die.tag in _WRAPPERS:
+        if "DW_AT_type" not in die.attributes:
+            return None
+        die = type_of(die)
+    if die.tag == "DW_TAG_array_type":
+        element = die_size(type_of(die))
+        counts = array_counts(die)
+        if element is None or None in counts:
+            return None
+        total = element
+        for count in counts:
+            total *= count or 0
+        return total
+    attribute = die.attributes.get("DW_AT_byte_size")
+    if attribute is None:
+        # Go's pointers and maps have no size in the debug information.
+        return die.cu["address_size"] if die.tag == "DW_TAG_pointer_type" else None
+    return int(attribute.value)
+
+
+def die_alignment(die: DIE) -> int:
+    """Return the alignment of a type in bytes."""
+    while die.tag in _WRAPPERS or die.tag == "DW_TAG_array_type":
+        if "DW_AT_alignment" in die.attributes or "DW_AT_type" not in die.attributes:
+            break
+        die = type_of(die)
+    said = die.attributes.get("DW_AT_alignment")
+    if said is not None:
+        return int(said.value)
+    if die.tag not in _AGGREGATES:
+        return min(die_size(die) or 1, 16)
+    parts = [
+        child
+        for child in die.iter_children()
+        if child.tag in ("DW_TAG_member", "DW_TAG_inheritance") and "DW_AT_type" in child.attributes
+    ]
+    return max((declared_alignment(each) for each in parts), default=1)
+
+
+def declared_alignment(die: DIE) -> int:
+    """Return the alignment of a variable or a member: its own, or its type's."""
+    said = die.attributes.get("DW_AT_alignment")
+    own = int(said.value) if said is not None else 1
+    if "DW_AT_type" not in die.attributes:
+        return own
+    return max(own, die_alignment(type_of(die)))
+
+
+def array_counts(die: DIE) -> list[int | None]:
+    """Return the number of elements in each dimension, None for a flexible one."""
+    counts: list[int | None] = []
+    for child in die.iter_children():
+        if child.tag != "DW_TAG_subrange_type":
+            continue
+        bound = child.attributes.get("DW_AT_upper_bound")
+        count = child.attributes.get("DW_AT_count")
+        if count is not None and isinstance(count.value, int):
+            counts.append(count.value)
+        elif bound is not None and isinstance(bound.value, int):
+            counts.append(bound.value + 1 - _lowest(child))
+        else:
+            counts.append(None)
+    return counts or [None]
+
+
+def _lowest(subrange: DIE) -> int:
+    """Return the index of a dimension's first element: 1 in Fortran unless declared otherwise."""
+    low = subrange.attributes.get("DW_AT_lower_bound")
+    if low is not None:
+        return int(low.value) if isinstance(low.value, int) else 0
+    language = subrange.cu.get_top_DIE().attributes.get("DW_AT_language")
+    return int(language is not None and language.value in _FORTRAN)
+
+
+def _indices(die: DIE, index: int) -> list[int]:
+    """Return the indices of an array's element, as the source writes them."""
+    subranges = [c for c in die.iter_children() if c.tag == "DW_TAG_subrange_type"]
+    counts = array_counts(die)
+    ordering = die.attributes.get("DW_AT_ordering")
+    by_column = ordering is not None and ordering.value == _COLUMN_MAJOR
+    fast = counts[:-1] if by_column else counts[:0:-1]
+    found = []
+    for count in fast:
+        index, low = divmod(index, count or 1)
+        found.append(low)
+    found.append(index)
+    numbers = found if by_column else found[::-1]
+    lows = [_lowest(each) for each in subranges] or [0]
+    return [number + low for number, low in zip(numbers, lows, strict=True)]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A member without members, or an array of such: its path, offset and size."""
+
+    path: str
+    offset: int
+    size: int
+
+
+def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
+    """Return a type's members in order of offset. A union counts as its largest member."""
+    while die.tag in _WRAPPERS:
+        if "DW_AT_type" not in die.attributes:
+            return []
+        die = type_of(die)
+    size = die_size(die)
+    if die.tag == "DW_TAG_array_type":
+        element = type_of(die)
+        step = die_size(element)
+        inner = _leaves(element, "", 0)
+        if not size or not step or (len(inner) == 1 and not inner[0].path):
+            return [Leaf(path, offset, size or 0)]
+        found = []
+        for index in range(size // step):
+            found += [
+                Leaf(f"{path}[{index}]{leaf.path}", offset + index * step + leaf.offset, leaf.size)
+                for leaf in inner
+            ]
+        return found
+    if die.tag not in _AGGREGATES:
+        return [Leaf(path, offset, size or 0)]
+    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
+    if die.tag == "DW_TAG_union_type":
+        types = [type_of(member) for member in members]
+        largest = max(range(len(types)), key=lambda i: die_size(types[i]) or 0, default=None)
+        members = [] if largest is None else [members[largest]]
+    found = []
+    for member in members:
+        name = die_name(member)
+        inner_path = f"{path}.{name}" if name else path
+        inner_type = type_of(member)
+        found += _leaves(inner_type, inner_path, offset + member_start(member))
+    return found
+
+
+def member_start(member: DIE) -> int:
+    """Return a member's offset in its structure."""
+    if "DW_AT_data_bit_offset" in member.attributes:
+        return int(member.attributes["DW_AT_data_bit_offset"].value) // 8
+    place = member.attributes.get("DW_AT_data_member_location")
+    return int(place.value) if place is not None and isinstance(place.value, int) else 0
+
+
+# Types of libraries that are one object to a program, which cannot separate their members.
+_WHOLE = re.compile(
+    r"^(pthread_\w+_t|sem_t|mtx_t|cnd_t|once_flag|_?_?IO_FILE|_IO_FILE|FILE|gomp_\w+|kmp_\w+"
+    r"|(recursive_|timed_|recursive_timed_|shared_|shared_timed_)?mutex|__mutex_base"
+    r"|condition_variable(_any)?|barrier(<.*>)?|latch|counting_semaphore<.*>|_Sp_counted_base<.*>"
+    r"|_Mutex_base<.*>|locale|basic_[io]*stream<.*>)$"
+)
+
+
+# Such types of C++ and Rust, if they belong to the standard libraries.
+_CONTAINER = re.compile(
+    r"^((forward_)?list|vector|deque|(unordered_)?(multi)?(map|set)|basic_string|function"
+    r"|(shared|weak|unique)_ptr|Vec|VecDeque|HashMap|HashSet|BTreeMap|BTreeSet|BinaryHeap)<|^String$"
+)
+_STANDARD = {"std", "alloc", "hashbrown"}
+# Types of C++ whose content is what the program put there.
+_CLEAR = re.compile(r"^(array|optional|_Optional_\w+|_Storage)<")
+
+# Atomic types of C++ and Rust. A program names the whole, not the value inside.
+_ATOMIC = re.compile(
+    r"^(atomic|__atomic_base|Atomic(Ptr)?)<|^Atomic(Bool|[IU](8|16|32|64|128|size))$"
+)
+
+
+def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
+    """Yield the types around an offset, outermost first, each with its start and its path.
+
+    The path leaves out members inside an atomic value: ``.hits``, not ``.hits._M_i``.
+    """
+    start, path, named = 0, "", True
+    while True:
+        yield die, start, path
+        if die.tag in _WRAPPERS:
+            if "DW_AT_type" not in die.attributes:
+                return
+            die = type_of(die)
+        elif die.tag == "DW_TAG_array_type":
+            element = type_of(die)
+            size = die_size(element)
+            if not size:
+                return
+            index = (offset - start) // size
+            start += index * size
+            path += "".join(f"[{number}]" for number in _indices(die, index))
+            die = element
+        elif (inside := _held(die)) is not None:
+            die = inside
+        elif die.tag in _AGGREGATES:
+            found = _member_at(die, offset - start)
+            if found is None:
+                return
+            named = named and not (_ATOMIC.match(die_name(die)) and (die_size(die) or 0) <= 16)
+            clear = bool(_CLEAR.match(die_name(die))) and _is_standard(die)
+            name, at, die = found
+            start += at
+            path += f".{name}" if name and named and not clear else ""
+        else:
+            return
+
+
+def _held(die: DIE) -> DIE | None:
+    """Return the type in memory that a C++ container declares as bytes, such as a map's node."""
+    if die.tag not in _AGGREGATES or not die_name(die).startswith(_BYTES_OF):
+        return None
+    of = template_type(die)
+    return of if of is not None and die_size(of) == die_size(die) else None
+
+
+def template_type(die: DIE) -> DIE | None:
+    """Return the first type argument of a template, or None."""
+    for child in die.iter_children():
+        if child.tag == "DW_TAG_template_type_param" and "DW_AT_type" in child.attributes:
+            return type_of(child)
+    return None
+
+
+def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
+    """Return name, start and type of the member or base class at an offset of a structure."""
+    for child in die.iter_children():
+        if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
+            continue
+        # A static member has no offset, and an empty class has the offset of its neighbour.
+        if child.tag == "DW_TAG_member" and "DW_AT_external" in child.attributes:
+            continue
+        start = member_start(child)
+        of = type_of(child)
+        size = die_size(of)
+        if _is_empty(of):
+            continue
+        # An array without a known size reaches to the end of the object.
+        if start <= offset and (size is None or offset < start + size):
+            return die_name(child), start, of
+    return None
+
+
+def _is_empty(die: DIE) -> bool:
+    """Whether a class has no data, so a neighbour uses its one byte."""
+    die = _bare(die)
+    if die.tag not in _AGGREGATES or die_size(die) not in (0, 1):
+        return False
+    # In an enumeration of Rust the byte says which variant it is.
+    if any(child.tag == "DW_TAG_variant_part" for child in die.iter_children()):
+        return False
+    return all(
+        _is_empty(type_of(child))
+        for child in die.iter_children()
+        if child.tag in ("DW_TAG_member", "DW_TAG_inheritance")
+        and "DW_AT_external" not in child.attributes
+    )
+
+
+def member_path(die: DIE, offset: int) -> str:
+    """Return the member at an offset: '.word', '[3].word', '' for a type without members."""
+    *_, (last, start, path) = steps(die, offset)
+    return f"{path}.(padding)" if last.tag in _AGGREGATES and offset > start else path
+
+
+def fits(die: DIE, offset: int, size: int) -> bool:
+    """Whether an access begins and ends at boundaries of members."""
+    *_, (first, start, _) = steps(die, offset)
+    *_, (last, begin, _) = steps(die, offset + size - 1)
+    ends = begin + (die_size(last) or 0)
+    return start == offset and ends == offset + size and first.tag not in _AGGREGATES
+
+
+def _names(die: DIE) -> set[str]:
+    """Return all names of a type."""
+    return {die_name(each) for each in _unwrapped(die)} - {""}
+
+
+def _unwrapped(die: DIE) -> Iterator[DIE]:
+    """Yield a type and the types behind its typedefs and qualifiers."""
+    yield die
+    while die.tag in _WRAPPERS and "DW_AT_type" in die.attributes:
+        die = type_of(die)
+        yield die
+
+
+def _bare(die: DIE) -> DIE:
+    *_, last = _unwrapped(die)
+    return last
+
+
+def _same(one: DIE, other: DIE) -> bool:
+    """Whether two descriptions mean the same type, or numbers of the same size."""
+    plain, like = _bare(one), _bare(other)
+    if die_size(plain) != die_size(like):
+        return False
+    kinds = {each.tag in _AGGREGATES or each.tag == "DW_TAG_array_type" for each in (plain, like)}
+    if kinds == {False}:
+        return True
+    return kinds == {True} and (bool(_names(one) & _names(other)) or plain is like)
+
+
+def contains(die: DIE, offset: int, other: DIE) -> bool:
+    """Whether an object of type ``other`` begins at an offset: the whole or a nested member."""
+    if offset == 0 and _same(die, other):
+        return True
+    plain = _bare(die)
+    if plain.tag == "DW_TAG_array_type":
+        element = type_of(plain)
+        size = die_size(element)
+        return bool(size) and contains(element, offset % (size or 1), other)
+    inside = _held(plain)
+    if inside is not None:
+        return contains(inside, offset, other)
+    for child in plain.iter_children() if plain.tag in _AGGREGATES else ():
+        if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
+            continue
+        if "DW_AT_external" in child.attributes or "DW_AT_type" not in child.attributes:
+            continue
+        start, of = member_start(child), type_of(child)
+        size = die_size(of)
+        within = start <= offset and (size is None or offset < start + size)
+        if within and contains(of, offset - start, other):
+            return True
+    return False
+
+
+def _is_standard(die: DIE) -> bool:
+    """Whether a type is in a namespace of a standard library."""
+    outer = die.get_parent()
+    while outer is not None:
+        if outer.tag == "DW_TAG_namespace" and die_name(outer) in _STANDARD:
+            return True
+        outer = outer.get_parent()
+    return False
+
+
+def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
+    """Return start, size and path of the library object around an offset, or None."""
+    for each, start, path in steps(die, offset):
+        name = die_name(each)
+        if _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(each)):
+            return start, die_size(each) or 0, path
+    return None
+
+
+class Layouts:
+    """The structures of one binary, by name."""
+
+    def __init__(self, binary: Path, wanted: Iterable[str]) -> None:
+        self._types: dict[str, DIE] = {}
+        names = {bare_type(name) for name in wanted} - {""}
+        try:
+            # The file stays open, because DIEs read it lazily.
+            self._file = binary.open("rb")
+            elf = ELFFile(self._file)
+            if elf.has_dwarf_info():
+                self._find(elf, names)
+        except OSError as error:
+            raise UserError(f"cannot read {binary}: {os_reason(error)}") from error
+        except (ELFError, DWARFError) as error:
+            raise UserError(f"{binary} has no readable debug information: {error}", 1) from error
+
+    def _find(self, elf: ELFFile, names: set[str]) -> None:
+        missing = set(names)
+        for unit in elf.get_dwarf_info().iter_CUs():
+            if not missing:
+                return
+            for die in unit.get_top_DIE().iter_children():
+                if die.tag not in _AGGREGATES and die.tag != "DW_TAG_typedef":
+                    continue
+                name = die_name(die)
+                if name in missing and (die.tag == "DW_TAG_typedef" or die_size(die) is not None):
+                    self._types[name] = die
+                    missing.discard(name)
+
+    def close(self) -> None:
+        """Close the file; no field is available afterwards."""
+        self._file.close()
+
+    def field(self, type_name: str, offset: int) -> str:
+        """Return the path of the field at an offset of an object or array of a type.
+
+        Return '' if the binary does not describe the type.
+        """
+        die = self._types.get(bare_type(type_name))
+        if die is None:
+            return ""
+        size = die_size(die)
+        if size and offset >= size and not _ends_open(die):
+            index, rest = divmod(offset, size)
+            return f"[{index}]{member_path(die, rest)}"
+        return member_path(die, offset).removeprefix(".")
+
+    def leaves(self, type_name: str) -> list[Leaf]:
+        """Return the fields of one object of a type; none if the binary does not describe it."""
+        die = self._types.get(bare_type(type_name))
+        if die is None:
+            return []
+        return [
+            Leaf(leaf.path.removeprefix("."), leaf.offset, leaf.size)
+            for leaf in _leaves(die, "", 0)
+        ]
+
+    def size(self, type_name: str) -> int | None:
+        """Return the size of one object in bytes, None if unknown."""
+        die = self._types.get(bare_type(type_name))
+        return die_size(die) if die is not None else None
+
+
+def _ends_open(die: DIE) -> bool:
+    """Whether a structure ends in a flexible array, so objects may be longer."""
+    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
+    return bool(members) and die_size(type_of(members[-1])) is None

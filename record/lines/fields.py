@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Numbers the lines of a result as reports do, and names the fields on them.
+
+The simulator counts lines from 0 and gives offsets. Published reports count lines from 1 and name
+fields. A result contains both when it is made, because only its own simulator knows the fields.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import convert
+
+from common.paths import is_elf, sim_binary
+from model.results.lines import LINE_BYTES, CacheLine, Field, FieldAccess, Layout
+from record.lines.dwarf import Layouts
+
+
+def layouts_of(raws: Iterable[Any]) -> Layouts | None:
+    """Return the types of all lines that the simulator printed, or None if it is not ours."""
+    binary = sim_binary()
+    if not is_elf(binary):
+        return None
+    types = {
+        str(line.get("type") or "")
+        for raw in raws
+        for line in (raw.get("lines", ()) if isinstance(raw, dict) else ())
+        if isinstance(line, dict)
+    }
+    return Layouts(binary, types)
+
+
+def numbered(lines: Sequence[dict[str, Any]], layouts: Layouts | None) -> list[CacheLine]:
+    """Return the lines with numbers from 1, their offsets in the object, and their fields."""
+    made = []
+    for line in lines:
+        number = int(line["line"])
+        whole = {**line, "line": number + 1, "offset": number * LINE_BYTES, "fields": []}
+        made.append(convert(whole, CacheLine))
+        made[-1].fields = _fields(made[-1], layouts)
+    return made
+
+
+def _fields(line: CacheLine, layouts: Layouts | None) -> list[FieldAccess]:
+    """Return the accessed fields of a line, hottest first. A field without a name has its offset.
+
+    Accesses to one field from several places in the code form one entry.
+    """
+    found: dict[str, FieldAccess] = {}
+    for access in line.accesses:
+        name = ""
+        if layouts is not None and line.type:
+            name = layouts.field(line.type, line.offset + access.offset)
+        name = name or f"{access.offset:#x}"
+        entry = FieldAccess(field=name, offset=access.offset, size=access.size)
+        found.setdefault(name, entry).add(access)
+    return sorted(found.values(), key=lambda entry: (-entry.waited, entry.offset))
+
+
+def layout_tables(lines: Iterable[CacheLine], layouts: Layouts | None) -> dict[str, Layout]:
+    """Return for each type on the lines its size and the layout of its fields."""
+    tables: dict[str, Layout] = {}
+    for name in (line.type for line in lines):
+        if layouts is None or not name or name in tables:
+            continue
+        leaves, size = layouts.leaves(name), layouts.size(name)
+        if leaves and size:
+            tables[name] = Layout(
+                size=size,
+                fields=[
+                    Field(field=leaf.path, offset=leaf.offset, size=leaf.size) for leaf in leaves
+                ],
+            )
+    return tables

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The stage c2c: shows the lines of a result as `perf c2c report` would.
+
+The simulator gives program counters and offsets. Names come from the debug information of the same
+binary, and only while it is unchanged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from common.errors import check_names
+from common.formats import C2C
+from common.paths import is_elf, sim_binary
+from common.provenance import sha256_file
+from model.results.lines import Access, CacheLine, part_of
+from model.results.run import Result
+from record.lines.dwarf import Layouts
+from record.lines.symbols import Frame, resolve
+
+
+@dataclass(frozen=True)
+class C2cRequest:
+    """Which variants of a result to show (none: the baseline), and how many lines per variant."""
+
+    result: Result
+    variants: tuple[str, ...] = ()
+    lines: int = 5
+
+
+@dataclass(frozen=True)
+class Names:
+    """The sources of names. Both are empty if another simulator made the result."""
+
+    frames: dict[int, tuple[Frame, ...]]
+    layouts: Layouts | None
+
+
+def of_all_variants(result: Result, lines: int = 3) -> C2cRequest:
+    """Return the request for every variant of a result."""
+    return C2cRequest(result, tuple(variant.name for variant in result.variants), lines)
+
+
+def selected(request: C2cRequest) -> list[tuple[str, int, list[CacheLine]]]:
+    """Return what to show as (variant, CPUs, lines).
+
+    A curve contributes its point with most threads. Pairs contribute the last one, which is the
+    farthest pair of CPUs unless --from was given.
+    """
+    result = request.result
+    found: dict[str, tuple[int, list[CacheLine]]] = {}
+    for each in result.variants:
+        rows = [(row.among(each.name, result.cpus)[1], row.lines) for row in each.rows()]
+        found[each.name] = max(reversed(rows), key=itemgetter(0))
+    first = result.baseline if result.baseline in found else next(iter(found))
+    wanted = request.variants or (first,)
+    check_names("variant in this result", wanted, found)
+    return [(name, *found[name]) for name in wanted]
+
+
+def find_names(request: C2cRequest) -> Names:
+    """Return symbols and layouts of everything that will be shown."""
+    binary = sim_binary()
+    recorded = request.result.provenance.simulator_sha256
+    if not binary.is_file() or recorded != sha256_file(binary) or not is_elf(binary):
+        return Names({}, None)
+    pcs: set[int] = set()
+    types: set[str] = set()
+    for _, _, lines in selected(request):
+        for line in lines:
+            types.add(line.type or "")
+            pcs.update(_call(access.pc) for access in line.accesses)
+    return Names(resolve(binary, pcs), Layouts(binary, types))
+
+
+def _call(pc: str) -> int:
+    """Return an address inside the access's instruction.
+
+    The simulator reports where the access returns to, and that may belong to the next source line.
+    """
+    return int(pc, 16) - 1
+
+
+def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
+    """Return the report as data. Lines and their accesses are in order, the hottest first."""
+    result = request.result
+    return {
+        "format": C2C,
+        "experiment": result.experiment,
+        "machine": result.machine.to_data(),
+        "names_resolved": names.layouts is not None,
+        "variants": [
+            variant_report(name, cpus, lines, request.lines, names)
+            for name, cpus, lines in selected(request)
+        ],
+        "provenance": result.provenance.to_data(),
+    }
+
+
+def variant_report(
+    name: str, cpus: int, lines: Sequence[CacheLine], limit: int, names: Names
+) -> dict[str, Any]:
+    """Return one variant's hottest lines."""
+    total = sum(line.hitm for line in lines)
+    ordered = sorted(
+        lines,
+        key=lambda line: (-line.hitm, -line.records, line.object, line.line),
+    )
+    return {
+        "name": name,
+        "cpus": cpus,
+        "lines_total": len(lines),
+        "hitm_total": total,
+        "lines": [_line(line, total, names) for line in ordered[:limit]],
+    }
+
+
+# Figures that the report copies from the result.
+_CYCLES = ("avg_load_cycles", "max_load_cycles")
+_LINE = ("records", "loads", "stores", "hitm_remote", "hitm_local", *_CYCLES)
+_ACCESS = ("offset", "size", "kind", "pc", "records", *_CYCLES, "cpus")
+
+
+def _line(line: CacheLine, total: int, names: Names) -> dict[str, Any]:
+    accesses = sorted(line.accesses, key=lambda a: (-a.hitm, -a.records, a.offset, a.pc))
+    stores = sum(access.stores for access in accesses)
+    return {
+        "object": line.object,
+        "type": line.type,
+        "line": line.line,
+        "offset": line.offset,
+        "home": line.home,
+        "hitm_share": part_of(line.hitm, total),
+        **{key: getattr(line, key) for key in _LINE},
+        "accesses": [_access(access, line, stores, names) for access in accesses],
+    }
+
+
+def _access(access: Access, line: CacheLine, stores: int, names: Names) -> dict[str, Any]:
+    frames = names.frames.get(_call(access.pc), ())
+    # The port layer's atomic operations perform the access; the report names their caller.
+    callers = tuple(frame for frame in frames if not frame.source.startswith("port/")) or frames
+    field = ""
+    if names.layouts is not None and line.type:
+        field = names.layouts.field(line.type, line.offset + access.offset)
+    return {
+        "hitm_remote_share": part_of(access.hitm_remote, line.hitm_remote),
+        "hitm_local_share": part_of(access.hitm_local, line.hitm_local),
+        "store_share": part_of(access.stores, stores),
+        **{key: getattr(access, key) for key in _ACCESS},
+        "symbol": " < ".join(frame.function for frame in callers) or access.pc,
+        "source": callers[0].source if callers else "?",
+        "frames": [frame.to_json() for frame in frames],
+        "field": field,
+    }

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Finds the mapped file of an address, and the name of a function or variable there.
+
+Names come from the symbols and the debug information of the file. If it contains no debug
+information, they also come from a separate file: the one that distributions install in
+/usr/lib/debug under the build ID, or the one that a stripped file names.
+"""
+
+import os
+import shutil
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection
+
+from common.errors import UserError
+from record.lines.symbols import Frame, resolve
+from record.names.elf_symbols import elf_symbols
+from record.names.readable import readable
+
+DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
+_SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
+_PAGE = 4096
+# Tenants are mappings that had the same addresses, one after the other (record/program/tenants.h).
+# An address contains the number of its tenant above these bits.
+TENANT = 1 << 48
+_SELF = 2304  # bytes of the C library's description of a thread, to which the pointer points
+_OTHER = "llvm-addr2line"
+_NODE = {"node", "nodejs"}
+
+
+@dataclass(frozen=True, order=True)
+class Named:
+    """A symbol. ``address`` is that in the file, or in its part of thread-local memory."""
+
+    address: int
+    size: int
+    name: str
+
+
+@dataclass
+class Module:
+    """One mapped file. ``bias`` plus an address in the file is the address in the process."""
+
+    path: Path
+    bias: int
+    low: int
+    high: int
+    debug: Path | None = None  # the file with debug information, which may be ``path``
+    functions: list[Named] = field(default_factory=list)
+    objects: list[Named] = field(default_factory=list)
+    locals: list[Named] = field(default_factory=list)  # thread-local variables
+    part: int = 0  # bytes of its part of each thread's thread-local memory
+    distance: int = 0  # of that part from a thread's pointer, if this is the program
+
+    @property
+    def of_system(self) -> bool:
+        """Whether the file is a shared library of the distribution, the loader included."""
+        system = any(self.path.is_relative_to(root) for root in _SYSTEM)
+        return system and ".so" in self.path.name
+
+    def function(self, address: int) -> str | None:
+        """Return the name of the function at an address of the process, or None."""
+        found = self.code(address - self.bias)
+        return found.name if found is not None else None
+
+    def code(self, address: int) -> Named | None:
+        """Return the function at an address of the file, or None."""
+        return _around(self.functions, address)
+
+    def variable(self, address: int) -> Named | None:
+        """Return the variable at an address of the process, or None."""
+        return _around(self.objects, address - self.bias)
+
+    def local(self, offset: int) -> Named | None:
+        """Return the thread-local variable at an offset, or None."""
+        return _around(self.locals, offset)
+
+
+def _around(symbols: Sequence[Named], address: int) -> Named | None:
+    at = bisect_right(symbols, address, key=lambda s: s.address) - 1
+    # Of several symbols at one address the largest counts. A smaller one may lie inside a larger.
+    while at >= 0 and at > bisect_right(symbols, address, key=lambda s: s.address) - 8:
+        if symbols[at].address <= address < symbols[at].address + max(symbols[at].size, 1):
+            return symbols[at]
+        at -= 1
+    return None
+
+
+def _build_id(elf: ELFFile) -> str | None:
+    for section in elf.iter_sections():
+        if isinstance(section, NoteSection):
+            for note in section.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    return str(note["n_desc"])
+    return None
+
+
+def _separate(elf: ELFFile, path: Path) -> Path | None:
+    """Return the file with a stripped one's debug information, by build ID or link, or None."""
+    build = _build_id(elf)
+    if build:
+        found = DEBUG_ROOT / build[:2] / f"{build[2:]}.debug"
+        if found.is_file():
+            return found
+    link = elf.get_section_by_name(".gnu_debuglink")
+    if link is None:
+        return None
+    name, _, rest = link.data().partition(b"\0")
+    sum_of_bytes = int.from_bytes(rest[-4:], "little")
+    if not name or b"/" in name:
+        return None
+    folder = path.parent
+    above = DEBUG_ROOT.parent
+    for each in (folder, folder / ".debug", above / folder.relative_to(folder.anchor)):
+        found = each / os.fsdecode(name)
+        if found.is_file() and crc32(found.read_bytes()) == sum_of_bytes:
+            return found
+    return None
+
+
+def _read_symbols(elf: ELFFile, module: Module) -> None:
+    for name in (".symtab", ".dynsym"):
+        for entry in elf_symbols(elf, name):
+            if not entry.name or not entry.defined:
+                continue
+            known = Named(entry.address, entry.size, entry.name.split("@")[0])
+            if entry.is_function:
+                module.functions.append(known)
+            elif entry.is_object:
+                module.objects.append(known)
+            elif entry.is_local:
+                module.locals.append(known)
+    module.functions = sorted(set(module.functions))
+    plain = readable(each.name for each in (*module.objects, *module.locals))
+    module.objects, module.locals = (
+        sorted({replace(each, name=plain.get(each.name, each.name)) for each in found})
+        for found in (module.objects, module.locals)
+    )
+
+
+def _load(path: Path, low: int, offset: int) -> Module | None:
+    """Return the file that is mapped at ``low`` from ``offset`` on; None if it is not ELF."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return None
+            elf = ELFFile(file)
+            loads = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
+            first = next((s for s in loads if s["p_offset"] // _PAGE * _PAGE == offset), loads[0])
+            bias = low - first["p_vaddr"] // _PAGE * _PAGE
+            module = Module(
+                path,
+                bias,
+                bias + min(s["p_vaddr"] for s in loads) // _PAGE * _PAGE,
+                bias + max(s["p_vaddr"] + s["p_memsz"] for s in loads),
+            )
+            for each in elf.iter_segments("PT_TLS"):
+                module.part, align = each["p_memsz"], max(each["p_align"], 1)
+                # As the linker computes it: the part ends at the thread's pointer.
+                module.distance = -(-module.part // align * -align)
+            _read_symbols(elf, module)
+            if elf.has_dwarf_info(strict=True):
+                module.debug = path
+                return module
+            separate = _separate(elf, path)
+    except (OSError, ELFError, DWARFError, IndexError):
+        return None
+    if separate is not None:
+        module.debug = separate
+        try:
+            with separate.open("rb") as file:
+                _read_symbols(ELFFile(file), module)
+        except (OSError, ELFError):
+            module.debug = None
+    return module
+
+
+def _file_name(told: object) -> str:
+    """Return a file's name from the kernel's list of mappings, which escapes line feeds."""
+    name = str(told).removesuffix(" (deleted)")
+    if r"\012" in name and not os.path.lexists(name):
+        return name.replace(r"\012", "\n")
+    return name
+
+
+class Modules:
+    """The mapped files of a process."""
+
+    def __init__(
+        self,
+        maps: Iterable[Sequence[Any]],
+        code: Iterable[Sequence[Any]] = (),
+        gone: Iterable[Sequence[Any]] = (),
+    ) -> None:
+        """Load all files. ``gone``: like ``maps``, each after the number of the unmapping call."""
+        self.modules: list[Module] = []
+        self._runtime: str | None = None
+        self._made = sorted(Named(int(at), int(size), str(name)) for at, size, name in code)
+        first: dict[str, tuple[int, int]] = {}
+        for low, _, offset, path in maps:
+            name = _file_name(path)
+            if name not in first or int(low) < first[name][0]:
+                first[name] = (int(low), int(offset))
+        for name, (low, offset) in first.items():
+            module = _load(Path(name), low, offset)
+            if module is not None:
+                self.modules.append(module)
+        self.modules.sort(key=lambda module: module.low)
+        # The mapping that was unmapped last has precedence.
+        for name, low, offset in dict.fromkeys(reversed(self._gone(gone))):
+            module = _load(Path(name), low, offset)
+            if module is not None:
+                self.modules.append(module)
+
+    def _gone(self, gone: Iterable[Sequence[Any]]) -> list[tuple[str, int, int]]:
+        """Return each file that a call unmapped, its first address, and the offset mapped there."""
+        first: dict[tuple[int, str], tuple[int, int]] = {}
+        for call, low, _, offset, path in gone:
+            key = int(call), _file_name(path)
+            if key not in first or int(low) < first[key][0]:
+                first[key] = (int(low), int(offset))
+        return [(path, low, offset) for (_, path), (low, offset) in first.items()]
+
+    def at(self, address: int) -> Module | None:
+        """Return the file that an address belongs to, or None."""
+        for module in self.modules:
+            if module.low <= address < module.high:
+                return module
+        return None
+
+    @property
+    def runtime(self) -> str:
+        """The runtime that manages memory or compiles code: 'Java', 'Go', 'Node', or ''."""
+        if self._runtime is None:
+            names = {module.path.name for module in self.modules}
+            go = any(each.name == "runtime.mallocgc" for m in self.modules for each in m.functions)
+            known = {"Java": "libjvm.so" in names, "Go": go, "Node": bool(names & _NODE)}
+            self._runtime = next((name for name, there in known.items() if there), "")
+        return self._runtime
+
+    def made(self, address: int) -> str | None:
+        """Return the name of the function that a runtime compiled to an address, or None."""
+        found = _around(self._made, address % TENANT)
+        return found.name if found is not None else None
+
+    def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
+        """Return functions and source lines at addresses, inlined functions first."""
+        by_module: dict[int, set[int]] = {}
+        found: dict[int, tuple[Frame, ...]] = {}
+        for address in set(addresses):
+            module = self.at(address)
+            if module is None:
+                found[address] = (Frame(self.made(address) or f"{address % TENANT:#x}", "?"),)
+            else:
+                by_module.setdefault(self.modules.index(module), set()).add(address)
+        for index, wanted in by_module.items():
+            found.update(_frames_of(self.modules[index], wanted))
+        return _readable(found)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A thread's copy of a thread-local variable, or other bytes of its thread-local memory."""
+
+    thread: str
+    address: int  # of the variable, or of the whole thread-local memory
+    size: int
+    variable: Named | None = None
+    module: Module | None = None
+
+
+class ThreadLocal:
+    """The thread-local memory of a process's threads."""
+
+    def __init__(
+        self,
+        modules: Modules,
+        threads: Iterable[tuple[int, Sequence[int], str]],
+        parts: Iterable[Sequence[int]],
+    ) -> None:
+        """Find the files' parts. ``parts``: pairs of a file's bias and its part's distance.
+
+        A static program tells no parts. It is the only file, and its linker has chosen the place.
+        """
+        # Of the threads that had a pointer in turn, the first one.
+        self._threads = {
+            local: who for _, found, who in reversed(list(threads)) for local in found if local
+        }
+        self._pointers = sorted(self._threads)
+        told = {int(bias): int(distance) for bias, distance in parts}
+        self._parts = [
+            (told.get(module.bias, module.distance), module)
+            for module in modules.modules
+            if module.part and (not told or module.bias in told)
+        ]
+        self._low = min((distance for distance, _ in self._parts), default=0)
+
+    def at(self, address: int) -> Copy | None:
+        """Return the copy that contains a byte, or None if no thread-local memory does."""
+        at = bisect_right(self._pointers, address - _SELF)
+        if at == len(self._pointers) or address < self._pointers[at] + self._low:
+            return None
+        pointer = self._pointers[at]
+        thread = self._threads[pointer]
+        for distance, module in self._parts:
+            part = pointer + distance
+            found = module.local(address - part) if part <= address < part + module.part else None
+            if found is not None:
+                return Copy(thread, part + found.address, found.size, found, module)
+        return Copy(thread, pointer + self._low, _SELF - self._low)
+
+
+def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
+    """Return the same frames, with names as in the source in place of mangled ones."""
+    plain = readable(frame.function for frames in found.values() for frame in frames)
+    return {
+        pc: tuple(replace(f, function=plain.get(f.function, f.function)) for f in frames)
+        for pc, frames in found.items()
+    }
+
+
+def _resolve(debug: Path, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
+    """Return functions and lines, by LLVM's tool if binutils' finds no lines (Go's DWARF 5)."""
+    found = resolve(debug, wanted)
+    lines = [frame.source for frames in found.values() for frame in frames]
+    if shutil.which(_OTHER) and not any(line.rpartition(":")[2].isdigit() for line in lines):
+        return resolve(debug, wanted, _OTHER)
+    return found
+
+
+def _frames_of(module: Module, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
+    told: dict[int, tuple[Frame, ...]] = {}
+    if module.debug is not None:
+        try:
+            told = _resolve(module.debug, {address - module.bias for address in wanted})
+        except UserError:
+            told = {}  # no addr2line, or it cannot read the file: use symbols
+    found = {}
+    for address in wanted:
+        frames = told.get(address - module.bias, ())
+        if not frames or frames[0].function == "?":
+            name = module.function(address)
+            known = name if name is not None else f"{address - module.bias:#x}"
+            frames = (Frame(known, module.path.name),)
+        found[address] = frames
+    return found

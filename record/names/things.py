@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a byte of memory belongs to: an object, or an area that a runtime divides into objects.
+
+The recorder sees what a runtime such as Java's or Go's maps, but not its objects. So a line there
+is named after the area and the function that uses it most.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from model.results.raw import Line
+from record.lines.symbols import Frame
+from record.names.variables import Typed
+
+# Functions that access memory for others. The names of their callers say more.
+_BETWEEN = re.compile(r"(sync|internal|runtime)[./].*")
+_INTERPRETER = "Interpreter"
+# A method with type and arguments, as Java's virtual machine prints it.
+_METHOD = re.compile(r".* ([\w.$/<>]+)\(.*\)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object, or an area of memory: its name, its start and its fields."""
+
+    name: str
+    kind: str  # variable, local, file, heap, stack, mapped, unknown
+    address: int
+    size: int
+    type: str = ""
+    field: Callable[[int], str] = lambda _: ""
+    element: tuple[str, int] | None = None
+    frames: tuple[Frame, ...] = ()
+    others: int = 0  # heap objects at the same place at other times
+    foreign: bool = False  # belongs to a library of the system or a runtime
+    # Returns start, size and path of the library object, such as a lock, around an offset.
+    whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
+    alignment: int | None = None  # the alignment in bytes that is certain; None: unknown
+    # Returns element type, element size and path of the array member at an offset.
+    row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
+    area: bool = False  # memory of a runtime, whose objects are unknown
+    owner: str = ""  # the thread whose copy of a variable this is
+
+
+def of_type(thing: Thing, typed: Typed | None) -> Thing:
+    """Return a thing with the fields of its type."""
+    if typed is None:
+        return thing
+    return replace(
+        thing, type=typed.name, field=typed.field, element=typed.element, whole=typed.whole,
+        row=typed.row,
+    )  # fmt: skip
+
+
+def fields_of(typed: Typed | None, size: int, element: int) -> Callable[[int], str]:
+    """Return a function from offset to field for an allocation of ``size`` bytes.
+
+    Several objects of a type, or elements of a size, may have been allocated at once.
+    """
+    step = typed.size if typed is not None else element
+    if typed is not None and step and size > step:
+        return lambda offset: f"[{offset // step}]{typed.field(offset % step)}"
+    if typed is not None:
+        return typed.field
+    if step and size > step:
+        return lambda offset: f"[{offset // step}]+{offset % step:#x}"
+    return lambda _: ""
+
+
+def used_by(
+    thing: Thing | None, line: Line, frames: Mapping[int, tuple[Frame, ...]]
+) -> Thing | None:
+    """Return the thing. For a runtime's area its name also contains the line's main user."""
+    if thing is None or not thing.area:
+        return thing
+    accesses = sorted(line.accesses, key=lambda a: (a.hitm, a.records), reverse=True)
+    ways = [found for a in accesses if (found := frames.get(a.instruction, ()))]
+    # The interpreter's name says nothing: prefer an access by a compiled function.
+    way = next((way for way in ways if way[0].function != _INTERPRETER), None)
+    if way is None:
+        return thing
+    told = [f for f in way if not _BETWEEN.fullmatch(f.function)] or [way[0]]
+    frame = next((f for f in told if f.own), told[0])
+    place = f" ({frame.source})" if frame.source[-1:].isdigit() else ""
+    method = _METHOD.fullmatch(frame.function)
+    function = method[1] if method is not None else frame.function
+    return replace(thing, name=f"{thing.name}: {function}{place}")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Finds the program to record, and checks that the emulator can run it."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from common.errors import UserError, os_reason, printable, telling
+from common.paths import INSTALLED, ROOT, typed
+
+EMULATOR = "qemu-x86_64"
+_X86_64 = "EM_X86_64"
+_LONGEST = 200  # characters of a command in a report
+
+
+@dataclass(frozen=True)
+class Program:
+    """The executable and its arguments."""
+
+    path: Path
+    argv: tuple[str, ...]
+    dynamic: bool
+    symbols: bool
+    debug: bool
+
+    @property
+    def words(self) -> str:
+        """Return the command in one line, cut if it is long."""
+        all_words = " ".join((self.path.name, *self.argv[1:]))
+        if len(all_words) > _LONGEST:
+            all_words = f"{all_words[:_LONGEST]}... ({len(self.argv) - 1:,} arguments)"
+        return printable(" ".join(all_words.split()))
+
+
+def find_program(argv: Sequence[str]) -> Program:
+    """Find the program as a shell does, and check it."""
+    if not argv:
+        raise UserError(f"no program: '{typed('c2c record [OPTIONS] -- PROGRAM [ARGUMENT...]')}'")
+    name = argv[0]
+    found = name if "/" in name else shutil.which(name)
+    if found is None:
+        raise UserError(f"no program '{name}' in the directories of PATH")
+    path = Path(found)
+    if not path.is_file():
+        raise UserError(f"no program {name}")
+    if not os.access(path, os.X_OK):
+        raise UserError(f"{name} is not executable")
+    return _look(path, tuple(argv))
+
+
+def _look(path: Path, argv: tuple[str, ...]) -> Program:
+    try:
+        with path.open("rb") as file:
+            start = file.read(256)
+            if start.startswith(b"#!"):
+                first = start[2:].splitlines() or [b""]
+                with_what = first[0].decode("utf-8", "replace").strip()
+                raise UserError(
+                    f"{path} is a script: record the program it starts, or '{with_what} {path}'"
+                )
+            if not start.startswith(b"\x7fELF"):
+                raise UserError(
+                    f"{path} is not an x86-64 ELF program: it is not an ELF file at all"
+                )
+            elf = ELFFile(file)
+            if elf["e_machine"] != _X86_64 or elf.elfclass != 64:
+                raise UserError(
+                    f"{path} is not an x86-64 ELF program: it is for {elf.get_machine_arch()}"
+                )
+            if elf["e_type"] not in ("ET_EXEC", "ET_DYN"):
+                raise UserError(f"{path} is not an x86-64 ELF program: it cannot be executed")
+            return Program(
+                path,
+                argv,
+                dynamic=any(s["p_type"] == "PT_INTERP" for s in elf.iter_segments()),
+                symbols=elf.get_section_by_name(".symtab") is not None
+                or elf.get_section_by_name(".dynsym") is not None,
+                debug=elf.has_dwarf_info(strict=True),
+            )
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {os_reason(error)}") from error
+    except (ELFError, ValueError) as error:
+        # ValueError: impossible offsets.
+        raise UserError(
+            f"{path} is not an x86-64 ELF program: its headers are cut short or damaged"
+        ) from error
+
+
+def find_emulator() -> str:
+    """Return an emulator that loads plugins: scripts/emulator's, or else the distribution's."""
+    ours = ROOT / "build" / "emulator" / EMULATOR
+    if ours.is_file():
+        return str(ours)
+    found = shutil.which(EMULATOR)
+    if found is None:
+        raise UserError(f"{EMULATOR} is missing: install the package qemu-user")
+    if not _loads_plugins(found):
+        how = "install QEMU configured with --enable-plugins" if INSTALLED else "run 'make build'"
+        raise UserError(f"{found} loads no plugins: {how}")
+    return found
+
+
+def _loads_plugins(emulator: str) -> bool:
+    """Whether an emulator has the option -plugin. Some distributions build it without."""
+    with telling(f"cannot run {emulator}"):
+        done = subprocess.run(
+            [emulator, "--help"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+    return any(line.startswith(b"-plugin") for line in done.stdout.splitlines())
+
+
+def package_of(path: Path) -> str | None:
+    """Return the Debian package that a file belongs to, or None."""
+    try:
+        real = path.resolve()
+        done = subprocess.run(
+            ["dpkg-query", "-S", str(real), str(real).removeprefix("/usr")],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return None
+    line = done.stdout.splitlines()[:1]
+    return line[0].split(":")[0].split(",")[0] if line else None
+
+
+def debug_package_of(path: Path) -> str | None:
+    """Return the Debian package with a file's debug information, and its archive, or None."""
+    package = package_of(path)
+    if package is None:
+        return None
+    if package == "libc6":  # its package is not made automatically
+        return "libc6-dbg"
+    return f"{package}-dbgsym (Debian's archive debian-debug)"

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The terminal's view of a recorded program: machines, what would help, lines, limits."""
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from common.show.format import percent, significant
+from common.show.sheet import Sheet
+from model.results.c2c import Advice, Frame, Recorded, RecordedLine, RecordedVariant
+from model.results.saved import Interval
+from record.report.callers import dearest_ways
+from record.report.sharing import FALSE
+from record.report.steady import steady_words
+from record.report.taken import taken_table
+
+_ACCESSES = 8
+# The view shows the accesses of this many lines, and of others with this share of all HITM.
+_ALWAYS, _HOT = 2, 0.01
+# Lines with a smaller share of all cycles are only counted: most belong to the C library.
+FOLDED = 0.005
+
+
+def _machines(report: Recorded) -> Sheet:
+    numbers = ("far HITM", "near HITM", "lines", "cycles", "at lines", "virtual ms")
+    partial = " (PARTIAL)" if report.partial else ""
+    made = Sheet(
+        f"{report.experiment}: {report.guest}, predicted{partial}",
+        "machine", *numbers, right=numbers,
+    )  # fmt: skip
+    for variant in report.variants:
+        waited = sum(line.cycles for line in variant.lines)
+        made.add_row(
+            variant.name, f"{variant.hitm_remote:,}", f"{variant.hitm_local:,}",
+            f"{variant.lines_total:,}", significant(variant.work_cycles),
+            percent(waited / variant.work_cycles) if variant.work_cycles else "-",
+            significant(variant.model.virtual_ns / 1e6),
+        )  # fmt: skip
+    return made
+
+
+def _between(interval: Interval | None, write: Callable[[float], str]) -> str:
+    return "-" if interval is None else f"{write(interval.low)} to {write(interval.high)}"
+
+
+def is_folded(line: RecordedLine) -> bool:
+    """Whether a line costs too little to be shown, or only one thread used it."""
+    return line.cycle_share < FOLDED or _has_one_thread(line)
+
+
+def _has_one_thread(line: RecordedLine) -> bool:
+    return len(line.threads) < 2
+
+
+def _lines(variant: RecordedVariant) -> RenderableType:
+    if not variant.lines_total:
+        return Text(f"on {variant.name} no line was shared and written")
+    folded = sum(map(is_folded, variant.lines))
+    word = "line" if folded == 1 else "lines"
+    below = f"take{'s' if folded == 1 else ''} less than {FOLDED:.1%} of all cycles each"
+    if any(map(_has_one_thread, variant.lines)):
+        below += f", or only one thread used {'it' if folded == 1 else 'them'}"
+    if folded and folded == len(variant.lines):
+        return Text(f"on {variant.name} {folded} shared {word} {below}: --json has them")
+    numbers = (
+        "#", "HITM", "far", "near", "loads", "stores", "locked", "cycles/load", "90%", "of all",
+        "threads",
+    )  # fmt: skip
+    made = Sheet(
+        f"Contended lines on {variant.name} ({len(variant.lines)} of "
+        f"{variant.lines_total} lines that were shared and written)",
+        numbers[0], "object", "sharing", *numbers[1:], right=numbers,
+        rigid=("sharing", *numbers), optional=("loads", "stores", "locked"),
+    )  # fmt: skip
+    for index, line in enumerate(variant.lines):
+        if is_folded(line):
+            continue
+        counts = (line.hitm_remote, line.hitm_local, line.loads, line.stores, line.locked)
+        made.add_row(
+            str(index),
+            line.place,
+            line.sharing,
+            percent(line.hitm_share),
+            *(f"{count:,}" for count in counts),
+            significant(line.avg_load_cycles),
+            _between(line.interval, significant),
+            percent(line.cycle_share),
+            str(len(line.threads)),
+        )
+    if folded:
+        made.caption = f"{folded} more shared {word} {below}: --json has them"
+    return made
+
+
+def _taken(line: RecordedLine, variant: RecordedVariant) -> list[RenderableType]:
+    """Return the table of which cache took the line from which; empty below two caches."""
+    found = taken_table(line.taken, variant.caches)
+    if found is None:
+        return []
+    columns, rows = found
+    made = Sheet(None, *columns, right=columns[2:] if len(rows[0]) == 3 else columns[1:])
+    for row in rows:
+        made.add_row(*row)
+    return [made]
+
+
+def _accesses(number: int, line: RecordedLine) -> RenderableType:
+    numbers = ("HITM", "store", "offset", "cycles", "records", "threads")
+    made = Sheet(
+        f"line {number}: {line.place}, {line.type or 'type not known'}, {line.sharing} sharing",
+        *numbers[:3], "field", "kind", *numbers[3:], "function", "source", right=numbers,
+        rigid=("kind", "source"), optional=("kind", "records"),
+    )  # fmt: skip
+    total = line.hitm or 1
+    for access in line.accesses[:_ACCESSES]:
+        made.add_row(
+            f"{access.hitm / total:.1%}",
+            f"{access.store_share:.1%}",
+            f"{access.offset:#x}",
+            access.field or "-",
+            f"{access.kind} {access.size}",
+            significant(access.cycles_each),
+            f"{access.records:,}",
+            _some(access.threads),
+            *access.place,
+        )
+    below = [f"{percent(share)} of its cycles: {way}" for share, way in dearest_ways(line)]
+    if line.allocated:
+        below.append(f"allocated by {_way(line.allocated)}")
+    below += [
+        f"{other.object}: allocated by {_way(other.allocated)}"
+        for other in line.beside
+        if other.allocated
+    ]
+    return Group(made, Text("".join(f"  {words}\n" for words in below))) if below else made
+
+
+def _way(frames: Sequence[Frame]) -> str:
+    """Return the calls that led to an allocation as text, the program's own if there are any."""
+    own = [frame for frame in frames if frame.own]
+    return " < ".join(frame.words for frame in (own or frames)[:5])
+
+
+def _some(threads: list[int]) -> str:
+    """Return the numbers of at most four threads, or else their count and range."""
+    if len(threads) <= 4:
+        return ",".join(map(str, threads))
+    return f"{len(threads)}: {threads[0]}..{threads[-1]}"
+
+
+def _advice(advice: Advice) -> str:
+    """Return the sentence of a piece of advice, with its gain on each machine."""
+    gains = []
+    for name, gain in advice.machines.items():
+        word = "fewer" if gain.shown >= 0 else "more"
+        sign = 1 if gain.shown >= 0 else -1
+        sure = ""
+        if gain.interval is not None:
+            ends = sorted((sign * gain.interval.low, sign * gain.interval.high))
+            sure = f" (90%: {ends[0]:.1%} to {ends[1]:.1%})"
+        gains.append(f"{abs(gain.shown):.1%}{sure} {word} cycles on {name}")
+    return f"{advice.words}: {', '.join(gains)}"
+
+
+def headline(report: Recorded) -> str:
+    """Return the first sentence of a report: what shared lines cost, and what can be gained."""
+    shares = [
+        (
+            sum(line.cycles for line in each.lines if not _has_one_thread(line)) / each.work_cycles,
+            each.name,
+        )
+        for each in report.variants
+        if each.work_cycles
+    ]
+    if not shares:
+        return "no shared line was accessed: nothing to gain"
+    share, name = max(shares)
+    said = f"shared lines take {percent(share)} of all cycles on {name}"
+    if not report.advised:
+        return said
+    gains = [gain.shown for each in report.advice for gain in each.machines.values()]
+    if gains:
+        return f"{said}: up to {percent(max(gains))} fewer cycles are possible"
+    if _only_unknown(_false_lines(report)):
+        return f"{said}: some are falsely shared, in memory of unknown objects"
+    return f"{said}: nothing to gain"
+
+
+def _is_hot(line: RecordedLine) -> bool:
+    return line.hitm_share >= _HOT or line.stored >= _HOT * line.cycles > 0
+
+
+def _false_lines(report: Recorded) -> list[RecordedLine]:
+    """Return the falsely shared lines that are worth a remedy."""
+    every = [line for variant in report.variants for line in variant.lines]
+    return [
+        line for line in every if line.sharing == FALSE and _is_hot(line) and not is_folded(line)
+    ]
+
+
+def _only_unknown(lines: Sequence[RecordedLine]) -> bool:
+    """Whether nothing was tried, because no line contains an object that could be moved."""
+    return bool(lines) and all(line.kind == "unknown" for line in lines)
+
+
+def _nothing_gained(report: Recorded) -> str:
+    """Return a sentence on why there is no advice."""
+    every = [line for variant in report.variants for line in variant.lines]
+    if all(map(is_folded, every)):
+        return f"nothing to gain: no shared line takes {FOLDED:.1%} of all cycles"
+    found = _false_lines(report)
+    if _only_unknown(found):
+        return (
+            "no advice: false sharing was found, but the recorder does not know which object is "
+            f"at {found[0].object}, so it cannot try a line for each part"
+        )
+    if found:
+        return (
+            "nothing to gain: false sharing was found, but no separation of bytes would save "
+            "cycles beyond chance; bytes that one access covers stay together"
+        )
+    return "nothing to gain: no false sharing was found whose removal saves cycles beyond chance"
+
+
+def record_view(report: Recorded) -> RenderableType:
+    """Return the whole view of a report."""
+    steady = steady_words(report.steady)
+    shown: list[RenderableType] = [Text(headline(report))]
+    shown += [Text(steady)] if steady is not None else []
+    shown += [Text(""), _machines(report)]
+    if report.program.signal:
+        shown.append(
+            Text(f"{report.program.signal} ended the program: the report covers the time before")
+        )
+    shown += [Text(_advice(advice)) for advice in report.advice]
+    if not report.advice and report.advised:
+        shown.append(Text(_nothing_gained(report)))
+    shown += [Text(latent.words) for latent in report.latent]
+    for index, variant in enumerate(report.variants):
+        shown.append(Text(""))
+        shown.append(_lines(variant))
+        # Each CPU makes the same accesses on all machines.
+        for number, line in enumerate(variant.lines if index == 0 else ()):
+            worth = number < _ALWAYS or _is_hot(line)
+            if worth and (line.hitm or line.stored) and not is_folded(line):
+                shown += [_accesses(number, line), *_taken(line, variant)]
+    shown += [Text(f"note: {note}") for note in report.notes]
+    shown += [Text(f"validation: {said}") for said in report.validation]
+    shown.append(Text(f"limits: {'; '.join(report.limits)}."))
+    return Group(*shown)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The files of a recording: the trace, and the file of names beside it."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.errors import telling
+from common.output import replacing
+from record.watch import one_line
+
+
+def names_path(trace: Path) -> Path:
+    """Return the path of the file with a trace's names."""
+    return trace.with_name(f"{trace.name}.names.json")
+
+
+@contextlib.contextmanager
+def new_trace(trace: Path | None) -> Iterator[Path | None]:
+    """Yield a path to record to, which replaces ``trace`` at the end. Names are yet to come.
+
+    A recording that ends early must not stand beside the names of the one before.
+    """
+    if trace is None:
+        yield None
+        return
+    one_line(trace)
+    with replacing(trace) as new:
+        yield new
+        with telling(f"cannot write {names_path(trace)}"):
+            names_path(trace).unlink(missing_ok=True)

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The leads at the top of a page: the question, the answer and the interval of each box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from common.show.format import nanoseconds, percent, significant
+from common.show.page import Lead
+from model.machines.topo import plan_sentence, tree
+from model.results.bench import Bench, Validate
+from model.results.c2c import Kernel, Recorded, Report
+from model.results.rows import FigureVariant, Key, Point
+from model.results.run import Bars, Curve, Figures, Pairs, Result
+from model.results.topo import Topo
+from model.run.pairs import class_rows
+from model.run.uncertain.intervals import predicted
+from model.tables.intervals import figure_words, words
+from model.tables.results import bench_host, machine_label
+from record.report.steady import steady_words
+from record.report.view import headline
+
+ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that are not known exactly"
+
+
+def _place(result: Result) -> str:
+    """Return the machine's title, with the number of its CPUs for a prediction."""
+    if result.measured:
+        return result.machine.title
+    return f"{result.machine.title}, {result.of_cpus}"
+
+
+def _label(result: Result) -> str:
+    return "Measured" if result.measured else machine_label(result.machine).capitalize()
+
+
+def _interval(result: Result, chosen: Sequence[Key]) -> str:
+    """Return the intervals of the figures that an answer names, or why there are none."""
+    if result.uncertainty is None:
+        return "none: no samples" if result.measured else ONE_RUN
+    found = {one.key: one.interval for one in predicted(result)}
+    said = []
+    for key in chosen:
+        known = found.get(key)
+        if known is not None:
+            write = figure_words(result, key[2])[1]
+            said.append(f"'{key[0]}' {words(known, write)}")
+    count = result.uncertainty.samples
+    if not said:
+        return f"none: the {count} samples give no interval of this figure"
+    return f"{'; '.join(said)}: median and 90% interval of {count} samples"
+
+
+def bars_lead(result: Bars) -> Lead:
+    """Return the variant that costs least beside the baseline."""
+    variants, base = result.variants, result.baseline
+    asked = f"{result.title}: what does each layout cost on {_place(result)}?"
+    others = [(v.relative, v) for v in variants if v.name != base and v.relative is not None]
+    if not others:
+        one = min(variants, key=lambda v: v.cycles_per_op)
+        answer = (
+            f"{_label(result)}: '{one.name}' takes {significant(one.cycles_per_op)} cycles "
+            f"per operation ({nanoseconds(one.ns_per_op)})"
+        )
+        return Lead(asked, answer, _interval(result, [(one.name, None, "cycles_per_op")]))
+    share, best = min(others, key=lambda each: each[0])
+    answer = f"{_label(result)}: '{best.name}' costs {percent(share)} of '{base}'"
+    if best.published is not None:
+        answer += f" (published: {percent(best.published)})"
+    answer += f", {nanoseconds(best.ns_per_op)} per operation"
+    return Lead(asked, answer, _interval(result, [(best.name, None, "relative")]))
+
+
+def figures_lead(result: Figures) -> Lead:
+    """Return the lowest and highest variant by the first published figure, or by the first."""
+    published = {name for v in result.variants for name in v.published}
+    metrics = [
+        m for m in result.metrics if any(v.values[m.name] is not None for v in result.variants)
+    ]
+    asked = f"{result.title}: what does each layout change on {_place(result)}?"
+    if not metrics:
+        return Lead(asked, "Nothing: no figure without the baseline, which was not run", ONE_RUN)
+    metric = next((m for m in metrics if m.name in published), metrics[0])
+    name = metric.name
+    title, write = figure_words(result, name)
+    known = [(value, v) for v in result.variants if (value := v.values[name]) is not None]
+    low, high = min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0])
+    ends = [low] if low is high else [low, high]
+    said = [f"{write(value)} with '{v.name}'{_as_published(v, name, write)}" for value, v in ends]
+    answer = f"{_label(result)}, {title}: {' to '.join(said)}"
+    return Lead(asked, answer, _interval(result, [(v.name, None, name) for _, v in ends]))
+
+
+def _as_published(variant: FigureVariant, name: str, write: Callable[[float], str]) -> str:
+    figure = variant.published.get(name)
+    return f" (published: {write(figure)})" if figure is not None else ""
+
+
+def curve_lead(result: Curve) -> Lead:
+    """Return the ends of the cheapest and of the dearest curve."""
+    asked = f"{result.title}: what does it cost as threads are added, on {_place(result)}?"
+    ends = [(v.name, v.points[-1]) for v in result.variants]
+    low = min(ends, key=lambda end: end[1].ns_per_op)
+    high = max(ends, key=lambda end: end[1].ns_per_op)
+    chosen = [low] if low is high else [low, high]
+    said = [
+        f"{nanoseconds(point.ns_per_op)} with '{name}' and {_threads(point.threads)}"
+        for name, point in chosen
+    ]
+    answer = f"{_label(result)}: {' to '.join(said)}"
+    errors = [v.worst_error for v in result.variants if v.worst_error is not None]
+    if errors:
+        answer += f"; at most {max(errors):.1%} off the published figures"
+    if result.measured:
+        return Lead(asked, answer, _lowest_highest([point for _, point in chosen]))
+    keys = [(name, point.threads, "ns_per_op") for name, point in chosen]
+    return Lead(asked, answer, _interval(result, keys))
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def _lowest_highest(points: Sequence[Point]) -> str:
+    said = [
+        f"{significant(p.low)} to {significant(p.high)} ns"
+        for p in points
+        if p.low is not None and p.high is not None
+    ]
+    return f"{'; '.join(said)}: 10% to 90% of the rounds" if said else "none: no rounds"
+
+
+def pairs_lead(result: Pairs) -> Lead:
+    """Return the nearest and the farthest class."""
+    asked = f"{result.title}: what does a turn cost, near and far, on {_place(result)}?"
+    rows = class_rows(result)
+    first = [row for row in rows if row.operation == rows[0].operation]
+    ends = [first[0]] if len(first) == 1 else [first[0], first[-1]]
+    said = [f"{nanoseconds(row.ns)} within '{row.latency_class}'" for row in ends]
+    answer = f"{_label(result)}, '{rows[0].operation}': {' to '.join(said)}"
+    apart = [f"{significant(r.low)} to {significant(r.high)} ns" for r in ends if r.high > r.low]
+    if result.uncertainty is not None:
+        mine = [f.key for f in predicted(result) if f.name == "ns_per_op"]
+        keys = [
+            next(k for k in mine if k[0] == r.operation and str(k[1]).startswith(r.latency_class))
+            for r in ends
+        ]
+        return Lead(asked, answer, _interval(result, keys))
+    if result.measured:
+        points = result.variants[0].points
+        return Lead(asked, answer, _lowest_highest([points[0], points[-1]]))
+    return Lead(
+        asked, answer, f"{'; '.join(apart)} over the pairs of a class" if apart else ONE_RUN
+    )
+
+
+def machines_lead(results: Sequence[Bars]) -> Lead:
+    """Return the lead of one experiment on several machines."""
+    first = results[0]
+    said = []
+    for result in results:
+        known = [
+            (v.relative, v.name, result.machine.name) for v in result.variants
+            if v.relative is not None and v.name != result.baseline
+        ]  # fmt: skip
+        if known:
+            said.append(min(known, key=lambda each: each[0]))
+    asked = f"{first.title}: is it the same on {len(results)} other machines?"
+    if not said:
+        return Lead(asked, "Unknown: the baseline was not run", ONE_RUN)
+    ends = [min(said), max(said)]
+    words_of = [f"{percent(share)} ('{name}' on {machine})" for share, name, machine in ends]
+    return Lead(
+        asked,
+        f"Predicted: the cheapest layout costs {' to '.join(words_of)} of '{first.baseline}'",
+        ONE_RUN,
+    )
+
+
+def c2c_lead(report: Report) -> Lead:
+    """Return the lead of a report on cache lines: the hottest one, and what would help."""
+    recorded = report if isinstance(report, Recorded) else None
+    variant = report.variants[0]
+    if recorded is not None and recorded.by_threads:  # the worst number of threads
+        variant = max(report.variants, key=lambda each: each.hitm_total)
+    asked = (
+        f"{report.experiment}: which cache lines do CPUs take from each other on "
+        f"{report.machine.name}?"
+    )
+    if not variant.lines:
+        return Lead(asked, "Predicted: none that is worth showing", ONE_RUN)
+    line = variant.lines[0]
+    steady = steady_words(recorded.steady) if recorded is not None else None
+    gain = [headline(recorded)] if recorded is not None else []
+    gain += [steady] if steady is not None else []
+    most = f"most often that of {line.place}, {line.hitm:,} of {variant.hitm_total:,} times"
+    if 2 * line.stored > line.waited:
+        most = f"most time goes to stores to that of {line.place}"
+    answer = f"Predicted: {'; '.join([*gain, most])} with '{variant.name}'"
+    if isinstance(report, Kernel):
+        each = [
+            f"{sum(group.hitm_remote for group in v.hitm_a_wake_up.values()):.3f} with '{v.name}'"
+            for v in report.variants
+        ]
+        answer += f"; modified lines from the other socket, per wake-up: {', '.join(each)}"
+    said = []
+    if (found := line.interval) is not None:
+        said.append(
+            f"{significant(found.low)} to {significant(found.high)} cycles per load of that line"
+        )
+    for advice in recorded.advice[:1] if recorded is not None else ():
+        answer += f". What helps: {advice.words}"
+        if (saved := advice.machines.get(variant.name)) is not None:
+            answer += f", {saved.shown:.1%} fewer cycles"
+            if (found := saved.interval) is not None:
+                said.append(f"{found.low:.1%} to {found.high:.1%} fewer cycles")
+    if recorded is None or not said:
+        return Lead(asked, answer, "none: one run of the model")
+    return Lead(asked, answer, f"{'; '.join(said)}: 90% of {recorded.samples} samples")
+
+
+def bench_lead(data: Bench) -> Lead:
+    """Return the lead of a bench on this host: the first `sbm` row with a ratio, or any."""
+    asked = f"What do the structures cost beside plain ones? {bench_host(data)}"
+    rows = [
+        (row.ratio, row) for row in data.headlines
+        if row.ratio is not None and row.variant != row.reference
+    ]  # fmt: skip
+    if not rows:
+        return Lead(asked, f"{len(data.rows)} measurements, none beside another", "none")
+    ratio, row = next((each for each in rows if each[1].variant == "sbm"), rows[0])
+    answer = (
+        f"Measured: '{row.op}' with '{row.variant}' takes {ratio:.2f} times as "
+        f"long as with '{row.reference or 'the first'}'"
+    )
+    if row.ratio_low is None:
+        return Lead(asked, answer, "none: there were too few rounds")
+    return Lead(
+        asked,
+        answer,
+        f"{row.ratio_low:.2f} to {row.ratio_high:.2f}: 10% to 90% of the rounds",
+    )
+
+
+def topo_lead(data: Topo) -> Lead:
+    """Return the lead of a topology: its shard plan."""
+    return Lead(
+        f"Which CPUs share a cache, and how are they sharded? {tree(data).label}",
+        f"As {plan_sentence(data)}",
+        "none: read from the host or its file, not measured",
+    )
+
+
+def validate_lead(data: Validate, host: str) -> Lead:
+    """Return the lead of predictions beside measurements: the verdict and the worst row."""
+    verdict = data.verdict
+    worst = verdict.worst
+    middle, most = verdict.median_factor, verdict.worst_factor
+    return Lead(
+        f"Is the model right about this host? {host}",
+        f"{verdict.outcome.capitalize()}: predictions are off by {middle:.2f}x in the median "
+        f"and by {most:.2f}x at worst ({worst.op})",
+        f"{significant(worst.low)} to {significant(worst.high)} ns measured for that one: "
+        "10% to 90% of the rounds",
+    )

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage reproduce: measure this host, print the results and write the files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from common.errors import telling
+from common.output import check_writable, to_json, write_atomic
+from common.paths import shown, typed
+from common.progress import ticking, working
+from common.show.page import Lead
+from model.machines.topo import TopoRequest, topo
+from model.results.bench import Bench
+from model.results.c2c import report_of
+from model.results.run import Bars, Curve, Figures, Result
+from model.results.topo import Topo
+from model.run.bench import BenchRequest, bench
+from model.run.run import RunPlan
+from model.tables.results import (
+    bench_tables,
+    comparison_table,
+    run_tables,
+    topo_view,
+)
+from record.lines.report import C2cRequest, c2c, find_names, of_all_variants
+from report.forms import run_lead
+from report.report import ReportRequest, render
+from report.reproduce import (
+    READS,
+    SCAN,
+    YIELD,
+    ReproduceRequest,
+    file_name,
+    plan_reproduce,
+    point_count,
+    sentence,
+    simulated,
+)
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}\n", style="bold underline")
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Results by experiment; ``main`` is the yield experiment on the first machine."""
+
+    main: Bars
+    others: list[Bars]
+    reads: list[Result]
+    curves: list[Result]
+    scans: list[Result]
+    rt: list[Result]
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> _Results:
+        main, *others = [
+            result for result in results if result.experiment == YIELD and isinstance(result, Bars)
+        ]
+        scans = [result for result in results if result.experiment == SCAN]
+        return cls(
+            main,
+            others,
+            [result for result in results if result.experiment == READS],
+            [result for result in results if isinstance(result, Curve)],
+            scans,
+            [result for result in results if isinstance(result, Figures) and result not in scans],
+        )
+
+
+def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan], out: Path) -> list[Result]:
+    """Run all plans under one progress bar, and save each result before the next plan begins."""
+    results = []
+    with (
+        TemporaryDirectory(prefix="schedshard-") as directory,
+        ticking("simulating", point_count(request, plans)) as tick,
+    ):
+        for result in simulated(request, plans, tick, Path(directory)):
+            _save(result, out / file_name(result))
+            results.append(result)
+    return results
+
+
+def _tables(found: _Results) -> Iterator[RenderableType]:
+    yield _heading("The contended counter")
+    for curve in found.curves:
+        yield run_tables(curve)
+    yield _heading("The yield experiment")
+    yield run_tables(found.main)
+    yield Text("")
+    yield comparison_table("The same on other machines (all of it predicted)", found.others)
+    for result in found.reads:
+        yield Text("")
+        yield run_tables(result)
+    if found.scans:
+        yield _heading("Cache-aware scheduling: where a process has been")
+    for result in found.scans:
+        yield run_tables(result)
+    if found.rt:
+        yield _heading("The RT scheduler's global state")
+    for result in found.rt:
+        yield run_tables(result)
+        yield Text("")
+
+
+def reproduce_all(
+    request: ReproduceRequest, out: Path, show: Callable[[RenderableType], None]
+) -> None:
+    """Measure, simulate, print, and write to ``out`` a page and one JSON file per result."""
+    with telling(f"cannot make directory {out}"):
+        out.mkdir(parents=True, exist_ok=True)
+    page = out / "report.html"
+    check_writable(page)
+    plans = plan_reproduce(request)
+    read = topo(TopoRequest())
+    _save(read, out / "topology.json")
+    host = Topo.of(read)
+    with working("measuring the structures on this host's CPUs"):
+        data = bench(BenchRequest(quick=True))
+    measured = Bench.of(data)
+    _save(data, out / "bench.json")
+    results = _simulated(request, plans, out)
+    found = _Results.of(results)
+    said = sentence(found.main)
+
+    show(_heading("This host"))
+    show(topo_view(host))
+    show(_heading("The structures on this host's CPUs (measured)"))
+    show(bench_tables(measured, measured.headlines))
+    show(Text(f"all of it: {shown(page)} or {typed('bench')}"))
+    for table in _tables(found):
+        show(table)
+    show(Text(f"\n{said}\n", style="bold"))
+
+    main, rt, scans = found.main, found.rt, found.scans
+    lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*rt, *scans])]
+    request_page = ReportRequest(
+        (main, *found.others, *found.reads, *rt, *scans, *found.curves),
+        title="schedshard: predicted, published, measured",
+        lead=Lead(
+            "What do others publish, what does the simulated machine predict for it, and what does "
+            "this host measure?",
+            said,
+            run_lead(main).interval,
+        ),
+        topologies=(host,),
+        benches=(measured,),
+        c2c=tuple(report_of(c2c(request, find_names(request))) for request in lines),
+    )
+    write_atomic(page, render(request_page))
+    print(f"report: {shown(page)}", file=sys.stderr)
+
+
+def _save(result: Result | dict[str, Any], path: Path) -> None:
+    write_atomic(path, to_json(result))
