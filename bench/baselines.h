@@ -9,7 +9,6 @@
  * | object        | concurrent writers                   | readers       |
  * |---------------|--------------------------------------|---------------|
  * | plain_bitmap  | any, one locked operation per change | any, no order |
- * | plain_bytes   | one per byte, plain stores           | any, no order |
  * | plain_counter | any, one locked operation per change | any, no order |
  */
 #ifndef BENCH_BASELINES_H
@@ -64,26 +63,6 @@ static inline u32 plain_bitmap_next(const struct plain_bitmap *b, u32 cpu)
 #define plain_bitmap_for_each(cpu, b)                            \
 	for ((cpu) = plain_bitmap_next((b), 0); (cpu) < (b)->nr; \
 	     (cpu) = plain_bitmap_next((b), (cpu) + 1))
-
-/**
- * struct plain_bytes - one byte per CPU
- * @nr: number of bytes
- * @byte: the values, from a cache line boundary on
- */
-struct plain_bytes {
-	u32 nr;
-	u8 byte[] port_cacheline_aligned;
-};
-
-static inline void plain_bytes_set(struct plain_bytes *m, u32 cpu, u8 value)
-{
-	WRITE_ONCE(m->byte[cpu], value);
-}
-
-static inline u8 plain_bytes_get(const struct plain_bytes *m, u32 cpu)
-{
-	return READ_ONCE(m->byte[cpu]);
-}
 
 /**
  * struct plain_counter - one count for all CPUs, alone on its line

@@ -171,22 +171,6 @@ static int set_bout(struct scene *scene, const char *name, enum set_op op, const
 	return finish(scene, &bout, complete);
 }
 
-static int find_bout(struct scene *scene, const char *density)
-{
-	struct bench_bout bout = new_bout(scene, "find", "find-equal", density, 1);
-	bool complete = true;
-
-	for (u32 i = 0; complete && i < bench_nr_finds; i++) {
-		const struct bench_find *find = &bench_finds[i];
-		void *object = find->make(scene->plan->plan);
-
-		complete = enter(&bout, find->name, object, find->destroy, find->find);
-		if (complete)
-			find->put(object, scene->member, scene->nr_members);
-	}
-	return finish(scene, &bout, complete);
-}
-
 static int counter_bout(struct scene *scene, bool sum)
 {
 	struct bench_bout bout = new_bout(scene, "counter", sum ? "sum" : "inc", BENCH_NO_DENSITY,
@@ -216,10 +200,6 @@ static int all_bouts(struct scene *scene)
 	for (u32 i = 0; !err && i < bench_nr_densities; i++) {
 		choose(scene, &bench_densities[i]);
 		err = set_bout(scene, "iterate", WALK, bench_densities[i].name);
-	}
-	for (u32 i = 0; !err && i < bench_nr_densities; i++) {
-		choose(scene, &bench_densities[i]);
-		err = find_bout(scene, bench_densities[i].name);
 	}
 	err = err ? err : counter_bout(scene, false);
 	err = err ? err : counter_bout(scene, true);

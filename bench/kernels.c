@@ -8,7 +8,6 @@
 #include "kernels.h"
 
 #include "baselines.h"
-#include "bytemap_find.h"
 #include "cpu_counter.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
@@ -133,161 +132,6 @@ static void *sbm_make_summary(const struct shard_plan *plan)
 static void sbm_destroy(void *object)
 {
 	sbm_free(object);
-}
-
-/* One byte per CPU, by CPU number: a set in which each CPU writes only its own byte. */
-
-#define SET_VARIANT	   bytes
-#define SET_TYPE	   struct plain_bytes
-#define SET_ADD(b, cpu)	   plain_bytes_set(b, cpu, 1)
-#define SET_REMOVE(b, cpu) plain_bytes_set(b, cpu, 0)
-#define SET_HAS(b, cpu)	   plain_bytes_get(b, cpu)
-#include "set_kernels.inc"
-
-/* The sharded byte map in the same use. */
-
-#define SET_VARIANT	   bytemap
-#define SET_TYPE	   struct bytemap
-#define SET_ADD(b, cpu)	   bytemap_set(b, cpu, 1)
-#define SET_REMOVE(b, cpu) bytemap_set(b, cpu, 0)
-#define SET_HAS(b, cpu)	   bytemap_get(b, cpu)
-#include "set_kernels.inc"
-
-static void *bytemap_make(const struct shard_plan *plan)
-{
-	return bytemap_alloc(plan, 0);
-}
-
-static void bytemap_destroy(void *object)
-{
-	bytemap_free(object);
-}
-
-/* Both byte maps again, for searches; a search writes its result to a mask beside the map. */
-
-/**
- * struct searched - a byte map and the result of a search
- * @map: struct plain_bytes or struct bytemap
- * @plan: the map's plan
- * @found: cpumask
- */
-struct searched {
-	void *map;
-	const struct shard_plan *plan;
-	unsigned long found[];
-};
-
-static size_t searched_size(const struct shard_plan *plan)
-{
-	return sizeof(struct searched) + (plan->nr_cpus + 63) / 64 * sizeof(unsigned long);
-}
-
-static void *bytes_make(const struct shard_plan *plan)
-{
-	struct plain_bytes *m = port_alloc(sizeof(*m) + plan->nr_cpus, -1);
-
-	if (m)
-		m->nr = plan->nr_cpus;
-	return m;
-}
-
-static void bytes_destroy(void *object)
-{
-	struct plain_bytes *m = object;
-
-	port_free(m, sizeof(*m) + m->nr);
-}
-
-static void *searched_make(const struct shard_plan *plan, void *map, void (*destroy)(void *map))
-{
-	struct searched *s;
-
-	if (!map)
-		return NULL;
-	s = port_alloc(searched_size(plan), -1);
-	if (!s) {
-		destroy(map);
-		return NULL;
-	}
-	s->map = map;
-	s->plan = plan;
-	return s;
-}
-
-static void *searched_bytes_make(const struct shard_plan *plan)
-{
-	return searched_make(plan, bytes_make(plan), bytes_destroy);
-}
-
-static void searched_bytes_destroy(void *object)
-{
-	struct searched *s = object;
-
-	bytes_destroy(s->map);
-	port_free(s, searched_size(s->plan));
-}
-
-static void *searched_bytemap_make(const struct shard_plan *plan)
-{
-	return searched_make(plan, bytemap_make(plan), bytemap_destroy);
-}
-
-static void searched_bytemap_destroy(void *object)
-{
-	struct searched *s = object;
-
-	bytemap_free(s->map);
-	port_free(s, searched_size(s->plan));
-}
-
-static const unsigned long *searched_found(const void *object)
-{
-	return ((const struct searched *)object)->found;
-}
-
-BENCH_KERNEL bench_k_bytes_put(void *object, const u32 *cpu, u32 n)
-{
-	struct searched *s = object;
-
-	BENCH_NOT_UNROLLED
-	for (u32 i = 0; i < n; i++)
-		plain_bytes_set(s->map, cpu[i], BENCH_WANTED);
-	return 0;
-}
-
-BENCH_KERNEL bench_k_bytemap_put(void *object, const u32 *cpu, u32 n)
-{
-	struct searched *s = object;
-
-	BENCH_NOT_UNROLLED
-	for (u32 i = 0; i < n; i++)
-		bytemap_set(s->map, cpu[i], BENCH_WANTED);
-	return 0;
-}
-
-BENCH_KERNEL bench_k_bytes_find(void *object, const u32 *unused, u32 n)
-{
-	struct searched *s = object;
-	const struct plain_bytes *m = s->map;
-	u32 count = 0;
-
-	for (u32 cpu = 0; cpu < m->nr; cpu += 64) {
-		unsigned long word = 0;
-
-		for (u32 bit = 0; bit < 64 && cpu + bit < m->nr; bit++)
-			word |= (unsigned long)(plain_bytes_get(m, cpu + bit) == BENCH_WANTED)
-				<< bit;
-		s->found[cpu / 64] = word;
-		count += port_popcount64(word);
-	}
-	return count;
-}
-
-BENCH_KERNEL bench_k_bytemap_find(void *object, const u32 *unused, u32 n)
-{
-	struct searched *s = object;
-
-	return bytemap_find_equal(s->map, BENCH_WANTED, NULL, 0, s->found, NULL);
 }
 
 /* The counters. */
@@ -416,21 +260,8 @@ const struct bench_set bench_sets[] = {
 	  .destroy = sbm_destroy,
 	  SET_KERNELS(sbm),
 	  WALK_KERNELS(sbm) },
-	{ .name = "bytes", .make = bytes_make, .destroy = bytes_destroy, SET_KERNELS(bytes) },
-	{ .name = "bytemap",
-	  .make = bytemap_make,
-	  .destroy = bytemap_destroy,
-	  SET_KERNELS(bytemap) },
 };
 const u32 bench_nr_sets = sizeof(bench_sets) / sizeof(bench_sets[0]);
-
-const struct bench_find bench_finds[] = {
-	{ "bytes", searched_bytes_make, searched_bytes_destroy, bench_k_bytes_put,
-	  bench_k_bytes_find, searched_found },
-	{ "bytemap", searched_bytemap_make, searched_bytemap_destroy, bench_k_bytemap_put,
-	  bench_k_bytemap_find, searched_found },
-};
-const u32 bench_nr_finds = sizeof(bench_finds) / sizeof(bench_finds[0]);
 
 const struct bench_counter bench_counters[] = {
 	{ "atomic", plain_counter_make, plain_counter_destroy, bench_k_atomic_inc,

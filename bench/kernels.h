@@ -62,26 +62,6 @@ struct bench_set {
 };
 
 /**
- * struct bench_find - one implementation of a search for a value among one byte per CPU
- * @name: as in the output
- * @make: all bytes 0
- * @destroy: free it
- * @put: store BENCH_WANTED for each CPU
- * @find: find the CPUs with that value; returns their number
- * @found: returns the cpumask that the last @find wrote
- */
-struct bench_find {
-	const char *name;
-	void *(*make)(const struct shard_plan *plan);
-	void (*destroy)(void *object);
-	bench_kernel put;
-	bench_kernel find;
-	const unsigned long *(*found)(const void *object);
-};
-
-#define BENCH_WANTED 7u
-
-/**
  * struct bench_counter - one implementation of a counter
  * @name: as in the output
  * @make: a count of 0
@@ -100,8 +80,6 @@ struct bench_counter {
 /* The first entry of each table is the reference, by whose time the others are divided. */
 extern const struct bench_set bench_sets[];
 extern const u32 bench_nr_sets;
-extern const struct bench_find bench_finds[];
-extern const u32 bench_nr_finds;
 extern const struct bench_counter bench_counters[];
 extern const u32 bench_nr_counters;
 

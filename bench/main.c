@@ -117,7 +117,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = option,
 	.parser = parse,
-	.doc = "Measure sets, byte maps and counters on this host's CPUs and print JSON: "
+	.doc = "Measure sets and counters on this host's CPUs and print JSON: "
 	       "nanoseconds per operation, the ratio to the reference of the same group (median, "
 	       "10th and 90th percentile of interleaved rounds), and instructions per operation, "
 	       "counted by valgrind.",

@@ -101,23 +101,6 @@ static int try_set(struct trial *t, const struct bench_set *set, void *object)
 	return check_set(t, set, object);
 }
 
-static int try_find(struct trial *t, const struct bench_find *find, void *object)
-{
-	u32 want = list_members(t, true);
-	const unsigned long *found;
-	u64 got;
-
-	find->put(object, t->list, want);
-	got = find->find(object, NULL, 0);
-	if (got != want)
-		return complain(t, "the number of CPUs found", got, want);
-	found = find->found(object);
-	for (u32 i = 0; i < t->n; i++)
-		if ((found[i / 64] >> (i % 64) & 1) != t->in[i])
-			return complain(t, "a CPU in the mask of a search", !t->in[i], t->in[i]);
-	return 0;
-}
-
 static int try_counter(struct trial *t, const struct bench_counter *counter)
 {
 	void *object = counter->make(t->plan->plan);
@@ -138,18 +121,17 @@ static int try_density(struct trial *t, const struct bench_density *density)
 	int err = 0;
 
 	t->density = density->name;
-	for (u32 i = 0; !err && i < bench_nr_sets + bench_nr_finds; i++) {
-		const struct bench_set *set = i < bench_nr_sets ? &bench_sets[i] : NULL;
-		const struct bench_find *find = set ? NULL : &bench_finds[i - bench_nr_sets];
-		void *object = (set ? set->make : find->make)(t->plan->plan);
+	for (u32 i = 0; !err && i < bench_nr_sets; i++) {
+		const struct bench_set *set = &bench_sets[i];
+		void *object = set->make(t->plan->plan);
 
-		t->variant = set ? set->name : find->name;
+		t->variant = set->name;
 		if (!object)
 			return complain(t, "the memory for it", 0, 1);
 		for (u32 cpu = 0; cpu < t->n; cpu++)
 			t->in[cpu] = density->has(cpu, t->n);
-		err = set ? try_set(t, set, object) : try_find(t, find, object);
-		(set ? set->destroy : find->destroy)(object);
+		err = try_set(t, set, object);
+		set->destroy(object);
 	}
 	return err;
 }

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Operations with release and acquire, for user space: they hand over what a bit, a byte or a count
- * stands for. What a thread did before the release is visible to the thread that acquires its
- * result. ThreadSanitizer knows these operations, but not separate barriers.
+ * Operations with release and acquire, for user space: they hand over what a bit or a count stands
+ * for. What a thread did before the release is visible to the thread that acquires its result.
+ * ThreadSanitizer knows these operations, but not separate barriers.
  *
  *	releases				acquires; pairs with it
  *
  *	sbm_put(), slot_put()			a claim, sbm_test_and_clear(), sbm_test_acquire()
  *	sbm_clear_release()			sbm_test_acquire() that returns false,
  *						sbm_test_and_set()
- *	bytemap_set_release()			bytemap_get_acquire()
  *	shard_counter_dec_release()		shard_counter_sum_acquire()
  *
  * All other operations are relaxed, or full barriers, as their comments say. A search or a walk
  * acquires nothing. Before a thread reads the data of a CPU that it found, it calls
- * sbm_test_acquire() or bytemap_get_acquire() for that CPU. The line is already in its cache.
+ * sbm_test_acquire() for that CPU. The line is already in its cache.
  *
  * "Publish, then look whether a thread sleeps" needs a full barrier: a release is not enough,
  * because a later load may pass it. sbm_test_and_set() is a full barrier, and so is smp_mb() after
@@ -25,7 +24,6 @@
 #ifndef ORDERED_H
 #define ORDERED_H
 
-#include "bytemap.h"
 #include "sbm.h"
 #include "shard_counter.h"
 
@@ -43,18 +41,6 @@ static port_always_inline bool sbm_test_acquire(const struct sbm *b, u32 cpu)
 	uintptr_t at = b->at[cpu];
 
 	return smp_load_acquire(sbm_word(at)) & sbm_bit(at);
-}
-
-/* bytemap_set() that releases. */
-static port_always_inline void bytemap_set_release(struct bytemap *m, u32 cpu, u8 value)
-{
-	smp_store_release(m->byte[cpu], value);
-}
-
-/* bytemap_get() that acquires. */
-static port_always_inline u8 bytemap_get_acquire(const struct bytemap *m, u32 cpu)
-{
-	return smp_load_acquire(m->byte[cpu]);
 }
 
 /*

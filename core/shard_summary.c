@@ -25,8 +25,7 @@
  * C4 and C5 need no barrier, though the CPU may perform C5 before C4 loads. If C4 finds a bit, its
  * change of the word comes before C5, as one CPU makes both on one word. That change follows C4's
  * load by a control dependency, and so does C5. If C4 finds 0 after C5 and C2, no setter relies on
- * this cleaner: one with a later S1 sees C2's value, as above. The same holds for all words of a
- * line.
+ * this cleaner: one with a later S1 sees C2's value, as above.
  *
  * S5 is for what a setter reads afterwards, such as the levels of CPUs that could take its task. A
  * searcher does something, has a full barrier, and then loads the summary as 0. So its load comes
@@ -75,15 +74,13 @@ void shard_summary_mark(u64 *word, u64 occupied)
 	port_or64(word, occupied);
 	/*
 	 * S5. The CPU may perform an atomic without a result after the function returned (arm64's
-	 * far atomics). A search that starts in between would miss the bit. Pairs with F2 in
-	 * overload_query() and, for the set of idle CPUs, with smp_mb() in Linux's
-	 * _nohz_idle_balance(). No instruction on x86.
+	 * far atomics). A search that starts in between would miss the bit. Pairs, for the set of
+	 * idle CPUs, with smp_mb() in Linux's _nohz_idle_balance(). No instruction on x86.
 	 */
 	smp_mb__after_atomic();
 }
 
-void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words,
-			       u64 bits)
+void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
 {
 	u64 *word = shard_summary_word(s, shard);
 	u64 occupied = shard_summary_occupied(shard);
@@ -98,15 +95,12 @@ void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *li
 	port_and64(word, ~occupied); /* C2 */
 
 	/*
-	 * C3: pairs with S2 in shard_summary_note_bit() and overload_set(). Without it C4 may read
-	 * 0 before C2 is visible, while a setter sees "occupied" still set and leaves it.
+	 * C3: pairs with S2 in shard_summary_note_bit(). Without it C4 may read 0 before C2 is
+	 * visible, while a setter sees "occupied" still set and leaves it.
 	 */
 	smp_mb__after_atomic();
-	for (u32 i = 0; i < words; i++)
-		if (READ_ONCE(line[i]) & bits) { /* C4 */
-			port_or64(word, occupied);
-			break;
-		}
+	if (READ_ONCE(*line)) /* C4 */
+		port_or64(word, occupied);
 
 	port_and64(word, ~cleaning); /* C5 */
 }

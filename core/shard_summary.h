@@ -55,39 +55,29 @@ static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 s
 	return &s->word[shard / SHARD_SUMMARY_SHARDS];
 }
 
-/* The slow half of shard_summary_ensure(): sets the shard's bit @occupied in its word. */
+/* The slow half of shard_summary_note_bit(): sets the shard's bit @occupied in its word. */
 void shard_summary_mark(u64 *word, u64 occupied);
 
-/*
- * Ensure that the shard's bit is set in its word, also while a cleaner clears it. For a setter that
- * has executed a full barrier (S2); others call shard_summary_note(). Ordering: a full barrier
- * after it (S5).
- */
-static port_always_inline void shard_summary_ensure(u64 *word, u64 occupied)
+/* shard_summary_note() for a caller that knows the shard's word, and its bit there. */
+static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
 {
+	smp_mb__after_atomic(); /* S2: pairs with C3 in shard_summary_clean() */
 	if (unlikely(!(READ_ONCE(*word) & occupied))) {
 		shard_summary_mark(word, occupied);
 	} else {
 		/*
-		 * S5: pairs with F2 in overload_query() and, for the set of idle CPUs, with
-		 * smp_mb() in Linux's _nohz_idle_balance(). Without it the caller's next access may
-		 * come before S3, and another CPU may mark the shard in between.
+		 * S5: pairs, for the set of idle CPUs, with smp_mb() in Linux's
+		 * _nohz_idle_balance(). Without it the caller's next access may come before S3, and
+		 * another CPU may mark the shard in between.
 		 */
 		smp_mb();
 	}
 }
 
-/* shard_summary_note() for a caller that knows the shard's word, and its bit there. */
-static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
-{
-	smp_mb__after_atomic(); /* S2: pairs with C3 in shard_summary_clean_words() */
-	shard_summary_ensure(word, occupied);
-}
-
 /*
  * An atomic operation has just set a bit in the shard's line. When the function returns, the
  * summary's bit is set for every search that starts later. Ordering: a full barrier (S2) between
- * that operation and the load of the summary: pairs with C3 in shard_summary_clean_words(). Without
+ * that operation and the load of the summary: pairs with C3 in shard_summary_clean(). Without
  * it the load may see an occupied bit that a cleaner, which has not seen the caller's bit, clears.
  * Another one (S5) at the end.
  */
@@ -106,42 +96,11 @@ static port_always_inline bool shard_summary_test(const struct shard_summary *s,
 /* First shard in [@shard, @end) whose line may hold anything, else @end; at most nr_shards. */
 u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
 
-/* May the line of any shard but @shard hold anything? False: none did when its word was read. */
-static inline bool shard_summary_names_other(const struct shard_summary *s, u32 shard)
-{
-	u32 own = shard / SHARD_SUMMARY_SHARDS;
-
-	for (u32 i = 0; i * SHARD_SUMMARY_SHARDS < s->nr_shards; i++) {
-		u64 word = port_read64(&s->word[i]);
-
-		if (i == own)
-			word &= ~(shard_summary_occupied(shard) | shard_summary_cleaning(shard));
-		if (word)
-			return true;
-	}
-	return false;
-}
-
-/**
- * shard_summary_clean_words() - a searcher read the shard's line as empty
- * @s: the summary
- * @shard: the shard
- * @line: the words that the searcher read as empty
- * @words: how many
- * @bits: of each word, those that count; the same in either byte order
- *
- * Clears the shard's occupied bit if the line is still empty and no other CPU is cleaning it.
- * Ordering: a full barrier (C3) between clearing the bit and reading the line again: pairs with S2
- * in shard_summary_note() and with that of shard_summary_ensure()'s callers. Lines touched: also
- * @line, read.
+/*
+ * A searcher read the shard's word @line as 0. Clears the shard's occupied bit if the word is still
+ * 0 and no other CPU is cleaning it. Ordering: a full barrier (C3) between clearing the bit and
+ * reading the word again: pairs with S2 in shard_summary_note(). Lines touched: also @line, read.
  */
-void shard_summary_clean_words(struct shard_summary *s, u32 shard, const u64 *line, u32 words,
-			       u64 bits);
-
-/* The same for a line of one word. */
-static inline void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
-{
-	shard_summary_clean_words(s, shard, line, 1, ~0ull);
-}
+void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line);
 
 #endif /* SHARD_SUMMARY_H */

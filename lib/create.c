@@ -48,28 +48,6 @@ void sbm_destroy(struct sbm *b)
 	sbm_free(b);
 }
 
-struct bytemap *bytemap_create_opts(u8 value, const struct shard_create_opts *opts)
-{
-	const struct shard_plan *plan;
-
-	if (value > BYTEMAP_MAX) {
-		errno = EINVAL;
-		return NULL;
-	}
-	plan = plan_or_errno(opts, SHARD_MAX_CAP);
-	return plan ? allocated(bytemap_alloc(plan, value)) : NULL;
-}
-
-struct bytemap *bytemap_create(u8 value)
-{
-	return bytemap_create_opts(value, NULL);
-}
-
-void bytemap_destroy(struct bytemap *m)
-{
-	bytemap_free(m);
-}
-
 struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts)
 {
 	const struct shard_plan *plan = plan_or_errno(opts, SHARD_CAP_LOCKED);

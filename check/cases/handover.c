@@ -14,7 +14,6 @@
 #include "sbm_claim.h"
 
 static struct sbm *b;
-static struct bytemap *m;
 static struct shard_counter *c;
 static u64 *data;
 
@@ -24,7 +23,6 @@ static void setup(uint32_t nr_cpus)
 
 	b = case_sbm(plan, 0);
 	sbm_put(b, 1);
-	m = case_bytemap(plan, 0);
 	c = port_alloc(sizeof(*c), -1);
 	if (!shard_counter_attach(c, plan))
 		abort();
@@ -70,19 +68,6 @@ static port_always_inline void clear_bit(u32 cpu, bool release, bool acquire)
 	}
 }
 
-static port_always_inline void set_byte(u32 cpu, bool release, bool acquire)
-{
-	if (!cpu) {
-		WRITE_ONCE(*data, 1);
-		if (release)
-			bytemap_set_release(m, 0, 7);
-		else
-			bytemap_set(m, 0, 7);
-	} else {
-		judge((acquire ? bytemap_get_acquire(m, 0) : bytemap_get(m, 0)) == 7);
-	}
-}
-
 /*
  * The last item is removed; a third CPU counts and removes another item on the same line. There is
  * no planted case for the other side: shard_counter_sum() contains a read barrier.
@@ -119,7 +104,6 @@ static port_always_inline void take_off(u32 cpu, bool release)
 
 BODIES(set_bit)
 BODIES(clear_bit)
-BODIES(set_byte)
 
 static void take_off_whole(uint32_t cpu)
 {
@@ -142,8 +126,6 @@ const struct explore_case explore_handover_cases[] = {
 	     set_bit_whole),
 	CASE("handover-clear", "sbm_clear_release() to sbm_test_acquire()", "core", 3,
 	     clear_bit_whole),
-	CASE("handover-byte", "bytemap_set_release() to bytemap_get_acquire()", "core", 3,
-	     set_byte_whole),
 	CASE("handover-count", "shard_counter_dec_release() to shard_counter_sum_acquire()", "core",
 	     3, take_off_whole),
 	CASE("planted-handover-set-release", "planted: sbm_set()", "planted", 3,
@@ -154,10 +136,6 @@ const struct explore_case explore_handover_cases[] = {
 	     clear_bit_no_release),
 	CASE("planted-handover-clear-acquire", "planted: sbm_test() of a clear bit", "planted", 3,
 	     clear_bit_no_acquire),
-	CASE("planted-handover-byte-release", "planted: bytemap_set()", "planted", 3,
-	     set_byte_no_release),
-	CASE("planted-handover-byte-acquire", "planted: bytemap_get()", "planted", 3,
-	     set_byte_no_acquire),
 	CASE("planted-handover-count-release", "planted: shard_counter_dec()", "planted", 3,
 	     take_off_no_release),
 	{ 0 },

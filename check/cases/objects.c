@@ -45,15 +45,3 @@ struct sbm *case_sbm(const struct shard_plan *plan, unsigned int flags)
 	}
 	return b;
 }
-
-struct bytemap *case_bytemap(const struct shard_plan *plan, u8 value)
-{
-	struct bytemap *m = bytemap_alloc(plan, value);
-
-	if (!m)
-		abort();
-	explore_const(m, m->bytes);
-	for (u32 i = 0; i < plan->nr_shards; i++)
-		explore_name(m->line[i], PORT_CACHELINE, line_names[i]);
-	return m;
-}

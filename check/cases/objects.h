@@ -7,7 +7,6 @@
 #define SIM_CASES_OBJECTS_H
 
 #include "port.h"
-#include "bytemap_find.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
 #include "shard_topo.h"
@@ -22,6 +21,5 @@
 const struct shard_plan *case_plan(u32 nr_cpus, u32 per_shard);
 
 struct sbm *case_sbm(const struct shard_plan *plan, unsigned int flags);
-struct bytemap *case_bytemap(const struct shard_plan *plan, u8 value);
 
 #endif

@@ -7,9 +7,8 @@
  *   W3  look for work; none: sleep       K3  look for an idle worker; found: wake it
  *
  * W3 sees K1 or K3 sees W1, so no work waits while a worker sleeps. This is store buffering, and
- * needs both barriers. K1 is a plain store, so K2 is an mfence on x86. In a bitmap W1 is a locked
- * operation, so W2 is empty on x86. In a byte map W1 is a plain store, and W2 is needed. Each
- * planted case omits one barrier.
+ * needs both barriers. K1 is a plain store, so K2 is an mfence on x86. W1 is a locked operation, so
+ * W2 is empty on x86.
  */
 #include "port.h"
 
@@ -23,7 +22,6 @@ struct pool {
 
 static struct pool *s;
 static struct sbm *idle;
-static struct bytemap *idle_bytes;
 
 static void setup(uint32_t nr_cpus)
 {
@@ -33,7 +31,6 @@ static void setup(uint32_t nr_cpus)
 	explore_name(&s->work, sizeof(s->work), "work");
 	explore_name(&s->woken, sizeof(s->woken), "woken");
 	idle = case_sbm(plan, 0);
-	idle_bytes = case_bytemap(plan, 0);
 }
 
 static void setup_summary(uint32_t nr_cpus)
@@ -107,40 +104,6 @@ static void pool_no_waker_barrier(uint32_t cpu)
 		waker(false);
 }
 
-static port_always_inline void byte_worker(u32 cpu, bool barrier)
-{
-	bytemap_set(idle_bytes, cpu, 1);
-	if (barrier)
-		smp_mb();
-	work_or_sleep(cpu);
-}
-
-static void byte_waker(void)
-{
-	s64 found;
-
-	WRITE_ONCE(s->work, 1);
-	smp_mb();
-	if (bytemap_find_equal(idle_bytes, 1, NULL, 0, NULL, &found))
-		WRITE_ONCE(s->woken[found], 1);
-}
-
-static void byte_pool(uint32_t cpu)
-{
-	if (cpu < nr_workers)
-		byte_worker(cpu, true);
-	else
-		byte_waker();
-}
-
-static void byte_pool_no_worker_barrier(uint32_t cpu)
-{
-	if (cpu < nr_workers)
-		byte_worker(cpu, false);
-	else
-		byte_waker();
-}
-
 /* Planted bug: looks for work before it enters the idle set. */
 static void pool_check_first(uint32_t cpu)
 {
@@ -182,13 +145,9 @@ const struct explore_case explore_wakeup_cases[] = {
 	     pool),
 	CASE("wakeup-sbm-summary", "the same with a summary that is being cleaned", "core",
 	     setup_summary_count, pool),
-	CASE("wakeup-bytemap", "idle set in a byte map: no lost wake-up", "core", setup_count,
-	     byte_pool),
 	CASE("planted-wakeup-waker",
 	     "planted: no barrier between publishing work and looking for a worker", "planted",
 	     setup_count, pool_no_waker_barrier),
-	CASE("planted-wakeup-worker", "planted: no barrier between byte store and looking for work",
-	     "planted", setup_count, byte_pool_no_worker_barrier),
 	CASE("planted-wakeup-order", "planted: looks for work before it says that it is idle",
 	     "planted", setup_count, pool_check_first),
 	{ 0 },

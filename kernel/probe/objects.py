@@ -33,8 +33,6 @@ _FOLLOWED: Mapping[str, frozenset[str]] = {
         | {"cpupri.cpu_to_pri", "cpupri.map", "cpupri.counts", "cpupri.masks", "rto_count"}
         | {"cpudl.elements", "cpudl.free_cpus", "cpupri.pri_to_cpu.mask", "cpupri.pri_to_cpu"}
     ),
-    "bytemap": frozenset({"line", "byte"}),
-    "overload": frozenset({"map", "summary"}),
     "shard_summary": frozenset({"word"}),
     "sbm": frozenset({"line", "word", "summary"}),
     "task_group": frozenset({"rt_rq", "cfs_rq", "rt_se", "se"}),

@@ -17,7 +17,7 @@
 
 #define PUBLISHED \
 	"stock", "pad", "split", "relayout", "node-count", "node-mask", "published", "sbm-bits"
-#define STEPS "stock-waiting", "pad-waiting", "flat-waiting", "bytes-waiting", "walks"
+#define STEPS "stock-waiting", "pad-waiting", "flat-waiting", "bytes-waiting"
 
 const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };
 const char *const rt_variants_global[] = { PUBLISHED, "shard", STEPS, NULL };

@@ -9,7 +9,7 @@ static void set_level(struct rd *rd, u32 cpu, int level)
 	int prio =
 		level == CPUPRI_INVALID || level == CPUPRI_HIGHER ? level : MAX_RT_PRIO - 1 - level;
 
-	linux_cpupri_set(&rd->root->cpupri, (int)cpu, prio);
+	cpupri_set(&rd->root->cpupri, (int)cpu, prio);
 }
 
 static int find(struct rd *rd, int level, u32 this_cpu, const unsigned long *allowed,
@@ -32,7 +32,7 @@ static bool levels_alloc(struct rd *rd, const struct shard_topo *topo)
 		return false;
 	linux_node = rd->home;
 	rd_label("cpupri", "struct rd_byte_line");
-	if (!linux_cpupri_init(&rd->root->cpupri))
+	if (!cpupri_init(&rd->root->cpupri))
 		return true;
 	linux_sched_put();
 	return false;
@@ -42,7 +42,7 @@ static void levels_free(struct rd *rd)
 {
 	if (!rd->root->cpupri.level)
 		return;
-	linux_cpupri_cleanup(&rd->root->cpupri);
+	cpupri_cleanup(&rd->root->cpupri);
 	linux_sched_put();
 }
 

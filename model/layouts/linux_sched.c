@@ -5,7 +5,6 @@
  */
 #include "linux_sched.h"
 
-#include "linux_names.h"
 #include "../../core/sched/cpu_slot.c" /* NOLINT(bugprone-suspicious-include) */
 #include "../../core/sched/cpupri.c"   /* NOLINT(bugprone-suspicious-include) */
 

@@ -4,16 +4,9 @@
 #define LAYOUTS_LINUX_SCHED_H
 
 #include "linux_api.h"
-#include "linux_names.h"
 #include "../../core/sched/cpu_slot.h"
 #include "../../core/sched/cpupri.h"
 #include "../../core/sched/rto.h"
-#undef cpupri
-#undef cpupri_find
-#undef cpupri_find_fitness
-#undef cpupri_set
-#undef cpupri_init
-#undef cpupri_cleanup
 
 /*
  * Get or put the order of CPUs, which exists as long as there are root domains. @flat: by CPU
@@ -30,7 +23,7 @@ bool linux_machine_set(const struct shard_topo *topo, bool flat);
 void linux_machine_free(void);
 
 /* A search for a task of CPU @home (-1: of none) at @level that may run on @allowed: see rd_ops. */
-int linux_find(struct linux_cpupri *cp, int level, int home, const unsigned long *allowed,
+int linux_find(struct cpupri *cp, int level, int home, const unsigned long *allowed,
 	       const unsigned long *active, unsigned long *found, bool (*fits)(u32 cpu, void *arg),
 	       void *arg);
 

@@ -4,8 +4,8 @@
  * tracking, and the state of the push-IPI walk. The simulated RT class (model/experiments/rt/)
  * calls nothing else. The semantic tests run every layout through it.
  *
- * Levels are cpupri's: CPUPRI_INVALID -1, CPUPRI_NORMAL 0, 1-99 for RT priorities, CPUPRI_HIGHER
- * 100. CPU masks are cpumasks, by CPU number.
+ * Levels: CPUPRI_INVALID, CPUPRI_NORMAL, 1-99 for RT priorities, CPUPRI_HIGHER. CPU masks are
+ * cpumasks, by CPU number.
  *
  *               | set_level    | find          | overload set/clear | overloaded, next
  *  set_level    | other CPUs   | ok, see below | ok                 | ok
@@ -25,8 +25,12 @@
 #define LAYOUTS_RD_H
 
 #include "port.h"
-#include "cpupri.h"
 #include "shard_topo.h"
+
+/* As in core/sched/cpupri.h: the compiler reports a difference. */
+#define CPUPRI_INVALID (-1)
+#define CPUPRI_NORMAL  0
+#define CPUPRI_HIGHER  100
 
 /* What a pull sees of the CPUs with pushable RT tasks: an OR of these, 0: none. */
 enum rd_overload {

@@ -13,7 +13,6 @@
 #define LAYOUTS_ROOT_DOMAIN_H
 
 #include "port.h"
-#include "cpupri.h"
 #include "sbm_more.h"
 #include "linux_sched.h"
 
@@ -194,9 +193,9 @@ struct root_domain_sbm ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_sbm,
  */
 struct root_domain_counts ROOT_DOMAIN_STOCK(NO_COUNT, MANY_COUNTS, struct cpupri_stock, ONE_MASK);
 /* A byte per CPU. */
-struct root_domain_bytes ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct linux_cpupri, ONE_MASK);
+struct root_domain_bytes ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri, ONE_MASK);
 /* The same, with another byte for the tasks that wait there, in place of rto_count and rto_mask. */
-struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct linux_cpupri, ONE_RTO);
+struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct cpupri, ONE_RTO);
 struct root_domain_relayout ROOT_DOMAIN_RELAYOUT(ONE_COUNT, NO_COUNT, struct cpupri_stock);
 struct root_domain_published ROOT_DOMAIN_RELAYOUT(NO_COUNT, MANY_COUNTS, struct cpupri_published);
 

@@ -29,7 +29,7 @@ mod slots;
 mod sys;
 
 pub use cpu::{allowed, generation, how, refresh, Cpu};
-pub use number::{ByteMap, Items, Statistic};
+pub use number::{Items, Statistic};
 pub use pool::{Claimed, Pool};
 pub use set::{Options, Set};
 pub use slots::{Slot, Slots};

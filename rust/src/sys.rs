@@ -13,7 +13,7 @@ macro_rules! opaque {
     )* };
 }
 
-opaque!(Plan Sbm Bytemap CpuCounter Counter SlotSet Wait);
+opaque!(Plan Sbm CpuCounter Counter SlotSet Wait);
 
 #[repr(C)]
 #[derive(Default)]
@@ -66,11 +66,6 @@ extern "C" {
     pub fn schedshard_slot_claim_wait(s: *mut SlotSet, w: *mut Wait, cpu: u32, timeout: i64)
         -> i64;
     pub fn schedshard_slot_put_wake(s: *mut SlotSet, w: *mut Wait, slot: u32, cpu: u32);
-
-    pub fn schedshard_bytemap_create(value: u8) -> *mut Bytemap;
-    pub fn schedshard_bytemap_destroy(m: *mut Bytemap);
-    pub fn schedshard_bytemap_set(m: *mut Bytemap, cpu: u32, value: u8);
-    pub fn schedshard_bytemap_get(m: *const Bytemap, cpu: u32) -> u8;
 
     pub fn schedshard_cpu_counter_create(batch: u32) -> *mut CpuCounter;
     pub fn schedshard_cpu_counter_destroy(c: *mut CpuCounter);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use schedshard::{allowed, generation, how, refresh};
-use schedshard::{ByteMap, Cpu, Items, Options, Pool, Set, Slots, Statistic};
+use schedshard::{Cpu, Items, Options, Pool, Set, Slots, Statistic};
 
 const THREADS: usize = 4;
 
@@ -132,7 +132,6 @@ fn a_put_wakes() {
 #[test]
 fn nothing_is_lost() {
     let (statistic, items) = (Statistic::new().unwrap(), Items::new().unwrap());
-    let bytes = ByteMap::new(3).unwrap();
     let here = Cpu::current();
     assert!(!items.any());
     thread::scope(|scope| {
@@ -148,16 +147,6 @@ fn nothing_is_lost() {
     assert_eq!((statistic.sum(), items.sum()), (8000, 4000));
     items.remove(here);
     assert!(items.any());
-    assert_eq!(bytes.get(here), 3);
-    bytes.set(here, ByteMap::MAX);
-    assert_eq!(bytes.get(here), 127);
-    assert!(ByteMap::new(128).is_err());
-}
-
-#[test]
-#[should_panic(expected = "0 to 127")]
-fn a_large_byte_panics() {
-    ByteMap::new(0).unwrap().set(Cpu::current(), 128);
 }
 
 /// A set of slots grows during claims, and any thread may put a number that was kept.

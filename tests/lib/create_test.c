@@ -53,7 +53,6 @@ static void all_share_one_plan(void)
 	const struct shard_plan *plan = NULL, *again = NULL;
 	struct sbm *a, *b;
 	struct shard_counter *counter;
-	struct bytemap *map;
 	size_t plan_only;
 
 	write_tree(two_llcs);
@@ -62,20 +61,17 @@ static void all_share_one_plan(void)
 	tree_remove(root); /* no test reads it again */
 	a = sbm_create();
 	b = sbm_create();
-	map = bytemap_create(7);
 	counter = shard_counter_create();
-	CHECK(a && b && map && counter);
+	CHECK(a && b && counter);
 	CHECK_EQ(shard_plan_here(&again, NULL), 0);
 	CHECK(again == plan);
 	CHECK(a->plan == plan && b->plan == plan);
-	CHECK(map->plan == plan && counter->lines->plan == plan);
+	CHECK(counter->lines->plan == plan);
 	sbm_set(a, 1);
 	CHECK(!sbm_test(b, 1));
-	CHECK_EQ(bytemap_get(map, 8), 7);
 	CHECK_EQ(shard_counter_sum(counter), 0);
 	sbm_destroy(a);
 	sbm_destroy(b);
-	bytemap_destroy(map);
 	shard_counter_destroy(counter);
 	CHECK_EQ(test_bytes_allocated(), plan_only);
 }
@@ -93,7 +89,6 @@ static void destroying_nothing(void)
 	before = test_bytes_allocated();
 	errno = ERANGE;
 	sbm_destroy(NULL);
-	bytemap_destroy(NULL);
 	shard_counter_destroy(NULL);
 	cpu_counter_destroy(NULL);
 	slot_set_destroy(NULL);
@@ -117,7 +112,7 @@ static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
 	return follow;
 }
 
-/* An LLC of 40 CPUs: sets and counters divide it, byte maps do not. */
+/* An LLC of 40 CPUs: sets and counters divide it, counters by CPU do not. */
 static void each_structure_has_its_cap(void)
 {
 	static const struct shard_create_opts eight = { .cap = 8, .summary = true };
@@ -129,7 +124,6 @@ static void each_structure_has_its_cap(void)
 	struct shard_counter *counter;
 	struct cpu_counter *by_cpu;
 	struct slot_set *slots;
-	struct bytemap *map;
 	struct sbm *set;
 
 	write_tree("cpu/possible=0-39\n"
@@ -152,11 +146,8 @@ static void each_structure_has_its_cap(void)
 	CHECK(counter && counter->lines->plan == plan);
 	shard_counter_destroy(counter);
 
-	map = bytemap_create(3);
 	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
-	CHECK(map && map->plan == plan);
 	CHECK_EQ(plan->nr_shards, 1);
-	bytemap_destroy(map);
 	by_cpu = cpu_counter_create(0);
 	CHECK(by_cpu);
 	cpu_counter_add(by_cpu, 39, 5);
@@ -194,11 +185,6 @@ static void each_structure_has_its_cap(void)
 	CHECK(set && set->summary);
 	CHECK_EQ(set->nr_shards, 5);
 	sbm_destroy(set);
-	map = bytemap_create_opts(3, &eight);
-	CHECK(map);
-	CHECK_EQ(map->plan->nr_shards, 5);
-	CHECK_EQ(bytemap_get(map, 39), 3);
-	bytemap_destroy(map);
 	counter = shard_counter_create_opts(&large);
 	CHECK(counter && counter->lines->plan == plan);
 	shard_counter_destroy(counter);
@@ -207,7 +193,7 @@ static void each_structure_has_its_cap(void)
 	CHECK(!sbm_create_opts(&wrong));
 	CHECK_EQ(errno, EINVAL);
 	errno = 0;
-	CHECK(!bytemap_create_opts(0, &wrong) && !shard_counter_create_opts(&wrong));
+	CHECK(!shard_counter_create_opts(&wrong));
 	CHECK_EQ(errno, EINVAL);
 	same = NULL;
 	CHECK_EQ(shard_plan_here_cap(65, &same, &err), -EINVAL);
@@ -374,7 +360,7 @@ static void counts_what_is_allowed(void)
 	CHECK_EQ(shard_nr_allowed(plan), 1);
 }
 
-/* All three makers fail with @code, as does shard_plan_here(), whose text contains @said. */
+/* Both makers fail with @code, as does shard_plan_here(), whose text contains @said. */
 static void check_refused(int code, const char *said)
 {
 	const struct shard_plan *plan = NULL;
@@ -382,9 +368,6 @@ static void check_refused(int code, const char *said)
 
 	errno = 0;
 	CHECK(!sbm_create());
-	CHECK_EQ(errno, code);
-	errno = 0;
-	CHECK(!bytemap_create(0));
 	CHECK_EQ(errno, code);
 	errno = 0;
 	CHECK(!shard_counter_create());
@@ -498,7 +481,6 @@ static void machine_without_a_plan(void)
 static void no_memory(void)
 {
 	struct shard_counter *counter = NULL;
-	struct bytemap *map = NULL;
 	struct sbm *set = NULL;
 	unsigned int n;
 	size_t before;
@@ -512,15 +494,6 @@ static void no_memory(void)
 	}
 	CHECK_EQ(n, 5);
 	before = test_bytes_allocated();
-	for (n = 1; !map; n++) {
-		test_fail_alloc(n);
-		errno = 0;
-		map = bytemap_create(1);
-		CHECK(map || errno == ENOMEM);
-		CHECK(map || test_bytes_allocated() == before);
-	}
-	CHECK_EQ(n, 4);
-	before = test_bytes_allocated();
 	for (n = 1; !counter; n++) { /* the counter, its table, its lines */
 		test_fail_alloc(n);
 		errno = 0;
@@ -531,22 +504,7 @@ static void no_memory(void)
 	CHECK_EQ(n, 5);
 	test_fail_alloc(0);
 	shard_counter_destroy(counter);
-	bytemap_destroy(map);
 	sbm_destroy(set);
-}
-
-static void value_out_of_range(void)
-{
-	struct bytemap *map;
-
-	write_tree(two_llcs);
-	errno = 0;
-	CHECK(!bytemap_create(BYTEMAP_MAX + 1));
-	CHECK_EQ(errno, EINVAL);
-	CHECK_EQ(test_bytes_allocated(), 0);
-	map = bytemap_create(BYTEMAP_MAX);
-	CHECK(map);
-	bytemap_destroy(map);
 }
 
 /* The kernel names a CPU that the tree, as in a container, does not list. */
@@ -596,57 +554,45 @@ static void write_shape(const struct shape *shape)
 	free(cpus);
 }
 
-/* A set, a map and a counter, with the arrays that they are compared with. */
-struct trio {
+/* A set and a counter, with what they are compared with. */
+struct pair {
 	struct sbm *set;
-	struct bytemap *map;
 	struct shard_counter *counter;
 	bool in_set[MAX_CPUS];
-	u8 value[MAX_CPUS];
 	s64 count;
 };
 
-static void check_search(const struct trio *t, u64 *rng)
+static void check_walk(const struct pair *t)
 {
 	const struct shard_plan *plan = t->set->plan;
-	u8 limit = (u8)test_below(rng, BYTEMAP_MAX + 1);
-	unsigned long found[MAX_CPUS / TEST_WORD];
 	bool walked[MAX_CPUS] = { false };
-	u32 cpu, below = 0;
+	u32 cpu;
 
 	sbm_for_each_cpu(cpu, it, t->set) {
 		CHECK(!walked[cpu]);
 		walked[cpu] = true;
 	}
-	for (cpu = 0; cpu < plan->nr_cpus; cpu++) {
-		CHECK_EQ(walked[cpu], t->in_set[cpu]);
-		below += shard_plan_has_cpu(plan, cpu) && t->value[cpu] < limit;
-	}
-	CHECK_EQ(bytemap_find_below(t->map, limit, NULL, plan->idx_to_cpu[0], found, NULL), below);
 	for (cpu = 0; cpu < plan->nr_cpus; cpu++)
-		CHECK_EQ(test_bit(found, cpu),
-			 shard_plan_has_cpu(plan, cpu) && t->value[cpu] < limit);
+		CHECK_EQ(walked[cpu], t->in_set[cpu]);
 	CHECK_EQ(shard_counter_sum(t->counter), t->count);
 }
 
 static void random_steps(void)
 {
-	static struct trio t;
+	static struct pair t;
 	const struct shard_plan *plan;
 	u64 rng = test_state.seed;
 
 	t.set = sbm_create();
-	t.map = bytemap_create(9);
 	t.counter = shard_counter_create();
-	CHECK(t.set && t.map && t.counter);
-	memset(t.value, 9, sizeof(t.value));
+	CHECK(t.set && t.counter);
 	plan = t.set->plan;
 	for (u32 step = 0; step < 20000; step++) {
 		u32 cpu = plan->idx_to_cpu[test_below(&rng, plan->nr_possible)];
 		s64 n = (s64)test_below(&rng, 1000) - 500;
 
 		test_state.step = step;
-		switch (test_below(&rng, 4)) {
+		switch (test_below(&rng, 3)) {
 		case 0:
 			sbm_set(t.set, cpu);
 			t.in_set[cpu] = true;
@@ -655,21 +601,15 @@ static void random_steps(void)
 			sbm_clear(t.set, cpu);
 			t.in_set[cpu] = false;
 			break;
-		case 2:
-			t.value[cpu] = (u8)test_below(&rng, BYTEMAP_MAX + 1);
-			bytemap_set(t.map, cpu, t.value[cpu]);
-			break;
 		default:
 			shard_counter_add(t.counter, cpu, n);
 			t.count += n;
 		}
 		CHECK_EQ(sbm_test(t.set, cpu), t.in_set[cpu]);
-		CHECK_EQ(bytemap_get(t.map, cpu), t.value[cpu]);
 		if (step % 64 == 0)
-			check_search(&t, &rng);
+			check_walk(&t);
 	}
 	sbm_destroy(t.set);
-	bytemap_destroy(t.map);
 	shard_counter_destroy(t.counter);
 }
 
@@ -708,7 +648,6 @@ int main(int argc, char **argv)
 	RUN_APART(files_that_are_none);
 	RUN_APART(machine_without_a_plan);
 	RUN_APART(no_memory);
-	RUN_APART(value_out_of_range);
 	RUN_APART(running_on_an_unlisted_cpu);
 	RUN_APART(running_on_a_listed_cpu);
 	RUN_APART_ON(random_shapes, random_on_shape);

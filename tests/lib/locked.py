@@ -24,7 +24,6 @@ LOCKED = {
     "counter_add": ["add"],
     "cpu_counter_add": [],
     "cpu_counter_add_any": ["add"],
-    "bytemap_set": [],
 }
 # With a summary these execute more locked instructions, such as full barriers.
 SUMMARY = {"sbm_set", "sbm_put", "sbm_test_and_set"}

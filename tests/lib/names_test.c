@@ -58,15 +58,11 @@ static int sets(void)
 
 static int numbers(void)
 {
-	struct schedshard_bytemap *map = schedshard_bytemap_create(7);
 	struct schedshard_cpu_counter *c = schedshard_cpu_counter_create(1);
 	struct schedshard_counter *items = schedshard_counter_create();
 	uint32_t cpu = schedshard_this_cpu();
 
-	CHECK(map && c && items);
-	CHECK(schedshard_bytemap_get(map, cpu) == 7);
-	schedshard_bytemap_set(map, cpu, 100);
-	CHECK(schedshard_bytemap_get(map, cpu) == 100);
+	CHECK(c && items);
 	schedshard_cpu_counter_add(c, cpu, -3);
 	CHECK(schedshard_cpu_counter_about(c) == -3 && schedshard_cpu_counter_sum(c) == -3);
 	CHECK(schedshard_cpu_counter_take(c) == -3);
@@ -74,7 +70,6 @@ static int numbers(void)
 	schedshard_counter_inc(items, cpu);
 	CHECK(!schedshard_counter_is_zero(items, cpu));
 	schedshard_counter_destroy(items);
-	schedshard_bytemap_destroy(map);
 	schedshard_cpu_counter_destroy(c);
 	return 0;
 }

@@ -16,7 +16,7 @@ typedef struct {
 struct sbm {
 	int x;
 };
-enum own { SLOT_SET_MAX, MACHINE_SAME_CPU, OVERLOAD_SELF };
+enum own { SLOT_SET_MAX, MACHINE_SAME_CPU };
 
 static inline void sbm_set(struct sbm *b)
 {

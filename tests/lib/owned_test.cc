@@ -43,20 +43,18 @@ static void slots()
 static void others()
 {
 	schedshard::Set set = schedshard::make_set();
-	schedshard::ByteMap map = schedshard::make_byte_map(7);
 	schedshard::Counter items = schedshard::make_counter();
 	schedshard::CpuCounter count = schedshard::make_cpu_counter();
 	uint32_t cpu = set->plan->idx_to_cpu[0];
 
 	schedshard_sbm_set(set.get(), cpu);
 	check(schedshard_sbm_test(set.get(), cpu), "the bit is set");
-	check(schedshard_bytemap_get(map.get(), cpu) == 7, "the byte is the one given");
 	schedshard_counter_add(items.get(), cpu, 2);
 	check(schedshard_counter_sum(items.get()) == 2, "two items");
 	schedshard_cpu_counter_add(count.get(), cpu, -5);
 	check(schedshard_cpu_counter_sum(count.get()) == -5, "the count is what was added");
 	try {
-		schedshard::make_byte_map(200);
+		schedshard::make_slot_set(0, false);
 		check(false, "a wrong value throws");
 	} catch (const std::system_error &e) {
 		check(e.code().value() == EINVAL, "the error is EINVAL");

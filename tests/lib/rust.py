@@ -22,7 +22,7 @@ SAME = {
     **{f"uint{bits}_t": f"u{bits}" for bits in (8, 32, 64)},
     **{"int64_t": "i64", "int": "c_int", "bool": "bool", "void": "()", "char": "c_char"},
 }
-OPAQUE = {"Plan", "Sbm", "Bytemap", "CpuCounter", "Counter", "SlotSet", "Wait", "CreateOpts"}
+OPAQUE = {"Plan", "Sbm", "CpuCounter", "Counter", "SlotSet", "Wait", "CreateOpts"}
 
 
 def rust_type(declared: str) -> str:

@@ -4,7 +4,6 @@
  * without release or acquire is a data race for ThreadSanitizer. With UNORDERED the first way uses
  * barriers instead, which ThreadSanitizer does not know: it must report a race.
  */
-#include "bytemap_find.h"
 #include "claim_wait.h"
 #include "ordered.h"
 #include "sbm_more.h"
@@ -17,11 +16,10 @@
 static const struct shape shape = { .name = "2 x 4", 2, 1, 1, 4, 1, 1 };
 static struct shard_plan *plan;
 static struct sbm *b;
-static struct bytemap *m;
 static struct shard_counter *counters;
 static struct slot_set *slots;
 static struct shard_wait *waiters;
-static u64 data[16]; /* the object that a bit, a byte or a slot stands for */
+static u64 data[16]; /* the object that a bit or a slot stands for */
 
 static void wait_a_little(void)
 {
@@ -95,26 +93,6 @@ static void by_a_search(u32 thread)
 		CHECK(sbm_test_acquire(b, (u32)found));
 		CHECK_EQ(data[found], i);
 		sbm_clear_release(b, (u32)found);
-	}
-}
-
-static void by_a_byte(u32 thread)
-{
-	u32 cpu = thread / 2;
-	unsigned long mask[TEST_MAX_WORDS] = { 0 };
-	s64 found = cpu;
-
-	test_set_bit(mask, cpu);
-	for (u32 i = 0; i < ROUNDS; i++) {
-		u8 mine = thread % 2;
-
-		while (i % 2 ? bytemap_get(m, cpu) != mine
-			     : !bytemap_find_equal(m, mine, mask, cpu, NULL, &found))
-			wait_a_little();
-		CHECK_EQ(bytemap_get_acquire(m, (u32)found), mine);
-		CHECK_EQ(data[cpu], 2 * i + mine);
-		data[cpu]++;
-		bytemap_set_release(m, cpu, !mine);
 	}
 }
 
@@ -200,13 +178,6 @@ static void bits_and_searches(void)
 	CHECK(sbm_empty(b));
 }
 
-static void bytes(void)
-{
-	run(by_a_byte);
-	for (u32 pair = 0; pair < PAIRS; pair++)
-		CHECK_EQ(data[pair], 2 * ROUNDS);
-}
-
 static void counts(void)
 {
 	for (u32 pair = 0; pair < PAIRS; pair++)
@@ -236,22 +207,19 @@ int main(void)
 
 	plan = shape_plan(&shape);
 	b = sbm_alloc(plan, 0);
-	m = bytemap_alloc(plan, 0);
 	slots = slot_set_alloc(plan, 2);
 	waiters = shard_wait_alloc(plan);
-	CHECK(b && m && slots && waiters);
+	CHECK(b && slots && waiters);
 	counters = two;
 	for (u32 pair = 0; pair < PAIRS; pair++)
 		CHECK(shard_counter_attach(&counters[pair], plan));
 	RUN(bits_and_searches);
-	RUN(bytes);
 	RUN(counts);
 	RUN(pools);
 	for (u32 pair = 0; pair < PAIRS; pair++)
 		shard_counter_detach(&counters[pair]);
 	shard_wait_free(waiters);
 	slot_set_free(slots);
-	bytemap_free(m);
 	sbm_free(b);
 	shard_plan_free(plan);
 	return test_done();

@@ -250,24 +250,6 @@ static void cleaner_puts_the_bit_back(void)
 	shard_plan_free(plan);
 }
 
-/* Words beyond those of the line are not read: they do not keep the summary's bit set. */
-static void cleaner_looks_at_its_words_only(void)
-{
-	struct shard_plan *plan = shape_plan(&small_leaves);
-	struct shard_summary *s = shard_summary_alloc(plan);
-	const u64 line[3] = { 0, 0, 1 };
-
-	CHECK(s);
-	shard_summary_note(s, 3);
-	shard_summary_clean_words(s, 3, line, 2, ~0ull);
-	CHECK(!shard_summary_test(s, 3));
-	shard_summary_note(s, 3);
-	shard_summary_clean_words(s, 3, line, 3, ~0ull);
-	CHECK(shard_summary_test(s, 3));
-	shard_summary_free(s);
-	shard_plan_free(plan);
-}
-
 static void lines_are_apart_and_aligned(void)
 {
 	struct shard_plan *plan = shape_plan(&small_leaves);
@@ -311,7 +293,6 @@ static void no_memory_leaves_nothing_behind(void)
 	TEST(shard_that_is_being_cleaned_counts_as_occupied) \
 	TEST(seems_empty_reads_no_line)                      \
 	TEST(cleaner_puts_the_bit_back)                      \
-	TEST(cleaner_looks_at_its_words_only)                \
 	TEST(lines_are_apart_and_aligned)                    \
 	TEST(no_memory_leaves_nothing_behind)
 

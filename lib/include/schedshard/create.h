@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * create.h - make sets, byte maps and counters for this machine, in one call each.
+ * create.h - make sets and counters for this machine, in one call each.
  *
  *	struct sbm *idle = sbm_create();
  *
@@ -14,11 +14,10 @@
  *
  * These structures share the plans of plans.h: the first call reads /sys and builds a plan, later
  * calls find it ready. Plans are the only global state of the library, and never change. Sets and
- * counters have at most SHARD_CAP_LOCKED CPUs per line, byte maps SHARD_MAX_CAP: a locked
- * instruction waits for the line, a plain store does not. Slots have a line per core, because no
- * function walks them; so do sets with the option pool. Functions that end in _opts() take another
- * number. With your own plan use sbm_alloc(), bytemap_alloc() or shard_counter_attach().
- * shard_plan_here() returns the plan of byte maps.
+ * counters have at most SHARD_CAP_LOCKED CPUs per line, because a locked instruction waits for the
+ * line. Slots have a line per core, because no function walks them; so do sets with the option
+ * pool. Functions that end in _opts() take another number. With your own plan use sbm_alloc() or
+ * shard_counter_attach().
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
  * all of these, including offline CPUs and CPUs that a cpuset or a container forbids. So a number
@@ -55,7 +54,6 @@
 extern "C" {
 #endif
 
-#include "bytemap_find.h"
 #include "cpu_counter.h"
 #include "ordered.h"
 #include "sbm_claim.h"
@@ -97,23 +95,6 @@ struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
  * @b: from sbm_create(), or NULL
  */
 void sbm_destroy(struct sbm *b);
-
-/**
- * bytemap_create() - a byte map for this machine
- * @value: value of all CPUs, 0..127
- *
- * Return: the map; NULL with errno as from sbm_create(), and EINVAL for a value above 127.
- */
-struct bytemap *bytemap_create(u8 value);
-
-/* bytemap_create() with options, or NULL. Also EINVAL for a wrong cap. */
-struct bytemap *bytemap_create_opts(u8 value, const struct shard_create_opts *opts);
-
-/**
- * bytemap_destroy() - free a byte map
- * @m: from bytemap_create(), or NULL
- */
-void bytemap_destroy(struct bytemap *m);
 
 /**
  * shard_counter_create() - a counter for this machine, at 0

@@ -10,7 +10,7 @@
  *
  * Contents; beginners need the first one only:
  *
- *   create.h         a set, a byte map, a counter for this machine, in one call
+ *   create.h         a set, a counter, slots for this machine, in one call
  *   plans.h          the plans of this machine, and what to do when its CPUs change
  *   claim_wait.h     wait for a bit of a set, and wake the waiters
  *   topology.h       which CPU is where: sysfs, hwloc, machine files
@@ -18,16 +18,12 @@
  *   shard_plan.h     CPUs to shards (a cache line each) and back
  *   sbm.h            a bit per CPU
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
- *   bytemap.h        a byte per CPU, written with plain stores
  *   slot_set.h       any number of slots, each with a home near some CPUs
  *   slot_claim.h     claims of one slot or several, or only up to a limit
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
- *   ordered.h        releases and acquires, for what a bit, a byte or a count stands for
+ *   ordered.h        releases and acquires, for what a bit or a count stands for
  *   shard_summary.h  a bit per shard above an sbm
- *   cpupri.h         for schedulers: which CPU runs at which priority
- *   overload.h       for schedulers: which CPUs have more tasks than they can run
- *   push_walk.h      for schedulers: one walk over them for any number of requests
  *   occupancy.h      for schedulers: how much a process runs on a CPU
  *   occupancy_llc.h  for schedulers: which LLC it should keep to
  *   visited.h        for schedulers: where a process ran lately, aged
@@ -42,15 +38,11 @@
  *                   alloc, free  writes                         reads, searches, walks
  *   sbm, claims     alone        any                            any
  *   slot_set        alone        any; one grow at a time        any
- *   bytemap         alone        any, but one per CPU           any
  *   shard_counter   alone (1)    any; one attach at a time      any
  *   cpu_counter     alone        any, but one per CPU (2)       any; one take at a time
  *   shard_summary   alone        any                            any
  *   shard_wait      alone        any                            any
- *   cpupri          alone        any, but one per CPU           any
- *   overload        alone        any, but one per CPU           any
  *   visited         alone        any, but one per CPU           any; one scan at a time
- *   push_walk       alone        requests: any; again: only the walk's carrier
  *   plan, topology, machine: constant from their making until they are freed
  *
  *   any: with every call of the row that is not "alone". alone: with no other call. one per CPU:
@@ -73,15 +65,10 @@
 extern "C" {
 #endif
 
-#include "bytemap.h"
-#include "bytemap_find.h"
 #include "cpu_counter.h"
-#include "cpupri.h"
 #include "occupancy.h"
 #include "occupancy_llc.h"
 #include "ordered.h"
-#include "overload.h"
-#include "push_walk.h"
 #include "sbm.h"
 #include "sbm_claim.h"
 #include "sbm_more.h"

@@ -25,10 +25,6 @@ struct Destroy {
 	{
 		sbm_destroy(b);
 	}
-	void operator()(bytemap *m) const noexcept
-	{
-		bytemap_destroy(m);
-	}
 	void operator()(shard_counter *c) const noexcept
 	{
 		shard_counter_destroy(c);
@@ -48,7 +44,6 @@ struct Destroy {
 };
 
 using Set = std::unique_ptr<sbm, Destroy>;
-using ByteMap = std::unique_ptr<bytemap, Destroy>;
 using Counter = std::unique_ptr<shard_counter, Destroy>;
 using CpuCounter = std::unique_ptr<cpu_counter, Destroy>;
 using SlotSet = std::unique_ptr<slot_set, Destroy>;
@@ -84,11 +79,6 @@ inline Waiters make_waiters(const struct shard_plan *plan)
 	if (!w)
 		throw std::bad_alloc();
 	return w;
-}
-
-inline ByteMap make_byte_map(u8 value)
-{
-	return owned(bytemap_create(value), "bytemap_create");
 }
 
 inline Counter make_counter()

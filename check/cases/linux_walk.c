@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real push walk. Every CPU lowers its level and requests a walk. Some CPU must read that level
- * after it was lowered. The CPU that carries the walk does what the overloaded CPU would do: it
- * reads all levels. One and the same CPU stays overloaded.
+ * Linux's push walk (loop_next, loop_start, a lock), as in model/layouts/linux_walk.h. Every CPU
+ * lowers its level and requests a walk. Some CPU must read that level after it was lowered. The CPU
+ * that carries the walk does what the overloaded CPU would do: it reads all levels. One and the
+ * same CPU stays overloaded. A CPU that would have to wait for the lock gives up the execution; the
+ * other executions remain.
  *
- * The other cases are for Linux's walk (loop_next, loop_start, a lock), as in
- * model/layouts/linux_walk.h. A CPU that would have to wait for the lock gives up the execution;
- * the other executions remain. One CPU stays overloaded. Linux loses a request that arrives after
- * the overloaded CPU read all levels, while the walk is still there: the round for this request
- * skips the CPU at which the walk is. `mended` shows a remedy that the series does not contain.
+ * Linux loses a request that arrives after the overloaded CPU read all levels, while the walk is
+ * still there: the round for this request skips the CPU at which the walk is. `mended` shows a
+ * remedy that the series does not contain.
  *
  * If the set becomes empty and full again, one request is still lost. A CPU took loop_start, saw a
  * walk under way and released the lock, but has not released loop_start yet. Meanwhile the walk
@@ -22,7 +22,6 @@
 
 #include "cases.h"
 #include "objects.h"
-#include "push_walk.h"
 
 #define CPUS 4
 
@@ -35,8 +34,7 @@ struct linux_walk {
 struct state {
 	u64 low[CPUS] port_cacheline_aligned; /* 1: the CPU has lowered its level */
 	u64 seen[CPUS] port_cacheline_aligned;
-	struct push_walk walk;
-	struct linux_walk linux_walk port_cacheline_aligned;
+	struct linux_walk walk port_cacheline_aligned;
 };
 
 static struct state *s;
@@ -52,11 +50,9 @@ static void setup(uint32_t nr_cpus)
 	s = port_alloc(sizeof(*s), -1);
 	if (!s)
 		abort();
-	push_walk_init(&s->walk);
 	explore_name(s->low, sizeof(s->low), "low");
 	explore_name(s->seen, sizeof(s->seen), "seen");
 	explore_name(&s->walk, sizeof(s->walk), "walk");
-	explore_name(&s->linux_walk, sizeof(s->linux_walk), "Linux walk");
 }
 
 static void setup_empties(uint32_t nr_cpus)
@@ -81,60 +77,18 @@ static void look(void)
 
 static void look_and_empty(void)
 {
-	WRITE_ONCE(s->linux_walk.nobody, 1);
+	WRITE_ONCE(s->walk.nobody, 1);
 	look();
 }
 
-static void carry(void)
-{
-	do
-		look();
-	while (push_walk_again(&s->walk));
-}
-
-static void ask(uint32_t cpu)
-{
-	WRITE_ONCE(s->low[cpu], 1);
-	if (push_walk_request(&s->walk))
-		carry();
-}
-
-/* The caller has executed the barrier, for example in a query. */
-static void ask_behind_barrier(uint32_t cpu)
-{
-	WRITE_ONCE(s->low[cpu], 1);
-	smp_mb();
-	if (push_walk_join(&s->walk))
-		carry();
-}
-
-/* Planted bug: reads the state before the CPU's level is visible. */
-static void ask_without_barrier(uint32_t cpu)
-{
-	WRITE_ONCE(s->low[cpu], 1);
-	if (READ_ONCE(s->walk.state) != PUSH_WALK_AGAIN && push_walk_request(&s->walk))
-		carry();
-}
-
-/* Planted bug: does not request another round if a walk is under way. */
-static void ask_once(uint32_t cpu)
-{
-	WRITE_ONCE(s->low[cpu], 1);
-	smp_mb();
-	if (READ_ONCE(s->walk.state) == PUSH_WALK_IDLE && push_walk_request(&s->walk))
-		carry();
-}
-
-/* -------- Linux -------- */
-
 static bool try_lock(void)
 {
-	return !port_xchg64(&s->linux_walk.lock, 1);
+	return !port_xchg64(&s->walk.lock, 1);
 }
 
 static void unlock(void)
 {
-	smp_store_release(&s->linux_walk.lock, 0);
+	smp_store_release(&s->walk.lock, 0);
 }
 
 /*
@@ -143,7 +97,7 @@ static void unlock(void)
  */
 static bool next_stop(bool stands, u64 served)
 {
-	struct linux_walk *w = &s->linux_walk;
+	struct linux_walk *w = &s->walk;
 	bool skip = stands;
 
 	for (;;) {
@@ -167,16 +121,16 @@ static bool next_stop(bool stands, u64 served)
 /* Under the lock, while no CPU walks. */
 static bool first_stop(void)
 {
-	struct linux_walk *w = &s->linux_walk;
+	struct linux_walk *w = &s->walk;
 
 	if (mended)
 		w->loop = smp_load_acquire(&w->next);
 	return next_stop(false, 0);
 }
 
-static void ask_linux(uint32_t cpu)
+static void ask(uint32_t cpu)
 {
-	struct linux_walk *w = &s->linux_walk;
+	struct linux_walk *w = &s->walk;
 	bool walks = false;
 
 	WRITE_ONCE(s->low[cpu], 1);
@@ -214,9 +168,9 @@ static void ask_linux(uint32_t cpu)
  * CPU 0 pushes all its tasks when a walk reaches it. CPU 2 plays two parts. First it is a queue
  * that becomes overloaded, finds no lower CPU and waits; then a CPU that becomes free.
  */
-static void ask_linux_refilled(uint32_t cpu)
+static void ask_refilled(uint32_t cpu)
 {
-	struct linux_walk *w = &s->linux_walk;
+	struct linux_walk *w = &s->walk;
 
 	if (cpu == 2) {
 		if (!READ_ONCE(w->nobody))
@@ -225,7 +179,7 @@ static void ask_linux_refilled(uint32_t cpu)
 		smp_mb();
 		look();
 	}
-	ask_linux(cpu);
+	ask(cpu);
 }
 
 /* Result 0 is 1 if the execution was given up. */
@@ -235,57 +189,34 @@ static void check(uint32_t nr_cpus)
 		explore_check(explore_result_of(0) || READ_ONCE(s->seen[c]),
 			      "CPU %u lowered its level and asked, and no CPU looked after that",
 			      c);
-	explore_check(explore_result_of(0) || READ_ONCE(s->walk.state) == PUSH_WALK_IDLE,
-		      "the walk has not ended, but no CPU carries it");
 }
 
 /* Only the last CPU knows that a CPU was overloaded at its request. */
 static void check_last(uint32_t nr_cpus)
 {
 	explore_check(explore_result_of(0) || !READ_ONCE(s->low[2]) || READ_ONCE(s->seen[2]) ||
-			      READ_ONCE(s->linux_walk.nobody),
+			      READ_ONCE(s->walk.nobody),
 		      "CPU 2 lowered its level and asked, and no CPU looked after that");
 }
 
-#define CASE(name_, title_, kind_, min, max, body_)                                              \
+#define CASE(name_, title_, kind_, cpus_, setup_, body_, check_)                                 \
 	{                                                                                        \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
-		.setup = setup, .body = body_, .check = check, .results = {                      \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = cpus_,                \
+		.max_cpus = cpus_, .setup = setup_, .body = body_, .check = check_, .results = { \
 			"gave up"                                                                \
 		}                                                                                \
 	}
 
-const struct explore_case explore_push_walk_cases[] = {
-	CASE("walk-request", "every request is served by a look that comes after it", "core", 2, 3,
-	     ask),
-	CASE("walk-join", "the same where the caller has had the barrier", "core", 2, 3,
-	     ask_behind_barrier),
+const struct explore_case explore_linux_walk_cases[] = {
 	CASE("walk-linux",
-	     "the same of Linux's walk with a remedy, as long as no CPU waits for its lock", "core",
-	     2, 2, ask_linux),
-	CASE("planted-walk-barrier",
-	     "planted: the walk's state is read before the level is visible", "planted", 3, 3,
-	     ask_without_barrier),
-	CASE("planted-walk-once", "planted: a request during a walk adds no round", "planted", 2, 3,
-	     ask_once),
-	{ .name = "planted-walk-linux-visit",
-	  .title = "Linux's walk, nothing planted: a request is lost that comes during a visit",
-	  .kind = "planted",
-	  .min_cpus = 2,
-	  .max_cpus = 2,
-	  .setup = setup_stock,
-	  .body = ask_linux,
-	  .check = check,
-	  .results = { "gave up" } },
-	{ .name = "planted-walk-linux",
-	  .title = "Linux's walk, nothing planted: a request is lost when the set empties and "
-		   "fills again",
-	  .kind = "planted",
-	  .min_cpus = 3,
-	  .max_cpus = 3,
-	  .setup = setup_empties,
-	  .body = ask_linux_refilled,
-	  .check = check_last,
-	  .results = { "gave up" } },
+	     "Linux's walk with a remedy serves requests, as long as no CPU waits for its lock",
+	     "core", 2, setup, ask, check),
+	CASE("planted-walk-linux-visit",
+	     "Linux's walk, nothing planted: a request is lost that comes during a visit",
+	     "planted", 2, setup_stock, ask, check),
+	CASE("planted-walk-linux",
+	     "Linux's walk, nothing planted: a request is lost when the set empties and fills "
+	     "again",
+	     "planted", 3, setup_empties, ask_refilled, check_last),
 	{ 0 },
 };
