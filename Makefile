@@ -15,8 +15,8 @@ DEBUG_7.3 := classes sched-ext sched-cache
 FOREIGN = foreign$(FOREIGN_$(LINUX))
 FOREIGN_7.3 := +sched-ext
 CONFIG := package
-# Of make mutants: --group ordering, --file core/visited.c, --list.
-MUTANTS :=
+# Of make faults: words of the file or the title of a fault.
+FAULTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
 # Of make releases-check. What is in sid changes daily.
@@ -24,7 +24,7 @@ RELEASES = trixie
 SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint mutants docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
+.PHONY: help demo check check-all quick lint faults docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
 	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check exact-programs ports
 
 help: ## this list
@@ -50,10 +50,9 @@ lint: ## only the linters of check
 	scripts/bootstrap demo check
 	python3 scripts/check.py lint
 
-mutants: ## change one thing in core/ at a time and see that a test notices; hours, goes on where it was
+faults: ## plant faults in core/, one at a time, and see that the tests notice each; many minutes
 	scripts/bootstrap demo check
-	cli/environment --dev
-	.venv/bin/python check/mutants/mutants.py $(MUTANTS)
+	python3 check/faults/faults.py $(FAULTS)
 
 fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); what is found stays in build/fuzz
 	scripts/bootstrap demo check
