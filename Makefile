@@ -58,7 +58,7 @@ fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); wha
 	scripts/bootstrap demo check
 	cli/environment --dev
 	set -e; for target in archive profile cgroups; do mkdir -p build/fuzz/$$target; \
-		.venv/bin/python tests/fuzz/fuzz_doctor.py $$target $(FUZZ) build/fuzz/$$target tests/fuzz/doctor/$$target; done
+		.venv/bin/python tests/fuzz/fuzz_doctor.py $$target $(FUZZ) build/fuzz/$$target; done
 	mkdir -p build/fuzz/csv
 	.venv/bin/python tests/fuzz/fuzz_csv.py $(FUZZ) build/fuzz/csv tests/fuzz/csv
 

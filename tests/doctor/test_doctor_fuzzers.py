@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Short runs of doctor's fuzz targets from the committed inputs; `make fuzz-long` has long ones."""
+"""Short runs of doctor's fuzz targets; `make fuzz-long` has long ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
     ("target", "runs"), [("archive", 3000), ("profile", 1500), ("cgroups", 800)]
 )
 def test_short_fuzz_run(tmp_path: Path, target: str, runs: int) -> None:
-    corpus = FUZZ / "doctor" / target
-    assert len(list(corpus.iterdir())) >= 4
     found = tmp_path / "corpus"
     found.mkdir()
     limits = ["-seed=1", "-timeout=10", "-rss_limit_mb=512", f"-artifact_prefix={tmp_path}/"]
     done = subprocess.run(
-        [sys.executable, FUZZ / "fuzz_doctor.py", target, f"-runs={runs}", *limits, found, corpus],
+        [sys.executable, FUZZ / "fuzz_doctor.py", target, f"-runs={runs}", *limits, found],
         capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "0"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]

@@ -3,7 +3,7 @@
  * fuzz.h - what the fuzz targets share.
  *
  * A target is one file with LLVMFuzzerTestOneInput(). Linked with libFuzzer it is a fuzzer,
- * linked with replay.c it runs the committed corpus under any compiler.
+ * linked with replay.c it runs the seeds under any compiler.
  */
 #ifndef FUZZ_H
 #define FUZZ_H

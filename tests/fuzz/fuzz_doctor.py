@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Fuzz targets of doctor: archives, profiles and cgroups are judged, or refused in one line.
 
-    python tests/fuzz/fuzz_doctor.py archive -runs=20000 NEW_CORPUS tests/fuzz/doctor/archive
+    python tests/fuzz/fuzz_doctor.py archive -runs=20000 NEW_CORPUS
 
-The others are profile and cgroups.
+The others are profile and cgroups. The target adds its seeds.
 
 An input of `archive` that begins with "@" is lists of the collector as text: "@NAME" and its lines.
-The seed `whole` supplies lists that are missing. Other inputs are the bytes of an archive. An input
-of `cgroups` has the form of text, and goes on to the files of a plan.
+An invented host supplies lists that are missing; its archive and its lists are the seeds. Other
+inputs are the bytes of an archive. An input of `cgroups` has the form of text, and goes on to the
+files of a plan.
 """
 
 from __future__ import annotations
 
+import gzip
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import atheris  # type: ignore[import-untyped]
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "doctor")]
 
 with atheris.instrument_imports(include=["doctor"]):
     from common.errors import UserError
@@ -32,10 +35,12 @@ with atheris.instrument_imports(include=["doctor"]):
     from doctor.profiles.perf_file import read_profile
     from doctor.verdict import batch
     from doctor.verdict.data import verdict_data
+    from doctor_tree import Machine, Task, build, collect
 
 # perf reads these itself, and is not under test.
 PERF_DATA = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")
-PLACE = Path(tempfile.mkdtemp(prefix="schedshard-fuzz-")) / "input"
+FOLDER = Path(tempfile.mkdtemp(prefix="schedshard-fuzz-"))
+PLACE = FOLDER / "input"
 
 
 def lists_of(text: str) -> dict[str, str]:
@@ -51,11 +56,56 @@ def lists_of(text: str) -> dict[str, str]:
     return lists
 
 
-WHOLE = lists_of((HERE / "doctor" / "archive" / "whole").read_text(encoding="utf-8"))
+def invented_tree(name: str, busy: int, seconds: int) -> Path:
+    """Write the tree of a host of 8 CPUs with a FIFO thread on each, at one moment."""
+    tasks = [
+        Task(100 + cpu, f"w{cpu}", allowed=str(cpu), cgroup=f"/app{cpu // 2}.service")
+        for cpu in range(8)
+    ]
+    tasks = [replace(task, voluntary=200_000 * seconds, ran=seconds) for task in tasks]
+    stat = "".join(f"cpu{cpu} {busy} 0 9 {90 + 50 * seconds} 0 0 0 0\n" for cpu in range(8))
+    files = {
+        "proc/interrupts": "CAL: 1 2 3 4 5 6 7 8 Function call interrupts\n",
+        "proc/cpuinfo": "vendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R)\n",
+        "sys/kernel/debug/sched/features": "RT_PUSH_IPI\n",
+    }
+    cmdline = "isolcpus=domain,6-7 nohz_full=6-7"
+    machine = Machine(
+        cpus=8, node_cpus=4, cmdline=cmdline, tasks=tasks, uptime=100 + seconds, stat=stat,
+        files=files,
+    )  # fmt: skip
+    return build(FOLDER / name, machine)
+
+
+def invented_host() -> Path:
+    """Return the archive of that host."""
+    first, second = invented_tree("first", 1, 0), invented_tree("second", 90, 2)
+    done = collect(first, "-o", FOLDER / "host.tar", second=second)
+    assert done.returncode == 0, done.stderr
+    return FOLDER / "host.tar"
+
+
+HOST = invented_host()
+WHOLE = read_tar(HOST)
+
+
+def made_seeds(target: str) -> Path:
+    """Write seeds that need no file here: an archive and its lists, or the start of a profile."""
+    folder = FOLDER / "seeds"
+    folder.mkdir()
+    if target == "profile":
+        mail = HERE.parent / "doctor" / "data" / "c2c-mail.txt"
+        (folder / "c2c").write_bytes(mail.read_bytes()[:6000])
+    if target == "archive":
+        (folder / "archive").write_bytes(HOST.read_bytes())
+        (folder / "packed").write_bytes(gzip.compress(HOST.read_bytes()))
+        for name, text in WHOLE.items():
+            (folder / name).write_text(f"@{name}\n{text}", encoding="utf-8")
+    return folder
 
 
 def whole(data: bytes) -> dict[str, str]:
-    """Return the lists of the seed `whole`, each replaced by the input's if that contains it."""
+    """Return the lists of the invented host, each replaced by the input's if that contains it."""
     given = lists_of(data.decode("utf-8", "replace"))
     return WHOLE | {name: text for name, text in given.items() if name in WHOLE}
 
@@ -103,7 +153,9 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 def main() -> None:
     """Fuzz the target that the first argument names."""
-    target = TARGETS[sys.argv.pop(1)]
+    name = sys.argv.pop(1)
+    target = TARGETS[name]
+    sys.argv += [str(made_seeds(name)), *map(str, (HERE / "doctor").glob(name))]
 
     def one(data: bytes) -> None:
         said = ""
