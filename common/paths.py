@@ -70,11 +70,6 @@ def topo_binary() -> Path:
     return build_dir() / "lib" / "schedshard-topo"
 
 
-def bench_binary() -> Path:
-    """Return the path of the tool that measures the structures on real CPUs."""
-    return build_dir() / "bench" / "schedshard-bench"
-
-
 def shown(path: Path) -> str:
     """Return a path for messages and provenance, relative to the project if it is inside."""
     try:

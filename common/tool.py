@@ -55,7 +55,8 @@ class Running:
                 child.kill()
 
 
-def _require(binary: Path) -> None:
+def require(binary: Path) -> None:
+    """Raise UserError if a tool is missing or not executable."""
     if not binary.is_file():
         raise UserError(f"{binary} is missing: {remake()}")
     if not os.access(binary, os.X_OK):
@@ -80,13 +81,10 @@ def _failure(binary: Path, code: int, stderr: bytes) -> UserError:
     return UserError(said, status=2 if code == 2 else 1)
 
 
-def run_tool(argv: Sequence[str], running: Running, scratch: Path | None = None) -> Any:
-    """Run a tool as one of ``running``, and return the JSON that it printed.
-
-    ``scratch`` is the folder for its temporary files, as a tool that is killed leaves them.
-    """
+def run_tool(argv: Sequence[str], running: Running) -> Any:
+    """Run a tool as one of ``running``, and return the JSON that it printed."""
     binary = Path(argv[0])
-    _require(binary)
+    require(binary)
     with (
         telling(f"cannot run {binary}", status=1),
         running.start(
@@ -94,7 +92,6 @@ def run_tool(argv: Sequence[str], running: Running, scratch: Path | None = None)
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=None if scratch is None else {**os.environ, "TMPDIR": str(scratch)},
         ) as child,
     ):
         stdout, stderr = child.communicate()

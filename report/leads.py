@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from common.show.format import nanoseconds, percent, significant
 from common.show.page import Lead
 from model.machines.topo import plan_sentence, tree
-from model.results.bench import Bench, Validate
+from model.results.bench import Validate
 from model.results.c2c import Kernel, Recorded, Report
 from model.results.rows import FigureVariant, Key, Point
 from model.results.run import Bars, Curve, Figures, Pairs, Result
@@ -16,7 +16,7 @@ from model.results.topo import Topo
 from model.run.pairs import class_rows
 from model.run.uncertain.intervals import predicted
 from model.tables.intervals import figure_words, words
-from model.tables.results import bench_host, machine_label
+from model.tables.results import machine_label
 from record.report.steady import steady_words
 from record.report.view import headline
 
@@ -217,29 +217,6 @@ def c2c_lead(report: Report) -> Lead:
     if recorded is None or not said:
         return Lead(asked, answer, "none: one run of the model")
     return Lead(asked, answer, f"{'; '.join(said)}: 90% of {recorded.samples} samples")
-
-
-def bench_lead(data: Bench) -> Lead:
-    """Return the lead of a bench on this host: the first `sbm` row with a ratio, or any."""
-    asked = f"What do the structures cost beside plain ones? {bench_host(data)}"
-    rows = [
-        (row.ratio, row) for row in data.headlines
-        if row.ratio is not None and row.variant != row.reference
-    ]  # fmt: skip
-    if not rows:
-        return Lead(asked, f"{len(data.rows)} measurements, none beside another", "none")
-    ratio, row = next((each for each in rows if each[1].variant == "sbm"), rows[0])
-    answer = (
-        f"Measured: '{row.op}' with '{row.variant}' takes {ratio:.2f} times as "
-        f"long as with '{row.reference or 'the first'}'"
-    )
-    if row.ratio_low is None:
-        return Lead(asked, answer, "none: there were too few rounds")
-    return Lead(
-        asked,
-        answer,
-        f"{row.ratio_low:.2f} to {row.ratio_high:.2f}: 10% to 90% of the rounds",
-    )
 
 
 def topo_lead(data: Topo) -> Lead:

@@ -12,19 +12,14 @@ from common.show.page import Cell, Grid, Lead, Section, grid, num, rendered
 from model.layout_picture import legend
 from model.machines.topo import plan_rows, plan_sentence, tree
 from model.machines.topo_picture import picture
-from model.results.bench import Bench, BenchRow, Validate
+from model.results.bench import Validate
 from model.results.c2c import Report
 from model.results.run import Curve, Pairs, Result
 from model.results.topo import Topo
 from model.run.sweep.sweep import Row
-from model.tables.results import (
-    BENCH_COLUMNS,
-    bench_host,
-    bench_rows,
-)
 from report.c2c import c2c_section
 from report.forms import boxes
-from report.leads import bench_lead, topo_lead
+from report.leads import topo_lead
 from report.live import live_section, validate_section
 
 # The number of leads at the top of a page, which folds the others.
@@ -44,37 +39,8 @@ class ReportRequest:
     live: tuple[Curve | Pairs, ...] = ()
     judged: tuple[Validate, ...] = ()
     topologies: tuple[Topo, ...] = ()
-    benches: tuple[Bench, ...] = ()
     c2c: tuple[Report, ...] = ()
     sweeps: tuple[tuple[str, list[Row]], ...] = ()
-
-
-def _bench_grids(rows: Sequence[BenchRow]) -> list[Grid]:
-    grids = []
-    for group, texts in bench_rows(rows):
-        cells = [
-            [*(Cell(text) for text in row[:3]), Cell(row[3], "code"), *(num(t) for t in row[4:])]
-            for row in texts
-        ]
-        grids.append(grid(BENCH_COLUMNS, cells, group))
-    return grids
-
-
-def _bench_section(data: Bench) -> Section:
-    return Section(
-        anchor="bench",
-        heading="The structures on this host's CPUs",
-        where=bench_host(data),
-        lead=bench_lead(data),
-        tables=_bench_grids(data.headlines),
-        folded=_bench_grids(data.rows),
-        folded_title=f"all {len(data.rows)} measurements",
-        notes=[
-            "ratio: to the first variant of the same operation, in interleaved rounds of one run. "
-            "Times of a shared or virtual host vary between runs; instruction counts do not."
-        ]
-        + (["A short run: its times are less certain."] if data.quick else []),
-    )
 
 
 def _topo_section(data: Topo) -> Section:
@@ -114,7 +80,6 @@ def _provenance(request: ReportRequest) -> Grid:
             _origin("topo", (each.machine and each.machine.name) or host, each.provenance)
             for each in request.topologies
         ),
-        *(_origin("bench", host, each.provenance.to_data()) for each in request.benches),
         # A report on an experiment repeats its run's provenance, so only recordings get a row.
         *(
             _origin(report.experiment, report.machine.name, report.provenance)
@@ -139,8 +104,7 @@ def _sections(request: ReportRequest) -> list[Section]:
     sections += map(c2c_section, request.c2c)
     sections += map(live_section, request.live)
     sections += map(validate_section, request.judged)
-    sections += map(_topo_section, request.topologies)
-    return [*sections, *map(_bench_section, request.benches)]
+    return [*sections, *map(_topo_section, request.topologies)]
 
 
 def render(request: ReportRequest) -> str:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Stage reproduce: simulate everything that a newcomer should see, from one command.
 
-reproduce_view.py first measures this host, because a simulation on the next core would disturb the
-times. Then the plans run one after the other, and the points of a plan share the CPUs. So each
-result can be saved before the next plan begins.
+The plans run one after the other, and the points of a plan share the CPUs. So each result can be
+saved before the next plan begins.
 """
 
 from __future__ import annotations

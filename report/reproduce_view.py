@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage reproduce: measure this host, print the results and write the files."""
+"""Stage reproduce: print the results and write the files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from rich.text import Text
 
 from common.errors import telling
 from common.output import check_writable, to_json, write_atomic
-from common.paths import shown, typed
-from common.progress import ticking, working
+from common.paths import shown
+from common.progress import ticking
 from common.show.page import Lead
 from model.machines.topo import TopoRequest, topo
-from model.results.bench import Bench
 from model.results.c2c import report_of
 from model.results.run import Bars, Curve, Figures, Result
 from model.results.topo import Topo
-from model.run.bench import BenchRequest, bench
 from model.run.run import RunPlan
 from model.tables.results import (
-    bench_tables,
     comparison_table,
     run_tables,
     topo_view,
@@ -116,7 +113,7 @@ def _tables(found: _Results) -> Iterator[RenderableType]:
 def reproduce_all(
     request: ReproduceRequest, out: Path, show: Callable[[RenderableType], None]
 ) -> None:
-    """Measure, simulate, print, and write to ``out`` a page and one JSON file per result."""
+    """Simulate, print, and write to ``out`` a page and one JSON file per result."""
     with telling(f"cannot make directory {out}"):
         out.mkdir(parents=True, exist_ok=True)
     page = out / "report.html"
@@ -125,19 +122,12 @@ def reproduce_all(
     read = topo(TopoRequest())
     _save(read, out / "topology.json")
     host = Topo.of(read)
-    with working("measuring the structures on this host's CPUs"):
-        data = bench(BenchRequest(quick=True))
-    measured = Bench.of(data)
-    _save(data, out / "bench.json")
     results = _simulated(request, plans, out)
     found = _Results.of(results)
     said = sentence(found.main)
 
     show(_heading("This host"))
     show(topo_view(host))
-    show(_heading("The structures on this host's CPUs (measured)"))
-    show(bench_tables(measured, measured.headlines))
-    show(Text(f"all of it: {shown(page)} or {typed('bench')}"))
     for table in _tables(found):
         show(table)
     show(Text(f"\n{said}\n", style="bold"))
@@ -146,15 +136,13 @@ def reproduce_all(
     lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*rt, *scans])]
     request_page = ReportRequest(
         (main, *found.others, *found.reads, *rt, *scans, *found.curves),
-        title="schedshard: predicted, published, measured",
+        title="schedshard: predicted and published",
         lead=Lead(
-            "What do others publish, what does the simulated machine predict for it, and what does "
-            "this host measure?",
+            "What do others publish, and what does the simulated machine predict for it?",
             said,
             run_lead(main).interval,
         ),
         topologies=(host,),
-        benches=(measured,),
         c2c=tuple(report_of(c2c(request, find_names(request))) for request in lines),
     )
     write_atomic(page, render(request_page))

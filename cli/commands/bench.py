@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands `bench primitives`, `bench ping-pong` and `bench library`."""
+"""The commands `bench primitives`, `bench ping-pong` and `bench peers`."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -83,33 +84,19 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
     deliver(result, as_json, out, live_tables(measured_of(result)))
 
 
-@click.command(name="library")
-@many_option(
-    "--machine", "machines", metavar="M", help="Simulate this one; repeatable [this host]."
-)
-@click.option(
-    "--samples",
-    type=int,
-    metavar="N",
-    help="Draw N samples of a simulated machine's unknown numbers, for the ranges; 0: none [20].",
-)
-@click.option("--rust", is_flag=True, help="This host: also measure our Rust crate and sbitmap.")
-@number_option(
-    "--limit",
-    high=86400,
-    metavar="SECONDS",
-    help="This host: start no measurement after that time [50].",
-)
-@JSON
-@OUT
-def library_command(as_json: bool, out: Path | None, **options: Any) -> None:
-    """Compare the library with common alternatives: pools, sets, counters.
+@click.command(name="peers")
+@click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
+def peers_command(machine: str) -> None:
+    """Compare the library's set of CPUs with Concurrency Kit's, hwloc's and a packed one.
 
-    Each row shows the best alternative, the ratio to it with its range, and whether the ratio meets
-    its target. With a simulated machine only rows of one thread are measured, on this host.
+    One thread on this host uses sets for the CPUs of machine M. 'bench primitives' compares what
+    threads do at the same time: pools, counters and sets.
     """
-    from model.live.library import LibraryRequest, bench_library
-    from model.live.library_view import library_tables
+    from common.paths import build_dir
+    from common.tool import require
+    from model.machines.presets import load_machine
 
-    result = bench_library(LibraryRequest(**options))
-    deliver(result, as_json, out, library_tables(result))
+    tool = build_dir() / "bench" / "schedshard-peers"
+    path = load_machine(machine).path
+    require(tool)
+    raise click.exceptions.Exit(subprocess.run([tool, path], check=False).returncode)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import RenderableType
 
-from cli.commands.bench import library_command, ping_pong_command, primitives_command
-from cli.commands.c2c.cost import cc_command, cost_command, cxx_command
+from cli.commands.bench import peers_command, ping_pong_command, primitives_command
+from cli.commands.c2c.compile import cc_command, cxx_command
 from cli.commands.c2c.diff import diff_command
 from cli.commands.c2c.record import record_command
 from cli.commands.c2c.replay import replay_command
@@ -27,7 +27,6 @@ from cli.commands.groups import NamedGroup
 from cli.commands.kernel.group import kernel
 from cli.commands.options import (
     JSON,
-    OUT,
     SEED,
     deliver,
     many_option,
@@ -142,31 +141,9 @@ def _view(report: Report) -> RenderableType:
     return views.get(type(report), c2c_tables)(report)
 
 
-@main.group(cls=NamedGroup, invoke_without_command=True)
-@click.option("--quick", is_flag=True, help="Measure for a shorter time.")
-@JSON
-@OUT
-@click.pass_context
-def bench(ctx: click.Context, quick: bool, as_json: bool, out: Path | None) -> None:
-    """Measure on this host's CPUs.
-
-    Without a command it measures the structures: each operation as a ratio to the same one on a
-    plain bitmap, in one run.
-    """
-    if ctx.invoked_subcommand is not None:
-        if quick or as_json or out is not None:
-            raise UserError(f"options of 'bench {ctx.invoked_subcommand}' go after its name")
-        return
-    from common.progress import working
-    from model.results.bench import Bench
-    from model.run.bench import BenchRequest
-    from model.run.bench import bench as measure
-    from model.tables.results import bench_tables
-
-    with working("measuring on this host's CPUs"):
-        data = measure(BenchRequest(quick))
-    made = Bench.of(data)
-    deliver(data, as_json, out, bench_tables(made, made.rows))
+@main.group(cls=NamedGroup)
+def bench() -> None:
+    """Measure on this host's CPUs."""
 
 
 @main.command()
@@ -179,8 +156,8 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     no other file and no network.
     """
     from common.extra import need_sweep
-    from common.formats import BENCH, C2C, LIVE, RUN, TOPO, VALIDATE
-    from model.results.bench import Bench, Validate
+    from common.formats import C2C, LIVE, RUN, TOPO, VALIDATE
+    from model.results.bench import Validate
     from model.results.c2c import report_of
     from model.results.read import checked, is_parquet, load_data
     from model.results.run import Figures, measured_of, run_of
@@ -193,7 +170,6 @@ def report(results: tuple[Path, ...], out: Path) -> None:
         RUN: run_of,
         LIVE: measured_of,
         VALIDATE: Validate.of,
-        BENCH: Bench.of,
         C2C: report_of,
         TOPO: Topo.of,
     }
@@ -201,7 +177,7 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     found: dict[str, list[Any]] = {}
     for path in results:
         if path not in sweeps:
-            data = load_data(path, RUN, BENCH, LIVE, VALIDATE, TOPO, C2C)
+            data = load_data(path, RUN, LIVE, VALIDATE, TOPO, C2C)
             kind = data["format"]
             found.setdefault(kind, []).append(checked(data, str(path), makers[kind]))
     rows: tuple[tuple[str, list[dict[str, Any]]], ...] = ()
@@ -218,7 +194,6 @@ def report(results: tuple[Path, ...], out: Path) -> None:
         live=tuple(found.get(LIVE, ())),
         judged=tuple(found.get(VALIDATE, ())),
         topologies=tuple(found.get(TOPO, ())),
-        benches=tuple(found.get(BENCH, ())),
         c2c=(*found.get(C2C, ()), *lines),
         sweeps=rows,
     )
@@ -231,10 +206,10 @@ def report(results: tuple[Path, ...], out: Path) -> None:
 @SEED
 @click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
 def reproduce(out: Path | None, seed: int, quick: bool) -> None:
-    """Predict, measure and report in one command.
+    """Predict and report in one command.
 
-    It predicts the published experiments, measures this host, prints the tables, and writes
-    report.html and one JSON file per result.
+    It predicts the published experiments, prints the tables, and writes report.html and one JSON
+    file per result.
     """
     from common.extra import need_sweep
     from report.reproduce import ReproduceRequest
@@ -261,13 +236,11 @@ def setup(ctx: click.Context, check: bool) -> None:
         ctx.exit(subprocess.run(argv, check=False).returncode)
 
 
-for verb in (primitives_command, ping_pong_command, library_command):
+for verb in (primitives_command, ping_pong_command, peers_command):
     bench.add_command(verb)
 if not INSTALLED:  # the laboratory, which cli/meson.build does not install
     # Importing these modules adds their commands to the group.
     from cli.commands.kernel import build, guest, profile, source  # noqa: F401
-
-    bench.add_command(cost_command)
 for verb in (record_command, replay_command, diff_command):
     c2c.add_command(verb)
 for verb in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `bench` and `validate` save: times on this host, and the model judged by them."""
+"""The types that `validate` saves: the model judged by times on this host."""
 
 from typing import Annotated
 
@@ -8,52 +8,6 @@ from msgspec import Meta
 from model.results.rows import PAIR
 from model.results.run import Host
 from model.results.saved import Count, Few, Positive, Provenance, Real, Saved
-
-
-class BenchRow(Saved, kw_only=True):
-    """One operation on one variant of a structure; ratios are to ``reference``."""
-
-    group: str
-    op: str
-    plan: str | None = None
-    density: str | None = None
-    variant: str
-    reference: str | None = None
-    ns: Real | None = None
-    ratio: Real | None = None
-    ratio_low: Real | None = None
-    ratio_high: Real | None = None
-    instructions: Real | None = None
-    instructions_ratio: Real | None = None
-
-    def __post_init__(self) -> None:
-        if (self.ratio_low is None) != (self.ratio_high is None):
-            raise ValueError("ratio_low and ratio_high must both be given, or neither")
-
-
-class Bench(Saved, kw_only=True):
-    """A result of `bench`: all rows."""
-
-    format: str
-    quick: bool = False
-    host: dict[str, str | Real | bool | list[str | Real] | None]
-    rows: list[BenchRow]
-    provenance: Provenance
-
-    @property
-    def headlines(self) -> list[BenchRow]:
-        """The rows of the few most informative operations; all rows if there are none."""
-        return [
-            row for row in self.rows if row.density in _HEADLINES.get((row.group, row.op), ())
-        ] or self.rows
-
-
-_HEADLINES: dict[tuple[str, str], tuple[str | None, ...]] = {
-    ("set", "set+clear"): (None,),
-    ("set", "iterate"): ("1/16", "full"),
-    ("contended", "set+clear"): (None,),
-    ("contended", "inc"): (None,),
-}
 
 
 class JudgedRow(Saved, kw_only=True, rename=PAIR):

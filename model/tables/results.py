@@ -14,7 +14,6 @@ from rich.tree import Tree
 from common.show.format import nanoseconds, percent, signed_percent, significant
 from common.show.sheet import Sheet
 from model.machines.topo import Group, plan_rows, plan_sentence, ranges, tree
-from model.results.bench import Bench, BenchRow
 from model.results.c2c import Line, Report, Variant
 from model.results.rows import Bar, Swept
 from model.results.run import Bars, Curve, Figures, Pairs, Result
@@ -310,80 +309,6 @@ def topo_view(data: Topo, shards_shown: int = 64) -> RenderableType:
         parts.append(Text(f"... and {len(rows) - shards_shown} more shards: --json has them all"))
     parts.append(Text(plan_sentence(data)))
     return Together(*parts)
-
-
-def bench_rows(rows: Sequence[BenchRow]) -> list[tuple[str, list[list[str]]]]:
-    """Return the rows of a bench as text, by group. Rows of one operation name it once."""
-    groups = []
-    for group in dict.fromkeys(row.group for row in rows):
-        cells = []
-        last: tuple[str | None, ...] = ()
-        for row in rows:
-            if row.group != group:
-                continue
-            key = (row.op, row.plan, row.density)
-            head = ["" if key == last else part or "" for part in key]
-            last = key
-            spread = ""
-            low, high = row.ratio_low, row.ratio_high
-            if low is not None and high is not None and row.variant != row.reference:
-                spread = f"{low:.2f}-{high:.2f}"
-            cells.append(
-                [
-                    *head,
-                    row.variant,
-                    _number(row.ns),
-                    _ratio(row.ratio),
-                    spread,
-                    _number(row.instructions),
-                    _ratio(row.instructions_ratio),
-                ]
-            )
-        groups.append((group, cells))
-    return groups
-
-
-BENCH_COLUMNS = (
-    "op", "plan", "density", "variant", "ns", "ratio", "p10-p90", "instructions", "ratio ",
-)  # fmt: skip
-
-
-def bench_host(data: Bench) -> str:
-    """Return the host of a bench in words."""
-    known = [
-        f"{key.replace('_', ' ')} {_plain(value)}" for key, value in data.host.items() if value
-    ]
-    return "measured on this host: " + ", ".join(known)
-
-
-def _plain(value: object) -> str:
-    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def bench_tables(data: Bench, rows: Sequence[BenchRow]) -> RenderableType:
-    """Return one table per group of operations, then the host. Ratios are to the reference."""
-    parts: list[RenderableType] = []
-    for group, cells in bench_rows(rows):
-        made = Sheet(
-            group,
-            *BENCH_COLUMNS,
-            right=BENCH_COLUMNS[4:],
-            rigid=BENCH_COLUMNS,
-            optional=("p10-p90",),
-        )
-        for row in cells:
-            made.add_row(*row)
-        parts.append(made)
-    parts.append(Text(bench_host(data)))
-    return Together(*parts)
-
-
-def _number(value: float | None) -> str:
-    return significant(value) if value is not None else ""
-
-
-def _ratio(value: float | None) -> str:
-    return f"{value:.2f}x" if value is not None else ""
 
 
 ACCESSES_SHOWN = 12

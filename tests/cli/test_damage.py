@@ -32,7 +32,6 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "pairs": (("run", "ping-pong", "--op", "cas"), ("report", "compare", "c2c")),
     "figures": (("run", "figures", "--uncertainty", "20"), ("report", "compare", "c2c")),
-    "bench": (("bench",), ("report",)),
     "live": (("bench", "ping-pong", "--op", "cas"), ("report", "compare")),
     "topo": (("topo", "--machine", "xeon-8358-2s"), ("report",)),
 }

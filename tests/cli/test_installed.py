@@ -58,15 +58,12 @@ def test_the_verbs_of_kernel_are_refused_in_one_line(installed: Path) -> None:
 
 
 def test_the_first_help_and_the_other_verbs(installed: Path) -> None:
-    done = run(installed, "bench", "record")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "unknown command of 'schedshard bench' 'record'" in done.stderr
     out = installed.parent / "a.parquet"
     words = ("--experiment", "mutex", "--machine", "xeon-480", "--out", str(out))
     done = run(installed, "sweep", *words, "--scheduler", "tcp://a:1")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "--scheduler needs a checkout" in done.stderr
     assert "--scheduler" not in run(installed, "sweep", "--help").stdout
-    for group in ((), ("kernel",), ("bench",)):
+    for group in ((), ("kernel",)):
         done = run(installed, *group, "--help")
         assert done.returncode == 0, done.stderr

@@ -66,29 +66,6 @@ def test_interruption_ends_the_simulators_and_says_nothing(
         assert not Path(f"/proc/{child}").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_measurement_leaves_no_files(tmp_path: Path, number: signal.Signals) -> None:
-    """The benchmark is killed, so it cannot remove them itself."""
-    scratch, at = tmp_path / "scratch", tmp_path / "at"
-    scratch.mkdir()
-    process = subprocess.Popen(
-        [*COMMAND, "bench"],
-        env=environment(TMPDIR=str(scratch), FAKE_BENCH="slow", FAKE_BENCH_AT=str(at)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    deadline = time.monotonic() + 60
-    while not at.exists() or not (made := at.read_text()):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.02)
-    assert scratch in Path(made).parents
-    process.send_signal(number)
-    assert process.communicate(timeout=60)[0] == b""
-    assert process.returncode == 128 + number
-    assert list(scratch.iterdir()) == []
-
-
 SIGNALLED = """
 import os, signal, sys, tempfile
 from cli.entry import unwind_at_signals

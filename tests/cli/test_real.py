@@ -181,11 +181,12 @@ def test_machine_files_that_make_no_sense(
     assert_user_error(cli("run", "cpumask-yield", "--machine", path), "m.toml", words)
 
 
-def test_bench(cli: Cli, real: Path) -> None:
-    data = cli("bench", "--quick", "--json").json
-    variants = {(row["op"], row["variant"]) for row in data["rows"]}
-    assert {("set+clear", "plain"), ("set+clear", "sbm"), ("iterate", "ck")} <= variants
-    assert all(row["ns"] > 0 for row in data["rows"] if row["ns"] is not None)
+def test_bench_peers(cli: Cli, real: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli("bench", "peers").status == 0
+    said = capfd.readouterr().out
+    for words in ("set and clear", "walk, full", "make and free", "Concurrency Kit", "hwloc"):
+        assert words in said
+    assert_user_error(cli("bench", "peers", "--machine", "nowhere"), "nowhere")
 
 
 def test_launcher_runs_the_command_line(real: Path) -> None:

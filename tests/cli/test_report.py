@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs report, bench and reproduce: one page that needs nothing else."""
+"""The verbs report and reproduce: one page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ import pytest
 from common.progress import Ticker
 from common.show.format import compact, nanoseconds, percent, signed_percent, significant, times
 from conftest import Cli, assert_user_error
-from model.results.bench import Bench
 from model.results.run import Result
 from model.run.run import RunPlan, execute
-from model.tables.results import FORMS, bench_rows
+from model.tables.results import FORMS
 from report import forms
 from saved_results import bar, result, swept
 
@@ -81,16 +80,14 @@ def test_page_of_everything(
     for name in ("xeon-480", "future-2048"):
         others.append(tmp_path / f"{name}.json")
         assert cli("run", "cpumask-yield", "--machine", name, "--out", others[-1]).status == 0
-    assert cli("bench", "--out", tmp_path / "bench.json").status == 0
     assert cli("topo", "--out", tmp_path / "topo.json").status == 0
     page = tmp_path / "page.html"
     outcome = cli(
-        "report", yield_result, curve_result, *others, tmp_path / "bench.json",
-        tmp_path / "topo.json", "--out", page,
+        "report", yield_result, curve_result, *others, tmp_path / "topo.json", "--out", page,
     )  # fmt: skip
     assert (outcome.status, outcome.out) == (0, "")
     parsed = assert_self_contained(page)
-    assert len([h for h in parsed.headings if h.strip()]) == 7
+    assert len([h for h in parsed.headings if h.strip()]) == 6
     text = page.read_text(encoding="utf-8")
     assert text.count("<svg") == 4
     for words in (
@@ -159,28 +156,9 @@ def test_report_refuses_other_files(cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "x.json"
     other.write_text('{"format": "schedshard/kernel-count/1"}')
     assert_user_error(
-        cli("report", other, "--out", tmp_path / "p.html"), "x.json is not a result", "bench --out"
+        cli("report", other, "--out", tmp_path / "p.html"), "x.json is not a result", "topo --out"
     )
     assert not (tmp_path / "p.html").exists()
-
-
-def test_bench_table_and_json(cli: Cli) -> None:
-    outcome = cli("bench")
-    assert "0.90-1.20" in outcome.out
-    assert "1.05x" in outcome.out
-    data = cli("bench", "--json", "--quick").json
-    assert data["quick"]
-    assert data["host"]["short"]
-    assert data["provenance"]["version"]
-
-
-def row(op: str, variant: str, **more: Any) -> dict[str, Any]:
-    return {"group": "set", "op": op, "plan": "p", "density": None, "variant": variant, **more}
-
-
-def bench(rows: list[dict[str, Any]]) -> Bench:
-    provenance = {"version": "", "commit": ""}
-    return Bench.of({"format": "f", "host": {}, "rows": rows, "provenance": provenance})
 
 
 def test_every_kind_of_result_has_a_table_and_a_box() -> None:
@@ -198,20 +176,6 @@ def test_every_kind_of_result_has_a_table_and_a_box() -> None:
     assert all(each.headlines for each in results)
 
 
-def test_bench_rows_do_not_repeat_their_head() -> None:
-    rows = [row("set", "plain", ns=1.0), row("set", "sbm", ns=2.0), row("test", "plain")]
-    ((group, cells),) = bench_rows(bench(rows).rows)
-    assert group == "set"
-    assert [line[0] for line in cells] == ["set", "", "test"]
-    assert cells[2][4:] == ["", "", "", "", ""]
-
-
-def test_bench_headlines() -> None:
-    rows = [row("set", "plain"), row("set+clear", "plain")]
-    assert [found.op for found in bench(rows).headlines] == ["set+clear"]
-    assert [found.op for found in bench(rows[:1]).headlines] == ["set"]
-
-
 @pytest.mark.slow(reason="all experiments")
 def test_reproduce_quick(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
@@ -223,7 +187,6 @@ def test_reproduce_quick(cli: Cli, tmp_path: Path) -> None:
     assert_self_contained(out / "report.html")
     assert {p.name for p in out.iterdir()} >= {
         "report.html",
-        "bench.json",
         "topology.json",
         "atomic-inc-xeon-8176-8s.json",
         "cpumask-yield-epyc-7763-2s.json",
@@ -246,7 +209,7 @@ def test_reproduce_keeps_what_is_there(
     outcome = cli("reproduce", "--quick", "--out", tmp_path)
     assert outcome.status == 130
     kept = {path.name for path in tmp_path.iterdir()}
-    assert kept == {*done, "bench.json", "topology.json"}
+    assert kept == {*done, "topology.json"}
     assert json.loads((tmp_path / done[1]).read_text())["format"] == "schedshard/run/2"
 
 

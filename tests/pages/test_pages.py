@@ -67,7 +67,6 @@ def _reports(folder: Path) -> Iterator[tuple[str, list[Path]]]:
         saved("p.json", "run", "primitives", "--op", "cas-loop", "--op", "spinlock",
               "--op", "refcount", "--op", "seqlock-read", "--cpus", "16"),
         saved("pp.json", "run", "ping-pong"),
-        saved("b.json", "bench"),
         saved("bp.json", "bench", "primitives", "--op", "spinlock", "--op", "refcount"),
         saved("t.json", "topo", "--machine", "epyc-7763-2s"),
         DATA / "validate.json",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * primitives-count NAME N: one thread does the operation N times. scripts/primitive_instructions.py
+ * primitives-count NAME N: one thread does the operation N times. tests/bench/check_instructions.py
  * runs it under callgrind with two N; the difference of the counts belongs to the operations.
  */
 #include <stdio.h>

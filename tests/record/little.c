@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * record-little THREADS ROUNDS: threads that share little. Each fills and sorts its own array,
- * ROUNDS times, and adds to one sum after each round. `schedshard bench record` runs this program.
+ * ROUNDS times, and adds to one sum after each round.
  */
 #include <pthread.h>
 #include <stdint.h>
