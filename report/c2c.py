@@ -82,8 +82,6 @@ def _c2c_helps(report: Recorded) -> list[Grid]:
             rows.append(
                 [Cell(advice.words), Cell(name, "code"), num(f"{gain.shown:.1%}"), num(sure)]
             )
-    for each in report.latent:
-        rows.append([Cell(each.words), Cell(each.machine, "code"), num("-"), num("")])
     columns = ["what helps", "machine", "fewer cycles", "90%"]
     return [grid(columns, rows)] if rows else []
 

@@ -334,17 +334,6 @@ class Advice(Saved, kw_only=True):
     machines: dict[str, Gain]
 
 
-class Latent(Saved, kw_only=True):
-    """False sharing that would begin on a machine if objects began elsewhere."""
-
-    object: str = absent("")
-    words: str
-    machine: str
-    bytes_later: Count = absent(0)
-    line_bytes: Count = absent(0)
-    more: Real = absent(0.0)
-
-
 class Drawn(Saved, kw_only=True):
     """The number of samples behind the intervals."""
 
@@ -389,7 +378,6 @@ class Recorded(Report, kw_only=True):
     limits: list[str]
     advised: bool = absent(True)
     advice: list[Advice]
-    latent: list[Latent] = absent([])
     variants: Annotated[Sequence[RecordedVariant], Meta(min_length=1)]
 
     def __post_init__(self) -> None:

@@ -122,9 +122,6 @@ class Stepping(Saved, kw_only=True):
     timeouts: Count | None = None
     waited_seconds: NotNegative | None = None
     window_seconds: NotNegative | None = None
-    accesses_near: Count | None = None
-    accesses_near_told: Count | None = None
-    lines_near: Count | None = None
     waited_outside: Count | None = None
 
 

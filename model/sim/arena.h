@@ -18,12 +18,6 @@
 #define LINE_SHIFT 6
 #define LINE_SIZE  (1u << LINE_SHIFT)
 
-/*
- * Address bit that selects the second half of a line that stands for 128 bytes. The two halves have
- * separate values, but they are one line: arena_line() clears the bit.
- */
-#define ARENA_HALF (1ull << 38)
-
 /* One allocation, and how reports name it. */
 struct arena_object {
 	const char *name; /* e.g. "global mask" */
@@ -35,7 +29,7 @@ struct arena_object {
 
 static inline bool arena_contains(const volatile void *addr)
 {
-	return (uint64_t)(uintptr_t)addr - ARENA_BASE < ARENA_HALF + ARENA_SIZE;
+	return (uint64_t)(uintptr_t)addr - ARENA_BASE < ARENA_SIZE;
 }
 
 static inline uint32_t arena_line(const volatile void *addr)

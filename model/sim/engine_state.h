@@ -93,8 +93,7 @@ static inline volatile void *sim_memory(const volatile void *addr)
 	uint64_t at = (uint64_t)(uintptr_t)addr;
 
 	if (unlikely(sim.real != NULL))
-		at = (*sim.real)[arena_line(addr)] + at % LINE_SIZE +
-		     (at & ARENA_HALF) / (ARENA_HALF / LINE_SIZE);
+		at = (*sim.real)[arena_line(addr)] + at % LINE_SIZE;
 	return (volatile void *)(uintptr_t)at;
 }
 

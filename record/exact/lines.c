@@ -42,8 +42,6 @@ static uint64_t *real; /* per line of the arena: the memory that it stands for *
 static uint32_t nr_real;
 static uint64_t *const *real_is = (uint64_t *const *)&real;
 static uint64_t loads, stores, locked;
-static uint8_t *near;	 /* a bit per line: it would be contended if it were one with a neighbour */
-static uint64_t nr_near; /* times that a line was found beside another CPU's */
 
 static void *sparse(uint64_t size)
 {
@@ -70,10 +68,8 @@ int lines_begin(void)
 
 	lines_word = sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*lines_word));
 	page_cpu = sparse((1ull << (ADDRESS_BITS - PAGE_SHIFT)) * sizeof(*page_cpu));
-	near = sparse(1ull << (ADDRESS_BITS - LINE_SHIFT - 3));
-	if (!lines_word || !page_cpu || !near || feed_lines_init(&lines, s))
+	if (!lines_word || !page_cpu || feed_lines_init(&lines, s))
 		return -1;
-	lines.half = s->pairs ? ARENA_HALF : 0;
 	for (uint32_t i = 0; i < s->nr_pads; i++)
 		mark_moved(&s->pad[i]);
 	return 0;
@@ -111,8 +107,7 @@ static char *simulated(uint64_t at)
 {
 	char *in = feed_lines_at(&lines, at);
 
-	at -= (uintptr_t)in % LINE_SIZE + ((uintptr_t)in & ARENA_HALF ? LINE_SIZE : 0);
-	stands_for(arena_line(in), at);
+	stands_for(arena_line(in), at - (uintptr_t)in % LINE_SIZE);
 	return in;
 }
 
@@ -125,53 +120,8 @@ static uint32_t modelled(uint64_t at)
 	if (cpu)
 		feed_lines_home(&lines, line, exact_node(cpu - 1));
 	number = arena_line(simulated(line));
-	/* If lines begin elsewhere (near), two lines of the arena contain parts of this one. */
-	lines_word[at >> LINE_SHIFT] =
-		exact.watch.setup.near ? LINES_MOVED : LINES_MODELLED | number;
+	lines_word[at >> LINE_SHIFT] = LINES_MODELLED | number;
 	return number;
-}
-
-static bool is_owned(uint32_t word)
-{
-	return word && !(word & LINES_MODELLED) && (word & ~1u) < LINES_MOVED;
-}
-
-/* Has any CPU used the line since there was a second thread, and is it not only read? */
-static bool may_meet(uint32_t word)
-{
-	return word && word != LINES_READ && (word & ~1u) != LINES_EARLY;
-}
-
-static void mark_near(uint64_t at)
-{
-	near[at >> LINE_SHIFT >> 3] |= (uint8_t)(1u << (at >> LINE_SHIFT & 7));
-}
-
-/* The word of @at has changed: would this line and @beside be contended if they were one? */
-static void look_beside(uint64_t at, uint64_t beside)
-{
-	uint32_t mine = lines_word[at >> LINE_SHIFT], its = lines_word[beside >> LINE_SHIFT];
-
-	if (!may_meet(mine) || !may_meet(its))
-		return;
-	if (is_owned(mine) ? is_owned(its) && ((mine ^ its) < 2 || !((mine | its) & 1))
-			   : !is_owned(its))
-		return;
-	nr_near++;
-	mark_near(at);
-	mark_near(beside);
-	if (!exact.watch.setup.near)
-		return;
-	if (is_owned(its))
-		sim_has_line(modelled(beside), (its >> 1) - 1, its & 1);
-	if (is_owned(mine))
-		sim_has_line(modelled(at), (mine >> 1) - 1, mine & 1);
-}
-
-static void look_around(uint64_t at)
-{
-	look_beside(at, at - LINE_SIZE);
-	look_beside(at, at + LINE_SIZE);
 }
 
 /*
@@ -193,33 +143,27 @@ static char *place(uint64_t at, bool write)
 		if (!*page)
 			*page = (uint16_t)(cpu + 1);
 		*word = (lines_own & ~1u) | write;
-		look_around(at);
 		return NULL;
 	}
 	if (was == LINES_MOVED)
 		return simulated(at);
 	if ((was & ~1u) == (lines_own & ~1u)) {
-		if (write && !(was & 1)) {
+		if (write && !(was & 1))
 			*word |= 1;
-			look_around(at);
-		}
 		return NULL;
 	}
 	if (was == LINES_READ) {
 		if (!write)
 			return NULL;
 		modelled(at);
-		look_around(at);
 	} else if ((was & ~1u) == LINES_EARLY) {
 		*word = write || !cpu ? (cpu + 1) << 1 | write : LINES_READ;
-		look_around(at);
 		return NULL;
 	} else if (!write && !(was & 1)) {
 		*word = LINES_READ;
 		return NULL;
 	} else {
 		sim_has_line(modelled(at), (was >> 1) - 1, was & 1);
-		look_around(at);
 	}
 	return place(at, write);
 }
@@ -500,7 +444,7 @@ bool access_contended(uint64_t line)
 	if (line >> (ADDRESS_BITS - LINE_SHIFT))
 		return false;
 	word = lines_word[line];
-	return word & LINES_MODELLED || word == LINES_MOVED || near[line >> 3] >> (line & 7) & 1;
+	return word & LINES_MODELLED || word == LINES_MOVED;
 }
 
 bool access_page_contended(uint64_t place)
@@ -528,11 +472,6 @@ uint32_t pages_tenants(void);
 uint32_t pages_tenants(void)
 {
 	return 0;
-}
-
-uint64_t lines_near(void)
-{
-	return nr_near;
 }
 
 void lines_counts(uint64_t *l, uint64_t *s, uint64_t *r)

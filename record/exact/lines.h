@@ -113,9 +113,6 @@ void lines_fence(int mo, const void *pc);
 /** lines_json - set the sums of all lines in @into, then pass each one to @line, with @arg. */
 void lines_json(json_t *into, void (*line)(json_t *line, void *arg), void *arg);
 
-/** lines_near - how often a line was found beside a line of another CPU, one of them written. */
-uint64_t lines_near(void);
-
 /** lines_counts - accesses that the model saw: loads, stores, locked ones. */
 void lines_counts(uint64_t *loads, uint64_t *stores, uint64_t *locked);
 

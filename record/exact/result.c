@@ -133,9 +133,8 @@ static json_t *raw(void)
 	all = json_pack("{s:s, s:b, s:i, s:i}", "format", "schedshard/c2c-raw/1", "partial", 0,
 			"guest_cpus", (int)exact.watch.setup.nr_cpus, "operations", 0);
 	json_object_set_new(all, "stepping",
-			    json_pack("{s:I, s:I, s:I, s:I}", "instructions",
-				      (json_int_t)instructions, "accesses_reported", reported,
-				      "lines_near", (json_int_t)lines_near(), "waited_outside",
+			    json_pack("{s:I, s:I, s:I}", "instructions", (json_int_t)instructions,
+				      "accesses_reported", reported, "waited_outside",
 				      (json_int_t)exact.waited_outside));
 	feed_machine_json(exact.watch.setup.machine, all);
 	json_object_set_new(all, "model",

@@ -251,7 +251,7 @@ class Runs:
             differs.append(f"on {job.machine.name}")
         if job.seed != first.seed:
             differs.append(f"with seed {job.seed}")
-        if job.moved or job.lines is not None:
+        if job.moved:
             differs.append("with data elsewhere, for advice")
         return " ".join(differs) or "in another run"
 

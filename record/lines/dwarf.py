@@ -56,34 +56,6 @@ def die_size(die: DIE) -> int | None:
     return int(attribute.value)
 
 
-def die_alignment(die: DIE) -> int:
-    """Return the alignment of a type in bytes."""
-    while die.tag in _WRAPPERS or die.tag == "DW_TAG_array_type":
-        if "DW_AT_alignment" in die.attributes or "DW_AT_type" not in die.attributes:
-            break
-        die = type_of(die)
-    said = die.attributes.get("DW_AT_alignment")
-    if said is not None:
-        return int(said.value)
-    if die.tag not in _AGGREGATES:
-        return min(die_size(die) or 1, 16)
-    parts = [
-        child
-        for child in die.iter_children()
-        if child.tag in ("DW_TAG_member", "DW_TAG_inheritance") and "DW_AT_type" in child.attributes
-    ]
-    return max((declared_alignment(each) for each in parts), default=1)
-
-
-def declared_alignment(die: DIE) -> int:
-    """Return the alignment of a variable or a member: its own, or its type's."""
-    said = die.attributes.get("DW_AT_alignment")
-    own = int(said.value) if said is not None else 1
-    if "DW_AT_type" not in die.attributes:
-        return own
-    return max(own, die_alignment(type_of(die)))
-
-
 def array_counts(die: DIE) -> list[int | None]:
     """Return the number of elements in each dimension, None for a flexible one."""
     counts: list[int | None] = []

@@ -94,7 +94,7 @@ class Locals:
                 if described is None or start is None:
                     continue
                 name = type_name(described, die_language(function.cu.get_top_DIE()))
-                typed = Typed(described, name, declared(child))
+                typed = Typed(described, name)
                 if start <= address < start + (typed.size or 0):
                     found = Local(die_name(declared(child)) or "?", start, typed)
         return found
@@ -131,17 +131,19 @@ class Locals:
             self._functions[unit] = []
             self._read += top.cu.size
             if self._read <= MOST_BYTES:
-                self._functions[unit].extend(self._functions_in(top))
+                scopes = _SCOPES if die_language(top) else _SCOPES - {"DW_TAG_subprogram"}
+                self._functions[unit].extend(self._functions_in(top, scopes))
             else:
                 self._info.cut = True
         return next((die for low, high, die in self._functions[unit] if low <= pc < high), None)
 
-    def _functions_in(self, die: DIE) -> Iterator[tuple[int, int, DIE]]:
+    def _functions_in(self, die: DIE, scopes: set[str]) -> Iterator[tuple[int, int, DIE]]:
+        """Yield the functions with their code. In C no function contains another one."""
         for child in die.iter_children():
             if child.tag == "DW_TAG_subprogram":
                 yield from ((low, high, child) for low, high in ranges(child))
-            if child.tag in _SCOPES and child.has_children:
-                yield from self._functions_in(child)
+            if child.tag in scopes and child.has_children:
+                yield from self._functions_in(child, scopes)
 
     def _inside(self, scope: DIE, pc: int) -> Iterator[DIE]:
         """Yield the variables of a scope and of the active scopes inside, outermost first."""

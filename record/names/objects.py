@@ -30,7 +30,6 @@ from record.names.uses import Use, Uses, agreed, apart
 from record.names.variables import LOCAL, DebugInfo, Typed, die_language, type_name
 
 LINE = 64
-_MALLOC = 16  # the alignment of malloc() in bytes
 _MAPPED = 4097  # the alignment that marks memory from mmap() (record/program/protocol.h)
 _HISTORY = 64  # the most objects to look at that contained one byte at different times
 _LARGEST_STACK = 64 << 20  # bytes of a thread's stack; 8 MiB are usual
@@ -340,10 +339,7 @@ class Objects:
             element = (typed.name, typed.size)
         elif typed is None and chosen.element and chosen.size > chosen.element:
             element = ("element", chosen.element)
-        thing = Thing(
-            name, "heap", chosen.at, chosen.size, frames=frames, others=len(found) - 1,
-            alignment=max(chosen.alignment & ~1, _MALLOC),
-        )  # fmt: skip
+        thing = Thing(name, "heap", chosen.at, chosen.size, frames=frames, others=len(found) - 1)
         field = fields_of(typed, chosen.size, chosen.element)
         return replace(of_type(thing, typed), element=element, field=field)
 
@@ -378,7 +374,6 @@ class Objects:
                 thing = Thing(
                     f"{self._function(frame)}::{local.name}", "local", local.address,
                     local.typed.size or 0, foreign=module.of_system,
-                    alignment=local.typed.alignment,
                 )  # fmt: skip
                 return of_type(thing, local.typed)
         for frame in found:
@@ -407,7 +402,7 @@ class Objects:
         typed = self._type_of(module, LOCAL + variable.address)
         thing = Thing(
             variable.name, "variable", copy.address, copy.size, foreign=module.of_system,
-            alignment=typed.alignment if typed is not None else None, owner=owner,
+            owner=owner,
         )  # fmt: skip
         return of_type(thing, typed)
 
@@ -438,7 +433,7 @@ class Objects:
         typed = self._type_of(module, found.address)
         thing = Thing(
             found.name, "variable", module.bias + found.address, found.size,
-            foreign=module.of_system, alignment=typed.alignment if typed is not None else None,
+            foreign=module.of_system,
         )  # fmt: skip
         return of_type(thing, typed)
 

@@ -36,7 +36,6 @@ class Thing:
     foreign: bool = False  # belongs to a library of the system or a runtime
     # Returns start, size and path of the library object, such as a lock, around an offset.
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
-    alignment: int | None = None  # the alignment in bytes that is certain; None: unknown
     # Returns element type, element size and path of the array member at an offset.
     row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
     area: bool = False  # memory of a runtime, whose objects are unknown

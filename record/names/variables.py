@@ -23,8 +23,6 @@ from elftools.elf.elffile import ELFFile
 from common.errors import telling
 from record.lines.dwarf import (
     contains,
-    declared_alignment,
-    die_alignment,
     die_name,
     die_size,
     fits,
@@ -114,18 +112,9 @@ def bare(die: DIE | None) -> DIE | None:
 class Typed:
     """A type with its name. It finds members by offset."""
 
-    def __init__(self, die: DIE, name: str, variable: DIE | None = None) -> None:
+    def __init__(self, die: DIE, name: str) -> None:
         self.die = die
         self.name = name
-        self._variable = variable  # its declaration may say more about alignment than its type
-
-    @property
-    def alignment(self) -> int | None:
-        """Return the alignment in bytes, or None if unknown."""
-        with suppress(*FAULTS):
-            own = declared_alignment(self._variable) if self._variable is not None else 1
-            return max(own, die_alignment(self.die))
-        return None
 
     @property
     def size(self) -> int | None:
@@ -223,11 +212,6 @@ class Common(Typed):
         return None
 
     @property
-    def alignment(self) -> int | None:
-        """Return None: the linker chooses the alignment."""
-        return None
-
-    @property
     def size(self) -> int | None:
         """Return the size in bytes, or None if unknown."""
         start, _, last = self._members[-1]
@@ -321,7 +305,8 @@ class DebugInfo:
         missing = set(addresses)
         found: dict[int, Typed] = {}
         read = 0
-        for top, cplusplus in self._units(self._with_addresses(missing)) if missing else ():
+        may_have = self._with_addresses(missing)
+        for top, cplusplus in self._units(lambda u: may_have(u.cu_offset, u.cu_offset + u.size)):
             if not missing:
                 break
             if read > MOST_BYTES:
@@ -329,13 +314,14 @@ class DebugInfo:
                 break
             read += top.cu.size
             try:
-                self._walk(top, cplusplus, missing, found)
+                inside = may_have if top.dwarfinfo is self._dwarf else lambda *_: True
+                self._walk(top, cplusplus, missing, found, inside)
             except FAULTS:
                 self.damaged = True
         return found
 
-    def _with_addresses(self, addresses: Iterable[int]) -> Callable[[CompileUnit], bool]:
-        """Return a test for units that may describe the variables: their bytes contain an address.
+    def _with_addresses(self, addresses: Iterable[int]) -> Callable[[int, int], bool]:
+        """Return a test for bytes that may describe the variables: they contain an address.
 
         Reading all units of a C library takes seconds. If the table of addresses contains an
         address, units refer to it by number, and any unit may describe the variable.
@@ -343,30 +329,36 @@ class DebugInfo:
         words = [re.escape((at & ~LOCAL).to_bytes(8, "little")) for at in addresses]
         any_word = re.compile(b"|".join(words))
         if any_word.search(bytes_of(self._dwarf.debug_addr_sec)):
-            return lambda _: True
+            return lambda *_: True
         place = re.compile(b"[%c%c](?:%s)" % (_DW_OP_ADDR, _DW_OP_CONST8U, any_word.pattern))
         data = bytes_of(self._dwarf.debug_info_sec)
         places = [found.start() for found in place.finditer(data)]
 
-        def has_one(unit: CompileUnit) -> bool:
-            begin = unit.cu_offset
-            return bisect_left(places, begin) < bisect_left(places, begin + unit.size)
+        return lambda begin, end: bisect_left(places, begin) < bisect_left(places, end)
 
-        return has_one
-
-    def _walk(self, die: DIE, cplusplus: bool, missing: set[int], found: dict[int, Typed]) -> None:
+    def _walk(
+        self,
+        die: DIE,
+        cplusplus: bool,
+        missing: set[int],
+        found: dict[int, Typed],
+        may_have: Callable[[int, int], bool],
+    ) -> None:
         for child in die.iter_children():
             if child.tag == "DW_TAG_variable":
                 address = self._address(child)
                 described = target(declared(child))
                 if address in missing and described is not None:
                     name = type_name(described, cplusplus)
-                    found[address] = Typed(described, name, declared(child))
+                    found[address] = Typed(described, name)
                     missing.discard(address)
             elif child.tag == "DW_TAG_common_block":
                 self._common(child, missing, found)
             elif child.tag in WALKED and child.has_children:
-                self._walk(child, cplusplus, missing, found)
+                after = child.attributes.get("DW_AT_sibling")
+                end = after.value + child.cu.cu_offset if after is not None else None
+                if end is None or may_have(child.offset, end):
+                    self._walk(child, cplusplus, missing, found, may_have)
 
     def _common(self, block: DIE, missing: set[int], found: dict[int, Typed]) -> None:
         places = [(self._address(each), each) for each in block.iter_children()]

@@ -11,10 +11,6 @@
  * one thread before others only read them, such as the linker's tables, and every call of a library
  * reads those.
  *
- * A program's lines beside each other may share one when the compiler, the linker or the allocator
- * moves them. So accesses of a line whose neighbour has another CPU are reported as "near". Only
- * the first VCPU_NEAR of each CPU are reported, so data that is well apart costs little.
- *
  * The table is of pages, each with the states of its lines. A caller that keeps where a page's
  * states are needs no search for most accesses. All vCPUs share the table. A compare-and-exchange
  * makes an entry. After that an atomic or only adds bits to it, so that no vCPU undoes what another
@@ -34,7 +30,6 @@
 #define WRITTEN	   ACCESS_WRITTEN
 #define SHARED	   ACCESS_SHARED
 #define CONTENDED  ACCESS_CONTENDED
-#define NEAR	   ACCESS_NEAR
 #define PAGE_SHIFT 12
 #define PAGE_LINES ACCESS_LINES
 #define LINE_SHIFT 6
@@ -236,31 +231,6 @@ static uint16_t *state_of(uint64_t line)
 	return lines ? &lines[line % PAGE_LINES] : NULL;
 }
 
-/*
- * Would the two lines be contended if they were one? Called after a change of one state. So if two
- * CPUs change both at once, one of them sees the other's change, and the page that it made.
- */
-static void look_beside(uint16_t *state, uint64_t line)
-{
-	uint16_t *beside = state_of(line);
-	uint32_t a = __atomic_load_n(state, __ATOMIC_SEQ_CST), b;
-
-	b = beside ? __atomic_load_n(beside, __ATOMIC_SEQ_CST) : 0;
-	if (!b || !((a | b) & WRITTEN) ||
-	    (!((a | b) & SHARED) && (a & ACCESS_CPU) == (b & ACCESS_CPU)))
-		return;
-	__atomic_fetch_or(state, NEAR, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(beside, NEAR, __ATOMIC_SEQ_CST);
-}
-
-static void changed(uint16_t *state, uint64_t line)
-{
-	if (!tables.writers)
-		return;
-	look_beside(state, line - 1);
-	look_beside(state, line + 1);
-}
-
 /* The line's state after this access of @cpu. */
 static uint32_t state_after(uint16_t *lines, uint64_t line, uint32_t cpu, bool write)
 {
@@ -271,26 +241,20 @@ static uint32_t state_after(uint16_t *lines, uint64_t line, uint32_t cpu, bool w
 	state = &lines[line % PAGE_LINES];
 	seen = __atomic_load_n(state, __ATOMIC_RELAXED);
 	if (!seen && __atomic_compare_exchange_n(state, &seen, (uint16_t)(flags | (cpu + 1)), false,
-						 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
-		changed(state, line);
+						 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return flags | (cpu + 1);
-	}
 	if ((seen & ACCESS_CPU) != cpu + 1)
 		flags |= SHARED;
 	if (write && (seen | flags) & SHARED)
 		flags |= CONTENDED;
-	if ((seen & flags) != flags) {
+	if ((seen & flags) != flags)
 		seen |= __atomic_fetch_or(state, flags, __ATOMIC_SEQ_CST) | flags;
-		changed(state, line);
-	}
 	return seen;
 }
 
 static bool contended(const uint16_t *state)
 {
-	uint32_t seen = __atomic_load_n(state, __ATOMIC_RELAXED);
-
-	return tells(seen) || seen & NEAR;
+	return tells(__atomic_load_n(state, __ATOMIC_RELAXED));
 }
 
 bool access_contended(uint64_t line)
@@ -310,10 +274,9 @@ bool access_page_contended(uint64_t place)
 	return false;
 }
 
-static void tell(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint32_t shift,
-		 bool near)
+static void tell(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint32_t shift)
 {
-	struct item item = { .place = place, .pc = data & ITEM_PLACE_MASK, .near = near };
+	struct item item = { .place = place, .pc = data & ITEM_PLACE_MASK };
 
 	if (site_of)
 		item.pc = site_of(item.pc);
@@ -335,15 +298,13 @@ bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, b
 
 	if (!contended && !locked) {
 		v->private_accesses++;
-		if (flags & NEAR && v->near++ < VCPU_NEAR)
-			tell(v, place, data, write, shift, true);
 		return false;
 	}
 	if (contended)
 		step_meet(v);
 	if (tables.writers)
 		tell_waiting(v, cpu, place, data, 1u << shift, locked || write);
-	tell(v, place, data, write, shift, false);
+	tell(v, place, data, write, shift);
 	v->reported++;
 	return contended;
 }

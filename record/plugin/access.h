@@ -24,7 +24,6 @@ static inline bool access_is_locked(uint64_t data)
 #define ACCESS_WRITTEN	 0x8000u
 #define ACCESS_SHARED	 0x4000u
 #define ACCESS_CONTENDED 0x2000u /* written while it was shared */
-#define ACCESS_NEAR	 0x1000u /* one beside it has another CPU, and one of the two is written */
 #define ACCESS_CPU	 0x0fffu
 /* Lines of a page. */
 #define ACCESS_LINES 64u
@@ -53,8 +52,8 @@ void access_end(void);
 int access_begin_large(uint32_t bits);
 
 /**
- * access_writers - from now on, report whose store an access sees, and accesses that are near
- * others (struct item). Before the window opens; programs only.
+ * access_writers - from now on, report whose store an access sees (struct item). Before the window
+ * opens; programs only.
  *
  * Return: 0, or -1: no memory.
  */
@@ -73,8 +72,7 @@ void access_attach(const struct access_tables *t);
 void access_sites(uint64_t (*site)(uint64_t pc));
 
 /**
- * access_contended - have several CPUs accessed the line or one beside it, and written it? Any
- * thread.
+ * access_contended - have several CPUs accessed the line, and written it? Any thread.
  */
 bool access_contended(uint64_t line);
 

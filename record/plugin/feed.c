@@ -450,7 +450,7 @@ static void body(uint32_t n, void *arg)
 			c->is_after = item.pc < f->setup.nr_cpus;
 			c->after_cpu = (uint32_t)item.pc;
 			c->after = item.place;
-		} else if (item.kind != ITEM_TIME && (!item.near || f->setup.near)) {
+		} else if (item.kind != ITEM_TIME) {
 			perform(f, n, &item);
 			publish(f, c);
 		}

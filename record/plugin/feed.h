@@ -71,9 +71,6 @@ struct feed_pad {
  * @nr_cpus: how many
  * @node: where memory is; a line in none of them belongs to all nodes in turn
  * @pad: the moved bytes, in order, without overlaps
- * @near: the model also performs accesses whose line is beside a shared one
- * @shift: bytes by which lines begin earlier, below 64; with @near
- * @pairs: lines have 128 bytes, two of the machine's; with @near
  * @hits_free: a load or store that hits takes no time beyond its instruction, also after a locked
  *	operation. Most lines of a program are private, and the model does not see their accesses.
  *	So a line costs the same when it is shared and hits, and when its bytes are moved apart.
@@ -91,8 +88,8 @@ struct feed_setup {
 	struct feed_node node[FEED_MAX_NODES];
 	uint32_t nr_nodes;
 	struct feed_pad *pad;
-	uint32_t nr_pads, shift;
-	bool hits_free, detailed, near, pairs;
+	uint32_t nr_pads;
+	bool hits_free, detailed;
 	uint64_t from, until;
 };
 

@@ -207,13 +207,12 @@ static uint32_t new_line(struct feed_lines *l, uint64_t line, int home)
 
 char *feed_lines_at(struct feed_lines *l, uint64_t place)
 {
-	uint64_t line, half;
+	uint64_t line;
 	uint32_t i;
 
 	if (l->setup->nr_pads)
 		place = moved(l, place);
-	line = (place + l->setup->shift) >> (LINE_SHIFT + l->setup->pairs);
-	half = (place + l->setup->shift) & LINE_SIZE ? l->half : 0;
+	line = place >> LINE_SHIFT;
 	i = place_of(l, line);
 	if (!l->slot[i]) {
 		if (2 * ++l->n > l->mask) {
@@ -223,8 +222,8 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 		l->slot[i] = line + 1;
 		l->arena[i] = new_line(l, line, home(l, place));
 	}
-	return (char *)(uintptr_t)(ARENA_BASE + half + ((uint64_t)l->arena[i] << LINE_SHIFT) +
-				   (place + l->setup->shift) % LINE_SIZE);
+	return (char *)(uintptr_t)(ARENA_BASE + ((uint64_t)l->arena[i] << LINE_SHIFT) +
+				   place % LINE_SIZE);
 }
 
 /* The last-level cache of a CPU. */
@@ -332,8 +331,7 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m, cons
 		json_array_append_new(accesses, access);
 	}
 	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "address",
-			 address_json((l->guest[h->line] << (LINE_SHIFT + l->setup->pairs)) -
-				      l->setup->shift),
+			 address_json(l->guest[h->line] << LINE_SHIFT),
 			 "home", arena_object_of(h->line)->node, "records", (json_int_t)h->records,
 			 "loads", (json_int_t)h->loads, "stores", (json_int_t)h->stores,
 			 "hitm_remote", (json_int_t)h->hitm_remote, "hitm_local",

@@ -28,8 +28,6 @@ struct model;
  *	is detailed
  * @pairs: between which caches lines went; only if the result is detailed
  * @home: hash table of pages whose node is known, page + 1
- * @half: bit in addresses of the second half of a line of 128 bytes: ARENA_HALF where values of the
- *        program are in its own memory (sim_threads.h), else 0
  */
 struct feed_lines {
 	const struct feed_setup *setup;
@@ -49,7 +47,6 @@ struct feed_lines {
 	struct feed_bytes *bytes;
 	struct feed_pairs pairs;
 	uint32_t cap;
-	uint64_t half;
 };
 
 /* After sim_init(). Return: 0, or -1: no memory. */

@@ -38,8 +38,6 @@ enum item_kind {
  * @instr: instructions that this CPU had executed by then
  * @kind: enum item_kind
  * @size: of an access: bytes, at most 64
- * @near: of an access: only lines beside this one are shared (access.c); the model leaves it out,
- *	unless lines begin elsewhere (struct feed_setup)
  */
 struct item {
 	uint64_t place;
@@ -47,7 +45,6 @@ struct item {
 	uint64_t instr;
 	uint8_t kind;
 	uint8_t size;
-	bool near;
 };
 
 /* Does the item contain only the CPU's progress, and no access? */

@@ -79,8 +79,7 @@ void trace_write(struct trace_writer *w, uint32_t cpu, const struct item *item)
 	size_t n = 0;
 
 	n += put_number(data + n, cpu);
-	data[n++] = (uint8_t)(item->kind | (item->size ? __builtin_ctz(item->size) : 0) << 3 |
-			      item->near << 6);
+	data[n++] = (uint8_t)(item->kind | (item->size ? __builtin_ctz(item->size) : 0) << 3);
 	n += put_number(data + n, item->instr - last->instr);
 	if (!item_is_bare(item)) {
 		n += put_number(data + n, folded(item->place, last->place));
@@ -189,7 +188,7 @@ static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint3
 	}
 	if (value[0] >= nr_cpus)
 		return bad(r, "CPU %llu of %u", (unsigned long long)value[0], nr_cpus);
-	if (value[1] >> 7 || (value[1] >> 3 & 7) > 6)
+	if (value[1] >> 6 || (value[1] >> 3 & 7) > 6)
 		return bad(r, "kind and size are %#llx", (unsigned long long)value[1]);
 	last = &all[value[0]];
 	if (value[2] >= MAX_INSTR || last->instr + value[2] >= MAX_INSTR)
@@ -198,7 +197,6 @@ static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint3
 	*item = (struct item){
 		.kind = value[1] & 7,
 		.size = (uint8_t)(1u << (value[1] >> 3 & 7)),
-		.near = value[1] >> 6,
 	};
 	item->instr = last->instr += value[2];
 	if (item_is_bare(item))

@@ -7,7 +7,7 @@
  * at most 10 bytes. An item is
  *
  *	CPU number
- *	kind (enum item_kind) + 8 * log2 of the size + 64 if it is near
+ *	kind (enum item_kind) + 8 * log2 of the size
  *	instructions since this CPU's last item
  *	place  \ less that of this CPU's last item, doubled, and inverted when negative;
  *	pc     / not there for ITEM_IDLE and ITEM_TIME

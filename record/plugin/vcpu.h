@@ -17,11 +17,6 @@
 #include "watch.h"
 
 #define VCPU_DEPTH 16u
-/*
- * The most accesses of lines beside shared ones that a CPU reports. All of them would be most of a
- * long trace.
- */
-#define VCPU_NEAR (1u << 14)
 
 /* A counted function that is executing. */
 struct vcpu_frame {
@@ -48,7 +43,6 @@ struct vcpu_count {
  * @waiting: it sleeps until the model has advanced; a futex; any
  * @base: instructions when the window opened; the model counts from there
  * @told: instructions at its last access to a contended line
- * @near: accesses of lines beside shared lines
  * @ahead: how many instructions it may be ahead of the model; 0: a quantum; any
  */
 struct vcpu {
@@ -56,7 +50,7 @@ struct vcpu {
 	uint64_t locked, check_at, base, told, ahead;
 	bool idle, idle_told, follows;
 	uint32_t waiting;
-	uint64_t private_accesses, device_accesses, reported, near;
+	uint64_t private_accesses, device_accesses, reported;
 	uint64_t waits, timeouts, waited_ns;
 	struct vcpu_frame frame[VCPU_DEPTH];
 	uint32_t depth;

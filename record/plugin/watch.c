@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-
 #define MAX_FILE (16u << 20)
 #define MAX_PAD	 4096u
 
@@ -211,23 +209,6 @@ static int read_pad(struct reader *r)
 	return 0;
 }
 
-static int read_lines(struct reader *r)
-{
-	struct feed_setup *s = &r->watch->setup;
-	uint64_t shift = 0, size = 0;
-
-	if (number(r, "the shift", &shift) || number(r, "the size", &size))
-		return -1;
-	if (shift >= LINE_SIZE)
-		return bad(r, "lines cannot begin %llu bytes earlier", (unsigned long long)shift);
-	if (size != LINE_SIZE && size != 2 * LINE_SIZE)
-		return bad(r, "lines have 64 or 128 bytes, not %llu", (unsigned long long)size);
-	s->near = true;
-	s->shift = (uint32_t)shift;
-	s->pairs = size != LINE_SIZE;
-	return 0;
-}
-
 static int read_part(struct reader *r)
 {
 	struct feed_setup *s = &r->watch->setup;
@@ -289,8 +270,6 @@ static int read_line(struct reader *r)
 		failed = read_path(r, &r->watch->trace);
 	else if (!strcmp(key, "pad"))
 		failed = read_pad(r);
-	else if (!strcmp(key, "lines"))
-		failed = read_lines(r);
 	else if (!strcmp(key, "part"))
 		failed = read_part(r);
 	else if (!strcmp(key, "program"))

@@ -93,8 +93,7 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	 */
 	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
 	if (stream_pop(&v->stream, item)) {
-		if (!item->near)
-			yields = 0;
+		yields = 0;
 		v->idle_told = item->kind == ITEM_IDLE;
 		keep(cpu, item);
 		return FEED_ITEM;
@@ -168,8 +167,7 @@ static void timer_due(void *arg)
 static json_t *stepping_json(void)
 {
 	uint64_t private_accesses = 0, device = 0, reported = 0, waits = 0, timeouts = 0;
-	uint64_t waited = 0, instructions = 0, near = 0, near_told = 0;
-	json_t *all;
+	uint64_t waited = 0, instructions = 0;
 
 	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
 		const struct vcpu *v = &plugin.vcpu[i];
@@ -177,23 +175,18 @@ static json_t *stepping_json(void)
 		private_accesses += v->private_accesses;
 		device += v->device_accesses;
 		reported += v->reported;
-		near += v->near;
-		near_told += v->near < VCPU_NEAR ? v->near : VCPU_NEAR;
 		waits += v->waits;
 		timeouts += v->timeouts;
 		waited += v->waited_ns;
 		instructions += v->instr - v->base;
 	}
-	all = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "quantum",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "quantum",
 			(json_int_t)plugin.watch.quantum, "instructions", (json_int_t)instructions,
 			"accesses_private", (json_int_t)private_accesses, "accesses_device",
 			(json_int_t)device, "accesses_reported", (json_int_t)reported, "waits",
 			(json_int_t)waits, "timeouts", (json_int_t)timeouts, "waited_seconds",
 			(double)waited / 1e9, "window_seconds",
 			(double)(closed_ns - opened_ns) / 1e9);
-	json_object_set_new(all, "accesses_near", json_integer((json_int_t)near));
-	json_object_set_new(all, "accesses_near_told", json_integer((json_int_t)near_told));
-	return all;
 }
 
 static void write_result(void)

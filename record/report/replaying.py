@@ -26,8 +26,6 @@ class Job:
     moved: tuple[Range, ...] = ()
     nodes: tuple[Node, ...] = ()  # for a guest, where physical addresses identify memory
     seed: int = 1  # for a program that runs again
-    # How many bytes earlier lines begin, and their size; accesses beside shared lines then count.
-    lines: tuple[int, int] | None = None
 
 
 class Source(Protocol):
@@ -55,8 +53,6 @@ def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
     said += [f"cpu {cpu}" for cpu in job.cpus]
     said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
     said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
-    if job.lines is not None:
-        said.append("lines {} {}".format(*job.lines))
     if part is not None:
         said.append("part {} {}".format(*part))
     said.append(f"result {one_line(result)}")

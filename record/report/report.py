@@ -30,9 +30,8 @@ from record.names.things import Thing, used_by
 from record.program.machine_view import cpus_in_order
 from record.report.callers import Sites, callers, calls_of
 from record.report.costs import runs_of, with_names
-from record.report.elsewhere.latent import beside_of
-from record.report.elsewhere.moving import Move, moves
 from record.report.flame import instructions, stacks
+from record.report.moving import Move, moves
 from record.report.notes import notes
 from record.report.replaying import Job, Source
 from record.report.sharing import hitm_of_false_sharing, joined, kind_of, shares_truly
@@ -325,11 +324,8 @@ def make_report(
     )
     frames = objects.frames(pcs)
     worst = _worst(hot)
-    beside = None
-    if advise and "guest" not in recorded.meta:
-        beside = beside_of(source, jobs[worst], hot[worst], recorded.stepping)
     try:
-        sizes = {**_uses(hot, lines), **(beside.uses() if beside is not None else {})}
+        sizes = _uses(hot, lines)
         objects.learn(sizes, _accesses(hot, sizes))
         things = [
             [used_by(objects.name_of(_hottest(line)), line, frames) for line in found]
@@ -348,7 +344,6 @@ def make_report(
             else:
                 draws = replay_draws(source, jobs, moved, count, Path(folder))
         advice = _gains(jobs, found, base, draws)
-        latent = beside.found(objects.name_of) if beside is not None else []
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
@@ -385,7 +380,6 @@ def make_report(
         "model_error": [validation("workload", one.name, one.title) for one in machines],
         "advised": advise,
         "advice": [each.to_data() for each in advice],
-        "latent": [each.to_data() for each in latent],
         "variants": variants,
         "provenance": {
             **tool_versions(),

@@ -236,7 +236,6 @@ def record_view(report: Recorded) -> RenderableType:
     shown += [Text(_advice(advice)) for advice in report.advice]
     if not report.advice and report.advised:
         shown.append(Text(_nothing_gained(report)))
-    shown += [Text(latent.words) for latent in report.latent]
     for index, variant in enumerate(report.variants):
         shown.append(Text(""))
         shown.append(_lines(variant))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from record.report import report
-from record.report.elsewhere.moving import Move
+from record.report.moving import Move
 from record.report.view import _advice
 
 Machine = SimpleNamespace

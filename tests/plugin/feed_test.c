@@ -168,68 +168,6 @@ static void tasks_that_move(const struct feed_setup *setup)
 	json_decref(same);
 }
 
-/* Counters with a line each share lines if lines come in pairs or begin elsewhere. */
-static void other_lines(const struct feed_setup *setup)
-{
-	struct feed_setup moved = *setup;
-	json_t *all;
-
-	moved.near = true;
-	all = count(&moved, 64);
-	CHECK(hitm(all) == 0 && number(all, "nr_lines") == 4);
-	json_decref(all);
-	moved.pairs = true;
-	all = count(&moved, 64);
-	CHECK(hitm(all) > 400 && number(all, "nr_lines") == 2);
-	CHECK(hitm(all) == number(all, "hitm_local") + number(all, "hitm_remote"));
-	json_decref(all);
-	all = count(&moved, 128);
-	CHECK(hitm(all) == 0 && number(all, "nr_lines") == 4);
-	json_decref(all);
-	/* Two counters 40 bytes from each other are in one line or in two. */
-	moved.pairs = false;
-	for (moved.shift = 0; moved.shift < 64; moved.shift += 32) {
-		json_t *line;
-
-		start();
-		for (uint64_t i = 1; i <= 1000; i++) {
-			push(0, ITEM_LOCKED, PLACE, PC, 50 * i);
-			push(1, ITEM_LOCKED, PLACE + 40, PC, 50 * i);
-		}
-		all = run(&moved);
-		CHECK(moved.shift ? hitm(all) == 0 : hitm(all) > 200);
-		line = json_array_get(json_object_get(all, "lines"), 1);
-		/* The address of a line is that before the shift. */
-		CHECK(!moved.shift || !strcmp(json_string_value(json_object_get(line, "address")),
-					      "0xffff888010000020"));
-		json_decref(all);
-	}
-}
-
-/* Accesses that are only near those of other CPUs count if lines begin elsewhere. */
-static void near_items(const struct feed_setup *setup)
-{
-	struct feed_setup moved = *setup;
-
-	for (int counts = 0; counts < 2; counts++) {
-		json_t *all;
-
-		start();
-		moved.near = counts;
-		for (uint32_t cpu = 0; cpu < 2; cpu++)
-			for (uint64_t i = 1; i <= 1000; i++) {
-				struct item item = { PLACE + cpu * 8, PC, 50 * i,
-						     ITEM_LOCKED,     8,  true };
-
-				stream_push(&stream[cpu], &item);
-			}
-		all = run(&moved);
-		CHECK(counts ? hitm(all) > 200 : hitm(all) == 0);
-		CHECK(number(all, "nr_lines") == counts);
-		json_decref(all);
-	}
-}
-
 /* Loads of a line that no CPU writes: each core misses once. */
 static void reading(const struct feed_setup *setup)
 {
@@ -533,8 +471,6 @@ int main(int argc, char **argv)
 	setup.node[1] = (struct feed_node){ 0x10000000, 0x20000000, 1 };
 	sharing(&setup);
 	tasks_that_move(&setup);
-	other_lines(&setup);
-	near_items(&setup);
 	reading(&setup);
 	hits(&setup);
 	resuming(&setup);

@@ -66,7 +66,6 @@ static void write_file(const char *path, struct seen *told)
 		item->kind = (uint8_t)(random64() % ITEM_KINDS);
 		item->instr = instr[cpu];
 		item->size = item_is_access(item) ? (uint8_t)(1u << random64() % 7) : 1;
-		item->near = item_is_access(item) && random64() % 2;
 		if (item->kind == ITEM_RESUME || item->kind == ITEM_AFTER) {
 			item->pc = random64() % 2 ? random64() % CPUS : ITEM_NO_CPU;
 			item->place = random64() % 2 ? instr[0] : 0;
@@ -88,7 +87,6 @@ static void check_same(const struct seen *told, const struct seen *seen, uint32_
 
 		CHECK(told->cpu[i] == seen->cpu[i] && a->kind == b->kind && a->size == b->size);
 		CHECK(a->instr == b->instr && a->place == b->place && a->pc == b->pc);
-		CHECK(a->near == b->near);
 	}
 }
 

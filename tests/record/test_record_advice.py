@@ -16,7 +16,7 @@ from model.results.raw import Line
 from record.names.modules import Modules
 from record.names.things import Thing
 from record.names.variables import DebugInfo
-from record.report.elsewhere.moving import moves
+from record.report.moving import moves
 
 pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 

@@ -167,7 +167,7 @@ def test_variables_of_fortran(tmp_path: Path) -> None:
         ".hits[1]", ".hits[8]", ".total[2]", ".total[3]", "",
     ]  # fmt: skip
     assert common.row(16) == ("integer(kind=8)", 8, ".hits")
-    assert (common.row(80), common.whole(0), common.alignment) == (None, None, None)
+    assert (common.row(80), common.whole(0)) == (None, None)
     table = variable("__counts_MOD_table")
     assert (table.name, table.size) == ("integer(kind=8)[]", 120)
     assert [table.field(at) for at in (0, 16, 24, 112)] == ["[1][0]", "[3][0]", "[1][1]", "[3][4]"]

@@ -20,7 +20,7 @@ from record.names.modules import Modules
 from record.names.objects import Objects
 from record.names.things import Thing, used_by
 from record.program import perf_map
-from record.report.elsewhere.moving import moves
+from record.report.moving import moves
 
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
