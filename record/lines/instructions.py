@@ -11,8 +11,6 @@ import capstone
 from capstone import x86_const as x86
 from elftools.elf.elffile import ELFFile
 
-from record.lines.undecoded import length
-
 # In the order of DWARF's register numbers.
 REGISTERS = (
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
@@ -22,7 +20,7 @@ _LOST_IN_CALLS = {"rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"}
 _OLD = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx"}
 _FRAME, _CALL = "the frame", "a call"  # beside registers: what an instruction writes
 _ANYTHING = frozenset((*REGISTERS, _FRAME, _CALL))
-_UNKNOWN, _BYTES = "?", "??"  # an unknown instruction; bytes that are not an instruction
+_BYTES = "??"  # bytes that the decoder does not know
 _STRINGS = ("movs", "stos", "lods", "scas", "cmps")
 _UNDEFINED = {"ud0", "ud1"}  # the decoder does not count their operands
 _ENDS = {"jmp", "ret", "ud2", "hlt", "int3", *_UNDEFINED}
@@ -138,30 +136,24 @@ def _instruction(decoded: capstone.CsInsn) -> Instruction:
 
 
 def _decoded(data: bytes, low: int, begins: Collection[int]) -> Iterator[Instruction]:
-    """Yield all instructions. One that the decoder does not know may write anything."""
+    """Yield all instructions. Bytes that the decoder does not know end where one is known."""
     reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     reader.detail = True
     at, end = low, low + len(data)
     known = set(begins)
     while at < end:
-        name = _UNKNOWN
         for decoded in reader.disasm(data[at - low :], at):
-            name = decoded.mnemonic
-            if name in _UNDEFINED or (
-                begins and any(at < each < at + decoded.size for each in begins)
-            ):
+            cut = begins and any(at < each < at + decoded.size for each in begins)
+            if cut or decoded.mnemonic in _UNDEFINED:
                 break
             each = _instruction(decoded)
             known.update(() if each.target is None else (each.target,))
             yield each
-            at, name = at + each.size, _UNKNOWN
+            at += each.size
         behind = min((each for each in known if at < each < end), default=end)
-        size = length(data[at - low :])
-        if size is None or at + size > behind:
-            name, size = _BYTES, behind - at
-        if size:
-            yield Instruction(at, size, name, (), _ANYTHING, None)
-        at += size
+        if behind > at:
+            yield Instruction(at, behind - at, _BYTES, (), _ANYTHING, None)
+        at = behind
 
 
 class Function:

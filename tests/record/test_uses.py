@@ -14,7 +14,6 @@ from recording import Report, hitm_of, needs, quiet, record_to
 
 from common.paths import build_dir
 from record.lines.instructions import Code, Function
-from record.lines.undecoded import length
 from record.names.locals import Locals
 from record.names.memory import Memory
 from record.names.modules import Modules
@@ -84,12 +83,7 @@ __attribute__((noinline)) void table(int kind, block *b, owner *o)
 	}
 	__atomic_fetch_add(to, 1, 0);
 }
-// What no decoder of today knows; and bytes that are no instruction, which a jump leaves out.
-__attribute__((noinline)) void unknown(block *b)
-{
-	asm volatile(".byte 0x62, 0xf5, 0x6c, 0x48, 0x58, 0xd9");
-	__atomic_fetch_add(&b->misses[1], 1, 0);
-}
+// Bytes that are no instruction, which a jump leaves out.
 __attribute__((noinline)) void no_code(block *b)
 {
 	asm volatile("jmp 1f\n.byte 0x06, 0x07, 0x0e, 0xea\n1:");
@@ -99,10 +93,8 @@ __attribute__((noinline)) void wide(block *b)
 {
 	asm volatile("movups %%xmm0, 16(%0)" : : "r"(b) : "memory");
 }
-int main(int argc, char **argv)
+int main(int argc, char **)
 {
-	if (argc > 99)
-		unknown((block *)argv[99]);
 	owner o{1, new block{}, std::make_unique<block>()};
 	std::vector<owner *> all(4, &o);
 
@@ -150,7 +142,6 @@ FOUND = {
     "inside": None,
     "any_of": None,
     "table": ("long int", ""),
-    "unknown": ("block", ".misses[1]"),
     "no_code": ("block", ".misses[2]"),
     # The emulator reports an access of 16 bytes as two, so the offset of each is not known.
     "wide": None,
@@ -321,28 +312,6 @@ def test_a_damaged_program_has_no_uses(program: Path, tmp_path: Path) -> None:
         assert not any(Uses(module, info, Locals(info)).at(pc) for pc in pcs)
 
 
-def test_instructions_that_the_decoder_does_not_know_have_a_length() -> None:
-    """The assembler of binutils made the bytes; other instructions follow each."""
-    for code in (
-        "62f56c4858d9",  # vaddph %zmm1,%zmm2,%zmm3
-        "62f26e4852d9",  # vdpbf16ps %zmm1,%zmm2,%zmm3
-        "62f37d480a4c8b0201",  # a byte of data behind an operand in memory
-        "c4e27b4b0418",  # tileloadd (%rax,%rbx,1),%tmm0
-        "c5f170d10a",  # a byte of data behind registers
-        "0f01e8",  # serialize
-        "f30f3af0c001",  # hreset $0x1
-        "f20f38f818",  # enqcmd (%rax),%rbx
-        "f3480fc7f0",  # with a prefix for 64 bits
-        "670fb94002",  # ud1 0x2(%eax),%eax
-        "0fb98c8390909090",  # ud1 0x90909090(%rbx,%rax,4),%ecx
-        "0fb90d90909090",  # ud1 0x90909090(%rip),%ecx
-    ):
-        data = bytes.fromhex(code)
-        assert length(data + b"\x90" * 16) == len(data), code
-        assert length(data[:-1]) is None, code
-    assert [length(data) for data in (b"\x06\x90", b"\xd5\x90\x90", b"", b"\x66")] == [None] * 4
-
-
 def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() -> None:
     load, add, end = b"\x48\x8b\x07", b"\xf0\x48\xff\x40\x08", b"\xc3"
 
@@ -350,7 +319,6 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
         return [each.name for each in Function(data, 0x1000, (), set(begins)).all]
 
     assert names(load + add + end) == ["mov", "inc", "ret"]
-    assert names(load + bytes.fromhex("670fb94002") + add + end) == ["mov", "ud1", "inc", "ret"]
     assert names(load + b"\x06" + add + end) == ["mov", "??"]
     assert names(load + b"\x06" + add + end, 0x1004) == ["mov", "??", "inc", "ret"]
     # Undecodable bytes end where an instruction is known to begin.
@@ -360,9 +328,6 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
     hidden = Function(load + b"\x06" + add + end, 0x1000, (), {0x1004})
     assert hidden.writer("rax", 2) is None
     assert hidden.writer("rax", 1) is None  # the bytes may have a jump to it
-    seen = Function(load + bytes.fromhex("0f01e8") + add + end, 0x1000)
-    assert seen.writer("rax", 2) == (1, 0)  # it may have written anything
-    assert seen.writer("rax", 1) == (0, 0)
 
 
 def test_what_is_not_read_or_not_understood_is_noted(
