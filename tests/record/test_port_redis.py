@@ -21,7 +21,7 @@ LIBRARY = build_dir() / "lib" / "libschedshard.a"
 INCLUDE = build_dir() / "lib" / "public"
 CHANGED = 4  # lines of zmalloc.c
 SERVER = ("--save", "", "--io-threads", "4", "--io-threads-do-reads", "yes")
-LOAD = ROOT / "tests/record/programs/load.py"
+LOAD = ROOT / "tests/record/ports/load.py"
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,0 @@
-module channel
-
-go 1.19

@@ -1,3 +1,0 @@
-module counters
-
-go 1.19

@@ -1,3 +1,0 @@
-module shards
-
-go 1.19
