@@ -19,8 +19,6 @@ import re
 import sys
 from pathlib import Path
 
-from manual_pages import parse
-
 TYPES = {
     **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32, 64)},
     **{f"s{bits}": f"int{bits}_t" for bits in (32, 64)},
@@ -29,6 +27,11 @@ MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 TAG = re.compile(r"\b(?:struct|union|enum) (\w+)")
 ENUMERATION = re.compile(r"\benum \w+ \{([^}]*)\}")
 INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
+# Functions that only macros and inline functions of the headers call.
+PRIVATE = re.compile(
+    r"sbm_(iter|chunk|read_shard)\w*|near_wider|shard_summary_(mark|cleaning|occupied|word)"
+    r"|visited_enter|occupancy_(epoch|ns)|cpu_counter_(flush|note)"
+)
 
 PEDANTIC = r"""#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -71,13 +74,16 @@ def declarations(text: str) -> list[str]:
     return found
 
 
-def functions(text: str) -> dict[str, bool]:
-    """Return the functions that a header declares, and whether each is inline."""
+def functions(text: str) -> dict[str, str]:
+    """Return the functions that a header declares, with the prototype of each that is inline."""
     found = {}
     for declared in declarations(text):
-        match = re.search(r"\b(\w+)\s*\(", re.sub(r"__attribute__\s*\(\(.*?\)\)", "", declared))
-        if match and match[1] != "static_assert" and not declared.strip().startswith("typedef"):
-            found[match[1]] = declared.strip().startswith("static")
+        plain = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", declared)
+        match = re.search(r"\b(\w+)\s*\(", plain)
+        if match and match[1] != "static_assert" and not plain.strip().startswith("typedef"):
+            inline = plain.strip().startswith("static")
+            prototype = re.sub(r"\bstatic |\b(port_always_)?inline ", "", " ".join(plain.split()))
+            found[match[1]] = prototype if inline else ""
     return found
 
 
@@ -133,30 +139,28 @@ class Names:
 
 
 def exports(paths: list[Path], names: Names) -> str:
-    """Return a C file that makes symbols of the inline functions with a manual page."""
+    """Return a C file that makes symbols of the inline functions for programs."""
     lines = [
         "/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */",
         "/* Made by public_headers.py: inline functions, for programs that can only call. */",
         "#include <schedshard.h>",
     ]
     for path in sorted(paths):
-        inline = {n for n, is_inline in functions(path.read_text("utf-8")).items() if is_inline}
-        for item in parse(path).items:
-            if item.name not in inline:
+        for name, prototype in functions(path.read_text("utf-8")).items():
+            if not prototype or PRIVATE.fullmatch(name):
                 continue
-            prototype = item.prototype
             given = re.findall(r"(\w+)(?=[,)])", prototype.partition("(")[2])
             given = [] if given == ["void"] else given
-            exported = re.sub(rf"\b{item.name}\(", f"{names.words[item.name]}(", prototype)
+            exported = re.sub(rf"\b{name}\(", f"{names.words[name]}(", prototype)
             returns = "" if prototype.startswith("void ") else "return "
-            call = f"\t{returns}{item.name}({', '.join(given)});"
+            call = f"\t{returns}{name}({', '.join(given)});"
             lines += ["", f"{exported};", exported, "{", call, "}"]
     return "\n".join(lines) + "\n"
 
 
 def renamed(texts: list[str]) -> str:
     """Return a header that gives functions their public names."""
-    called = {n for text in texts for n, is_inline in functions(text).items() if not is_inline}
+    called = {n for text in texts for n, inline in functions(text).items() if not inline}
     lines = ["/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */"]
     lines += ["/* Made by public_headers.py: the names of the library's symbols. */"]
     for name in sorted(called):

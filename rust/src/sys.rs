@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! The functions of libschedshard that this crate calls. Their contracts are in the manual pages,
-//! such as `man schedshard_sbm_create`. The structures are opaque here.
+//! The functions of libschedshard that this crate calls. Their contracts are in its headers, such as
+//! `schedshard/create.h`. The structures are opaque here.
 
 use std::os::raw::{c_char, c_int, c_void};
 

@@ -1,54 +1,32 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The reference of all verbs as Markdown, from the descriptions that the manual pages have, too."""
+"""The reference of all verbs as Markdown: what --help of each prints."""
 
 from __future__ import annotations
 
-import html
-import inspect
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import click
 
-from cli.manual import verbs
+from cli.commands.main import main
 
 
-def _text(text: str) -> str:
-    """Return a description as Markdown: nothing in it is markup."""
-    plain = html.escape(" ".join(text.replace("\b", "").split()), quote=False)
-    return re.sub(r"([\\`*_{}\[\]#|])", r"\\\1", plain)
-
-
-def _options(command: click.Command, context: click.Context) -> list[str]:
-    rows = []
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is not None and isinstance(parameter, click.Option):
-            name = record[0].replace("|", "\\|")
-            rows.append(f"| `{name}` | {_text(record[1])} |")
-    return ["| option | |", "|---|---|", *rows, ""] if rows else []
-
-
-def _verb(names: Sequence[str], command: click.Command, context: click.Context) -> list[str]:
-    usage = " ".join([*names, *command.collect_usage_pieces(context)])
-    description = inspect.cleandoc(command.help or command.get_short_help_str(limit=200))
-    # A group may show the options of a command that it runs without a name.
-    shown = getattr(command, "unnamed", command)
-    return [
-        f"{'#' * min(len(names), 4)} {' '.join(names)}",
-        "",
-        "```text",
-        usage,
-        "```",
-        "",
-        *(line for part in re.split(r"\n\s*\n", description) for line in (_text(part), "")),
-        *_options(shown, context),
-    ]
+def verbs(
+    name: str = "schedshard", command: click.Command = main, parent: click.Context | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield the words and the help of every visible command."""
+    context = click.Context(command, info_name=name.split()[-1], parent=parent)
+    yield name, command.get_help(context)
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            found = command.get_command(context, each)
+            if found is not None and not found.hidden:
+                yield from verbs(f"{name} {each}", found, context)
 
 
 def commands() -> str:
     """Return the page."""
-    lines = ["<!-- made by scripts/site/commands.py -->"]
-    for names, command, context in verbs():
-        lines += _verb(names, command, context)
-    return "\n".join(lines)
+    parts = ["<!-- made by scripts/site/commands.py -->"]
+    for name, text in verbs():
+        level = "#" * min(len(name.split()), 4)
+        parts += [f"{level} {name}", f"```text\n{text}\n```"]
+    return "\n\n".join(parts) + "\n"

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import pages
 import pytest
 import result_tables as results
+from commands import verbs
 from mkdocs.structure.files import Files
 
-from cli.manual import verbs
 from model.run.common_entries import read_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,8 +55,8 @@ def test_the_site_is_whole_and_needs_no_network(tmp_path: Path) -> None:
             assert page.name == "404.html" or (page.parent / target).is_file(), (page.name, target)
     assert (tmp_path / "search/search_index.js").read_text().startswith("var __index =")
     commands = (tmp_path / "reference/commands.html").read_text(encoding="utf-8")
-    for names, _, _ in verbs():
-        anchor = re.sub(r"[^\w-]", "", "-".join(names))
+    for name, _ in verbs():
+        anchor = re.sub(r"[^\w-]", "", name.replace(" ", "-"))
         assert f'id="{anchor}"' in commands
     assert "--uncertainty N" in commands
 

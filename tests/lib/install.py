@@ -5,8 +5,7 @@ usage: install.py BUILD_DIR CC CXX PROGRAM EXAMPLE...
 
 Installs into a temporary directory. Compiles one program as C and as C++ against it with only
 pkg-config's flags, and runs it. Compares the symbols that the shared library exports with the
-functions that the public headers declare. Each of these and each inline function has a manual page,
-and troff finds no fault in the pages. Examples are compiled and run as well.
+functions that the public headers declare or define. Examples are compiled and run as well.
 """
 
 from __future__ import annotations
@@ -20,24 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Helpers without a manual page, which only the headers' macros and inline functions call.
-WITHOUT_PAGE = {
-    f"schedshard_{name}"
-    for name in (
-        *("sbm_chunk", "sbm_chunk_next", "sbm_iter_begin", "sbm_iter_begin_wrap", "sbm_iter_load"),
-        *("sbm_iter_next", "sbm_iter_next_all", "sbm_iter_take", "sbm_read_shard"),
-        *("near_wider", "summary_mark", "visited_enter", "cpu_counter_flush", "cpu_counter_note"),
-        *(
-            "summary_cleaning",
-            "summary_occupied",
-            "summary_word",
-            "occupancy_epoch",
-            "occupancy_ns",
-        ),
-        # port.h: types and atomics, which Linux documents
-        "cpu_relax",
-    )
-}
+PRIVATE = re.compile(
+    r"schedshard_(sbm_(iter|chunk|read_shard)\w*|near_wider|summary_(mark|cleaning|occupied|word)"
+    r"|visited_enter|occupancy_(epoch|ns)|cpu_counter_(flush|note)|cpu_relax)"
+)
 
 
 def call(argv: list[str], env: dict[str, str] | None = None) -> str:
@@ -90,41 +75,13 @@ def declared(headers: Path) -> set[str]:
 
 
 def inlined(headers: Path) -> set[str]:
-    """Functions and macros with arguments that the headers define, port.h's primitives apart."""
+    """Functions that the headers define, without port.h's primitives and those for macros alone."""
     names = set()
     for header in headers.glob("*.h"):
         if header.name != "gcc_atomics.h":
             text = header.read_text()
             names |= set(re.findall(r"^static [\w \n*]*?\b(\w+)\([^{};]*\)\n\{", text, re.M))
-            names |= set(re.findall(r"^#define (\w*for_each\w*)\(", text, re.M))
-    return names
-
-
-def check_pages(pages: Path, headers: Path) -> None:
-    """Check that every function has a page, that one is complete, and that troff warns of none."""
-    written = {page.stem for page in pages.glob("*.3")}
-    functions = declared(headers) | inlined(headers)
-    if functions - written != WITHOUT_PAGE:
-        sys.exit(f"without a page: {sorted((functions - written) ^ WITHOUT_PAGE)}")
-    overviews = {"schedshard"} | {f"schedshard-{header.stem}" for header in headers.glob("*.h")}
-    if written - functions - overviews:
-        sys.exit(f"a page of nothing: {sorted(written - functions - overviews)}")
-    text = (pages / "schedshard_sbm_near_cpu.3").read_text()
-    for part in (
-        ".SH NAME\n",
-        "\\fIallowed\\fR\nCpumask that",
-        ".SH RETURN VALUE\nIts CPU number",
-    ):
-        if part not in text:
-            sys.exit(f"schedshard_sbm_near_cpu.3 has no {part!r}:\n{text}")
-    if shutil.which("groff"):
-        paths = [str(page) for page in sorted(pages.glob("*.3"))]
-        said = subprocess.run(
-            ["groff", "-man", "-Tutf8", "-ww", "-z", *paths], capture_output=True, check=False
-        )
-        if said.stderr or said.returncode:
-            sys.exit(f"groff: {said.stderr.decode()}")
-    print(f"man3: {len(written)} pages")
+    return {name for name in names if not PRIVATE.fullmatch(name)}
 
 
 def exported(library: Path) -> set[str]:
@@ -142,10 +99,7 @@ def check_symbols(libdir: Path, headers: Path) -> None:
     """The shared libraries export what the headers declare, no more and no less, each once."""
     core = exported(next(libdir.glob("libschedshard.so.*.*.*")))
     machine = exported(next(libdir.glob("libschedshard-machine.so.*.*.*")))
-    pages = {page.stem for page in (headers.parent.parent / "share" / "man" / "man3").glob("*.3")}
-    expected = declared(headers) | {
-        name for name in inlined(headers) & pages if "for_each" not in name
-    }
+    expected = declared(headers) | inlined(headers)
     if core | machine != expected or core & machine:
         sys.exit(
             f"not in a header: {sorted((core | machine) - expected)}, "
@@ -172,7 +126,6 @@ def main() -> None:
         assert prefix is not None
         headers = root / prefix[1].lstrip("/") / "include" / "schedshard"
         check_symbols(libdir, headers)
-        check_pages(headers.parent.parent / "share" / "man" / "man3", headers)
         flags = pkg_config(root, libdir, "--cflags", "schedshard")
         alone = pkg_config(root, libdir, "--libs", "schedshard")
         shared = pkg_config(root, libdir, "--libs", "schedshard-machine")
