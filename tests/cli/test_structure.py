@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -173,3 +174,15 @@ def test_the_package_needs_what_the_environment_has() -> None:
 
     assert told["dependencies"] == asked("requirements")
     assert told["optional-dependencies"]["sweep"] == asked("requirements-sweep")
+
+
+def test_the_picture_of_the_rooms_is_what_imports_are_held_against() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if each["id"] == "rooms")
+    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    picture = text.partition("## Rooms")[2].partition("```")[2].partition("```")[0]
+    drawn = re.findall(r"^ (\w+)/", picture, re.MULTILINE)
+    assert drawn[: len(layers)] == layers
+    for room in drawn:
+        assert (ROOT / room / "README.md").is_file(), room
