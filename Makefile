@@ -25,7 +25,7 @@ SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint faults docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
-	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check exact-programs ports
+	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -99,10 +99,6 @@ install-lib: ## install only the library under PREFIX: no command, no C++, secon
 ports: build ## fetch redis, port its count of memory to the library, and record both; minutes
 	cli/environment --dev
 	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest tests/record/test_port_redis.py
-
-exact-programs: build ## fetch, build and run programs of Debian on the simulated machine (docs/exact.md); minutes
-	cli/environment
-	.venv/bin/python scripts/exact_programs.py
 
 releases-check: ## build, test, record and package on Debian 13 in a root of debootstrap, as root (RELEASES="trixie sid")
 	scripts/bootstrap releases
