@@ -99,7 +99,7 @@ class Names:
                 words |= set(re.findall(r"\b([A-Z]\w+)\b(?=\s*(?:[=,}]|$))", inside))
         self.words = {name: public(name) for name in words} | TYPES
         self.tags = {name: public(name) for text in bare for name in TAG.findall(text)}
-        # "likely" is also an English word, and "visited" a member's name.
+        # "likely" is also an English word.
         called = "|".join(sorted(name for name in self.words if name.isalpha()))
         others = "|".join(sorted(name for name in self.words if not name.isalpha()))
         tags = "|".join(sorted(self.tags))

@@ -17,7 +17,6 @@ extern const struct explore_case explore_counter_cases[];
 extern const struct explore_case explore_levels_cases[];
 extern const struct explore_case explore_linux_walk_cases[];
 extern const struct explore_case explore_stock_cases[];
-extern const struct explore_case explore_visited_cases[];
 extern const struct explore_case explore_idle_cases[];
 extern const struct explore_case explore_plan_cases[];
 extern const struct explore_case explore_wait_cases[];
@@ -31,14 +30,8 @@ extern const struct explore_case explore_summary_no_c3_cases[];
 extern const struct explore_case explore_summary_no_s2_cases[];
 
 /* Variants of order_planted.c, see meson.build. */
-extern const struct explore_case explore_order_scan_whole_cases[];
-extern const struct explore_case explore_order_word_whole_cases[];
 extern const struct explore_case explore_order_counter_whole_cases[];
 extern const struct explore_case explore_order_noted_whole_cases[];
-extern const struct explore_case explore_order_scan_no_rmb_cases[];
-extern const struct explore_case explore_order_word_no_rmb_cases[];
-extern const struct explore_case explore_order_scan_no_wmb_cases[];
-extern const struct explore_case explore_order_scan_no_release_cases[];
 extern const struct explore_case explore_order_counter_no_release_cases[];
 extern const struct explore_case explore_order_noted_no_release_cases[];
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * core/visited.c, core/shard_counter.c and core/cpu_counter.c without one kind of ordering, under
- * the model weak. This file is compiled once per kind: meson.build names the kind, and
- * port_explore/port.h removes it.
+ * core/shard_counter.c and core/cpu_counter.c without one kind of ordering, under the model weak.
+ * This file is compiled once per kind: meson.build names the kind, and port_explore/port.h removes
+ * it.
  */
 #include "port.h"
 
@@ -11,7 +11,6 @@
 #include "cases.h"
 #include "cpu_counter.h"
 #include "objects.h"
-#include "visited.h"
 
 #ifdef NOTED
 #define CPUS 3
@@ -19,12 +18,9 @@
 #define CPUS 2
 #endif
 
-#define EPOCH	20
-#define TIMEOUT 5
-
 extern const struct explore_case CASES[];
 
-#if defined(NOTED)
+#ifdef NOTED
 
 static struct cpu_counter *noted;
 static u64 *told;
@@ -56,7 +52,7 @@ static void body(uint32_t cpu)
 	}
 }
 
-#elif defined(COUNTER)
+#else
 
 static const struct shard_plan *plan;
 static struct shard_counter *c;
@@ -75,60 +71,6 @@ static void body(uint32_t cpu)
 		explore_check(shard_counter_attach(c, plan), "no memory");
 	else
 		shard_counter_inc(c, 1);
-}
-
-#else
-
-static const struct shard_plan *plan;
-static struct visited *v;
-static u64 *queue;
-
-static void setup(uint32_t nr_cpus)
-{
-	struct visited_pool *pool;
-
-	plan = case_plan(4, 2);
-	pool = visited_pool_alloc(plan);
-	v = pool ? visited_alloc(pool, -1, EPOCH - 1) : NULL;
-	queue = port_alloc(PORT_CACHELINE, -1);
-	if (!pool || !v || !queue)
-		abort();
-	explore_const(pool, pool->bytes);
-	explore_const(v, offsetof(struct visited, own));
-	explore_name(queue, 8, "run queue");
-	explore_name(v->own, sizeof(v->own), "table");
-	explore_name(v->spare, sizeof(*v->spare), "spare block");
-}
-
-/*
- * A CPU runs the process for the first time, and then again. Another CPU scans in one of two ways.
- */
-static void body(uint32_t cpu)
-{
-	struct visited_scan s;
-	u64 word, all;
-	u32 found;
-
-	if (!cpu) {
-		visited_account(v, queue, 0, EPOCH, 7);
-		visited_account(v, queue, 0, EPOCH, 7);
-		return;
-	}
-	if (SCAN) {
-		if (!visited_scan_begin(&s, v, EPOCH, TIMEOUT))
-			return;
-		while (visited_scan_next(&s, &found, &word)) {
-			all = READ_ONCE(*queue);
-			explore_check(occupancy_ns(all) >= occupancy_ns(word),
-				      "CPU 0 ran more of the process than it ran");
-		}
-		visited_scan_end(&s);
-		return;
-	}
-	word = visited_word(v, 0);
-	all = READ_ONCE(*queue);
-	explore_check(occupancy_ns(all) >= occupancy_ns(word),
-		      "CPU 0 ran more of the process than it ran");
 }
 
 #endif

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The scan of cache-aware scheduling for the cache in which a process runs most. The figures show
- * how many CPUs a scan reads, what it costs, and whether it finds the same preference as a full
- * scan of exact runtimes.
+ * how many CPUs a scan reads, and what it costs.
  *
  *   cycle_share           time of scans / (time of scans and accounting + kernel_share x run time
- *                         of threads): cycles in the kernel, as `perf top -e cycles:k` counts them
+ *                         of processes): cycles in the kernel, as `perf top -e cycles:k` counts
  *   cycles_per_scan       from the claim of the scan to its end, with every wait for a line
  *   cycles_per_fork       work of fork and exec for the scan, without allocation; 0: no forks
- *   agreement             share of scans with the judge's preference
- *   agreement_fresh       the same with a judge that drops runtimes older than the timeout
- *   worst_margin          of the scans that differ from the judge, the largest distance of the
- *                         judge's decision from the opposite one
- *   worst_missed          of these scans, the largest part of a process's occupancy that was missed
- *   worst_missed_runtime  the same of its runtime
- *
- * The last two differ, because an occupancy is a share of what a CPU ran. While a CPU idles both
- * runtimes decay alike, so the share stays the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +31,15 @@ static int read_params(struct cs *cs, struct run *run)
 	cs->run_ps = us(run, "run_us");
 	cs->peer_run_ps = us(run, "peer_run_us");
 	cs->pause_ps = us(run, "pause_us");
-	cs->stay_ps = us(run, "stay_us");
 	cs->begin = us(run, "warm_up_us");
 	cs->end = cs->begin + us(run, "measured_us");
-	cs->timeout = (s32)run_param(run, "timeout_epochs");
 	cs->elsewhere = run_param(run, "wake_elsewhere");
 	cs->forks = run_param(run, "forks_per_tick");
 	if (!cs->epoch_ps || !cs->tick_ps || !cs->slice_ps || cs->end == cs->begin)
 		return run_fail(run, "epoch_us, tick_us, slice_us and measured_us must be more "
 				     "than 0");
-	if (cs->timeout < 1 || run_param(run, "processes") < 1 || run_param(run, "threads") < 1)
-		return run_fail(run, "timeout_epochs, processes and threads must be at least 1");
+	if (run_param(run, "processes") < 1)
+		return run_fail(run, "processes must be at least 1");
 	return 0;
 }
 
@@ -74,7 +62,6 @@ static void group(struct cs *cs)
 			if (llc != last)
 				cs->llc_first[cs->nr_llcs++] = out;
 			last = llc;
-			cs->llc[i] = cs->nr_llcs - 1;
 			cs->llc_cpus[out++] = i;
 		}
 	}
@@ -94,22 +81,19 @@ static int create(struct cs *cs, struct run *run)
 	cs->nr_cpus = n;
 	cs->online = calloc((plan->nr_cpus + 63) / 64, sizeof(*cs->online));
 	cs->cpu = calloc(n, sizeof(*cs->cpu));
-	cs->llc = calloc(n, sizeof(*cs->llc));
 	cs->llc_cpus = calloc(n, sizeof(*cs->llc_cpus));
 	cs->llc_first = calloc(n + 1, sizeof(*cs->llc_first));
-	if (!cs->online || !cs->cpu || !cs->llc || !cs->llc_cpus || !cs->llc_first)
+	if (!cs->online || !cs->cpu || !cs->llc_cpus || !cs->llc_first)
 		return run_fail(run, "out of memory");
 	group(cs);
 	return 0;
 }
 
-/* The node of a process's first thread, which touched the memory first. */
+/* The node of a process's thread, which touched the memory first. */
 static s32 home_of(const struct cs *cs, const struct cs_process *p)
 {
-	u32 number = cs->run->model->cpu[p->first->cpu].number;
+	u32 number = cs->run->model->cpu[p->cpu].number;
 
-	if (run_param(cs->run, "home_known") <= 0)
-		return -1;
 	return cs->plan->shard[cs->plan->slot[number].shard].node;
 }
 
@@ -135,7 +119,6 @@ static int create_scans(struct cs *cs)
 		if (!cs->forked[i])
 			return run_fail(cs->run, "out of memory");
 	}
-	cs->judge = cs_judge_new(cs);
 	return 0;
 }
 
@@ -185,12 +168,6 @@ static int report(struct cs *cs)
 	run_report(run, "cycles_per_fork",
 		   run_cycles(run, ratio((double)n->fork_time, (double)n->forks)));
 	run_report(run, "forks", (double)n->forks);
-	run_report(run, "agreement", (double)n->agreed / (double)n->scans);
-	run_report(run, "agreement_fresh", (double)n->agreed_fresh / (double)n->scans);
-	run_report(run, "worst_margin", n->worst_margin);
-	run_report(run, "worst_missed", n->worst_missed);
-	run_report(run, "worst_missed_runtime", n->worst_missed_runtime);
-	run_report(run, "dropped_share", ratio((double)n->dropped, (double)n->accounts));
 	run_report(run, "bytes_per_process", (double)bytes);
 	run_report(run, "scans", (double)n->scans);
 	run_report(run, "scans_per_second", (double)n->scans / window * 1e12);
@@ -202,23 +179,20 @@ static int report(struct cs *cs)
 
 static void clean_up(struct cs *cs)
 {
-	cs_judge_free(cs->judge);
 	for (u32 i = 0; cs->cpu && i < cs->nr_cpus; i++)
 		free((void *)cs->cpu[i].timer);
 	free((void *)cs->forked);
 	free(cs->counts.lengths);
-	free(cs->thread);
 	free(cs->process);
 	free(cs->online);
 	free(cs->cpu);
-	free(cs->llc);
 	free(cs->llc_cpus);
 	free(cs->llc_first);
 }
 
-static int run_all(struct cs *cs, struct run *run, int (*load)(struct cs *cs))
+static int run_all(struct cs *cs, struct run *run)
 {
-	if (read_params(cs, run) || create(cs, run) || load(cs) || create_scans(cs))
+	if (read_params(cs, run) || create(cs, run) || cs_load(cs) || create_scans(cs))
 		return -1;
 	for (u32 i = 0; i < cs->nr_cpus; i++)
 		sim_spawn(i, cs_sched_body, cs, 0);
@@ -226,7 +200,7 @@ static int run_all(struct cs *cs, struct run *run, int (*load)(struct cs *cs))
 	return report(cs);
 }
 
-static int execute(struct run *run, int (*load)(struct cs *cs))
+static int execute(struct run *run)
 {
 	struct cs cs = { .run = run };
 	int failed;
@@ -234,50 +208,22 @@ static int execute(struct run *run, int (*load)(struct cs *cs))
 	for (const struct scan_ops *const *ops = scan_ways; *ops; ops++)
 		if (!strcmp((*ops)->name, run->variant))
 			cs.ops = *ops;
-	failed = run_all(&cs, run, load);
+	failed = run_all(&cs, run);
 	clean_up(&cs);
 	return failed;
 }
 
-static int execute_redis(struct run *run)
-{
-	return execute(run, cs_load_redis);
-}
-
-static int execute_hackbench(struct run *run)
-{
-	return execute(run, cs_load_hackbench);
-}
-
-static int execute_threads(struct run *run)
-{
-	return execute(run, cs_load_threads);
-}
-
-static int execute_migrate(struct run *run)
-{
-	return execute(run, cs_load_migrate);
-}
-
-static const char *const variants[] = {
-	"full", "node", "linux73", "linux73-mask", "visited", NULL
+static const char *const variants[] = { "full", "node", "linux73", "linux73-mask", NULL };
+static const char *const params[] = {
+	"processes",  "run_us",	     "peer_run_us",    "pause_us", "wake_elsewhere",
+	"epoch_us",   "tick_us",     "slice_us",       "wake_us",  "kernel_share",
+	"warm_up_us", "measured_us", "forks_per_tick", NULL
 };
-static const char *const params[] = { "processes",	"threads",	  "run_us",
-				      "peer_run_us",	"pause_us",	  "stay_us",
-				      "wake_elsewhere", "home_known",	  "epoch_us",
-				      "tick_us",	"slice_us",	  "wake_us",
-				      "kernel_share",	"warm_up_us",	  "measured_us",
-				      "timeout_epochs", "forks_per_tick", NULL };
 
-#define EXPERIMENT(name_, execute_)                                                         \
-	{                                                                                   \
-		.name = name_, .variants = variants, .params = params, .execute = execute_, \
-	}
-
-extern const struct experiment cache_scan, cache_scan_hackbench, cache_scan_threads,
-	cache_scan_migrate;
-const struct experiment cache_scan = EXPERIMENT("cache-scan", execute_redis);
-const struct experiment cache_scan_hackbench =
-	EXPERIMENT("cache-scan-hackbench", execute_hackbench);
-const struct experiment cache_scan_threads = EXPERIMENT("cache-scan-threads", execute_threads);
-const struct experiment cache_scan_migrate = EXPERIMENT("cache-scan-migrate", execute_migrate);
+extern const struct experiment cache_scan;
+const struct experiment cache_scan = {
+	.name = "cache-scan",
+	.variants = variants,
+	.params = params,
+	.execute = execute,
+};

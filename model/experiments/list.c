@@ -6,27 +6,10 @@
 
 extern const struct experiment atomic_inc, cpumask_yield, cpumask_read, ffmpeg_rt, cyclic, pi,
 	mutex_rt, cyclictest, rt_groups, idle_mask, idle_counter, ping_pong, primitives_experiment,
-	store_seen;
+	store_seen, cache_scan;
 
-extern const struct experiment cache_scan, cache_scan_hackbench, cache_scan_threads,
-	cache_scan_migrate;
-
-const struct experiment *const experiments[] = { &cpumask_yield,
-						 &cpumask_read,
-						 &atomic_inc,
-						 &ping_pong,
-						 &store_seen,
-						 &primitives_experiment,
-						 &ffmpeg_rt,
-						 &cyclic,
-						 &pi,
-						 &mutex_rt,
-						 &cyclictest,
-						 &rt_groups,
-						 &idle_mask,
-						 &idle_counter,
-						 &cache_scan,
-						 &cache_scan_hackbench,
-						 &cache_scan_threads,
-						 &cache_scan_migrate,
-						 NULL };
+const struct experiment *const experiments[] = {
+	&cpumask_yield, &cpumask_read, &atomic_inc, &ping_pong, &store_seen, &primitives_experiment,
+	&ffmpeg_rt,	&cyclic,       &pi,	    &mutex_rt,	&cyclictest, &rt_groups,
+	&idle_mask,	&idle_counter, &cache_scan, NULL
+};

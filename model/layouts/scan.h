@@ -16,14 +16,13 @@
  *			home
  *   linux73		Linux 7.3: node, and also which thread runs on each CPU, to count running
  *			threads
- *   linux73-mask linux73, limited to a mask of CPUs that the process visited, of any node visited
- *   schedshard's: core/visited.c
+ *   linux73-mask linux73, limited to a mask of CPUs that the process visited, on any node
  */
 #ifndef LAYOUTS_SCAN_H
 #define LAYOUTS_SCAN_H
 
 #include "port.h"
-#include "occupancy_llc.h"
+#include "scan_sums.h"
 #include "shard_topo.h"
 
 struct scan_machine;
@@ -32,14 +31,12 @@ struct scan_process;
 /**
  * struct scan_result - the result of a scan
  * @length: number of CPUs whose runtime it read
- * @runtime: sum of the decayed runtimes that it read, nanoseconds
  * @sums: the sums of shares, complete
  * @preferred: number of the LLC to prefer from now on, -1: none
  */
 struct scan_result {
 	u32 length;
-	u64 runtime;
-	struct occupancy sums;
+	struct scan_sums sums;
 	s32 preferred;
 };
 
@@ -52,10 +49,9 @@ struct scan_result {
  * @process: returns a new process, which prefers no LLC; @home: NUMA node of its memory,
  *	-1: unknown; @epoch: now. NULL: no memory
  * @end: the process ends
- * @fork: @cpu forks a process, and @p's memory is initialised again; NULL: a fork touches no
- *	per-CPU memory
- * @run: @cpu runs a thread of the process from now on; NULL: the scan does not use that
- * @account: @cpu ran the process for @ns nanoseconds; false: not counted
+ * @fork: a CPU forks a process, and @p's memory is initialised again
+ * @run: @cpu runs a thread of the process from now on
+ * @account: @cpu ran the process for @ns nanoseconds
  * @due: has no CPU scanned in @epoch?
  * @scan: @cpu scans; false: another CPU scans, or has in this epoch
  * @bytes: size of the process's memory
@@ -67,16 +63,15 @@ struct scan_ops {
 	void (*destroy)(struct scan_machine *m);
 	struct scan_process *(*process)(struct scan_machine *m, s32 home, u32 epoch);
 	void (*end)(struct scan_process *p);
-	void (*fork)(struct scan_process *p, u32 cpu);
+	void (*fork)(struct scan_process *p);
 	void (*run)(struct scan_process *p, u32 cpu);
-	bool (*account)(struct scan_process *p, u32 cpu, u32 epoch, u64 ns);
+	void (*account)(struct scan_process *p, u32 cpu, u32 epoch, u64 ns);
 	bool (*due)(const struct scan_process *p, u32 epoch);
-	bool (*scan)(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
-		     struct scan_result *result);
+	bool (*scan)(struct scan_process *p, u32 cpu, u32 epoch, struct scan_result *result);
 	size_t (*bytes)(const struct scan_process *p);
 };
 
-extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_linux73_mask, scan_visited;
+extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_linux73_mask;
 extern const struct scan_ops *const scan_ways[]; /* NULL-terminated */
 
 #endif

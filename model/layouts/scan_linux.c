@@ -53,8 +53,7 @@ static s32 node_of_llc(const struct shard_plan *plan, s32 llc)
 	return -1;
 }
 
-static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
-		 struct scan_result *result)
+static bool scan(struct scan_process *p, u32 cpu, u32 epoch, struct scan_result *result)
 {
 	const struct scan_machine *m = p->machine;
 	s32 present, preferred_node;
@@ -63,15 +62,14 @@ static bool scan(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
 	if (!records_begin(p, epoch, &present, result))
 		return false;
 	preferred_node = node_of_llc(m->plan, present);
-	occupancy_begin(&result->sums, present);
+	scan_sums_begin(&result->sums, present);
 	for (u32 i = 0; i < m->plan->nr_possible; i++) {
 		u32 at = m->plan->idx_to_cpu[i];
 
 		if (!is_online(m, at) || !in_reach(p, at, cpu, preferred_node))
 			continue;
 		result->length++;
-		occupancy_cpu(&result->sums, llc_of(m, at),
-			      records_share(p, at, epoch, &result->runtime));
+		scan_sums_add(&result->sums, llc_of(m, at), records_share(p, at, epoch));
 		if (p->counts_running)
 			running += READ_ONCE(m->curr[at]->process) == p->number + 1;
 	}
@@ -93,5 +91,5 @@ const struct scan_ops scan_full = WAY("full", records_process);
 const struct scan_ops scan_node = WAY("node", process_node);
 const struct scan_ops scan_linux73 = WAY("linux73", process_linux73);
 
-const struct scan_ops *const scan_ways[] = { &scan_full,	 &scan_node,	&scan_linux73,
-					     &scan_linux73_mask, &scan_visited, NULL };
+const struct scan_ops *const scan_ways[] = { &scan_full, &scan_node, &scan_linux73,
+					     &scan_linux73_mask, NULL };

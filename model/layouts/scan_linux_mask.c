@@ -41,21 +41,21 @@ static struct scan_process *process_mask(struct scan_machine *m, s32 home, u32 e
 	return NULL;
 }
 
-static bool account_mask(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
+static void account_mask(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
 {
 	u64 *word = &p->mask[cpu / 64], bit = 1ull << cpu % 64;
 
 	if (!(READ_ONCE(*word) & bit))
 		port_or64(word, bit);
-	return records_account(p, cpu, epoch, ns);
+	records_account(p, cpu, epoch, ns);
 }
 
 /* The mask is in the group's memory, which a fork zeroes. */
-static void fork_mask(struct scan_process *p, u32 cpu)
+static void fork_mask(struct scan_process *p)
 {
 	for (u32 w = 0; w < mask_words(p->machine); w++)
 		WRITE_ONCE(p->mask[w], 0);
-	records_fork(p, cpu);
+	records_fork(p);
 }
 
 /*
@@ -76,8 +76,8 @@ static u32 scan_shard(struct scan_process *p, const struct shard *shard, u64 *le
 		if (!(READ_ONCE(*word) & bit))
 			continue;
 		result->length++;
-		part = records_share(p, cpus[i], epoch, &result->runtime);
-		occupancy_cpu(&result->sums, (s32)shard->llc, part);
+		part = records_share(p, cpus[i], epoch);
+		scan_sums_add(&result->sums, (s32)shard->llc, part);
 		if (!part)
 			port_and64(word, ~bit);
 		running += READ_ONCE(m->curr[cpus[i]]->process) == p->number + 1;
@@ -89,8 +89,7 @@ static u32 scan_shard(struct scan_process *p, const struct shard *shard, u64 *le
  * As the kernel's loop: a copy of the mask determines which LLCs to look at, those with the lowest
  * CPU numbers first; the mask itself determines which of their CPUs.
  */
-static bool scan_mask(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
-		      struct scan_result *result)
+static bool scan_mask(struct scan_process *p, u32 cpu, u32 epoch, struct scan_result *result)
 {
 	const struct scan_machine *m = p->machine;
 	const struct shard *shard, *past = m->plan->shard + m->plan->nr_shards;
@@ -100,7 +99,7 @@ static bool scan_mask(struct scan_process *p, u32 cpu, u32 epoch, s32 timeout,
 
 	if (!records_begin(p, epoch, &present, result))
 		return false;
-	occupancy_begin(&result->sums, present);
+	scan_sums_begin(&result->sums, present);
 	for (u32 w = 0; w < words; w++)
 		left[w] = READ_ONCE(p->mask[w]) & m->online[w];
 	for (u32 w = 0; w < words; w++) {

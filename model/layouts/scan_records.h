@@ -205,7 +205,7 @@ static inline void records_run(struct scan_process *p, u32 cpu)
 		WRITE_ONCE(p->machine->curr[cpu]->process, p->number + 1);
 }
 
-static inline bool records_account(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
+static inline void records_account(struct scan_process *p, u32 cpu, u32 epoch, u64 ns)
 {
 	struct scan_rq *rq = p->machine->rq[cpu];
 	struct scan_record *r = &p->machine->record[cpu][p->number];
@@ -215,11 +215,10 @@ static inline bool records_account(struct scan_process *p, u32 cpu, u32 epoch, u
 	r->runtime += ns;
 	rq->runtime += ns;
 	records_unlock(rq);
-	return true;
 }
 
-/* Return the process's share of a CPU, and add its runtime there to @runtime. */
-static inline u64 records_share(const struct scan_process *p, u32 cpu, u32 epoch, u64 *runtime)
+/* Return the process's share of a CPU. */
+static inline u64 records_share(const struct scan_process *p, u32 cpu, u32 epoch)
 {
 	struct scan_rq *rq = p->machine->rq[cpu];
 	struct scan_record *r = &p->machine->record[cpu][p->number];
@@ -230,19 +229,17 @@ static inline u64 records_share(const struct scan_process *p, u32 cpu, u32 epoch
 	mine = r->runtime;
 	all = rq->runtime;
 	records_unlock(rq);
-	*runtime += mine;
-	return mine * OCCUPANCY_SCALE / (all + 1);
+	return mine * SCAN_SCALE / (all + 1);
 }
 
 /*
  * A fork, without the memory of the group, which every layout has. Not inlined, so that the forks
  * of all scans load the same words.
  */
-static port_noinline void records_fork(struct scan_process *p, u32 cpu)
+static port_noinline void records_fork(struct scan_process *p)
 {
 	const struct scan_machine *m = p->machine;
 
-	(void)cpu;
 	for (u32 i = 0; i < m->plan->nr_possible; i++) {
 		struct scan_record *r = &m->record[m->plan->idx_to_cpu[i]][p->number];
 
@@ -274,14 +271,13 @@ static inline bool records_begin(struct scan_process *p, u32 epoch, s32 *present
 		return false;
 	*present = (s32)READ_ONCE(p->mm->preferred) - 1;
 	result->length = 0;
-	result->runtime = 0;
 	return true;
 }
 
 /* Store which LLC the process prefers; the sums are complete. */
 static inline void records_prefer(struct scan_process *p, struct scan_result *result)
 {
-	result->preferred = occupancy_end(&result->sums);
+	result->preferred = scan_sums_end(&result->sums);
 	if (result->preferred != result->sums.present)
 		WRITE_ONCE(p->mm->preferred, (u32)(result->preferred + 1));
 }

@@ -64,15 +64,6 @@ def test_wrong_settings(text: str, words: str) -> None:
     assert words in str(error.value)
 
 
-def test_a_switch_is_declared_where_the_input_is() -> None:
-    # home_known has a unit of its own in each experiment; what it takes is in the common file.
-    for name in ("cache-scan", "cache-scan-hackbench"):
-        experiment = load_experiment(name)
-        assert with_settings(experiment, ("home_known=0", "home_known=1"))
-        with pytest.raises(UserError, match="--set home_known=2: give 0 or 1"):
-            with_settings(experiment, ("home_known=1", "home_known=2"))
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -21,7 +21,7 @@ from pathlib import Path
 
 PRIVATE = re.compile(
     r"schedshard_(sbm_(iter|chunk|read_shard)\w*|near_wider|summary_(mark|cleaning|occupied|word)"
-    r"|visited_enter|occupancy_(epoch|ns)|cpu_counter_(flush|note)|cpu_relax)"
+    r"|cpu_counter_(flush|note)|cpu_relax)"
 )
 
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Every kind of scan against sums over an array of all CPUs, each limited to the CPUs that it must
- * read: all, those of some nodes, or those that ran the process within the timeout. A mask of
- * visited CPUs contains those with a share and maybe others, but has the preference of a scan of
- * all CPUs. Three processes share the CPUs, so shares are parts of a whole.
+ * read: all, or those of some nodes. A mask of visited CPUs contains those with a share and maybe
+ * others, but has the preference of a scan of all CPUs. Three processes share the CPUs, so shares
+ * are parts of a whole.
  */
 #include "scan.h"
 #include "shapes.h"
 #include "test.h"
 
-#define TIMEOUT	  5
 #define PROCESSES 3u
 
 static u64 seed;
@@ -58,12 +57,10 @@ static bool in_node_of_llc(const struct shard_plan *plan, u32 cpu, s32 llc)
 
 /* Does the scan read the CPU? */
 static bool looks(const struct naive *m, const struct scan_ops *ops, u32 p, s32 home, u32 from,
-		  u32 cpu, u32 epoch)
+		  u32 cpu)
 {
 	if (ops == &scan_linux73_mask)
 		return m->in[p][cpu];
-	if (ops == &scan_visited)
-		return m->in[p][cpu] && epoch - m->record[p][cpu].epoch <= TIMEOUT;
 	return ops == &scan_full || home < 0 || node_of(m->plan, cpu) == home ||
 	       node_of(m->plan, cpu) == node_of(m->plan, from) ||
 	       in_node_of_llc(m->plan, cpu, m->preferred[p]);
@@ -73,7 +70,7 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 		       u32 p, s32 home, u32 from, u32 epoch)
 {
 	const struct shard_plan *plan = m->plan;
-	u64 *sum = calloc(plan->nr_llcs, sizeof(*sum)), runtime = 0, present;
+	u64 *sum = calloc(plan->nr_llcs, sizeof(*sum)), present;
 	struct scan_result r;
 	u32 length = 0;
 	s32 best = -1;
@@ -82,13 +79,11 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 	for (u32 i = 0; i < plan->nr_possible; i++) {
 		u32 cpu = plan->idx_to_cpu[i];
 		struct runtime *rec = &m->record[p][cpu];
-		bool was_in = m->in[p][cpu];
 		u64 mine = decayed(rec, epoch), all = decayed(&m->queue[cpu], epoch);
-		u64 part = mine * OCCUPANCY_SCALE / (all + 1);
+		u64 part = mine * SCAN_SCALE / (all + 1);
 
-		if (looks(m, ops, p, home, from, cpu, epoch)) {
+		if (looks(m, ops, p, home, from, cpu)) {
 			sum[plan->shard[plan->slot[cpu].shard].llc] += part;
-			runtime += mine;
 			length++;
 			if (ops == &scan_linux73_mask && !part) {
 				m->in[p][cpu] = false;
@@ -96,9 +91,6 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 			}
 		} else if (ops == &scan_linux73_mask) {
 			CHECK_EQ(part, 0); /* so that sums are equal to those over all CPUs */
-		} else if (ops == &scan_visited && was_in) {
-			m->in[p][cpu] = false; /* this scan is the last to read the CPU */
-			length++;
 		}
 	}
 	for (u32 llc = 0; llc < plan->nr_llcs; llc++)
@@ -107,26 +99,12 @@ static void check_scan(struct naive *m, const struct scan_ops *ops, struct scan_
 	present = m->preferred[p] < 0 ? 0 : sum[m->preferred[p]];
 	if (best >= 0 && sum[best] > 2 * present)
 		m->preferred[p] = best;
-	CHECK(ops->scan(process, from, epoch, TIMEOUT, &r));
+	CHECK(ops->scan(process, from, epoch, &r));
 	CHECK_EQ(r.length, length);
-	CHECK_EQ(r.runtime, runtime);
 	CHECK_EQ(r.preferred, m->preferred[p]);
 	CHECK(!ops->due(process, epoch));
-	CHECK(!ops->scan(process, from, epoch, TIMEOUT, &r));
+	CHECK(!ops->scan(process, from, epoch, &r));
 	free(sum);
-}
-
-/* A process enters a shard. If no CPU of the shard is in its set, old runtimes are forgotten. */
-static void enter(struct naive *m, u32 p, u32 cpu)
-{
-	const struct shard_plan *plan = m->plan;
-	bool kept = false;
-
-	for (u32 c = 0; c < plan->nr_cpus; c++)
-		kept |= m->in[p][c] && plan->slot[c].shard == plan->slot[cpu].shard;
-	for (u32 c = 0; !kept && c < plan->nr_cpus; c++)
-		if (plan->slot[c].shard == plan->slot[cpu].shard)
-			m->record[p][c].ns = 0;
 }
 
 static void run(const struct shape *shape, const struct scan_ops *ops, bool homes)
@@ -162,13 +140,7 @@ static void run(const struct shape *shape, const struct scan_ops *ops, bool home
 			if (test_below(&random, 4))
 				cpu = plan->idx_to_cpu[(p * 17 + test_below(&random, 6)) %
 						       plan->nr_possible];
-			if (!ops->account(process[p], cpu, epoch, ns)) {
-				/* more shards than the small table has, or an empty reserve */
-				add(&m.queue[cpu], epoch, ns);
-				continue;
-			}
-			if (ops == &scan_visited && !m.in[p][cpu])
-				enter(&m, p, cpu);
+			ops->account(process[p], cpu, epoch, ns);
 			m.in[p][cpu] = true;
 			add(&m.queue[cpu], epoch, ns);
 			add(&m.record[p][cpu], epoch, ns);
@@ -218,11 +190,6 @@ static void mask_is_full(void)
 	CHECK(left);
 }
 
-static void visited(void)
-{
-	all(&scan_visited, true);
-}
-
 int main(int argc, char **argv)
 {
 	seed = test_seed(argc, argv);
@@ -230,6 +197,5 @@ int main(int argc, char **argv)
 	RUN(node_with_a_home);
 	RUN(node_without_a_home_is_full);
 	RUN(mask_is_full);
-	RUN(visited);
 	return test_done();
 }

@@ -4,7 +4,7 @@
  * a call, so the model chosen on the command line decides what the barrier orders. The model is
  * also notified of each index computed from a word's bits, see explore_weak.c.
  *
- * For planted bugs WITHOUT_RMB, WITHOUT_WMB or WITHOUT_RELEASE removes one kind of ordering.
+ * For planted bugs WITHOUT_RELEASE removes releases.
  */
 #ifndef SIM_CASES_PORT_EXPLORE_H
 #define SIM_CASES_PORT_EXPLORE_H
@@ -25,12 +25,6 @@ static port_always_inline unsigned int port_ctz64_told(u64 x)
 
 #define port_ctz64 port_ctz64_told
 
-#ifdef WITHOUT_RMB
-#define smp_rmb() port_compiler_barrier()
-#endif
-#ifdef WITHOUT_WMB
-#define smp_wmb() port_compiler_barrier()
-#endif
 #ifdef WITHOUT_RELEASE
 #undef smp_store_release
 #define smp_store_release(p, v) WRITE_ONCE(*(p), v)

@@ -24,9 +24,6 @@
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit or a count stands for
  *   shard_summary.h  a bit per shard above an sbm
- *   occupancy.h      for schedulers: how much a process runs on a CPU
- *   occupancy_llc.h  for schedulers: which LLC it should keep to
- *   visited.h        for schedulers: where a process ran lately, aged
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    of lines: port_alloc(), port_free()
  *
@@ -42,7 +39,6 @@
  *   cpu_counter     alone        any, but one per CPU (2)       any; one take at a time
  *   shard_summary   alone        any                            any
  *   shard_wait      alone        any                            any
- *   visited         alone        any, but one per CPU           any; one scan at a time
  *   plan, topology, machine: constant from their making until they are freed
  *
  *   any: with every call of the row that is not "alone". alone: with no other call. one per CPU:
@@ -66,8 +62,6 @@ extern "C" {
 #endif
 
 #include "cpu_counter.h"
-#include "occupancy.h"
-#include "occupancy_llc.h"
 #include "ordered.h"
 #include "sbm.h"
 #include "sbm_claim.h"
@@ -78,7 +72,6 @@ extern "C" {
 #include "shard_topo.h"
 #include "slot_claim.h"
 #include "slot_set.h"
-#include "visited.h"
 
 #ifdef __cplusplus
 }

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Finds the last-level cache (LLC) that a process should prefer: adds up its shares of CPUs
- * (occupancy.h) per LLC.
+ * scan_sums.h - finds the last-level cache (LLC) that a process should prefer, by the sum of its
+ * shares of CPUs per LLC.
  *
- * Concurrency: a search belongs to its caller. Ordering: none. Context: any. Lines touched: those
- * of the search.
+ * A search belongs to its caller. Ordering: none.
  */
-#ifndef SCHEDSHARD_OCCUPANCY_LLC_H
-#define SCHEDSHARD_OCCUPANCY_LLC_H
+#ifndef LAYOUTS_SCAN_SUMS_H
+#define LAYOUTS_SCAN_SUMS_H
 
-#include "occupancy.h"
+#include "port.h"
+
+/* A CPU's whole capacity: a share is a part of it. */
+#define SCAN_SCALE (1u << 20)
 
 /* A search for the LLC in which a process runs most. */
-struct occupancy {
+struct scan_sums {
 	s32 present;	 /* number of the LLC that it prefers now, -1: none */
 	s32 llc;	 /* the current LLC, -1: none yet */
 	s32 best;	 /* the LLC with the largest sum so far, -1: none */
 	u64 sum;	 /* of @llc */
 	u64 best_sum;	 /* of @best */
 	u64 present_sum; /* of @present */
-	u64 total;	 /* of all */
 };
 
 /* Start a search; @present: number of the LLC that the process prefers now, -1: none. */
-void occupancy_begin(struct occupancy *o, s32 present);
+void scan_sums_begin(struct scan_sums *s, s32 present);
 
 /* Add one CPU's share. All CPUs of one LLC come together. */
-void occupancy_cpu(struct occupancy *o, s32 llc, u64 share);
+void scan_sums_add(struct scan_sums *s, s32 llc, u64 share);
 
 /*
  * The number of the LLC to prefer from now on; -1: none. It is the best one, if its sum is more
  * than twice that of the present one, else the present one. A lower factor would let a process that
- * runs in two LLCs alternate. Of equal sums the first is best. @best, @best_sum, @present_sum and
- * @total are complete afterwards.
+ * runs in two LLCs alternate. Of equal sums the first is best.
  */
-s32 occupancy_end(struct occupancy *o);
+s32 scan_sums_end(struct scan_sums *s);
 
-#endif /* SCHEDSHARD_OCCUPANCY_LLC_H */
+#endif
