@@ -97,7 +97,7 @@ def doctor() -> None:
     type=click.Choice(["nagios", "prometheus"]),
     help="Print as a Nagios plugin does, or write metrics for Prometheus into the file of --out.",
 )
-@path_option("--out", help="The file of metrics: see --batch and --watch.")
+@path_option("--out", help="The file of metrics: see --batch.")
 @click.option(
     "--predict",
     is_flag=True,
@@ -112,27 +112,6 @@ def doctor() -> None:
     metavar="SECONDS",
     help="About how long --predict may take.",
 )
-@click.option(
-    "--watch",
-    is_flag=True,
-    help="Look at this host repeatedly, write metrics for Prometheus into the file of --out, and "
-    "report when the cost exceeds --threshold.",
-)
-@number_option(
-    "--every", high=86400, default=60, metavar="SECONDS", help="With --watch: time between looks."
-)
-@click.option(
-    "--threshold",
-    type=click.FloatRange(0, 100),
-    default=5.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="With --watch: a cost above this share of the machine's CPU time is reported.",
-)
-@number_option(
-    "--rounds", high=10_000, default=3, help="With --watch: report after N looks above it in a row."
-)
-@number_option("--count", low=0, default=0, help="With --watch: end after N looks; 0: never.")
 @_JSON
 @click.pass_context
 def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
@@ -142,29 +121,7 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
     if host is not None and not host.exists() and host.suffix == "":
         known = ", ".join(doctor.list_commands(ctx))
         raise UserError(f"no file '{host}', and no command of doctor: known are {known}")
-    wanted = options.pop("watch")
-    watched = {name: options.pop(name) for name in ("every", "threshold", "rounds", "count")}
-    if not wanted:
-        for name in watched:
-            if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                raise UserError(f"--{name} needs --watch: add it")
-        ctx.exit(perform(JudgeRequest(host, **options)))
-    seconds, out = options.pop("seconds"), options.pop("out")
-    others = [name for name in options if name != "limit" and options[name]]
-    if host is not None or others:
-        other = "HOST.tar" if host is not None else f"--{others[0].replace('_', '-')}"
-        raise UserError(
-            f"--watch looks at this host and writes metrics: leave out {other.replace('as-', '')}"
-        )
-    if seconds > watched["every"]:
-        raise UserError(f"--every {watched['every']} is shorter than --seconds {seconds}")
-    from common.output import check_writable
-    from doctor.watch.watch import WatchRequest, watch
-
-    if out is not None:
-        check_writable(out)
-    threshold = watched.pop("threshold") / 100
-    ctx.exit(watch(WatchRequest(seconds=seconds, out=out, threshold=threshold, **watched)))
+    ctx.exit(perform(JudgeRequest(host, **options)))
 
 
 @doctor.command()
@@ -229,27 +186,6 @@ def diff(ctx: click.Context, /, before: Path, after: Path, as_json: bool) -> Non
     else:
         show(diff_parts(found))
     ctx.exit(found.status)
-
-
-@doctor.command()
-@path_option(
-    "--out",
-    default=Path("/var/lib/prometheus/node-exporter/schedshard.prom"),
-    show_default=True,
-    help="Where the unit writes its metrics.",
-)
-def unit(out: Path) -> None:
-    """Print a systemd unit that watches this host and writes metrics.
-
-    Run 'schedshard doctor unit > /etc/systemd/system/schedshard-doctor.service', then 'systemctl
-    enable --now schedshard-doctor'.
-    """
-    from common.paths import ALONE, own_argv
-    from doctor.watch.unit import unit_text
-
-    # The file that Python runs need not be executable.
-    command = [sys.executable, str(Path(sys.argv[0]).resolve())] if ALONE else own_argv("doctor")
-    sys.stdout.write(unit_text(command, out))
 
 
 @doctor.command()

@@ -58,11 +58,6 @@ def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:
     return head + [f"{full}{labels} {value:.10g}" for labels, value in rows]
 
 
-def gauge(name: str, text: str, rows: list[tuple[str, float]]) -> str:
-    """Return one metric for a textfile collector. A row contains its labels, or "", and a value."""
-    return "\n".join(_metric(name, text, rows)) + "\n"
-
-
 def _judged(verdict: Verdict) -> set[str]:
     """Return the entries that were judged, so that no finding means that they do not occur."""
     catalogue = load_catalogue()
