@@ -17,7 +17,6 @@ from doctor.facts.facts import Facts, read_facts
 from doctor.facts.load import DomainLoad
 from doctor.judge.root_domains import Cost
 from doctor.judge.verdict import NOTHING, Predictor, Verdict, judge
-from doctor.plan.files import check_directory, plan_of
 from doctor.predict.prediction import Prediction
 from doctor.predict.stored import stored
 from doctor.profiles.perf_file import read_profile
@@ -37,7 +36,6 @@ class JudgeRequest:
     profiles: tuple[Path, ...]
     live: bool
     seconds: int
-    plan: Path | None
     html: Path | None
     batch: str | None
     out: Path | None
@@ -71,10 +69,6 @@ def _check(request: JudgeRequest) -> None:
     for path in (request.html, request.out):
         if path is not None:
             check_writable(path)
-    if request.plan is not None:
-        check_directory(request.plan)
-        if not request.machine:
-            raise UserError("--plan: a profile shows no groups: give HOST.tar, or --live")
 
 
 def _facts(request: JudgeRequest) -> tuple[Facts | None, str]:
@@ -123,28 +117,14 @@ def _perform(request: JudgeRequest) -> int:
     _check(request)
     read = [read_profile(path) for path in request.profiles]
     facts, source = _facts(request)
-    if request.plan is not None and facts is not None and facts.pseudonyms:
-        raise UserError(
-            f"--plan: the names in {source} are pseudonyms (collect.sh -a), but a plan needs the "
-            "host's names: use an archive that was collected without -a"
-        )
-    if request.plan is not None and facts is not None and facts.captured:
-        raise UserError(
-            f"--plan: {source} is a captured tree of /sys, but a plan needs threads and cgroups: "
-            "use an archive of the collector"
-        )
     verdict = judge(source, facts, read, _predictor(request, facts))
-    said = []
-    if request.plan is not None:
-        said.append(plan_of(verdict, request.plan))
     if request.html is not None:
         from doctor.verdict.html import verdict_page
 
         write_atomic(request.html, verdict_page(verdict))
-        said.append(f"wrote {request.html}")
     status = _leave(request, verdict)
-    for line in said:
-        print(line, file=sys.stderr)
+    if request.html is not None:
+        print(f"wrote {request.html}", file=sys.stderr)
     return status
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
+import time
 import zipapp
 from pathlib import Path
 
@@ -22,6 +24,7 @@ OUT = ROOT / "build" / "doctor"
 LOCK = ROOT / "cli" / "requirements-doctor.lock"
 START = "cli.alone"
 ROOMS = frozenset(("cli", "common", "doctor", "model"))
+DATE = 1767225600  # of all files in the archives: 2026-01-01
 # All verbs, the simulator and the plotting library: doctor does not use them, or reports that they
 # are missing.
 LEFT_OUT = frozenset(("cli.commands.main", "doctor.predict.predict", "common.show.png"))
@@ -125,7 +128,7 @@ def modules() -> list[Path]:
 
 def data(files: list[Path]) -> list[Path]:
     """Return the files beside the modules that are no modules: scripts, tables, templates."""
-    folders = {ROOT / "common" / "show" / "templates", ROOT / "doctor" / "plan" / "scripts"}
+    folders = {ROOT / "common" / "show" / "templates"}
     folders |= {file.parent for file in files if file.is_relative_to(ROOT / "doctor")}
     return sorted(
         path for folder in folders for path in folder.iterdir()
@@ -146,8 +149,18 @@ def stage(into: Path) -> None:
 
 def _pip(python: str, *words: str) -> None:
     argv = [python, "-m", "pip", *words, "--disable-pip-version-check", "--no-input", "--quiet"]
-    if subprocess.run(argv, check=False).returncode != 0:
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(DATE)}
+    if subprocess.run(argv, check=False, env=environment).returncode != 0:
         sys.exit("doctor_alone: pip failed, its message is above")
+
+
+def _fix(tree: Path) -> None:
+    """Give all files one date and mode, so that the same sources make the same archive."""
+    os.environ["TZ"] = "UTC"  # an archive holds local times
+    time.tzset()
+    for path in tree.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+        os.utime(path, (DATE, DATE))
 
 
 def make_pyz(python: str, target: Path) -> None:
@@ -167,6 +180,7 @@ def make_pyz(python: str, target: Path) -> None:
             path.unlink()
     stage(tree)
     (tree / "__main__.py").write_text(MAIN, encoding="ascii")
+    _fix(tree)
     zipapp.create_archive(tree, target, "/usr/bin/env python3", compressed=True)
 
 

@@ -86,11 +86,6 @@ def doctor() -> None:
 @path_option("--perf", "profiles", multiple=True, help="A profile; repeatable.")
 @click.option("--live", is_flag=True, help="Also look at this host when a profile is given.")
 @number_option("--seconds", high=600, default=3, help="How long to look at this host.")
-@path_option(
-    "--plan",
-    metavar="DIR",
-    help="Write a plan of cpuset partitions into DIR, which must be empty or absent.",
-)
 @path_option("--html", help="Write an HTML page with a picture of the machine.")
 @click.option(
     "--batch",

@@ -119,7 +119,7 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
         finding.remedy = (
             "Make a cpuset for each group, below a root cpuset with sched_load_balance 0: with "
             "cgroup v1 each of them is a root domain. CPUs of isolcpus=domain cannot be in one: "
-            "remove these CPUs from that option. --plan writes the steps."
+            "remove these CPUs from that option."
         )
     if facts.cpusets.part:
         finding.remedy += (

@@ -16,8 +16,6 @@ from common.show.terminal import show
 from doctor.facts.archive import read_directory
 from doctor.facts.facts import Facts, read_facts
 from doctor.judge.verdict import Verdict, judge
-from doctor.plan.files import plan_files
-from doctor.plan.plan import make_plan
 from doctor.verdict import batch
 from doctor.verdict.data import verdict_data
 from doctor.verdict.html import verdict_page
@@ -50,13 +48,6 @@ def leaves_in_every_way(verdict: Verdict, facts: Facts) -> None:
     assert batch.nagios(verdict).startswith("SCHEDSHARD ")
     assert batch.prometheus(verdict).endswith("\n")
     assert verdict_page(verdict).startswith("<!DOCTYPE html>")
-    if verdict.domains is not None:
-        domains = verdict.domains
-        plan = attempt(lambda: make_plan(facts, domains, verdict.loads))
-        if not isinstance(plan, str):
-            assert plan.rest
-            for text in plan_files(plan).values():
-                assert "\0" not in text
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +137,7 @@ HALVES = ("cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition")
 
 @pytest.mark.parametrize("gone", [*HALVES, "root", "all"])
 def test_half_a_cgroup_tree(sample: dict[str, str], gone: str) -> None:
-    """Missing or unreadable files cause no crash and no plan."""
+    """Missing or unreadable files cause no crash."""
     lists = dict(sample)
     lines = lists["cgroups"].split("\n")
     if gone == "all":
@@ -161,9 +152,3 @@ def test_half_a_cgroup_tree(sample: dict[str, str], gone: str) -> None:
     assert not isinstance(facts, str)
     verdict = judge("host", facts, [])
     leaves_in_every_way(verdict, facts)
-    if gone == "all":
-        assert verdict.domains is not None
-        domains = verdict.domains
-        refused = attempt(lambda: make_plan(facts, domains, verdict.loads))
-        assert isinstance(refused, str)
-        assert "no cgroup tree" in refused

@@ -107,7 +107,7 @@ def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> No
     assert ids(outcome) == [("rd-shared", "high")]
     [finding] = outcome.json["findings"]
     assert finding["cpus"] == "0-15"
-    assert "--plan" in finding["command"]
+    assert "cpuset.cpus.partition" in finding["command"]
     cost = finding["predicted"]["variants"][0]["share"]
     assert 0.04 < cost["low"] < cost["value"] < cost["high"] <= 1
     assert finding["summary"].startswith(percent(cost["value"]))
@@ -244,7 +244,7 @@ def test_in_one_cache(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=groups(4_000_000), llc_cpus=16, node_cpus=16)
     outcome = judged(capsys, tar(tmp_path, machine))
     assert ids(outcome) == [("rd-shared", "high")]
-    assert "--plan" in outcome.json["findings"][0]["command"]
+    assert "cpuset.cpus.partition" in outcome.json["findings"][0]["command"]
 
 
 def test_a_container(capsys: Capture, tmp_path: Path) -> None:
@@ -458,10 +458,6 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
         outcome = judged(capsys, tar(tmp_path / name, replace(whole, cgroups=cgroups)))
         assert (outcome.status, outcome.json["findings"]) == (3, [])
         assert outcome.json["sentence"] == f"Cannot tell: {reason}."
-        plan = tmp_path / name / "plan"
-        refused = call(capsys, "doctor", tmp_path / name / "host.tar", "--plan", plan)
-        assert_refused(refused, "no plan", "no cgroup tree" if name == "bare" else reason)
-        assert not plan.exists()
     for name, changed in (
         ("off", replace(whole, cgroups={}, cmdline="cgroup_disable=cpuset")),
         ("without", replace(whole, cgroups={}, config=("# CONFIG_CPUSETS is not set",))),

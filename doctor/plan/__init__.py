@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A plan of cpuset partitions: its choice, its files and scripts, and its text."""
