@@ -2,8 +2,6 @@
 """The commands machine import and machine measure."""
 
 import sys
-import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -93,8 +91,8 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
 @path_option(
     "--topology",
     metavar=None,
-    help="Take the topology from the machine's output of 'lscpu -p', a folder that contains sys/, "
-    "or a tar file of one.",
+    help="Take the topology from the machine's output of 'lscpu -p', or a folder that contains "
+    "sys/.",
 )
 @click.option("--name", help="Name of the machine; default: from the file's name.")
 @click.option("--clock-ghz", type=float, help="Core clock that converts times to cycles.")
@@ -120,22 +118,8 @@ def import_command(
         )
     need_sweep("machine import")
     request = ImportRequest(csv, hwloc_xml, topology, name, clock_ghz)
-    if topology is not None and _is_archive(topology):
-        from doctor.facts.archive import read_files
-        from doctor.facts.capture import unpacked
-
-        with unpacked(topology, read_files(topology)) as tree:
-            made = import_machine(replace(request, tree=tree))
-    else:
-        made = import_machine(request)
+    made = import_machine(request)
     _finish(made.facts, made.text, made.evidence, made.notes, out)
-
-
-def _is_archive(path: Path) -> bool:
-    try:
-        return path.is_file() and tarfile.is_tarfile(path)
-    except OSError:
-        return False
 
 
 @click.command(name="measure")

@@ -2,7 +2,6 @@
 """The commands topo, machines and machine: topologies and machine files."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -39,7 +38,7 @@ def _advise(
 
 @click.command()
 @click.option("--machine", metavar="M", help="A machine file: preset name or path.")
-@path_option("--sysfs", metavar="DIR", help="A folder that contains sys/, or a tar file of one.")
+@path_option("--sysfs", metavar="DIR", help="A folder that contains sys/.")
 @path_option("--hwloc-xml", help="An XML file of hwloc.")
 @number_option("--split-llc", help="Cut every LLC into N parts.")
 @CAP
@@ -100,14 +99,7 @@ def topo(
         raise UserError(f"--picture {picture}: the file name must end in .svg or .png")
     source = machine_path(machine) if machine is not None else None
     request = TopoRequest(source, sysfs, hwloc_xml, split_llc, cap)
-    if sysfs is not None and sysfs.is_file():
-        from doctor.facts.archive import read_files
-        from doctor.facts.capture import unpacked
-
-        with unpacked(sysfs, read_files(sysfs)) as root:
-            data = read_topology(replace(request, sysfs=root))
-    else:
-        data = read_topology(request)
+    data = read_topology(request)
     topology = checked(data, "what schedshard-topo printed", Topo.of)
     if picture is not None:
         from model.machines.topo_picture import write_picture

@@ -21,7 +21,6 @@ from common.errors import UserError, telling
 from common.inputs import open_input
 from common.paths import typed
 from doctor.collector.script import run_collector
-from doctor.facts.capture import capture_files, capture_lists, is_capture
 from doctor.facts.values import clean
 
 LISTS = (
@@ -145,30 +144,9 @@ def _checked(source: Path, lists: dict[str, str]) -> dict[str, str]:
     return lists
 
 
-def _captured(data: bytes | bytearray) -> bool:
-    """Whether the first file of a tar file is one of /sys or /proc."""
-    try:
-        with tarfile.open(fileobj=_Headers(data), mode="r:") as tar:
-            for _, member in zip(range(_MEMBERS), tar):
-                if is_capture(f"{member.name}/" if member.isdir() else member.name):
-                    return True
-                if not member.isdir():
-                    break
-    except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError):
-        pass  # read_tar() says what is wrong with it
-    return False
-
-
-def read_files(path: Path) -> dict[str, str]:
-    """Return the files of CPUs and nodes in a captured tree of /sys, or raise a UserError."""
-    return capture_files(path, _plain(path))
-
-
 def read_tar(path: Path) -> dict[str, str]:
     """Return the lists in a tar file of the collector, or raise a UserError."""
     data = _plain(path)
-    if _captured(data):
-        return dict.fromkeys(LISTS, "") | capture_lists(capture_files(path, data))
     lists: dict[str, str] = {}
     try:
         with tarfile.open(fileobj=_Headers(data), mode="r:") as tar:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from common.errors import UserError
-from doctor.facts.capture import MARK
 from doctor.facts.cpusets import Cpusets, read_cpusets
 from doctor.facts.topology import Cpu, read_topology
 from doctor.facts.values import (
@@ -83,7 +82,6 @@ class Facts:
     nodes: Mapping[int, frozenset[int]] = field(default_factory=dict)
     calls: Mapping[int, int] = field(default_factory=dict)  # function call interrupts by CPU
     busy: Mapping[int, float] = field(default_factory=dict)  # fraction of the time, by CPU
-    unplanned: str = ""  # why topo and sbm_create() refuse this machine
 
     @property
     def hypervisor(self) -> str | None:
@@ -97,11 +95,6 @@ class Facts:
     def pseudonyms(self) -> bool:
         """Whether names of threads and cgroups are pseudonyms (collect.sh -a)."""
         return "collector/pseudonyms" in self.settings
-
-    @property
-    def captured(self) -> bool:
-        """Whether the facts come from a capture of /sys, without threads and cgroups."""
-        return MARK in self.settings
 
     @property
     def systemd(self) -> int | None:
@@ -351,15 +344,11 @@ def _read(lists: Mapping[str, str]) -> Facts:
         topology = read_topology(_lines(lists, "cpus"), known)
     except ValueError as error:
         raise _WrongError(str(error)) from error
-    if topology.unplanned and lists["settings"].startswith(MARK):
-        raise _WrongError(topology.unplanned)
     masks = topology.masks
     settings = _settings(lists)
     name = settings.get("proc/sys/kernel/osrelease", "")
     build = settings.get("proc/sys/kernel/version", "")
     version = stable_release(name, build, settings.get("proc/version_signature", ""))
-    if not name and MARK in settings:
-        name, version = "unknown", (0, 0, 0)
     if version is None:
         raise _WrongError(f"settings: '{name[:40]}' is not a release of a kernel")
     if "online" not in masks or not masks["online"]:
@@ -395,7 +384,6 @@ def _read(lists: Mapping[str, str]) -> Facts:
         busy=_busy(before, after),
         affinities=tuple(_affinities(lists, known)),
         nodes=topology.nodes,
-        unplanned=topology.unplanned,
     )
 
 

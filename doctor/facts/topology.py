@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""CPUs, caches and nodes from the collector's list 'cpus', by the rules of lib/topo_sysfs.c.
+"""CPUs, caches and nodes from the collector's list 'cpus'.
 
-Both read the same captures and refuse the same ones (tests/doctor/test_doctor_topology.py compares
-them). A CPU that is not present has no caches. On some architectures kernels before 5.4 give the
-CPUs of a cache as a mask only. nesting.py refuses what both refuse.
+A CPU that is not present has no caches. On some architectures kernels before 5.4 give the CPUs of a
+cache as a mask only. Where lists of caches disagree, the list of the lowest CPU counts.
 """
 
 from __future__ import annotations
@@ -12,15 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from doctor.facts.nesting import CORE, L2, LLC, Groups, check_nesting, place_nodes
 from doctor.facts.values import CPU_LIMIT, CpuLists, clean
 
 _CPU_FILE = re.compile(r"sys/devices/system/cpu/cpu([0-9]{1,6})/(.+)")
 _NODE_FILE = re.compile(r"sys/devices/system/node/node([0-9]{1,6})/(cpulist|cpumap)")
 _CACHE = re.compile(r"cache/index([0-9]{1,2})/([a-z_]+)")
-_NODE = re.compile(r"node([0-9]{1,6})")
-# The name since Linux 5.3, then the older one.
-_CORES = ("core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings")
 _MOST_CACHES = 16
 _MOST_LEVELS = 9
 
@@ -41,15 +36,11 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Topology:
-    """The CPUs that have a folder, the masks by the names of their files, and the nodes.
-
-    ``unplanned`` says why the library makes no plan of shards for the machine, "" if it makes one.
-    """
+    """The CPUs that have a folder, the masks by the names of their files, and the nodes."""
 
     cpus: Mapping[int, Cpu]
     masks: Mapping[str, frozenset[int]]
     nodes: Mapping[int, frozenset[int]]
-    unplanned: str = ""
 
 
 @dataclass
@@ -63,9 +54,7 @@ class _Cache:
 class _Read:
     masks: dict[str, frozenset[int]] = field(default_factory=dict)
     nodes: dict[int, frozenset[int]] = field(default_factory=dict)
-    links: dict[int, int] = field(default_factory=dict)
     packages: dict[int, int] = field(default_factory=dict)
-    cores: dict[int, dict[str, frozenset[int]]] = field(default_factory=dict)
     caches: dict[int, dict[int, _Cache]] = field(default_factory=dict)
 
 
@@ -105,14 +94,8 @@ def _set_cpu(read: _Read, cpu: int, name: str, value: str, known: CpuLists) -> N
     if cpu >= CPU_LIMIT:
         raise ValueError(f"CPU {cpu} is above {CPU_LIMIT - 1}")
     read.caches.setdefault(cpu, {})
-    folder, _, last = name.partition("/")
     if name == "topology/physical_package_id":
         read.packages[cpu] = _number(value)
-    elif folder == "topology" and last in _CORES:
-        text = value if last.endswith("_list") else cpu_map(value)
-        read.cores.setdefault(cpu, {})[last] = known.read(text)
-    elif node := _NODE.fullmatch(name):
-        read.links[cpu] = int(node[1])
     elif cache := _CACHE.fullmatch(name):
         _set_cache(read, cpu, cache, value, known)
 
@@ -130,11 +113,8 @@ def _set(read: _Read, path: str, value: str, known: CpuLists) -> None:
         read.masks[path.rpartition("/")[2]] = known.read(value)
 
 
-def _add_caches(groups: Groups, cpu: int, caches: Iterable[_Cache]) -> int | None:
-    """Add a CPU's caches to the groups.
-
-    Return the level of its last-level cache, or None if it has none of level 2 or above.
-    """
+def _last_cache(cpu: int, caches: Iterable[_Cache]) -> _Cache | None:
+    """Return a CPU's last-level cache, or None if it has none of level 2 or above."""
     data = []
     for cache in caches:
         if cache.kind not in ("Data", "Unified", "Instruction", ""):
@@ -144,34 +124,22 @@ def _add_caches(groups: Groups, cpu: int, caches: Iterable[_Cache]) -> int | Non
             if not 0 <= cache.level <= _MOST_LEVELS:
                 raise ValueError(f"cpus: CPU {cpu} has a cache of level {cache.level}")
             data.append(cache)
-    highest = max([2, *(cache.level for cache in data)])
-    last = None
-    for cache in data:
-        for kind, level in ((L2, 2), (LLC, highest)):
-            if cache.level == level and cache.shared is not None:
-                groups.add(kind, cpu, cache.shared)
-                last = level if kind == LLC else last
-    return last
+    last = max(data, key=lambda cache: cache.level, default=None)
+    return last if last is not None and last.level >= 2 and last.shared else None
 
 
-def _groups(read: _Read) -> tuple[Groups, dict[int, int]]:
-    """Return the CPUs that share cores and caches, and the level of each CPU's last-level cache."""
-    present = read.masks.get("present")
-    possible = read.masks.get("possible", frozenset(read.caches) if present is None else present)
-    there = possible if present is None else present & possible
-    if possible and not there:
-        raise ValueError("cpus: no CPU that is present is possible")
-    groups = Groups(possible, there)
-    levels = {}
+def _llcs(read: _Read, there: frozenset[int]) -> dict[int, tuple[frozenset[int], int]]:
+    """Return by CPU the CPUs of its last-level cache, and that cache's level."""
+    found: dict[int, tuple[frozenset[int], int]] = {}
+    seen = set()
     for cpu in sorted(set(read.caches) & there):
-        for name in _CORES:
-            if name in read.cores.get(cpu, {}):
-                groups.add(CORE, cpu, read.cores[cpu][name])
-                break
-        level = _add_caches(groups, cpu, read.caches[cpu].values())
-        if level is not None:
-            levels[cpu] = level
-    return groups, levels
+        last = _last_cache(cpu, read.caches[cpu].values())
+        if last is None or last.shared is None or last.shared in seen:
+            continue
+        seen.add(last.shared)
+        new = {each for each in last.shared & there if each not in found}
+        found.update(dict.fromkeys(new, (frozenset(new), last.level)))
+    return found
 
 
 def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology:
@@ -185,19 +153,17 @@ def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology
             _set(read, path, value, known)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
-    groups, levels = _groups(read)
-    node_of = place_nodes(read.nodes, read.links, groups)
-    packages = {cpu: number for cpu, number in read.packages.items() if number >= 0}
-    unplanned = ""
-    try:
-        check_nesting(groups, packages, node_of)
-    except ValueError as error:
-        unplanned = str(error)
-    caches = groups.by_first.get(LLC, {})
-    llc_of = {cpu: caches[first] for cpu, first in groups.assigned(LLC).items()}
-    # A CPU that is not present was never there, whatever its folder says.
+    present = read.masks.get("present", frozenset(read.caches))
+    there = present & read.masks.get("possible", present) & frozenset(read.caches)
+    if not there and read.caches:
+        raise ValueError("cpus: no CPU that is present is possible")
+    llcs = _llcs(read, there)
+    node_of = {cpu: node for node, cpus in sorted(read.nodes.items()) for cpu in cpus}
     cpus = {
-        cpu: Cpu(cpu, packages.get(cpu), node_of.get(cpu), llc_of.get(cpu), levels.get(cpu))
-        for cpu in sorted(set(read.caches) & groups.present)
-    }
-    return Topology(cpus, read.masks, read.nodes, unplanned)
+        cpu: Cpu(
+            cpu, None if read.packages.get(cpu, -1) < 0 else read.packages[cpu], node_of.get(cpu),
+            *llcs.get(cpu, (None, None)),
+        )
+        for cpu in sorted(there)
+    }  # fmt: skip
+    return Topology(cpus, read.masks, read.nodes)

@@ -72,7 +72,7 @@ def judged_host(path: str) -> Host | Unread:
         return Unread(path, str(error))
     except (MemoryError, RecursionError) as error:
         return Unread(path, f"{path}: too large to be read ({type(error).__name__})")
-    kernel = "unknown" if facts.captured else ".".join(map(str, facts.version[:2]))
+    kernel = ".".join(map(str, facts.version[:2]))
     return Host(
         path, machine_of(facts), kernel, facts.release,
         len(facts.online), verdict.status, verdict.sentence,

@@ -64,8 +64,6 @@ class Verdict:
 def _doubts(
     facts: Facts, domains: Domains, loads: list[DomainLoad], wrong: list[str | None]
 ) -> list[str]:
-    if facts.captured:
-        return ["a captured tree has CPUs and caches, but no threads and no cgroups"]
     doubts = []
     if not facts.sees_kernel_threads:
         doubts.append(
@@ -157,11 +155,6 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
         )
     if facts is not None and facts.pseudonyms:
         notes.append("names of threads and cgroups are pseudonyms (collect.sh -a)")
-    if facts is not None and facts.unplanned:
-        notes.append(
-            f"topo and sbm_create() refuse this machine, since no order of its CPUs fits: "
-            f"{facts.unplanned.removeprefix('cpus: ')}"
-        )
     if facts is not None and not facts.llcs:
         notes.append("the kernel reports no caches: the prediction lets all lines cross caches")
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):

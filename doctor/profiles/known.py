@@ -9,13 +9,11 @@ from itertools import islice
 from typing import Protocol
 
 from doctor.profiles.perf_c2c import parse_c2c
-from doctor.profiles.perf_lkp import parse_lkp
 from doctor.profiles.perf_script import parse_script
 from doctor.profiles.perf_table import parse_table
 from doctor.profiles.plain import lines_of
 from doctor.profiles.profile import Profile, Sampled, profile_of
-from doctor.profiles.stacks import parse_bcc, parse_bpftrace, parse_folded
-from doctor.profiles.vtune import parse_vtune
+from doctor.profiles.stacks import parse_bpftrace, parse_folded
 
 
 class _Parser(Protocol):
@@ -24,7 +22,7 @@ class _Parser(Protocol):
 
 # The stricter a parser is, the earlier it is tried.
 _PARSERS: tuple[_Parser, ...] = (
-    parse_lkp, parse_table, parse_bpftrace, parse_bcc, parse_vtune, parse_folded, parse_script,
+    parse_table, parse_bpftrace, parse_folded, parse_script,
 )  # fmt: skip
 # Texts that people mistake for profiles: what they look like, and what they lack.
 _OTHERS = (

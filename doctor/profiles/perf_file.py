@@ -85,8 +85,8 @@ def read_profile(path: Path) -> Profile:
     if profile is None:
         known = (
             "give the text of 'perf report --stdio', 'perf top --stdio', 'perf script', "
-            "'perf diff' or 'perf c2c report --stdio', folded stacks, the output of bcc's or "
-            "bpftrace's profile, VTune's CSV of hot functions, or perf.data"
+            "'perf diff' or 'perf c2c report --stdio', folded stacks, a map of "
+            "bpftrace, or perf.data"
         )
         looks = looks_like(text)
         said = f"has no known format: it {looks}" if looks else "has no known format"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Parses counted stacks: folded stacks, bcc's `profile`, and the maps that bpftrace prints."""
+"""Parses counted stacks: folded stacks, and the maps that bpftrace prints."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ _OFFSET = re.compile(r"\+(?:0x[0-9a-f]+|[0-9]+)$")
 _NUMBERS = re.compile(r"(-[0-9]+)/[0-9]+$|-\?/[0-9]+$")
 _FUNCTION = re.compile(r"[a-z_][a-z0-9]*_[a-z0-9_.]*")
 _NAMELESS = re.compile(r"(?:0x)?[0-9a-f]{6,16}$|\[+(?:unknown|kernel[\w.]*|vmlinux)\]+$")
-_BCC_HEAD = re.compile(r"^\s*(?:Sampling at|Tracing)\s.*(?:Hertz|off-CPU|time).*")
-_BCC_PROCESS = re.compile(r"^\s+-{1,2}\s+(?P<comm>\S.*?)\s+\((?P<pid>[0-9]+)\)$")
-_BCC_COUNT = re.compile(r"^\s+([0-9.,' ]+)$")
 _MAP = re.compile(r"^@(?P<name>\w*)\[(?P<rest>.*)$")
 _MAP_END = re.compile(r"^(?P<last>.*?),?\s*\]:\s*(?P<count>[0-9.,' ]+)$")
 # Root frames of flame graphs that contain no processes.
@@ -72,39 +69,11 @@ def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
 
 
 def _counted(
-    kind: str, hits: list[Hit], total: float, everything: bool = False, said: tuple[str, ...] = ()
+    kind: str, hits: list[Hit], total: float, said: tuple[str, ...] = ()
 ) -> Sampled | None:
     if not hits or total <= 0:
         return None
-    return Sampled(kind, tuple(hits), "", round(total), everything, said, total)
-
-
-def parse_bcc(lines: Iterable[str], source: str) -> Sampled | None:
-    """Return the hits of bcc's `profile`: a stack, the process, the count, a blank line."""
-    hits: list[Hit] = []
-    frames: list[str] = []
-    process = ""
-    everything = False
-    for line in lines:
-        if _BCC_HEAD.match(line):
-            if "off-CPU" in line or "blocked" in line:
-                raise UserError(
-                    f"profile {source} looks like bcc's offcputime, which counts time asleep: "
-                    "give what 'profile' of bcc prints"
-                )
-            everything = "of all threads" in line
-        elif who := _BCC_PROCESS.match(line):
-            process = f"{clean(who['comm'])} ({who['pid']})"
-        elif (count := _BCC_COUNT.match(line)) and process:
-            weight = count_of(count[1])
-            if frames and weight is not None:
-                hits.append(_leaf(frames[0], weight, process))
-            frames, process = [], ""
-        elif not line.strip():
-            frames, process = [], ""
-        elif line[:1] in " \t" and line.strip() not in ("-", "--"):
-            frames.append(line.strip())
-    return _counted("profile of bcc", hits, sum(hit.weight for hit in hits), everything)
+    return Sampled(kind, tuple(hits), "", round(total), False, said, total)
 
 
 def _maps(lines: Iterable[str]) -> Iterator[tuple[str, list[str], float]]:

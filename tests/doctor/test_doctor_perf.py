@@ -115,14 +115,6 @@ def test_tables_as_perf_prints_them() -> None:
     assert c2c(whole(lines)) == lines
 
 
-def test_report_of_the_robot() -> None:
-    profile = read_profile(DATA / "robot-mail.txt")
-    assert profile.kind == "report of the kernel test robot"
-    assert profile.functions["cpupri_set"] == pytest.approx(0.3202)
-    assert profile.functions["__cpupri_find"] == pytest.approx(0.1244)
-    assert profile.functions["_find_first_and_bit"] == pytest.approx(0.0145)
-
-
 def test_report() -> None:
     found = read(REPORT)
     functions = found.functions
@@ -227,8 +219,7 @@ def test_perf_data_of_this_host(tmp_path: Path) -> None:
     assert read_profile(tmp_path / "script").kind == "perf script"
 
 
-TEXTS = (REPORT, CHILDREN, SCRIPT, STACKS, (DATA / "c2c-mail.txt").read_text(),
-         (DATA / "robot-mail.txt").read_text())  # fmt: skip
+TEXTS = (REPORT, CHILDREN, SCRIPT, STACKS, (DATA / "c2c-mail.txt").read_text())
 
 
 def check(profile: Profile | None) -> None:

@@ -207,5 +207,5 @@ def test_stored_and_simulated_agree(number: int) -> None:
 
 
 def test_predict_needs_a_machine(capsys: Capture) -> None:
-    outcome = call(capsys, "doctor", "--perf", DATA / "robot-mail.txt", "--predict")
+    outcome = call(capsys, "doctor", "--perf", DATA / "c2c-mail.txt", "--predict")
     assert_refused(outcome, "--predict", "HOST.tar")

@@ -231,22 +231,6 @@ def test_folded_stacks() -> None:
     assert "no column of counts" in refused("a;b;c;d\na;b;c;e\n" * 3)
 
 
-def test_profile_of_bcc() -> None:
-    text = (
-        "Sampling at 49 Hertz of {} by user + kernel stack for 10 secs.\n\n"
-        "    cpupri_set\n    schedule\n    --\n    futex\n"
-        "    -                my comm (4821)\n        2,100\n\n"
-        "    decode_frame\n    -                swapper (0)\n        7900\n\n"
-    )
-    profile = read(text.format("all threads"))
-    assert profile.kind == "profile of bcc"
-    assert profile.functions == {"cpupri_set": 0.21, "decode_frame": 0.79}
-    assert (profile.samples, profile.everything) == (10000, True)
-    assert not read(text.format("PID 4821")).everything
-    asleep = "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end."
-    assert "offcputime" in refused(text.replace(text.splitlines()[0], asleep))
-
-
 BPFTRACE = (
     "@[\n    cpupri_set+86\n    dequeue_task_rt+33\n]: 2100\n@[\n    decode_frame+1\n]: 7900\n",
     "@stacks[\n    cpupri_set+86\n    schedule+33\n, \n    0x7f12\n, ffmpeg, 4821]: 2100\n"
@@ -271,23 +255,6 @@ def test_maps_of_bpftrace(text: str) -> None:
     two = read(text + "@other[cpupri_set]: 90000\n")
     assert two.functions["cpupri_set"] == 0.21
     assert "2 maps" in two.said[-1]
-
-
-@pytest.mark.parametrize("delimiter", ["\t", ",", ";"])
-def test_csv_of_vtune(delimiter: str) -> None:
-    rows = (
-        ("Function", "CPU Time", "CPU Time:Effective Time", "Module", "Function (Full)"),
-        ("cpupri_set", "21.000000", "20.0", "vmlinux", "cpupri_set"),
-        ("decode_frame", "69.0", "69.0", "libavcodec.so", '"decode_frame(a, b)"'),
-        ("[vmlinux]", "10.0", "10.0", "vmlinux", "[vmlinux]"),
-    )
-    profile = read("\n".join(delimiter.join(row) for row in rows))
-    assert profile.kind == "VTune's CSV of hot functions"
-    assert profile.functions == {"cpupri_set": 0.21, "decode_frame": 0.69}
-    assert (profile.nameless, profile.samples) == (0.1, 10000)
-    lacking = "\n".join(delimiter.join(row[1:]) for row in rows)
-    assert "no column 'Function'" in refused(lacking)
-    assert "no column 'CPU Time'" in refused(f"Function{delimiter}Module\na{delimiter}b\n")
 
 
 @pytest.mark.parametrize(
@@ -425,9 +392,6 @@ _OTHER = {ord("0") + n: ord("\N{ARABIC-INDIC DIGIT ZERO}") + n for n in range(10
     table(names=False),
     "a;cpupri_set 30\nb;idle 10\n",
     "@[cpupri_set]: 30\n@[idle]: 10\n",
-    "    b'cpupri_set'\n    -                a (10)\n        30\n\n",
-    "Function,CPU Time\ncpupri_set,30\nidle,10\n",
-    "   1.50   -0.5   1.00  perf-profile.self.cycles-pp.cpupri_set\n",
 ])  # fmt: skip
 def test_only_ascii_digits_make_numbers(text: str) -> None:
     found = parse_text(text, "x")
@@ -473,9 +437,3 @@ def test_a_share_that_is_not_a_number_is_said(share: str) -> None:
     found = read(HEADER + table() + f"  {share}  a  [kernel]  [k] clear_page_erms\n")
     assert "1 row of x left out: the share or time is not a number" in found.said
     assert round(found.functions["cpupri_set"], 4) == 0.3
-
-
-def test_a_time_that_is_not_a_number_is_said() -> None:
-    found = read("Function,CPU Time\ncpupri_set,30s\nidle,nan\nx,1_0\ny,70s\n")
-    assert found.functions == pytest.approx({"cpupri_set": 0.3, "y": 0.7})
-    assert "2 rows of x left out: the share or time is not a number" in found.said

@@ -331,9 +331,15 @@ def test_one_reading_is_no_rate(capsys: Capture, tmp_path: Path) -> None:
     assert "no rate is known" in outcome.json["sentence"]
 
 
-def test_profiles_alone(capsys: Capture) -> None:
-    mail, robot = DATA / "c2c-mail.txt", DATA / "robot-mail.txt"
-    for files in ((mail,), (robot,), (mail, robot)):
+def hot_report(folder: Path) -> Path:
+    path = folder / "report.txt"
+    path.write_text("    63.10%  a  [kernel]  [k] cpupri_set\n    36.00%  b  [kernel]  [k] work\n")
+    return path
+
+
+def test_profiles_alone(capsys: Capture, tmp_path: Path) -> None:
+    mail, report = DATA / "c2c-mail.txt", hot_report(tmp_path)
+    for files in ((mail,), (report,), (mail, report)):
         args = [str(part) for file in files for part in ("--perf", file)]
         outcome = judged(capsys, *args)
         assert ids(outcome) == [("rd-shared", "high")]
@@ -357,7 +363,7 @@ def test_a_profile_confirms_the_machine(capsys: Capture, tmp_path: Path) -> None
     machine = Machine(tasks=groups(4_000_000), cgroups=partitions("isolated"))
     host = tar(tmp_path, machine)
     assert [name for name, _ in ids(judged(capsys, host))] == ["rd-isolated"]
-    outcome = judged(capsys, host, "--perf", DATA / "robot-mail.txt")
+    outcome = judged(capsys, host, "--perf", hot_report(tmp_path))
     assert ids(outcome) == [("rd-isolated", "high")]
     assert "63.1%" in outcome.json["findings"][0]["summary"]
 

@@ -43,14 +43,13 @@ CLOCK_IN_NAME = re.compile(r"([0-9]\.[0-9]{1,2})\s*GHz", re.ASCII | re.IGNORECAS
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """The arguments of the command. ``tree`` is where the tar file ``topology`` was unpacked."""
+    """The arguments of the command."""
 
     csv: Path
     hwloc_xml: Path | None = None
     topology: Path | None = None
     name: str | None = None
     clock_ghz: float | None = None
-    tree: Path | None = None
 
 
 @dataclass
@@ -82,7 +81,7 @@ def import_machine(request: ImportRequest) -> Imported:
         topology = _hwloc_topology(request.hwloc_xml, table, notes)
         notes = disagreements(topology.restrict(table.cpus), inferred.topology, notes)
     elif request.topology is not None:
-        given = read_given(request.tree or request.topology)
+        given = read_given(request.topology)
         topology = _of_same_machine(given, request.topology, table, notes)
         notes = disagreements(topology.restrict(table.cpus), inferred.topology, notes)
     part = topology.restrict(table.cpus)
