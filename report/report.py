@@ -3,130 +3,199 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.show.page import Cell, Grid, Lead, Section, grid, num, rendered
-from model.layout_picture import legend
-from model.machines.topo import plan_rows, plan_sentence, tree
+from common.extra import need_sweep
+from common.formats import C2C, LIVE, RUN, TOPO, VALIDATE
+from common.show.format import signed_percent, significant
+from common.show.page import Lead, Section, rendered
+from common.show.sheet import Sheet, judged
+from model.live.view import host_words, live_notes
+from model.machines.topo import plan_sentence, tree
 from model.machines.topo_picture import picture
 from model.results.bench import Validate
-from model.results.c2c import Report
-from model.results.run import Curve, Pairs, Result
+from model.results.c2c import Report, report_of
+from model.results.read import checked, is_parquet, load_data
+from model.results.run import Bars, Curve, Figures, Pairs, Result, measured_of, run_of
 from model.results.topo import Topo
 from model.run.sweep.sweep import Row
+from model.tables.results import run_section, run_sections
+from model.tables.tools import plan_table
+from record.lines.report import c2c, find_names, of_all_variants
 from report.c2c import c2c_section
-from report.forms import boxes
-from report.leads import topo_lead
-from report.live import live_section, validate_section
 
 # The number of leads at the top of a page, which folds the others.
 _LEADS = 6
 
 
 @dataclass(frozen=True)
-class ReportRequest:
-    """The contents of the page: ``runs`` are predictions, ``live`` are measurements.
+class Sweep:
+    """The rows of a sweep's file."""
 
-    ``lead`` comes before the leads of the boxes. ``sweeps`` contains each file's name and rows.
-    """
+    name: str
+    rows: list[Row]
 
-    runs: tuple[Result, ...]
-    title: str = "schedshard report"
-    lead: Lead | None = None
-    live: tuple[Curve | Pairs, ...] = ()
-    judged: tuple[Validate, ...] = ()
-    topologies: tuple[Topo, ...] = ()
-    c2c: tuple[Report, ...] = ()
-    sweeps: tuple[tuple[str, list[Row]], ...] = ()
+
+Saved = Result | Sweep | Report | Validate | Topo
+
+_READERS: dict[str, Callable[[dict[str, Any]], Saved]] = {
+    RUN: run_of,
+    LIVE: measured_of,
+    VALIDATE: Validate.of,
+    TOPO: Topo.of,
+    C2C: report_of,
+}
+
+
+def read(path: Path) -> Saved:
+    """Return the result in a file; UserError for a damaged file, or one that is no result."""
+    if not is_parquet(path):
+        data = load_data(path, *_READERS)
+        return checked(data, str(path), _READERS[data["format"]])
+    need_sweep(f"{path} is a sweep, and its page")
+    from model.run.sweep.file import read_rows
+
+    return Sweep(path.name, read_rows(path))
+
+
+def lines_of(results: Sequence[Saved]) -> list[Report]:
+    """Return the reports on the cache lines of results with several figures."""
+    requests = [of_all_variants(result) for result in results if isinstance(result, Figures)]
+    return [report_of(c2c(request, find_names(request))) for request in requests]
+
+
+def _sweep_sections(sweep: Sweep) -> list[Section]:
+    from report.sweep import sweep_sections
+
+    return sweep_sections(sweep.rows, sweep.name)
+
+
+def _live_section(result: Curve | Pairs) -> Section:
+    section = run_section(result)
+    section.anchor += "-measured"
+    section.heading += ", measured"
+    section.notes = [f"{word}: {said}" for word, said in live_notes(result)]
+    return section
+
+
+def _validate_section(data: Validate) -> Section:
+    verdict, worst = data.verdict, data.verdict.worst
+    numbers = ("measured ns", "10%-90%", "predicted ns", "error", "off by")
+    made = Sheet(None, "operation", "CPUs", *numbers, right=numbers, code=["operation"])
+    for row in verdict.rows:
+        good = None if row.machine_file_ns is not None else row.factor <= verdict.bounds.worst
+        made.add_row(
+            row.op, row.where, significant(row.measured),
+            f"{significant(row.low)}-{significant(row.high)}", significant(row.predicted),
+            signed_percent(row.error), judged(f"{row.factor:.2f}x", good),
+        )  # fmt: skip
+    lead = Lead(
+        f"Is the model right about this host? {host_words(data.host)}",
+        f"{verdict.outcome.capitalize()}: predictions are off by {verdict.median_factor:.2f}x in "
+        f"the median and by {verdict.worst_factor:.2f}x at worst ({worst.op}, {worst.where})",
+        f"{significant(worst.low)} to {significant(worst.high)} ns measured for that one: "
+        "10% to 90% of the rounds",
+    )
+    return Section(
+        "validate", "Predicted beside measured", host_words(data.host), lead=lead, parts=[made]
+    )
 
 
 def _topo_section(data: Topo) -> Section:
-    rows = [[*map(num, row[:-1]), Cell(row[-1], "code")] for row in plan_rows(data)]
-    columns = ["shard", "package", "node", "LLC", "CPUs", "CPU numbers in position order"]
     return Section(
         anchor="topology",
         heading="Topology and shard plan",
         where=tree(data).label,
-        lead=topo_lead(data),
-        figures=[picture(data).shown("topology, one colour per shard")],
-        folded=[grid(columns, rows)],
+        lead=Lead(
+            f"Which CPUs share a cache, and how are they sharded? {tree(data).label}",
+            f"As {plan_sentence(data)}",
+            "none: read from the host or its file, not measured",
+        ),
+        machine=picture(data),
+        folded=[plan_table(data)],
         folded_title=plan_sentence(data),
     )
 
 
-def _origin(what: str, machine: str, provenance: Mapping[str, Any]) -> list[Cell]:
-    return [
-        Cell(what),
-        Cell(machine, "code"),
-        Cell(str(provenance.get("machine_sha256", ""))[:16], "code"),
-        num(str(provenance.get("seed", ""))),
-        Cell(str(provenance.get("version", ""))),
-        Cell(str(provenance.get("commit", "")), "code"),
+_SECTIONS: dict[Any, Callable[[Any], Section]] = {
+    Validate: _validate_section,
+    Topo: _topo_section,
+}
+
+
+def _sections(results: Sequence[Saved]) -> list[Section]:
+    """Return all sections: predictions, sweeps, cache lines, then what was measured here."""
+    runs = [each for each in results if isinstance(each, Bars | Curve | Pairs | Figures)]
+    sections = run_sections([result for result in runs if not result.measured])
+    for sweep in results:
+        sections += _sweep_sections(sweep) if isinstance(sweep, Sweep) else []
+    sections += [c2c_section(result) for result in results if isinstance(result, Report)]
+    sections += [
+        _live_section(run) for run in runs if run.measured and isinstance(run, Curve | Pairs)
     ]
+    for kind, section in _SECTIONS.items():
+        sections += [section(result) for result in results if type(result) is kind]
+    return sections
 
 
-def _provenance(request: ReportRequest) -> Grid:
-    host = "this host"
-    rows = [
-        *(
-            _origin(result.experiment, result.machine.name, result.provenance.to_data())
-            for result in (*request.runs, *request.live)
-        ),
-        *(_origin("validate", host, each.provenance.to_data()) for each in request.judged),
-        *(
-            _origin("topo", (each.machine and each.machine.name) or host, each.provenance)
-            for each in request.topologies
-        ),
-        # A report on an experiment repeats its run's provenance, so only recordings get a row.
-        *(
-            _origin(report.experiment, report.machine.name, report.provenance)
-            for report in request.c2c
-            if type(report) is not Report
-        ),
-    ]
-    return grid(["what", "machine", "machine file sha256", "seed", "version", "commit"], rows)
+def _origin(result: Saved) -> tuple[str, str, Mapping[str, Any]]:
+    """Return the name of a result, its machine, and its provenance."""
+    here = "this host"
+    match result:
+        case Topo():
+            return "topo", (result.machine and result.machine.name) or here, result.provenance
+        case Validate():
+            return "validate", here, result.provenance.to_data()
+        case Report():
+            return result.experiment, result.machine.name, result.provenance
+        case Sweep():
+            return "", "", {}
+    return result.experiment, result.machine.name, result.provenance.to_data()
 
 
-def _calibrations(results: Sequence[Result]) -> dict[str, str]:
-    """Return the calibration behind the predictions by machine name."""
-    return {result.machine.name: result.provenance.calibration for result in results}
+def _provenance(results: Sequence[Saved]) -> Sheet:
+    made = Sheet(
+        None, "what", "machine", "machine file sha256", "seed", "version", "commit",
+        right=["seed"], code=("machine", "machine file sha256", "commit"),
+    )  # fmt: skip
+    for result in results:
+        # A report on an experiment repeats its run's provenance. A section of a sweep has its own.
+        if type(result) not in (Report, Sweep):
+            what, machine, known = _origin(result)
+            made.add_row(
+                what, machine, str(known.get("machine_sha256", ""))[:16],
+                *(str(known.get(name, "")) for name in ("seed", "version", "commit")),
+            )  # fmt: skip
+    return made
 
 
-def _sections(request: ReportRequest) -> list[Section]:
-    sections = boxes(request.runs)
-    if request.sweeps:
-        from report.sweep import sweep_sections
-    for name, rows in request.sweeps:
-        sections += sweep_sections(rows, name)
-    sections += map(c2c_section, request.c2c)
-    sections += map(live_section, request.live)
-    sections += map(validate_section, request.judged)
-    return [*sections, *map(_topo_section, request.topologies)]
+def render(
+    results: Sequence[Saved], title: str = "schedshard report", lead: Lead | None = None
+) -> str:
+    """Return the page; ``lead`` comes before the leads of the sections, which are then folded.
 
-
-def render(request: ReportRequest) -> str:
-    """Return the page. A result that lacks a field raises UserError."""
+    A result that lacks a field raises UserError.
+    """
     try:
-        sections = _sections(request)
+        sections = _sections(results)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise UserError(
             f"a result is damaged, so no report can be made from it: {error!r}"
         ) from error
     leads = [section.lead for section in sections if section.lead is not None]
-    most = _LEADS
-    if request.lead is not None:
-        leads.insert(0, request.lead)
-        most = 1
     return rendered(
-        "report.html.j2",
-        title=request.title,
-        leads=leads[:most],
-        more_leads=leads[most:],
-        sections=sections,
-        provenance=_provenance(request),
-        calibrations=_calibrations(request.runs),
-        legend=legend(),
+        title,
+        leads if lead is None else [lead, *leads],
+        sections,
+        _LEADS if lead is None else 1,
+        provenance=_provenance(results),
+        calibrations={
+            result.machine.name: result.provenance.calibration
+            for result in results
+            if isinstance(result, Bars | Curve | Pairs | Figures) and not result.measured
+        },
     )

@@ -23,14 +23,11 @@ from model.results.c2c import report_of
 from model.results.run import Bars, Curve, Figures, Result
 from model.results.topo import Topo
 from model.run.run import RunPlan
-from model.tables.results import (
-    comparison_table,
-    run_tables,
-    topo_view,
-)
-from record.lines.report import C2cRequest, c2c, find_names, of_all_variants
-from report.forms import run_lead
-from report.report import ReportRequest, render
+from model.tables.leads import bars_lead
+from model.tables.results import comparison_table, run_tables
+from model.tables.tools import topo_view
+from record.lines.report import C2cRequest, c2c, find_names
+from report.report import lines_of, render
 from report.reproduce import (
     READS,
     SCAN,
@@ -132,20 +129,16 @@ def reproduce_all(
         show(table)
     show(Text(f"\n{said}\n", style="bold"))
 
-    main, rt, scans = found.main, found.rt, found.scans
-    lines = [C2cRequest(main, lines=2), *(of_all_variants(r) for r in [*rt, *scans])]
-    request_page = ReportRequest(
-        (main, *found.others, *found.reads, *rt, *scans, *found.curves),
-        title="schedshard: predicted and published",
-        lead=Lead(
-            "What do others publish, and what does the simulated machine predict for it?",
-            said,
-            run_lead(main).interval,
-        ),
-        topologies=(host,),
-        c2c=tuple(report_of(c2c(request, find_names(request))) for request in lines),
+    main = found.main
+    lead = Lead(
+        "What do others publish, and what does the simulated machine predict for it?",
+        said,
+        bars_lead(main).interval,
     )
-    write_atomic(page, render(request_page))
+    hottest = C2cRequest(main, lines=2)
+    lines = report_of(c2c(hottest, find_names(hottest)))
+    saved = [*results, lines, *lines_of(results), host]
+    write_atomic(page, render(saved, "schedshard: predicted and published", lead))
     print(f"report: {shown(page)}", file=sys.stderr)
 
 

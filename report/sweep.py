@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from common.show.drawing import Shown
-from common.show.page import Grid, Lead, Section, code, grid, num
-from common.show.plots import shown
-from model.plots.sweep import CAP, CPUS, LLCS, Axis, scaling, usual_cap
+from common.show.format import metric_words
+from common.show.page import Lead, Section
+from model.plots.sweep import CAP, CPUS, LLCS, scaling, usual_cap
 from model.run.experiment import Metric
 from model.run.sweep.sweep import Row, current
-from model.tables.intervals import metric_words
-from model.tables.sweep import Swept, is_sampled, point_cells, point_columns, swept
+from model.run.sweep.swept import Swept, is_sampled, swept
+from model.tables.sweep import point_table
 
 FIRST = 2
 
@@ -54,15 +53,6 @@ def _plotted(one: Swept) -> list[Metric]:
     return [m for i, m in enumerate(one.metrics) if i < FIRST or m.unit == "cycles"]
 
 
-def _figures(one: Swept, axis: Axis) -> list[Shown]:
-    drawn = []
-    for metric in _plotted(one):
-        figure = scaling(one, metric, axis)
-        if figure is not None:
-            drawn.append(shown(figure, f"{one.title}: {metric.title} over {axis.words}"))
-    return drawn
-
-
 _WHICH = {
     "os": "those with the lowest numbers",
     "compact": "neighbours, core after core and cache after cache",
@@ -77,14 +67,6 @@ def _which(frame: pd.DataFrame) -> str:
     return "; ".join(f"{_WHICH[placement]} ({placement})" for placement in placements)
 
 
-def _points(one: Swept) -> Grid:
-    rows = [
-        [code(cells[0]), code(cells[1]), *(num(text) for text in cells[2:])]
-        for cells in point_cells(one)
-    ]
-    return grid(point_columns(one), rows)
-
-
 def _many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
@@ -97,7 +79,7 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
     for one in swept(chosen):
         frame = one.frame
         seeds = int(frame["seed"].nunique())
-        table = _points(one)
+        table = point_table(one, None)
         meant = "medians of samples" if is_sampled(frame) else "means over seeds"
         sampled = is_sampled(frame)
         bar = (
@@ -124,7 +106,12 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
                 where=f"{name}: {len(frame)} points on {frame['machine'].nunique()} machines, "
                 f"{_many(seeds, 'sample' if sampled else 'seed')} (predicted)",
                 lead=sweep_lead(one, name),
-                figures=[text for axis in (CPUS, LLCS, CAP) for text in _figures(one, axis)],
+                images=[
+                    picture
+                    for axis in (CPUS, LLCS, CAP)
+                    for metric in _plotted(one)
+                    for picture in scaling(one, metric, axis)
+                ],
                 folded=[table],
                 folded_title=f"all {len(table.rows)} points, {meant}",
                 notes=notes,

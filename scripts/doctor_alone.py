@@ -25,9 +25,8 @@ LOCK = ROOT / "cli" / "requirements-doctor.lock"
 START = "cli.alone"
 ROOMS = frozenset(("cli", "common", "doctor", "model"))
 DATE = 1767225600  # of all files in the archives: 2026-01-01
-# All verbs, the simulator and the plotting library: doctor does not use them, or reports that they
-# are missing.
-LEFT_OUT = frozenset(("cli.commands.main", "doctor.predict.predict", "common.show.png"))
+# All verbs and the simulator: doctor does not use them, or reports that they are missing.
+LEFT_OUT = frozenset(("cli.commands.main", "doctor.predict.predict"))
 # What rich imports for Markdown and for program text, and compiled modules: markupsafe also has its
 # code in Python.
 UNUSED = ("pygments", "markdown_it", "mdurl", "bin", "**/*.so", "**/__pycache__")

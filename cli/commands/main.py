@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import RenderableType
 
 from cli.commands.bench import peers_command, ping_pong_command, primitives_command
 from cli.commands.c2c.compile import cc_command, cxx_command
@@ -41,9 +38,6 @@ from cli.commands.validate import validate
 from common.errors import UserError
 from common.output import write_atomic
 from common.paths import INSTALLED, ROOT, VERSION
-
-if TYPE_CHECKING:
-    from model.results.c2c import Report
 
 _DOORS = {
     "I run a large machine": ("doctor",),
@@ -119,26 +113,13 @@ def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool)
     from model.results.run import run_of
     from record.lines.report import C2cRequest, find_names
     from record.lines.report import c2c as make_report
+    from report.c2c import view
 
     data = load_data(result, RUN, C2C)
     if data["format"] == RUN:
         request = C2cRequest(checked(data, str(result), run_of), variants, lines)
         data = make_report(request, find_names(request))
-    deliver(data, as_json, None, _view(checked(data, str(result), report_of)))
-
-
-def _view(report: Report) -> RenderableType:
-    """Return the view of an experiment, of a program, of a kernel, or of a kernel's replay."""
-    from kernel.profile.c2c_view import c2c_view
-    from kernel.profile.replay_view import replay_view
-    from model.results.c2c import Kernel, Recorded, Replayed
-    from model.tables.results import c2c_tables
-    from record.report.view import record_view
-
-    views: dict[type[Report], Callable[[Any], RenderableType]] = {
-        Recorded: record_view, Kernel: c2c_view, Replayed: replay_view,
-    }  # fmt: skip
-    return views.get(type(report), c2c_tables)(report)
+    deliver(data, as_json, None, view(checked(data, str(result), report_of)))
 
 
 @main.group(cls=NamedGroup)
@@ -155,49 +136,10 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     RESULTS are files saved by run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs
     no other file and no network.
     """
-    from common.extra import need_sweep
-    from common.formats import C2C, LIVE, RUN, TOPO, VALIDATE
-    from model.results.bench import Validate
-    from model.results.c2c import report_of
-    from model.results.read import checked, is_parquet, load_data
-    from model.results.run import Figures, measured_of, run_of
-    from model.results.topo import Topo
-    from record.lines.report import c2c as make_c2c
-    from record.lines.report import find_names, of_all_variants
-    from report.report import ReportRequest, render
+    from report.report import lines_of, read, render
 
-    makers: dict[str, Callable[[dict[str, Any]], Any]] = {
-        RUN: run_of,
-        LIVE: measured_of,
-        VALIDATE: Validate.of,
-        C2C: report_of,
-        TOPO: Topo.of,
-    }
-    sweeps = tuple(path for path in results if is_parquet(path))
-    found: dict[str, list[Any]] = {}
-    for path in results:
-        if path not in sweeps:
-            data = load_data(path, RUN, LIVE, VALIDATE, TOPO, C2C)
-            kind = data["format"]
-            found.setdefault(kind, []).append(checked(data, str(path), makers[kind]))
-    rows: tuple[tuple[str, list[dict[str, Any]]], ...] = ()
-    if sweeps:
-        need_sweep(f"{sweeps[0]} is a sweep, and its page")
-        from model.run.sweep.file import read_rows
-
-        rows = tuple((path.name, read_rows(path)) for path in sweeps)
-    runs = found.get(RUN, [])
-    requests = [of_all_variants(result) for result in runs if isinstance(result, Figures)]
-    lines = [report_of(make_c2c(request, find_names(request))) for request in requests]
-    request = ReportRequest(
-        tuple(runs),
-        live=tuple(found.get(LIVE, ())),
-        judged=tuple(found.get(VALIDATE, ())),
-        topologies=tuple(found.get(TOPO, ())),
-        c2c=(*found.get(C2C, ()), *lines),
-        sweeps=rows,
-    )
-    write_atomic(out, render(request))
+    found = [read(path) for path in results]
+    write_atomic(out, render([*found, *lines_of(found)]))
     print(f"saved {out}", file=sys.stderr)
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The commands topo, machines and machine: topologies and machine files."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -14,7 +13,6 @@ from cli.commands.options import (
     deliver,
     number_option,
     path_option,
-    target_option,
 )
 from common.errors import UserError
 
@@ -42,7 +40,6 @@ def _advise(
 @path_option("--hwloc-xml", help="An XML file of hwloc.")
 @number_option("--split-llc", help="Cut every LLC into N parts.")
 @CAP
-@target_option("--picture", help="Draw the topology as .svg or .png.")
 @click.option("--advise", is_flag=True, help="Predict how many CPUs should share a line or a lock.")
 @click.option(
     "--rate",
@@ -64,7 +61,6 @@ def topo(
     hwloc_xml: Path | None,
     split_llc: int | None,
     cap: int | None,
-    picture: Path | None,
     advise: bool,
     rate: float | None,
     uncertainty: int | None,
@@ -79,7 +75,7 @@ def topo(
     """
     if advise:
         others = {"--sysfs": sysfs, "--hwloc-xml": hwloc_xml, "--split-llc": split_llc,
-                  "--cap": cap, "--picture": picture}  # fmt: skip
+                  "--cap": cap}  # fmt: skip
         for name, value in others.items():
             if value is not None:
                 raise UserError(f"--advise and {name} exclude each other: it tries all sizes")
@@ -93,21 +89,13 @@ def topo(
     from model.machines.topo import topo as read_topology
     from model.results.read import checked
     from model.results.topo import Topo
-    from model.tables.results import topo_view
+    from model.tables.tools import topo_view
 
-    if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
-        raise UserError(f"--picture {picture}: the file name must end in .svg or .png")
     source = machine_path(machine) if machine is not None else None
     request = TopoRequest(source, sysfs, hwloc_xml, split_llc, cap)
     data = read_topology(request)
     topology = checked(data, "what schedshard-topo printed", Topo.of)
-    if picture is not None:
-        from model.machines.topo_picture import write_picture
-
-        write_picture(topology, picture)
     deliver(data, as_json, out, topo_view(topology))
-    if picture is not None:
-        print(f"saved {picture}", file=sys.stderr)
 
 
 @click.command()
@@ -115,7 +103,7 @@ def topo(
 def machines(as_json: bool) -> None:
     """List the machine files."""
     from model.machines.machine_list import list_machines
-    from model.tables.results import machines_table
+    from model.tables.tools import machines_table
 
     rows = list_machines()
     deliver({"machines": rows}, as_json, None, machines_table(rows))
@@ -152,7 +140,7 @@ def machine_show(name: str, as_json: bool) -> None:
     """Show a machine file: every number and where it comes from."""
     from model.machines.machine_list import describe
     from model.machines.presets import load_machine
-    from model.tables.results import machine_view
+    from model.tables.tools import machine_view
 
     described = describe(load_machine(name))
     deliver(described, as_json, None, machine_view(described))

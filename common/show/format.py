@@ -1,6 +1,47 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Numbers as people read them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+PERCENT = "percent"
+
+
+class Labelled(Protocol):
+    """A figure with a title and a unit: of a result or of an experiment."""
+
+    @property
+    def title(self) -> str:
+        """The figure's title, a few words."""
+
+    @property
+    def unit(self) -> str:
+        """The figure's unit. The value of a figure in percent is a fraction."""
+
+
+def head(metric: Labelled) -> str:
+    """Return the head of a figure's column: title and unit."""
+    unit = metric.unit
+    return metric.title if unit == PERCENT or unit in metric.title else f"{metric.title}, {unit}"
+
+
+def figure_text(metric: Labelled, value: float | None) -> str:
+    """Return a figure as text. Only percent has its unit here; head() names other units."""
+    if value is None:
+        return "-"
+    if metric.unit == PERCENT:
+        return f"{value * 100:,.1f}%" if value < 10 else f"{value * 100:,.0f}%"
+    if metric.unit == "bytes":
+        return f"{value:,.0f}"
+    return significant(value)
+
+
+def metric_words(metric: Labelled) -> tuple[str, Callable[[float], str]]:
+    """Return the head of a figure, and a function that writes its values."""
+    return head(metric), lambda value: figure_text(metric, value)
+
 
 def significant(value: float, digits: int = 3) -> str:
     """Return a number with ``digits`` significant digits, grouped thousands, no E notation."""

@@ -1,105 +1,109 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What plots share: reproducible SVG, the data of a figure, colours and grids."""
+"""What the plots of pages share: matplotlib's settings, colours and axes, and a page's image."""
 
 from __future__ import annotations
 
 import io
+from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from common.show.drawing import FONT, Shown, shown_svg
-from common.show.theme import INK, PALETTE, QUIET
+from common.show.format import compact
+from common.show.page import Image
 
-PUBLISHED = "#1f2933"
+MARKERS = "osD^vPX*"
+PUBLISHED = "black"
 VARIANT_COLOURS = {
-    "global": "#b5302b",
-    "atomic": "#b5302b",
-    "node": "#d9822b",
-    "llc": "#2f6db3",
-    "llc-byte": "#1795a6",
-    "sbm": "#3a9a6b",
-    "sharded": "#3a9a6b",
-    "sbm-summary": "#7a5cb8",
-    "stock": "#b5302b",
-    "pad": "#d9822b",
-    "split": "#b08900",
-    "relayout": "#b5476d",
-    "node-count": "#7a5cb8",
-    "node-mask": "#1795a6",
-    "published": "#2f6db3",
-    "sbm-bits": "#1f2933",
-    "shard": "#3a9a6b",
-    "partition": "#5b6b7b",
+    "stock": "tab:red",
+    "global": "tab:red",
+    "atomic": "tab:red",
+    "partition": "tab:gray",
+    "published": "tab:blue",
+    "llc": "tab:blue",
+    "shard": "tab:green",
+    "sbm": "tab:green",
+    "sharded": "tab:green",
 }
-MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
-RC: Any = {
-    "font.family": list(FONT),
-    "font.size": 9,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.color": INK,
-    "grid.color": "#e4e7eb",
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "schedshard",
-}
+mpl.rcParams.update(
+    {
+        "font.size": 9,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlelocation": "left",
+        "axes.titlesize": 9,
+        "grid.color": "#e4e7eb",
+        "legend.frameon": False,
+        "legend.fontsize": 8,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "schedshard",
+    }
+)
 
 
-def variant_colour(name: str, index: int) -> str:
+def image(figure: Figure, title: str) -> Image:
+    """Return a figure as an image for a page."""
+    svg = io.BytesIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None})
+    return Image(title, f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}")
+
+
+def blank_figure(height: float, width: float = 8.2) -> Figure:
+    """Return an empty figure; lengths are in inches."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def colour(variant: str, index: int) -> str:
     """Return the colour of a variant, which is the same in every plot."""
-    return VARIANT_COLOURS.get(name, PALETTE[index % len(PALETTE)])
+    return VARIANT_COLOURS.get(variant, f"C{index % 10}")
 
 
-def figure_svg(figure: Figure) -> str:
-    """Return a figure as SVG without date, creator and references to other files."""
-    buffer = io.BytesIO()
-    with mpl.rc_context(RC):
-        nothing = {"Date": None, "Creator": None, "Type": None, "Format": None}
-        figure.savefig(buffer, format="svg", metadata=nothing, facecolor="white")
-    return buffer.getvalue().decode("utf-8")
+def marker(index: int) -> str:
+    """Return the mark of the variant at a place of the legend."""
+    return MARKERS[index % len(MARKERS)]
 
 
-@dataclass(frozen=True)
-class Plot:
-    """A figure, and every number that it shows: one row per point, None for no value."""
-
-    figure: Figure
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[str | float | None]]
-
-
-def shown(plot: Plot, title: str) -> Shown:
-    """Return a plot for a page, with a title and its numbers."""
-    return shown_svg(figure_svg(plot.figure), title, plot.columns, plot.rows)
+def number_axis(axes: Axes, which: str, values: Sequence[float], percent: bool = False) -> None:
+    """Label an axis with numbers. It is logarithmic if the values differ by more than 8 times."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    positive = [value for value in values if value > 0]
+    if positive and len(positive) == len(values) and max(positive) / min(positive) > 8:
+        (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(
+        FuncFormatter((lambda x, _: f"{x * 100:g}%") if percent else (lambda x, _: compact(x)))
+    )
 
 
-def blank_figure(width: float, height: float) -> Figure:
-    """Return an empty figure; width and height are in inches."""
-    with mpl.rc_context(RC):
-        return Figure(figsize=(width, height), layout="constrained")
-
-
-def style(axes: Axes, axis: str) -> None:
-    """Draw a light grid behind the data, along one axis or both."""
-    axes.grid(True, axis="x" if axis == "x" else "y" if axis == "y" else "both", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def thread_axis(axes: Axes, largest: int) -> None:
-    """Put the ticks of the x axis at the powers of two up to ``largest``."""
-    ticks = [n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096) if n <= largest]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
+def count_axis(axes: Axes, counts: Sequence[float], label: str) -> None:
+    """Make the x axis one of numbers of threads or CPUs, logarithmic, with at most 12 ticks."""
+    ticks = sorted(set(counts))
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(ticks[:: -(-len(ticks) // 12)]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.tick_params(axis="x", labelsize=8)
+    axes.set_xlabel(f"{label} (log scale)")
+
+
+def name_axis(axes: Axes, names: Sequence[str]) -> None:
+    """Make the y axis one of names, the first one on top."""
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(False, axis="y")
+
+
+def legend(figure: Figure, names: Sequence[str], line: Literal["-", ""] = "-") -> None:
+    """Put the names of variants above a figure, each with its colour and mark."""
+    handles = [
+        Line2D([], [], marker=marker(i), linestyle=line, color=colour(name, i), label=name)
+        for i, name in enumerate(names)
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=6)

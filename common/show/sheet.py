@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The look of all tables on a terminal, and how they adapt to a narrow one."""
+"""The one kind of table: on a terminal, which may be narrow, and on a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Union
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -15,11 +16,19 @@ WIDE = 115
 _LEAST = 24
 _BETWEEN = 2  # blanks
 
+Cell = Union[str, Text]
+
+
+def judged(text: str, good: bool | None) -> Text:
+    """Return a cell in the colour of a verdict; None: it was not judged."""
+    return Text(text, style={True: "green", False: "bold red", None: ""}[good])
+
 
 class Sheet:
     """A table that leaves out its optional columns on a narrow console.
 
-    A console is narrow if a line has fewer than WIDE characters, or fewer than the table needs.
+    A console is narrow if a line has fewer than WIDE characters, or fewer than the table needs. A
+    page shows all columns.
     """
 
     def __init__(
@@ -29,25 +38,40 @@ class Sheet:
         right: Iterable[str] = (),
         rigid: Iterable[str] = (),
         optional: Iterable[str] = (),
+        code: Iterable[str] = (),
+        rows: Iterable[Sequence[Cell]] = (),
     ) -> None:
         """Name the columns. Several columns may have the same name.
 
         Columns in ``right`` contain numbers. They, the ``rigid`` ones and the first one never wrap.
-        A narrow console omits the ``optional`` ones.
+        A narrow console omits the ``optional`` ones. Those in ``code`` contain names of programs.
         """
         self.title = title
         self.columns = columns
         self.right = set(right)
         self.rigid = {*rigid, *self.right, columns[0]}
         self.optional = set(optional)
-        self.rows: list[tuple[str | Text, ...]] = []
+        self.code = set(code)
+        self.rows: list[tuple[Cell, ...]] = []
         self.caption: str | None = None
+        for row in rows:
+            self.add_row(*row)
 
-    def add_row(self, *cells: str | Text) -> None:
+    def add_row(self, *cells: Cell) -> None:
         """Add a row with a cell for each column."""
         if len(cells) != len(self.columns):
             raise ValueError(f"a row of {len(cells)} cells in a table of {len(self.columns)}")
         self.rows.append(cells)
+
+    def named(self, row: tuple[Cell, ...]) -> Iterable[tuple[str, Cell]]:
+        """Return the cells of a row, each with the name of its column."""
+        return zip(self.columns, row)
+
+    def kind(self, column: str, cell: Cell = "") -> str:
+        """Return the class of a cell, or of a column's head, in a page's style sheet."""
+        if isinstance(cell, Text) and cell.style:
+            return {"green": "good", "bold red": "bad"}.get(str(cell.style), "num")
+        return "num" if column in self.right else "code" if column in self.code else ""
 
     def _needed(self, index: int) -> int:
         """Return the width that a column needs: all of it if it never wraps, otherwise _LEAST."""
@@ -87,3 +111,30 @@ class Sheet:
         for row in self.rows:
             made.add_row(*(row[index] for index in kept))
         yield made
+
+
+class Notes:
+    """Words, each with the sentence that it stands for, wrapped beside it on a terminal."""
+
+    def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
+        self.rows = list(rows)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the notes as a grid."""
+        made = Table.grid(padding=(0, 2))
+        made.add_column(style="dim", no_wrap=True)
+        made.add_column(overflow="fold")
+        for row in self.rows:
+            made.add_row(*row)
+        yield made
+
+
+def flat(view: RenderableType) -> list[Sheet | str]:
+    """Return what a page shows of a terminal's view: its tables, and its texts and notes."""
+    if isinstance(view, Group):
+        return [part for each in view.renderables for part in flat(each)]
+    if isinstance(view, Notes):
+        return [f"{word}: {said}" for word, said in view.rows]
+    if isinstance(view, Text):
+        return [line.strip() for line in view.plain.splitlines() if line.strip()]
+    return [view] if isinstance(view, Sheet) else []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.text import Text
 from common.errors import UserError
 from common.output import write_atomic
 from common.paths import VERSION
-from common.show.page import Cell, Lead, Section, code, grid, num, rendered
+from common.show.page import Lead, Section, rendered
 from common.show.sheet import Sheet
 from doctor.fleet.host import Host
 from doctor.fleet.survey import Fleet, Group, Kind
@@ -51,30 +52,28 @@ def _host(host: Host) -> list[str]:
     ]  # fmt: skip
 
 
-def _sheet(title: str, columns: tuple[str, ...], rows: list[list[str]], words: int) -> Sheet:
-    """Return a table. Its first ``words`` columns and its last one are text, the others numbers."""
-    made = Sheet(title, *columns, right=columns[words:-1])
-    for row in rows[:_SHOWN]:
-        made.add_row(*row)
-    if len(rows) > _SHOWN:
-        made.caption = f"and {len(rows) - _SHOWN} more: --json and --html list all"
-    return made
+def _tables(fleet: Fleet, hosts: Sequence[Host], shown: int | None = None) -> list[Sheet]:
+    """Return the tables of kinds of findings, of groups and of hosts, with the rows ``shown``."""
+    made = [
+        Sheet("By finding", *_KINDS, right=_KINDS[1:-1], rows=map(_kind, fleet.kinds())),
+        Sheet("By machine and kernel", *_GROUPS, right=_GROUPS[2:-1],
+              rows=map(_group, fleet.groups())),
+        Sheet("Worst hosts first", *_HOSTS, right=_HOSTS[1:3], optional=("machine",),
+              rows=map(_host, hosts)),
+    ]  # fmt: skip
+    for table in made:
+        if shown is not None and len(table.rows) > shown:
+            table.caption = f"and {len(table.rows) - shown} more: --json and --html list all"
+            del table.rows[shown:]
+    return [table for table in made if table.rows or table.title != "By finding"]
 
 
 def fleet_parts(fleet: Fleet) -> list[RenderableType]:
     """Return the screen as parts below each other."""
-    parts: list[RenderableType] = [Text(fleet.sentence, style="bold")]
-    if kinds := fleet.kinds():
-        parts += [Text(""), _sheet("By finding", _KINDS, [_kind(each) for each in kinds], 1)]
-    groups = [_group(each) for each in fleet.groups()]
-    parts += [Text(""), _sheet("By machine and kernel", _GROUPS, groups, 2)]
-    made = Sheet("Worst hosts first", *_HOSTS, right=_HOSTS[1:3], optional=("machine",))
     worst = [host for host in fleet.hosts if host.findings] or fleet.hosts[:1]
-    for host in worst[:_SHOWN]:
-        made.add_row(*_host(host))
-    if len(worst) > _SHOWN:
-        made.caption = f"and {len(worst) - _SHOWN} more: --json and --html list all"
-    parts += [Text(""), made]
+    parts: list[RenderableType] = [Text(fleet.sentence, style="bold")]
+    for table in _tables(fleet, worst, _SHOWN):
+        parts += [Text(""), table]
     return parts + [Text(f"not read: {each.why}") for each in fleet.unread[:_SHOWN]]
 
 
@@ -125,30 +124,15 @@ def fleet_data(fleet: Fleet) -> dict[str, Any]:
 
 def fleet_page(fleet: Fleet) -> str:
     """Return one page that needs no network."""
-    section = Section("fleet", "By finding, and by machine and kernel", fleet.sentence)
-    numbers = {"hosts", "high", "medium", "low", "with findings", "cost", "cost, CPUs"}
-
-    def cells(columns: tuple[str, ...], row: list[str]) -> list[Cell]:
-        return [
-            num(text) if name in numbers else code(text) if name == "worst host" else Cell(text)
-            for name, text in zip(columns, row)
-        ]
-
-    if kinds := fleet.kinds():
-        section.tables.append(grid(_KINDS, [cells(_KINDS, _kind(each)) for each in kinds]))
-    section.tables.append(grid(_GROUPS, [cells(_GROUPS, _group(each)) for each in fleet.groups()]))
-    hosts = Section("hosts", "Hosts, worst first", "")
-    hosts.tables.append(grid(_HOSTS, [cells(_HOSTS, _host(host)) for host in fleet.hosts]))
-    hosts.lacks += [each.why for each in fleet.unread]
+    section = Section("fleet", "Findings, machines and hosts", fleet.sentence)
+    section.parts += _tables(fleet, fleet.hosts)
+    section.lacks += [each.why for each in fleet.unread]
     lead = Lead(
         "Which of these hosts lose time on lines of the scheduler that many CPUs write?",
         fleet.sentence,
         "each host's cost has its 90% interval below",
     )
-    return rendered(
-        "page.html.j2", title="schedshard doctor fleet", leads=(lead,), more_leads=(),
-        sections=[section, hosts], legend=(),
-    )  # fmt: skip
+    return rendered("schedshard doctor fleet", (lead,), [section])
 
 
 def write_parquet(path: Path, fleet: Fleet) -> None:

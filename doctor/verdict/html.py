@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from common.show.drawing import Drawing
-from common.show.page import Cell, Lead, Section, code, grid, num, rendered
+from common.show.page import Boxes, Lead, Section, rendered
+from common.show.sheet import Sheet
 from doctor.facts.domains import Domains
 from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad
@@ -14,7 +14,7 @@ from doctor.judge.root_domains import Cost
 from doctor.judge.verdict import Verdict
 from doctor.predict.prediction import Prediction, Unpredicted
 from model.machines.topo import ranges
-from model.machines.topo_picture import Placed, drawn
+from model.machines.topo_picture import Placed, boxes
 
 
 def _cpus(facts: Facts) -> list[Placed]:
@@ -33,42 +33,42 @@ def _cpus(facts: Facts) -> list[Placed]:
     ]
 
 
-def _tied(verdict: Verdict) -> list[list[int]]:
-    """Return the CPUs with real-time threads of each root domain for which there is a finding."""
+def _sharing(verdict: Verdict) -> frozenset[int]:
+    """Return the CPUs with real-time threads in root domains for which there is a finding."""
     hot = [finding.cpus for finding in verdict.findings if finding.predicted is not None]
-    tied = []
-    for load in verdict.loads:
-        if load.domain.cpus in hot:
-            groups = load.apart or load.groups
-            members = frozenset[int]().union(*(group.cpus for group in groups))
-            tied.append(sorted(members & load.domain.cpus))
-    return tied
+    return frozenset(
+        cpu
+        for load in verdict.loads
+        if load.domain.cpus in hot
+        for group in load.apart or load.groups
+        for cpu in group.cpus & load.domain.cpus
+    )
 
 
-def picture(facts: Facts, domains: Domains, tied: list[list[int]]) -> Drawing:
+def picture(facts: Facts, domains: Domains, sharing: frozenset[int] = frozenset()) -> Boxes:
     """Return the picture: boxes for caches and nodes, one colour per root domain."""
     colours = {
         cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
     }  # fmt: skip
     cpus = [cpu for cpu in _cpus(facts) if cpu.cpu in colours]
-    said = "one colour per root domain"
-    if tied:
-        said += "; lines tie the CPUs of real-time threads that share its hottest line"
+    said = "One colour per root domain"
+    if sharing:
+        said += "; real-time threads of CPUs with a frame share the hottest line of their domain"
     size = f"{count_of(len(facts.online), 'CPU')}, {count_of(len(facts.llcs), 'LLC')}"
-    title = f"Linux {facts.release}: {size}"
-    return drawn(cpus, [cpu.cpu for cpu in cpus], colours, title, said, tied, "root_domain")
+    label = f"Linux {facts.release}: {size}"
+    return boxes(cpus, [cpu.cpu for cpu in cpus], colours, label, said, sharing)
 
 
-def _domain_row(load: DomainLoad, cost: Cost) -> list[Cell]:
+def _domain_row(load: DomainLoad, cost: Cost) -> list[str]:
     known = load.known or not load.groups
     return [
-        code(ranges(sorted(load.domain.cpus))),
-        num(str(len(load.domain.cpus))),
-        num(per_second(load.wakeups) if known else "?"),
-        num(str(len(load.apart))),
-        num(str(load.llcs)),
-        num(percent(cost.now.share.value) if isinstance(cost, Prediction) else ""),
-        Cell(("def_root_domain: " if load.domain.default else "") + load.domain.because),
+        ranges(sorted(load.domain.cpus)),
+        str(len(load.domain.cpus)),
+        per_second(load.wakeups) if known else "?",
+        str(len(load.apart)),
+        str(load.llcs),
+        percent(cost.now.share.value) if isinstance(cost, Prediction) else "",
+        ("def_root_domain: " if load.domain.default else "") + load.domain.because,
     ]
 
 
@@ -83,12 +83,10 @@ def _machine_section(verdict: Verdict) -> Section:
         f"{verdict.source}: computed by the rules of Linux {facts.release}, read for "
         f"{facts.seconds:.1f} s",
     )
-    section.figures.append(
-        picture(facts, domains, _tied(verdict)).shown("CPUs in their caches, by root domain")
-    )
-    columns = ("CPU numbers", "CPUs", "RT wake-ups/s", "groups", "LLCs", "cost", "why")
+    section.machine = picture(facts, domains, _sharing(verdict))
+    numbers = ("CPUs", "RT wake-ups/s", "groups", "LLCs", "cost")
     rows = [_domain_row(*each) for each in zip(verdict.loads, verdict.costs)]
-    section.tables.append(grid(columns, rows))
+    section.parts.append(Sheet(None, "CPU numbers", *numbers, "why", right=numbers, rows=rows))
     return section
 
 
@@ -99,18 +97,18 @@ def _finding_section(number: int, finding: Finding) -> Section:
         f"{number}. {finding.severity.upper()}: {entry.title}",
         f"{finding.summary}. [{entry.id}]",
     )
-    rows = [[code(each.where), Cell(each.value)] for each in finding.evidence]
-    section.folded.append(grid(("seen in", "what"), rows))
+    seen = [(each.where, each.value) for each in finding.evidence]
+    section.folded.append(Sheet(None, "seen in", "what", code=["seen in"], rows=seen))
     section.folded_title = "evidence"
     if isinstance(finding.predicted, Prediction):
         head, *said = prediction_words(finding.predicted)
-        section.tables.append(grid(("",), [[Cell(row)] for row in said], head))
+        section.parts.append(Sheet(head, "", rows=[(row,) for row in said]))
     elif isinstance(finding.predicted, Unpredicted):
         section.notes.append(f"cannot tell what it costs here: {finding.predicted.why}")
-    remedy = [[Cell("what helps"), Cell(finding.remedy)], [Cell("run"), code(finding.command)]]
+    remedy = [("what helps", finding.remedy), ("run", finding.command)]
     if entry.fix:
-        remedy.append([Cell("fixed"), Cell(entry.fix)])
-    section.tables.append(grid(("", ""), remedy, "Remedy"))
+        remedy.append(("fixed", entry.fix))
+    section.parts.append(Sheet("Remedy", "", " ", rows=remedy))
     if not entry.verified:
         section.lacks.append("Not verified: no published measurement of this was found.")
     return section
@@ -134,11 +132,4 @@ def verdict_page(verdict: Verdict) -> str:
         said.lacks += verdict.doubts
         said.notes += verdict.notes
         sections.append(said)
-    return rendered(
-        "page.html.j2",
-        title=f"schedshard doctor: {verdict.source}",
-        leads=(_lead(verdict),),
-        more_leads=(),
-        sections=sections,
-        legend=(),
-    )
+    return rendered(f"schedshard doctor: {verdict.source}", (_lead(verdict),), sections)

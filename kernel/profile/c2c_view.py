@@ -2,13 +2,12 @@
 """Shows kernels side by side: the lines that each wake-up takes from other CPUs' caches."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 
 from common.show.sheet import Sheet
 from model.results.c2c import Hitm, Kernel, KernelVariant
-from model.tables.results import c2c_tables
+from model.tables.c2c import c2c_tables
 
 
 def _ratio(first: float, value: float) -> str:
@@ -17,23 +16,7 @@ def _ratio(first: float, value: float) -> str:
     return f"{value / first:.2f} x" if value else "0 x"
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A table for the terminal or for a page: words in the first column, numbers in the others."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def sheet(self) -> Sheet:
-        """Return the table for a terminal."""
-        made = Sheet(self.title, *self.columns, right=self.columns[1:])
-        for row in self.rows:
-            made.add_row(*row)
-        return made
-
-
-def side_by_side(report: Kernel) -> Rows:
+def side_by_side(report: Kernel) -> Sheet:
     """Return a table with a row per group of objects."""
     variants = report.variants
     partial = " (PARTIAL: the run was cut short)" if report.partial else ""
@@ -44,15 +27,15 @@ def side_by_side(report: Kernel) -> Rows:
             found = variant.hitm_a_wake_up.get(group, Hitm(hitm_remote=0.0, hitm_local=0.0))
             cells += [f"{found.hitm_remote:.3f}", f"{found.hitm_local:.3f}"]
         rows.append((group, *cells))
-    return Rows(
+    heads = [title for v in variants for title in (v.name, f"{v.name} local")]
+    return Sheet(
         "Modified lines found in another cache, per wake-up: predicted for "
         f"{report.machine.name}; {report.experiment}, {report.guest}{partial}",
-        ("lines of", *(title for v in variants for title in (v.name, f"{v.name} local"))),
-        tuple(rows),
-    )
+        "lines of", *heads, right=heads, rows=rows,
+    )  # fmt: skip
 
 
-def whole(report: Kernel) -> Rows:
+def whole(report: Kernel) -> Sheet:
     """Return the model's figures per kernel, and figures that show their quality."""
     variants = report.variants
     first = variants[0].wake_ups_a_virtual_ms
@@ -76,31 +59,11 @@ def whole(report: Kernel) -> Rows:
         ("waits that timed out", lambda v: f"{v.stepping.timeouts:,} of {v.stepping.waits:,}"),
         ("host seconds of the window", lambda v: f"{v.stepping.window_seconds:.1f}"),
     ]
-    return Rows(
-        f"Each kernel; quantum {report.quantum:,} instructions",
-        ("", *(variant.name for variant in variants)),
-        tuple((title, *(cell(variant) for variant in variants)) for title, cell in rows),
-    )
-
-
-def instructions(report: Kernel) -> Rows:
-    """Return calls and instructions per call of the scheduler's hot functions."""
-    called = [{each.name: each for each in v.functions if each.calls} for v in report.variants]
-    names = [variant.name for variant in report.variants]
-    titles = (title for name in names for title in (f"{name} calls", "instructions", "locked"))
-    rows = []
-    for function in dict.fromkeys(name for of_kernel in called for name in of_kernel):
-        cells: list[str] = []
-        for of_kernel in called:
-            if (counted := of_kernel.get(function)) is None:
-                cells += ["-"] * 3
-            else:
-                calls = counted.calls
-                cells += [f"{calls:,}", f"{counted.instructions / calls:,.1f}"]
-                cells.append(f"{counted.locked / calls:.2f}")
-        rows.append((function.replace("_", " "), *cells))
-    title = "Calls in the window; instructions and locked ones per call, with what it calls"
-    return Rows(title, ("function", *titles), tuple(rows))
+    names = [variant.name for variant in variants]
+    return Sheet(
+        f"Each kernel; quantum {report.quantum:,} instructions", "", *names, right=names,
+        rows=[(title, *map(cell, variants)) for title, cell in rows],
+    )  # fmt: skip
 
 
 def _messages(variant: KernelVariant) -> str:
@@ -114,7 +77,26 @@ def _each(variant: KernelVariant) -> str:
     return f"{variant.hitm_total / variant.operations:.3f}" if variant.operations else "-"
 
 
+def instructions(report: Kernel) -> Sheet:
+    """Return calls and instructions per call of the scheduler's hot functions."""
+    called = [{each.name: each for each in v.functions if each.calls} for v in report.variants]
+    names = [variant.name for variant in report.variants]
+    titles = [title for name in names for title in (f"{name} calls", "instructions", "locked")]
+    rows: list[list[str]] = []
+    for function in dict.fromkeys(name for of_kernel in called for name in of_kernel):
+        cells: list[str] = []
+        for of_kernel in called:
+            if (counted := of_kernel.get(function)) is None:
+                cells += ["-"] * 3
+            else:
+                calls = counted.calls
+                cells += [f"{calls:,}", f"{counted.instructions / calls:,.1f}"]
+                cells.append(f"{counted.locked / calls:.2f}")
+        rows.append([function.replace("_", " "), *cells])
+    title = "Calls in the window; instructions and locked ones per call, with what it calls"
+    return Sheet(title, "function", *titles, right=titles, rows=rows)
+
+
 def c2c_view(report: Kernel) -> RenderableType:
     """Return the view: the kernels side by side, instructions of functions, and cache lines."""
-    tables = (side_by_side, whole, instructions)
-    return Group(*(table(report).sheet() for table in tables), c2c_tables(report))
+    return Group(side_by_side(report), whole(report), instructions(report), c2c_tables(report))

@@ -5,7 +5,7 @@ from rich.console import Group, RenderableType
 
 from common.show.sheet import Sheet
 from model.results.c2c import Replayed
-from model.tables.results import c2c_tables
+from model.tables.c2c import c2c_tables
 
 
 def replay_view(report: Replayed) -> RenderableType:

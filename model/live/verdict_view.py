@@ -5,11 +5,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from common.show.format import signed_percent, significant
-from common.show.sheet import Sheet
+from common.show.sheet import Notes, Sheet
 from model.live.agreement import AGREE, CHANGED, DISAGREE, Row, Verdict
 from model.live.view import counted, host_words
 from model.results.run import Host
-from model.tables.results import notes_view
 
 
 def verdict_tables(verdict: Verdict, host: Host, source: str) -> RenderableType:
@@ -21,7 +20,7 @@ def verdict_tables(verdict: Verdict, host: Host, source: str) -> RenderableType:
         for name in dict.fromkeys(row.experiment for row in verdict.rows)
     }
     tables = [_table(name, some, verdict) for name, some in rows.items()]
-    return Group(heading, *tables, notes_view(_verdict_notes(verdict)))
+    return Group(heading, *tables, Notes(_verdict_notes(verdict)))
 
 
 def _table(name: str, rows: list[Row], verdict: Verdict) -> Sheet:

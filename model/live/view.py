@@ -5,16 +5,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from common.show.format import significant
+from common.show.sheet import Notes
 from model.results.run import Curve, Host, Pairs
-from model.tables.results import FORMS, notes_view
+from model.tables.results import KINDS
 
 
 def live_tables(result: Curve | Pairs) -> RenderableType:
     """Return the tables of a measurement on this host."""
     heading = Text(f"{result.title}, on real CPUs", style="bold")
     heading.append(f"\n{_where(result)}", style="not bold")
-    body = FORMS[result.form].body(result)
-    return Group(heading, body, notes_view(live_notes(result)))
+    return Group(heading, *KINDS[result.form].tables(result), Notes(live_notes(result)))
 
 
 def _where(result: Curve | Pairs) -> str:

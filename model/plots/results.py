@@ -1,180 +1,169 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Plots of results with one figure per variant: bars, dots by machine, curves over threads."""
+"""Plots of results of `run`: bars, dots by machine or class, curves over threads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.figure import Figure
 
-from common.show.format import compact, percent
+from common.show.format import figure_text, head, percent
+from common.show.page import Image
 from common.show.plots import (
-    MARKERS,
     PUBLISHED,
-    RC,
-    VARIANT_COLOURS,
-    Plot,
     blank_figure,
-    style,
-    thread_axis,
-    variant_colour,
+    colour,
+    count_axis,
+    image,
+    legend,
+    marker,
+    name_axis,
+    number_axis,
 )
-from common.show.theme import QUIET
 from model.results.rows import Compared, ThreadPoint
-from model.results.run import Bars, Curve, CurveBand
+from model.results.run import Bars, Curve, Figures, Pairs
+from model.run.pairs import class_rows
+
+PANELS = 3
+Values = dict[str, float | None]
 
 
-def yield_bars(result: Bars) -> Plot:
-    """Draw predicted and published cost relative to the baseline, on a log scale."""
-    shown = [(v, v.relative) for v in result.variants if v.relative is not None]
-    with mpl.rc_context(RC):
-        figure = blank_figure(8.2, 0.62 * len(shown) + 1.2)
-        axes = figure.add_subplot()
-        low = min(value for v, relative in shown for value in (relative, v.published) if value)
-        for index, (variant, relative) in enumerate(shown):
-            colour = variant_colour(variant.name, index)
-            published = variant.published
-            offset = 0.19 if published else 0.0
-            axes.barh(index - offset, relative, 0.36, color=colour, zorder=2)
-            axes.text(
-                relative * 1.06, index - offset, percent(relative), va="center", fontsize=8,
-            )  # fmt: skip
-            if published:
-                axes.barh(
-                    index + offset, published, 0.36, facecolor="white", edgecolor=PUBLISHED,
-                    linewidth=0.9, hatch="////", zorder=2,
-                )  # fmt: skip
-                axes.text(
-                    published * 1.06, index + offset, f"{percent(published)} published",
-                    va="center", fontsize=8,
-                )  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_xlim(low / 2.5, 4.0)
-        axes.set_yticks(range(len(shown)), [v.title for v, _ in shown])
-        axes.invert_yaxis()
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x * 100:g}%"))
-        axes.set_xlabel(f"cycles per operation, relative to '{result.baseline}' (log scale)")
-        style(axes, "x")
-    rows = [(v.name, relative, v.published) for v, relative in shown]
-    return Plot(figure, ("variant", "predicted_relative", "published_relative"), rows)
+def bar_image(result: Bars | Figures) -> list[Image]:
+    """Draw predicted and published figures, a panel for each of at most three figures."""
+    panels = _relative(result) if isinstance(result, Bars) else _figures(result)
+    if not panels:
+        return []
+    names = [variant.name for variant in result.variants]
+    figure = blank_figure(0.42 * len(names) + 1.2)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for panel, (title, write, predicted, published) in zip(axes, panels, strict=True):
+        for index, name in enumerate(names):
+            paired = published.get(name) is not None
+            _bar(
+                panel, index - 0.19 * paired, predicted[name], write, facecolor=colour(name, index)
+            )
+            _bar(panel, index + 0.19, published.get(name), write, hatch="////",
+                 facecolor="white", edgecolor=PUBLISHED)  # fmt: skip
+        known = [value for of in (predicted, published) for value in of.values() if value]
+        number_axis(panel, "x", known, percent="%" in write(0.5))
+        panel.margins(x=0.28)
+        panel.set_title(title)
+    name_axis(axes[0], names)
+    figure.supxlabel("solid: predicted, hatched: published", fontsize=8)
+    return [image(figure, f"{result.title}: predicted and published")]
 
 
-def machine_dots(results: Sequence[Bars]) -> Plot:
-    """Draw ns per operation of every variant on every machine, on a log scale."""
-    with mpl.rc_context(RC):
-        figure = blank_figure(8.2, 0.46 * len(results) + 1.5)
-        axes = figure.add_subplot()
-        names: dict[str, str] = {}
-        for row, result in enumerate(results):
-            values = [v.ns_per_op for v in result.variants]
-            # Each variant has its own height, so that those of equal cost do not overlap.
-            step = 0.4 / max(1, len(values) - 1)
-            axes.plot([min(values), max(values)], [row, row], color="#cbd2d9", lw=2, zorder=1)
-            for index, variant in enumerate(result.variants):
-                names.setdefault(variant.name, variant.title)
-                axes.plot(
-                    variant.ns_per_op, row - 0.2 + index * step,
-                    MARKERS[index % len(MARKERS)],
-                    color=variant_colour(variant.name, index), markersize=7,
-                    markeredgecolor="white", markeredgewidth=0.7, zorder=3,
-                )  # fmt: skip
-        axes.set_xscale("log")
-        labels = [f"{r.machine.name}\n{r.cpus} CPUs, {r.machine.kind}" for r in results]
-        axes.set_yticks(range(len(results)), labels, fontsize=8)
-        axes.set_ylim(len(results) - 0.4, -0.6)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: compact(x)))
-        axes.set_xlabel("predicted ns per operation, all CPUs at once (log scale)")
-        handles = [
-            Line2D([], [], marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=7,
-                   color=variant_colour(name, i), label=title)
-            for i, (name, title) in enumerate(names.items())
-        ]  # fmt: skip
-        figure.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=8)
-        style(axes, "x")
-    rows = [(r.machine.name, r.cpus, v.name, v.ns_per_op) for r in results for v in r.variants]
-    return Plot(figure, ("machine", "cpus", "variant", "predicted_ns_per_op"), rows)
+Panel = tuple[str, Callable[[float], str], Values, Values]
 
 
-Published = Sequence[tuple[ThreadPoint, Compared]]
+def _relative(result: Bars) -> list[Panel]:
+    predicted: Values = {v.name: v.relative for v in result.variants}
+    if not any(predicted.values()):
+        return []
+    title = f"cycles per operation, relative to '{result.baseline}'"
+    return [(title, percent, predicted, {v.name: v.published for v in result.variants})]
 
 
-def _published_band(axes: Axes, published: Published) -> None:
-    threads = [point.threads for point, _ in published]
-    axes.fill_between(
-        threads,
-        [known.low for _, known in published],
-        [known.high for _, known in published],
-        color="#cbd2d9", linewidth=0, label="published, smallest to largest thread",
-    )  # fmt: skip
-    axes.plot(
-        threads, [known.published for _, known in published], color=PUBLISHED, lw=1.2,
-        label="published, mean",
-    )  # fmt: skip
+def _figures(result: Figures) -> list[Panel]:
+    """Return the figures to draw, the published ones first."""
+    found: list[Panel] = []
+    for metric in result.metrics:
+        predicted: Values = {v.name: v.values[metric.name] for v in result.variants}
+        published: Values = {v.name: v.published.get(metric.name) for v in result.variants}
+        if any(value is not None for value in predicted.values()):
+            found.append((head(metric), partial(figure_text, metric), predicted, published))
+    found.sort(key=lambda panel: not any(panel[3].values()))
+    return found[:PANELS]
 
 
-def _error_axes(axes: Axes, accept: CurveBand | None, published: Published) -> None:
-    for limit, shade in (
-        ((accept.worst, "#eef1f4"), (accept.median, "#dde3ea")) if accept is not None else ()
-    ):
-        if limit:
-            axes.axhspan(-100 * limit, 100 * limit, color=shade, linewidth=0)
-    errors = [100 * known.error for _, known in published]
-    axes.axhline(0, color=QUIET, lw=0.8)
-    axes.plot(
-        [point.threads for point, _ in published], errors, "o-",
-        markersize=4, lw=1, color=VARIANT_COLOURS["atomic"],
-    )  # fmt: skip
-    axes.set_ylabel("error, %")
-    edge = max(45.0, *(abs(error) * 1.1 for error in errors))
-    axes.set_ylim(-edge, edge)
-    style(axes, "y")
+def _bar(
+    axes: Axes, place: float, value: float | None, write: Callable[[float], str], **look: str
+) -> None:
+    if value is not None:
+        bars = axes.barh(place, value, 0.36, **look)  # type: ignore[arg-type]
+        axes.bar_label(bars, [write(value)], padding=3, fontsize=7)
 
 
-def curve(result: Curve) -> Plot:
-    """Draw the time of an operation over threads, predicted and published, and the error."""
-    every = [point for variant in result.variants for point in variant.points]
-    published = [each for variant in result.variants for each in variant.compared]
-    with mpl.rc_context(RC):
-        figure = blank_figure(8.2, 5.6 if published else 4.0)
-        if published:
-            axes, lowest = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.2))
-            _published_band(axes, published)
-            accept = result.published.accept if result.published is not None else None
-            _error_axes(lowest, accept, published)
-        else:
-            axes = lowest = figure.add_subplot()
-        for index, variant in enumerate(result.variants):
-            points = variant.points
+def machines_image(results: Sequence[Bars]) -> list[Image]:
+    """Draw the time of every variant on every machine."""
+    names = list(dict.fromkeys(v.name for result in results for v in result.variants))
+    figure = blank_figure(0.46 * len(results) + 1.4)
+    axes = figure.add_subplot()
+    rows = [
+        (row, names.index(v.name), v.name, v.ns_per_op)
+        for row, result in enumerate(results)
+        for v in result.variants
+    ]
+    _dots(axes, rows, len(names))
+    number_axis(axes, "x", [ns for *_, ns in rows])
+    name_axis(axes, [f"{r.machine.name}\n{r.cpus} CPUs, {r.machine.kind}" for r in results])
+    axes.set_xlabel("predicted ns per operation, all CPUs at once")
+    legend(figure, names, "")
+    return [image(figure, f"{results[0].title}: time per operation on every machine")]
+
+
+def _height(row: int, index: int, count: int) -> float:
+    """Return the height of a variant in its row: equal values must not overlap."""
+    return row - 0.25 + 0.5 * index / max(1, count - 1)
+
+
+def _dots(axes: Axes, rows: Sequence[tuple[int, int, str, float]], count: int) -> None:
+    for row, index, name, value in rows:
+        look = {"marker": marker(index), "color": colour(name, index)}
+        axes.plot(value, _height(row, index, count), markersize=6, **look)  # type: ignore[arg-type]
+
+
+def pairs_image(result: Pairs) -> list[Image]:
+    """Draw the time of every operation by latency class, and published medians as rings."""
+    rows = class_rows(result)
+    classes = list(dict.fromkeys(row.latency_class for row in rows))
+    names = [variant.name for variant in result.variants]
+    figure = blank_figure(0.75 * len(classes) + 1.4)
+    axes = figure.add_subplot()
+    places = [(classes.index(r.latency_class), names.index(r.operation), r) for r in rows]
+    _dots(axes, [(at, index, r.operation, r.ns) for at, index, r in places], len(names))
+    for at, index, row in places:
+        if row.published is not None:
             axes.plot(
-                [point.threads for point in points], [point.ns_per_op for point in points],
-                MARKERS[index % len(MARKERS)] + "-", markersize=4, lw=1,
-                color=variant_colour(variant.name, index),
-                label=f"predicted, {variant.title}",
+                row.published, _height(at, index, len(names)), "o", markersize=9,
+                markerfacecolor="none", color=PUBLISHED,
             )  # fmt: skip
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: compact(y)))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.set_ylabel("ns per operation (log)")
-        axes.legend(loc="upper left", fontsize=8)
-        style(axes, "both")
-        thread_axis(lowest, max(point.threads for point in every))
-        lowest.set_xlabel("threads (log scale)")
-    return Plot(figure, _CURVE, list(_points(result)))
+    number_axis(axes, "x", [r.ns for r in rows])
+    name_axis(axes, classes)
+    axes.set_xlabel(f"{result.label} ns per operation of two CPUs that take turns")
+    legend(figure, names, "")
+    return [image(figure, f"{result.title}: time of a turn by latency class")]
 
 
-_CURVE = (
-    "variant", "threads", "predicted_ns_per_op", "published_ns_per_op", "published_low",
-    "published_high", "error_percent",
-)  # fmt: skip
-
-
-def _points(result: Curve) -> Iterator[tuple[str | float | None, ...]]:
-    for variant in result.variants:
-        for point in variant.points:
-            known = point.published, point.published_low, point.published_high
-            error = None if point.error is None else 100 * point.error
-            yield (variant.name, point.threads, point.ns_per_op, *known, error)
+def curve_image(result: Curve) -> list[Image]:
+    """Draw the time of every operation over threads, with the range of published threads."""
+    figure: Figure = blank_figure(4.8)
+    axes = figure.add_subplot()
+    every: list[ThreadPoint] = []
+    published: list[tuple[ThreadPoint, Compared]] = []
+    for index, variant in enumerate(result.variants):
+        every += variant.points
+        published += variant.compared
+        axes.plot(
+            [point.threads for point in variant.points],
+            [point.ns_per_op for point in variant.points],
+            marker(index) + "-", color=colour(variant.name, index), markersize=4, linewidth=1,
+        )  # fmt: skip
+    if published:
+        means = [known.published for _, known in published]
+        axes.errorbar(
+            [point.threads for point, _ in published], means, fmt="o", color=PUBLISHED,
+            markerfacecolor="none", elinewidth=0.8, label="published: mean, and range of threads",
+            yerr=[
+                [known.published - known.low for _, known in published],
+                [known.high - known.published for _, known in published],
+            ],
+        )  # fmt: skip
+        axes.legend(loc="upper left")
+    number_axis(axes, "y", [point.ns_per_op for point in every])
+    count_axis(axes, [point.threads for point in every], "threads, one per CPU")
+    axes.set_ylabel(f"{result.label} ns per operation")
+    legend(figure, [variant.name for variant in result.variants])
+    return [image(figure, f"{result.title}: time of each operation over threads")]

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from common.show.format import compact
-from common.show.plots import MARKERS, RC, Plot, blank_figure, style, variant_colour
+from common.show.format import PERCENT, head
+from common.show.page import Image
+from common.show.plots import (
+    blank_figure,
+    colour,
+    count_axis,
+    image,
+    legend,
+    marker,
+    number_axis,
+)
 from model.machines.llc_split import whole_name
-from model.run.experiment import PERCENT, Metric
-from model.tables.figures import head
-from model.tables.sweep import Swept, is_sampled
+from model.run.experiment import Metric
+from model.run.sweep.swept import Swept, is_sampled
 
 COLUMNS = 3
 MOST_PANELS = 9
@@ -78,46 +83,35 @@ def _of_machines(frame: pd.DataFrame, axis: Axis, names: pd.Series) -> list[Pane
     return found
 
 
-def scaling(one: Swept, metric: Metric, axis: Axis) -> Plot | None:
-    """Draw one figure over one axis, a line per variant; None when nothing varies.
+def scaling(one: Swept, metric: Metric, axis: Axis) -> list[Image]:
+    """Draw one figure over one axis, a line per variant; nothing when nothing varies.
 
     A point is the mean over seeds, and its bar spans the smallest to the largest. For samples, a
     point is their median, and its bar the 90% interval.
     """
-    panels = _panels(one, axis)
     column = f"figure {metric.name}"
-    panels = [panel for panel in panels if panel.frame[column].notna().any()]
+    panels = [panel for panel in _panels(one, axis) if panel.frame[column].notna().any()]
     if not panels:
-        return None
+        return []
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    told: list[tuple[str | float | None, ...]] = []
-    with mpl.rc_context(RC):
-        figure = blank_figure(8.2, 2.9 * rows + 0.6)
-        grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
-        flat = [axes for line in grid for axes in line]
-        for axes, panel in zip(flat, panels, strict=False):
-            told += _draw(axes, one, panel, column, axis)
-            axes.set_title(panel.title, fontsize=9)
-            _axes(axes, panel.frame, column, metric, axis)
-        for axes in flat[len(panels) :]:
-            axes.set_visible(False)
-        for line in grid:
-            line[0].set_ylabel(head(metric))
-        handles = [
-            Line2D([], [], marker=MARKERS[i % len(MARKERS)], color=variant_colour(name, i),
-                   markersize=5, lw=1, label=name)
-            for i, name in enumerate(one.variants)
-        ]  # fmt: skip
-        figure.legend(handles=handles, loc="outside upper left", ncols=6, fontsize=8)
-    columns_of = ("plot", "variant", axis.column, metric.name, "low", "high")
-    return Plot(figure, columns_of, told)
+    figure = blank_figure(2.9 * rows + 0.6)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    flat = list(grid.flat)
+    for axes, panel in zip(flat, panels, strict=False):
+        _draw(axes, one, panel, column, axis)
+        axes.set_title(panel.title)
+        count_axis(axes, [float(value) for value in panel.frame[axis.column]], axis.words)
+        number_axis(axes, "y", panel.frame[column].tolist(), metric.unit == PERCENT)
+    for axes in flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(head(metric))
+    legend(figure, one.variants)
+    return [image(figure, f"{one.title}: {metric.title} over {axis.words}")]
 
 
-def _draw(
-    axes: Axes, one: Swept, panel: Panel, column: str, axis: Axis
-) -> list[tuple[str | float | None, ...]]:
-    told: list[tuple[str | float | None, ...]] = []
+def _draw(axes: Axes, one: Swept, panel: Panel, column: str, axis: Axis) -> None:
     keys = [axis.column] if panel.joined else [axis.column, "place", "cpus"]
     for index, name in enumerate(one.variants):
         mine = panel.frame[panel.frame["variant"] == name].dropna(subset=[column])
@@ -125,35 +119,12 @@ def _draw(
             continue
         groups = mine.groupby(keys, sort=True)[column]
         if is_sampled(mine):
-            mean, low, high = groups.median(), groups.quantile(0.05), groups.quantile(0.95)
+            middle, low, high = groups.median(), groups.quantile(0.05), groups.quantile(0.95)
         else:
-            mean, low, high = groups.mean(), groups.min(), groups.max()
-        places = [float(key[0] if isinstance(key, tuple) else key) for key in mean.index]
+            middle, low, high = groups.mean(), groups.min(), groups.max()
+        places = [float(key[0] if isinstance(key, tuple) else key) for key in middle.index]
         axes.errorbar(
-            places,
-            mean.to_numpy(),
-            yerr=[(mean - low).to_numpy(), (high - mean).to_numpy()],
-            fmt=MARKERS[index % len(MARKERS)] + ("-" if panel.joined else ""),
-            color=variant_colour(name, index), markersize=4, lw=1, elinewidth=0.8,
+            places, middle.to_numpy(), yerr=[(middle - low).to_numpy(), (high - middle).to_numpy()],
+            fmt=marker(index) + ("-" if panel.joined else ""), color=colour(name, index),
+            markersize=4, linewidth=1, elinewidth=0.8,
         )  # fmt: skip
-        told += [(panel.title, name, *point) for point in zip(places, mean, low, high, strict=True)]
-    return told
-
-
-def _axes(axes: Axes, part: pd.DataFrame, column: str, metric: Metric, axis: Axis) -> None:
-    axes.set_xscale("log", base=2)
-    ticks = sorted({float(value) for value in part[axis.column]})
-    thinned = ticks[:: max(1, -(-len(ticks) // 8))]
-    axes.xaxis.set_major_locator(FixedLocator(thinned))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.tick_params(labelsize=7)
-    axes.set_xlabel(f"{axis.words} (log)", fontsize=8)
-    if metric.unit == PERCENT:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y * 100:g}%"))
-        axes.set_ylim(bottom=0)
-    elif float(part[column].min()) > 0:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: compact(y)))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    style(axes, "both")

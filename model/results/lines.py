@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The types of cache lines in a run of the simulator, and of the objects' layouts on them."""
 
-from model.results.saved import Count, Few, Hex, NotNegative, Place, Saved, absent
+from model.results.saved import Count, Hex, NotNegative, Place, Saved, absent
 
 LINE_BYTES = 64
 
@@ -98,18 +98,3 @@ class CacheLine(AnyLine, kw_only=True):
     accesses: list[Access]
     offset: Place
     fields: list[FieldAccess] = absent([])
-
-
-class Field(Saved, kw_only=True):
-    """A field of a type, with offset and size in bytes."""
-
-    field: str
-    offset: Place
-    size: Count
-
-
-class Layout(Saved, kw_only=True):
-    """The size of a type in bytes, and its fields."""
-
-    size: Few
-    fields: list[Field]

@@ -4,8 +4,8 @@
 Bars compare variants by the cost of an operation, Figures by several figures that the experiment
 names. A Curve has a point per number of threads, Pairs have a point per pair of CPUs.
 
-What differs between these kinds is a method here, or a row in the table of a room that shows
-results: FORMS in tables/results.py and reports/forms.py, by the member ``form``.
+What differs between these kinds is a method here, or a row of KINDS in tables/results.py, which
+says what a terminal and a page show of each, by the member ``form``.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, ValidationError, convert
 
 from common.formats import LIVE, RUN
-from model.results.lines import Layout
 from model.results.rows import (
     Bar,
     FigureVariant,
@@ -143,7 +142,6 @@ class Run(Saved, kw_only=True):
     home: Count | None = None
     published: Published | None = None
     params: dict[str, Real] = absent({})
-    layouts: dict[str, Layout] = absent({})
     param_sources: dict[str, ParamSource] = absent({})
     simulator: Simulator = absent(Simulator(events=0, seconds=0.0))
     provenance: Provenance

@@ -36,9 +36,6 @@ class Band:
         return f"within a factor of {self.factor:g}"
 
 
-PERCENT = "percent"
-
-
 @dataclass(frozen=True)
 class Metric:
     """One figure of an experiment that has several.

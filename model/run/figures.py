@@ -5,11 +5,12 @@ import math
 from collections.abc import Mapping
 
 from common.errors import UserError
+from common.show.format import PERCENT
 from model.results import rows
 from model.results.lines import CacheLine
 from model.results.rows import FigureVariant
 from model.results.run import Figures
-from model.run.experiment import PERCENT, Experiment, Metric, Variant
+from model.run.experiment import Experiment, Metric, Variant
 
 
 def reported(experiment: Experiment, variant: str, metrics: Mapping[str, float]) -> None:

@@ -6,7 +6,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
 from typing import Any
 
 from msgspec import ValidationError
@@ -37,7 +36,7 @@ from model.run.experiment import (
 from model.run.model_error import validation
 from model.run.pairs import Pair, pair_variants
 from record.lines.dwarf import Layouts
-from record.lines.fields import layout_tables, numbered
+from record.lines.fields import numbered
 
 FAR = 0.5  # the same limit as in model/sim/model.c
 
@@ -245,7 +244,6 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
         objects=request.lines or 1 if working else None,
         home=request.home,
         params=raws[0].get("params", {}) if raws else {},
-        layouts=layout_tables(chain.from_iterable(lines), layouts),
         param_sources={
             param.name: results.ParamSource(unit=param.unit, source=param.source)
             for param in experiment.params

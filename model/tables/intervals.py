@@ -1,35 +1,27 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Tables of intervals for the terminal and the page, and the sentences below them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from rich.console import Group as Together
 from rich.console import RenderableType
 from rich.text import Text
 
-from common.show.format import percent, significant
-from common.show.sheet import Sheet
+from common.show.format import significant
+from common.show.sheet import Cell, Sheet, judged
 from model.results.run import Result
-from model.results.saved import Interval
-from model.run.uncertain.intervals import (
-    Predicted,
-    headlines,
-    predicted,
+from model.run.uncertain.intervals import Predicted, predicted
+from model.run.uncertain.words import (
+    figure_label,
+    figure_words,
+    indices_of,
+    telling,
+    words,
 )
-from model.tables.figures import FigureCell, Labelled, figure_text, head
 
 _TABLE_WIDTH = 3  # figures per table; a published one counts as one and a half
 _FIGURES = 4  # figures for which the notes name the most influential inputs
 _TELLING = 3  # inputs named per figure
-
-
-@dataclass(frozen=True)
-class IntervalTable:
-    """A table whose first column names the row."""
-
-    columns: list[str]
-    rows: list[list[FigureCell]]
 
 
 @dataclass(frozen=True)
@@ -46,26 +38,6 @@ class _Column:
         return figure.name == self.figure and self.variant in (None, figure.variant)
 
 
-def _percent(value: float) -> str:
-    return percent(value) if value > 0 else f"{value:.0%}"
-
-
-def metric_words(metric: Labelled) -> tuple[str, Callable[[float], str]]:
-    """Return figure_words() of a metric that a result or an experiment declares."""
-    return head(metric), lambda value: figure_text(metric, value)
-
-
-def figure_words(result: Result, name: str) -> tuple[str, Callable[[float], str]]:
-    """Return the head of a figure, and a function that writes its values."""
-    metric = next((metric for metric in result.metrics or () if metric.name == name), None)
-    if metric is not None:
-        return metric_words(metric)
-    if name == "relative":
-        return "relative", _percent
-    words = {"cycles_per_op": "cycles/op", "ns_per_op": "ns/op", "cycles_per_read": "cycles/walk"}
-    return words.get(name, name), significant
-
-
 def _columns(result: Result) -> list[_Column]:
     known = {f.name for f in predicted(result) if f.interval is not None}
     made = []
@@ -78,33 +50,27 @@ def _columns(result: Result) -> list[_Column]:
     return made
 
 
-def words(found: Interval, write: Callable[[float], str]) -> str:
-    """Return an interval as text: ``32.8% (19.7% to 40.4%)``."""
-    return f"{write(found.median)} ({write(found.low)} to {write(found.high)})"
-
-
-def interval_tables(result: Result) -> list[IntervalTable]:
+def interval_tables(result: Result) -> list[Sheet]:
     """Return the tables of a result's intervals, published figures first.
 
     Each table is narrow enough for a terminal.
     """
     everything = list(predicted(result))
-    labels = list(dict.fromkeys(_label(figure) for figure in everything))
     columns = _columns(result)
-    judged = {
+    tested = {
         column.head for column in columns if any(f.judged for f in everything if column.mine(f))
     }
-    columns.sort(key=lambda column: column.head not in judged)
+    columns.sort(key=lambda column: column.head not in tested)
     groups: list[list[_Column]] = [[]]
     width = 0.0
     for column in columns:
-        own = 1.5 if column.head in judged else 1.0
+        own = 1.5 if column.head in tested else 1.0
         if groups[-1] and width + own > _TABLE_WIDTH:
             groups.append([])
             width = 0.0
         groups[-1].append(column)
         width += own
-    return [_table(result, group, labels, everything, judged) for group in groups if group]
+    return [_table(result, group, everything, tested) for group in groups if group]
 
 
 def _label(figure: Predicted) -> str:
@@ -112,58 +78,50 @@ def _label(figure: Predicted) -> str:
 
 
 def _table(
-    result: Result,
-    columns: list[_Column],
-    labels: list[str],
-    everything: list[Predicted],
-    judged: set[str],
-) -> IntervalTable:
-    heads = [result.ROWS]
+    result: Result, columns: list[_Column], everything: list[Predicted], tested: set[str]
+) -> Sheet:
+    heads: list[str] = []
     for column in columns:
-        heads += [column.head, *(("published", "") if column.head in judged else ())]
-    rows = []
-    for label in labels:
-        row = [FigureCell(label)]
+        heads += [column.head, *(("published", "") if column.head in tested else ())]
+    made = Sheet(None, result.ROWS, *heads, right=heads, code=[result.ROWS])
+    for label in dict.fromkeys(map(_label, everything)):
+        row: list[Cell] = [label]
         for column in columns:
             mine = [f for f in everything if _label(f) == label and column.mine(f)]
-            row += _cells(column, mine[0] if mine else None, column.head in judged)
-        rows.append(row)
-    return IntervalTable(heads, rows)
+            row += _cells(column, mine[0] if mine else None, column.head in tested)
+        made.add_row(*row)
+    return made
 
 
-def _cells(column: _Column, figure: Predicted | None, judged: bool) -> list[FigureCell]:
+def _cells(column: _Column, figure: Predicted | None, tested: bool) -> list[Cell]:
     found = figure.interval if figure is not None else None
     if figure is None or found is None:
-        return [FigureCell("")] * (3 if judged else 1)
+        return [""] * (3 if tested else 1)
     alone = found.low == found.high
-    cells = [FigureCell(column.write(found.median) if alone else words(found, column.write))]
-    if judged:
-        verdict = figure.verdict
-        cells.append(FigureCell("" if figure.published is None else column.write(figure.published)))
-        said = {True: "inside", False: "outside", None: ""}[verdict]
-        cells.append(FigureCell(said, verdict))
+    cells: list[Cell] = [column.write(found.median) if alone else words(found, column.write)]
+    if tested:
+        cells.append("" if figure.published is None else column.write(figure.published))
+        said = {True: "inside", False: "outside", None: ""}[figure.verdict]
+        cells.append(judged(said, figure.verdict))
     return cells
 
 
-def interval_view(result: Result) -> RenderableType:
-    """Return the tables of a result's intervals for the terminal."""
-    about = result.samples
-    parts: list[RenderableType] = [
-        Text(f"Median (90% interval) of {about.samples} samples", style="bold")
-    ]
-    for table in interval_tables(result):
-        made = Sheet(None, *table.columns, right=table.columns[1:])
-        for row in table.rows:
-            made.add_row(
-                *(
-                    Text(
-                        cell.text, style={True: "green", False: "bold red", None: ""}[cell.verdict]
-                    )
-                    for cell in row
-                )
-            )
-        parts.append(made)
-    return Together(*parts)
+def interval_parts(result: Result) -> list[RenderableType]:
+    """Return the tables of a result's intervals below their heading; nothing without samples."""
+    if result.uncertainty is None:
+        return []
+    said = f"Median (90% interval) of {result.uncertainty.samples} samples"
+    return [Text(said, style="bold"), *interval_tables(result)]
+
+
+def input_table(result: Result) -> Sheet:
+    """Return the table of the inputs with a range, which only a page shows."""
+    numbers = ("value", "low", "high")
+    made = Sheet(None, "input", *numbers, "source", right=numbers, code=["input"])
+    for each in result.samples.inputs:
+        ends = (each.value, each.low, each.high)
+        made.add_row(each.name, *(significant(value, 4) for value in ends), each.why)
+    return made
 
 
 def interval_notes(result: Result) -> list[tuple[str, str]]:
@@ -230,26 +188,6 @@ def _lines(result: Result) -> list[str]:
         for line in result.published_lines
         if line.interval is not None
     ]
-
-
-def indices_of(result: Result, figure: Predicted) -> Mapping[str, float]:
-    """Return the first-order indices of a figure; empty when it was not analysed."""
-    made = result.samples.sensitivity
-    first = made.first_order if made is not None else ()
-    return next((entry.indices for entry in first if entry.key == figure.key), {})
-
-
-def figure_label(result: Result, figure: Predicted) -> str:
-    """Return a figure of a variant in words."""
-    title, _ = figure_words(result, figure.name)
-    return f"{figure.variant}{figure.row.where}, {title}"
-
-
-def telling(result: Result, most: int) -> list[Predicted]:
-    """Return at most ``most`` headline figures: those judged by published ones, or else all."""
-    shown = headlines(result)
-    judged = [f for f in shown if f.judged]
-    return (judged or shown)[:most]
 
 
 def _telling(result: Result) -> list[str]:

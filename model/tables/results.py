@@ -1,47 +1,41 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of results for the terminal, as rich renderables. Nothing is printed here."""
+"""Results of `run` on a terminal and on a page: KINDS says for each kind what they show."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
-from rich.console import Group as Together
-from rich.console import RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
-from rich.tree import Tree
 
 from common.show.format import nanoseconds, percent, signed_percent, significant
-from common.show.sheet import Sheet
-from model.machines.topo import Group, plan_rows, plan_sentence, ranges, tree
-from model.results.c2c import Line, Report, Variant
+from common.show.page import Image, Lead, Section
+from common.show.sheet import Cell, Notes, Sheet, flat, judged
 from model.results.rows import Bar, Swept
-from model.results.run import Bars, Curve, Figures, Pairs, Result
-from model.results.saved import Machine
-from model.results.topo import Topo
+from model.results.run import Bars, Curve, Pairs, Result
 from model.run.experiment import Experiment
+from model.tables import leads
 from model.tables.figures import figure_misses, figure_tables
-from model.tables.intervals import interval_notes, interval_view
+from model.tables.intervals import input_table, interval_notes, interval_parts
+from model.tables.leads import machine_label
 from model.tables.primitives import pairs_table, scaling_table, thread_counts
 
-Notes = list[tuple[str, str]]
+Said = list[tuple[str, str]]
 ESTIMATES_SHOWN = 3
 
 
-def machine_label(machine: Machine) -> str:
-    """Return "predicted", with the machine's kind if its numbers were not measured."""
-    return "predicted" if machine.kind == "measured" else f"predicted, {machine.kind} machine"
-
-
 def run_tables(result: Result) -> RenderableType:
-    """Return the tables of a result of `run`, with notes on what each word means."""
-    parts = [_heading(result), FORMS[result.form].body(result)]
-    if result.uncertainty is not None:
-        parts.append(interval_view(result))
-    return Together(*parts, notes_view(_short_notes(result)))
+    """Return what a terminal shows of a result of `run`, with notes on what each word means."""
+    heading = Text(result.title, style="bold")
+    heading.append(f"\n{_where(result)}", style="not bold")
+    return Group(heading, *_parts(result), Notes(_short_notes(result)))
 
 
-def _short_notes(result: Result) -> Notes:
+def _parts(result: Result) -> list[RenderableType]:
+    return [*KINDS[result.form].tables(result), *interval_parts(result)]
+
+
+def _short_notes(result: Result) -> Said:
     """Return the notes for the terminal. Many estimates become one note that lists their names."""
     notes = run_notes(result)
     guesses = [said.partition(" = ")[0] for word, said in notes if word == "estimate"]
@@ -55,56 +49,84 @@ def _short_notes(result: Result) -> Notes:
     return notes
 
 
-def notes_view(notes: Notes) -> Table:
-    """Return notes as a grid: each word, with its sentence wrapped beside it."""
-    made = Table.grid(padding=(0, 2))
-    made.add_column(style="dim", no_wrap=True)
-    made.add_column(overflow="fold")
-    for word, said in notes:
-        made.add_row(word, said)
-    return made
-
-
-def _heading(result: Result) -> Text:
-    text = Text(result.title, style="bold")
-    where = f"\n{result.machine.title}{'' if result.TURNS else f', {result.cpus_words}'}"
+def _where(result: Result) -> str:
+    where = f"{result.machine.title}{'' if result.TURNS else f', {result.cpus_words}'}"
     if result.hold_ns:
         where += f", held for {result.hold_ns:g} ns"
     if result.work_ns:
         where += f", {result.work_ns:g} ns of work between operations"
     if result.cap is not None:
         where += f", at most {result.cap} CPUs per shard"
-    return text.append(where, style="not bold")
+    return where
+
+
+def run_section(result: Result) -> Section:
+    """Return what a page shows of a result of `run`, or of a measurement of the same form."""
+    kind = KINDS[result.form]
+    section = Section(
+        anchor=f"{result.experiment}-{result.machine.name}",
+        heading=result.title,
+        where=f"{_where(result)} ({'measured' if result.measured else _label(result)})",
+        lead=kind.lead(result),
+        images=[*kind.images(result), *_interval_images(result)],
+        parts=[part for each in _parts(result) for part in flat(each)],
+        lacks=[f"Outside the band: {said}" for said in kind.outside(result)],
+    )
+    if result.uncertainty is not None and result.uncertainty.inputs:
+        section.folded = [input_table(result)]
+        section.folded_title = f"{len(result.uncertainty.inputs)} inputs with a range"
+    return section
+
+
+def _label(result: Result) -> str:
+    if result.published is not None and result.published.role == "calibration":
+        return "the published figures calibrated the model, and are not a test of it"
+    return machine_label(result.machine)
+
+
+def run_sections(results: Sequence[Result]) -> list[Section]:
+    """Return the sections of predictions, kinds in their order.
+
+    Bars of one experiment on several machines without published figures share a section.
+    """
+    sections = []
+    others: dict[str, list[Bars]] = {}
+    for result in sorted(results, key=lambda each: KINDS[each.form].order):
+        if isinstance(result, Bars) and result.published is None and result.uncertainty is None:
+            others.setdefault(result.experiment, []).append(result)
+            continue
+        section = run_section(result)
+        # The page has the provenance and the errors outside the band elsewhere.
+        section.notes = [
+            f"{word}: {said}"
+            for word, said in run_notes(result)
+            if word not in ("provenance", "outside")
+        ]
+        sections.append(section)
+    for same in others.values():
+        sections.append(_machines_section(same) if len(same) > 1 else run_section(same[0]))
+    return sections
 
 
 def _verdict(row: Bar) -> Text:
-    if row.accept is None:
-        return Text("")
-    if row.accepted:
-        return Text(row.accept, style="green")
-    return Text(f"not {row.accept}", style="bold red")
+    return judged(
+        f"{'' if row.accepted else 'not '}{row.accept}" if row.accept else "", row.accepted
+    )
 
 
-def _bars(result: Bars) -> Sheet:
-    columns, rows = bar_cells(result)
-    numbers = columns[2:-1] if "band" in columns else columns[2:]
-    made = Sheet(None, *columns, right=numbers, optional=("",))
-    for row, cells in zip(result.variants, rows, strict=True):
-        made.add_row(*cells, *([_verdict(row)] if "band" in columns else []))
-    return made
-
-
-def bar_cells(result: Bars) -> tuple[list[str], list[list[str]]]:
-    """Return columns and cells of bars, without the cells of the last column, the band."""
+def _bars(result: Bars) -> list[Sheet]:
     published = any(row.published is not None for row in result.variants)
     reads = any(row.cycles_per_read is not None for row in result.variants)
-    columns = ["variant", "", "cycles/op", "ns/op", "predicted"]
-    columns += ["cycles/walk"] if reads else []
-    columns += ["published", "error", "band"] if published else []
-    made = []
+    numbers = ["cycles/op", "ns/op", "predicted"]
+    numbers += ["cycles/walk"] if reads else []
+    numbers += ["published", "error"] if published else []
+    band = ["band"] if published else []
+    made = Sheet(
+        None, "variant", "", *numbers, *band, right=numbers, optional=("",), code=["variant"]
+    )
     for row in result.variants:
         error = None if row.name == result.baseline or row.error is UNSET else row.error
-        cells = [
+        cells: list[Cell] = [
             row.name, row.title, significant(row.cycles_per_op), significant(row.ns_per_op),
             percent(row.relative) if row.relative is not None else "-",
         ]  # fmt: skip
@@ -114,25 +136,18 @@ def bar_cells(result: Bars) -> tuple[list[str], list[list[str]]]:
         if published:
             cells.append(percent(row.published) if row.published is not None else "")
             cells.append(signed_percent(error) if error is not None else "")
-        made.append(cells)
-    return columns, made
+            cells.append(_verdict(row))
+        made.add_row(*cells)
+    return [made]
 
 
-def _curve(result: Curve) -> Sheet:
-    columns, rows = curve_cells(result, "ns/op")
-    made = Sheet(None, *columns, right=columns)
-    for row in rows:
-        made.add_row(*row)
-    return made
-
-
-def curve_cells(result: Curve, unit: str) -> tuple[list[str], list[list[str]]]:
-    """Return columns and cells of a few curves side by side, a row per number of threads."""
+def _curve(result: Curve) -> list[Sheet]:
+    """Return the table of a few curves side by side, a row per number of threads."""
     columns = ["threads"]
     for variant in result.variants:
-        columns.append(f"{variant.name} {unit}")
+        columns.append(f"{variant.name} ns/op")
         columns += ["published", "error"] if variant.compared else []
-    rows = []
+    made = Sheet(None, *columns, right=columns)
     for count in thread_counts(result):
         cells = [str(count)]
         for variant in result.variants:
@@ -143,11 +158,11 @@ def curve_cells(result: Curve, unit: str) -> tuple[list[str], list[list[str]]]:
                 error = point.error if point is not None else None
                 cells.append(significant(figure) if figure is not None else "")
                 cells.append(signed_percent(error) if error is not None else "")
-        rows.append(cells)
-    return columns, rows
+        made.add_row(*cells)
+    return [made]
 
 
-def run_notes(result: Result) -> Notes:
+def run_notes(result: Result) -> Said:
     """Return the notes of a result: labels, errors, sources, and what is outside its band."""
     machine = result.machine
     notes = [("predicted", f"simulated on machine file '{machine.name}' ({machine.kind})")]
@@ -169,7 +184,7 @@ def run_notes(result: Result) -> Notes:
         if kind in ("calibrated", "estimate"):
             used = f"{name} = {result.params.get(name, 0):,g}"
             notes.append((kind, f"{used}: {said.strip()}"))
-    notes += FORMS[result.form].judged(result)
+    notes += KINDS[result.form].judged(result)
     provenance = result.provenance
     notes.append(
         (
@@ -197,16 +212,18 @@ def _fitted(result: Result) -> str:
     return "nothing in the model was fitted to the published figures"
 
 
-def _bars_judged(result: Bars) -> Notes:
-    why = "docs/model.md says what the model lacks"
+_LACKS = "docs/model.md says what the model lacks"
+
+
+def _bars_judged(result: Bars) -> Said:
     return [
-        ("outside", f"{bar.name} is not {bar.accept}: {bar.lacks or why}")
+        ("outside", f"{bar.name} is not {bar.accept}: {bar.lacks or _LACKS}")
         for bar in result.variants
         if bar.accepted is False
     ]
 
 
-def _curve_judged(result: Curve) -> Notes:
+def _curve_judged(result: Curve) -> Said:
     """Return the errors of the predicted points, and whether these are inside the band."""
     band = result.published and result.published.accept
     start = band.from_threads if band else 1
@@ -222,7 +239,7 @@ def _curve_judged(result: Curve) -> Notes:
     return notes
 
 
-def _pairs_judged(result: Pairs) -> Notes:
+def _pairs_judged(result: Pairs) -> Said:
     band = result.published and result.published.accept
     notes = []
     for each in result.variants:
@@ -237,46 +254,76 @@ def _holds(variant: Swept[Any]) -> str:
     return "inside" if variant.accepted else "OUTSIDE"
 
 
-def _figures_judged(result: Figures) -> Notes:
-    return [("outside", said) for said in figure_misses(result)]
+def _bars_outside(result: Bars) -> list[str]:
+    return [said for _, said in _bars_judged(result)]
 
 
-class Form(NamedTuple):
-    """What the terminal shows of one kind of result: its table, and how it was judged."""
-
-    body: Callable[[Any], RenderableType]
-    judged: Callable[[Any], Notes]
-
-
-FORMS = {
-    "bars": Form(_bars, _bars_judged),
-    "curve": Form(_curve, _curve_judged),
-    "curves": Form(scaling_table, _curve_judged),
-    "pairs": Form(pairs_table, _pairs_judged),
-    "figures": Form(figure_tables, _figures_judged),
-}
+def _swept_outside(result: Curve | Pairs) -> list[str]:
+    return [
+        f"'{variant.name}' has a median error of {variant.median_error:.1%} and a worst one of "
+        f"{variant.worst_error:.1%}. {_LACKS}."
+        for variant in result.variants
+        if variant.accepted is False
+    ]
 
 
-def machines_table(rows: list[dict[str, Any]]) -> Sheet:
-    """Return the table of machine files."""
-    numbers = ("CPUs", "packages", "nodes", "LLCs", "GHz")
-    made = Sheet(
-        None,
-        "machine",
-        "kind",
-        *numbers,
-        "",
-        right=numbers,
-        rigid=("kind",),
-        optional=("packages",),
-    )
-    for row in rows:
-        if "error" in row:
-            made.add_row(row["name"], Text("broken", style="red"), "", "", "", "", "", row["error"])
-            continue
-        counts = [str(row[key]) for key in ("cpus", "packages", "nodes", "llcs")]
-        made.add_row(row["name"], row["kind"], *counts, f"{row['clock_ghz']:g}", row["title"])
-    return made
+# matplotlib is imported only when a page needs its plots.
+def _bars_images(result: Bars) -> list[Image]:
+    from model.plots.results import bar_image
+
+    return bar_image(result)
+
+
+def _curve_images(result: Curve) -> list[Image]:
+    from model.plots.results import curve_image
+
+    return curve_image(result)
+
+
+def _pairs_images(result: Pairs) -> list[Image]:
+    from model.plots.results import pairs_image
+
+    return pairs_image(result)
+
+
+def _interval_images(result: Result) -> list[Image]:
+    if result.uncertainty is None:
+        return []
+    from model.plots.intervals import influence, whiskers
+
+    return [*whiskers(result), *influence(result)]
+
+
+class Kind(NamedTuple):
+    """What is shown of one kind of result; a page begins with the lowest ``order``.
+
+    ``judged`` are notes about errors, ``outside`` sentences about those outside their band.
+    """
+
+    order: int
+    tables: Callable[[Any], list[Sheet]]
+    judged: Callable[[Any], Said]
+    outside: Callable[[Any], list[str]]
+    lead: Callable[[Any], Lead]
+    images: Callable[[Any], list[Image]]
+
+
+KINDS = {
+    "figures": Kind(
+        0, figure_tables, lambda r: [("outside", said) for said in figure_misses(r)],
+        figure_misses, leads.figures_lead, _bars_images,
+    ),
+    "bars": Kind(1, _bars, _bars_judged, _bars_outside, leads.bars_lead, _bars_images),
+    "curve": Kind(2, _curve, _curve_judged, _swept_outside, leads.curve_lead, _curve_images),
+    "curves": Kind(
+        2, lambda r: [scaling_table(r)], _curve_judged, _swept_outside, leads.curve_lead,
+        _curve_images,
+    ),
+    "pairs": Kind(
+        2, lambda r: [pairs_table(r)], _pairs_judged, _swept_outside, leads.pairs_lead,
+        _pairs_images,
+    ),
+}  # fmt: skip
 
 
 def experiments_table(rows: Sequence[Experiment]) -> Sheet:
@@ -287,100 +334,7 @@ def experiments_table(rows: Sequence[Experiment]) -> Sheet:
     return made
 
 
-def topo_view(data: Topo, shards_shown: int = 64) -> RenderableType:
-    """Return the tree of a topology, and its shard plan."""
-    root = tree(data)
-    drawn = Tree(Text(root.label, style="bold"), guide_style="dim")
-
-    def grow(branch: Tree, group: Group) -> None:
-        for child in group.children:
-            text = Text(child.label)
-            text.append(f"  CPUs {ranges(sorted(child.cpus))}", style="dim")
-            grow(branch.add(text), child)
-
-    grow(drawn, root)
-    rows = plan_rows(data)
-    numbers = ("shard", "package", "node", "LLC", "CPUs")
-    made = Sheet("Shard plan", *numbers, "CPU numbers in position order", right=numbers)
-    for row in rows[:shards_shown]:
-        made.add_row(*("?" if cell == "-1" else cell for cell in row))
-    parts: list[RenderableType] = [drawn, Text(""), made]
-    if len(rows) > shards_shown:
-        parts.append(Text(f"... and {len(rows) - shards_shown} more shards: --json has them all"))
-    parts.append(Text(plan_sentence(data)))
-    return Together(*parts)
-
-
-ACCESSES_SHOWN = 12
-
-
-def c2c_tables(report: Report) -> RenderableType:
-    """Return the tables of a report of stage c2c: lines, then the accesses of each."""
-    parts: list[RenderableType] = []
-    for variant in report.variants:
-        parts.append(_c2c_lines(report, variant))
-        for number, line in enumerate(variant.lines):
-            parts.append(_c2c_accesses(number, line))
-    if not report.names_resolved:
-        parts.append(
-            Text("no symbols: another simulator made this result, run the experiment again")
-        )
-    return Together(*parts)
-
-
-def _c2c_lines(report: Report, variant: Variant) -> Sheet:
-    numbers = (
-        "#", "home", "HITM", "rmt HITM", "lcl HITM", "records", "loads", "stores", "load cycles",
-        "max",
-    )  # fmt: skip
-    title = (
-        f"Shared cache lines of '{variant.name}', {variant.cpus} CPUs of {report.machine.name} "
-        f"({len(variant.lines)} of {variant.lines_total} lines, {variant.hitm_total:,} HITM)"
-    )
-    columns = (numbers[0], "object", *numbers[1:])
-    made = Sheet(title, *columns, right=numbers, rigid=columns, optional=("loads", "stores"))
-    for index, line in enumerate(variant.lines):
-        counts = (line.hitm_remote, line.hitm_local, line.records, line.loads, line.stores)
-        made.add_row(
-            str(index),
-            line.place,
-            str(line.home),
-            f"{line.hitm_share:.2%}",
-            *(f"{count:,}" for count in counts),
-            significant(line.avg_load_cycles),
-            significant(line.max_load_cycles),
-        )
-    return made
-
-
-def _c2c_accesses(number: int, line: Line) -> Sheet:
-    numbers = ("rmt HITM", "lcl HITM", "store", "offset", "load cycles", "records", "CPUs")
-    made = Sheet(
-        f"line {number}: {line.place}, {line.type or 'no type'}",
-        *numbers[:4], "field", "kind", *numbers[4:], "symbol", "source", right=numbers,
-        rigid=("kind", "source"), optional=("kind", "source", "records", "CPUs"),
-    )  # fmt: skip
-    for access in line.accesses[:ACCESSES_SHOWN]:
-        made.add_row(
-            f"{access.hitm_remote_share:.2%}",
-            f"{access.hitm_local_share:.2%}",
-            f"{access.store_share:.2%}",
-            f"{access.offset:#x}",
-            access.field or "-",
-            f"{access.kind} {access.size}",
-            significant(access.avg_load_cycles),
-            f"{access.records:,}",
-            str(access.cpus),
-            access.symbol,
-            access.source,
-        )
-    hidden = len(line.accesses) - ACCESSES_SHOWN
-    if hidden > 0:
-        made.caption = f"and {hidden} more accesses: --json has them all"
-    return made
-
-
-def summary_cells(result: Bars, names: Iterable[str]) -> list[str]:
+def _summary(result: Bars, names: Iterable[str]) -> list[str]:
     """Return one machine's cells: the baseline's cost, and other variants relative to it."""
     by_name = {variant.name: variant for variant in result.variants}
     cells = []
@@ -397,27 +351,26 @@ def summary_cells(result: Bars, names: Iterable[str]) -> list[str]:
 
 def comparison_table(title: str, results: Sequence[Bars]) -> Sheet:
     """Return a row per machine: the baseline in time, other variants relative to it."""
-    names = [variant.name for variant in results[0].variants]
+    names = list(dict.fromkeys(v.name for r in results for v in r.variants))
     numbers = ("CPUs", *names)
     made = Sheet(title, "machine", "CPUs", "label", *names, right=numbers, optional=("CPUs",))
     for result in results:
         label = machine_label(result.machine)
-        made.add_row(result.machine.name, str(result.cpus), label, *summary_cells(result, names))
+        made.add_row(result.machine.name, str(result.cpus), label, *_summary(result, names))
     return made
 
 
-def machine_view(described: dict[str, Any]) -> RenderableType:
-    """Return a machine file: a summary, then every number with its source."""
-    heading = (
-        f"{described['title']} ({described['kind']}): {described['packages']} packages, "
-        f"{described['nodes']} nodes, {described['llcs']} LLCs, {described['cpus']} CPUs"
+def _machines_section(results: Sequence[Bars]) -> Section:
+    """Return the section of one experiment on several machines."""
+    from model.plots.results import machines_image
+
+    first = results[0]
+    title = f"all CPUs at once; '{first.baseline}' in time, the others relative to it"
+    return Section(
+        anchor=f"{first.experiment}-machines",
+        heading=f"{first.title}: other machines",
+        where="all figures are predicted; none are published for these machines",
+        lead=leads.machines_lead(results),
+        images=machines_image(results),
+        parts=[comparison_table(title, results)],
     )
-    made = Sheet(heading, "key", "value", "source", right=("value",))
-    last = ""
-    for number in described["numbers"]:
-        source = number["source"]
-        key = f"{number['key']} ({number['joins']})" if "joins" in number else number["key"]
-        limits = f" ({number['low']:g}-{number['high']:g})" if "low" in number else ""
-        made.add_row(key, f"{number['value']}{limits}", '"' if source == last else source)
-        last = source
-    return Together(made, Text(f"{described['file']}, sha256 {described['sha256']}"))

@@ -3,7 +3,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.common.exceptions import DWARFError, ELFError
@@ -97,51 +96,6 @@ def _indices(die: DIE, index: int) -> list[int]:
     numbers = found if by_column else found[::-1]
     lows = [_lowest(each) for each in subranges] or [0]
     return [number + low for number, low in zip(numbers, lows, strict=True)]
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A member without members, or an array of such: its path, offset and size."""
-
-    path: str
-    offset: int
-    size: int
-
-
-def _leaves(die: DIE, path: str, offset: int) -> list[Leaf]:
-    """Return a type's members in order of offset. A union counts as its largest member."""
-    while die.tag in _WRAPPERS:
-        if "DW_AT_type" not in die.attributes:
-            return []
-        die = type_of(die)
-    size = die_size(die)
-    if die.tag == "DW_TAG_array_type":
-        element = type_of(die)
-        step = die_size(element)
-        inner = _leaves(element, "", 0)
-        if not size or not step or (len(inner) == 1 and not inner[0].path):
-            return [Leaf(path, offset, size or 0)]
-        found = []
-        for index in range(size // step):
-            found += [
-                Leaf(f"{path}[{index}]{leaf.path}", offset + index * step + leaf.offset, leaf.size)
-                for leaf in inner
-            ]
-        return found
-    if die.tag not in _AGGREGATES:
-        return [Leaf(path, offset, size or 0)]
-    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
-    if die.tag == "DW_TAG_union_type":
-        types = [type_of(member) for member in members]
-        largest = max(range(len(types)), key=lambda i: die_size(types[i]) or 0, default=None)
-        members = [] if largest is None else [members[largest]]
-    found = []
-    for member in members:
-        name = die_name(member)
-        inner_path = f"{path}.{name}" if name else path
-        inner_type = type_of(member)
-        found += _leaves(inner_type, inner_path, offset + member_start(member))
-    return found
 
 
 def member_start(member: DIE) -> int:
@@ -397,21 +351,6 @@ class Layouts:
             index, rest = divmod(offset, size)
             return f"[{index}]{member_path(die, rest)}"
         return member_path(die, offset).removeprefix(".")
-
-    def leaves(self, type_name: str) -> list[Leaf]:
-        """Return the fields of one object of a type; none if the binary does not describe it."""
-        die = self._types.get(bare_type(type_name))
-        if die is None:
-            return []
-        return [
-            Leaf(leaf.path.removeprefix("."), leaf.offset, leaf.size)
-            for leaf in _leaves(die, "", 0)
-        ]
-
-    def size(self, type_name: str) -> int | None:
-        """Return the size of one object in bytes, None if unknown."""
-        die = self._types.get(bare_type(type_name))
-        return die_size(die) if die is not None else None
 
 
 def _ends_open(die: DIE) -> bool:

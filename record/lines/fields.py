@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import convert
 
 from common.paths import is_elf, sim_binary
-from model.results.lines import LINE_BYTES, CacheLine, Field, FieldAccess, Layout
+from model.results.lines import LINE_BYTES, CacheLine, FieldAccess
 from record.lines.dwarf import Layouts
 
 
@@ -54,20 +54,3 @@ def _fields(line: CacheLine, layouts: Layouts | None) -> list[FieldAccess]:
         entry = FieldAccess(field=name, offset=access.offset, size=access.size)
         found.setdefault(name, entry).add(access)
     return sorted(found.values(), key=lambda entry: (-entry.waited, entry.offset))
-
-
-def layout_tables(lines: Iterable[CacheLine], layouts: Layouts | None) -> dict[str, Layout]:
-    """Return for each type on the lines its size and the layout of its fields."""
-    tables: dict[str, Layout] = {}
-    for name in (line.type for line in lines):
-        if layouts is None or not name or name in tables:
-            continue
-        leaves, size = layouts.leaves(name), layouts.size(name)
-        if leaves and size:
-            tables[name] = Layout(
-                size=size,
-                fields=[
-                    Field(field=leaf.path, offset=leaf.offset, size=leaf.size) for leaf in leaves
-                ],
-            )
-    return tables

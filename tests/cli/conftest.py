@@ -21,6 +21,7 @@ REAL_BUILD = Path(os.environ.get("SCHEDSHARD_BUILD") or ROOT / "build" / "releas
 
 
 Cli = Callable[..., Outcome]
+Golden = Callable[[str, str], None]
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +106,22 @@ def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     shutil.copytree(EXPERIMENTS, directory, ignore=shutil.ignore_patterns("*.c", "*.h", "rt"))
     monkeypatch.setattr("model.run.experiment.EXPERIMENTS", directory)
     return Path(shutil.copy(DATA / "figures.toml", directory))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --update-golden, which writes the files in folders `golden` beside the tests."""
+    parser.addoption("--update-golden", action="store_true", help="write the golden files")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compare an output with the golden file of a name."""
+
+    def same(name: str, text: str) -> None:
+        path = request.path.parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), f"{path.name}: pytest --update-golden"
+
+    return same

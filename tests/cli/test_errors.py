@@ -125,7 +125,6 @@ def test_version(cli: Cli) -> None:
         (("topo", "--hwloc-xml", "/none.xml"), ("/none.xml: not found",)),
         (("topo", "--machine", "xeon-480", "--sysfs", "/none"), ("exclude each other",)),
         (("topo", "--cap", "65"), ("--cap", "range")),
-        (("topo", "--picture", "x.gif"), ("must end in .svg or .png",)),
         (("c2c", "/none.json"), ("cannot read result /none.json", "no such file")),
         (("report", "/none.json", "--out", "x.html"), ("cannot read result /none.json",)),
         (("report", "--out", "x.html"), ("Missing argument 'RESULTS",)),

@@ -23,6 +23,7 @@ BEHIND = {
     "model.run.sweep.file",
     "model.run.sweep.prepare",
     "model.run.sweep.run",
+    "model.run.sweep.swept",
     "model.plots.sweep",
     "report.sweep",
     "model.tables.compare",

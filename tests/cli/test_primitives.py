@@ -14,14 +14,13 @@ import saved_results
 from common.errors import UserError
 from common.paths import MACHINES
 from conftest import Cli, assert_user_error
+from html_page import read_page
 from model.machines.presets import load_machine, preset_names
-from model.results.run import Curve, Pairs
+from model.results.run import Pairs
 from model.run.experiment import Band, PublishedPair, load_experiment, parse_experiment
 from model.run.pairs import Pair, class_rows, pair_variants
 from model.run.run import RunRequest, plan_run, point_argv
 from model.run.run_options import thread_counts
-from model.tables.primitives import scaling_columns, scaling_rows
-from test_report import assert_self_contained
 
 BAND = {"source": "s", "role": "prediction", "accept": {"within": 0.1}}
 WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
@@ -187,34 +186,13 @@ def test_a_sweep_has_no_pairs(cli: Cli, tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_tables_name_operations_and_growth(cli: Cli) -> None:
-    outcome = cli("run", "primitives", "--threads", "1,448", "--hold", "30")
-    assert "held for 30 ns" in outcome.out
-    assert "growth" in outcome.out
-    known = {"published": 50.0, "published_low": 49.0, "published_high": 51.0, "error": 0.2}
-    first = {"threads": 1, "ns_per_op": 5.0}
-    curves = [
-        saved_results.swept("a", first, {"threads": 8, "ns_per_op": 60.0, **known}),
-        saved_results.swept("b", {"threads": 8, "ns_per_op": 2000.0}),
-    ]
-    result = saved_results.result(curves, sweep="threads")
-    assert isinstance(result, Curve)
-    assert scaling_columns(result)[1:] == ["1", "8", "growth"]
-    assert scaling_rows(result) == [
-        ["a", "5.00", "60.0", "12x"],
-        ["  published", "", "50.0", ""],
-        ["  error", "", "+20.0%", ""],
-        ["b", "", "2,000", ""],
-    ]
-
-
 @pytest.mark.slow(reason="every primitive is simulated")
 def test_the_page_has_both_and_c2c_and_compare_read_them(cli: Cli, tmp_path: Path) -> None:
     pairs, curves, page = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "p.html"
     assert cli("run", "ping-pong", "--out", pairs).status == 0
     assert cli("run", "primitives", "--threads", "1,2,64", "--out", curves).status == 0
     assert cli("report", pairs, curves, "--out", page).status == 0
-    assert_self_contained(page)
+    read_page(page)
     text = page.read_text()
     for words in ("take turns on one cache line", "rwlock-glibc-read", "two CPUs at a time"):
         assert words in text

@@ -14,12 +14,11 @@ import raw_lines
 from common.paths import ROOT
 from common.show.terminal import show
 from conftest import Cli
-from model.results.c2c import Cache, Recorded, RecordedVariant, Transfer
+from model.results.c2c import Cache, Recorded, Transfer
 from record.counts import by_counts
 from record.lines.symbols import Frame
 from record.report.taken import taken, taken_table
 from record.report.view import record_view
-from report.c2c import c2c_lines
 
 
 def line(share: float, sharing: str = "false") -> dict[str, Any]:
@@ -121,14 +120,6 @@ def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
     assert columns == ["taken from", "by", "of all"]
     assert rows[0] == ["CPU 11", "CPU 0", "15.4%"]
     assert len(rows) == 8
-
-
-def test_the_page_shows_fields_and_source_lines_unfolded() -> None:
-    grid = c2c_lines(RecordedVariant.of(variant(line(0.4), line(0.001))))
-    assert [head.name for head in grid.columns][:4] == ["line", "field", "source", "sharing"]
-    assert [cell.text for cell in grid.rows[0]][1:4] == ["field0.4", "a.c:1", "false"]
-    assert len(grid.rows) == 1
-    assert "others take less than 0.5% of all cycles each" in grid.caption
 
 
 def test_on_what_the_model_was_validated_is_said_once(

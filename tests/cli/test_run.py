@@ -143,32 +143,6 @@ def test_out_is_what_json_prints(cli: Cli, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
 
-def test_tables_show_predicted_published_error_and_sources(cli: Cli) -> None:
-    outcome = cli("run", "cpumask-yield")
-    assert outcome.status == 0
-    for words in (
-        "predicted",
-        "published",
-        "error",
-        "32.9%",
-        "within a factor of 1.5",
-        "K Prateek Nayak",
-        "nothing in the model was fitted",
-        "seed 1",
-        "estimate",
-        "yield_ns",
-    ):
-        assert words in outcome.out
-    assert not any(line != line.rstrip() for line in outcome.out.splitlines())
-
-
-def test_curve_table_says_that_it_is_the_calibration(cli: Cli) -> None:
-    outcome = cli("run", "atomic-inc")
-    assert "calibration" in outcome.out
-    assert "fitted to these figures" in outcome.out
-    assert "14,800" in outcome.out
-
-
 def test_published_figures_stay_with_their_machine_and_size(cli: Cli) -> None:
     for args in (
         ("--machine", "xeon-8358-2s"),

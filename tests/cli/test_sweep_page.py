@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from conftest import Cli
 from model.run.experiment import load_experiment
 from model.run.sweep.file import read_rows
 from model.run.sweep.sweep import Row, make_row, plan_sweep
-from model.tables.sweep import swept
+from model.run.sweep.swept import swept
 from sweeping import SMALL, raw, request
-from test_report import assert_self_contained
 
 
 def test_relative_figures_are_of_the_same_point_and_seed(figures: Path) -> None:
@@ -34,27 +31,6 @@ def test_relative_figures_are_of_the_same_point_and_seed(figures: Path) -> None:
     assert alone.frame["figure fps_relative"].isna().all()
 
 
-@pytest.mark.slow(reason="plots of a whole sweep")
-def test_page_of_a_sweep(cli: Cli, tmp_path: Path, yield_result: Path) -> None:
-    path, page = tmp_path / "s.parquet", tmp_path / "p.html"
-    args = ["--cpus", "8", "--cpus", "64", "--cap", "8", "--cap", "64", "--seeds", "2"]
-    outcome = cli(
-        "sweep", *SMALL, "--machine", "xeon-8358-2s", "--variant", "sbm", "--variant", "global",
-        *args, "--out", path,
-    )  # fmt: skip
-    assert outcome.status == 0, outcome.err
-    assert cli("report", path, yield_result, "--out", page).status == 0
-    parsed = assert_self_contained(page)
-    assert sum("sweep" in heading for heading in parsed.headings) == 1
-    text = page.read_text()
-    for words in ("over CPUs", "over last-level caches in use", "over most CPUs in a shard"):
-        assert words in text
-    assert "32 points on 2 machines, 2 seeds (predicted)" in text
-    second = tmp_path / "q.html"
-    cli("report", path, yield_result, "--out", second)
-    assert second.read_bytes() == page.read_bytes()
-
-
 def test_page_of_caches_that_were_cut(cli: Cli, tmp_path: Path) -> None:
     path, page = tmp_path / "s.parquet", tmp_path / "p.html"
     args = ["--split-llc", "1", "--split-llc", "2", "--cpus", "64", "--placement", "compact"]
@@ -67,10 +43,3 @@ def test_page_of_caches_that_were_cut(cli: Cli, tmp_path: Path) -> None:
     assert "over last-level caches in use" in text
     assert "cycles/op over CPUs" not in text  # nothing varies there
     assert "neighbours, core after core and cache after cache" in text
-
-
-def test_page_of_one_point_has_no_plot(cli: Cli, tmp_path: Path) -> None:
-    path, page = tmp_path / "s.parquet", tmp_path / "p.html"
-    cli("sweep", *SMALL, "--variant", "sbm", "--cpus", "8", "--out", path)
-    assert cli("report", path, "--out", page).status == 0
-    assert "<svg" not in page.read_text()

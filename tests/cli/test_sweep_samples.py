@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from conftest import Cli, assert_user_error
+from html_page import read_page
 from model.run.sweep.compare import CompareRequest, Side, compare, probability
 from model.run.sweep.file import parquet, read_rows
 from model.run.sweep.sweep import KEY, current, sample_set
-from test_report import assert_self_contained
 
 pytestmark = pytest.mark.slow(reason="samples of each point of a sweep")
 
@@ -53,7 +53,7 @@ def test_a_sweep_of_samples(cli: Cli, tmp_path: Path) -> None:
     again = cli(*args)
     assert again.err.splitlines()[0] == f"40 of 40 points are in {path}"
     assert cli("report", path, "--out", page).status == 0
-    assert_self_contained(page)
+    read_page(page)
     assert "and its bar their 90% interval" in page.read_text(encoding="utf-8")
     compared = cli("compare", f"{path}:global", f"{path}:llc", "--json").json
     (place,) = compared["places"]

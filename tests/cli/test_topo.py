@@ -12,7 +12,6 @@ from conftest import DATA, Cli
 from model.machines.numbers import source_of
 from model.machines.presets import preset_names
 from model.machines.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
-from model.machines.topo_picture import picture
 from model.results.topo import Topo
 
 
@@ -118,26 +117,6 @@ def test_long_plans_are_cut_in_text_only(cli: Cli, tmp_path: Path) -> None:
         "llcs_per_node = 8", "llcs_per_node = 16"))  # fmt: skip
     assert "and 64 more shards: --json has them all" in cli("topo", "--machine", path).out
     assert len(cli("topo", "--machine", path, "--json").json["plan"]["shards"]) == 128
-
-
-@pytest.mark.parametrize(("suffix", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
-def test_picture(cli: Cli, tmp_path: Path, suffix: str, magic: bytes) -> None:
-    path = tmp_path / f"t.{suffix}"
-    outcome = cli("topo", "--machine", "epyc-7763-2s", "--picture", path)
-    assert outcome.status == 0
-    assert outcome.err == f"saved {path}\n"
-    first = path.read_bytes()
-    assert first.startswith(magic)
-    cli("topo", "--machine", "epyc-7763-2s", "--picture", path)
-    assert path.read_bytes() == first
-
-
-def test_picture_has_every_cpu_and_no_address(captured: Topo) -> None:
-    svg = picture(captured).shown("a & b").svg
-    assert "http" not in svg
-    assert 'aria-label="a &amp; b"' in svg
-    for number in range(128):
-        assert f">{number}</text>" in svg
 
 
 def test_machines_lists_all_presets(cli: Cli) -> None:

@@ -70,9 +70,9 @@ class Outputs:
 
     def _save(self, report: Recorded) -> None:
         if self.html is not None:
-            from report.report import ReportRequest, render
+            from report.report import render
 
-            write_atomic(self.html, render(ReportRequest((), c2c=(report,))))
+            write_atomic(self.html, render([report]))
         if self.flamegraph is not None:
             from record.report.flame import folded
 

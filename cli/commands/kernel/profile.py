@@ -113,7 +113,7 @@ def c2c(
     from model.machines.presets import load_machine, machine_topology
     from model.results.c2c import Kernel as KernelReport
     from record.watch import shape_for
-    from report.report import ReportRequest, render
+    from report.report import render
 
     layout = the_layout()
     kernels = built_kernels(layout, variants, config)
@@ -135,7 +135,7 @@ def c2c(
     write_atomic(saved, to_json(data))
     report = KernelReport.of(data)
     if html is not None:
-        write_atomic(html, render(ReportRequest((), "Cache lines of kernels", c2c=(report,))))
+        write_atomic(html, render([report], "Cache lines of kernels"))
     deliver(data, as_json, out, c2c_view(report))
     if report.partial:
         raise UserError(_PARTIAL, status=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The leads at the top of a page: the question, the answer and the interval of each box."""
+"""The beginning of a page: a question, the answer of a result of `run`, and its interval."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Callable, Sequence
 
 from common.show.format import nanoseconds, percent, significant
 from common.show.page import Lead
-from model.machines.topo import plan_sentence, tree
-from model.results.bench import Validate
-from model.results.c2c import Kernel, Recorded, Report
 from model.results.rows import FigureVariant, Key, Point
 from model.results.run import Bars, Curve, Figures, Pairs, Result
-from model.results.topo import Topo
+from model.results.saved import Machine
 from model.run.pairs import class_rows
 from model.run.uncertain.intervals import predicted
-from model.tables.intervals import figure_words, words
-from model.tables.results import machine_label
-from record.report.steady import steady_words
-from record.report.view import headline
+from model.run.uncertain.words import figure_words, words
 
 ONE_RUN = "none: one run; 'run --uncertainty N' draws the inputs that are not known exactly"
+
+
+def machine_label(machine: Machine) -> str:
+    """Return "predicted", with the machine's kind if its numbers were not measured."""
+    return "predicted" if machine.kind == "measured" else f"predicted, {machine.kind} machine"
 
 
 def _place(result: Result) -> str:
@@ -174,69 +173,4 @@ def machines_lead(results: Sequence[Bars]) -> Lead:
         asked,
         f"Predicted: the cheapest layout costs {' to '.join(words_of)} of '{first.baseline}'",
         ONE_RUN,
-    )
-
-
-def c2c_lead(report: Report) -> Lead:
-    """Return the lead of a report on cache lines: the hottest one, and what would help."""
-    recorded = report if isinstance(report, Recorded) else None
-    variant = report.variants[0]
-    if recorded is not None and recorded.by_threads:  # the worst number of threads
-        variant = max(report.variants, key=lambda each: each.hitm_total)
-    asked = (
-        f"{report.experiment}: which cache lines do CPUs take from each other on "
-        f"{report.machine.name}?"
-    )
-    if not variant.lines:
-        return Lead(asked, "Predicted: none that is worth showing", ONE_RUN)
-    line = variant.lines[0]
-    steady = steady_words(recorded.steady) if recorded is not None else None
-    gain = [headline(recorded)] if recorded is not None else []
-    gain += [steady] if steady is not None else []
-    most = f"most often that of {line.place}, {line.hitm:,} of {variant.hitm_total:,} times"
-    if 2 * line.stored > line.waited:
-        most = f"most time goes to stores to that of {line.place}"
-    answer = f"Predicted: {'; '.join([*gain, most])} with '{variant.name}'"
-    if isinstance(report, Kernel):
-        each = [
-            f"{sum(group.hitm_remote for group in v.hitm_a_wake_up.values()):.3f} with '{v.name}'"
-            for v in report.variants
-        ]
-        answer += f"; modified lines from the other socket, per wake-up: {', '.join(each)}"
-    said = []
-    if (found := line.interval) is not None:
-        said.append(
-            f"{significant(found.low)} to {significant(found.high)} cycles per load of that line"
-        )
-    for advice in recorded.advice[:1] if recorded is not None else ():
-        answer += f". What helps: {advice.words}"
-        if (saved := advice.machines.get(variant.name)) is not None:
-            answer += f", {saved.shown:.1%} fewer cycles"
-            if (found := saved.interval) is not None:
-                said.append(f"{found.low:.1%} to {found.high:.1%} fewer cycles")
-    if recorded is None or not said:
-        return Lead(asked, answer, "none: one run of the model")
-    return Lead(asked, answer, f"{'; '.join(said)}: 90% of {recorded.samples} samples")
-
-
-def topo_lead(data: Topo) -> Lead:
-    """Return the lead of a topology: its shard plan."""
-    return Lead(
-        f"Which CPUs share a cache, and how are they sharded? {tree(data).label}",
-        f"As {plan_sentence(data)}",
-        "none: read from the host or its file, not measured",
-    )
-
-
-def validate_lead(data: Validate, host: str) -> Lead:
-    """Return the lead of predictions beside measurements: the verdict and the worst row."""
-    verdict = data.verdict
-    worst = verdict.worst
-    middle, most = verdict.median_factor, verdict.worst_factor
-    return Lead(
-        f"Is the model right about this host? {host}",
-        f"{verdict.outcome.capitalize()}: predictions are off by {middle:.2f}x in the median "
-        f"and by {most:.2f}x at worst ({worst.op})",
-        f"{significant(worst.low)} to {significant(worst.high)} ns measured for that one: "
-        "10% to 90% of the rounds",
     )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Figures and their intervals in words, for tables and plots."""
+
+from collections.abc import Callable, Mapping
+
+from common.show.format import metric_words, percent, significant
+from model.results.run import Result
+from model.results.saved import Interval
+from model.run.uncertain.intervals import Predicted, headlines
+
+
+def _percent(value: float) -> str:
+    return percent(value) if value > 0 else f"{value:.0%}"
+
+
+def figure_words(result: Result, name: str) -> tuple[str, Callable[[float], str]]:
+    """Return the head of a figure, and a function that writes its values."""
+    metric = next((metric for metric in result.metrics or () if metric.name == name), None)
+    if metric is not None:
+        return metric_words(metric)
+    if name == "relative":
+        return "relative", _percent
+    words = {"cycles_per_op": "cycles/op", "ns_per_op": "ns/op", "cycles_per_read": "cycles/walk"}
+    return words.get(name, name), significant
+
+
+def words(found: Interval, write: Callable[[float], str]) -> str:
+    """Return an interval as text: ``32.8% (19.7% to 40.4%)``."""
+    return f"{write(found.median)} ({write(found.low)} to {write(found.high)})"
+
+
+def indices_of(result: Result, figure: Predicted) -> Mapping[str, float]:
+    """Return the first-order indices of a figure; empty when it was not analysed."""
+    made = result.samples.sensitivity
+    first = made.first_order if made is not None else ()
+    return next((entry.indices for entry in first if entry.key == figure.key), {})
+
+
+def figure_label(result: Result, figure: Predicted) -> str:
+    """Return a figure of a variant in words."""
+    title, _ = figure_words(result, figure.name)
+    return f"{figure.variant}{figure.row.where}, {title}"
+
+
+def telling(result: Result, most: int) -> list[Predicted]:
+    """Return at most ``most`` headline figures: those judged by published ones, or else all."""
+    shown = headlines(result)
+    judged = [f for f in shown if f.judged]
+    return (judged or shown)[:most]
