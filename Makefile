@@ -58,9 +58,9 @@ fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); wha
 	scripts/bootstrap demo check
 	cli/environment --dev
 	set -e; for target in archive profile cgroups; do mkdir -p build/fuzz/$$target; \
-		.venv/bin/python tests/fuzz/fuzz_doctor.py $$target $(FUZZ) build/fuzz/$$target; done
+		.venv/bin/python doctor/tests/fuzz/fuzz_doctor.py $$target $(FUZZ) build/fuzz/$$target; done
 	mkdir -p build/fuzz/csv
-	.venv/bin/python tests/fuzz/fuzz_csv.py $(FUZZ) build/fuzz/csv tests/fuzz/csv
+	.venv/bin/python model/tests/fuzz/fuzz_csv.py $(FUZZ) build/fuzz/csv model/tests/fuzz/csv
 
 docs: ## the site of all pages, in build/site; it opens without a network
 	scripts/bootstrap demo
@@ -98,7 +98,7 @@ install-lib: ## install only the library under PREFIX: no command, no C++, secon
 
 ports: build ## fetch redis, port its count of memory to the library, and record both; minutes
 	cli/environment --dev
-	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest tests/record/test_port_redis.py
+	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest record/tests/program/test_port_redis.py
 
 releases-check: ## build, test, record and package on Debian 13 in a root of debootstrap, as root (RELEASES="trixie sid")
 	scripts/bootstrap releases

@@ -32,17 +32,17 @@ JOBS = str(os.cpu_count() or 1)
 # Tests of one file share what they make, so they run in one process.
 AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
 # The threads of these tests' programs must run at the same time, so no other tests run beside them.
-ALONE = ("tests/record",)
+ALONE = ("record/tests/program",)
 # Left to `make check-all`: another compiler, another machine, and what takes minutes.
 REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
 # Stages of "quick": linters that take seconds, the core's suites, tests not marked slow or long.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
-QUICK_FOLDERS = ("tests/cli", "tests/doctor")
+QUICK_FOLDERS = ("cli/tests", "doctor/tests")
 # States that clang's analyzer looks at in a function. Its own bound of 225,000 takes 3 times as
 # long for long functions.
 ANALYZER_NODES = 50000
-# Compiled tools that tests run: all of them, and those of tests/machines.
+# Compiled tools that tests run: all of them, and those of model/tests/machines.
 TOOLS = ("*/schedshard-*", "*/*/schedshard-*", "*/libschedshard-*.so", "*/*/libschedshard-*.so")
 MACHINE_TOOLS = ("lib/schedshard-topo", "bench/schedshard-measure")
 # What asan's stage leaves out: it has no simulator (fibers) and no libFuzzer.
@@ -57,7 +57,7 @@ SANITIZER_ENV = {
     "ASAN_OPTIONS": f"detect_leaks=1:detect_stack_use_after_return=0:{HALT}",
     "UBSAN_OPTIONS": f"print_stacktrace=1:{HALT}",
     "TSAN_OPTIONS": HALT,
-    "LSAN_OPTIONS": f"suppressions={Path(__file__).resolve().parent.parent}/tests/leaks.supp",
+    "LSAN_OPTIONS": f"suppressions={Path(__file__).resolve().parent.parent}/scripts/leaks.supp",
 }
 
 
@@ -160,7 +160,7 @@ def tidy_stage() -> Stage:
     clang = clang_stage()
     directory = BUILD / "check-clang"
     configure = [command for command in clang.commands if CONFIGURE in command.argv]
-    folders = "core|lib|model|bench|record|check|tests|kernel/guest"
+    folders = "core|lib|model|bench|record|check|kernel/guest"
     sources = f"^{re.escape(str(Path.cwd()))}/({folders})/"
     reduced = str(BUILD / "check-tidy")
     reduce = [sys.executable, "scripts/tidy_commands.py", str(directory), reduced]
@@ -185,7 +185,7 @@ def clang_stage() -> Stage:
 
 def test_stages() -> list[Stage]:
     """Return the stages that build and run."""
-    folders = sorted({str(Path(name).parent) for name in tracked("tests/*/test_*.py")})
+    folders = sorted({str(Path(name).parent) for name in tracked(":(glob)**/tests/**/test_*.py")})
     together = [name for name in folders if name not in ALONE]
     return [
         build_and_test("gcc", []),
@@ -251,7 +251,7 @@ def quick_stages() -> list[Stage]:
     plain = quick_pytest("plain", "not real", QUICK_FOLDERS, LOGS / "no-tools", not_compiled)
     real = quick_pytest("real", "real", QUICK_FOLDERS, RELEASE, partial(with_tools, RELEASE, TOOLS))
     made = partial(with_tools, RELEASE, MACHINE_TOOLS)
-    machines = quick_pytest("machines", "not real", ["tests/machines"], RELEASE, made)
+    machines = quick_pytest("machines", "not real", ["model/tests/machines"], RELEASE, made)
     return [*linters.values(), suites_of_c, plain, machines, real]
 
 

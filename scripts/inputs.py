@@ -14,8 +14,7 @@ from pathlib import Path
 
 # Sources that are compiled. Python tests depend on them only through the compiled tools.
 COMPILED = re.compile(
-    r"(bench|check|core|lib|model|port|record"
-    r"|tests/(?!cli/|doctor/|machines/)[a-z]+)/(.*\.(c|h|cc|hh|inc)|(.*/)?meson\.build)"
+    r"(bench|check|core|lib|model|port|record)/(.*\.(c|h|cc|hh|inc)|(.*/)?meson\.build)"
 )
 
 

@@ -66,7 +66,9 @@ def upward(allowed: Mapping[str, set[str]]) -> list[str]:
 
 
 def folder_of(name: str, allowed: Mapping[str, set[str]]) -> str:
-    """Return the folder of the table that contains a file, or nothing."""
+    """Return the folder of the table that contains a file. Tests may use everything."""
+    if "tests" in PurePosixPath(name).parts:
+        return ""
     return next((str(one) for one in PurePosixPath(name).parents if str(one) in allowed), "")
 
 
@@ -94,6 +96,8 @@ def arrows(
     faults = []
     for name, meant in found.items():
         folder = folder_of(name, allowed)
+        if not folder:
+            continue
         for written, files in meant:
             folders = {folder_of(file, allowed) for file in files}
             if folders and folders.isdisjoint(allowed[folder]):

@@ -17,7 +17,7 @@
  * @size: bytes, more than 0
  * @node: preferred NUMA node, -1: any
  *
- * lib/alloc.c implements it, and a small stand-in in tests/unit.
+ * lib/alloc.c implements it, and a small stand-in in core/tests/unit.
  *
  * Return: the memory, or NULL: no memory. If @node is full or unknown, the memory may be on another
  * node. Context: may sleep.

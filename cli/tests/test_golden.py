@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What verbs print and what their pages say, against files: `pytest --update-golden` writes them.
+
+The C tools are stand-ins, so the figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from common.paths import ROOT
+from conftest import Cli, Golden
+from html_page import read_page
+
+STORED = ROOT / "report/tests/data"
+TWO = ("--variant", "global", "--variant", "llc")
+RUNS: dict[str, tuple[str, ...]] = {
+    "yield": ("run", "cpumask-yield"),
+    "samples": ("run", "cpumask-yield", "--cpus", "16", *TWO, "--uncertainty", "20"),
+    "curve": ("run", "atomic-inc", "--cpus", "16"),
+    "figures": ("run", "figures"),
+    "primitives": ("run", "primitives", "--op", "cas-loop", "--op", "spinlock", "--cpus", "16"),
+    "ping-pong": ("run", "ping-pong"),
+    "measured": ("bench", "primitives", "--op", "spinlock", "--op", "refcount"),
+    "measured-pairs": ("bench", "ping-pong"),
+    "topology": ("topo", "--machine", "epyc-9654-2s"),
+}
+
+
+def lasting(text: str) -> str:
+    """Return a text without what differs between two runs, checkouts and machine files."""
+    text = re.sub(r"[\d.]+ CPU seconds", "N CPU seconds", text)
+    text = re.sub(r"\b[0-9a-f]{12,64}(-dirty)?\b", "HASH", text)
+    return re.sub(r"(schedshard|\|) \d+\.\d+\.\d+\S*", r"\1 VERSION", text)
+
+
+@pytest.mark.usefixtures("figures")
+@pytest.mark.parametrize("name", RUNS)
+def test_a_result(
+    cli: Cli, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The terminal, and for some kinds the page of the saved result."""
+    monkeypatch.setenv("FAKE_SIM", "inputs" if name == "samples" else "")
+    saved, page = tmp_path / "result.json", tmp_path / "page.html"
+    shown = cli(*RUNS[name], "--out", saved)
+    assert shown.status == 0
+    assert cli("report", saved, "--out", page).status == 0
+    words = read_page(page)
+    more = f"\n--- the page ---\n{words}" if name in ("samples", "figures", "measured") else ""
+    golden(f"{name}.txt", lasting(shown.out + more))
+
+
+def test_cache_lines(cli: Cli, golden: Golden, tmp_path: Path) -> None:
+    shown, page = cli("c2c", STORED / "record.json"), tmp_path / "page.html"
+    assert cli("report", STORED / "record.json", "--out", page).status == 0
+    golden("c2c.txt", lasting(f"{shown.out}\n--- the page ---\n{read_page(page)}"))
+
+
+def test_other_machines_share_a_section(cli: Cli, golden: Golden, tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.json" for name in ("xeon-480", "future-2048")]
+    for path in files:
+        assert cli("run", "cpumask-yield", "--machine", path.stem, *TWO, "--out", path).status == 0
+    page = tmp_path / "page.html"
+    assert cli("report", *files, STORED / "validate.json", "--out", page).status == 0
+    golden("machines.txt", lasting(read_page(page)))
+
+
+def test_a_sweep(cli: Cli, golden: Golden, tmp_path: Path) -> None:
+    saved, page = tmp_path / "s.parquet", tmp_path / "page.html"
+    shown = cli(
+        "sweep", "--experiment", "cpumask-yield", "--machine", "epyc-7763-2s", "--cpus", "16",
+        "--cpus", "64", *TWO, "--seeds", "2", "--out", saved,
+    )  # fmt: skip
+    assert cli("report", saved, "--out", page).status == 0
+    golden("sweep.txt", lasting(f"{shown.out}\n--- the page ---\n{read_page(page)}"))
+    golden("compare.txt", cli("compare", saved, saved).out)
+
+
+def test_a_narrow_terminal(cli: Cli, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.commands.options._PLAIN_WIDTH", 80)
+    shown = cli(*RUNS["yield"]).out
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    golden("narrow.txt", lasting(shown))

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A recorded program on the terminal: what is worth reading first, the rest counted."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import raw_lines
+
+from common.paths import ROOT
+from common.show.terminal import show
+from conftest import Cli
+from model.results.c2c import Cache, Recorded, Transfer
+from record.counts import by_counts
+from record.lines.symbols import Frame
+from record.report.taken import taken, taken_table
+from record.report.view import record_view
+
+
+def line(share: float, sharing: str = "false") -> dict[str, Any]:
+    access = {
+        "store_share": 1.0, "offset": 0, "field": f"field{share}", "kind": "rmw", "size": 8,
+        "avg_load_cycles": 9.0, "records": 4, "threads": [1], "symbol": "work", "source": "a.c:1",
+        "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "max_load_cycles": 9.0,
+        "pc": "0x1", "cpus": 1, "frames": [], "hitm_remote_share": 1.0, "hitm_local_share": 0.0,
+    }  # fmt: skip
+    return {
+        "object": f"object{share}", "kind": "variable", "offset": 0, "type": "long", "line": 0,
+        "sharing": sharing,
+        "hitm_share": 0.3, "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "locked": 4,
+        "avg_load_cycles": 9.0, "max_load_cycles": 9.0, "cycle_share": share, "threads": [1, 2],
+        "cycles": share * 1000, "accesses": [access], "allocated": [], "home": 0, "records": 4,
+    }  # fmt: skip
+
+
+def variant(*lines: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": "m", "cpus": 2, "hitm_remote": 8, "hitm_local": 0, "hitm_total": 8, "lines": lines,
+        "lines_total": len(lines), "work_cycles": 1000,
+        "model": {"virtual_ns": 1.0, "busy_ns": 1.0, "instructions": 9},
+    }  # fmt: skip
+
+
+def shown(capsys: pytest.CaptureFixture[str], *lines: dict[str, Any]) -> str:
+    report = {
+        "experiment": "p", "guest": "2 threads", "partial": False, "variants": [variant(*lines)],
+        "program": {"status": 0, "signal": None, "placement": "os"}, "advice": [], "notes": [],
+        "limits": ["predicted"], "machine": {"name": "m"}, "names_resolved": True,
+        "model_error": [{"said": "never validated for whole workloads"}] * 2, "provenance": {},
+    }  # fmt: skip
+    show([record_view(Recorded.of(report))])
+    return capsys.readouterr().out
+
+
+def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, line(0.4), line(0.0049), line(0.001))
+    assert "object0.4" in text
+    assert "field0.4" in text
+    assert "0.0049" not in text
+    assert "2 more shared lines take less than 0.5% of all cycles each" in text
+    assert "false sharing was found, but no separation of bytes" in text
+
+
+def test_without_shared_lines_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys)
+    assert "on m no line was shared and written" in text
+    assert "Contended lines" not in text
+    assert "cycles/load" not in text
+
+
+def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    first = shown(capsys, line(0.015)).splitlines()[0]
+    assert first == "shared lines take 1.50% of all cycles on m: nothing to gain"
+
+
+def test_of_an_unknown_object_nothing_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    """Regression: the report said that no separation would save cycles, and had tried none."""
+    text = " ".join(shown(capsys, {**line(0.9), "object": "0x7f00", "kind": "unknown"}).split())
+    assert "90.0% of all cycles on m: some are falsely shared, in memory of unknown objects" in text
+    assert "the recorder does not know which object is at 0x7f00" in text
+    assert "nothing to gain" not in text
+    known = shown(capsys, line(0.9), {**line(0.8), "kind": "unknown"})
+    assert "nothing to gain: false sharing was found" in known
+
+
+def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str]) -> None:
+    """The model charges a locked instruction even if no other thread uses its line."""
+    alone = {**line(0.21), "threads": [0], "hitm_remote": 0}
+    text = shown(capsys, alone)
+    assert text.startswith("shared lines take 0% of all cycles on m: nothing to gain")
+    assert "object0.21" not in text
+    assert "or only one thread used" in text
+    assert "object0.21" not in shown(capsys, alone, line(0.3))
+
+
+CACHES = [Cache(cache=0, cpus=[0, 1, 2, 8]), Cache(cache=3, cpus=[5])]
+
+
+def test_who_took_a_line_from_whom_is_a_matrix_of_caches() -> None:
+    pairs = [Transfer(source=0, to=3, hitm=3), Transfer(source=3, to=0, hitm=1)]
+    assert taken_table(pairs, CACHES) == (
+        ["taken from", "by CPUs 0-2,8", "by CPU 5"],
+        [["CPUs 0-2,8", "-", "75.0%"], ["CPU 5", "25.0%", "-"]],
+    )
+    within = [Transfer(source=0, to=0, hitm=9)]
+    assert taken_table(within, CACHES) is None
+    assert taken_table([], CACHES) is None
+
+
+def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
+    known = [Cache(cache=n, cpus=[n]) for n in range(12)]
+    met = raw_lines.line(pairs=[(n, (n + 1) % 12, n + 1) for n in range(12)])
+    found = taken_table(taken(met), known)
+    assert found is not None
+    columns, rows = found
+    assert columns == ["taken from", "by", "of all"]
+    assert rows[0] == ["CPU 11", "CPU 0", "15.4%"]
+    assert len(rows) == 8
+
+
+def test_on_what_the_model_was_validated_is_said_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = shown(capsys, line(0.4))
+    assert text.count("validation: never validated for whole workloads") == 1
+
+
+RECORD = json.loads((ROOT / "report/tests/data/record.json").read_text())
+
+
+@pytest.mark.parametrize("offset", [1 << 20, 1 << 40])
+def test_a_line_may_be_far_inside_a_large_object(cli: Cli, tmp_path: Path, offset: int) -> None:
+    large = copy.deepcopy(RECORD)
+    large["variants"][0]["lines"][0] |= {"offset": offset, "line": offset // 64}
+    (tmp_path / "large.json").write_text(json.dumps(large))
+    outcome = cli("c2c", tmp_path / "large.json")
+    assert outcome.status == 0, outcome.err
+    assert f"side+{offset:#x}" in outcome.out
+
+
+def test_a_series_whose_last_run_failed_can_be_read(cli: Cli, tmp_path: Path) -> None:
+    """The last run was repeated without intervals; the first has some."""
+
+    def record(words: tuple[str, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {"seeds": None, **copy.deepcopy(RECORD)}
+        if words == ("p", "2"):
+            found |= {"uncertainty": None, "advice": []}
+            found["program"] |= {"status": 1}
+            found["variants"][0]["lines"] = []
+        return found
+
+    series = by_counts(("p", "{}"), (1, 2, 4), record)
+    (tmp_path / "series.json").write_text(json.dumps(series))
+    outcome = cli("c2c", tmp_path / "series.json")
+    assert outcome.status == 0, outcome.err
+    assert "epyc-7763-2s, 2 threads" in outcome.out
+
+
+def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, line(0.004), line(0.001))
+    assert "nothing to gain: no shared line takes 0.5% of all cycles" in text
+    assert "object" not in text.replace("objects", "")
+    assert len(text.splitlines()) < 15
+    # The only falsely shared line takes too little to be named.
+    assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]
+
+
+INLINED = [
+    {"function": "core::sync::atomic::atomic_add", "source": "atomic.rs:3900"},
+    {"function": "hits::Counter::add", "source": "main.rs:7"},
+    {"function": "std::rt::begin", "source": "rt.rs:1"},
+]
+
+
+@pytest.mark.parametrize(
+    ("own", "function", "source"),
+    [(1, "hits::Counter::add", "main.rs:7"), (None, "std::rt::begin", "rt.rs:1")],
+)
+def test_a_table_has_one_function_of_those_inlined_into_each_other(
+    capsys: pytest.CaptureFixture[str], own: int | None, function: str, source: str
+) -> None:
+    """The table names the program's own function, else the one that contains all others."""
+    hot = line(0.5)
+    hot["accesses"][0] |= {"frames": INLINED, "own": own, "symbol": "a < b < c"}
+    hot["allocated"] = [{**frame, "own": frame is INLINED[1]} for frame in INLINED]
+    said = shown(capsys, hot)
+    assert source in said
+    assert function in said
+    assert "atomic.rs" not in said
+    assert "allocated by hits::Counter::add (main.rs:7)\n" in said
+
+
+def test_functions_of_libraries_are_known_by_their_place_or_name() -> None:
+    own = Frame("core::pool::take", "pool.cc:4", "/src/core/pool.cc")
+    theirs = [
+        Frame("core::sync::atomic::atomic_add", "atomic.rs:1", "/rustc/1.80/library/core/a.rs"),
+        Frame("flume::Chan::send", "lib.rs:1", "/build/.cargo/registry/src/x/flume/src/lib.rs"),
+        Frame("std::mutex::lock", "?"),
+        Frame("sync.(*Mutex).Lock", "mutex.go:9", "/usr/local/go/src/sync/mutex.go"),
+    ]
+    assert own.own
+    assert not any(frame.own for frame in theirs)

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Threads that wait for bits. A lost wake-up hangs the test, and its time limit ends it. The owner
+ * of a bit counts by plain stores, so that two owners would lose an update.
+ */
+#include "claim_wait.h"
+#include "sbm_more.h"
+#include "shapes.h"
+#include "../../core/tests/stress/threads.h"
+
+#define ROUNDS 20000u
+
+static const struct shape shape = { .name = "4 x 2", 1, 1, 4, 1, 2, 1, .adjacent = true };
+static struct shard_plan *plan;
+static struct sbm *b;
+static struct shard_wait *w;
+static u64 used[8];
+static s64 timeout;
+
+static void set_up(unsigned int flags, u32 bits)
+{
+	plan = shape_plan(&shape);
+	b = sbm_alloc(plan, flags);
+	w = shard_wait_alloc(plan);
+	CHECK(b && w);
+	memset(used, 0, sizeof(used));
+	for (u32 i = 0; i < bits; i++)
+		sbm_put(b, plan->idx_to_cpu[i * plan->nr_possible / bits]);
+}
+
+static void tear_down(u32 bits)
+{
+	CHECK_EQ(sbm_weight(b), bits);
+	CHECK_EQ(w->total, 0);
+	for (u32 shard = 0; shard < plan->nr_shards; shard++)
+		CHECK_EQ(*w->line[shard], 0); /* no waiter, and no signal is left */
+	shard_wait_free(w);
+	sbm_free(b);
+	shard_plan_free(plan);
+}
+
+static void claim_and_put(u32 thread)
+{
+	for (u32 i = 0; i < ROUNDS;) {
+		s64 cpu = sbm_claim_wait(b, w, (thread * 3 + i) % 8, timeout);
+
+		CHECK(cpu >= 0 || timeout > 0);
+		if (cpu < 0)
+			continue;
+		used[cpu]++;
+		if (i % 64 == 0)
+			sched_yield(); /* so that other threads go to sleep */
+		sbm_put_wake(b, w, (u32)cpu);
+		i++;
+	}
+}
+
+static void everyone_gets_a_turn(void)
+{
+	for (u32 way = 0; way < 12; way++) {
+		u32 bits = 1 + way % 3;
+		u64 all = 0;
+
+		timeout = way / 6 ? 20000 : -1;
+		set_up(way / 3 % 2 ? SBM_SUMMARY : 0, bits);
+		run_threads(claim_and_put);
+		for (u32 cpu = 0; cpu < 8; cpu++)
+			all += used[cpu];
+		CHECK_EQ(all, (u64)NR_THREADS * ROUNDS);
+		tear_down(bits);
+	}
+}
+
+static struct slot_set *slots;
+static u64 slot_used[6];
+
+/* More threads than slots; the set grows meanwhile. */
+static void claim_slots(u32 thread)
+{
+	for (u32 i = 0; i < ROUNDS; i++) {
+		u32 cpu = (thread * 3 + i) % 8;
+		s64 slot = slot_claim_wait(slots, w, cpu, -1);
+
+		CHECK(slot >= 0 && slot < 6);
+		slot_used[slot]++;
+		if (i % 64 == 0)
+			sched_yield();
+		slot_put_wake(slots, w, (u32)slot, cpu);
+		if (thread == 0 && i % (ROUNDS / 5) == ROUNDS / 6 && slot_set_size(slots) < 6)
+			CHECK(slot_set_grow(slots, 1));
+	}
+}
+
+static void slots_have_one_owner(void)
+{
+	u64 all = 0;
+
+	set_up(0, 0);
+	slots = slot_set_alloc(plan, 2);
+	CHECK(slots);
+	run_threads(claim_slots);
+	CHECK_EQ(slot_set_size(slots), 6);
+	CHECK_EQ(slot_set_nr_free(slots), 6);
+	for (u32 slot = 0; slot < 6; slot++)
+		all += slot_used[slot];
+	CHECK_EQ(all, (u64)NR_THREADS * ROUNDS);
+	slot_set_free(slots);
+	tear_down(0);
+}
+
+static u64 moved[3];
+
+/* Two slots, later three, that move through all shards. */
+static void claim_and_put_elsewhere(u32 thread)
+{
+	for (u32 i = 0; i < ROUNDS; i++) {
+		u32 cpu = (thread * 3 + i) % 8;
+		s64 slot = slot_claim_wait(slots, w, cpu, -1);
+
+		CHECK(slot >= 0 && slot < 3);
+		moved[slot]++;
+		if (i % 64 == 0)
+			sched_yield();
+		if (!thread && i == ROUNDS / 2)
+			CHECK(slot_set_grow(slots, 1));
+		slot_put_wake(slots, w, (u32)slot, (cpu + i % 5) % 8);
+	}
+}
+
+static void slots_that_move_have_one_owner(void)
+{
+	set_up(0, 0);
+	slots = slot_set_alloc_follow(plan, 2);
+	CHECK(slots);
+	run_threads(claim_and_put_elsewhere);
+	CHECK_EQ(slot_set_nr_free(slots), 3);
+	CHECK_EQ(moved[0] + moved[1] + moved[2], (u64)NR_THREADS * ROUNDS);
+	slot_set_free(slots);
+	tear_down(0);
+}
+
+static void gives_up(void)
+{
+	set_up(0, 0);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 0), -1);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), -1);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 1000000), -1);
+	sbm_put_wake(b, w, 5);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), 5);
+	tear_down(0);
+}
+
+/* Signals go to near waiters, one each, and there are no more signals than waiters. */
+static void wakes_near(void)
+{
+	set_up(0, 0);
+	CHECK(!shard_wait_wake(w, 0));
+	shard_wait_join(w, 0);
+	shard_wait_join(w, 6);
+	CHECK(shard_wait_wake(w, 7) == shard_wait_signals(w, 6));
+	CHECK(shard_wait_wake(w, 7) == shard_wait_signals(w, 0));
+	CHECK(!shard_wait_wake(w, 7));
+	CHECK(shard_wait_woken(w, 6));
+	CHECK(!shard_wait_woken(w, 6));
+	CHECK(shard_wait_leave(w, 1)); /* in the shard of CPU 0, to which the signal went */
+	shard_wait_join(w, 2);
+	CHECK(!shard_wait_leave(w, 2));
+	tear_down(0);
+}
+
+int main(void)
+{
+	RUN(wakes_near);
+	RUN(gives_up);
+	RUN(everyone_gets_a_turn);
+	RUN(slots_have_one_owner);
+	RUN(slots_that_move_have_one_owner);
+	return test_done();
+}

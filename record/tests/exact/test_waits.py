@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c record --exact: a thread that waits outside of the model lets others run; nothing hangs."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from running import COMPILERS, HERE, NEEDED, compiled, each_compiler, record, runs
+
+pytestmark = NEEDED
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program whose first thread waits in calls of the kernel."""
+    into = tmp_path_factory.mktemp("outside") / "outside"
+    return compiled(into, COMPILERS[0], str(HERE / "outside.c"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("select", "0 1 1"), ("socket-receive", "1 1 x"), ("socket-full", "300000 1"),
+        ("pipe-full", "300000 1"), ("lock", "0"), ("connect", "0 0 0 "), ("child", "7"),
+    ],
+)  # fmt: skip
+def test_a_call_that_waits_lets_others_run(
+    outside: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The first thread waits for a later action of another one, which must run meanwhile."""
+    done = runs(outside, tmp_path, kind)
+    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
+    assert (done.raw.stepping.waited_outside or 0) >= 1
+
+
+@pytest.fixture(scope="module")
+def within(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program whose first thread waits inside of the C library."""
+    into = tmp_path_factory.mktemp("within") / "within"
+    return compiled(into, COMPILERS[0], str(HERE / "within.c"))
+
+
+@pytest.mark.skipif(
+    tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (5, 11),
+    reason="needs the kernel's dispatch of system calls",
+)
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("stdio", "2 0"), ("stdio-lock", "1"), ("stdio-full", "15750000"), ("system", "5 yes 0"),
+        ("signal", "1 1"), ("syscall", "1"), ("named-pipe", "1"), ("message", "abc"),
+        ("semaphore", "0"),
+    ],
+)  # fmt: skip
+def test_a_wait_inside_of_the_c_library_lets_others_run(
+    within: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Waits in stdio, system(), syscall() and others would hang if no other thread ran."""
+    done = runs(within, tmp_path, kind)
+    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
+    assert (done.raw.stepping.waited_outside or 0) >= 1
+
+
+@pytest.fixture(scope="module")
+def behave(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with a part for each kind of waiting."""
+    into = tmp_path_factory.mktemp("behave") / "behave"
+    return compiled(into, COMPILERS[0], str(HERE / "behave.c"))
+
+
+def test_a_deadlock_ends_with_a_sentence(behave: Path) -> None:
+    done = record(behave, "deadlock", "2")
+    assert done.returncode == 1
+    assert "all 3 threads wait: deadlock: 2 in pthread_mutex_lock at " in done.stderr
+    assert "behave.c:" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+# Loops that only another thread's store could end.
+loops = each_compiler("endless.c")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("flag", "4 in a loop at record/tests/exact/endless.c:"), ("swap", "that reads word"),
+        ("locked", "that reads "), ("sleeps", "(sleeps) that reads go"),
+        ("counts", "(counts) that reads go"), ("first", "thread 0: a loop at tests"),
+    ],
+)  # fmt: skip
+def test_a_loop_that_nobody_can_end_is_stopped(loops: Path, kind: str, said: str) -> None:
+    done = record(loops, kind)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no thread can end its loop, because none can store: " in done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["late", "handler"])
+def test_a_loop_that_somebody_ends_goes_on(loops: Path, kind: str) -> None:
+    """A store ends the loop late, or a signal's handler does."""
+    done = record(loops, kind)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, "done")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"])
+def test_an_interrupted_program_leaves_the_report(behave: Path, name: str) -> None:
+    which = getattr(signal, name)
+    # A shell ignores some of these signals for background jobs, and programs inherit that.
+    before = signal.signal(which, signal.SIG_DFL)
+    try:
+        done = record(behave, "interrupt", str(int(which)))
+    finally:
+        signal.signal(which, before)
+    assert done.returncode == 128 + which
+    report = json.loads(done.stdout)
+    assert report["program"]["signal"] == name
+    assert report["variants"][0]["hitm_total"] > 0

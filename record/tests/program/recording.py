@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Calls of c2c record, and figures of its reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.paths import ROOT, build_dir
+
+PROGRAMS = build_dir() / "record" / "tests" / "program"
+MACHINE = "epyc-7763-2s"
+BUSY = 2  # waits that timed out
+
+Report = dict[str, Any]
+
+
+def needs(path: Path) -> pytest.MarkDecorator:
+    """Skip a test that needs a program which this host cannot run or this build does not have."""
+    return pytest.mark.skipif(
+        platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None or not path.is_file(),
+        reason="needs qemu-user and a build of x86-64",
+    )
+
+
+def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    """Run `schedshard c2c` in a separate process."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli", "c2c", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:
+    """Record a program, which must succeed, and return the report of its window."""
+    named = [word for machine in machines for word in ("--machine", machine)]
+    done = run("record", *named, "--marks", "--json", "--uncertainty", "0", *arguments)
+    assert done.returncode == 0, done.stderr
+    report: Report = json.loads(done.stdout)
+    return report
+
+
+def record_to(
+    out: Path, program: Path, *words: str, options: tuple[str, ...] = ()
+) -> tuple[str, Report]:
+    """Record a program, which must succeed; return its output and the report of the whole run."""
+    before = ("--machine", MACHINE, "--uncertainty", "0", "--out", str(out))
+    done = run("record", *before, *options, "--", str(program), *words)
+    assert done.returncode == 0, done.stderr
+    report: Report = json.loads(out.read_text(encoding="utf-8"))
+    return done.stdout, report
+
+
+def quiet(make: Callable[[], Report], holds: Callable[[Report], bool]) -> Report:
+    """Return the first of at most six reports for which ``holds`` is true.
+
+    The host decides how threads alternate. On a busy host a wait can reach its limit of 20 ms, and
+    threads then go on without each other. ``holds`` itself asserts what must be true of each run.
+    """
+    seen = []
+    for _ in range(6):
+        report = make()
+        if holds(report):
+            return report
+        found = [(line["object"], hitm_of(line)) for line in report["variants"][0]["lines"][:4]]
+        seen.append((report["recording"]["timeouts"], found))
+    assert all(timeouts > BUSY for timeouts, _ in seen), seen
+    pytest.skip(f"the host is too busy: waits and what was found {seen}")
+
+
+def hitm_of(line: dict[str, Any]) -> int:
+    return int(line["hitm_remote"]) + int(line["hitm_local"])
+
+
+def hottest(report: Report) -> dict[str, Any]:
+    """Return the first line of the first machine."""
+    line: dict[str, Any] = report["variants"][0]["lines"][0]
+    return line
+
+
+def hitm(report: Report) -> int:
+    """Return the number of transfers of modified lines."""
+    return int(report["variants"][0]["hitm_total"])

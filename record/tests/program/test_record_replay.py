@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""c2c replay: a trace gives the same report, on other machines too; reports are compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recording import MACHINE, PROGRAMS, Report, needs, run
+
+from calling import call
+from common.paths import ROOT
+
+pytestmark = needs(PROGRAMS / "record-known")
+
+
+def check_stacks(text: str, waited: list[Any]) -> None:
+    """Check folded stacks: machine, functions, source line, object, and the report's cycles."""
+    first = text.splitlines()[0]
+    frames, _, cycles = first.rpartition(" ")
+    machine, *functions, source, thing = frames.split(";")
+    assert (machine, functions[-1], thing) == (MACHINE, "add", "side")
+    assert source.startswith("record/tests/program/known.c:")
+    assert [[*functions, source, thing], int(cycles)] == waited[0]
+    assert {line.split(";")[0] for line in text.splitlines()} == {MACHINE, "xeon-480"}
+
+
+def check_intervals(report: Report) -> None:
+    """Check the intervals of cycles per load, of all cycles, and of the gain of advice."""
+    assert report["uncertainty"]["samples"] == 20
+    for variant in report["variants"]:
+        line = variant["lines"][0]
+        assert line["interval"]["samples"] == 20
+        assert line["interval"]["low"] < line["interval"]["high"]
+        assert line["interval"]["low"] * 0.8 < line["avg_load_cycles"]
+        assert line["avg_load_cycles"] < line["interval"]["high"] * 1.2
+        work = variant["interval"]["work_cycles"]
+        assert work["low"] <= work["median"] <= work["high"]
+        gain = report["advice"][0]["machines"][variant["name"]]
+        assert 0 < gain["interval"]["low"] <= gain["interval"]["high"] < 1
+        assert gain["interval"]["low"] * 0.8 < gain["fewer"] < gain["interval"]["high"] * 1.2
+
+
+def test_a_trace_is_replayed_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, saved = tmp_path / "trace", tmp_path / "a.json"
+    program = [str(PROGRAMS / "record-known"), "side", "4", "500", "400"]
+    done = run(
+        "record", "--machine", MACHINE, "--cpus", "64", "--placement", "scatter", "--marks",
+        "--trace", str(trace), "--out", str(saved), "--html", str(tmp_path / "page.html"), "--",
+        *program,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "side: right\n"
+    assert "side" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    first = json.loads(saved.read_text(encoding="utf-8"))
+    # Far apart: half of the four are in the other socket.
+    assert first["variants"][0]["hitm_remote"] > 0
+    stacks = tmp_path / "stacks"
+    again = run(
+        "replay", str(trace), "--machine", MACHINE, "--machine", "xeon-480", "--json",
+        "--flamegraph", str(stacks),
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    replayed = json.loads(again.stdout)
+    assert [variant["name"] for variant in replayed["variants"]] == [MACHINE, "xeon-480"]
+    waited = replayed["variants"][0].pop("stacks")
+    assert replayed["variants"][0] == first["variants"][0]
+    check_stacks(stacks.read_text(encoding="utf-8"), waited)
+    check_intervals(replayed)
+    other = tmp_path / "b.json"
+    other.write_text(again.stdout, encoding="utf-8")
+    compared = json.loads(run("diff", str(saved), str(other), "--json").stdout)
+    assert compared["machines"][0]["hitm"]["a"] == compared["machines"][0]["hitm"]["b"]
+    too = call(capsys, "compare", saved, other, "--json")
+    assert (too.status, too.json) == (0, compared)
+    refused = call(capsys, "compare", saved, other, "--metric", "x")
+    assert refused.status == 2
+    assert "--metric: recordings of programs are compared by object" in refused.err
+    shown = run(str(saved))
+    assert shown.returncode == 0
+    assert "Contended lines" in shown.stdout
+    trace.write_bytes(trace.read_bytes()[:2000])
+    cut = run("replay", str(trace), "--machine", MACHINE, "--json", "--no-advice")
+    assert cut.returncode == 0
+    assert json.loads(cut.stdout)["partial"]
+
+
+def _interrupt(which: signal.Signals, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Record a program that says when it waits, and send a signal to the recorder alone."""
+    command = [sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE]
+    with subprocess.Popen(
+        [*command, *arguments, "--", "sh", "-c", "echo waits; exec sleep 60"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "waits\n"
+        child.send_signal(which)
+        out, err = child.communicate(timeout=50)
+        return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+
+def test_a_sigint_to_the_recorder_reaches_the_program() -> None:
+    done = _interrupt(signal.SIGINT, "--uncertainty", "0")
+    assert done.returncode == 128 + signal.SIGINT, done.stderr
+    assert "SIGINT ended the program: the report covers the time before" in done.stderr
+
+
+def test_a_recording_that_ends_early_leaves_the_trace_before(tmp_path: Path) -> None:
+    """A part of a new trace beside the names of an old one would be replayed under those names."""
+    trace, names = tmp_path / "trace", tmp_path / "trace.names.json"
+    trace.write_bytes(b"old")
+    names.write_bytes(b"old")
+    done = _interrupt(signal.SIGTERM, "--trace", str(trace))
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
+    assert sorted(tmp_path.iterdir()) == [trace, names]
+    assert trace.read_bytes() == names.read_bytes() == b"old"

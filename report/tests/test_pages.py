@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Every kind of page as a browser shows it. data/README.md describes the stored results."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from calling import call
+from common.paths import ROOT
+from doctor_tree import Machine, Task, build, collect
+
+CHROMIUM = shutil.which("chromium")
+DATA = Path(__file__).resolve().parent / "data"
+FAKES = ROOT / "cli/tests/fakes"
+TWO = ("--variant", "global", "--variant", "llc")
+# The commands whose results each page shows; a name is a stored result.
+PAGES: dict[str, list[str | tuple[str, ...]]] = {
+    "runs": [
+        ("run", "cpumask-yield", "--cpus", "16", *TWO, "--uncertainty", "64"),
+        ("run", "atomic-inc", "--cpus", "16"),
+        ("run", "ping-pong"),
+        ("run", "cpumask-yield", "--machine", "xeon-480", *TWO),
+        ("run", "cpumask-yield", "--machine", "future-2048", *TWO),
+    ],
+    "sweep": [
+        ("sweep", "--experiment", "cpumask-yield", "--machine", "epyc-7763-2s", "--cpus", "16",
+         "--cpus", "64", *TWO, "--seeds", "2"),
+    ],
+    "measured": [("bench", "ping-pong"), "validate.json", ("topo", "--machine", "epyc-7763-2s")],
+    "lines": ["rt.json", "record.json", "kernel.json"],
+}  # fmt: skip
+
+
+@pytest.fixture(params=[*PAGES, "doctor"])
+def page(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Path:
+    """A page of one kind, made of results of the stand-ins for the C tools."""
+    monkeypatch.setenv("SCHEDSHARD_BUILD", str(FAKES))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
+    monkeypatch.setenv("FAKE_SIM", "inputs")
+    made = tmp_path / "page.html"
+    if request.param == "doctor":
+        assert call(capsys, "doctor", _host(tmp_path), "--html", made).status == 4
+        return made
+    files = []
+    for number, words in enumerate(PAGES[str(request.param)]):
+        if isinstance(words, str):
+            files.append(DATA / words)
+            continue
+        files.append(tmp_path / f"{number}.{'parquet' if words[0] == 'sweep' else 'json'}")
+        assert call(capsys, *words, "--out", files[-1]).status == 0
+    assert call(capsys, "report", *files, "--out", made).status == 0
+    return made
+
+
+def _host(folder: Path) -> Path:
+    """A host whose real-time threads share a root domain, as collect.sh finds it."""
+    early, late = (
+        Machine(
+            tasks=[
+                Task(100 + n, f"rt{n}", allowed=f"{4 + n}-{7 + n}", voluntary=switches)
+                for n in range(12)
+            ]
+        )
+        for switches in (0, 160_000)
+    )
+    first = build(folder / "early", early)
+    late.uptime += 2.0
+    done = collect(first, "-o", folder / "host.tar", second=build(folder / "late", late))
+    assert done.returncode == 0, done.stderr
+    return folder / "host.tar"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_a_browser_shows_the_page(page: Path, tmp_path: Path, width: int) -> None:
+    picture = tmp_path / "page.png"
+    words = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+        f"--window-size={width},3000", f"--user-data-dir={tmp_path / 'browser'}",
+        f"--screenshot={picture}", page.as_uri(),
+    ]  # fmt: skip
+    subprocess.run(words, check=True, capture_output=True, timeout=300)
+    seen = imread(picture)[..., :3]
+    assert seen.shape[1] == width
+    # Text is everywhere: no quarter of the first screen is of one colour.
+    assert all(np.ptp(part) > 0.5 for part in np.array_split(seen[:900], 4))
+
+
+def test_a_page_asks_for_nothing_and_is_small(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r'(src|href)="(?!data:|#)', text)
+    assert "url(" not in text
+    assert len(text) < 2_000_000
+    assert re.search(r"<dd>.*\?.*</dd>\s*<dt>Answer</dt>", text)
