@@ -42,7 +42,7 @@ check-all: ## check, and: clang, clang-tidy, arm64, fuzzers, recorded programs, 
 	scripts/bootstrap demo check
 	python3 scripts/check.py all
 
-quick: ## what an edit usually breaks; what passed and reads the same again is not run
+quick: ## what an edit usually breaks
 	scripts/bootstrap demo check
 	python3 scripts/check.py quick
 

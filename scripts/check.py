@@ -4,7 +4,7 @@
 check.py             before a commit: all but the stages of REST
 check.py all         everything
 check.py NAME...     only the stages or groups with these names (lint, build)
-check.py quick       what an edit usually breaks, without stages whose inputs have not changed
+check.py quick       what an edit usually breaks
 
 Each stage keeps its build tree in build/check-NAME and its log in build/check-logs. Quick uses the
 build tree of `make build`.
@@ -16,13 +16,12 @@ import hashlib
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from inputs import not_compiled, tracked, typed, with_tools
 from runner import Command, Count, Stage, count_junit, count_meson, run_stages
 
 BUILD = Path("build")
@@ -38,13 +37,10 @@ REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
 # Stages of "quick": linters that take seconds, the core's suites, tests not marked slow or long.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
-QUICK_FOLDERS = ("cli/tests", "doctor/tests")
+QUICK_FOLDERS = ("cli/tests", "doctor/tests", "model/tests/machines")
 # States that clang's analyzer looks at in a function. Its own bound of 225,000 takes 3 times as
 # long for long functions.
 ANALYZER_NODES = 50000
-# Compiled tools that tests run: all of them, and those of model/tests/machines.
-TOOLS = ("*/schedshard-*", "*/*/schedshard-*", "*/libschedshard-*.so", "*/*/libschedshard-*.so")
-MACHINE_TOOLS = ("lib/schedshard-topo", "bench/schedshard-measure")
 # What asan's stage leaves out: it has no simulator (fibers) and no libFuzzer.
 UNSANITIZED = ("sim", "scan", "plugin", "fuzz")
 PYTHON = ".venv/bin/python"
@@ -59,6 +55,17 @@ SANITIZER_ENV = {
     "TSAN_OPTIONS": HALT,
     "LSAN_OPTIONS": f"suppressions={Path(__file__).resolve().parent.parent}/scripts/leaks.supp",
 }
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Return the files of the project that match, tracked or about to be."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return sorted(name for name in listing.stdout.split("\0") if name and Path(name).is_file())
 
 
 def shell_scripts() -> list[str]:
@@ -239,7 +246,6 @@ def pytest_stage(name: str, arguments: Sequence[str], build: Path = BUILD / "che
 def quick_stages() -> list[Stage]:
     """Return stages that find most mistakes in little time; all_stages() covers all of it."""
     linters = {stage.name: stage for stage in lint_stages() if stage.name in QUICK_LINTERS}
-    linters["mypy"] = replace(linters["mypy"], inputs=typed)
     suites = [word for suite in QUICK_SUITES for word in ("--suite", suite)]
     suites_of_c = Stage(
         "suites",
@@ -247,20 +253,8 @@ def quick_stages() -> list[Stage]:
         [Command(["scripts/build", str(RELEASE)]), meson_test(RELEASE, suites)],
         [test_log(RELEASE)],
     )
-    # The first group has an empty build tree, so a test that runs a compiled tool fails.
-    plain = quick_pytest("plain", "not real", QUICK_FOLDERS, LOGS / "no-tools", not_compiled)
-    real = quick_pytest("real", "real", QUICK_FOLDERS, RELEASE, partial(with_tools, RELEASE, TOOLS))
-    made = partial(with_tools, RELEASE, MACHINE_TOOLS)
-    machines = quick_pytest("machines", "not real", ["model/tests/machines"], RELEASE, made)
-    return [*linters.values(), suites_of_c, plain, machines, real]
-
-
-def quick_pytest(
-    name: str, marked: str, folders: Sequence[str], build: Path, inputs: Callable[[], str]
-) -> Stage:
-    """Return a stage of Python tests with a hash of what its outcome depends on."""
-    arguments = [*AT_ONCE, "-m", f"not slow and not long and {marked}", *folders]
-    return replace(pytest_stage(f"pytest-{name}", arguments, build), inputs=inputs)
+    words = [*AT_ONCE, "-m", "not slow and not long", *QUICK_FOLDERS]
+    return [*linters.values(), suites_of_c, pytest_stage("pytest-quick", words, RELEASE)]
 
 
 def main(names: Sequence[str]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def stage(name: str, script: str, report: Path, beside: Stage | None = None) -> 
     return Stage(name, "build", [shell], [(report, passes)], beside)
 
 
-def test_a_stage_beside_another_runs_at_the_same_time_and_speaks_after_it(
+def test_a_stage_beside_another_runs_at_the_same_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fifo = tmp_path / "fifo"
@@ -37,10 +36,7 @@ def test_a_stage_beside_another_runs_at_the_same_time_and_speaks_after_it(
     other = stage("other", f"nice; read met <{fifo}", tmp_path / "other.xml")
     first = stage("first", f"echo met >{fifo}", tmp_path / "first.xml", other)
     assert run_stages([first], tmp_path) == 0
-    said = capsys.readouterr().out
-    assert said.index("[ 1/2] first") < said.index("[ 2/2] other")
-    assert said.index("ok, 2 passed") < said.index("[ 2/2] other")
-    assert said.endswith("4 passed, 0 failed\n")
+    assert capsys.readouterr().out.endswith("4 passed, 0 failed\n")
     assert "19\n" in (tmp_path / "other.log").read_text(encoding="utf-8")
 
 
@@ -57,37 +53,6 @@ def test_a_stage_fails_beside_another(
     said = capsys.readouterr().out
     assert f"failed stages: {which}\n" in said
     assert "2 passed, 0 failed" in said
-
-
-def test_an_error_beside_another_stage_ends_the_run(tmp_path: Path) -> None:
-    def unreadable(_: Path) -> Count:
-        raise ValueError("no report")
-
-    other = stage("other", ":", tmp_path / "other.xml")
-    other = replace(other, results=[(tmp_path / "other.xml", unreadable)])
-    first = stage("first", ":", tmp_path / "first.xml", other)
-    with pytest.raises(ValueError, match="no report"):
-        run_stages([first], tmp_path)
-
-
-def test_a_stage_runs_again_when_what_it_reads_changed_or_it_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    key, ran = "first", tmp_path / "ran"
-
-    def again(script: str) -> tuple[int, int, bool]:
-        """Run the stage again: its status, how often it ran in all, and whether it was skipped."""
-        one = stage("one", f"echo >>{ran}; {script}", tmp_path / "one.xml")
-        status = run_stages([replace(one, inputs=lambda: key)], tmp_path)
-        return status, len(ran.read_text().splitlines()), "not run:" in capsys.readouterr().out
-
-    assert again("exit 1") == (1, 1, False)
-    assert again(":") == (0, 2, False)
-    assert again("exit 1") == (0, 2, True)
-    key = "second"
-    assert again("exit 1") == (1, 3, False)
-    key = "first"
-    assert again(":") == (0, 4, False)
 
 
 def test_a_build_tree_is_removed_only_by_a_stage_that_runs(
