@@ -55,7 +55,7 @@ class Guest(Protocol):
 
     def run(
         self, program: Program, machine: Machine, trace: Path, folder: Path, *,
-        quantum: int, window: Window,
+        window: Window,
     ) -> Guested:  # fmt: skip
         """Boot the guest, run the program, and return the results."""
         ...
@@ -70,18 +70,15 @@ class RecordRequest:
     placement: str
     cpus: int | None
     window: Window
-    quantum: int
     follow: bool
     lines: int
     advise: bool
     output_to_stderr: bool
     uncertainty: int | None = None
-    flame: bool = False
     guest: Guest | None = None
     threads: tuple[int, ...] = ()
     runs: int = 1
     stacks: bool = False
-    steady: bool = False
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
@@ -133,7 +130,6 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
             cpus,
             new or trace,
             folder,
-            quantum=request.quantum,
             window=request.window,
             follow=request.follow,
             stacks=request.stacks,
@@ -184,8 +180,6 @@ def _report(
             lines=request.lines,
             advise=request.advise,
             uncertainty=request.uncertainty,
-            flame=request.flame,
-            steady=request.steady,
         )
 
 
@@ -203,7 +197,7 @@ def _record_in_guest(
     with new_trace(trace if keep else None) as new:
         done = guest.run(
             program, machines[0], new or trace, folder,
-            quantum=request.quantum, window=request.window,
+            window=request.window,
         )  # fmt: skip
     out = sys.stderr if request.output_to_stderr else sys.stdout
     out.buffer.write(done.out)

@@ -27,7 +27,7 @@ from model.machines.presets import Machine, machine_topology
 from model.results.raw import RecordedRun
 from model.results.read import checked
 from record.names.guest_names import guest_places
-from record.program.emulate import META
+from record.program.emulate import META, QUANTUM
 from record.program.program import Program
 from record.program.window import Window
 from record.record import Guested
@@ -154,10 +154,10 @@ class GuestRequest:
 
     def run(
         self, program: Program, machine: Machine, trace: Path, folder: Path, *,
-        quantum: int, window: Window,
+        window: Window,
     ) -> Guested:  # fmt: skip
         """Boot the guest, run the program, and return the results."""
-        return run_in_guest(self, program, machine, trace, folder, quantum=quantum, window=window)
+        return run_in_guest(self, program, machine, trace, folder, window=window)
 
 
 def _arguments(window: Window) -> tuple[str, str, str]:
@@ -173,7 +173,6 @@ def run_in_guest(
     trace: Path,
     folder: Path,
     *,
-    quantum: int,
     window: Window,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Guested:
@@ -191,7 +190,7 @@ def run_in_guest(
             machine=machine.path,
             cpus=cpus,
             nodes=map_nodes(request.shape, more, cpus, topology),
-            quantum=quantum,
+            quantum=QUANTUM,
             trace=trace,
         )
         plan = BootRequest(

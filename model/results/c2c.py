@@ -292,10 +292,17 @@ class RecordedVariant(Variant, kw_only=True):
     work_cycles: NotNegative
     model: Model
     lines: Sequence[RecordedLine]
+    at_lines: NotNegative | None = None
     caches: list[Cache] = absent([])
-    stacks: list[tuple[list[str], Count]] = absent([])
     threads: Few | None = None
     machine: str | None = None
+
+    @property
+    def waited(self) -> float:
+        """The cycles of all shared lines; those of the reported ones in an earlier report."""
+        if self.at_lines is not None:
+            return self.at_lines
+        return sum(line.cycles for line in self.lines if len(line.threads) > 1)
 
     def __post_init__(self) -> None:
         known = {each.cache for each in self.caches}
@@ -334,6 +341,24 @@ class Advice(Saved, kw_only=True):
     machines: dict[str, Gain]
 
 
+class Waited(Saved, kw_only=True):
+    """An object whose waits no layout removes: ``writers`` CPUs write the same bytes."""
+
+    object: str
+    field: str
+    machine: str
+    writers: Count
+    share: Real
+
+    @property
+    def words(self) -> str:
+        """The cost, the cause, and what would help."""
+        return (
+            f"{self.share:.1%} of all cycles on {self.machine} wait for `{self.field}`, which "
+            f"{self.writers} CPUs write: padding cannot help; shard it or use it less"
+        )
+
+
 class Drawn(Saved, kw_only=True):
     """The number of samples behind the intervals."""
 
@@ -354,17 +379,6 @@ class Program(Saved, kw_only=True):
         return bool(self.status) or self.stopped is not None
 
 
-class Steady(Saved, kw_only=True):
-    """The steady part of the run, in instructions."""
-
-    begin: Count
-    end: Count
-    instructions: Whole
-    share: Real
-    share_of_run: Real
-    only: bool
-
-
 class Recorded(Report, kw_only=True):
     """A report on the cache lines of a recorded program."""
 
@@ -373,11 +387,11 @@ class Recorded(Report, kw_only=True):
     program: Program
     uncertainty: Drawn | None = None
     seeds: Few | None = None
-    steady: Steady | None = None
     notes: list[str]
     limits: list[str]
     advised: bool = absent(True)
     advice: list[Advice]
+    waits: list[Waited] = absent([])
     variants: Annotated[Sequence[RecordedVariant], Meta(min_length=1)]
 
     def __post_init__(self) -> None:

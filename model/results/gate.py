@@ -5,23 +5,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta, to_builtins
 
-from model.results.c2c import Program, Steady
+from model.results.c2c import Program
 from model.results.saved import Count, NotNegative, Saved
 
 # More cycles than in a year, but small enough to be squared.
 _LARGEST = 1e17
 Figure = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
-
-
-class Recording(Saved, kw_only=True):
-    """The members of all recordings."""
-
-    steady: Steady | None = None
-
-    @property
-    def is_part(self) -> bool:
-        """Whether a report covers only the steady part of the run."""
-        return self.steady is not None and self.steady.only
 
 
 class LineCost(Saved, kw_only=True):
@@ -42,7 +31,7 @@ class RunCost(Saved, kw_only=True):
     lines: list[LineCost]
 
 
-class Compared(Recording, kw_only=True):
+class Compared(Saved, kw_only=True):
     """The part of a recording that `c2c diff` compares. Earlier versions saved it, too."""
 
     variants: Annotated[list[RunCost], Meta(min_length=1)]
@@ -93,7 +82,7 @@ class Runs(Saved, kw_only=True):
     runs: Annotated[list[Run], Meta(min_length=1)]
 
 
-class Gated(Recording, kw_only=True):
+class Gated(Saved, kw_only=True):
     """The part of a recording that a gate compares."""
 
     recorder: str

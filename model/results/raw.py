@@ -66,14 +66,6 @@ class Simulated(Saved, kw_only=True):
     clock_ghz: NotNegative
 
 
-class Time(Saved, kw_only=True):
-    """How long accesses took, by part of the run: ``width`` instructions each."""
-
-    width: Count
-    instructions: Count
-    took_ps: list[NotNegative]
-
-
 class Model(c2c.Model, kw_only=True):
     """What the simulated machine did. A program's own run has neither idle nor released CPUs."""
 
@@ -93,11 +85,11 @@ class Run(Saved, kw_only=True):
     nr_lines: Count
     hitm_remote: Count
     hitm_local: Count
+    waited_cycles: NotNegative | None = None
     lines: list[Line]
     partial: bool = False
     operations: Count = 0
     cpu_times: list[tuple[int, int, int, int]] = field(default_factory=list)
-    time: Time | None = None
 
     @property
     def hitm(self) -> int:

@@ -37,7 +37,6 @@ class ExactRequest:
     advise: bool
     output_to_stderr: bool
     uncertainty: int | None
-    flame: bool
     races: bool = False
     threads: tuple[int, ...] = ()
     stacks: bool = False
@@ -74,7 +73,6 @@ def _report(
             lines=request.lines,
             advise=request.advise,
             uncertainty=request.uncertainty or 0,
-            flame=request.flame,
             seed=request.seed,
             seeds=request.seeds,
             recorder="exact",

@@ -33,7 +33,6 @@ class Side:
     placement: str
     runs: Mapping[str, list[Run]]
     machine_files: Mapping[str, str]
-    steady: bool  # only the steady parts of the runs
 
 
 def load_recorded(path: Path) -> dict[str, Any]:
@@ -59,7 +58,6 @@ def side_of(report: dict[str, Any], name: str) -> Side:
         found.program.placement,
         {each.name: each.runs for each in found.variants},
         {each.name: each.machine_sha256 for each in found.variants},
-        found.is_part,
     )
 
 
@@ -85,9 +83,6 @@ def check_same(before: Side, after: Side) -> None:
             f"{before.name} was recorded with --placement {before.placement}, this is "
             f"{after.placement}: {AGAIN}"
         )
-    if before.steady != after.steady:
-        was, now = ("with", "without") if before.steady else ("without", "with")
-        raise UserError(f"{before.name} was recorded {was} --steady, this is {now}: {AGAIN}")
     for machine, runs in after.runs.items():
         if machine not in before.runs:
             known = ", ".join(before.runs)

@@ -80,11 +80,6 @@ def _compared(path: Path) -> Compared:
 def diff_files(a_name: Path, b_name: Path) -> Diff:
     """Return the comparison of two files, for machines of both and objects of either."""
     a, b = _compared(a_name), _compared(b_name)
-    if a.is_part != b.is_part:
-        raise UserError(
-            f"{a_name} and {b_name}: one contains only a steady part; record both with --steady, "
-            "or both without"
-        )
     of_b = {run.name: run for run in b.variants}
     machines = []
     for before in a.variants:

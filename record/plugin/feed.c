@@ -27,7 +27,6 @@
 #include "arena.h"
 #include "backend.h"
 #include "feed_lines.h"
-#include "feed_time.h"
 #include "machine.h"
 #include "memory.h"
 #include "sim.h"
@@ -38,8 +37,6 @@ const char __executable_start;
 #define NO_WAITER    UINT32_MAX
 #define AFTER_CYCLES 16u
 #define AFTER_STEPS  256u
-/* An access that takes longer waits for a line: a locked one on an uncontended line takes 20. */
-#define WAITS_CYCLES 32u
 #define EVER	     UINT64_MAX
 /* Not 0: an event follows an access that has ended, and must not come before its beginning. */
 #define FREE_PS 1u
@@ -52,9 +49,6 @@ struct feed_cpu {
 	uint64_t clock;
 	uint64_t waited; /* part of the clock in which the CPU was idle */
 	uint64_t slept;	 /* the same since the clock's last publication */
-	struct {
-		uint64_t done, clock, waited;
-	} before; /* when the part of the run began that the result covers */
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
@@ -80,10 +74,7 @@ struct feed {
 	uint64_t idled;	   /* sum of all idle times, in the clocks */
 	uint64_t idle_until;
 	uint64_t now; /* see feed_clock() */
-	uint64_t finished, began;
-	uint64_t progress; /* instructions of all CPUs */
-	bool over;	   /* the part that the result covers has ended, and so the run */
-	struct feed_time time;
+	uint64_t finished;
 	struct feed_lines lines;
 };
 
@@ -240,7 +231,6 @@ static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 	/* Compute until all of it is done; other CPUs continue meanwhile. */
 	for (left = (instr - c->done) * f->ps; left;)
 		left = sim_compute(left);
-	f->progress += instr - c->done;
 	__atomic_store_n(&c->done, instr, __ATOMIC_RELAXED);
 	if (instr >= c->first_held)
 		release(f, c, instr);
@@ -281,8 +271,6 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 			leave_running(f, n, PARKED);
 			idle_until_woken(f, n);
 		}
-		if (f->over)
-			return; /* what it waited for comes after the part */
 		if (item->place > f->idled) {
 			f->idle_until = f->latest + item->place - f->idled;
 			f->idled = item->place;
@@ -329,11 +317,9 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 	char *at = feed_lines_at(&f->lines, item->place);
 	uint32_t in_line = (uintptr_t)at % LINE_SIZE, size = item->size, locked;
 	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
-	uint64_t began;
 
 	if (f->cpu[n].is_after)
 		come_after(f, n, at);
-	began = sim_now();
 	if (size > LINE_SIZE - in_line)
 		size = LINE_SIZE - in_line; /* an access across lines counts for the first one */
 	locked = size;
@@ -344,8 +330,6 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 		sim_rmw(at, locked, SIM_RMW_OR, 0, 0, pc);
 	else
 		sim_plain(at, size, item->kind == ITEM_STORE, pc);
-	if (sim_now() - began > WAITS_CYCLES * f->ps)
-		feed_time_add(&f->time, f->progress, sim_now() - began);
 	if (f->setup.detailed)
 		feed_lines_note(&f->lines, n, at, size, item->kind != ITEM_LOAD, pc);
 	if (item->kind != ITEM_LOAD)
@@ -361,57 +345,6 @@ static void settle_home(struct feed *f, const struct item *item)
 				(uint32_t)s->machine->topo.cpu[s->cpu[item->pc]].node);
 }
 
-/* ---- a part of the run ---- */
-
-/* What comes before the part only fills the caches. */
-static void begin_part(struct feed *f)
-{
-	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
-		struct feed_cpu *c = &f->cpu[n];
-
-		c->before.done = c->done;
-		c->before.clock = c->clock;
-		c->before.waited = c->waited;
-		/* A wait that began before counts from here; its end adds it to c->waited. */
-		if (c->state != RUNNING && c->state != ENDED && sim_now() > c->clock) {
-			c->before.waited += sim_now() - c->clock;
-			c->before.clock = sim_now();
-		}
-	}
-	memset(f->items, 0, sizeof(f->items));
-	f->released = 0;
-	feed_pairs_free(&f->lines.pairs);
-	sim_measure_from_here();
-	f->began = sim_now();
-	f->setup.from = 0;
-}
-
-/* Wake all waiting CPUs: each ends instead of taking its next item. */
-static void end_part(struct feed *f)
-{
-	f->over = true;
-	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
-		f->cpu[n].waiters = NO_WAITER;
-		f->cpu[n].first_held = EVER;
-		if (f->cpu[n].state != RUNNING && f->cpu[n].state != ENDED)
-			wake(f, n);
-	}
-}
-
-static void look_at_part(struct feed *f)
-{
-	if (f->setup.from && f->progress >= f->setup.from)
-		begin_part(f);
-	if (f->setup.until && f->progress >= f->setup.until && !f->over)
-		end_part(f);
-}
-
-static enum feed_got next_item(struct feed *f, uint32_t n, struct item *item)
-{
-	look_at_part(f);
-	return f->over ? FEED_END : f->source.get(f->source.arg, n, item);
-}
-
 static void body(uint32_t n, void *arg)
 {
 	struct feed *f = arg;
@@ -421,7 +354,7 @@ static void body(uint32_t n, void *arg)
 	for (;;) {
 		look_for_news(f);
 		come_to(f, sim_now());
-		switch (next_item(f, n, &item)) {
+		switch (f->source.get(f->source.arg, n, &item)) {
 		case FEED_EMPTY:
 			f->source.wait(f->source.arg);
 			continue;
@@ -438,7 +371,7 @@ static void body(uint32_t n, void *arg)
 		advance(f, c, item.instr);
 		f->items[item.kind]++;
 		if (item.kind == ITEM_IDLE) {
-			if (f->over || f->source.ready(f->source.arg, n))
+			if (f->source.ready(f->source.arg, n))
 				continue;
 			leave_running(f, n, IDLE);
 			idle_until_woken(f, n);
@@ -501,9 +434,6 @@ void feed_run(struct feed *f)
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++)
 		sim_spawn(n, body, f, 0);
 	f->finished = sim_run();
-	/* Make the time line reach the end of the run, even if no access waited there. */
-	if (f->progress)
-		feed_time_add(&f->time, f->progress - 1, 0);
 }
 
 uint64_t feed_offset(const struct feed *f, uint32_t cpu)
@@ -534,14 +464,12 @@ static json_t *cpu_times_json(const struct feed *f)
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
 		const struct feed_cpu *c = &f->cpu[n];
 
-		uint64_t waited = c->waited - c->before.waited;
-
-		if (c->done > c->before.done)
-			json_array_append_new(
-				all, json_pack("[I, I, I, I]", (json_int_t)f->setup.cpu[n],
-					       (json_int_t)(c->done - c->before.done),
-					       (json_int_t)(c->clock - c->before.clock - waited),
-					       (json_int_t)waited));
+		if (c->done)
+			json_array_append_new(all,
+					      json_pack("[I, I, I, I]", (json_int_t)f->setup.cpu[n],
+							(json_int_t)c->done,
+							(json_int_t)(c->clock - c->waited),
+							(json_int_t)c->waited));
 	}
 	return all;
 }
@@ -565,24 +493,22 @@ void feed_json(const struct feed *f, json_t *into)
 	json_t *lines = json_array();
 
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
-		instructions += f->cpu[n].done - f->cpu[n].before.done;
-		clocks += f->cpu[n].clock - f->cpu[n].before.clock;
+		instructions += f->cpu[n].done;
+		clocks += f->cpu[n].clock;
 	}
 	feed_machine_json(m, into);
-	json_object_set_new(
-		into, "model",
-		json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "virtual_ns",
-			  (double)(f->finished - f->began) / 1000, "busy_ns", (double)clocks / 1000,
-			  "instructions", (json_int_t)instructions, "loads",
-			  (json_int_t)f->items[ITEM_LOAD], "stores",
-			  (json_int_t)f->items[ITEM_STORE], "locked",
-			  (json_int_t)f->items[ITEM_LOCKED], "idle",
-			  (json_int_t)f->items[ITEM_IDLE], "released", (json_int_t)f->released,
-			  "lines_touched", (json_int_t)sim_lines_touched()));
+	json_object_set_new(into, "model",
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "virtual_ns",
+				      (double)f->finished / 1000, "busy_ns", (double)clocks / 1000,
+				      "instructions", (json_int_t)instructions, "loads",
+				      (json_int_t)f->items[ITEM_LOAD], "stores",
+				      (json_int_t)f->items[ITEM_STORE], "locked",
+				      (json_int_t)f->items[ITEM_LOCKED], "idle",
+				      (json_int_t)f->items[ITEM_IDLE], "released",
+				      (json_int_t)f->released, "lines_touched",
+				      (json_int_t)sim_lines_touched()));
 	if (f->setup.detailed)
 		json_object_set_new(into, "cpu_times", cpu_times_json(f));
-	if (f->setup.detailed)
-		json_object_set_new(into, "time", feed_time_json(&f->time, f->progress));
 	feed_lines_json(&f->lines, &f->model, into, append, lines);
 	json_object_set_new(into, "lines", lines);
 }

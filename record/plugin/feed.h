@@ -77,9 +77,6 @@ struct feed_pad {
  *	Stores that missed leave the buffer as slowly as on the machine, so a CPU that stores in
  *	nearly each instruction still waits for its buffer
  * @detailed: the result also says which CPUs made each access, and how long each was at work
- * @from: the result covers the run from the time when all CPUs together have executed this many
- *	instructions; 0: from the start
- * @until: the same for its end, where the run ends; 0: to the end
  */
 struct feed_setup {
 	const struct machine *machine;
@@ -90,7 +87,6 @@ struct feed_setup {
 	struct feed_pad *pad;
 	uint32_t nr_pads;
 	bool hits_free, detailed;
-	uint64_t from, until;
 };
 
 struct feed;

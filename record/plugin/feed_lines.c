@@ -331,12 +331,11 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m, cons
 		json_array_append_new(accesses, access);
 	}
 	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "address",
-			 address_json(l->guest[h->line] << LINE_SHIFT),
-			 "home", arena_object_of(h->line)->node, "records", (json_int_t)h->records,
-			 "loads", (json_int_t)h->loads, "stores", (json_int_t)h->stores,
-			 "hitm_remote", (json_int_t)h->hitm_remote, "hitm_local",
-			 (json_int_t)h->hitm_local, "avg_load_cycles",
-			 cycles(m, h->load_time, h->loads), "max_load_cycles",
+			 address_json(l->guest[h->line] << LINE_SHIFT), "home",
+			 arena_object_of(h->line)->node, "records", (json_int_t)h->records, "loads",
+			 (json_int_t)h->loads, "stores", (json_int_t)h->stores, "hitm_remote",
+			 (json_int_t)h->hitm_remote, "hitm_local", (json_int_t)h->hitm_local,
+			 "avg_load_cycles", cycles(m, h->load_time, h->loads), "max_load_cycles",
 			 cycles(m, h->load_max, 1), "store_cycles", cycles(m, h->store_time, 1),
 			 "accesses", accesses);
 	if (l->setup->detailed)
@@ -349,7 +348,7 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 {
 	const struct stats *s = sim_stats();
 	struct feed_pair *pairs = feed_pairs_sorted(&l->pairs);
-	uint64_t local = 0, remote = 0;
+	uint64_t local = 0, remote = 0, waited = 0;
 	struct hot_line *hot;
 	uint32_t n = hot_lines_add_up(s, &hot), kept = n < LINES_KEPT ? n : LINES_KEPT;
 	uint32_t *number;
@@ -360,10 +359,12 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 	for (uint32_t i = 0; i < n; i++) {
 		local += hot[i].hitm_local;
 		remote += hot[i].hitm_remote;
+		waited += hot[i].load_time + hot[i].store_time;
 	}
 	json_object_set_new(into, "nr_lines", json_integer((json_int_t)n));
 	json_object_set_new(into, "hitm_local", json_integer((json_int_t)local));
 	json_object_set_new(into, "hitm_remote", json_integer((json_int_t)remote));
+	json_object_set_new(into, "waited_cycles", json_real(cycles(m, waited, 1)));
 	for (uint32_t i = 0; i < kept; i++)
 		line(line_json(l, m, s, &hot[i], number, pairs), arg);
 	free(pairs);

@@ -77,7 +77,8 @@ void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_
 void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);
 
 /**
- * feed_lines_json - set "nr_lines" and the sums of HITM in @into, then pass each line to @line
+ * feed_lines_json - set "nr_lines", and the sums of HITM and of cycles of all lines in @into, then
+ * pass each line to @line, at most 1,024
  * @line: called with the hottest line first, and with @arg; frees what it gets
  */
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into,

@@ -209,17 +209,6 @@ static int read_pad(struct reader *r)
 	return 0;
 }
 
-static int read_part(struct reader *r)
-{
-	struct feed_setup *s = &r->watch->setup;
-
-	if (number(r, "the begin", &s->from) || number(r, "the end", &s->until))
-		return -1;
-	if (s->from < s->until)
-		return 0;
-	return bad(r, "a part cannot end at %llu, before it begins", (unsigned long long)s->until);
-}
-
 static int read_path(struct reader *r, char **path)
 {
 	/* The rest of the line: paths may have spaces. */
@@ -270,8 +259,6 @@ static int read_line(struct reader *r)
 		failed = read_path(r, &r->watch->trace);
 	else if (!strcmp(key, "pad"))
 		failed = read_pad(r);
-	else if (!strcmp(key, "part"))
-		failed = read_part(r);
 	else if (!strcmp(key, "program"))
 		failed = read_program(r);
 	else if (!strcmp(key, "stop"))

@@ -22,8 +22,6 @@
  *   stop                      end the emulator once the result is written
  *   pad LOW HIGH              replay: move bytes from LOW on, below HIGH, at most a page, to
  *                             separate lines; in order
- *   part FROM UNTIL           replay: the result is of these instructions of all CPUs together; the
- *                             replay ends there
  *   program                   replay: the trace is that of a program's threads: the replay reads it
  *                             as the model advances, the result is detailed,
  *                             and hits take no time beyond their instructions

@@ -181,12 +181,12 @@ static json_t *stepping_json(void)
 		instructions += v->instr - v->base;
 	}
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "quantum",
-			(json_int_t)plugin.watch.quantum, "instructions", (json_int_t)instructions,
-			"accesses_private", (json_int_t)private_accesses, "accesses_device",
-			(json_int_t)device, "accesses_reported", (json_int_t)reported, "waits",
-			(json_int_t)waits, "timeouts", (json_int_t)timeouts, "waited_seconds",
-			(double)waited / 1e9, "window_seconds",
-			(double)(closed_ns - opened_ns) / 1e9);
+			 (json_int_t)plugin.watch.quantum, "instructions", (json_int_t)instructions,
+			 "accesses_private", (json_int_t)private_accesses, "accesses_device",
+			 (json_int_t)device, "accesses_reported", (json_int_t)reported, "waits",
+			 (json_int_t)waits, "timeouts", (json_int_t)timeouts, "waited_seconds",
+			 (double)waited / 1e9, "window_seconds",
+			 (double)(closed_ns - opened_ns) / 1e9);
 }
 
 static void write_result(void)

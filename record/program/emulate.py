@@ -27,6 +27,8 @@ from record.watch import Watch
 
 META = "schedshard/record-meta/2"
 _DIVIDES = re.compile(r"[\s:,]")
+# No thread runs more instructions than this ahead of the slowest.
+QUANTUM = 1000
 _PATIENCE = 5.0  # seconds, before a message says what the recorder waits for
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
@@ -115,7 +117,6 @@ def emulate(
     trace: Path,
     folder: Path,
     *,
-    quantum: int,
     window: Window,
     follow: bool,
     stacks: bool,
@@ -127,7 +128,7 @@ def emulate(
             f"{folder} contains a comma, at which the emulator splits its arguments: set TMPDIR"
         )
     result, file = folder / "result.json", folder / "watch"
-    watch = Watch(result, machine=machine.path, cpus=cpus, quantum=quantum, trace=trace)
+    watch = Watch(result, machine=machine.path, cpus=cpus, quantum=QUANTUM, trace=trace)
     with telling(f"cannot write in {folder}"):
         meta = _names_folder(folder) / "meta.json"
         file.write_text(watch.lines(), encoding="utf-8")

@@ -193,7 +193,12 @@ def _words(
     if several and thing.element is None:
         return f"pad `{thing.type}` ({thing.size} bytes, {thing.name}) to a line"
     if thing.element is not None and not within:
-        return _padded(*thing.element, thing.name)
+        if thing.element[1] % LINE:
+            return _padded(*thing.element, thing.name)
+        moved = list(dict.fromkeys(f"`{piece.name}`" for piece in away))
+        stay = [name for name in names if name not in moved]
+        if moved and stay:
+            return f"move {' and '.join(moved)} out of the line of {' and '.join(stay)}"
     row = _row(away[0])
     if row is not None and row[2] in rows and {_row(piece) for piece in away} == {row}:
         return _padded(*row[:2], f"`{row[2]}`")
@@ -252,7 +257,7 @@ def moves(
         every: list[_Piece] = []  # all that are moved
         several, within = True, False
         # A cold line is no reason to move either: objects of one allocation site have many.
-        least = _COLD * sum(line.heat for line, _ in group)
+        least = _COLD * max(line.heat for line, _ in group)
         for line, _ in group:
             if line.heat < least:
                 continue

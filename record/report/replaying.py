@@ -47,14 +47,12 @@ class Source(Protocol):
         """The digests of what the results were made from."""
 
 
-def watch_lines(job: Job, result: Path, part: Range | None = None) -> str:
+def watch_lines(job: Job, result: Path) -> str:
     """Return the text of a job's watch file (record/plugin/watch.h)."""
     said = ["program", f"machine {one_line(job.machine.path)}"]
     said += [f"cpu {cpu}" for cpu in job.cpus]
     said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
     said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
-    if part is not None:
-        said.append("part {} {}".format(*part))
     said.append(f"result {one_line(result)}")
     return "".join(f"{line}\n" for line in said)
 
@@ -65,10 +63,9 @@ class Trace:
 
     path: Path
     limits: Sequence[str]
-    part: Range | None = None  # instructions of all CPUs together; None: all
 
     def _one(self, job: Job) -> Run:
-        return replay_trace(self.path, lambda result: watch_lines(job, result, self.part))
+        return replay_trace(self.path, lambda result: watch_lines(job, result))
 
     def all(self, jobs: Sequence[Job]) -> list[Run]:
         """Return each job's result, in order."""

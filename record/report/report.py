@@ -30,12 +30,10 @@ from record.names.things import Thing, used_by
 from record.program.machine_view import cpus_in_order
 from record.report.callers import Sites, callers, calls_of
 from record.report.costs import runs_of, with_names
-from record.report.flame import instructions, stacks
 from record.report.moving import Move, moves
 from record.report.notes import notes
 from record.report.replaying import Job, Source
 from record.report.sharing import hitm_of_false_sharing, joined, kind_of, shares_truly
-from record.report.steady import steady_part, steady_source
 from record.report.taken import caches, taken
 from record.report.uncertain import (
     SEED,
@@ -47,6 +45,7 @@ from record.report.uncertain import (
     seed_draws,
     totals,
 )
+from record.report.waits import at_lines, waits
 
 NAMES = "schedshard/record-names/1"
 LIMITS = (
@@ -291,35 +290,29 @@ def make_report(
     lines: int,
     advise: bool,
     uncertainty: int | None,
-    flame: bool = False,
     seed: int = 1,
     seeds: int = 0,
-    steady: bool = False,
     recorder: str = "emulator",
 ) -> dict[str, Any]:
     """Return the report of a recording, with a variant per machine.
 
     ``uncertainty``: the number of draws of the machine's ranged numbers; None: the default where
-    replays are cheap. ``flame``: add "stacks" for a flame graph. ``seeds``: the number of orders of
-    threads, instead of draws. ``steady``: report only the run's steady part on the first machine.
+    replays are cheap. ``seeds``: the number of orders of
+    threads, instead of draws.
     """
     cpus = places(recorded, machines)
     homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
     jobs = [Job(m, c, nodes=n, seed=seed) for m, c, n in zip(machines, cpus, homes, strict=True)]
-    if steady:
-        source, part = steady_source(source, jobs[0])
-        recorded = structs.replace(recorded, operations=0)  # the known number is of the whole run
     sites = Sites(recorded.meta)
     base = [_ranked(sites.apply(each)) for each in source.all(jobs)]
-    found_part = part if steady else steady_part(base[0])
     objects = (GuestMemory if "guest" in recorded.meta else Memory)(recorded.meta)
     hot = [each.lines for each in base]
     named = [with_names(each, lines) for each in base]
     pcs = set().union(
         *(
-            instructions(wanted) | calls_of(wanted)
+            _instructions(wanted) | calls_of(wanted)
             for found, numbers in zip(hot, named, strict=True)
-            for wanted in (found if flame else [found[n] for n in numbers],)
+            for wanted in ([found[n] for n in numbers],)
         )
     )
     frames = objects.frames(pcs)
@@ -344,6 +337,15 @@ def make_report(
             else:
                 draws = replay_draws(source, jobs, moved, count, Path(folder))
         advice = _gains(jobs, found, base, draws)
+        names = [machine.name for machine in machines]
+        waited = waits(
+            {
+                name: list(zip(lines_of, named_as, strict=True))
+                for name, lines_of, named_as in zip(names, hot, things, strict=True)
+            },
+            {name: each.work_cycles for name, each in zip(names, base, strict=True)},
+            {each.object for each in advice},
+        )
         variants = []
         for index, machine in enumerate(machines):
             context = _Context(frames, _threads_of(recorded), cpus[index], objects)
@@ -359,8 +361,6 @@ def make_report(
                 threads=recorded.meta["nr_threads"], operations=recorded.operations,
             )  # fmt: skip
             variants[-1]["runs"] = [each.to_data() for each in runs]
-            if flame:
-                variants[-1]["stacks"] = stacks(hot[index], frames, objects)
     finally:
         objects.close()
     return {
@@ -371,7 +371,6 @@ def make_report(
         "recording": recorded.stepping.to_data(),
         "uncertainty": {"samples": count, "seed": SEED} if count else None,
         "seeds": seeds or None,
-        "steady": found_part.to_data() if found_part is not None else None,
         "notes": [
             *notes(recorded.dynamic, recorded.meta, objects, hot[0]),
             *(() if seeds else _without_intervals(machines, count, source.intervals_by)),
@@ -380,6 +379,7 @@ def make_report(
         "model_error": [validation("workload", one.name, one.title) for one in machines],
         "advised": advise,
         "advice": [each.to_data() for each in advice],
+        "waits": [each.to_data() for each in waited] if advise else [],
         "variants": variants,
         "provenance": {
             **tool_versions(),
@@ -422,6 +422,11 @@ def _program(recorded: Recorded) -> dict[str, Any]:
 def _worst(hot: Sequence[Sequence[raw.Line]]) -> int:
     """Return the number of the machine on which the lines cost most."""
     return max(range(len(hot)), key=lambda i: sum(line.heat for line in hot[i]))
+
+
+def _instructions(lines: Sequence[raw.Line]) -> set[int]:
+    """Return the addresses of all instructions that access these lines."""
+    return {access.instruction for line in lines for access in line.accesses}
 
 
 def _uses(hot: Sequence[Sequence[raw.Line]], lines: int) -> dict[int, frozenset[int]]:
@@ -486,6 +491,7 @@ def _variant(
         "hitm_remote": run.hitm_remote,
         "hitm_local": run.hitm_local,
         "work_cycles": run.work_cycles,
+        "at_lines": at_lines(run),
         "partial": run.partial,
         "model": run.model.to_data(),
         "interval": totals(draws),

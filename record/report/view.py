@@ -12,7 +12,6 @@ from model.results.c2c import Advice, Frame, Recorded, RecordedLine, RecordedVar
 from model.results.saved import Interval
 from record.report.callers import dearest_ways
 from record.report.sharing import FALSE
-from record.report.steady import steady_words
 from record.report.taken import taken_table
 
 _ACCESSES = 8
@@ -30,11 +29,10 @@ def _machines(report: Recorded) -> Sheet:
         "machine", *numbers, right=numbers,
     )  # fmt: skip
     for variant in report.variants:
-        waited = sum(line.cycles for line in variant.lines)
         made.add_row(
             variant.name, f"{variant.hitm_remote:,}", f"{variant.hitm_local:,}",
             f"{variant.lines_total:,}", significant(variant.work_cycles),
-            percent(waited / variant.work_cycles) if variant.work_cycles else "-",
+            percent(variant.waited / variant.work_cycles) if variant.work_cycles else "-",
             significant(variant.model.virtual_ns / 1e6),
         )  # fmt: skip
     return made
@@ -166,12 +164,7 @@ def _advice(advice: Advice) -> str:
 def headline(report: Recorded) -> str:
     """Return the first sentence of a report: what shared lines cost, and what can be gained."""
     shares = [
-        (
-            sum(line.cycles for line in each.lines if not _has_one_thread(line)) / each.work_cycles,
-            each.name,
-        )
-        for each in report.variants
-        if each.work_cycles
+        (each.waited / each.work_cycles, each.name) for each in report.variants if each.work_cycles
     ]
     if not shares:
         return "no shared line was accessed: nothing to gain"
@@ -182,6 +175,8 @@ def headline(report: Recorded) -> str:
     gains = [gain.shown for each in report.advice for gain in each.machines.values()]
     if gains:
         return f"{said}: up to {percent(max(gains))} fewer cycles are possible"
+    if report.waits:
+        return f"{said}: most wait for `{report.waits[0].field}`, and padding cannot help"
     if _only_unknown(_false_lines(report)):
         return f"{said}: some are falsely shared, in memory of unknown objects"
     return f"{said}: nothing to gain"
@@ -225,16 +220,18 @@ def _nothing_gained(report: Recorded) -> str:
 
 def record_view(report: Recorded) -> RenderableType:
     """Return the whole view of a report."""
-    steady = steady_words(report.steady)
     shown: list[RenderableType] = [Text(headline(report))]
-    shown += [Text(steady)] if steady is not None else []
     shown += [Text(""), _machines(report)]
     if report.program.signal:
         shown.append(
             Text(f"{report.program.signal} ended the program: the report covers the time before")
         )
     shown += [Text(_advice(advice)) for advice in report.advice]
-    if not report.advice and report.advised:
+    shown += [
+        Text(f"{each.words} (a bound: {each.share:.1%} fewer cycles without these waits)")
+        for each in report.waits
+    ]
+    if not report.advice and not report.waits and report.advised:
         shown.append(Text(_nothing_gained(report)))
     for index, variant in enumerate(report.variants):
         shown.append(Text(""))

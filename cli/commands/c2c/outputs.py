@@ -37,11 +37,6 @@ _REPORT = (
         default=True,
         help="Predict what separate lines for falsely shared objects gain.",
     ),
-    click.option(
-        "--steady",
-        is_flag=True,
-        help="Report only the part of the run in which the cost of shared lines is steady.",
-    ),
     number_option(
         "--uncertainty",
         low=0,
@@ -49,11 +44,6 @@ _REPORT = (
         "[20, or none if more than 100,000 accesses were recorded].",
     ),
     target_option("--html", help="Also write an HTML page."),
-    target_option(
-        "--flamegraph",
-        help="Write the cycles of waiting as folded stacks for flamegraph.pl, inferno or "
-        "speedscope.",
-    ),
     JSON,
     OUT,
 )
@@ -66,17 +56,12 @@ class Outputs:
     as_json: bool
     out: Path | None
     html: Path | None
-    flamegraph: Path | None
 
     def _save(self, report: Recorded) -> None:
         if self.html is not None:
             from report.report import render
 
             write_atomic(self.html, render([report]))
-        if self.flamegraph is not None:
-            from record.report.flame import folded
-
-            write_atomic(self.flamegraph, folded(report))
 
     def give(self, data: dict[str, Any], report: Recorded) -> None:
         """Write the files, and print the report."""
@@ -96,7 +81,7 @@ class Outputs:
         wide = sys.stderr.isatty()
         Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))
         sys.stderr.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
-        for path in (self.out, self.html, self.flamegraph):
+        for path in (self.out, self.html):
             if path is not None:
                 print(f"saved {path}", file=sys.stderr)
 

@@ -46,10 +46,8 @@ _OF_GUEST = tuple(each.name for each in fields(GuestOptions))
 # The parameters that --exact excludes: those of the emulator and of guests.
 _OF_EMULATOR = (
     "runs",
-    "quantum",
     "trace",
     "follow",
-    "steady",
     "guest",
     *(each.name for each in fields(Window)),
     *_OF_GUEST,
@@ -86,13 +84,6 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
     help="Record for SECONDS.",
 )
 @click.option("--marks", is_flag=True, help="Record only between the marks in the program.")
-@number_option(
-    "--quantum",
-    low=100,
-    high=1_000_000,
-    default=1000,
-    help="Let no thread run more than N instructions ahead of the slowest.",
-)
 @target_option("--trace", help="Save the recorded accesses for 'c2c replay'.")
 @click.option("--stacks", is_flag=True, help="Show the call stacks of the accesses to each line.")
 @click.option("--follow", is_flag=True, help="Also record the processes that PROGRAM starts.")
@@ -173,7 +164,6 @@ def record_command(
         "cpus": cpus,
         "threads": counts,
         "output_to_stderr": outputs.as_json,
-        "flame": outputs.flamegraph is not None,
         **options,
     }
     asked = kernel.request(machines[0], cpus) if guest else None

@@ -51,9 +51,7 @@ def replay_command(
     recorded = checked(data, str(names_path(trace)), Recorded.of)
     found = tuple(load_machine(name) for name in machines)
     try:
-        made = make_report(
-            recorded, Trace(trace, LIMITS), found, flame=outputs.flamegraph is not None, **shown
-        )
+        made = make_report(recorded, Trace(trace, LIMITS), found, **shown)
         report = Report.of(made)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error

@@ -7,7 +7,6 @@
  */
 #include "../../../model/tests/sim/check.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "feed.h"
@@ -40,7 +39,7 @@ static const struct feed_source source = { .get = get, .ready = ready, .wait = w
 
 static void push(uint32_t cpu, uint8_t kind, uint64_t place, uint64_t pc, uint64_t instr)
 {
-	struct item item = { place, pc, instr, kind, 8, false };
+	struct item item = { place, pc, instr, kind, 8 };
 
 	stream_push(&stream[cpu], &item);
 }
@@ -381,81 +380,6 @@ static void repeats(const struct feed_setup *setup)
 	json_decref(b);
 }
 
-/* Two halves add up to the whole, except for the operation of each CPU at the boundary. */
-static void part(const struct feed_setup *setup)
-{
-	const uint64_t half = CPUS * 50 * 1000 / 2;
-	struct feed_setup first = *setup, second = *setup;
-	json_t *whole, *one, *two, *time;
-	double took = 0;
-	json_t *each;
-	size_t i;
-
-	first.detailed = second.detailed = true;
-	whole = count(&first, 0);
-	first.until = half;
-	second.from = half;
-	second.until = UINT64_MAX;
-	one = count(&first, 0);
-	two = count(&second, 0);
-	CHECK(fabs(number(one, "instructions") - (double)half) <= 50 * CPUS);
-	CHECK(fabs(number(one, "instructions") + number(two, "instructions") -
-		   number(whole, "instructions")) <= 50 * CPUS);
-	CHECK(hitm(one) > 100 && hitm(two) > 100);
-	CHECK(fabs(hitm(one) + hitm(two) - hitm(whole)) <= CPUS);
-	CHECK(fabs(taken(one) + taken(two) - taken(whole)) <= CPUS);
-	CHECK(fabs(number(one, "virtual_ns") + number(two, "virtual_ns") -
-		   number(whole, "virtual_ns")) < number(whole, "virtual_ns") / 50);
-	/* Here only accesses wait; instructions take the rest of the time. */
-	time = json_object_get(whole, "time");
-	json_array_foreach(json_object_get(time, "took_ps"), i, each) took +=
-		json_number_value(each);
-	CHECK(json_number_value(json_object_get(time, "instructions")) == 2 * (double)half);
-	CHECK(i <= 128 && i >= 64 && took > 0);
-	CHECK(took / 1000 <= number(whole, "busy_ns"));
-	json_decref(whole);
-	json_decref(one);
-	json_decref(two);
-}
-
-/* Two CPUs work, sleep for a millisecond, and work again. */
-static json_t *sleepers(const struct feed_setup *setup)
-{
-	start();
-	for (uint32_t cpu = 0; cpu < 2; cpu++) {
-		for (uint64_t i = 1; i <= 100; i++)
-			push(cpu, ITEM_LOCKED, PLACE, PC, 10 * i);
-		push(cpu, ITEM_IDLE, 0, 0, 1000 + cpu);
-		push(cpu, ITEM_RESUME, 1000000000, ITEM_NO_CPU, 1000 + cpu);
-		for (uint64_t i = 101; i <= 200; i++)
-			push(cpu, ITEM_LOCKED, PLACE, PC, 10 * i);
-	}
-	return run(setup);
-}
-
-/* A part that ends before the sleep, or begins after it, does not contain the sleep. */
-static void part_beside_a_sleep(const struct feed_setup *setup)
-{
-	const double idle_ns = 1e6;
-	struct feed_setup before = *setup, after = *setup;
-	json_t *all, *one, *two;
-
-	before.until = 1990;
-	after.from = 2010;
-	after.until = UINT64_MAX;
-	all = sleepers(setup);
-	one = sleepers(&before);
-	two = sleepers(&after);
-	CHECK(number(all, "virtual_ns") > idle_ns);
-	CHECK(number(one, "virtual_ns") < idle_ns / 2 && number(one, "busy_ns") < idle_ns / 2);
-	CHECK(number(two, "virtual_ns") < idle_ns / 2 && number(two, "busy_ns") < idle_ns / 2);
-	CHECK(hitm(one) > 10 && hitm(two) > 10);
-	CHECK(fabs(hitm(one) + hitm(two) - hitm(all)) <= 4);
-	json_decref(all);
-	json_decref(one);
-	json_decref(two);
-}
-
 int main(int argc, char **argv)
 {
 	struct feed_setup setup = { .nr_cpus = CPUS, .nr_nodes = 2 };
@@ -478,8 +402,6 @@ int main(int argc, char **argv)
 	timers(&setup);
 	nonsense(&setup);
 	repeats(&setup);
-	part(&setup);
-	part_beside_a_sleep(&setup);
 	machine_free(machine);
 	return 0;
 }

@@ -29,10 +29,6 @@ pytestmark = needs(PROGRAMS / "record-known")
             "leave --after and --for",
         ),
         (("--machine", MACHINE, "--out", "/nowhere/x", "--", "true"), "no directory /nowhere"),
-        (
-            ("--machine", MACHINE, "--flamegraph", "/nowhere/x", "--", "true"),
-            "no directory /nowhere",
-        ),
         (("--machine", MACHINE, "--uncertainty", "5", "--", "true"), "needs 20 to 10,000 samples"),
     ],
 )

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from recording import MACHINE, PROGRAMS, Report, needs, run
@@ -18,17 +17,6 @@ from calling import call
 from common.paths import ROOT
 
 pytestmark = needs(PROGRAMS / "record-known")
-
-
-def check_stacks(text: str, waited: list[Any]) -> None:
-    """Check folded stacks: machine, functions, source line, object, and the report's cycles."""
-    first = text.splitlines()[0]
-    frames, _, cycles = first.rpartition(" ")
-    machine, *functions, source, thing = frames.split(";")
-    assert (machine, functions[-1], thing) == (MACHINE, "add", "side")
-    assert source.startswith("record/tests/program/known.c:")
-    assert [[*functions, source, thing], int(cycles)] == waited[0]
-    assert {line.split(";")[0] for line in text.splitlines()} == {MACHINE, "xeon-480"}
 
 
 def check_intervals(report: Report) -> None:
@@ -63,17 +51,11 @@ def test_a_trace_is_replayed_and_compared(
     first = json.loads(saved.read_text(encoding="utf-8"))
     # Far apart: half of the four are in the other socket.
     assert first["variants"][0]["hitm_remote"] > 0
-    stacks = tmp_path / "stacks"
-    again = run(
-        "replay", str(trace), "--machine", MACHINE, "--machine", "xeon-480", "--json",
-        "--flamegraph", str(stacks),
-    )  # fmt: skip
+    again = run("replay", str(trace), "--machine", MACHINE, "--machine", "xeon-480", "--json")
     assert again.returncode == 0, again.stderr
     replayed = json.loads(again.stdout)
     assert [variant["name"] for variant in replayed["variants"]] == [MACHINE, "xeon-480"]
-    waited = replayed["variants"][0].pop("stacks")
     assert replayed["variants"][0] == first["variants"][0]
-    check_stacks(stacks.read_text(encoding="utf-8"), waited)
     check_intervals(replayed)
     other = tmp_path / "b.json"
     other.write_text(again.stdout, encoding="utf-8")

@@ -21,6 +21,7 @@ from record.names.objects import Objects
 from record.names.things import Thing, used_by
 from record.program import perf_map
 from record.report.moving import moves
+from record.report.waits import waits
 
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
@@ -432,3 +433,33 @@ def test_an_arena_of_a_thread_has_its_name(tmp_path: Path) -> None:
         return {"malloc's arena", "program's heap"} <= names
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "arena")[1], holds)
+
+
+def test_an_object_of_many_lines_is_advised_about() -> None:
+    """Regression: 512 lines that cost alike were each too cold, so nothing was tried."""
+    own = Thing("own", "variable", 0x10000, 64 * 512, "own[]", lambda at: f"[{at // 8}]")
+    lines = [(line(*_line(0, 32).accesses, address=0x10000 + 64 * n), own) for n in range(512)]
+    for each, _ in lines:
+        each.hitm_remote = 100
+    (move,) = moves(lines, lambda _: own)
+    assert len(move.ranges) == 512
+
+
+def test_waits_for_a_word_that_all_write_are_those_of_its_object() -> None:
+    """All lines of the object count, and a line of one CPU does not."""
+    own = Thing("own", "variable", 0x1000, 256, "own", lambda at: f".at_{at}")
+    costs = {"stores": 10, "loads": 10, "avg_load_cycles": 30, "hitm_remote": 10, "hitm_true": 10}
+    shared = [
+        line(access(0, (0, 1), **costs), address=0x1000 + 64 * n, **{**costs, "hitm_true": 10})
+        for n in range(2)
+    ]
+    alone = line(access(0, (0,), **costs), address=0x1080, **costs)
+    named = {"m": [(each, own) for each in (*shared, alone)]}
+    (found,) = waits(named, {"m": 1000.0}, set())
+    assert (found.field, found.writers, found.share) == ("own.at_0", 2, 0.6)
+    assert found.words == (
+        "60.0% of all cycles on m wait for `own.at_0`, which 2 CPUs write: padding cannot help; "
+        "shard it or use it less"
+    )
+    assert waits(named, {"m": 1000.0}, {"own"}) == []
+    assert waits(named, {"m": 100_000.0}, set()) == []

@@ -97,14 +97,6 @@ def test_a_report_of_an_earlier_version_is_shown(report: Report, tmp_path: Path)
     assert "Contended lines on" in done.stdout
 
 
-def test_a_flame_graph_begins_with_the_callers(trace: Path, report: Report, tmp_path: Path) -> None:
-    graph = tmp_path / "folded"
-    done = run("replay", str(trace), "--machine", MACHINE, "--flamegraph", str(graph))
-    assert done.returncode == 0, done.stderr
-    stacks = [line.rpartition(" ")[0].split(";") for line in graph.read_text().splitlines()]
-    assert any(stack[-6:-2] == ["work", "round_of_all", "pointer", "add"] for stack in stacks)
-
-
 def damaged(trace: Path, folder: Path, sites: Any) -> Path:
     """Copy the trace, and replace the call sites in the file of its names."""
     copy = folder / "copy.trace"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Finds objects whose waits no layout removes, because several CPUs write the same bytes."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from model.results import raw
+from model.results.c2c import Waited
+from model.results.lines import part_of
+from record.names.memory import field_of, member_of
+from record.names.things import Thing
+from record.report.sharing import FALSE, kind_of
+
+# An object below this share of all cycles gets no sentence.
+_LEAST = 0.05
+_SENTENCES = 3
+
+
+def has_users(line: raw.Line) -> bool:
+    """Whether more than one CPU accessed a line."""
+    return len(set(chain.from_iterable(access.by for access in line.accesses))) > 1
+
+
+def at_lines(run: raw.Run) -> float:
+    """Return the cycles of all shared lines, of which a result contains only the hottest ones."""
+    alone = sum(line.waited for line in run.lines if not has_users(line))
+    whole = run.waited_cycles
+    return (sum(line.waited for line in run.lines) if whole is None else whole) - alone
+
+
+def _field(thing: Thing, address: int) -> str:
+    """Return the member at an address; a library's object, such as a lock, counts as one."""
+    whole = thing.whole(address - thing.address)
+    if whole is None:
+        return field_of(thing, address, None) or thing.name
+    if thing.kind in ("variable", "local"):
+        return f"{thing.name}{whole[2]}"
+    return member_of(thing, whole[2])
+
+
+def waits(
+    lines: Mapping[str, Sequence[tuple[raw.Line, Thing | None]]],
+    work_cycles: Mapping[str, float],
+    advised: set[str],
+) -> list[Waited]:
+    """Return the objects without advice that cost most, with the part that padding cannot save.
+
+    Both mappings are by machine. The cost of an object is that of all its lines.
+    """
+    found = []
+    for machine, named in lines.items():
+        groups: dict[tuple[str, str], list[tuple[raw.Line, Thing]]] = {}
+        for line, thing in named:
+            if thing is not None and thing.name not in advised and has_users(line):
+                groups.setdefault((thing.kind, thing.name), []).append((line, thing))
+        for (_, name), group in groups.items():
+            share = part_of(sum(line.waited for line, _ in group), work_cycles[machine])
+            line, thing = max(group, key=lambda each: each[0].waited)
+            hottest = max(line.accesses, key=lambda access: access.waited)
+            writers = set(
+                chain.from_iterable(
+                    each.by
+                    for each in line.accesses
+                    if each.stores and each.offset < hottest.offset + hottest.size
+                    and hottest.offset < each.offset + each.size
+                )
+            )  # fmt: skip
+            if share < _LEAST or kind_of(line) == FALSE or len(writers) < 2:
+                continue
+            field = _field(thing, line.start + hottest.offset)
+            found.append(
+                Waited(object=name, field=field, machine=machine, writers=len(writers), share=share)
+            )
+    return sorted(found, key=lambda each: -each.share)[:_SENTENCES]
