@@ -3,7 +3,7 @@
 
 @@
 identifier nohz_balance_enter_idle = nohz_balance_enter_idle;
-identifier flag =~ "^(has_blocked|has_blocked_load|needs_update)$";
+identifier flag = {has_blocked, has_blocked_load, needs_update};
 @@
  nohz_balance_enter_idle(...)
  {

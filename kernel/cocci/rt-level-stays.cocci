@@ -14,8 +14,10 @@ expression R, prio;
  static void inc_rt_prio_smp(...)
  {
  	<+...
--	cpupri_set(&R->rd->cpupri, R->cpu, prio);
-+	cpupri_set(&R->rd->cpupri, R->cpu, rq_level_prio(R));
+	cpupri_set(&R->rd->cpupri, R->cpu,
+-		   prio
++		   rq_level_prio(R)
+		  );
  	...+>
  }
 
@@ -26,7 +28,9 @@ expression rq, E;
  dec_rt_prio_smp(...)
  {
  	<...
--	cpupri_set(&rq->rd->cpupri, rq->cpu, E);
-+	cpupri_set(&rq->rd->cpupri, rq->cpu, rq_level_prio(rq));
+	cpupri_set(&rq->rd->cpupri, rq->cpu,
+-		   E
++		   rq_level_prio(rq)
+		  );
  	...>
  }

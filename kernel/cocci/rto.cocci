@@ -21,24 +21,7 @@ identifier rt_overload_update = rt_overload_update;
 identifier rq, donor, waits;
 expression E;
 typedef bool, u8;
-iterator name for_each_cpu_wrap;
 @@
-+/* May @p run outside of the shard of its CPU? */
-+static bool rt_task_may_leave(struct task_struct *p)
-+{
-+	int cpu;
-+
-+	if (nr_cpu_slots == SHARD_SLOTS)
-+		return false;
-+	if (p->nr_cpus_allowed > SHARD_SLOTS)
-+		return true;
-+	/* Often the last CPU or the first one is in another shard. */
-+	for_each_cpu_wrap(cpu, &p->cpus_mask, cpumask_last(&p->cpus_mask))
-+		if (!cpus_share_shard(cpu, task_cpu(p)))
-+			return true;
-+	return false;
-+}
-+
  void rt_overload_update(struct rq *rq, const struct task_struct *donor)
  {
 	...
@@ -64,8 +47,26 @@ iterator name for_each_cpu_wrap;
 identifier enqueue_pushable_task = enqueue_pushable_task;
 identifier rq, p;
 expression running;
+typedef bool;
+iterator name for_each_cpu_wrap;
 @@
- enqueue_pushable_task(struct rq *rq, struct task_struct *p)
++/* May @p run outside of the shard of its CPU? */
++static bool rt_task_may_leave(struct task_struct *p)
++{
++	int cpu;
++
++	if (nr_cpu_slots == SHARD_SLOTS)
++		return false;
++	if (p->nr_cpus_allowed > SHARD_SLOTS)
++		return true;
++	/* Often the last CPU or the first one is in another shard. */
++	for_each_cpu_wrap(cpu, &p->cpus_mask, cpumask_last(&p->cpus_mask))
++		if (!cpus_share_shard(cpu, task_cpu(p)))
++			return true;
++	return false;
++}
++
+ static void enqueue_pushable_task(struct rq *rq, struct task_struct *p)
  {
 	...
 +	/* Until no task is pushable: it may be up in vain. */
@@ -109,13 +110,14 @@ statement S;
  {
 	...
 -	int count = rt_overloaded(this_rq);
--	if (likely(!count))
--		return;
+	if (likely(
+-	!count
++	!rto_others(&this_rq->rd->rto, this_cpu)
+	))
+		return;
 -	smp_rmb();
 -	if (count == 1 && cpumask_test_cpu(this_rq->cpu, this_rq->rd->rto_mask))
 -		return;
-+	if (likely(!rto_others(&this_rq->rd->rto, this_cpu)))
-+		return;
 	...
 -	for_each_cpu(cpu, this_rq->rd->rto_mask)
 +	for_each_rto_cpu(cpu, &this_rq->rd->rto, this_cpu)

@@ -67,14 +67,17 @@ _LEFT = (
 )
 
 
-def _without_left(before: bytes, after: bytes) -> bytes:
-    there = {text for left in _LEFT for text in left.findall(before)}
+# Versions of spatch differ in the space before the brace of a new function.
+_OPENED = re.compile(rb"^(\w[^\n]*\))[ \t]*\{$", re.MULTILINE)
 
-    def kept(found: re.Match[bytes]) -> bytes:
-        return found[0] if found[0] in there else b""
 
-    for left in _LEFT:
-        after = left.sub(kept, after)
+def _mended(before: bytes, after: bytes) -> bytes:
+    """Return spatch's result without what it leaves behind, and with functions in Linux's form."""
+    for form, by in (*((left, b"") for left in _LEFT), (_OPENED, b"\\1\n{")):
+        there = {found[0] for found in form.finditer(before)}
+        new = {found[0]: found.expand(by) for found in form.finditer(after)}
+        for text in new.keys() - there:
+            after = after.replace(text, new[text])
     return after
 
 
@@ -120,7 +123,7 @@ def edit(layout: Layout, change: Edit, text: bytes, step: str) -> bytes:
         after = _restore(plain, _run(rule, change.file, plain, what), hidden, what)
         write_atomic(cached, after)
     # These changes are not cached, because the cache's key covers only spatch and the rule.
-    after = _tidied(_without_left(text, after), change, what)
+    after = _tidied(_mended(text, after), change, what)
     count = sites(text, after)
     if count != change.sites:
         much = "too little" if count < change.sites else "too much"

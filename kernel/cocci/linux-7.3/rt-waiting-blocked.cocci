@@ -11,9 +11,9 @@ identifier rq, p, next;
  	...
 -	if (task_is_blocked(p))
 -		return;
--	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
-+	/* It may be pushed again, unless it waits for a lock. */
-+	if (!task_is_blocked(p) && on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
+ 	if (
++	    !task_is_blocked(p) &&
+ 	    on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
  		enqueue_pushable_task(rq, p);
  	...
  }

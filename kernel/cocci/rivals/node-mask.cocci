@@ -43,5 +43,5 @@ identifier vec;
 @@
 expression cp, i;
 @@
--free_cpumask_var(cp->pri_to_cpu[i].mask);
-+cpupri_nodes_free(&cp->pri_to_cpu[i]);
+-free_cpumask_var(cp->pri_to_cpu[i].mask)
++cpupri_nodes_free(&cp->pri_to_cpu[i])
