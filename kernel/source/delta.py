@@ -5,6 +5,7 @@ All changes are computed before any file is written, so a step that fails leaves
 was.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -54,12 +55,45 @@ class _Tree:
                 "changes of existing files are semantic patches"
             )
         try:
-            self.delta[path] = source.read_bytes()
+            self.delta[path] = self._credited(path, source.read_bytes())
             self.ours.add(path)
         except OSError as error:
             raise self.fail(
                 f"cannot read {self.layout.shown(source)}: {os_reason(error)}"
             ) from error
+
+    def _credited(self, path: str, content: bytes) -> bytes:
+        """Return a file of the project that replaces one of the base, under that one's head.
+
+        The base's licence line stays, and so does its opening comment up to the last line that
+        names a copyright or an author.
+        """
+        base = self.layout.base / path
+        head = _head(base.read_bytes()) if base.is_file() else b""
+        if not head:
+            return content
+        rest = content.partition(b"\n")[2]
+        if head.count(b"\n") > 1:
+            rest = b" *\n" + rest[3:] if rest.startswith(b"/*\n") else b" */\n" + rest
+        return head + rest
+
+
+_CREDIT = re.compile(rb"\b(?:Copyright|Authors?)\b")
+
+
+def _head(text: bytes) -> bytes:
+    """Return a file's licence line, and its opening comment up to the last line of credits."""
+    lines = text.splitlines(keepends=True)
+    if not lines or b"SPDX-License-Identifier:" not in lines[0]:
+        return b""
+    end = 1
+    if lines[1:2] == [b"/*\n"]:
+        for number, line in enumerate(lines[1:], 2):
+            if b"*/" in line:
+                break
+            if _CREDIT.search(line):
+                end = number
+    return b"".join(lines[:end])
 
 
 def _replaced(tree: _Tree, swap: Replace) -> bytes:

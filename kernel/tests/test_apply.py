@@ -185,6 +185,40 @@ def test_a_file_of_ours_takes_the_place_of_one_that_the_step_removes(layout: Lay
     assert made.read_text(encoding="utf-8") == "int ours;\n"
 
 
+CREDITS = "/*\n * set.c\n * Copyright (C) 1 N.\n *\n * Author: A\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "made"),
+    [
+        ("// {}: A\nint a;\n", "// {}: B\nint b;\n", "// {}: A\nint b;\n"),
+        ("// {}: A\n/* Author: a */\n", "// {}: B\n/*\n * b\n */\n", "// {}: A\n/*\n * b\n */\n"),
+        (
+            f"// {{}}: A\n{CREDITS} *\n * It sets.\n */\n",
+            "// {}: B\n/*\n * It resets.\n */\n",
+            f"// {{}}: A\n{CREDITS} *\n * It resets.\n */\n",
+        ),
+        (
+            f"// {{}}: A\n{CREDITS} */\n",
+            "// {}: B\nint b;\n",
+            f"// {{}}: A\n{CREDITS} */\nint b;\n",
+        ),
+    ],
+)
+def test_licence_and_credits_of_a_replaced_file_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, ours: str, made: str
+) -> None:
+    tag = "SPDX-License-Identifier"
+    monkeypatch.setitem(BASE_FILES, "kernel/sched/cpupri.c", base.format(tag))
+    layout = make_fetched(tmp_path, monkeypatch)
+    write(layout.inputs / "overlay/kernel/sched/cpupri.c", ours.format(tag))
+    step = STEP.replace("lib/schedshard/Makefile", "kernel/sched/cpupri.c")
+    write_series(layout, step.replace("append =", 'remove = ["kernel/sched/cpupri.c"]\nappend ='))
+    apply(layout, "shard")
+    found = layout.source("shard") / "kernel/sched/cpupri.c"
+    assert found.read_text(encoding="utf-8") == made.format(tag)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -288,7 +322,7 @@ def test_without_spatch(layout: Layout, tmp_path: Path, monkeypatch: pytest.Monk
     write_series(layout, STEP + edit(sites=1))
     (tmp_path / "bin/find").symlink_to("/usr/bin/find")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    refused(layout, "spatch, diff not found: run 'scripts/bootstrap kernel'")
+    refused(layout, "spatch, diff not found: run 'scripts/bootstrap series'")
 
 
 @needs_spatch
