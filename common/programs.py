@@ -50,6 +50,10 @@ PACKAGE_OF = {
     "zstd": "zstd",
 }
 
+# Packages with which `kernel series` works; others need the group kernel.
+SERIES = {
+    "apt", "coccinelle", "diffutils", "dpkg", "git", "perl", "tar", "xz-utils",
+}  # fmt: skip
 # Packages that only tests of others need.
 _FOREIGN = {"clang-19", "llvm-19"}
 # Tools of cross compilers, as the kind of machine and the tool.
@@ -75,19 +79,24 @@ def package_of(program: str) -> str:
 
 def _groups(packages: Sequence[str]) -> str:
     """Return the groups of scripts/packages.txt that contain these packages."""
+    if SERIES.issuperset(packages):
+        return "series"
     if _ARM64.intersection(packages):
         return "kernel arm64"
     return "kernel foreign" if _FOREIGN.intersection(packages) else "kernel"
 
 
-def require(*names: str) -> None:
-    """Raise a UserError if a program is missing, before work that needs it starts."""
+def require(*names: str, then: str = "") -> None:
+    """Raise a UserError if a program is missing, before work that needs it starts.
+
+    ``then`` is a command that must run after the packages were installed.
+    """
     missing = [name for name in names if shutil.which(name) is None]
     if missing:
         packages = sorted({package_of(name) for name in missing})
+        command = f"scripts/bootstrap {_groups(packages)}{f' && {then}' if then else ''}"
         raise UserError(
-            f"{', '.join(missing)} not found: run 'scripts/bootstrap {_groups(packages)}' "
-            f"(Debian's {', '.join(packages)})"
+            f"{', '.join(missing)} not found: run '{command}' (Debian's {', '.join(packages)})"
         )
 
 

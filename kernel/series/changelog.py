@@ -2,6 +2,7 @@
 """Reads the commit messages of the steps from kernel/changelog."""
 
 import re
+from collections.abc import Sequence
 
 from common.errors import UserError, os_reason
 from kernel.layout import Layout
@@ -25,13 +26,13 @@ def _body(text: str, where: str) -> list[str]:
     return lines
 
 
-def message_of(text: str, where: str, signed_by: str) -> str:
-    """Return a commit message: the file's text, and the sign-off after tags such as Fixes."""
+def message_of(text: str, where: str, tags: Sequence[str]) -> str:
+    """Return a commit message: the file's text, and more tags after those such as Fixes."""
     lines = _body(text, where)
     if any(line.startswith("Signed-off-by:") for line in lines):
-        raise UserError(f"{where}: the sign-off is added when the series is made")
-    apart = [] if _TAG.match(lines[-1]) else [""]
-    return "\n".join([*lines, *apart, f"Signed-off-by: {signed_by}", ""])
+        raise UserError(f"{where}: only --signoff adds a sign-off")
+    apart = [""] if tags and not _TAG.match(lines[-1]) else []
+    return "\n".join([*lines, *apart, *tags, ""])
 
 
 def _read(layout: Layout, name: str, what: str) -> tuple[str, str]:
@@ -43,10 +44,10 @@ def _read(layout: Layout, name: str, what: str) -> tuple[str, str]:
         raise UserError(f"{what}: cannot read {layout.shown(path)}: {reason}") from error
 
 
-def load_message(layout: Layout, step: Step, signed_by: str) -> str:
+def load_message(layout: Layout, step: Step, tags: Sequence[str]) -> str:
     """Return the commit message of a step."""
     text, where = _read(layout, step.changelog, f"step {step.name}")
-    return message_of(text, where, signed_by)
+    return message_of(text, where, tags)
 
 
 def load_cover(layout: Layout, name: str) -> str:

@@ -112,11 +112,13 @@ def judge(findings: Sequence[Finding], allowed: Sequence[Allowed]) -> Judged:
     return Judged(tuple(faults), tuple(explained), unused)
 
 
-def checkpatch(layout: Layout, patches: Sequence[Path]) -> Judged:
+def checkpatch(layout: Layout, patches: Sequence[Path], *, signed: bool = False) -> Judged:
     """Run the base's checkpatch over the patches, and return its findings, judged."""
     require("perl")
     script = layout.base / "scripts" / "checkpatch.pl"
     options = ("--strict", "--terse", "--show-types", "--showfile", "--no-summary", "--color=never")
+    if not signed:
+        options += ("--no-signoff",)
     findings: list[Finding] = []
     for patch in patches:
         argv = [str(script), *options, str(patch)]

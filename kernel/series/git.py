@@ -5,6 +5,7 @@ Dates are fixed and the user's configuration is ignored. The same base, steps an
 same commits, byte for byte.
 """
 
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,20 +37,17 @@ class Person:
         return f"{self.name} <{self.mail}>"
 
 
-def author(project: Path) -> Person:
-    """Return the user's name in git, or else the author of the project's last commit."""
-    what = "asking git for the author"
-    ident = call(["git", "-C", project, "config", "user.name"], good=(0, 1), what=what)
-    mail = call(["git", "-C", project, "config", "user.email"], good=(0, 1), what=what)
-    name = ident.decode().strip()
-    if not name or not mail.strip():
-        form = "--format=%an%n%ae"
-        last = call(["git", "-C", project, "log", "-1", form], good=(0, 128), what=what)
-        lines = last.decode("utf-8", "replace").splitlines()
-        if len(lines) != 2:
-            raise UserError("the series has no author: set git's user.name and user.email")
-        return Person(*lines)
-    return Person(name, mail.decode().strip())
+# The author of patches that nobody has signed off yet.
+UNSIGNED = Person("schedshard", "schedshard@localhost")
+_PERSON = re.compile(r"([^<>\n]*[^<>\s]) <([^<>\s]+@[^<>\s]+)>")
+
+
+def parse_person(text: str) -> Person:
+    """Return the person in "Name <mail>"."""
+    match = _PERSON.fullmatch(text)
+    if match is None:
+        raise UserError(f"'{text}' is not of the form 'Name <mail>'")
+    return Person(match[1], match[2])
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from kernel.build.make import Made
 from kernel.layout import Layout
 from kernel.series.changelog import load_cover, load_message
 from kernel.series.folders import check_folders, replace_folders
-from kernel.series.git import Person, Repository, author, committer
+from kernel.series.git import UNSIGNED, Person, Repository, committer
 from kernel.source.apply import apply_steps
 from kernel.source.base import load_base, require_base, require_fetched
 from kernel.source.delta import Delta, deltas
@@ -35,6 +35,26 @@ _HEAD = "series"
 _COVER = "0000-"
 _STEPS = "steps"
 _TEST = "test"  # the part for tests
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who signs the patches off, and what assisted. Without a person nobody signs."""
+
+    person: Person | None = None
+    assisted_by: str = ""
+
+    @property
+    def author(self) -> Person:
+        """Return the author of the commits."""
+        return self.person or UNSIGNED
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return the last lines of each message."""
+        assisted = (f"Assisted-by: {self.assisted_by}",) if self.assisted_by else ()
+        signed = (f"Signed-off-by: {self.person.signed}",) if self.person else ()
+        return (*assisted, *signed)
 
 
 @dataclass(frozen=True)
@@ -104,18 +124,18 @@ def _modes(layout: Layout, delta: Delta) -> dict[str, str]:
 
 
 def _commit_steps(
-    layout: Layout, repository: Repository, base: str, steps: Sequence[Step], person: Person
+    layout: Layout, repository: Repository, base: str, steps: Sequence[Step], sender: Sender
 ) -> tuple[Commit, ...]:
     commits: list[Commit] = []
     parent = base
     before = repository.run("rev-parse", f"{base}^{{tree}}", what="reading the base")
     for number, (step, delta) in enumerate(zip(steps, deltas(layout, steps), strict=True), 1):
-        message = load_message(layout, step, person.signed)
+        message = load_message(layout, step, sender.tags)
         tree = repository.tree_with(base, delta, _modes(layout, delta))
         if tree == before:
             raise UserError(f"step {step.name} changes nothing")
         before = tree
-        parent = repository.commit(tree, message, person, number, parent)
+        parent = repository.commit(tree, message, sender.author, number, parent)
         commits.append(Commit(step, parent, tree))
     return tuple(commits)
 
@@ -159,7 +179,10 @@ def _folders(steps: Sequence[Step], out: Path) -> dict[str, Path]:
 
 
 def write_series(
-    layout: Layout, out: Path | None = None, finish: Callable[[Path], object] = lambda _: None
+    layout: Layout,
+    out: Path | None = None,
+    finish: Callable[[Path], object] = lambda _: None,
+    sender: Sender = Sender(),
 ) -> Series:
     """Make the commits and write them as patches to a folder, by default work/series.
 
@@ -172,10 +195,9 @@ def write_series(
         raise UserError(f"{layout.shown(layout.inputs / 'series.toml')} has no step yet")
     folders = _folders(recipe.steps, out or layout.work / "series")
     check_folders(tuple(folders.values()))
-    person = author(layout.project)
     with layout.locked("series"):
         repository, base = _base_commit(layout, base_hash)
-        commits = _commit_steps(layout, repository, base, recipe.steps, person)
+        commits = _commit_steps(layout, repository, base, recipe.steps, sender)
         repository.run("update-ref", "refs/heads/base", base, what="naming the base")
         fill: dict[Path, Callable[[Path], None]] = {}
         head = base
@@ -185,7 +207,8 @@ def write_series(
             letter = None
             if not fill:
                 repository.run("update-ref", f"refs/heads/{_HEAD}", head, what="naming the series")
-                letter = Letter(load_cover(layout, recipe.cover), person) if recipe.cover else None
+                if recipe.cover:
+                    letter = Letter(load_cover(layout, recipe.cover), sender.author)
             # git takes the letter from the description of the branch.
             tip = head if fill else _HEAD
             fill[folder] = partial(_format, repository, parent, tip, letter)
@@ -248,14 +271,13 @@ def check_am(layout: Layout, series: Series) -> int:
     not write into them.
     """
     base_hash = require_base(layout)
-    person = author(layout.project)
     with layout.locked(_AM), working("git am on an untouched tree"):
         bring_tree(layout, _AM, {}, base_hash)
         tree = layout.source(_AM)
         git_dir = tree / ".git"
         shutil.rmtree(git_dir, ignore_errors=True)
         try:
-            return _am(layout, series, Repository(git_dir, tree, committer(person)))
+            return _am(layout, series, Repository(git_dir, tree, committer(UNSIGNED)))
         finally:
             # Files that git wrote are not in the list of changed files, so the tree is removed.
             shutil.rmtree(tree, ignore_errors=True)

@@ -359,12 +359,17 @@ def fetch_any(
     raise missing
 
 
+def fetch_command(layout: Layout) -> str:
+    """Return the command that fetches the base."""
+    which = f"--linux {layout.linux} " if layout.linux else ""
+    return f"./schedshard kernel {which}fetch"
+
+
 def require_fetched(layout: Layout) -> Fetched:
     """Return the unpacked base. The UserError names the command that fetches it."""
     found = fetched(layout)
     if found is None:
-        which = f"--linux {layout.linux} " if layout.linux else ""
-        raise UserError(f"the kernel source is not there: run './schedshard kernel {which}fetch'")
+        raise UserError(f"the kernel source is not there: run '{fetch_command(layout)}'")
     return found
 
 

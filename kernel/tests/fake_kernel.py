@@ -105,7 +105,7 @@ steps = "all"
 """
 
 needs_spatch = pytest.mark.skipif(
-    shutil.which("spatch") is None, reason="needs spatch (scripts/bootstrap kernel)"
+    shutil.which("spatch") is None, reason="needs spatch (scripts/bootstrap series)"
 )
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from cli.entry import run
 from common.paths import ROOT
-from common.programs import PACKAGE_OF, package_of
+from common.programs import PACKAGE_OF, SERIES, package_of
 from kernel.arch import ARM64
-from kernel.series import series
+from kernel.source import base
 
 VERBS = ("fetch", "build", "boot", "test", "series", "deb", "c2c")
 
@@ -63,14 +63,32 @@ def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[st
     assert captured.out == ""
 
 
-@pytest.mark.parametrize(("option", "program"), [("--check", "perl"), ("--check-steps", "bison")])
+@pytest.mark.parametrize(
+    ("option", "program", "group"),
+    [("--check", "perl", "series"), ("--check-steps", "bison", "kernel")],
+)
 def test_series_asks_for_its_tools_first(
-    option: str, program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    option: str,
+    program: str,
+    group: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(base, "fetched", lambda layout: None)
     monkeypatch.setattr(shutil, "which", lambda name: None if name == program else name)
-    monkeypatch.setattr(series, "write_series", lambda *args: pytest.fail("works without it"))
     assert run(["kernel", "series", option]) == 2
-    assert capsys.readouterr().err.startswith(f"schedshard: {program} not found: run ")
+    wanted = f"schedshard: {program} not found: run 'scripts/bootstrap {group} && "
+    assert capsys.readouterr().err.startswith(f"{wanted}./schedshard kernel fetch' (Debian's ")
+
+
+def test_series_asks_for_its_source(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "fetched", lambda layout: None)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    assert run(["kernel", "series"]) == 2
+    wanted = "the kernel source is not there: run './schedshard kernel fetch'"
+    assert capsys.readouterr().err == f"schedshard: {wanted}\n"
 
 
 def test_every_program_comes_with_the_group_of_packages() -> None:
@@ -80,5 +98,6 @@ def test_every_program_comes_with_the_group_of_packages() -> None:
     arm64 = {name for kind, name in lines if kind == "arm64"}
     foreign = {name for kind, name in lines if kind == "foreign"}
     assert not group & (arm64 | foreign)
+    assert {name for kind, name in lines if kind == "series"} >= SERIES - ALWAYS
     assert set(PACKAGE_OF.values()) <= group | arm64 | foreign | ALWAYS
     assert {package_of(ARM64.compiler), package_of(f"{ARM64.cross}ld")} <= arm64

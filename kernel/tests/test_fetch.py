@@ -118,7 +118,7 @@ def test_no_xz(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for name in ("tar", "find", "rm"):
         (tmp_path / "bin" / name).symlink_to(f"/usr/bin/{name}")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    refused(layout, r"xz not found: run 'scripts/bootstrap kernel' \(Debian's xz-utils\)")
+    refused(layout, r"xz not found: run 'scripts/bootstrap series' \(Debian's xz-utils\)")
 
 
 # From a path that the user gives.

@@ -115,7 +115,7 @@ def test_what_is_missing_is_told_in_one_line(
     with pytest.raises(UserError, match="unknown scheduler of sched_ext 'scx_simpel'") as error:
         check_schedulers(layout, ["scx_simpel"])
     assert "\n" not in str(error.value)
-    monkeypatch.setattr("kernel.tools.shutil.which", lambda name: None)
+    monkeypatch.setattr("common.programs.shutil.which", lambda name: None)
     with pytest.raises(UserError, match=r"clang-19, .*bootstrap kernel foreign'") as error:
         check_schedulers(layout, ["scx_simple"])
     assert "\n" not in str(error.value)

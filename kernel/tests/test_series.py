@@ -15,11 +15,17 @@ from fake_kernel import BASE_FILES, STEP, contents, make_fetched, write, write_s
 
 from common.errors import UserError
 from kernel.layout import Layout
-from kernel.series import series as series_module
 from kernel.series.changelog import message_of
-from kernel.series.git import Person
+from kernel.series.git import UNSIGNED, parse_person
 from kernel.series.onto import current_commit, name_base
-from kernel.series.series import Series, check_am, check_lines, check_steps, count_lines
+from kernel.series.series import (
+    Sender,
+    Series,
+    check_am,
+    check_lines,
+    check_steps,
+    count_lines,
+)
 from kernel.series.series import write_series as write_patches
 from kernel.source.apply import apply
 from kernel.source.base import fetch
@@ -38,7 +44,6 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     made = make_fetched(tmp_path, monkeypatch)
     write(made.inputs / "changelog/02.txt", "# a comment\n\nsched: more\n\nAnd why: \u00b5s.\n\n")
     write_series(made, STEP + SECOND)
-    monkeypatch.setattr(series_module, "author", lambda project: Person("A. Uthor", "a@example"))
     return made
 
 
@@ -48,11 +53,17 @@ def patches(series: Series) -> dict[str, str]:
 
 
 def test_one_patch_a_step(layout: Layout) -> None:
-    made = patches(write_patches(layout))
+    sender = Sender(parse_person("A. Uthor <a@example>"), "LLM coccinelle")
+    made = patches(write_patches(layout, sender=sender))
     assert list(made) == ["0001-lib-add-shard.patch", "0002-sched-more.patch"]
     second = made["0002-sched-more.patch"]
+    tags = "Assisted-by: LLM coccinelle\nSigned-off-by: A. Uthor <a@example>\n"
+    assert f"\nAnd why: \u00b5s.\n\n{tags}---\n" in second
+    assert '\nFrom: "A. Uthor" <a@example>\n' in second
+    second = patches(write_patches(layout))["0002-sched-more.patch"]
     assert "Subject: [PATCH 2/2] sched: more\n" in second
-    assert "\nAnd why: \u00b5s.\n\nSigned-off-by: A. Uthor <a@example>\n---\n" in second
+    assert "\nAnd why: \u00b5s.\n---\n" in second
+    assert f"\nFrom: {UNSIGNED.signed}\n" in second
     assert "a comment" not in second
     assert "deleted file mode 100644" in second
     assert "new mode" not in second
@@ -174,13 +185,13 @@ def test_patches_that_are_no_longer_there_go(layout: Layout, tmp_path: Path) -> 
         ("", "needs a subject, an empty line and a reason"),
         ("subject\n", "needs a subject"),
         ("subject\nreason\nmore\n", "needs a subject"),
-        ("s\n\nr\n\nSigned-off-by: me\n", "the sign-off is added"),
+        ("s\n\nr\n\nSigned-off-by: me\n", "only --signoff adds"),
         ("s" * 76 + "\n\nr\n", "the subject has 76 characters, 75 at most"),
     ],
 )
 def test_messages_that_are_refused(text: str, words: str) -> None:
     with pytest.raises(UserError, match=re.escape(words)):
-        message_of(text, "changelog/x.txt", "A <a@example>")
+        message_of(text, "changelog/x.txt", ())
 
 
 TEST_STEP = """
@@ -224,7 +235,7 @@ def test_another_part_has_a_folder_of_its_own(layout: Layout) -> None:
         "0001-lib-add-shard.patch", "0001-sched-more.patch", "0001-sched-checks.patch",
     ]  # fmt: skip
     letter = (layout.work / "series/0000-cover-letter.patch").read_text(encoding="utf-8")
-    assert "A. Uthor (1):\n  lib: add shard\n" in letter
+    assert "schedshard (1):\n  lib: add shard\n" in letter
     assert not (layout.work / "series-idle/0000-cover-letter.patch").exists()
     apply(layout, "shard")
     check_am(layout, made)
@@ -376,7 +387,7 @@ def test_letter_before_the_patches(layout: Layout) -> None:
     letter = (layout.work / "series/0000-cover-letter.patch").read_text(encoding="utf-8")
     assert "Subject: [PATCH 0/2] sched: Shards\n" in letter
     assert "\nWhy: \u00b5s.\n\n  table  1\n" in letter
-    assert "A. Uthor (2):\n  lib: add shard\n  sched: more\n" in letter
+    assert "schedshard (2):\n  lib: add shard\n  sched: more\n" in letter
     assert "a comment" not in letter
     # It is not a patch, and has the same contents at any time.
     assert list(patches(made)) == ["0001-lib-add-shard.patch", "0002-sched-more.patch"]

@@ -60,31 +60,61 @@ def fetch(path: Path | None, any_series: bool) -> None:
     metavar="TREE",
     help="Name the commit of this git tree of Linux, to which the series must apply.",
 )
+@click.option(
+    "--signoff",
+    metavar="'NAME <MAIL>'",
+    help="Make this person the author, who signs off each patch [nobody].",
+)
+@click.option(
+    "--assisted-by",
+    metavar="TEXT",
+    default="",
+    help="Add a line Assisted-by to each patch (Documentation/process/coding-assistants.rst).",
+)
 @click.option("--check", is_flag=True, help="Run git am on a clean tree, and checkpatch --strict.")
 @click.option("--check-steps", is_flag=True, help="Compile the tree after every step.")
 @CONFIG
 @JOBS
 def series(
-    out: Path | None, onto: Path | None, check: bool, check_steps: bool, config: str, jobs: int
+    out: Path | None,
+    onto: Path | None,
+    signoff: str | None,
+    assisted_by: str,
+    check: bool,
+    check_steps: bool,
+    config: str,
+    jobs: int,
 ) -> None:
     """Write the patches as a series of git format-patch."""
     from common.programs import require
     from kernel.arch import X86
     from kernel.build.make import tools as build_tools
     from kernel.series.checkpatch import checkpatch
+    from kernel.series.git import parse_person
     from kernel.series.onto import current_commit, name_base
-    from kernel.series.series import check_am, check_lines, count_lines, write_series
+    from kernel.series.series import (
+        Sender,
+        check_am,
+        check_lines,
+        count_lines,
+        write_series,
+    )
     from kernel.series.series import check_steps as build_steps
     from kernel.series.series_view import print_judged, print_lines, print_steps
+    from kernel.source.base import fetch_command, fetched, require_fetched
 
     layout = the_layout()
-    # Writing the patches takes two minutes: first check the programs that are needed after that.
-    require("git", *(("perl",) if check else ()), *(build_tools(X86) if check_steps else ()))
+    # Before work of minutes: all programs, then the source, which one command gets.
+    programs = ["git", "spatch", "diff", *(["perl"] if check else [])]
+    programs += build_tools(X86) if check_steps else ()
+    require(*programs, then="" if fetched(layout) else fetch_command(layout))
+    require_fetched(layout)
+    sender = Sender(parse_person(signoff) if signoff is not None else None, assisted_by)
     if onto is None:
-        made = write_series(layout, out)
+        made = write_series(layout, out, sender=sender)
     else:
         commit = current_commit(onto)
-        made = write_series(layout, out, lambda folder: name_base(folder, onto, commit))
+        made = write_series(layout, out, lambda folder: name_base(folder, onto, commit), sender)
         click.echo(f"{layout.shown(made.patches[0].parent)}: base-commit {commit}")
     for _, patches in made.parts:
         click.echo(f"{layout.shown(patches[0].parent)}: patches: {len(patches)}")
@@ -94,6 +124,6 @@ def series(
     if check:
         files = check_am(layout, made)
         click.echo(f"git am on an untouched tree: {files} files as in the built tree")
-        print_judged(checkpatch(layout, made.all))
+        print_judged(checkpatch(layout, made.all, signed=sender.person is not None))
     if check_steps:
         print_steps(build_steps(layout, config, jobs))
