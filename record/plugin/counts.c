@@ -7,8 +7,6 @@
  *
  * Functions that a counted function calls count for it, until its return. So does an interrupt, if
  * interrupts are on. If the compiler turned a last call into a jump, the function ends at the jump.
- * An inlined function counts only its own instructions, not its callees'. The compiler mixes them
- * with the code around them, and debug information says which instructions belong to the function.
  *
  * The counter can miss the end of a call (a switch to a task that never called, a return by an
  * exception). It drops such a call, as lost, when a frame below it ends or when the function is
@@ -26,24 +24,8 @@ void counts_begin(struct block *b, const struct watch *w, uint64_t pc)
 	b->entry = pc;
 	b->enters = b->leaves = NO_FUNCTION;
 	for (uint32_t i = 0; i < w->nr_parts; i++)
-		if (!w->part[i].inlined && w->part[i].entry == pc)
+		if (w->part[i].entry == pc)
 			b->enters = w->part[i].function;
-}
-
-static void add_inlined(struct block *b, const struct watch_part *part, const struct insn *insn,
-			uint64_t pc)
-{
-	uint32_t i = 0;
-
-	while (i < b->nr_parts && b->part[i].function != part->function)
-		i++;
-	if (i == BLOCK_PARTS)
-		return;
-	if (i == b->nr_parts)
-		b->part[b->nr_parts++] = (struct block_part){ .function = part->function };
-	b->part[i].instr++;
-	b->part[i].locked += insn->locked;
-	b->part[i].calls += pc == part->entry;
 }
 
 void counts_add(struct block *b, const struct watch *w, const struct insn *insn, uint64_t pc)
@@ -55,10 +37,8 @@ void counts_add(struct block *b, const struct watch *w, const struct insn *insn,
 
 		if (pc < part->range.low || pc >= part->range.high)
 			continue;
-		if (part->inlined)
-			add_inlined(b, part, insn, pc);
-		else if (insn->ret ||
-			 (insn->jump && !watch_in_function(w, part->function, insn->target)))
+		if (insn->ret ||
+		    (insn->jump && !watch_in_function(w, part->function, insn->target)))
 			b->leaves = part->function;
 	}
 }
@@ -114,13 +94,6 @@ static void leave(struct vcpu *v, uint32_t function)
 
 void counts_after(struct vcpu *v, const struct block *b)
 {
-	for (uint32_t i = 0; i < b->nr_parts; i++) {
-		struct vcpu_count *count = &v->count[b->part[i].function];
-
-		count->instr += b->part[i].instr;
-		count->locked += b->part[i].locked;
-		count->calls += b->part[i].calls;
-	}
 	if (b->leaves != NO_FUNCTION)
 		leave(v, b->leaves);
 }

@@ -12,7 +12,6 @@
 
 #include "vcpu.h"
 
-#define BLOCK_PARTS 6u
 #define NO_FUNCTION UINT32_MAX
 
 /**
@@ -22,16 +21,11 @@
  * @entry: address of its first instruction
  * @enters: the function that begins with its first instruction, or NO_FUNCTION
  * @leaves: the function that its last instruction leaves, or NO_FUNCTION
- * @nr_parts: inlined functions that have instructions in it
  */
 struct block {
 	uint64_t entry;
 	uint32_t instr, locked;
 	uint32_t enters, leaves;
-	uint32_t nr_parts;
-	struct block_part {
-		uint32_t function, instr, locked, calls;
-	} part[BLOCK_PARTS];
 };
 
 struct insn;
@@ -47,7 +41,7 @@ void counts_add(struct block *b, const struct watch *w, const struct insn *insn,
  */
 static inline bool counts_wanted(const struct block *b)
 {
-	return b->nr_parts || b->enters != NO_FUNCTION || b->leaves != NO_FUNCTION;
+	return b->enters != NO_FUNCTION || b->leaves != NO_FUNCTION;
 }
 
 /**

@@ -113,29 +113,12 @@ static int function_of(struct reader *r, uint32_t *index)
 
 static int read_function(struct reader *r, bool cold)
 {
-	struct watch_part part = { .inlined = false };
+	struct watch_part part = { 0 };
 
 	if (function_of(r, &part.function) || range(r, &part.range))
 		return -1;
 	part.entry = cold ? 0 : part.range.low;
 	return add_part(r, &part);
-}
-
-static int read_inline(struct reader *r)
-{
-	struct watch_part part = { .inlined = true };
-	uint64_t entry = 0;
-
-	if (function_of(r, &part.function) || number(r, "the entry", &entry))
-		return -1;
-	do {
-		if (range(r, &part.range))
-			return -1;
-		part.entry = entry;
-		if (add_part(r, &part))
-			return -1;
-	} while (r->rest && *r->rest);
-	return 0;
 }
 
 static int read_text(struct reader *r)
@@ -243,8 +226,6 @@ static int read_line(struct reader *r)
 		failed = read_function(r, false);
 	else if (!strcmp(key, "cold"))
 		failed = read_function(r, true);
-	else if (!strcmp(key, "inline"))
-		failed = read_inline(r);
 	else if (!strcmp(key, "cpu"))
 		failed = read_cpu(r);
 	else if (!strcmp(key, "node"))
@@ -380,8 +361,7 @@ bool watch_in_function(const struct watch *w, uint32_t function, uint64_t pc)
 	for (uint32_t i = 0; i < w->nr_parts; i++) {
 		const struct watch_part *part = &w->part[i];
 
-		if (part->function == function && !part->inlined && pc >= part->range.low &&
-		    pc < part->range.high)
+		if (part->function == function && pc >= part->range.low && pc < part->range.high)
 			return true;
 	}
 	return false;

@@ -7,9 +7,6 @@
  *                             its callees; several functions may have one name, and of those that
  *                             call each other only the outer one counts
  *   cold NAME LOW HIGH        another part of it, at which it does not begin
- *   inline NAME ENTRY LOW HIGH [LOW HIGH]...
- *                             count executions of NAME where it was inlined: only instructions
- *                             of these ranges
  *   machine PATH              the machine file with topology and latencies of the model; without
  *                             it the plugin counts functions and ignores accesses
  *   cpu N                     the machine's CPU that the next guest CPU stands for, once each
@@ -50,13 +47,11 @@ struct watch_range {
  * struct watch_part - one range of a counted function
  * @entry: its first instruction, 0 for a part that only jumps reach
  * @function: index of its name
- * @inlined: it is part of another function
  */
 struct watch_part {
 	struct watch_range range;
 	uint64_t entry;
 	uint32_t function;
-	bool inlined;
 };
 
 struct watch {
@@ -86,7 +81,7 @@ void watch_free(struct watch *w);
 bool watch_text(const struct watch *w, uint64_t pc);
 
 /**
- * watch_in_function - does any range of a function, other than an inlined one, contain @pc?
+ * watch_in_function - does any range of a function contain @pc?
  */
 bool watch_in_function(const struct watch *w, uint32_t function, uint64_t pc);
 

@@ -91,15 +91,15 @@ static void watch_file(void)
 		&w,
 		"# a comment\n\ntext 0x3000 0x4000\ntext 0x1000 0x2000\ntext 0x1800 0x2800\n"
 		"function f 0x1000 0x1100\ncold f 0x9000 0x9010\n"
-		"inline g 0x1204 0x1200 0x1210 0x1300 0x1304\n"
+		"function g 0x1200 0x1210\n"
 		"machine a b.toml\ncpu 3\ncpu 1\nnode 0 0x1000 1\nquantum 500\nstop\nresult r\n",
 		&err));
 	CHECK(w.nr_text == 2); /* two of the three touch */
 	CHECK(watch_text(&w, 0x1000) && watch_text(&w, 0x27ff) && watch_text(&w, 0x3000));
 	CHECK(!watch_text(&w, 0xfff) && !watch_text(&w, 0x2800) && !watch_text(&w, 0x4000));
-	CHECK(w.nr_parts == 4 && w.nr_functions == 2);
-	CHECK(w.part[0].entry == 0x1000 && !w.part[1].entry && w.part[3].entry == 0x1204);
-	CHECK(watch_in_function(&w, 0, 0x9000) && !watch_in_function(&w, 1, 0x1200));
+	CHECK(w.nr_parts == 3 && w.nr_functions == 2);
+	CHECK(w.part[0].entry == 0x1000 && !w.part[1].entry && w.part[2].entry == 0x1200);
+	CHECK(watch_in_function(&w, 0, 0x9000) && !watch_in_function(&w, 0, 0x1200));
 	CHECK(!strcmp(w.machine, "a b.toml"));
 	CHECK(w.setup.nr_cpus == 2 && w.setup.cpu[0] == 3 && w.quantum == 500 && w.stop);
 	watch_free(&w);
