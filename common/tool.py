@@ -113,11 +113,13 @@ def run_many(
     weights: Sequence[float] | None = None,
     on_done: Callable[[int], None] | None = None,
     keep: Callable[[Any], Any] | None = None,
+    on_result: Callable[[int, Any], None] | None = None,
 ) -> list[Any]:
     """Run tools in parallel, one per CPU, heaviest first. Return results in the order of jobs.
 
     The first failure, or Ctrl-C, ends the others. This thread calls ``on_done`` with the index of
-    each finished job. ``keep`` reduces each result to the part to keep.
+    each finished job, and ``on_result`` with its result, too. ``keep`` reduces each result to the
+    part to keep.
     """
     running = Running()
     results: list[Any] = [None] * len(jobs)
@@ -135,6 +137,8 @@ def run_many(
                     results[index] = result if keep is None else keep(result)
                     if on_done is not None:
                         on_done(index)
+                    if on_result is not None:
+                        on_result(index, result)
         except BaseException:
             running.stop()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from distributed import LocalCluster
 
 from conftest import Cli, assert_user_error
 from model.run.sweep.file import read_rows
-from model.run.sweep.run import local_cluster
 from sweeping import SMALL
 
 
@@ -97,11 +95,3 @@ def test_a_scheduler_without_workers(
             "--scheduler", empty.scheduler_address,
         )  # fmt: skip
     assert_user_error(outcome, "the scheduler has no workers")
-
-
-def test_a_local_sweep_is_not_on_the_network() -> None:
-    ours = psutil.Process()
-    before = {socket.laddr for socket in ours.net_connections() if socket.status == "LISTEN"}
-    with local_cluster():
-        opened = [s for s in ours.net_connections() if s.status == "LISTEN"]
-        assert {socket.laddr.ip for socket in opened if socket.laddr not in before} <= {"127.0.0.1"}

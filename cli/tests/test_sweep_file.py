@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Cli, assert_user_error
 from model.results.read import is_parquet
-from model.run.sweep.file import add_rows, parquet, read_rows
+from model.run.sweep.file import FORMAT, add_rows, parquet, read_rows
 from model.run.sweep.sweep import current, plan_sweep, united
 from sweeping import SMALL, request, rows_of
 
@@ -64,7 +64,7 @@ def test_parquet_files_of_others(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "s.parquet"
     pq.write_table(pa.table({"x": [1]}), path)
     assert_user_error(cli("sweep", *SMALL, "--out", path), "is not a sweep", "sweep --out")
-    pq.write_table(pa.table({"x": [1]}, metadata={"format": "schedshard/sweep/1"}), path)
+    pq.write_table(pa.table({"x": [1]}, metadata={"format": FORMAT}), path)
     assert_user_error(cli("sweep", *SMALL, "--out", path), "damaged: column 'experiment'")
     rows = rows_of(plan_sweep(request(cpus=(4,)))[0])
     rows[1]["seconds"] = None

@@ -13,8 +13,8 @@ import pytest
 from conftest import Cli, assert_user_error
 from html_page import read_page
 from model.run.sweep.compare import CompareRequest, Side, compare, probability
-from model.run.sweep.file import parquet, read_rows
-from model.run.sweep.sweep import KEY, current, sample_set
+from model.run.sweep.file import read_rows
+from model.run.sweep.sweep import current, sample_set
 
 pytestmark = pytest.mark.slow(reason="samples of each point of a sweep")
 
@@ -77,21 +77,6 @@ def test_options_that_do_not_go_together(cli: Cli, tmp_path: Path) -> None:
     outcome = cli(*SWEEP, "--seed", "2", "--out", tmp_path / "s.parquet")
     assert_user_error(outcome, "--seed 2", "--uncertainty")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_sweep_file_of_an_earlier_version(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    path = tmp_path / "s.parquet"
-    assert cli(*SWEEP, "--out", path).status == 0
-    rows = read_rows(path)
-    key = {name: kind for name, kind in KEY.items() if name != "sample"}
-    monkeypatch.setattr("model.run.sweep.file.KEY", key)
-    monkeypatch.setattr("model.run.sweep.file.FORMAT", "schedshard/sweep/1")
-    path.write_bytes(parquet([{k: v for k, v in row.items() if k != "sample"} for row in rows]))
-    monkeypatch.undo()
-    monkeypatch.setenv("FAKE_SIM", "inputs")
-    assert read_rows(path) == rows
 
 
 def test_the_same_samples_are_compared_in_pairs() -> None:

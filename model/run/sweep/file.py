@@ -19,8 +19,6 @@ from model.results.saved import LARGEST
 from model.run.sweep.sweep import FACTS, KEY, Row, metric_names, united
 
 FORMAT = "schedshard/sweep/2"
-# Files of earlier versions, and their missing columns.
-_EARLIER = {"schedshard/sweep/1": {"sample": ""}}
 _TYPES: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 
 
@@ -34,18 +32,15 @@ def read_rows(path: Path) -> list[Row]:
         raise UserError(f"{path} is not a whole Parquet file: {said}") from error
     metadata = table.schema.metadata or {}
     form = metadata.get(b"format", b"").decode("utf-8", "replace")
-    if form != FORMAT and form not in _EARLIER:
+    if form != FORMAT:
         raise UserError(f"{path} is not a sweep: '{typed('sweep --out FILE.parquet')}' makes one")
-    added = _EARLIER.get(form, {})
     kinds = {**KEY, **FACTS}
     metrics = {name: float for name in table.column_names if name not in kinds}
     for name, kind in {**kinds, **metrics}.items():
-        if name in added:
-            continue
         if name not in table.column_names or table.schema.field(name).type != _TYPES[kind]:
             raise UserError(f"{path} is damaged: column '{name}' is missing or of another type")
     rows: list[Row] = [
-        {**added, **{name: value for name, value in row.items() if value is not None}}
+        {name: value for name, value in row.items() if value is not None}
         for row in table.to_pylist()
     ]
     for index, row in enumerate(rows):

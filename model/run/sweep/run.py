@@ -1,95 +1,78 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs a sweep's points through Dask: on this host's CPUs, or on a cluster's workers."""
+"""Runs a sweep's points: on this host's CPUs, or on the workers of a Dask cluster."""
+
+from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from uuid import uuid4
 
-import dask
-from distributed import Client, Future, LocalCluster, as_completed
+from distributed import Client, Future, as_completed
 
 from common.errors import UserError
 from common.progress import Ticker, silent
-from common.tool import Running, run_tool
+from common.tool import run_many
 from model.run.run import point_argv
 from model.run.sweep.file import add_rows
-from model.run.sweep.remote import run_point
 from model.run.sweep.sweep import Row, SweepPoint, make_row
 
 SAVE_EVERY_SECONDS = 5.0
 CONNECT_SECONDS = 10
-_LOOPBACK = "127.0.0.1:0"
-Submit = Callable[[SweepPoint], Future[Any]]
+Done = Callable[[SweepPoint, Any], None]
 
 
-# The running simulators of local sweeps, by sweep. Tasks contain only the name, because Dask
-# pickles its arguments, also for workers in this process.
-_RUNNING: dict[str, Running] = {}
+def run_point(argv: list[str], machine: bytes, sha256: str) -> dict[str, Any]:
+    """Run the simulator on a worker with this machine file.
 
-
-def _here(argv: list[str], sweep: str) -> dict[str, Any]:
-    """Run one point on this host.
-
-    Errors are returned: Dask would print an exception's traceback.
+    Return {"raw": its JSON} or {"error": a sentence}. The sweep sends this function as code, so
+    that workers need not have this package: it uses only the standard library. The simulator must
+    be at the same path with the same contents, else rows of two programs would have one name.
     """
+    import hashlib
+    import json
+    import pathlib
+    import socket
+    import subprocess
+    import tempfile
+
+    binary = pathlib.Path(argv[0])
+    host = socket.gethostname()
     try:
-        return {"raw": run_tool(argv, _RUNNING[sweep])}
-    except UserError as error:
-        return {"error": str(error), "status": error.status}
-    except KeyboardInterrupt:
-        return {"error": "interrupted", "status": 1}
+        found = hashlib.sha256(binary.read_bytes()).hexdigest()
+    except OSError as error:
+        return {"error": f"worker {host} has no {binary}: {error.strerror}", "status": 2}
+    if found != sha256:
+        return {
+            "error": f"{binary} of worker {host} is another program (sha256 {found[:12]}, "
+            f"here {sha256[:12]}): build the same commit there",
+            "status": 2,
+        }
+    with tempfile.TemporaryDirectory(prefix="schedshard-") as directory:
+        place = argv.index("--machine") + 1
+        copy = pathlib.Path(directory) / pathlib.Path(argv[place]).name
+        copy.write_bytes(machine)
+        call = [*argv[:place], str(copy), *argv[place + 1 :]]
+        done = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        words = said[-1] if said else f"exit status {done.returncode}"
+        return {"error": f"worker {host}: {words}", "status": 2 if done.returncode == 2 else 1}
+    try:
+        raw = json.loads(done.stdout)
+        return {"raw": {"metrics": raw["metrics"], "simulator": raw["simulator"]}}
+    except (ValueError, KeyError, TypeError) as error:
+        return {"error": f"worker {host}: no result from {binary.name}: {error}", "status": 1}
 
 
-@contextmanager
-def local_cluster() -> Iterator[Submit]:
-    """Yield the submit function of threads in this process, one per CPU. Each runs a simulator."""
-    sweep = uuid4().hex
-    running = _RUNNING[sweep] = Running()
-    with ExitStack() as stack:
-        stack.callback(_RUNNING.pop, sweep)
-        scratch = stack.enter_context(TemporaryDirectory(prefix="schedshard-dask-"))
-        stack.enter_context(
-            dask.config.set(
-                {
-                    "temporary-directory": scratch,
-                    "distributed.scheduler.http.routes": [],
-                    "distributed.worker.http.routes": [],
-                }
-            )
-        )
-        cluster = stack.enter_context(
-            LocalCluster(
-                n_workers=1,
-                threads_per_worker=os.cpu_count() or 1,
-                processes=False,
-                # Scheduler and worker always listen for HTTP, by default on every interface.
-                scheduler_kwargs={"dashboard_address": _LOOPBACK, "dashboard": False},
-                dashboard_address=None,
-                worker_dashboard_address=_LOOPBACK,
-                memory_limit=0,
-                silence_logs=logging.CRITICAL,
-            )
-        )
-        client = stack.enter_context(Client(cluster))
-        # This ends the simulators before the cluster is closed, which would wait for them.
-        stack.callback(running.stop)
-        yield lambda point: client.submit(
-            _here, point_argv(point.plan, point.point), sweep, pure=False
-        )
+# Functions of the main program are pickled with their code. All others are pickled by the name of a
+# module, which workers would need.
+run_point.__module__ = "__main__"
 
 
-@contextmanager
-def _cluster(address: str) -> Iterator[Submit]:
-    """Yield the submit function of a user's cluster.
-
-    Points that still run are cancelled at the end.
-    """
+def _connected(address: str) -> Client:
+    """Return a client of a user's cluster that has a worker."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     hint = "give the address that dask scheduler prints, as tcp://HOST:8786"
     try:
@@ -100,26 +83,30 @@ def _cluster(address: str) -> Iterator[Submit]:
         ) from error
     except (ValueError, TypeError, ImportError) as error:
         raise UserError(f"--scheduler {address}: {error}; {hint}") from error
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError as error:
-            raise UserError(f"--scheduler {address}: the scheduler has no workers") from error
-        files: dict[Path, bytes] = {}
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+    except TimeoutError as error:
+        client.close()
+        raise UserError(f"--scheduler {address}: the scheduler has no workers") from error
+    return client
 
-        def submit(point: SweepPoint) -> Future[Any]:
-            path = point.plan.request.machine.path
-            if path not in files:
-                files[path] = path.read_bytes()
-            return client.submit(
-                run_point,
-                point_argv(point.plan, point.point),
-                files[path],
-                point.known["simulator_sha256"],
-                pure=False,
-            )
 
-        yield submit
+def _there(points: Sequence[SweepPoint], address: str, done: Done) -> None:
+    """Run points on a cluster. Points that still run are cancelled at the end."""
+    with _connected(address) as client:
+        paths = [point.plan.request.machine.path for point in points]
+        files = {path: path.read_bytes() for path in set(paths)}
+        futures = client.map(
+            run_point,
+            [point_argv(point.plan, point.point) for point in points],
+            [files[path] for path in paths],
+            [point.known["simulator_sha256"] for point in points],
+            pure=False,
+        )
+        pending = {future.key: point for future, point in zip(futures, points, strict=True)}
+        for future in as_completed(futures):
+            point = pending[future.key]
+            done(point, _outcome(future, point))
 
 
 def execute(
@@ -132,20 +119,26 @@ def execute(
     rows: list[Row] = []
     unsaved: list[Row] = []
     saved_at = time.monotonic()
+
+    def done(point: SweepPoint, raw: Any) -> None:
+        nonlocal saved_at
+        unsaved.append(make_row(point, raw))
+        rows.append(unsaved[-1])
+        tick(
+            f"{point.known['machine']} {point.known['experiment']} "
+            f"{point.known['variant']} on {point.known['cpus']} CPUs"
+        )
+        if time.monotonic() - saved_at >= SAVE_EVERY_SECONDS:
+            add_rows(out, unsaved)
+            unsaved.clear()
+            saved_at = time.monotonic()
+
     try:
-        with _cluster(scheduler) if scheduler is not None else local_cluster() as submit:
-            pending = {submit(point): point for point in points}
-            for future in as_completed(list(pending)):
-                point = pending.pop(future)
-                unsaved.append(make_row(point, _outcome(future, point)))
-                rows.append(unsaved[-1])
-                tick(
-                    f"{point.known['machine']} {point.known['experiment']} "
-                    f"{point.known['variant']} on {point.known['cpus']} CPUs"
-                )
-                if time.monotonic() - saved_at >= SAVE_EVERY_SECONDS:
-                    add_rows(out, unsaved)
-                    unsaved, saved_at = [], time.monotonic()
+        if scheduler is not None:
+            _there(points, scheduler, done)
+        else:
+            argv = [point_argv(point.plan, point.point) for point in points]
+            run_many(argv, on_result=lambda index, raw: done(points[index], raw))
     finally:
         if unsaved:
             add_rows(out, unsaved)
