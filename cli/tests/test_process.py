@@ -121,7 +121,7 @@ def said_beside_progress(stderr: bytes) -> list[bytes]:
 
 
 # The second one ends with a status of its own, as all of 'doctor' do. The third is Click's.
-HOST = str(Path(__file__).parent.parent / "doctor" / "data" / "guests" / "16" / "pinned.tar.gz")
+HOST = str(ROOT / "doctor" / "tests" / "data" / "guests" / "16" / "pinned.tar.gz")
 WRITERS = [["machines", "--json"], ["doctor", HOST], ["--help"]]
 
 
