@@ -54,7 +54,6 @@ _SYSTEM = (
 # four times as long.
 _STACK_USED = 32768
 _NO_RANDOMISATION = 0x0040000
-_END_WITH_PARENT = 1
 # Signals of the keyboard, of a closed terminal and of kill. After one of them nothing runs again.
 INTERRUPTS = ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM")
 
@@ -131,9 +130,7 @@ def padded(settings: str, argv: Sequence[str], program: Path, env: Mapping[str, 
 def _prepare() -> None:
     """Prepare the child: fixed addresses, Ctrl-C ends it, and so does the end of this process."""
     in_child()
-    library = ctypes.CDLL(None)
-    library.personality(_NO_RANDOMISATION)
-    library.prctl(_END_WITH_PARENT, signal.SIGKILL)
+    ctypes.CDLL(None).personality(_NO_RANDOMISATION)
 
 
 class AnotherEndError(UserError):

@@ -6,11 +6,13 @@ SIGINT that another process sends to this one is passed on, whatever terminals t
 """
 
 import contextlib
+import ctypes
 import signal
 import subprocess
 from collections.abc import Iterator
 
 _FROM_KERNEL = 0x80  # si_code of SI_KERNEL
+_END_WITH_PARENT = 1
 _AWAITED = (signal.SIGINT, signal.SIGCHLD)
 _MOST = 1.0  # seconds until the child is looked at: a parent may have had SIGCHLD ignored
 
@@ -26,9 +28,10 @@ def awaiting() -> Iterator[None]:
 
 
 def in_child() -> None:
-    """Let SIGINT end the program, unless it decides otherwise."""
+    """Let SIGINT end the program, unless it decides otherwise, and the end of this process, too."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+    ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
 
 
 def end_of(child: subprocess.Popen[bytes]) -> int:
