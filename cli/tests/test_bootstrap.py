@@ -94,20 +94,3 @@ def test_a_user_without_rights_is_told_once_what_root_must_do(host: Path, has_su
     )
     assert [call for call in calls(host) if call.startswith("sudo")] == ["sudo -v"] * has_sudo
     assert not any(call.startswith("apt-get") for call in calls(host))
-
-
-@pytest.mark.parametrize(
-    ("candidates", "name"),
-    [
-        ("libclang-rt-14-dev", "libclang-rt-14-dev"),
-        ("libclang-rt-14-dev,libclang-rt-dev", "libclang-rt-dev"),
-        ("", "libclang-rt-dev"),
-    ],
-)
-def test_the_name_that_the_archive_has_is_taken(host: Path, candidates: str, name: str) -> None:
-    debian(host, user=0, candidates=candidates)
-    done = bootstrap(host, "check")
-    assert done.returncode == 0
-    asked = next(call for call in calls(host) if " install " in f"{call} ")
-    assert [word for word in asked.split() if word.startswith("libclang")] == [name]
-    assert "|" not in asked

@@ -7,14 +7,10 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from cli.commands.main import main
 from common.paths import ROOT
 from conftest import Cli
 
 VERSION = (ROOT / "VERSION").read_text().strip()
-TEMPLATES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
 
 def test_every_place_has_the_version(cli: Cli) -> None:
@@ -25,31 +21,6 @@ def test_every_place_has_the_version(cli: Cli) -> None:
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
     for name in re.findall(r"schedshard[-_](\d[\d.]*)[-_]", (ROOT / "docs/install.md").read_text()):
         assert name == VERSION
-
-
-def test_continuous_integration_runs_the_command_of_the_readme() -> None:
-    runs = re.findall(r"^exec (make .*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    shown = re.findall(r"^(make [a-z -]*check[a-z -]*?) +#", (ROOT / "README.md").read_text(), re.M)
-    assert runs == shown
-    targets = runs[0].split()[1:]
-    assert f"`{runs[0]}`" in (ROOT / "CONTRIBUTING.md").read_text()
-    rules = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert set(targets) <= set(rules)
-
-
-def test_the_licence_names_its_texts() -> None:
-    text = (ROOT / "LICENSE").read_text()
-    for path in (ROOT / "LICENSES").iterdir():
-        assert f"LICENSES/{path.name}" in text
-
-
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_templates_name_commands_that_exist(path: Path) -> None:
-    known = {f"schedshard {name}" for name in main.commands}
-    asked = re.findall(r"\./(schedshard [a-z]+)", path.read_text())
-    assert "schedshard setup" in asked
-    assert set(asked) <= known
-    assert ("schedshard validate" in asked) == (path.stem == "model")
 
 
 def test_a_package_has_a_maintainer(tmp_path: Path) -> None:

@@ -40,21 +40,6 @@ def test_a_stage_beside_another_runs_at_the_same_time(
     assert "19\n" in (tmp_path / "other.log").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("which", ["first", "other"])
-def test_a_stage_fails_beside_another(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], which: str
-) -> None:
-    def script(name: str) -> str:
-        return "exit 1" if name == which else ":"
-
-    other = stage("other", script("other"), tmp_path / "other.xml")
-    first = stage("first", script("first"), tmp_path / "first.xml", other)
-    assert run_stages([first], tmp_path) == 1
-    said = capsys.readouterr().out
-    assert f"failed stages: {which}\n" in said
-    assert "2 passed, 0 failed" in said
-
-
 def test_a_build_tree_is_removed_only_by_a_stage_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,38 +41,12 @@ def project(root: Path, **files: str) -> Path:
     return root
 
 
-def test_arrow_as_in_the_table_passes(tmp_path: Path) -> None:
-    done = structure(project(tmp_path, core__a_h="", sim__b_h='#include "a.h"\n'))
-    assert (done.returncode, done.stdout) == (
-        0,
-        "2 C files, nothing found\n",
-    )
-
-
 def test_arrow_against_the_table(tmp_path: Path) -> None:
     done = structure(project(tmp_path, core__a_h='#include "b.h"\n', sim__b_h=""))
     assert done.returncode == 1
     assert done.stdout == (
         'core/a.h: includes "b.h" of sim/, which core/ may not use (CONTRIBUTING.md)\n'
     )
-
-
-def test_row_that_names_a_row_below(tmp_path: Path) -> None:
-    table = project(tmp_path) / "CONTRIBUTING.md"
-    table.write_text(table.read_text().replace("| nothing |", "| `sim/` |"))
-    done = structure(tmp_path)
-    assert (done.returncode, done.stdout) == (
-        1,
-        "CONTRIBUTING.md: the row of core/ names sim/, which has no row above it\n",
-    )
-
-
-def test_circle_of_headers(tmp_path: Path) -> None:
-    files = {"sim__a_h": '#include "b.h"\n', "sim__b_h": '#include "c.h"\n'}
-    done = structure(project(tmp_path, **files, sim__c_h='#include "a.h"\n'))
-    assert done.returncode == 1
-    assert done.stdout.startswith("include each other: ")
-    assert all(f"sim/{name}.h" in done.stdout for name in "abc")
 
 
 @pytest.mark.parametrize(

@@ -101,15 +101,6 @@ def test_plan_of_unequal_shards() -> None:
     assert plan_sentence(data).startswith("2 shards (1 of 2 CPUs, 1 of 3 CPUs)")
 
 
-def test_text_and_json(cli: Cli) -> None:
-    outcome = cli("topo", "--machine", "epyc-7763-2s")
-    assert "LLC 15: 8 cores, 16 CPUs" in outcome.out
-    assert "120-127,248-255" in outcome.out
-    data = cli("topo", "--json").json
-    assert data["format"] == "schedshard/topo/1"
-    assert len(data["cpus"]) == 2
-
-
 def test_long_plans_are_cut_in_text_only(cli: Cli, tmp_path: Path) -> None:
     text = (DATA.parents[2] / "machines" / "future-2048.toml").read_text()
     path = tmp_path / "wide.toml"
