@@ -98,7 +98,7 @@ install-lib: ## install only the library under PREFIX: no command, no C++, secon
 
 ports: build ## fetch redis, port its count of memory to the library, and record both; minutes
 	cli/environment --dev
-	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest record/tests/program/test_port_redis.py
+	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest record/tests/program/test_ports.py -k redis
 
 releases-check: ## build, test, record and package on Debian 13 in a root of debootstrap, as root (RELEASES="trixie sid")
 	scripts/bootstrap releases
