@@ -216,6 +216,22 @@ static void take(uint32_t cpu)
 	explore_result(0, (u64)(first + second));
 }
 
+/* CPU 0 adds, CPU 1 takes, and CPU 2 sums: what was taken is in the sum that it is taken from. */
+static void take_beside_sum(uint32_t cpu)
+{
+	if (!cpu)
+		cpu_counter_add(by_cpu, 0, 1);
+	else if (cpu == 1)
+		explore_result(0, (u64)cpu_counter_take(by_cpu));
+	else
+		explore_check(cpu_counter_sum(by_cpu) >= 0, "a sum is less than nothing");
+}
+
+static void check_take_beside_sum(uint32_t nr_cpus)
+{
+	explore_check((s64)explore_result_of(0) + cpu_counter_sum(by_cpu) == 1, "an add is lost");
+}
+
 static void check_take(uint32_t nr_cpus)
 {
 	s64 taken = (s64)explore_result_of(0) + cpu_counter_take(by_cpu);
@@ -341,6 +357,8 @@ const struct explore_case explore_counter_cases[] = {
 	     setup_early_item, attach_hand_over, check_one, "zero2", "zero3"),
 	CORE("counter-take", "each add is taken once", 2, 3, setup_by_cpu, take, check_take,
 	     "taken"),
+	CORE("counter-take-sum", "a sum beside cpu_counter_take() misses nothing that it took", 3,
+	     3, setup_by_cpu, take_beside_sum, check_take_beside_sum, "taken"),
 	CORE("counter-estimate", "an estimate misses less than a batch a CPU", 2, 2, setup_estimate,
 	     estimate, check_estimate, NULL),
 	CORE("counter-add-any", "threads that share a CPU number lose no add", 2, 4, setup_by_cpu,

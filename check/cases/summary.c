@@ -173,6 +173,39 @@ static void all_set(uint32_t cpu)
 	explore_check(!sbm_empty(b), "CPU %u does not find its own bit", cpu);
 }
 
+static u64 *level; /* of CPU 1 */
+
+static void setup_not_named(uint32_t nr_cpus)
+{
+	level = port_alloc(sizeof(*level), -1);
+	explore_name(level, sizeof(*level), "level");
+	b = case_sbm(case_plan(4, 4), SBM_SUMMARY);
+}
+
+/*
+ * CPU 0 sets its bit and then reads what CPU 1 stores before it looks at the summary. CPU 2 names
+ * the shard at the same time, so CPU 0 may find it named.
+ */
+static void set_then_look(uint32_t cpu)
+{
+	if (!cpu) {
+		sbm_set(b, 0);
+		explore_result(0, READ_ONCE(*level));
+	} else if (cpu == 1) {
+		WRITE_ONCE(*level, 1);
+		smp_mb();
+		explore_result(1, !sbm_seems_empty(b));
+	} else {
+		sbm_set(b, 1);
+	}
+}
+
+static void check_one_saw(uint32_t nr_cpus)
+{
+	explore_check(explore_result_of(0) || explore_result_of(1),
+		      "CPU 1 saw no bit, and CPU 0 saw what was before");
+}
+
 const struct explore_case CASES[] = {
 	{ .name = PREFIX "-set-search",
 	  .title = "after sbm_set() returned, no search reports empty",
@@ -219,6 +252,15 @@ const struct explore_case CASES[] = {
 	  .setup = setup_one_shard,
 	  .body = all_set,
 	  .check = check_found },
+	{ .name = PREFIX "-not-named",
+	  .title = "a setter and a searcher see each other, while another CPU names the shard",
+	  .kind = "core",
+	  .posted = POSTED,
+	  .min_cpus = 2,
+	  .max_cpus = 3,
+	  .setup = setup_not_named,
+	  .body = set_then_look,
+	  .check = check_one_saw },
 	{ .name = PREFIX "-search-twice",
 	  .title = "not promised: found before sbm_set() returned, not found by a later search",
 	  .kind = "limit",

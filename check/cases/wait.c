@@ -13,9 +13,11 @@
 #include "objects.h"
 #include "sbm_claim.h"
 #include "shard_wait.h"
+#include "slot_claim.h"
 
 static struct sbm *b;
 static struct shard_wait *w;
+static struct slot_set *slots;
 
 /* Plan CPUs 0 and 1 are in one shard, 2 and 3 in the other. */
 static void setup(uint32_t nr_cpus)
@@ -30,6 +32,16 @@ static void setup(uint32_t nr_cpus)
 	explore_const(w->line, plan->nr_shards * sizeof(*w->line));
 	explore_name(w->line[0], 8, "waiters 0");
 	explore_name(w->line[1], 8, "waiters 1");
+}
+
+/* A set of one slot, which is taken. */
+static void setup_slots(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	slots = slot_set_alloc(b->plan, 1);
+	if (!slots || slot_claim_near(slots, 0))
+		abort();
+	explore_name(slots, sizeof(*slots), "slot set");
 }
 
 enum { OWNS = 1, ASLEEP };
@@ -98,6 +110,24 @@ static void two(uint32_t cpu)
 	put(2, true);
 }
 
+/* CPU 0 adds a slot and then wakes a waiter. */
+static void grows(uint32_t cpu)
+{
+	if (!cpu) {
+		explore_check(slot_set_grow(slots, 1), "no memory");
+		shard_wait_wake(w, 0);
+		return;
+	}
+	shard_wait_join(w, 3);
+	explore_result(cpu, slot_claim_near(slots, 3) == 1 ? OWNS : ASLEEP);
+}
+
+static void check_grown(uint32_t nr_cpus)
+{
+	explore_check(explore_result_of(1) == OWNS || *shard_wait_signals(w, 3),
+		      "lost wake-up: a slot is free, and a waiter sleeps");
+}
+
 static void one_look(uint32_t cpu)
 {
 	if (cpu)
@@ -135,6 +165,14 @@ const struct explore_case explore_wait_cases[] = {
 	     one),
 	CASE("wait-one-weak", "the same in any order", "core", 2, 2, true, one),
 	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false, two),
+	{ .name = "wait-grow",
+	  .title = "a slot that is added wakes a waiter, or the waiter finds it",
+	  .kind = "core",
+	  .min_cpus = 2,
+	  .max_cpus = 2,
+	  .setup = setup_slots,
+	  .body = grows,
+	  .check = check_grown },
 	CASE("planted-wait-look", "planted: a waiter that does not look again after it joined",
 	     "planted", 2, 2, false, one_look),
 	CASE("planted-wait-leave", "planted: a waiter that leaves with another one's wake-up",
