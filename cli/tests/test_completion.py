@@ -42,7 +42,7 @@ def test_completion_completes(
         ("schedshard doc", "1", "plain,doctor\n"),
         ("schedshard run --vari", "2", "plain,--variant\n"),
         ("schedshard doctor cata", "2", "plain,catalogue\nfile,cata\n"),
-        ("schedshard doctor --pl", "2", "plain,--plan\n"),
+        ("schedshard doctor --pred", "2", "plain,--predict\n"),
     ):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", number)
