@@ -16,6 +16,7 @@ from types import FrameType
 import click
 from click.shell_completion import shell_complete
 
+from cli.old_names import renamed
 from common.errors import (
     OutputError,
     UserError,
@@ -135,6 +136,9 @@ def _seen(context: click.Context | None) -> str:
     """Return where the usage of a command is explained, in parentheses."""
     if context is None:
         return ""
+    # A command that runs without its name has the help of its group.
+    if context.parent and getattr(context.parent.command, "unnamed", None) is context.command:
+        context = context.parent
     words = f"{context.command_path} --help".partition(" ")[2]
     return f" (see '{typed(f'doctor {words}' if ALONE else words)}')"
 
@@ -175,7 +179,7 @@ def _run(argv: Sequence[str] | None, verbs: click.Command | None) -> int:
         if asked is not None:
             return shell_complete(verbs, {}, PROGRAM, COMPLETE, asked)
         # Not main.main(): that prints a newline at Ctrl-C and exits by itself on a closed pipe.
-        arguments = list(sys.argv[1:] if argv is None else argv)
+        arguments = renamed(sys.argv[1:] if argv is None else argv)
         with verbs.make_context(PROGRAM, arguments) as context:
             verbs.invoke(context)
     except click.exceptions.Exit as done:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from cli.commands.groups import NamedGroup
+from cli.commands.groups import UnnamedGroup
 from cli.commands.options import number_option, path_option, target_option
 from common.errors import UserError
 
@@ -19,52 +18,7 @@ _JUDGE = "judge"
 _FLEET_WIDTH = 160
 
 
-class DoctorGroup(NamedGroup):
-    """A group whose unnamed command judges: doctor, doctor HOST.tar, doctor --perf FILE."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Pass arguments to the unnamed command, unless they name a command or ask for help."""
-        if args[:1] == ["--version"]:
-            return super().parse_args(ctx, args)
-        # Completion passes the words before the incomplete one, which may become a command.
-        if (args and args[0] in self.commands) or (ctx.resilient_parsing and not args):
-            return super().parse_args(ctx, args)
-        if set(args) & set(ctx.help_option_names):
-            return super().parse_args(ctx, ["--help"])
-        return super().parse_args(ctx, [_JUDGE, *args])
-
-    @property
-    def unnamed(self) -> click.Command:
-        """Return the command that runs without a name."""
-        return self.commands[_JUDGE]
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands except the unnamed one."""
-        return [name for name in super().list_commands(ctx) if name != _JUDGE]
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete names of commands, and options and a file of the unnamed command."""
-        found = super().shell_complete(ctx, incomplete)
-        found += self.unnamed.shell_complete(ctx, incomplete)
-        if not incomplete.startswith("-"):
-            found = [each for each in found if each.value != _JUDGE]
-            found.append(CompletionItem(incomplete, type="file"))
-        return found
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the usage of both forms."""
-        return ["[HOST.tar] [OPTIONS] | COMMAND"]
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the options of the unnamed command with the named ones."""
-        options = [each for each in self.unnamed.params if isinstance(each, click.Option)]
-        rows = [record for each in options if (record := each.get_help_record(ctx))]
-        with formatter.section("Options"):
-            formatter.write_dl(rows)
-        self.format_commands(ctx, formatter)
-
-
-@click.group(cls=DoctorGroup)
+@click.group(cls=UnnamedGroup, unnamed=_JUDGE, usage="[HOST.tar] [OPTIONS]")
 def doctor() -> None:
     """Show what the scheduler's shared cache lines cost this machine, and what helps today.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from common.errors import unknown_name
 
@@ -50,3 +51,59 @@ class NamedGroup(click.Group):
             kind = "command" if ctx.parent is None else f"command of '{ctx.command_path}'"
             raise unknown_name(kind, args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
+
+
+class UnnamedGroup(NamedGroup):
+    """A group with a command that runs without its name: `doctor HOST.tar`, `record -- PROGRAM`.
+
+    ``unnamed`` is that command's name, ``usage`` how its arguments are written in the usage.
+    """
+
+    def __init__(self, *args: Any, unnamed: str, usage: str, **options: Any) -> None:
+        """Keep the name. All other arguments go to NamedGroup."""
+        super().__init__(*args, **options)
+        self._name = unnamed
+        self._usage = usage
+
+    @property
+    def unnamed(self) -> click.Command:
+        """Return the command that runs without a name."""
+        return self.commands[self._name]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Pass arguments to the unnamed command, unless they name a command or ask for help."""
+        if args[:1] == ["--version"]:
+            return super().parse_args(ctx, args)
+        # Completion passes the words before the incomplete one, which may become a command.
+        if (args and args[0] in self.commands) or (ctx.resilient_parsing and not args):
+            return super().parse_args(ctx, args)
+        # Behind a program's name --help is the program's.
+        words = args if self.unnamed.allow_interspersed_args else args[:1]
+        if set(words) & set(ctx.help_option_names):
+            return super().parse_args(ctx, ["--help"])
+        return super().parse_args(ctx, [self._name, *args])
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands except the unnamed one."""
+        return [name for name in super().list_commands(ctx) if name != self._name]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, and options and a file of the unnamed command."""
+        found = super().shell_complete(ctx, incomplete)
+        found += self.unnamed.shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            found = [each for each in found if each.value != self._name]
+            found.append(CompletionItem(incomplete, type="file"))
+        return found
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage of both forms."""
+        return [f"{self._usage} | COMMAND"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the options of the unnamed command with the named ones."""
+        options = [each for each in self.unnamed.params if isinstance(each, click.Option)]
+        rows = [record for each in options if (record := each.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl(rows)
+        self.format_commands(ctx, formatter)

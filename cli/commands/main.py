@@ -15,12 +15,8 @@ from pathlib import Path
 import click
 
 from cli.commands.bench import peers_command, ping_pong_command, primitives_command
-from cli.commands.c2c.compile import cc_command, cxx_command
-from cli.commands.c2c.diff import diff_command
-from cli.commands.c2c.record import record_command
-from cli.commands.c2c.replay import replay_command
 from cli.commands.doctor import doctor
-from cli.commands.groups import NamedGroup
+from cli.commands.groups import NamedGroup, UnnamedGroup
 from cli.commands.kernel.group import kernel
 from cli.commands.options import (
     JSON,
@@ -32,8 +28,12 @@ from cli.commands.options import (
     show,
     target_option,
 )
-from cli.commands.run import compare, experiments_command, run, sweep
-from cli.commands.topology import machine, machines, topo
+from cli.commands.record.compile import cc_command, cxx_command
+from cli.commands.record.diff import diff_command
+from cli.commands.record.record import record_command
+from cli.commands.record.replay import replay_command
+from cli.commands.run import compare, run, sweep
+from cli.commands.topology import machine, topology
 from cli.commands.validate import validate
 from common.errors import UserError
 from common.output import write_atomic
@@ -41,15 +41,11 @@ from common.paths import INSTALLED, ROOT, VERSION
 
 _DOORS = {
     "I run a large machine": ("doctor",),
-    "I write a threaded program": ("c2c", "cc", "c++"),
+    "I write a threaded program": ("record", "cc", "c++"),
     "I work on the kernel": ("kernel",),
-    "I want the data structures": ("topo", "bench"),
-    "The simulated machine": (
-        "reproduce", "experiments", "run", "sweep", "compare", "report", "machines", "machine",
-        "validate",
-    ),
-    "This installation": ("setup",),
-}  # fmt: skip
+    "The simulated machine": ("reproduce", "run", "sweep", "compare", "report", "machine"),
+    "This host": ("bench", "setup"),
+}
 
 
 @click.group(
@@ -69,42 +65,24 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-class C2cGroup(NamedGroup):
-    """The commands of c2c. Any other word is a result to show."""
+@main.group(cls=UnnamedGroup, unnamed="program", usage="[OPTIONS] [--] PROGRAM [ARGUMENTS]")
+def record() -> None:
+    """Record PROGRAM in an emulator, and show which cache lines its threads contend on.
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Use 'show' if the first word is not a command."""
-        if args and self.get_command(ctx, args[0]) is None:
-            args = ["show", *args]
-        return super().resolve_command(ctx, args)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Use 'show' if options precede the result."""
-        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
-
-
-@main.group(cls=C2cGroup)
-def c2c() -> None:
-    """Show contended cache lines: of a saved RESULT, or of your own program.
-
-    'c2c RESULT' shows the lines in a file saved by 'run --out RESULT' or 'c2c record --out RESULT',
-    as perf c2c report does. 'c2c record' runs a program.
+    The report names lines, types and source lines, for each machine, and what padding would gain.
+    With --fail-above it is a gate: 'record diff' and its exit status compare two recordings.
     """
 
 
-@c2c.command("show")
+@record.command("show")
 @click.argument("result", type=click.Path(path_type=Path))
 @number_option("--lines", default=5)
 @many_option("--variant", "variants", metavar="V", help="Repeatable [the baseline].")
 @JSON
-def c2c_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
+def record_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
     """Show the contended cache lines of RESULT.
 
-    RESULT was saved by 'run --out RESULT' or 'c2c record --out RESULT'. The tables follow perf c2c
+    RESULT was saved by 'run --out RESULT' or 'record --out RESULT'. The tables follow perf c2c
     report.
     """
     from common.formats import C2C, RUN
@@ -133,7 +111,7 @@ def bench() -> None:
 def report(results: tuple[Path, ...], out: Path) -> None:
     """Make one HTML page from saved RESULTS.
 
-    RESULTS are files saved by run, sweep, bench, validate, topo, c2c and kernel c2c. The page needs
+    RESULTS are files saved by run, sweep, bench, record, machine and kernel c2c. The page needs
     no other file and no network.
     """
     from report.report import lines_of, read, render
@@ -184,19 +162,8 @@ if not INSTALLED:  # the laboratory, which cli/meson.build does not install
     # Importing these modules adds their commands to the group.
     from cli.commands.kernel import build, guest, profile, source  # noqa: F401
 for verb in (record_command, replay_command, diff_command):
-    c2c.add_command(verb)
-for verb in (
-    run,
-    experiments_command,
-    sweep,
-    compare,
-    topo,
-    machines,
-    machine,
-    validate,
-    kernel,
-    doctor,
-    cc_command,
-    cxx_command,
-):
+    record.add_command(verb)
+for verb in (topology, validate):
+    machine.add_command(verb)
+for verb in (run, sweep, compare, machine, kernel, doctor, cc_command, cxx_command):
     main.add_command(verb)

@@ -21,7 +21,7 @@ from cli.commands.options import (
     show,
 )
 from common.errors import UserError
-from common.paths import INSTALLED
+from common.paths import INSTALLED, typed
 
 _UNCERTAINTY = click.option(
     "--uncertainty",
@@ -31,12 +31,9 @@ _UNCERTAINTY = click.option(
 )
 
 
-@click.command(name="experiments")
-@JSON
-def experiments_command(as_json: bool) -> None:
-    """List the experiments."""
+def _list(as_json: bool) -> None:
     from model.run.experiment import experiment_names, load_experiment
-    from model.tables.results import experiments_table
+    from model.tables.tools import experiments_table
 
     found = [load_experiment(name) for name in experiment_names()]
     rows = [
@@ -50,7 +47,8 @@ def experiments_command(as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("experiment")
+@click.argument("experiment", required=False)
+@click.option("--list", "as_list", is_flag=True, help="List the experiments.")
 @click.option("--machine", metavar="M", help="Preset name or a .toml file [the experiment's own].")
 @number_option("--cpus", metavar=None, help="Use the first N CPUs [all].")
 @SEED
@@ -99,13 +97,20 @@ def experiments_command(as_json: bool) -> None:
 )
 @JSON
 @OUT
-def run(uncertainty: int | None, as_json: bool, out: Path | None, **options: Any) -> None:
+def run(
+    as_list: bool, uncertainty: int | None, as_json: bool, out: Path | None, **options: Any
+) -> None:
     """Run EXPERIMENT on a simulated machine.
 
     Predicted figures are shown beside published ones of the same machine, if there are any. With
     --uncertainty each figure gets a median and a 90% interval over the ranges of inputs in the
     machine file and the experiment file.
     """
+    if as_list:
+        _list(as_json)
+        return
+    if options["experiment"] is None:
+        raise UserError(f"run needs an EXPERIMENT: '{typed('run --list')}' lists them")
     from common.progress import ticking
     from model.run.run import execute, merge, plan_run
     from model.run.run_options import RunOptions, make_request

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands topo, machines and machine: topologies and machine files."""
+"""The command machine and its subcommands: topologies and machine files."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def _advise(
     deliver(advice_data(found), as_json, out, advice_view(found))
 
 
-@click.command()
+@click.command("topology")
 @click.option("--machine", metavar="M", help="A machine file: preset name or path.")
 @path_option("--sysfs", metavar="DIR", help="A folder that contains sys/.")
 @path_option("--hwloc-xml", help="An XML file of hwloc.")
@@ -55,7 +55,7 @@ def _advise(
 )
 @JSON
 @OUT
-def topo(
+def topology(
     machine: str | None,
     sysfs: Path | None,
     hwloc_xml: Path | None,
@@ -94,19 +94,8 @@ def topo(
     source = machine_path(machine) if machine is not None else None
     request = TopoRequest(source, sysfs, hwloc_xml, split_llc, cap)
     data = read_topology(request)
-    topology = checked(data, "what schedshard-topo printed", Topo.of)
-    deliver(data, as_json, out, topo_view(topology))
-
-
-@click.command()
-@JSON
-def machines(as_json: bool) -> None:
-    """List the machine files."""
-    from model.machines.machine_list import list_machines
-    from model.tables.tools import machines_table
-
-    rows = list_machines()
-    deliver({"machines": rows}, as_json, None, machines_table(rows))
+    made = checked(data, "what schedshard-topo printed", Topo.of)
+    deliver(data, as_json, out, topo_view(made))
 
 
 class MachineGroup(NamedGroup):
@@ -131,6 +120,17 @@ class MachineGroup(NamedGroup):
 @click.group(cls=MachineGroup)
 def machine() -> None:
     """Show machine files, and make new ones."""
+
+
+@machine.command("list")
+@JSON
+def machine_list(as_json: bool) -> None:
+    """List the machine files."""
+    from model.machines.machine_list import list_machines
+    from model.tables.tools import machines_table
+
+    rows = list_machines()
+    deliver({"machines": rows}, as_json, None, machines_table(rows))
 
 
 @machine.command("show")

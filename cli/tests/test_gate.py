@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import test_record_view
-from cli.commands.c2c.gate import GateOptions, VerdictOptions
+from cli.commands.record.gate import GateOptions, VerdictOptions
 from common.paths import ROOT
 from conftest import Cli
 from model.results.c2c import RecordedLine

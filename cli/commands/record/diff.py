@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cli.commands.c2c.gate import VerdictOptions, verdict_options
 from cli.commands.options import JSON, deliver
+from cli.commands.record.gate import VerdictOptions, verdict_options
 
 
 @click.command("diff")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command c2c record."""
+"""The command record."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from cli.commands.c2c.gate import GateOptions, gate_options
-from cli.commands.c2c.guest import GuestOptions, guest_options
-from cli.commands.c2c.outputs import MACHINES, Outputs, check_uncertainty, report_options
 from cli.commands.options import PLACEMENT, gathered, number_option, target_option
+from cli.commands.record.gate import GateOptions, gate_options
+from cli.commands.record.guest import GuestOptions, guest_options
+from cli.commands.record.outputs import MACHINES, Outputs, check_uncertainty, report_options
 from common.errors import UserError, ending_with
 from record.program.window import Window
 
@@ -64,7 +64,7 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
 
 
 @click.command(
-    "record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
+    "program", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
 )
 @MACHINES
 @PLACEMENT

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from cli.commands.c2c.outputs import MACHINES, Outputs, check_uncertainty, report_options
 from cli.commands.options import deliver
+from cli.commands.record.outputs import MACHINES, Outputs, check_uncertainty, report_options
 from common.errors import UserError
 from common.output import read_json
 from common.paths import typed
