@@ -162,12 +162,12 @@ works=
 emulator=${installed:-$root}/build/emulator/qemu-x86_64
 [ -x "$emulator" ] || emulator=qemu-x86_64
 if [ "$(uname -m)" != x86_64 ]; then
-	say emulator no "c2c record needs an x86-64 machine"
+	say emulator no "record needs an x86-64 machine"
 elif [ -n "$installed" ] &&
 	[ ! -e "$installed/build/release/record/program/libschedshard-qemu-user.so" ]; then
-	say emulator no "this package has no c2c record"
-elif emulator "$emulator" "c2c record" qemu-user && [ -z "$missing" ]; then
-	works="$works, c2c record"
+	say emulator no "this package has no record"
+elif emulator "$emulator" "record" qemu-user && [ -z "$missing" ]; then
+	works="$works, record"
 fi
 if [ -n "$installed" ]; then
 	:

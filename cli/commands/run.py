@@ -33,7 +33,7 @@ _UNCERTAINTY = click.option(
 
 def _list(as_json: bool) -> None:
     from model.run.experiment import experiment_names, load_experiment
-    from model.tables.tools import experiments_table
+    from model.tables.results import experiments_table
 
     found = [load_experiment(name) for name in experiment_names()]
     rows = [
@@ -205,8 +205,8 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
 
     Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. Two variants are
     compared at every point that both files contain. Without variants, each variant of A is compared
-    with the same one of B. Two recordings of a program ('c2c record --out') are compared as by
-    'c2c diff'.
+    with the same one of B. Two recordings of a program ('record --out') are compared as by
+    'record diff'.
     """
     from common.extra import need_sweep
     from record.gate.diff import diff_files, diff_view, is_recording

@@ -38,8 +38,8 @@ def validate(
 ) -> None:
     """Measure this host, predict the same figures, and name the worst disagreement.
 
-    RESULT is a file saved with 'validate --out', or with --out of 'bench primitives' or 'bench
-    ping-pong' on a host with a machine file. Then the command judges the file, and measures
+    RESULT is a file saved with 'machine validate --out', or with --out of 'bench primitives' or
+    'bench ping-pong' on a host with a machine file. Then the command judges the file, and measures
     nothing. Without RESULT it measures this host, and first makes its machine file if there is none
     yet. Each of these takes at most a minute.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Advice of `c2c record` is given only where its gain is more than chance."""
+"""Advice of `record` is given only where its gain is more than chance."""
 
 from __future__ import annotations
 

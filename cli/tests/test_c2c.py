@@ -222,23 +222,27 @@ def test_names_only_from_the_binary_that_made_the_result(
 
 
 def test_tables_and_json(cli: Cli, yield_result: Path) -> None:
-    outcome = cli("c2c", yield_result, "--lines", "1", "--variant", "llc", "--variant", "sbm")
+    outcome = cli(
+        "record", "show", yield_result, "--lines", "1", "--variant", "llc", "--variant", "sbm"
+    )
     assert outcome.status == 0
     for words in ("'llc', 256 CPUs", "'sbm', 256 CPUs", "1 of 2 lines", "rmt HITM", "no symbols"):
         assert words in outcome.out
-    data = cli("c2c", yield_result, "--json").json
+    data = cli("record", "show", yield_result, "--json").json
     assert data["variants"][0]["name"] == "global"
     assert not data["names_resolved"]
 
 
 def test_curves_show_the_point_with_most_threads(cli: Cli, curve_result: Path) -> None:
-    data = cli("c2c", curve_result, "--json", "--variant", "sharded").json
+    data = cli("record", "show", curve_result, "--json", "--variant", "sharded").json
     assert data["variants"][0]["cpus"] == 16
 
 
 def test_unknown_variant(cli: Cli, yield_result: Path) -> None:
     assert_user_error(
-        cli("c2c", yield_result, "--variant", "lcc"), "unknown variant", "did you mean 'llc'"
+        cli("record", "show", yield_result, "--variant", "lcc"),
+        "unknown variant",
+        "did you mean 'llc'",
     )
 
 
@@ -246,4 +250,4 @@ def test_damaged_lines(cli: Cli, yield_result: Path) -> None:
     data = json.loads(yield_result.read_text())
     data["variants"][0]["lines"][0]["hitm_remote"] = "many"
     yield_result.write_text(json.dumps(data))
-    assert_user_error(cli("c2c", yield_result), "damaged")
+    assert_user_error(cli("record", "show", yield_result), "damaged")

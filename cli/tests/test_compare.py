@@ -140,7 +140,7 @@ def test_wrong_input(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
     yield_result.write_text(json.dumps(data))
     assert_user_error(cli("compare", good, good), "damaged", "placement")
     other = tmp_path / "b.json"
-    assert cli("topo", "--out", other).status == 0
+    assert cli("machine", "topology", "--out", other).status == 0
     assert_user_error(cli("compare", other, other), "is not a result to read here")
 
 

@@ -24,22 +24,25 @@ TRACE = ROOT / "record/tests/plugin/data/stock-16cpu.trace"
 SMALL = ("--cpus", "16", "--variant", "global", "--variant", "llc")
 # By kind of file: the command that makes one, and the commands that read it.
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "bars": (("run", "cpumask-yield", *SMALL, "--uncertainty", "20"), ("report", "compare", "c2c")),
+    "bars": (
+        ("run", "cpumask-yield", *SMALL, "--uncertainty", "20"),
+        ("report", "compare", "record show"),
+    ),
     "published": (("run", "cpumask-yield"), ("report",)),
     "curve": (
         ("run", "atomic-inc", "--threads", "1,2", "--uncertainty", "20"),
-        ("report", "compare", "c2c"),
+        ("report", "compare", "record show"),
     ),
-    "pairs": (("run", "ping-pong", "--op", "cas"), ("report", "compare", "c2c")),
-    "figures": (("run", "figures", "--uncertainty", "20"), ("report", "compare", "c2c")),
+    "pairs": (("run", "ping-pong", "--op", "cas"), ("report", "compare", "record show")),
+    "figures": (("run", "figures", "--uncertainty", "20"), ("report", "compare", "record show")),
     "live": (("bench", "ping-pong", "--op", "cas"), ("report", "compare")),
-    "topo": (("topo", "--machine", "xeon-8358-2s"), ("report",)),
+    "topo": (("machine", "topology", "--machine", "xeon-8358-2s"), ("report",)),
 }
 SAVED = {
-    "record": ("report", "c2c", "c2c diff"),
-    "gate": ("c2c diff", "c2c diff --fail-above 5%"),
-    "kernel": ("report", "c2c"),
-    "validate": ("report", "validate"),
+    "record": ("report", "record show", "record diff"),
+    "gate": ("record diff", "record diff --fail-above 5%"),
+    "kernel": ("report", "record show"),
+    "validate": ("report", "machine validate"),
 }
 GONE = object()
 OTHERS: tuple[Any, ...] = (GONE, None, "x", "\ud800", [], {}, [{}], -1, 1e300, 10**400, True)
@@ -81,8 +84,12 @@ def calls(reader: str, path: Path) -> tuple[str | Path, ...]:
         return "report", path, "--out", path.with_name("page.html")
     if reader == "replay":
         trace = path.with_name(path.name.removesuffix(".names.json"))
-        return "c2c", "replay", trace, "--machine", "epyc-7763-2s", "--lines", "2"
-    return (*reader.split(), path, *([path] if reader.startswith(("compare", "c2c diff")) else ()))
+        return "record", "replay", trace, "--machine", "epyc-7763-2s", "--lines", "2"
+    return (
+        *reader.split(),
+        path,
+        *([path] if reader.startswith(("compare", "record diff")) else ()),
+    )
 
 
 def assert_one_line(cli: Cli, reader: str, path: Path, what: object) -> None:
@@ -172,7 +179,7 @@ def test_a_damaged_file_says_where(
 ) -> None:
     whole = json.loads(curve_result.read_text())
     curve_result.write_text(json.dumps(damaged(whole, place, other)))
-    for reader in ("report", "compare", "c2c"):
+    for reader in ("report", "compare", "record show"):
         outcome = cli(*calls(reader, curve_result))
         assert outcome.status == 2
         assert f"{curve_result} is damaged: " in outcome.err
@@ -196,7 +203,7 @@ def test_half_a_character_is_an_escape(cli: Cli, curve_result: Path) -> None:
     place = ("variants", 0, "points", -1, "lines", 0, "object")
     curve_result.write_text(json.dumps(damaged(whole, place, "\ud800")))
     for words in ((), ("--json",)):
-        outcome = cli("c2c", curve_result, *words)
+        outcome = cli("record", "show", curve_result, *words)
         assert outcome.status == 0
         assert "\\ud800" in outcome.out
 
@@ -205,7 +212,7 @@ def test_half_a_character_is_no_number(cli: Cli, curve_result: Path) -> None:
     whole = json.loads(curve_result.read_text())
     place = ("variants", 0, "points", -1, "lines", 0, "stores")
     curve_result.write_text(json.dumps(damaged(whole, place, "\ud800")))
-    outcome = cli("c2c", curve_result)
+    outcome = cli("record", "show", curve_result)
     assert outcome.status == 2
     assert outcome.err.startswith(f"schedshard: {curve_result} is damaged: ")
 
@@ -214,7 +221,7 @@ def test_half_a_character_is_no_number(cli: Cli, curve_result: Path) -> None:
 def test_what_is_no_number_is_refused(cli: Cli, curve_result: Path, number: str) -> None:
     text = curve_result.read_text()
     curve_result.write_text(text.replace('"ns_per_op": ', f'"ns_per_op": {number}, "x": ', 1))
-    outcome = cli("c2c", curve_result)
+    outcome = cli("record", "show", curve_result)
     assert outcome.status == 2
     assert f"{curve_result} is damaged" in outcome.err
 
@@ -224,6 +231,6 @@ def test_a_number_without_an_end_is_refused(cli: Cli, tmp_path: Path) -> None:
     saved = (PAGES / "record.json").read_text()
     path = tmp_path / "result.json"
     path.write_text(saved.replace('"waited_seconds":', '"waited_seconds": 1e999, "x":', 1))
-    outcome = cli("c2c", path, "--json")
+    outcome = cli("record", "show", path, "--json")
     assert outcome.status == 2
     assert outcome.err == f"schedshard: result {path} is damaged: 1e999 is not a number\n"

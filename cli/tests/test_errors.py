@@ -20,9 +20,9 @@ VERBS = (
     ("run",),
     ("sweep",),
     ("compare",),
-    ("c2c",),
-    ("topo",),
-    ("machines",),
+    ("record", "show"),
+    ("machine", "topology"),
+    ("machine", "list"),
     ("machine",),
     ("machine", "show"),
     ("machine", "import"),
@@ -80,11 +80,11 @@ def test_what_is_near(name: str, known: list[str], near: list[str]) -> None:
 
 
 def test_experiments_are_listed(cli: Cli) -> None:
-    rows = cli("experiments", "--json").json["experiments"]
+    rows = cli("run", "--list", "--json").json["experiments"]
     assert [row["name"] for row in rows] == experiment_names()
     one = next(row for row in rows if row["name"] == "cpumask-yield")
     assert (one["machine"], one["variants"][0]) == ("epyc-7763-2s", "global")
-    assert "Set and clear this CPU in a CPU mask" in cli("experiments").out
+    assert "Set and clear this CPU in a CPU mask" in cli("run", "--list").out
 
 
 def test_version(cli: Cli) -> None:
@@ -97,7 +97,7 @@ def test_version(cli: Cli) -> None:
         (("runn",), ("unknown command 'runn'", "did you mean 'run'")),
         (("run", "pi", "--sedd", "1"), ("no such option: --sedd", "did you mean '--seed'?")),
         (("machine", "sho"), ("unknown command", "did you mean 'show'")),
-        (("run",), ("Missing argument 'EXPERIMENT'", "run --help")),
+        (("run",), ("run needs an EXPERIMENT", "run --list")),
         (("run", "cpumask-yield", "--bogus"), ("no such option: --bogus (see", "run --help")),
         (("run", "cpumask-yield", "--cpus", "x"), ("--cpus", "not a valid integer")),
         (("run", "cpumask-yield", "--cpus", "0"), ("--cpus", "range")),
@@ -120,12 +120,15 @@ def test_version(cli: Cli) -> None:
             ("--cpus 257", "epyc-7763-2s", "256 CPUs", "1 to 256"),
         ),
         (("machine", "show", "xeon-8358"), ("did you mean 'xeon-8358-2s'",)),
-        (("topo", "--machine", "nonsense"), ("unknown machine",)),
-        (("topo", "--sysfs", "/none"), ("/none: not found",)),
-        (("topo", "--hwloc-xml", "/none.xml"), ("/none.xml: not found",)),
-        (("topo", "--machine", "xeon-480", "--sysfs", "/none"), ("exclude each other",)),
-        (("topo", "--cap", "65"), ("--cap", "range")),
-        (("c2c", "/none.json"), ("cannot read result /none.json", "no such file")),
+        (("machine", "topology", "--machine", "nonsense"), ("unknown machine",)),
+        (("machine", "topology", "--sysfs", "/none"), ("/none: not found",)),
+        (("machine", "topology", "--hwloc-xml", "/none.xml"), ("/none.xml: not found",)),
+        (
+            ("machine", "topology", "--machine", "xeon-480", "--sysfs", "/none"),
+            ("exclude each other",),
+        ),
+        (("machine", "topology", "--cap", "65"), ("--cap", "range")),
+        (("record", "show", "/none.json"), ("cannot read result /none.json", "no such file")),
         (("report", "/none.json", "--out", "x.html"), ("cannot read result /none.json",)),
         (("report", "--out", "x.html"), ("Missing argument 'RESULTS",)),
         (("reproduce", "--out", "/dev/null/out"), ("cannot make directory",)),
@@ -157,7 +160,7 @@ def test_machine_file_that_is_no_text(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", [0, 1, 20, 400, 2000])
 def test_truncated_result(cli: Cli, yield_result: Path, keep: int) -> None:
     yield_result.write_text(yield_result.read_text()[:keep])
-    assert_user_error(cli("c2c", yield_result), "yield.json is not whole JSON", "line ")
+    assert_user_error(cli("record", "show", yield_result), "yield.json is not whole JSON", "line ")
 
 
 @pytest.mark.parametrize(
@@ -173,13 +176,13 @@ def test_truncated_result(cli: Cli, yield_result: Path, keep: int) -> None:
 def test_json_that_is_no_result(cli: Cli, tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(text)
-    assert_user_error(cli("c2c", path), "other.json", words)
+    assert_user_error(cli("record", "show", path), "other.json", words)
 
 
 def test_result_that_is_no_text(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "binary.json"
     path.write_bytes(b'{"a": "\xff"}')
-    assert_user_error(cli("c2c", path), "binary.json is not text", "byte 7")
+    assert_user_error(cli("record", "show", path), "binary.json is not text", "byte 7")
 
 
 def test_result_with_missing_fields(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
@@ -192,7 +195,7 @@ def test_result_with_missing_fields(cli: Cli, yield_result: Path, tmp_path: Path
         yield_result.write_text(json.dumps(data))
         said = ("yield.json is damaged", f"'{name}' is missing - at `$.variants[0]")
         assert_user_error(cli("report", yield_result, "--out", page), *said)
-        assert_user_error(cli("c2c", yield_result), *said)
+        assert_user_error(cli("record", "show", yield_result), *said)
     assert not page.exists()
 
 
@@ -254,13 +257,13 @@ def test_tools_that_fail(
 
 def test_missing_tools(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(tmp_path))
-    assert_user_error(cli("topo"), "schedshard-topo is missing", "make build")
+    assert_user_error(cli("machine", "topology"), "schedshard-topo is missing", "make build")
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "schedshard-topo").write_text("")
-    assert_user_error(cli("topo"), "schedshard-topo is not executable")
+    assert_user_error(cli("machine", "topology"), "schedshard-topo is not executable")
     (tmp_path / "lib" / "schedshard-topo").chmod(0o755)
     (tmp_path / "lib" / "schedshard-topo").write_bytes(b"\x7fELF")
-    assert_user_error(cli("topo"), "cannot run", status=1)
+    assert_user_error(cli("machine", "topology"), "cannot run", status=1)
 
 
 def test_tools_that_print_other_json(
@@ -271,7 +274,7 @@ def test_tools_that_print_other_json(
     tool.write_text("#!/bin/sh\necho '{}'\n")
     tool.chmod(0o755)
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(tmp_path))
-    assert_user_error(cli("topo"), "printed no topology", status=1)
+    assert_user_error(cli("machine", "topology"), "printed no topology", status=1)
     assert_user_error(cli("run", "cpumask-yield"), "printed no topology", status=1)
 
 
@@ -280,7 +283,7 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
         raise RuntimeError("two\nlines")
 
     monkeypatch.setattr("model.machines.machine_list.list_machines", broken)
-    outcome = cli("machines")
+    outcome = cli("machine", "list")
     assert_user_error(outcome, "internal error", "two lines", "test_errors.py:", status=1)
 
 
@@ -296,20 +299,20 @@ def test_stand_ins_are_where_the_package_looks() -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("c2c", "{}"),
-        ("c2c", "replay", "{}", "--machine", "xeon-8358-2s"),
-        ("c2c", "diff", "{}", "{}"),
+        ("record", "show", "{}"),
+        ("record", "replay", "{}", "--machine", "xeon-8358-2s"),
+        ("record", "diff", "{}", "{}"),
         ("compare", "{}", "{}"),
         ("report", "{}", "--out", "x.html"),
         ("machine", "show", "{}"),
         ("machine", "import", "{}", "--name", "x"),
         ("run", "cpumask-yield", "--machine", "{}"),
-        ("topo", "--machine", "{}"),
-        ("topo", "--hwloc-xml", "{}"),
+        ("machine", "topology", "--machine", "{}"),
+        ("machine", "topology", "--hwloc-xml", "{}"),
         ("doctor", "{}"),
         ("doctor", "--perf", "{}"),
-        ("c2c", "record", "--machine", "{}", "--", "/bin/true"),
-        ("c2c", "record", "--machine", "xeon-8358-2s", "--", "{}"),
+        ("record", "--machine", "{}", "--", "/bin/true"),
+        ("record", "--machine", "xeon-8358-2s", "--", "{}"),
     ],
     ids=lambda value: " ".join(value),
 )

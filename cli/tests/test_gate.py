@@ -322,9 +322,9 @@ def saved(path: Path, data: dict[str, Any]) -> Path:
 def test_diff_ends_with_four_and_one_sentence(cli: Cli, tmp_path: Path) -> None:
     a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50))))
     b = saved(tmp_path / "b.json", report(run(cost("a", 200, 90))))
-    assert cli("c2c", "diff", a, b).status == 0
+    assert cli("record", "diff", a, b).status == 0
     files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j", "--annotate")
-    done = cli("c2c", "diff", a, b, "--fail-above", "5%", *files)
+    done = cli("record", "diff", a, b, "--fail-above", "5%", *files)
     assert done.status == 4
     said = done.err.splitlines()
     assert said[0].startswith("::error file=src/a.c,line=7,title=")
@@ -333,14 +333,14 @@ def test_diff_ends_with_four_and_one_sentence(cli: Cli, tmp_path: Path) -> None:
     assert len(said) == 2
     assert json.loads((tmp_path / "s").read_text())["runs"][0]["results"]
     assert ElementTree.parse(tmp_path / "j").find(".//failure") is not None
-    assert cli("c2c", "diff", a, b, "--fail-above", "100").status == 0
-    assert cli("c2c", "diff", b, a, "--fail-above", "0").status == 0
+    assert cli("record", "diff", a, b, "--fail-above", "100").status == 0
+    assert cli("record", "diff", b, a, "--fail-above", "0").status == 0
 
 
 @pytest.mark.parametrize("text", ["", "five", "-5%", "5%%", "nan", "1e3", "5 %", "\u0665%"])
 def test_a_text_that_is_no_limit_is_refused(cli: Cli, tmp_path: Path, text: str) -> None:
     a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50))))
-    done = cli("c2c", "diff", a, a, f"--fail-above={text}")
+    done = cli("record", "diff", a, a, f"--fail-above={text}")
     assert (done.status, done.out) == (2, "")
     assert "not a percentage, such as 5%" in done.err
 
@@ -406,7 +406,7 @@ def test_a_baseline_that_does_not_compare_is_refused_in_a_line(
     a = saved(tmp_path / "a.json", _changed(change))
     b = saved(tmp_path / "b.json", report(run(cost("a", 100, 50))))
     files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
-    done = cli("c2c", "diff", a, b, "--fail-above", "5%", *files)
+    done = cli("record", "diff", a, b, "--fail-above", "5%", *files)
     assert done.status == 2
     assert said in done.err
     assert len(done.err.splitlines()) == 1
@@ -424,7 +424,7 @@ def test_the_second_report_is_checked_as_well(cli: Cli, tmp_path: Path, change: 
     b = saved(tmp_path / "b.json", _changed(change))
     files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
     saved(tmp_path / "s", {"runs": "of an earlier verdict"})
-    done = cli("c2c", "diff", a, b, "--fail-above", "5%", *files)
+    done = cli("record", "diff", a, b, "--fail-above", "5%", *files)
     assert (done.status, len(done.err.splitlines())) == (2, 1)
     assert json.loads((tmp_path / "s").read_text())["runs"][0]["results"] == []
     assert ElementTree.parse(tmp_path / "j").find(".//error") is not None
@@ -434,7 +434,7 @@ def test_what_a_file_says_cannot_change_the_terminal(cli: Cli, tmp_path: Path) -
     a = report(run(cost("a", 100, 50)))
     a["recorder"] = "emu\x1b[31mlator"
     b = saved(tmp_path / "b.json", report(run(cost("a", 100, 50))))
-    done = cli("c2c", "diff", saved(tmp_path / "a.json", a), b, "--fail-above", "5%")
+    done = cli("record", "diff", saved(tmp_path / "a.json", a), b, "--fail-above", "5%")
     assert done.status == 2
     assert "emu\\x1b[31mlator" in done.err
 
@@ -460,7 +460,7 @@ def test_options_that_contradict_are_refused_before_the_work(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = cli("c2c", "record", "--machine", "epyc-7763-2s", *words, "--", "true")
+    done = cli("record", "--machine", "epyc-7763-2s", *words, "--", "true")
     assert done.status == 2
     assert said in done.err
 
@@ -469,7 +469,7 @@ def test_a_text_of_bytes_that_are_no_text_can_be_printed(tmp_path: Path) -> None
     """A name with half a character must not end the command with a traceback."""
     bad = report(run(cost("\udc80x", 100, 50)))
     a, b = saved(tmp_path / "a.json", report(run())), saved(tmp_path / "b.json", bad)
-    words = ["./schedshard", "c2c", "diff", str(a), str(b), "--fail-above", "0", "--annotate"]
+    words = ["./schedshard", "record", "diff", str(a), str(b), "--fail-above", "0", "--annotate"]
     done = subprocess.run(words, capture_output=True, check=False, cwd=ROOT)
     assert (done.returncode, done.stderr.count(b"Traceback")) == (4, 0)
     assert b"\\udc80x" in done.stderr
@@ -489,6 +489,6 @@ def test_what_is_no_recording_names_the_command_that_makes_one(
     a.write_text(text)
     saved(b, report(run(cost("a", 100, 50))))
     for files in ((a, b), (b, a)):
-        done = cli("c2c", "diff", *files, *options)
+        done = cli("record", "diff", *files, *options)
         assert (done.status, len(done.err.splitlines())) == (2, 1)
-        assert f"{a} is not a recorded program: './schedshard c2c record --out FILE'" in done.err
+        assert f"{a} is not a recorded program: './schedshard record --out FILE'" in done.err

@@ -26,7 +26,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "ping-pong": ("run", "ping-pong"),
     "measured": ("bench", "primitives", "--op", "spinlock", "--op", "refcount"),
     "measured-pairs": ("bench", "ping-pong"),
-    "topology": ("topo", "--machine", "epyc-9654-2s"),
+    "topology": ("machine", "topology", "--machine", "epyc-9654-2s"),
 }
 
 
@@ -54,7 +54,7 @@ def test_a_result(
 
 
 def test_cache_lines(cli: Cli, golden: Golden, tmp_path: Path) -> None:
-    shown, page = cli("c2c", STORED / "record.json"), tmp_path / "page.html"
+    shown, page = cli("record", "show", STORED / "record.json"), tmp_path / "page.html"
     assert cli("report", STORED / "record.json", "--out", page).status == 0
     golden("c2c.txt", lasting(f"{shown.out}\n--- the page ---\n{read_page(page)}"))
 

@@ -43,7 +43,7 @@ def test_figures_of_both_loads(cli: Cli, real: Path, tmp_path: Path) -> None:
 def test_lines_are_those_of_the_idle_set(cli: Cli, real: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     assert cli("run", "idle-mask", *SMALL, *STOCK_AND_OURS, "--out", path).status == 0
-    report = cli("c2c", path, "--json", "--variant", "stock").json
+    report = cli("record", "show", path, "--json", "--variant", "stock").json
     lines = report["variants"][0]["lines"]
     assert "channel" not in {line["object"] for line in lines}
     nohz = next(line for line in lines if line["object"] == "nohz")

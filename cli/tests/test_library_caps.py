@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The library's choice of how many CPUs share a line, beside what `topo --advise` predicts."""
+"""The library's choice of how many CPUs share a line, beside `machine topology --advise`."""
 
 from __future__ import annotations
 

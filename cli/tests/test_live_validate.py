@@ -96,10 +96,10 @@ def save(data: dict[str, Any], path: Path) -> Path:
 
 
 def test_what_is_as_predicted_agrees(cli: Cli, perfect: dict[str, Any], tmp_path: Path) -> None:
-    outcome = cli("validate", save(perfect, tmp_path / "r.json"))
+    outcome = cli("machine", "validate", save(perfect, tmp_path / "r.json"))
     assert outcome.status == 0
     assert "predicted and measured agree: median 1.00x" in outcome.out
-    data = cli("validate", tmp_path / "r.json", "--json").json
+    data = cli("machine", "validate", tmp_path / "r.json", "--json").json
     assert data["verdict"]["outcome"] == "agree"
     assert len(data["verdict"]["rows"]) == 14
     assert data["measured"] == perfect["measured"]
@@ -115,7 +115,9 @@ def test_a_planted_disagreement_is_found_and_named(
     set_ns(wrong, wrong["ns_per_op"] / 3)
     near = perfect["measured"][0]["variants"][1]["points"][0]
     set_ns(near, near["ns_per_op"] * 1.5)
-    outcome = cli("validate", save(perfect, tmp_path / "r.json"), "--out", tmp_path / "o.json")
+    outcome = cli(
+        "machine", "validate", save(perfect, tmp_path / "r.json"), "--out", tmp_path / "o.json"
+    )
     assert outcome.status == 4
     assert "DISAGREE" in outcome.out
     assert "rwsem-read, 5 threads" in outcome.out
@@ -125,7 +127,7 @@ def test_a_planted_disagreement_is_found_and_named(
     assert worst["factor"] == pytest.approx(3 / 1.02)
     assert worst["error"] == pytest.approx(2.0)
     assert verdict["median_factor"] == 1.0
-    assert cli("validate", tmp_path / "o.json", "--worst", "3").status == 0
+    assert cli("machine", "validate", tmp_path / "o.json", "--worst", "3").status == 0
 
 
 def test_many_small_disagreements_are_one(
@@ -135,8 +137,8 @@ def test_many_small_disagreements_are_one(
         if entry.get("class") is None:
             set_ns(entry, entry["ns_per_op"] * 1.6)
     path = save(perfect, tmp_path / "r.json")
-    assert cli("validate", path).status == 4
-    assert cli("validate", path, "--median", "1.6").status == 0
+    assert cli("machine", "validate", path).status == 4
+    assert cli("machine", "validate", path, "--median", "1.6").status == 0
 
 
 def test_a_spread_excuses_what_lies_inside(
@@ -147,7 +149,7 @@ def test_a_spread_excuses_what_lies_inside(
     set_ns(entry, predicted * 4)
     entry["low"] = predicted * 0.9
     entry["all_disturbed"] = True
-    outcome = cli("validate", save(perfect, tmp_path / "r.json"))
+    outcome = cli("machine", "validate", save(perfect, tmp_path / "r.json"))
     assert outcome.status == 0
     assert "1 point: other programs ran" in outcome.out
 
@@ -158,7 +160,7 @@ def test_another_host_than_in_the_machine_file_proves_nothing(
     for entry in points_of(perfect):
         if entry.get("class") == "node":
             set_ns(entry, entry["ns_per_op"] / 4)
-    outcome = cli("validate", save(perfect, tmp_path / "r.json"))
+    outcome = cli("machine", "validate", save(perfect, tmp_path / "r.json"))
     assert outcome.status == 5
     assert "HAS CHANGED" in " ".join(outcome.out.split())
     assert "CPUs 0 and 8 (node)" in outcome.out
@@ -182,23 +184,27 @@ def test_one_experiment_is_enough(cli: Cli, perfect: dict[str, Any], tmp_path: P
         "machine": {"name": "host"},
         "provenance": perfect["provenance"],
     }
-    outcome = cli("validate", save(part, tmp_path / "r.json"), "--out", tmp_path / "o.json")
+    outcome = cli(
+        "machine", "validate", save(part, tmp_path / "r.json"), "--out", tmp_path / "o.json"
+    )
     assert outcome.status == 0
     again = json.loads((tmp_path / "o.json").read_text())
     assert again["format"] == VALIDATE
-    assert "ping-pong" not in cli("validate", tmp_path / "o.json").out
+    assert "ping-pong" not in cli("machine", "validate", tmp_path / "o.json").out
     save(part | {"machine_file": None}, tmp_path / "r.json")
-    assert_user_error(cli("validate", tmp_path / "r.json"), "has no machine file", "validate --out")
+    assert_user_error(
+        cli("machine", "validate", tmp_path / "r.json"), "has no machine file", "validate --out"
+    )
 
 
 def test_report_shows_it(cli: Cli, perfect: dict[str, Any], tmp_path: Path) -> None:
     path, page = tmp_path / "o.json", tmp_path / "page.html"
     wrong = points_of(perfect)[-1]
     set_ns(wrong, wrong["ns_per_op"] * 9)
-    assert cli("validate", save(perfect, tmp_path / "r.json"), "--out", path).status == 4
+    assert cli("machine", "validate", save(perfect, tmp_path / "r.json"), "--out", path).status == 4
     assert cli("report", path, "--out", page).status == 0
     read_page(page)
-    assert "outcome: disagree" in page.read_text(encoding="utf-8")
+    assert "Disagree: predictions are off by" in page.read_text(encoding="utf-8")
 
 
 Change = Callable[[dict[str, Any]], Any]
@@ -239,7 +245,7 @@ def test_damaged_files(cli: Cli, real: Path, tmp_path: Path, change: Change, wor
     change(data)
     path = save(data, tmp_path / "r.json")
     out = tmp_path / "o.json"
-    assert_user_error(cli("validate", path, "--out", out), "r.json", words)
+    assert_user_error(cli("machine", "validate", path, "--out", out), "r.json", words)
     assert not out.exists()
 
 
@@ -286,7 +292,7 @@ def test_the_file_names_nobody(
     monkeypatch.setattr("platform.release", lambda: "6.1.0-built-by-ann")
     monkeypatch.setattr("model.live.validate.MeasureRequest", partial(MeasureRequest, samples=2))
     out = tmp_path / "mine.json"
-    first = cli("validate", "--limit", "4", "--out", out)
+    first = cli("machine", "validate", "--limit", "4", "--out", out)
     assert first.status in (0, 4, 5), first.err
     assert "is measured first" in first.err
     assert host_path().is_file()
@@ -296,7 +302,7 @@ def test_the_file_names_nobody(
     data = json.loads(text)
     assert data["host"]["kernel"] == "6.1.0"
     assert data["machine_file"] == host_path().read_text(encoding="utf-8")
-    again = cli("validate", out, "--json")
+    again = cli("machine", "validate", out, "--json")
     assert again.status == first.status
     assert again.json["verdict"] == data["verdict"]
 

@@ -196,8 +196,8 @@ def test_the_page_has_both_and_c2c_and_compare_read_them(cli: Cli, tmp_path: Pat
     text = page.read_text()
     for words in ("take turns on one cache line", "rwlock-glibc-read", "two CPUs at a time"):
         assert words in text
-    assert "mask" in cli("c2c", pairs).out
-    assert "mask" in cli("c2c", curves, "--variant", "spinlock").out
+    assert "mask" in cli("record", "show", pairs).out
+    assert "mask" in cli("record", "show", curves, "--variant", "spinlock").out
     assert cli("compare", pairs, pairs, "--json").status == 0
     assert "cas remote 0-112" in cli("compare", pairs, pairs).out
 

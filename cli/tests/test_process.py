@@ -122,7 +122,7 @@ def said_beside_progress(stderr: bytes) -> list[bytes]:
 
 # The second one ends with a status of its own, as all of 'doctor' do. The third is Click's.
 HOST = str(ROOT / "doctor" / "tests" / "data" / "guests" / "16" / "pinned.tar.gz")
-WRITERS = [["machines", "--json"], ["doctor", HOST], ["--help"]]
+WRITERS = [["machine", "list", "--json"], ["doctor", HOST], ["--help"]]
 
 
 @pytest.mark.parametrize("command", [["run", "atomic-inc", "--json"], *WRITERS])

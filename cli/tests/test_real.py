@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,7 +70,7 @@ def test_calibration_curve_is_inside_its_band(cli: Cli, real: Path) -> None:
 def test_c2c_names_functions_and_sources(cli: Cli, real: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     assert cli("run", "cpumask-yield", "--cpus", "32", "--out", path).status == 0
-    report = cli("c2c", path, "--json", "--variant", "sbm").json
+    report = cli("record", "show", path, "--json", "--variant", "sbm").json
     assert report["names_resolved"]
     accesses = [a for line in report["variants"][0]["lines"] for a in line["accesses"]]
     symbols = {access["symbol"].split(" < ")[0] for access in accesses}
@@ -129,30 +131,32 @@ def test_shard_size_reaches_the_structures(cli: Cli, real: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("name", sorted(each.stem for each in MACHINES.glob("*.toml")))
 def test_topology_and_plan_of_every_preset(cli: Cli, real: Path, name: str) -> None:
-    data = cli("topo", "--machine", name, "--json").json
+    data = cli("machine", "topology", "--machine", name, "--json").json
     planned = [cpu for shard in data["plan"]["shards"] for cpu in shard["cpus"]]
     assert sorted(planned) == sorted(cpu["cpu"] for cpu in data["cpus"])
     assert max(len(shard["cpus"]) for shard in data["plan"]["shards"]) <= 64
-    assert cli("topo", "--machine", name).status == 0
+    assert cli("machine", "topology", "--machine", name).status == 0
 
 
 def test_split_and_cap(cli: Cli, real: Path) -> None:
-    split = cli("topo", "--machine", "epyc-7763-2s", "--split-llc", "4", "--json").json
+    split = cli(
+        "machine", "topology", "--machine", "epyc-7763-2s", "--split-llc", "4", "--json"
+    ).json
     assert len(split["plan"]["shards"]) == 64
-    capped = cli("topo", "--machine", "epyc-7763-2s", "--cap", "8", "--json").json
+    capped = cli("machine", "topology", "--machine", "epyc-7763-2s", "--cap", "8", "--json").json
     assert {len(shard["cpus"]) for shard in capped["plan"]["shards"]} == {8}
 
 
 def test_live_topology(cli: Cli, real: Path) -> None:
-    assert "shard" in cli("topo").out
+    assert "shard" in cli("machine", "topology").out
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("topo", "--sysfs", "/nonexistent"), ("/nonexistent",)),
-        (("topo", "--hwloc-xml", "/nonexistent.xml"), ("/nonexistent.xml",)),
-        (("topo", "--machine", "epyc-7763-2s", "--split-llc", "100000"), ("split",)),
+        (("machine", "topology", "--sysfs", "/nonexistent"), ("/nonexistent",)),
+        (("machine", "topology", "--hwloc-xml", "/nonexistent.xml"), ("/nonexistent.xml",)),
+        (("machine", "topology", "--machine", "epyc-7763-2s", "--split-llc", "100000"), ("split",)),
     ],
 )
 def test_errors_of_the_tools_pass_through(
@@ -179,9 +183,10 @@ def test_machine_files_that_make_no_sense(
     assert_user_error(cli("run", "cpumask-yield", "--machine", path), "m.toml", words)
 
 
-def test_bench_peers(cli: Cli, real: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert cli("bench", "peers").status == 0
-    said = capfd.readouterr().out
+def test_bench_peers(cli: Cli, real: Path) -> None:
+    argv = [sys.executable, "-m", "cli", "bench", "peers"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = subprocess.run(argv, capture_output=True, text=True, check=True, env=env).stdout
     for words in ("set and clear", "walk, full", "make and free", "Concurrency Kit", "hwloc"):
         assert words in said
     assert_user_error(cli("bench", "peers", "--machine", "nowhere"), "nowhere")

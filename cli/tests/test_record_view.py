@@ -137,7 +137,7 @@ def test_a_line_may_be_far_inside_a_large_object(cli: Cli, tmp_path: Path, offse
     large = copy.deepcopy(RECORD)
     large["variants"][0]["lines"][0] |= {"offset": offset, "line": offset // 64}
     (tmp_path / "large.json").write_text(json.dumps(large))
-    outcome = cli("c2c", tmp_path / "large.json")
+    outcome = cli("record", "show", tmp_path / "large.json")
     assert outcome.status == 0, outcome.err
     assert f"side+{offset:#x}" in outcome.out
 
@@ -155,7 +155,7 @@ def test_a_series_whose_last_run_failed_can_be_read(cli: Cli, tmp_path: Path) ->
 
     series = by_counts(("p", "{}"), (1, 2, 4), record)
     (tmp_path / "series.json").write_text(json.dumps(series))
-    outcome = cli("c2c", tmp_path / "series.json")
+    outcome = cli("record", "show", tmp_path / "series.json")
     assert outcome.status == 0, outcome.err
     assert "epyc-7763-2s, 2 threads" in outcome.out
 

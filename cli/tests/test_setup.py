@@ -56,7 +56,7 @@ def test_an_emulator_without_plugins(tmp_path: Path) -> None:
     (path / "qemu-x86_64").chmod(0o755)
     _, lines = check(path)
     (line,) = [line for line in lines if "qemu-x86_64" in line]
-    assert "qemu-x86_64 10.0.7 takes no plugins: not for c2c record" in line
+    assert "qemu-x86_64 10.0.7 takes no plugins: not for record" in line
     with (path / "qemu-x86_64").open("a") as file:
         file.write("# qemu_plugin_n_vcpus qemu_plugin_num_vcpus\n")
     _, lines = check(path)

@@ -14,7 +14,7 @@ from model.run.shard_sizes import FIGURES
 @pytest.mark.slow(reason="each size of a shard is simulated")
 @pytest.mark.usefixtures("real")
 def test_every_size_has_its_costs(cli: Cli) -> None:
-    outcome = cli("topo", "--advise", "--machine", "epyc-7763-2s", "--json")
+    outcome = cli("machine", "topology", "--advise", "--machine", "epyc-7763-2s", "--json")
     assert outcome.status == 0
     data = outcome.json
     sizes = data["sizes"]
@@ -47,7 +47,7 @@ def test_every_size_has_its_costs(cli: Cli) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("real")
 def test_a_higher_rate_asks_for_smaller_pods(cli: Cli) -> None:
-    args = ("topo", "--advise", "--machine", "epyc-7763-2s", "--uncertainty", "0")
+    args = ("machine", "topology", "--advise", "--machine", "epyc-7763-2s", "--uncertainty", "0")
     text = cli(*args, "--rate", "200000").out
     assert "without intervals" in text
     assert "workqueue.cache_shard_size=" in text
@@ -57,10 +57,12 @@ def test_a_higher_rate_asks_for_smaller_pods(cli: Cli) -> None:
 
 
 def test_refuses_what_it_cannot_use(cli: Cli, tmp_path: Path) -> None:
-    args = ("topo", "--advise", "--machine", "epyc-7763-2s")
+    args = ("machine", "topology", "--advise", "--machine", "epyc-7763-2s")
     assert_user_error(cli(*args, "--cap", "4"), "--advise and --cap")
     assert_user_error(cli(*args, "--out", tmp_path / "no" / "x"), "no directory")
-    assert_user_error(cli("topo", "--rate", "5"), "--rate belongs to --advise")
-    assert_user_error(cli("topo", "--uncertainty", "20"), "--uncertainty belongs to --advise")
+    assert_user_error(cli("machine", "topology", "--rate", "5"), "--rate belongs to --advise")
+    assert_user_error(
+        cli("machine", "topology", "--uncertainty", "20"), "--uncertainty belongs to --advise"
+    )
     assert_user_error(cli(*args, "--uncertainty", "5"), "20 to 10,000 samples")
-    assert_user_error(cli("topo", "--advise"), "machine measure")
+    assert_user_error(cli("machine", "topology", "--advise"), "machine measure")

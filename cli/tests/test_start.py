@@ -83,21 +83,21 @@ def checkout() -> Iterator[Path]:
 def test_another_user_runs_what_is_built(checkout: Path) -> None:
     program = checkout / "schedshard"
     before = sorted(checkout.rglob("*"))
-    assert call(program, "machines", cwd=Path("/"), user=NOBODY) == (0, "machines\n")
+    assert call(program, "machine", "list", cwd=Path("/"), user=NOBODY) == (0, "machine\n")
     assert sorted(checkout.rglob("*")) == before
     (checkout / "source").write_text("2")
     os.utime(checkout / "source", (2e9, 2e9))
-    status, said = call(program, "machines", cwd=Path("/"), user=NOBODY)
+    status, said = call(program, "machine", "list", cwd=Path("/"), user=NOBODY)
     assert status == 2
     assert said.count("\n") == 1
     assert "is older than its sources, and this user cannot write there: run 'make build'" in said
     # A user who may write there brings the build up to date.
-    assert call(program, "machines", cwd=Path("/"))[1].endswith("\nmachines\n")
+    assert call(program, "machine", "list", cwd=Path("/"))[1].endswith("\nmachine\n")
     assert (checkout / "build" / "release" / "made").read_text() == "2"
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("-h",), ("--version",), ("run", "--help"), ("c2c", "record", "--help")]
+    "words", [(), ("-h",), ("--version",), ("run", "--help"), ("record", "--help")]
 )
 def test_help_needs_no_build(checkout: Path, words: tuple[str, ...]) -> None:
     """Regression: a fresh clone was built for minutes before it printed its help."""
@@ -107,7 +107,7 @@ def test_help_needs_no_build(checkout: Path, words: tuple[str, ...]) -> None:
     assert not (checkout / "build").exists()
 
 
-@pytest.mark.parametrize("words", [("c2c", "record", "ls", "--help"), ("cc", "--help")])
+@pytest.mark.parametrize("words", [("record", "ls", "--help"), ("cc", "--help")])
 def test_help_of_another_program_needs_a_build(checkout: Path, words: tuple[str, ...]) -> None:
     (checkout / "source").write_text("2")
     os.utime(checkout / "source", (2e9, 2e9))
@@ -118,7 +118,7 @@ def test_help_of_another_program_needs_a_build(checkout: Path, words: tuple[str,
 @needs_root
 def test_another_user_cannot_make_the_environment(checkout: Path) -> None:
     (checkout / ".venv" / "has-base").write_text("of other locks")
-    status, said = call(checkout / "schedshard", "machines", cwd=Path("/"), user=NOBODY)
+    status, said = call(checkout / "schedshard", "machine", "list", cwd=Path("/"), user=NOBODY)
     assert (status, said.count("\n")) == (2, 1)
     assert "run 'cli/environment' as the user who can" in said
 

@@ -106,16 +106,21 @@ def test_long_plans_are_cut_in_text_only(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "wide.toml"
     path.write_text(text.replace("cores_per_llc = 16", "cores_per_llc = 1").replace(
         "llcs_per_node = 8", "llcs_per_node = 16"))  # fmt: skip
-    assert "and 64 more shards: --json has them all" in cli("topo", "--machine", path).out
-    assert len(cli("topo", "--machine", path, "--json").json["plan"]["shards"]) == 128
+    assert (
+        "and 64 more shards: --json has them all"
+        in cli("machine", "topology", "--machine", path).out
+    )
+    assert (
+        len(cli("machine", "topology", "--machine", path, "--json").json["plan"]["shards"]) == 128
+    )
 
 
 def test_machines_lists_all_presets(cli: Cli) -> None:
-    rows = cli("machines", "--json").json["machines"]
+    rows = cli("machine", "list", "--json").json["machines"]
     assert [row["name"] for row in rows] == preset_names()
     milan = next(row for row in rows if row["name"] == "epyc-7763-2s")
     assert (milan["cpus"], milan["packages"], milan["nodes"], milan["llcs"]) == (256, 2, 2, 16)
-    assert "Milan" in cli("machines").out
+    assert "Milan" in cli("machine", "list").out
 
 
 def test_a_broken_machine_file_is_a_row_of_the_list(
@@ -123,10 +128,10 @@ def test_a_broken_machine_file_is_a_row_of_the_list(
 ) -> None:
     (tmp_path / "bad.toml").write_text("x = [")
     monkeypatch.setattr("model.machines.presets.MACHINES", tmp_path)
-    outcome = cli("machines")
+    outcome = cli("machine", "list")
     assert outcome.status == 0
     assert "broken" in outcome.out
-    assert "is not TOML" in cli("machines", "--json").json["machines"][0]["error"]
+    assert "is not TOML" in cli("machine", "list", "--json").json["machines"][0]["error"]
 
 
 def test_show_gives_every_number_its_source(cli: Cli) -> None:

@@ -270,7 +270,7 @@ def test_sensitivities_name_the_input(cli: Cli, tmp_path: Path) -> None:
         "Median (90% interval) of 64 samples",
     ):
         assert words in text
-    for verb in (("c2c", path), ("compare", path, path)):
+    for verb in (("record", "show", path), ("compare", path, path)):
         assert cli(*verb).status == 0
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-run AFTER LENGTH MARKS: runs a program for c2c record --guest. It reports to the host the
+ * record-run AFTER LENGTH MARKS: runs a program for record --guest. It reports to the host the
  * program's output, how it ended, and where its memory is.
  *
  * ARGV has the program's arguments, each followed by a 0. The window opens AFTER microseconds

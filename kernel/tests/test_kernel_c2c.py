@@ -59,12 +59,12 @@ def test_another_machine_takes_another_time(report: dict[str, Any]) -> None:
 
 
 def test_the_command_replays(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["c2c", "replay", str(TRACE), "--machine", "epyc-7763-2s", "--lines", "1"]) == 0
+    assert run(["record", "replay", str(TRACE), "--machine", "epyc-7763-2s", "--lines", "1"]) == 0
     captured = capsys.readouterr()
     assert "PARTIAL: the trace is cut" in captured.out
     assert "root_domain" in captured.out
     # A single word is still a result's name.
-    assert run(["c2c", "replay"]) == 2
+    assert run(["record", "replay"]) == 2
     assert "replay" in capsys.readouterr().err
 
 

@@ -192,7 +192,7 @@ def _judged_row(row: Row) -> JudgedRow:
 
 
 def saved_verdict(verdict: Verdict) -> Judged:
-    """Return the verdict as `validate --json` prints it below the measurements."""
+    """Return the verdict as `machine validate --json` prints it below the measurements."""
     return Judged(
         outcome=verdict.outcome,
         median_factor=verdict.median,

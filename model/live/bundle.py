@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Reads a measurement of a host from a file, which may come from an untrusted source.
 
-The file's format is VALIDATE or LIVE. `validate --out` writes VALIDATE: machine file, facts about
-the host, and both experiments. `bench primitives --out` and `bench ping-pong --out` write LIVE. All
-content is checked before use. An error is one line that names the place.
+The file's format is VALIDATE or LIVE. `machine validate --out` writes VALIDATE: machine file, facts
+about the host, and both experiments. `bench primitives --out` and `bench ping-pong --out` write
+LIVE. All content is checked before use. An error is one line that names the place.
 """
 
 import math
@@ -71,7 +71,7 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
         if machine_file is None:
             raise UserError(
                 f"{source} has no machine file, because its host had none: on that host "
-                f"'{typed('validate --out FILE')}' makes a file with one"
+                f"'{typed('machine validate --out FILE')}' makes a file with one"
             )
         if not isinstance(machine_file, str) or not machine_file:
             raise ValueError("machine_file is not text")

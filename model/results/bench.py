@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `validate` saves: the model judged by times on this host."""
+"""The types that `machine validate` saves: the model judged by times on this host."""
 
 from typing import Annotated
 
@@ -60,7 +60,7 @@ class Judged(Saved, kw_only=True):
 
 
 class Validate(Saved, kw_only=True):
-    """The part of the file of `validate` that a page shows."""
+    """The part of the file of `machine validate` that a page shows."""
 
     format: str
     host: Host

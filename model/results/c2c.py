@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `c2c record`, `c2c replay`, `kernel c2c` and `c2c RESULT --json` save."""
+"""The types that `record`, `record replay`, `kernel c2c` and `c2c RESULT --json` save."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types of those parts of a recording that `c2c diff` and gates compare."""
+"""The types of those parts of a recording that `record diff` and gates compare."""
 
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ Figure = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
 
 
 class LineCost(Saved, kw_only=True):
-    """The cost of a line, as `c2c diff` reads it."""
+    """The cost of a line, as `record diff` reads it."""
 
     object: str
     hitm_remote: Count
@@ -23,7 +23,7 @@ class LineCost(Saved, kw_only=True):
 
 
 class RunCost(Saved, kw_only=True):
-    """The cost of a program on a machine, as `c2c diff` reads it."""
+    """The cost of a program on a machine, as `record diff` reads it."""
 
     name: str
     work_cycles: NotNegative
@@ -32,7 +32,7 @@ class RunCost(Saved, kw_only=True):
 
 
 class Compared(Saved, kw_only=True):
-    """The part of a recording that `c2c diff` compares. Earlier versions saved it, too."""
+    """The part of a recording that `record diff` compares. Earlier versions saved it, too."""
 
     variants: Annotated[list[RunCost], Meta(min_length=1)]
 

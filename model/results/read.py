@@ -17,7 +17,7 @@ from model.results.run import Result, run_of
 _MAKERS = {
     RUN: "run EXPERIMENT --out FILE",
     TOPO: "topo --out FILE",
-    C2C: "c2c record --out FILE",
+    C2C: "record --out FILE",
     LIVE: "bench primitives --out FILE",
     VALIDATE: "validate --out FILE",
 }

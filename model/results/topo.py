@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `topo` saves."""
+"""The types that `machine topology` saves."""
 
 from typing import Annotated
 

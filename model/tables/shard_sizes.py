@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The terminal's view of the advice of `topo --advise`."""
+"""The terminal's view of the advice of `machine topology --advise`."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage of 'c2c record --exact': runs the program on each machine, and reports its lines."""
+"""The stage of 'record --exact': runs the program on each machine, and reports its lines."""
 
 import sys
 import tempfile

@@ -89,7 +89,7 @@ static void prepare(const char *settings)
 	struct watch_error err;
 
 	if (!races)
-		refuse(SETTINGS " has too few parts: 'c2c record --exact' makes it");
+		refuse(SETTINGS " has too few parts: 'record --exact' makes it");
 	if (watch_read(&exact.watch, watch, &err))
 		refuse(err.text);
 	exact.meta = meta;

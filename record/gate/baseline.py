@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Reads and checks the reports on both sides of a gate, and refuses those that do not compare.
 
-A baseline is the report that 'c2c record --out FILE' saves. It comes from a repository, so each
+A baseline is the report that 'record --out FILE' saves. It comes from a repository, so each
 value is checked before it is used.
 """
 
@@ -40,7 +40,7 @@ def load_recorded(path: Path) -> dict[str, Any]:
     data = read_json(path, "result")
     if not isinstance(data, dict) or data.get("format") != C2C or "program" not in data:
         raise UserError(
-            f"{path} is not a recorded program: '{typed('c2c record --out FILE')}' makes one"
+            f"{path} is not a recorded program: '{typed('record --out FILE')}' makes one"
         )
     return dict(data)
 

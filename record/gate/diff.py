@@ -65,7 +65,7 @@ def _objects(run: RunCost) -> dict[str, _Totals]:
 
 
 def is_recording(name: str) -> bool:
-    """Whether 'c2c record --out' saved this file. False if it cannot be read."""
+    """Whether 'record --out' saved this file. False if it cannot be read."""
     try:
         load_recorded(Path(name))
     except UserError:

@@ -18,7 +18,7 @@ def _xml(suites: ElementTree.Element) -> str:
 
 def junit(judged: Judged) -> str:
     """Return the report. A line that may have grown is a skipped test."""
-    suites = ElementTree.Element("testsuites", name="schedshard c2c record")
+    suites = ElementTree.Element("testsuites", name="schedshard record")
     for machine in dict.fromkeys(row.machine for row in judged.rows):
         rows = [row for row in judged.rows if row.machine == machine]
         counts = Counter(row.verdict for row in rows)
@@ -44,7 +44,7 @@ def junit(judged: Judged) -> str:
 
 def junit_of_failure(program: str, said: str) -> str:
     """Return a report with one error, which says why nothing was judged."""
-    suites = ElementTree.Element("testsuites", name="schedshard c2c record")
+    suites = ElementTree.Element("testsuites", name="schedshard record")
     suite = ElementTree.SubElement(
         suites, "testsuite", name="program", tests="1", errors="1", failures="0", skipped="0"
     )

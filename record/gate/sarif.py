@@ -70,7 +70,7 @@ def sarif(judged: Judged | None, status: int = 0) -> dict[str, Any]:
             {
                 "tool": {
                     "driver": {
-                        "name": "schedshard c2c record",
+                        "name": "schedshard record",
                         "version": VERSION,
                         "rules": [
                             {"id": name, "shortDescription": {"text": said}}

@@ -41,7 +41,7 @@ class Program:
 def find_program(argv: Sequence[str]) -> Program:
     """Find the program as a shell does, and check it."""
     if not argv:
-        raise UserError(f"no program: '{typed('c2c record [OPTIONS] -- PROGRAM [ARGUMENT...]')}'")
+        raise UserError(f"no program: '{typed('record [OPTIONS] -- PROGRAM [ARGUMENT...]')}'")
     name = argv[0]
     found = name if "/" in name else shutil.which(name)
     if found is None:

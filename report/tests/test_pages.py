@@ -33,7 +33,10 @@ PAGES: dict[str, list[str | tuple[str, ...]]] = {
         ("sweep", "--experiment", "cpumask-yield", "--machine", "epyc-7763-2s", "--cpus", "16",
          "--cpus", "64", *TWO, "--seeds", "2"),
     ],
-    "measured": [("bench", "ping-pong"), "validate.json", ("topo", "--machine", "epyc-7763-2s")],
+    "measured": [
+        ("bench", "ping-pong"), "validate.json",
+        ("machine", "topology", "--machine", "epyc-7763-2s"),
+    ],
     "lines": ["rt.json", "record.json", "kernel.json"],
 }  # fmt: skip
 

@@ -84,7 +84,7 @@ def _heard(line: str) -> None:
 @_SLOW
 @_LINES
 @PARAMETERS
-@target_option("--trace", help="Save the accesses for 'c2c replay'.")
+@target_option("--trace", help="Save the accesses for 'record replay'.")
 @target_option("--html", metavar="FILE.html", help="Write an HTML page.")
 @JSON_OR_TABLE
 @OUT

@@ -24,7 +24,7 @@ def _compile(language: str, arguments: tuple[str, ...]) -> None:
 @click.command("cc", context_settings=_AS_IS)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def cc_command(arguments: tuple[str, ...]) -> None:
-    """Compile C so that 'c2c record --exact' runs the program on a simulated machine.
+    """Compile C so that 'record --exact' runs the program on a simulated machine.
 
     ARGUMENTS go to the compiler that CC names. '--flags' alone prints the flags that a build system
     has to add for compiling and linking. '--rustflags' alone prints RUSTFLAGS: set
@@ -36,7 +36,7 @@ def cc_command(arguments: tuple[str, ...]) -> None:
 @click.command("c++", context_settings=_AS_IS)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def cxx_command(arguments: tuple[str, ...]) -> None:
-    """Compile C++ so that 'c2c record --exact' runs the program on a simulated machine.
+    """Compile C++ so that 'record --exact' runs the program on a simulated machine.
 
     The arguments are those of 'cc'. CXX names the compiler.
     """

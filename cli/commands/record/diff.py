@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command c2c diff."""
+"""The command record diff."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cli.commands.record.gate import VerdictOptions, verdict_options
 def diff_command(a: Path, b: Path, verdict: VerdictOptions, as_json: bool) -> None:
     """Compare two recordings of a program, before and after a change.
 
-    A and B are files that 'c2c record --out FILE' saved. Lines are matched by object and field.
+    A and B are files that 'record --out FILE' saved. Lines are matched by object and field.
     With --fail-above A is a baseline, and the exit status is 4 if B costs more.
     """
     from record.gate.baseline import load_recorded

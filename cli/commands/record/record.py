@@ -84,7 +84,7 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
     help="Record for SECONDS.",
 )
 @click.option("--marks", is_flag=True, help="Record only between the marks in the program.")
-@target_option("--trace", help="Save the recorded accesses for 'c2c replay'.")
+@target_option("--trace", help="Save the recorded accesses for 'record replay'.")
 @click.option("--stacks", is_flag=True, help="Show the call stacks of the accesses to each line.")
 @click.option("--follow", is_flag=True, help="Also record the processes that PROGRAM starts.")
 @click.option(

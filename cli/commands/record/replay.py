@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command c2c replay."""
+"""The command record replay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def replay_command(
 ) -> None:
     """Replay TRACE, a recorded program or kernel, on other machines.
 
-    TRACE was saved by 'c2c record --trace TRACE' for a program, or by 'kernel c2c --trace TRACE'
+    TRACE was saved by 'record --trace TRACE' for a program, or by 'kernel c2c --trace TRACE'
     for a kernel.
     """
     from model.machines.presets import load_machine
@@ -39,9 +39,7 @@ def replay_command(
 
     check_uncertainty(shown["uncertainty"])
     if not trace.is_file():
-        raise UserError(
-            f"no trace {trace}: '{typed('c2c record --trace FILE -- PROGRAM')}' makes one"
-        )
+        raise UserError(f"no trace {trace}: '{typed('record --trace FILE -- PROGRAM')}' makes one")
     data = read_json(names_path(trace), "names of a trace")
     if isinstance(data, dict) and data.get("format") != NAMES:
         _replay_kernel(trace, machines, shown["lines"], outputs)

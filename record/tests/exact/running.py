@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compile programs for c2c record --exact, and run them."""
+"""Compile programs for record --exact, and run them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def each_compiler(source: str, *words: str) -> Any:
 def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
     """Record a program exactly; return the command's output, errors and status."""
     return call(
-        *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", str(cpus), "--no-advice"),
+        *("record", "--exact", "--machine", MACHINE, "--cpus", str(cpus), "--no-advice"),
         *("--json", *options, "--", str(program), *words),
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: further runs end as the first one does, in any folder, or a note says why."""
+"""record --exact: further runs end as the first one does, in any folder, or a note says why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_runs_in_each_others_way_leave_the_first_ones_report(again: Path, tmp_path: Path) -> None:
     done = call(
-        *("c2c", "record", "--exact", "--machine", MACHINE, "--json", "--", str(again)),
+        *("record", "--exact", "--machine", MACHINE, "--json", "--", str(again)),
         str(tmp_path / "made"),
     )
     report = json.loads(done.stdout)
@@ -48,7 +48,7 @@ def test_a_folder_of_any_name_gives_the_same_run(again: Path, tmp_path: Path, na
 def test_a_gate_is_closed_if_another_run_failed(again: Path, tmp_path: Path) -> None:
     """The second machine's run finds the file: there is nothing to compare with the baseline."""
     made, saved = tmp_path / "made", tmp_path / "saved.json"
-    usual = ("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", "16", "--no-advice")
+    usual = ("record", "--exact", "--machine", MACHINE, "--cpus", "16", "--no-advice")
     done = call(*usual, "--out", str(saved), "--", str(again), str(made))
     assert done.returncode == 0
     made.unlink()
@@ -62,7 +62,7 @@ def test_a_deadlock_of_another_order_is_reported(again: Path) -> None:
     """A quarter of all orders deadlock: some of 20 do, and for some seed the first one does not."""
     for first in range(1, 20):
         done = call(
-            *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", "16", "--json"),
+            *("record", "--exact", "--machine", MACHINE, "--cpus", "16", "--json"),
             *("--no-advice", "--seeds", "20", "--seed", str(first), "--", str(again)),
         )
         if done.stdout:

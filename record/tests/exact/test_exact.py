@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: programs behave as natively, runs repeat, costs agree with the simulation."""
+"""record --exact: programs behave as natively, runs repeat, costs agree with the simulation."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: s
     # A lock's threads may fall into several rhythms: the median of ten orders.
     orders = ("--seeds", "10") if operation == "spinlock" else ()
     ran = call(
-        *("c2c", "record", "--exact", "--machine", machine, "--no-advice", *orders, "--json"),
+        *("record", "--exact", "--machine", machine, "--no-advice", *orders, "--json"),
         *("--", str(loops), operation, str(threads), str(times), "pinned"),
     )
     variant = json.loads(ran.stdout)["variants"][0]
@@ -221,7 +221,7 @@ def test_exact_cases(
 
 def test_false_sharing_is_found_and_named(known: Path) -> None:
     done = call(
-        *("c2c", "record", "--exact", "--machine", MACHINE, "--json", "--"),
+        *("record", "--exact", "--machine", MACHINE, "--json", "--"),
         *(str(known), "heap", "8", "3000", "400"),
     )
     report = json.loads(done.stdout)
@@ -400,7 +400,7 @@ def test_calls_of_other_code_are_reported(compiler: str, tmp_path: Path) -> None
     assert any("4 calls of code without instrumentation" in note for note in report["notes"])
     # This time is measured, so reports do not contain it: two of them would differ.
     assert "measured on this host" not in done.stdout + done.stderr
-    words = ("c2c", "record", "--exact", "--machine", MACHINE, "--no-advice", "--", str(made))
+    words = ("record", "--exact", "--machine", MACHINE, "--no-advice", "--", str(made))
     assert "code without instrumentation ran " in call(*words).stderr
 
 

@@ -38,7 +38,7 @@ def gated(
     program: Path, folder: Path, *options: str, words: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     return call(
-        *("c2c", "record", "--exact", "--machine", MACHINE, "--cpus", "16", "--no-advice"),
+        *("record", "--exact", "--machine", MACHINE, "--cpus", "16", "--no-advice"),
         *("--baseline", str(folder / "base.json"), *options, "--", str(program), *words),
     )
 
@@ -206,8 +206,8 @@ def test_the_recipes_of_services_are_yaml_and_have_our_options(mark: str, words:
     yaml = pytest.importorskip("yaml")
     text = block("yaml", mark)
     assert words in yaml.safe_load(text)
-    told = call("c2c", "record", "--help").stdout
-    ours = text.partition("c2c record")[2].partition(" -- ")[0]
+    told = call("record", "--help").stdout
+    ours = text.partition("record")[2].partition(" -- ")[0]
     options = {word for word in ours.split() if word.startswith("--")}
     assert {"--exact", "--baseline", "--fail-above"} <= options
     assert all(option in told for option in options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: names of locals of functions that start threads, and of thread-local data."""
+"""record --exact: names of locals of functions that start threads, and of thread-local data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact --stacks: the calls that led to a line are the program's."""
+"""record --exact --stacks: the calls that led to a line are the program's."""
 
 from __future__ import annotations
 

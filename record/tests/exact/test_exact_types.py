@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: objects have the types of the pointers that hooks receive."""
+"""record --exact: objects have the types of the pointers that hooks receive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_copy_says_nothing_of_types(
 def test_a_segment_of_system_v_is_an_object(segment: Path) -> None:
     """Regression: it had neither name nor type, and the report saw nothing to gain."""
     words = ("--machine", MACHINE, "--json", "--", str(segment))
-    report = json.loads(call("c2c", "record", "--exact", *words).stdout)
+    report = json.loads(call("record", "--exact", *words).stdout)
     line = report["variants"][0]["lines"][0]
     assert line["object"].startswith("heap: main (record/tests/exact/segment.c:")
     assert line["type"] == "struct score"

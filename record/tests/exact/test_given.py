@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: threads have the attributes that a program gives them, as natively."""
+"""record --exact: threads have the attributes that a program gives them, as natively."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_signal_to_the_command_ends_all(
     """The signal also ends the program, and its files are removed."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    words = ("c2c", "record", "--exact", "--machine", MACHINE, "--", str(given), "runs")
+    words = ("record", "--exact", "--machine", MACHINE, "--", str(given), "runs")
     # pytest's own parent may ignore SIGHUP, and children inherit that.
     before = signal.signal(which, signal.SIG_DFL)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: data races are reported, and nothing else is."""
+"""record --exact: data races are reported, and nothing else is."""
 
 from __future__ import annotations
 

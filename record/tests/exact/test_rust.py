@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: programs in Rust."""
+"""record --exact: programs in Rust."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: each thread has a mask of signals and runs its own handlers."""
+"""record --exact: each thread has a mask of signals and runs its own handlers."""
 
 from __future__ import annotations
 

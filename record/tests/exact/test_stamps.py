@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: the processor's time-stamp counter counts the machine's cycles."""
+"""record --exact: the processor's time-stamp counter counts the machine's cycles."""
 
 from __future__ import annotations
 

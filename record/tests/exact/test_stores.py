@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: lines that cost time by stores, without loads of modified lines."""
+"""record: lines that cost time by stores, without loads of modified lines."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _report(program: Path, *words: str, exact: bool) -> Any:
     how = ("--exact",) if exact else ()
-    done = call(
-        *("c2c", "record", *how, "--machine", MACHINE, "--json", "--", str(program), *words)
-    )
+    done = call(*("record", *how, "--machine", MACHINE, "--json", "--", str(program), *words))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: code without instrumentation that loops lets other threads run."""
+"""record --exact: code without instrumentation that loops lets other threads run."""
 
 from __future__ import annotations
 

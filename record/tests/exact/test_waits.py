@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --exact: a thread that waits outside of the model lets others run; nothing hangs."""
+"""record --exact: a thread that waits outside of the model lets others run; nothing hangs."""
 
 from __future__ import annotations
 

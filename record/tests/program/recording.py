@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of c2c record, and figures of its reports."""
+"""Calls of record, and figures of its reports."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def needs(path: Path) -> pytest.MarkDecorator:
 
 
 def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.CompletedProcess[str]:
-    """Run `schedshard c2c` in a separate process."""
+    """Run `schedshard record`, or one of the verbs below it, in a separate process."""
+    words = arguments if arguments[0] == "record" else ("record", *arguments)
     return subprocess.run(
-        [sys.executable, "-m", "cli", "c2c", *arguments],
+        [sys.executable, "-m", "cli", *words],
         input=stdin,
         capture_output=True,
         text=True,

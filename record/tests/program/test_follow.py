@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --follow: processes that share memory or do not, and programs of several processes."""
+"""record --follow: processes that share memory or do not, and programs of several processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: programs with known sharing."""
+"""record: programs with known sharing."""
 
 from __future__ import annotations
 

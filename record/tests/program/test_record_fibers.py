@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: stacks that a program makes for itself, with no room to spare."""
+"""record: stacks that a program makes for itself, with no room to spare."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --guest: its parts on this host, without a kernel."""
+"""record --guest: its parts on this host, without a kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: what is refused, and with which words."""
+"""record: what is refused, and with which words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = needs(PROGRAMS / "record-known")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--machine", MACHINE, "--"), "no program: './schedshard c2c record"),
+        (("--machine", MACHINE, "--"), "no program: './schedshard record"),
         (("--machine", MACHINE, "--", "no-such-program"), "no program 'no-such-program'"),
         (("--machine", MACHINE, "--", "./nowhere"), "no program ./nowhere"),
         (("--machine", "epyc-7763", "--", "true"), "did you mean 'epyc-7763-2s'"),
@@ -79,7 +79,7 @@ def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
 def test_a_missing_emulator_is_named_with_its_package() -> None:
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
+            *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
             *("--", "/bin/true"),
         ],
         capture_output=True,
@@ -101,7 +101,7 @@ def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
     static.chmod(0o755)
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
+            *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
             *("--", "/bin/true"),
         ],
         capture_output=True,
@@ -123,7 +123,7 @@ def test_a_build_tree_of_any_name_records(tmp_path: Path, name: str) -> None:
     tree.symlink_to(build_dir(), target_is_directory=True)
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
+            *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
             *("--marks", "--json", "--uncertainty", "0", "--"),
             *(str(PROGRAMS / "record-known"), "heap", "2", "300", "40"),
         ],
@@ -164,7 +164,7 @@ def test_a_full_disk_before_the_program_runs(tmp_path: Path) -> None:
     try:
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
+                *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
                 *("--uncertainty", "0", "--", str(_exit_seven(tmp_path))),
             ],
             capture_output=True,
@@ -186,7 +186,7 @@ def test_a_report_that_cannot_be_written_keeps_the_status(
     with Path("/dev/full").open("w") as nothing:
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE),
+                *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
                 *("--uncertainty", "0", *full, "--", str(_exit_seven(tmp_path))),
             ],
             stdout=nothing if full == ("--json",) else subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c replay: a trace gives the same report, on other machines too; reports are compared."""
+"""record replay: a trace gives the same report, on other machines too; reports are compared."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_trace_is_replayed_and_compared(
 
 def _interrupt(which: signal.Signals, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Record a program that says when it waits, and send a signal to the recorder alone."""
-    command = [sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE]
+    command = [sys.executable, "-m", "cli", "record", "--machine", MACHINE]
     with subprocess.Popen(
         [*command, *arguments, "--", "sh", "-c", "echo waits; exec sleep 60"],
         stdin=subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record --stacks: the calls that led to a line are the program's, however it came there."""
+"""record --stacks: the calls that led to a line are the program's, however it came there."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: names, streams, folders and C libraries that few programs have."""
+"""record: names, streams, folders and C libraries that few programs have."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def compiled(folder: Path, name: str = "p", compiler: str = "gcc") -> Path:
 def record(folder: Path, words: str) -> subprocess.CompletedProcess[bytes]:
     """Record in a shell: ``words`` are the program's, with redirections."""
     own = [
-        sys.executable, "-m", "cli", "c2c", "record", "--machine", MACHINE,
+        sys.executable, "-m", "cli", "record", "--machine", MACHINE,
         "--no-advice", "--uncertainty", "0", "--out", str(folder / "out.json"), "--",
     ]  # fmt: skip
     (folder / "here").mkdir(exist_ok=True)
@@ -182,7 +182,7 @@ def test_a_long_command_is_cut_in_a_report() -> None:
 def test_signal_handlers_have_an_aligned_stack(tmp_path: Path) -> None:
     (tmp_path / "h.c").write_text(HANDLERS, encoding="utf-8")
     subprocess.run(["gcc", "-O2", "h.c", "-o", "h"], check=True, cwd=tmp_path)
-    record = [str(ROOT / "schedshard"), "c2c", "record", "--machine", MACHINE, "--"]
+    record = [str(ROOT / "schedshard"), "record", "--machine", MACHINE, "--"]
     native, recorded = (
         subprocess.run([*before, str(tmp_path / "h")], capture_output=True, text=True, check=False)
         for before in ([], record)

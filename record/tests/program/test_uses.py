@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""c2c record: types of objects, from the pointers that instructions use."""
+"""record: types of objects, from the pointers that instructions use."""
 
 from __future__ import annotations
 
