@@ -36,6 +36,7 @@ class JudgeRequest:
     profiles: tuple[Path, ...]
     live: bool
     seconds: int
+    plan: Path | None
     html: Path | None
     batch: str | None
     out: Path | None
@@ -66,7 +67,7 @@ def _check(request: JudgeRequest) -> None:
         )
     if request.predict and not request.machine:
         raise UserError("--predict: a profile shows no groups: give HOST.tar, or --live")
-    for path in (request.html, request.out):
+    for path in (request.html, request.out, request.plan):
         if path is not None:
             check_writable(path)
 
@@ -123,6 +124,15 @@ def _perform(request: JudgeRequest) -> int:
 
         write_atomic(request.html, verdict_page(verdict))
     status = _leave(request, verdict)
+    if request.plan is not None:
+        from doctor.plan.plan import make_plan, plan_text
+
+        plan = make_plan(verdict)
+        if isinstance(plan, str):
+            print(f"no plan: {plan}", file=sys.stderr)
+        else:
+            write_atomic(request.plan, plan_text(verdict, plan))
+            print(f"wrote {request.plan}", file=sys.stderr)
     if request.html is not None:
         print(f"wrote {request.html}", file=sys.stderr)
     return status

@@ -40,6 +40,7 @@ def doctor() -> None:
 @path_option("--perf", "profiles", multiple=True, help="A profile; repeatable.")
 @click.option("--live", is_flag=True, help="Also look at this host when a profile is given.")
 @number_option("--seconds", high=600, default=3, help="How long to look at this host.")
+@path_option("--plan", help="Write a page of commands that make cpuset partitions.")
 @path_option("--html", help="Write an HTML page with a picture of the machine.")
 @click.option(
     "--batch",

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from doctor.facts.domains import Domains, RootDomain
 from doctor.facts.facts import DEADLINE, Facts, Thread
@@ -56,22 +57,6 @@ def kind_of(unit: str) -> str:
     return "service" if unit.endswith(".service") else "other"
 
 
-def whole_kinds(facts: Facts) -> tuple[str, ...]:
-    """Return the kinds of units that can only be in one partition.
-
-    Without a systemd that sets CPUs, apply.sh moves only those processes of a service that have
-    real-time threads.
-    """
-    found = ("guest", "proxmox", "pod", "job", "container", "nspawn")
-    return found if facts.systemd is None else (*found, "service")
-
-
-def proxmox_id(unit: str) -> str:
-    """Return the number of a Proxmox guest or container, or "" for other units."""
-    match = _PROXMOX.match(unit)
-    return match[1] if match is not None else ""
-
-
 @dataclass(frozen=True)
 class Group:
     """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
@@ -79,16 +64,12 @@ class Group:
     Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
     CPUs of the root domain. Both go into a separate group that ``roams``. If all threads may run on
     all CPUs, those that are not kernel threads form an ordinary group.
-
-    ``whole`` is what cannot be split: processes, guests, pods, jobs and containers. So are services
-    that systemd starts again in a partition. Without it, processes of a service move one by one.
     """
 
     cpus: frozenset[int]
     threads: tuple[Thread, ...]
     wakeups: float
     cgroups: tuple[str, ...]
-    whole: frozenset[object]
     roams: bool = False
 
     @property
@@ -101,9 +82,63 @@ class Group:
         return self.cpus.union(*lists)
 
 
-def joined(groups: Iterable[Group]) -> list[list[Group]]:
-    """Return the groups in sets that can only be in one partition, as they share what is whole."""
+@dataclass(frozen=True)
+class Part:
+    """The groups of one partition, and the cgroup that all of their threads are in or below.
+
+    ``places`` are several cgroups if threads of each share CPUs. ``split``: other groups of the
+    cgroup are in another part, so that this one takes threads of it.
+    """
+
+    places: tuple[str, ...]
+    groups: tuple[Group, ...]
+    split: bool = False
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """Return the CPUs of its groups."""
+        return frozenset[int]().union(*(group.cpus for group in self.groups))
+
+    @property
+    def wakeups(self) -> float:
+        """Return the wake-ups per second of its groups."""
+        return sum(group.wakeups for group in self.groups)
+
+
+def place_of(cgroup: str, facts: Facts) -> str:
+    """Return the cgroup that can be a partition for a thread: its unit, or a partition in it."""
+    unit = unit_of(cgroup)
+    if len(cgroup) > len(unit) and facts.cpusets.version == 2:
+        path = cgroup
+        while len(path) > len(unit):
+            held = facts.cpusets.sets.get(path)
+            if held is not None and held.partition != "member":
+                return path
+            path = path.rpartition("/")[0]
+    return unit
+
+
+def _keys(group: Group, places: Mapping[str, str], facts: Facts) -> set[object]:
+    """Return what joins groups: a cgroup, or that and a last-level cache where it can be split."""
+    found: set[object] = set()
+    own = {places[name] for name in group.cgroups} or {"/"}
+    for place in own:
+        if len(own) > 1 or kind_of(place) not in ("service", "other"):
+            found.add(place)
+            continue
+        caches = {facts.cpus[cpu].llc for cpu in group.cpus if cpu in facts.cpus}
+        found |= {(place, cache or group.cpus) for cache in caches or {None}}
+    return found
+
+
+def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
+    """Return the groups by the partitions that they may have.
+
+    Groups of one guest, container, pod or job are in one, since its manager rules the cgroup. Those
+    of a service are in one for each last-level cache: cpuset is a threaded controller.
+    """
     held = list(groups)
+    places = {name: place_of(name, facts) for group in held for name in group.cgroups}
     above = list(range(len(held)))
 
     def top(index: int) -> int:
@@ -113,12 +148,17 @@ def joined(groups: Iterable[Group]) -> list[list[Group]]:
 
     seen: dict[object, int] = {}
     for index, group in enumerate(held):
-        for key in group.whole:
+        for key in _keys(group, places, facts):
             above[top(index)] = top(seen.setdefault(key, index))
     together: dict[int, list[Group]] = {}
     for index, group in enumerate(held):
         together.setdefault(top(index), []).append(group)
-    return list(together.values())
+    found = []
+    for members in together.values():
+        names = {name for group in members for name in group.cgroups}
+        found.append(Part(tuple(sorted({places[name] for name in names})), tuple(members)))
+    times = Counter(place for part in found for place in part.places)
+    return [replace(part, split=any(times[each] > 1 for each in part.places)) for part in found]
 
 
 @dataclass(frozen=True)
@@ -137,6 +177,7 @@ class DomainLoad:
     deadline: float
     llcs: int
     known: bool
+    parts: tuple[Part, ...] = ()
 
     @property
     def apart(self) -> tuple[Group, ...]:
@@ -145,11 +186,8 @@ class DomainLoad:
 
     @property
     def done(self) -> bool:
-        """Whether this is a partition of type root that cannot be cut into smaller ones.
-
-        Its real-time threads form one group, or groups that can only be in one partition.
-        """
-        return self.domain.partition and len(joined(self.apart)) <= 1
+        """Whether this is a partition of type root that cannot be cut into smaller ones."""
+        return self.domain.partition and len(self.parts) <= 1
 
     @property
     def user_threads(self) -> int:
@@ -186,11 +224,8 @@ class _Whereabouts:
 
 def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: bool = False) -> Group:
     names = tuple(sorted({each.cgroup for each in members if each.cgroup is not None}))
-    kinds = whole_kinds(facts)
-    units = {unit for unit in map(unit_of, names) if kind_of(unit) in kinds}
-    whole = frozenset({*units, *(each.tgid for each in members)})
     rate = sum(_rate(each, facts.seconds) for each in members)
-    return Group(mask, tuple(members), rate, names, whole, roams)
+    return Group(mask, tuple(members), rate, names, roams)
 
 
 def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[Group]:
@@ -241,6 +276,7 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
                 sum(_rate(each, facts.seconds) for each in members if each.policy == DEADLINE),
                 _llcs(awake or asleep or groups, facts),
                 facts.seconds > 0 and any(each.voluntary is not None for each in members),
+                tuple(parts_of((each for each in groups if not each.roams), facts)),
             )
         )
     return loads

@@ -18,6 +18,40 @@ from doctor.known.kernels import state_of
 from doctor.known.offers import offer
 from model.machines.topo import ranges
 
+# What helps, by a part of the reason that the kernel gives in cpuset.cpus.partition.
+_REASONS = (
+    (
+        "housekeeping",
+        "Its CPUs are in isolcpus=, and the kernel gives such a CPU no root domain: boot without "
+        "these CPUs in that option, or give the partition others.",
+    ),
+    (
+        "hotplug",
+        "All of its CPUs are offline: take one online, and write the partition's type to its file "
+        "again.",
+    ),
+    (
+        "are empty",
+        "Write its CPUs to cpuset.cpus, or from Linux 6.7 on to cpuset.cpus.exclusive, and its "
+        "type to cpuset.cpus.partition again.",
+    ),
+    (
+        "distribute cpu downstream",
+        "It would take the last CPU of the tasks in the cgroup above it: leave that cgroup a CPU.",
+    ),
+    (
+        "Parent is",
+        "The cgroup above it is not a valid partition. From Linux 6.7 on write the CPUs to "
+        "cpuset.cpus.exclusive of this cgroup and of all cgroups above it; on older kernels make "
+        "the cgroup above it a partition first.",
+    ),
+    ("not permitted", "Only root of the host's user namespace may make this a partition."),
+    (
+        "remote partition underneath",
+        "A cgroup below it is a partition: write member to that one's file first.",
+    ),
+)
+
 
 def _invalid_partitions(
     facts: Facts, loads: Iterable[DomainLoad], catalogue: Catalogue
@@ -36,9 +70,11 @@ def _invalid_partitions(
         file = f"{facts.cpusets.place}{cpuset.path}/cpuset.cpus.partition"
         reason = f" ({cpuset.why})" if cpuset.why else ""
         evidence = [Evidence(file, f"{cpuset.partition} invalid{reason}")]
-        summary, remedy = f"The partition {cpuset.path} is not in force{reason}", entry.remedy
+        summary = f"The partition {cpuset.path} is not in force{reason}"
+        named = next((each for text, each in _REASONS if text in cpuset.why), None)
+        remedy = named or entry.remedy
         collisions = facts.cpusets.collisions(cpuset)
-        if collisions.cpus:
+        if collisions.cpus and named is None:
             shared = ranges(sorted(collisions.cpus))
             names = ", ".join(sibling.path for sibling in collisions.siblings)
             names += " and more" if collisions.more else ""

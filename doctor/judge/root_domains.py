@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The finding for a root domain: what its shared lines cost, and which remedy would save how much.
 
-The severity follows from the cost, as a share of the machine's CPU time. A small cost is not a
-finding, and neither is one that only another kernel could lower.
+The severity follows from what a remedy saves, as a share of the machine's CPU time. A small gain is
+not a finding, and neither is one that only another kernel would bring.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad
 from doctor.judge.finding import Evidence, Finding, count_of, per_second
 from doctor.judge.predictions import delay_words, share_words
-from doctor.judge.severity import of_cost
+from doctor.judge.severity import of_gain
 from doctor.known.catalogue import Catalogue
 from doctor.known.offers import no_partitions
 from doctor.known.push_ipi import push_ipi
@@ -31,8 +31,8 @@ from model.machines.topo import ranges
 
 Cost = Union[Prediction, Unpredicted]
 
-# A remedy has to save this share and this many CPUs, because a partition itself costs more.
-LEAST_SHARE, LEAST_CPUS = 0.001, 0.05
+# A remedy has to save this many CPUs, because a partition itself costs more.
+LEAST_CPUS = 0.05
 # The evidence explains an interval whose ends differ by more than this factor.
 _WIDE = 6.0
 # docs/doctor.md has the table.
@@ -130,15 +130,12 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
             finding.command = typed("doctor collect > collect.sh")
 
 
-def _gains(facts: Facts, load: DomainLoad, cost: Prediction) -> bool:
-    """Whether a remedy saves enough without another kernel.
+def _gain(load: DomainLoad, cost: Prediction) -> float:
+    """Return the share of the machine's CPU time that a remedy saves without another kernel.
 
     Where kernel threads cause most wake-ups, the whole cost counts as what can be saved.
     """
-    least = max(LEAST_SHARE, LEAST_CPUS / len(facts.online))
-    if load.kernel > load.wakeups / 2:
-        return cost.now.share.value >= least
-    return cost.saved >= least
+    return cost.now.share.value if load.kernel > load.wakeups / 2 else cost.saved
 
 
 def domain_finding(
@@ -152,8 +149,9 @@ def domain_finding(
         or load.done
     ):
         return None
-    severity = of_cost(cost.now.share.value)
-    if severity is None or not _gains(facts, load, cost):
+    gain = _gain(load, cost)
+    severity = of_gain(gain)
+    if severity is None or gain < LEAST_CPUS / len(facts.online):
         return None
     entry = catalogue.entries["rd-isolated" if load.domain.default else "rd-shared"]
     kind = "isolated CPUs" if load.domain.default else "CPUs"
@@ -168,7 +166,8 @@ def domain_finding(
         what = "partitions" if best.variant == PARTITION else "pinning and partitions"
         summary += (
             f"; {what} would leave {share_words(best.share)}, and a delay of "
-            f"{delay_words(best.late_ns)}"
+            f"{delay_words(best.late_ns)}, which frees {gain * len(facts.online):.1f} of "
+            f"{len(facts.online)} CPUs"
         )
     finding = Finding(
         entry, severity, summary, _evidence(facts, load, cost), entry.remedy, entry.command,

@@ -11,8 +11,8 @@ SEVERITIES = ("low", "medium", "high")
 STORM = 1000.0
 
 _Limits = tuple[tuple[float, str], ...]
-# A root domain's predicted cost, as a share of the machine's CPU time.
-_COST = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
+# What a remedy of a root domain saves (predicted), as a share of the machine's CPU time.
+_GAIN = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
 # The lower end of the share of a profile's samples in the functions of an entry.
 _SAMPLES = ((0.1, "high"), (0.03, "medium"), (0.0, "low"))
 # Mean cycles per load of a contended line's slowest access in perf c2c.
@@ -24,9 +24,9 @@ def _by(limits: _Limits, value: float) -> str | None:
     return next((severity for least, severity in limits if value >= least), None)
 
 
-def of_cost(share: float) -> str | None:
-    """Return the severity of a root domain's cost, or None if that is too small for a finding."""
-    return _by(_COST, share)
+def of_gain(share: float) -> str | None:
+    """Return the severity of what a remedy saves, or None if that is too small for a finding."""
+    return _by(_GAIN, share)
 
 
 def of_samples(share: float) -> str:

@@ -19,7 +19,7 @@ _SCOPE = "sys/module/workqueue/parameters/default_affinity_scope"
 _SCOPE_SINCE = (6, 6, 0)
 _PARTITION = "cpuset.cpus.partition"
 _PARTITIONS_SINCE = (5, 0, 0)
-_V1 = (
+V1 = (
     "With cgroup v1 each topmost cpuset with sched_load_balance 1 is a root domain, once the root "
     "cpuset has 0: make a cpuset for each group."
 )
@@ -44,11 +44,11 @@ def no_partitions(facts: Facts) -> tuple[str, str] | None:
     if facts.cpusets.version != 2 or has:
         return None
     if has is False:
-        return f"This kernel has no cpuset partitions. {_V1}", "grep cgroup /proc/filesystems"
+        return f"This kernel has no cpuset partitions. {V1}", "grep cgroup /proc/filesystems"
     return (
         "Whether this kernel has cpuset partitions is not known: Linux 5.0 brought them, and a "
         f"backport may have them. If a cgroup below the root has {_PARTITION}, make a partition of "
-        f"type root for each group. Otherwise only cgroup v1 helps. {_V1}",
+        f"type root for each group. Otherwise only cgroup v1 helps. {V1}",
         f"ls /sys/fs/cgroup/*/{_PARTITION}",
     )
 
@@ -79,6 +79,6 @@ def offer(entry: Entry, facts: Facts | None) -> tuple[str, str]:
         return _workqueue(facts) or (remedy, command)
     if _PARTITION in command or entry.id in ("rd-shared", "rd-isolated"):
         if facts.cpusets.version == 1:
-            return _V1, "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
+            return V1, "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
         return no_partitions(facts) or (remedy, command)
     return remedy, command

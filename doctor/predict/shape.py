@@ -10,7 +10,7 @@ from math import ceil
 from statistics import median
 
 from doctor.facts.facts import Facts, Thread
-from doctor.facts.load import DomainLoad, Group, joined, unit_of
+from doctor.facts.load import DomainLoad, Group, parts_of, unit_of
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.surface import Asked
 
@@ -151,7 +151,7 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
         apart = [group for group in load.groups if group.wakeups > 0]
         units = [apart] if apart else []
     else:
-        units = joined(_without_links(apart, rate))
+        units = [list(part.groups) for part in parts_of(_without_links(apart, rate), facts)]
     if not units or rate <= 0:
         return None
     threads = [each for group in apart for each in group.threads if each.voluntary]

