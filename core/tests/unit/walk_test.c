@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The walk over allowed CPUs in single cases: which of two ways it takes. core/tests/model checks that
- * both visit the same shards. Only their costs differ, so no other test notices a wrong choice.
+ * The walk over allowed CPUs in single cases: which of two ways it takes. core/tests/model checks
+ * that both visit the same shards. Only their costs differ, so no other test notices a wrong
+ * choice.
  */
 #include "shapes.h"
 #include "shard_walk.h"
