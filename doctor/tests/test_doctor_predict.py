@@ -62,7 +62,7 @@ def test_the_shape_that_was_observed(tmp_path: Path) -> None:
     assert shape.rate == pytest.approx(1_200_000, rel=0.01)
     assert (shape.pinned, shape.spread, shape.online) == (False, False, 256)
     values = Spot("stock", True, False, False, shape.cpus, shape.rate).params(20_000)
-    assert values["sleep_us"] + values["work_us"] == pytest.approx(100 - 3, abs=1)
+    assert values["sleep_us"] + values["work_us"] == pytest.approx(128 / 1.2 - 3, abs=1)
     assert values["measured_us"] == pytest.approx(20_000 / 1_200_000 * 1e6, rel=0.01)
 
 
