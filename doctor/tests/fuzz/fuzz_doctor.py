@@ -22,7 +22,7 @@ from pathlib import Path
 import atheris  # type: ignore[import-untyped]
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[2]), str(HERE.parent / "doctor")]
+sys.path[:0] = [str(HERE.parents[2]), str(HERE.parent)]
 
 with atheris.instrument_imports(include=["doctor"]):
     from common.errors import UserError
@@ -91,7 +91,7 @@ def made_seeds(target: str) -> Path:
     folder = FOLDER / "seeds"
     folder.mkdir()
     if target == "profile":
-        mail = HERE.parent / "doctor" / "data" / "c2c-mail.txt"
+        mail = HERE.parent / "data" / "c2c-mail.txt"
         (folder / "c2c").write_bytes(mail.read_bytes()[:6000])
     if target == "archive":
         (folder / "archive").write_bytes(HOST.read_bytes())
@@ -147,7 +147,7 @@ def main() -> None:
     """Fuzz the target that the first argument names."""
     name = sys.argv.pop(1)
     target = TARGETS[name]
-    sys.argv += [str(made_seeds(name)), *map(str, (HERE / "doctor").glob(name))]
+    sys.argv += [str(made_seeds(name)), *map(str, HERE.glob(name))]
 
     def one(data: bytes) -> None:
         said = ""
