@@ -76,12 +76,6 @@ def debian(host: Path, *, user: int, candidates: str) -> None:
     fake(host, "id", f"echo {user}")
 
 
-def test_another_distribution_gets_debians_names(host: Path) -> None:
-    done = bootstrap(host, "doctor")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "needed, by Debian's names: python3 python3-venv" in done.stderr
-
-
 @pytest.mark.parametrize("has_sudo", [True, False])
 def test_a_user_without_rights_is_told_once_what_root_must_do(host: Path, has_sudo: bool) -> None:
     debian(host, user=1000, candidates="python3,python3-venv")

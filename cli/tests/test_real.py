@@ -147,10 +147,6 @@ def test_split_and_cap(cli: Cli, real: Path) -> None:
     assert {len(shard["cpus"]) for shard in capped["plan"]["shards"]} == {8}
 
 
-def test_live_topology(cli: Cli, real: Path) -> None:
-    assert "shard" in cli("machine", "topology").out
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -192,14 +188,6 @@ def test_bench_peers(cli: Cli, real: Path) -> None:
     assert_user_error(cli("bench", "peers", "--machine", "nowhere"), "nowhere")
 
 
-def test_launcher_runs_the_command_line(real: Path) -> None:
-    done = subprocess.run(
-        [ROOT / "schedshard", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"schedshard {(ROOT / 'VERSION').read_text().strip()}\n"
-    assert done.stderr == ""
-
-
 def test_locks_have_hashes_and_no_addresses() -> None:
     wanted: set[str] = set()
     locked: set[str] = set()
@@ -216,47 +204,6 @@ def test_locks_have_hashes_and_no_addresses() -> None:
         source = (ROOT / "cli" / f"{name}.in").read_text()
         wanted |= {line.split("<")[0] for line in source.splitlines() if line[:1].isalpha()}
     assert {name.replace(".", "-") for name in wanted} <= locked
-
-
-WHEELS = {
-    "x-1-py3-none-any.whl": (True, True),
-    "x-1-py2.py3-none-any.whl": (True, True),
-    "x-1-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl": (True, True),
-    "x-1-cp314-cp314-manylinux_2_28_aarch64.whl": (True, True),
-    "x-1-cp39-abi3-manylinux_2_34_aarch64.whl": (True, True),
-    "x-1-cp39-cp39-manylinux_2_17_x86_64.whl": (False, True),
-    "x-1-cp315-cp315-manylinux_2_28_x86_64.whl": (True, True),
-    "x-1-cp316-cp316-manylinux_2_28_x86_64.whl": (False, False),
-    "x-1-cp314-cp314t-manylinux_2_28_x86_64.whl": (False, False),
-    "x-1-cp313-cp313-musllinux_1_2_x86_64.whl": (False, False),
-    "x-1-cp313-cp313-manylinux_2_31_riscv64.whl": (False, False),
-    "x-1-cp313-cp313-macosx_11_0_arm64.whl": (False, False),
-    "x-1-cp313-cp313-win_amd64.whl": (False, False),
-    "x-1-pp311-pypy311_pp73-manylinux_2_28_x86_64.whl": (False, False),
-    "x-1.tar.gz": (False, False),
-}
-
-
-@pytest.mark.parametrize("wheel", WHEELS)
-def test_a_lock_keeps_wheels_of_supported_pythons(wheel: str) -> None:
-    expected = WHEELS[wheel]
-    assert tuple(trim_locks.is_usable(wheel, oldest) for oldest in (11, 9)) == expected
-    block = "x==1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n    # via y\n"
-    files = {"aa": wheel, "bb": "x-1-py3-none-any.whl"}
-    cut = block if expected[0] else block.replace("    --hash=sha256:aa \\\n", "")
-    assert trim_locks.with_usable(block, files, 11) == cut
-    if not expected[0]:
-        with pytest.raises(ValueError, match="no wheel for a supported Python"):
-            trim_locks.with_usable(block, dict.fromkeys(files, wheel), 11)
-
-
-def test_no_lock_has_hashes_for_other_platforms() -> None:
-    """If this fails after pip-compile, run python3 scripts/trim_locks.py."""
-    for name, oldest in trim_locks.OLDEST.items():
-        # at most two wheels per Python, for each processor
-        most = 2 * 2 * (trim_locks.NEWEST + 1 - oldest)
-        for pin, _ in trim_locks.pins((ROOT / "cli" / name).read_text(encoding="utf-8")):
-            assert pin.count("--hash=") <= most, (name, pin.splitlines()[0])
 
 
 def test_a_lock_leaves_out_what_the_lock_before_it_pins() -> None:

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
 import pages
 import pytest
 import result_tables as results
 from commands import verbs
-from mkdocs.structure.files import Files
 
 from model.run.common_entries import read_experiment
 
@@ -59,42 +56,6 @@ def test_the_site_is_whole_and_needs_no_network(tmp_path: Path) -> None:
         anchor = re.sub(r"[^\w-]", "", name.replace(" ", "-"))
         assert f'id="{anchor}"' in commands
     assert "--uncertainty N" in commands
-
-
-def links(text: str, source: str, caplog: pytest.LogCaptureFixture) -> tuple[str, int]:
-    """Return a page of the repository with its links changed, and how many warnings there were."""
-    page = SimpleNamespace(file=SimpleNamespace(src_uri=pages.page_of(source)))
-    caplog.clear()
-    with caplog.at_level(logging.WARNING, logger="mkdocs"):
-        config = SimpleNamespace(
-            site_dir="site", use_directory_urls=False, _current_plugin=None, plugins=None
-        )
-        change = pages.Links(page, config, Files([]))  # type: ignore[arg-type]
-        change.copied = lambda path: f"source/{path}.txt"  # type: ignore[method-assign]
-        changed = pages.outside_code(text, change)
-    return changed, len(caplog.records)
-
-
-@pytest.mark.parametrize(
-    ("source", "text", "changed"),
-    [
-        ("README.md", "[a](docs/doctor.md#json)", "[a](doctor.md#json)"),
-        ("docs/doctor.md", "[a](../README.md)", "[a](index.md)"),
-        ("docs/guide/kernel.md", "[`k`](../../kernel/README.md)", "[`k`](../kernel/index.md)"),
-        ("docs/README.md", "[a](../LICENSES/)", "a"),
-        ("DESIGN.md", "[c](core/sbm.c) `[a](b)`", "[c](source/core/sbm.c.txt) `[a](b)`"),
-        ("DESIGN.md", "[a](https://example.org) [b](#there)", None),
-        ("DESIGN.md", "```\n[a](nowhere.md)\n```\n", None),
-    ],
-)
-def test_links_get_their_places(
-    source: str, text: str, changed: str | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert links(text, source, caplog) == (changed or text, 0)
-
-
-def test_a_link_to_nothing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    assert links("[a](docs/nowhere.md)", "README.md", caplog)[1] == 1
 
 
 def test_files_that_pages_name_exist() -> None:
@@ -166,19 +127,3 @@ def test_a_table_is_what_the_simulator_says(
             published, predicted = shown[row["title"]][1:3]
             assert published == made[0]
             assert float(predicted.strip("%")) == pytest.approx(float(made[1].strip("%")), rel=0.01)
-
-
-def test_a_variant_that_a_run_leaves_out_has_empty_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = {"variants": [{"name": "a", "published": 0.5, "figure": 0.4, "metrics": {}}]}
-    monkeypatch.setattr(results, "result", lambda *_: ran)
-    table = {"variants": ["a", "b"], "run": {"r": {"variants": ["a"]}}}
-    row = {"run": "r", "figure": "figure", "form": ".0%"}
-    cells = results.Cells(table)
-    for kind, first in (("published", "50%"), ("predicted", "40%"), ("interval", "")):
-        made = [results.cell(cells, row, name, kind) for name in ("a", "b")]
-        assert made == [first, ""]
-
-
-def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert results.main(["nothing"]) == 2
-    assert capsys.readouterr().err.startswith("results: no table 'nothing', only ")
