@@ -183,11 +183,6 @@ def test_lines_without_hitm_divide_by_nothing() -> None:
     assert report["variants"][0]["lines"][0]["hitm_share"] == 0.0
 
 
-def test_no_lines_at_all() -> None:
-    report = c2c(C2cRequest(result([]), ("a",)), Names({}, None))
-    assert report["variants"][0]["lines"] == []
-
-
 def test_limit_of_lines() -> None:
     many = [line([access()], line=number) for number in range(9)]
     report = c2c(C2cRequest(result(many), lines=2), Names({}, None))
@@ -219,31 +214,6 @@ def test_names_only_from_the_binary_that_made_the_result(
     entry = report["variants"][0]["lines"][0]["accesses"][0]
     assert entry["symbol"].endswith("count")
     assert entry["field"] == "[1].word[2]"
-
-
-def test_tables_and_json(cli: Cli, yield_result: Path) -> None:
-    outcome = cli(
-        "record", "show", yield_result, "--lines", "1", "--variant", "llc", "--variant", "sbm"
-    )
-    assert outcome.status == 0
-    for words in ("'llc', 256 CPUs", "'sbm', 256 CPUs", "1 of 2 lines", "rmt HITM", "no symbols"):
-        assert words in outcome.out
-    data = cli("record", "show", yield_result, "--json").json
-    assert data["variants"][0]["name"] == "global"
-    assert not data["names_resolved"]
-
-
-def test_curves_show_the_point_with_most_threads(cli: Cli, curve_result: Path) -> None:
-    data = cli("record", "show", curve_result, "--json", "--variant", "sharded").json
-    assert data["variants"][0]["cpus"] == 16
-
-
-def test_unknown_variant(cli: Cli, yield_result: Path) -> None:
-    assert_user_error(
-        cli("record", "show", yield_result, "--variant", "lcc"),
-        "unknown variant",
-        "did you mean 'llc'",
-    )
 
 
 def test_damaged_lines(cli: Cli, yield_result: Path) -> None:

@@ -97,14 +97,6 @@ def test_variants_of_a_sweep(cli: Cli, sweep_file: Path) -> None:
     assert "cpumask-yield on epyc-7763-2s, 16 CPUs, at most 64 per shard" in outcome.out
 
 
-def test_json_and_a_sweep_with_itself(cli: Cli, sweep_file: Path) -> None:
-    data = cli("compare", sweep_file, sweep_file, "--json").json
-    assert data["format"] == "schedshard/compare/1"
-    assert len(data["places"]) == 4
-    assert {m["change"] for place in data["places"] for m in place["metrics"]} == {0.0}
-    assert "before" in cli("compare", sweep_file, sweep_file).out
-
-
 def test_results_of_run(cli: Cli, tmp_path: Path, figures: Path, curve_result: Path) -> None:
     path = tmp_path / "r.json"
     assert cli("run", "figures", "--out", path).status == 0

@@ -13,7 +13,7 @@ import pytest
 
 from common.errors import near_names
 from common.paths import ROOT
-from conftest import FAKES, Cli, assert_refused, assert_user_error
+from conftest import Cli, assert_refused, assert_user_error
 from model.run.experiment import experiment_names
 
 VERBS = (
@@ -52,13 +52,6 @@ def test_no_arguments_print_the_verbs(cli: Cli) -> None:
         assert f"  {verb[0]} " in outcome.out
 
 
-def test_a_group_without_a_command_prints_its_commands(cli: Cli) -> None:
-    outcome = cli("machine")
-    assert (outcome.status, outcome.err) == (0, "")
-    for name in ("import", "measure", "show"):
-        assert f"  {name} " in outcome.out
-
-
 @pytest.mark.parametrize(
     ("name", "known", "near"),
     [
@@ -85,10 +78,6 @@ def test_experiments_are_listed(cli: Cli) -> None:
     one = next(row for row in rows if row["name"] == "cpumask-yield")
     assert (one["machine"], one["variants"][0]) == ("epyc-7763-2s", "global")
     assert "Set and clear this CPU in a CPU mask" in cli("run", "--list").out
-
-
-def test_version(cli: Cli) -> None:
-    assert cli("--version").out.startswith("schedshard ")
 
 
 @pytest.mark.parametrize(
@@ -285,15 +274,6 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("model.machines.machine_list.list_machines", broken)
     outcome = cli("machine", "list")
     assert_user_error(outcome, "internal error", "two lines", "test_errors.py:", status=1)
-
-
-def test_stand_ins_are_where_the_package_looks() -> None:
-    for name in (
-        "model/experiments/schedshard-sim",
-        "lib/schedshard-topo",
-        "bench/schedshard-live",
-    ):
-        assert os.access(FAKES / name, os.X_OK)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 from conftest import Cli
 from html_page import read_page
-from model.run.experiment import load_experiment
 from model.run.sweep.file import read_rows
 
 pytestmark = pytest.mark.slow(reason="the simulation of a whole machine")
@@ -73,12 +72,3 @@ def test_counter_is_one_load_and_sweeps(cli: Cli, real: Path, tmp_path: Path) ->
     compared = cli("compare", f"{path}:stock", f"{path}:stock", "--metric", "over_set_per_mille")
     assert compared.status == 0
     assert "over_set_per_mille" in compared.out
-
-
-def test_published_figures_have_sources() -> None:
-    for name in ("idle-mask", "idle-counter"):
-        experiment = load_experiment(name)
-        assert [published.role for published in experiment.published] == ["prediction"]
-        with_figures = [v.name for v in experiment.variants if v.published_metrics]
-        assert "stock" in with_figures
-        assert all(param.source and param.unit for param in experiment.params)

@@ -50,16 +50,6 @@ def test_primitives_json_has_the_promised_shape(cli: Cli) -> None:
     assert data["machine_file"] is None
 
 
-def test_ping_pong_json_has_the_promised_shape(cli: Cli) -> None:
-    data = cli("bench", "ping-pong", "--json").json
-    assert [v["name"] for v in data["variants"]] == [
-        "cas", "read-cas", "read-inc", "read-store", "exchange",
-    ]  # fmt: skip
-    for variant in data["variants"]:
-        assert [(p["class"], p["from"], p["to"]) for p in variant["points"]] == [("llc", 0, 1)]
-        assert variant["points"][0].keys() == ROUND | {"class", "from", "to", "metrics"}
-
-
 def test_hold_leaves_out_what_has_none(cli: Cli) -> None:
     data = cli("bench", "primitives", "--hold", "50", "--json").json
     having = [v.name for v in load_experiment("primitives").variants if v.hold]

@@ -19,7 +19,6 @@ from common.formats import VALIDATE
 from common.output import to_json
 from common.paths import MACHINES
 from conftest import Cli, assert_user_error
-from html_page import read_page
 from model.live.agreement import BOUNDS, judge, predict
 from model.live.bundle import make_bundle
 from model.live.host import known_machine, live_topology
@@ -195,16 +194,6 @@ def test_one_experiment_is_enough(cli: Cli, perfect: dict[str, Any], tmp_path: P
     assert_user_error(
         cli("machine", "validate", tmp_path / "r.json"), "has no machine file", "validate --out"
     )
-
-
-def test_report_shows_it(cli: Cli, perfect: dict[str, Any], tmp_path: Path) -> None:
-    path, page = tmp_path / "o.json", tmp_path / "page.html"
-    wrong = points_of(perfect)[-1]
-    set_ns(wrong, wrong["ns_per_op"] * 9)
-    assert cli("machine", "validate", save(perfect, tmp_path / "r.json"), "--out", path).status == 4
-    assert cli("report", path, "--out", page).status == 0
-    read_page(page)
-    assert "Disagree: predictions are off by" in page.read_text(encoding="utf-8")
 
 
 Change = Callable[[dict[str, Any]], Any]

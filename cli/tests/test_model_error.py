@@ -135,22 +135,6 @@ def test_every_curve_has_source_licence_and_machine() -> None:
         assert (MACHINES / f"{curve['machine']}.toml").is_file()
 
 
-def test_a_run_says_on_what_it_was_validated(cli: Cli) -> None:
-    out = cli("run", "primitives", "--op", "cas-loop", "--threads", "1").out
-    assert "validated on 3 curves of 3 machines, to 16 threads, error factor 1." in out
-    data = cli("run", "cpumask-yield", "--cpus", "8", "--json").json
-    (error,) = data["model_error"]
-    assert error["kind"] == "workload"
-    assert error["said"].startswith("never validated for whole workloads")
-
-
-def test_the_note_under_an_interval_says_whether_the_models_error_is_in_it(cli: Cli) -> None:
-    own = ("run", "primitives", "--op", "cas-loop", "--threads", "1,2", "--uncertainty", "20")
-    out = " ".join(cli(*own).out.split())
-    assert "the cost of an operation includes the model's own error" in out
-    assert "errors of the model itself are excluded" not in out
-
-
 def test_doctor_says_what_a_run_says() -> None:
     """Doctor's table contains the sentence, because doctor comes without the residuals."""
     assert surface_validation() == doctor_predictions.validation()

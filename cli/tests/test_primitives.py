@@ -14,7 +14,6 @@ import saved_results
 from common.errors import UserError
 from common.paths import MACHINES
 from conftest import Cli, assert_user_error
-from html_page import read_page
 from model.machines.presets import load_machine, preset_names
 from model.results.run import Pairs
 from model.run.experiment import Band, PublishedPair, load_experiment, parse_experiment
@@ -23,31 +22,6 @@ from model.run.run import RunRequest, plan_run, point_argv
 from model.run.run_options import thread_counts
 
 BAND = {"source": "s", "role": "prediction", "accept": {"within": 0.1}}
-WAYS = ["cas", "read-cas", "read-inc", "read-store", "exchange"]
-PRIMITIVES = [
-    "atomic-inc", "plain-inc", "refcount", "cas-loop", "rwlock-read", "rwsem-read",
-    "rwlock-glibc-read", "list-refcount-apart", "list-refcount", "spinlock", "seqlock-read",
-    "seqlock-read-written", "sharded-counter", "fetch-xor",
-]  # fmt: skip
-
-
-def test_ping_pong_json_has_the_promised_shape(cli: Cli) -> None:
-    data = cli("run", "ping-pong", "--json").json
-    assert [variant["name"] for variant in data["variants"]] == WAYS
-    assert data["sweep"] == "pairs"
-    for variant in data["variants"]:
-        places = [(p["class"], p["from"], p["to"]) for p in variant["points"]]
-        assert places == [("smt", 0, 224), ("llc", 0, 1), ("board", 0, 28), ("remote", 0, 112)]
-        assert all(point["ns_per_op"] > 0 for point in variant["points"])
-        known = variant["name"] != "exchange"
-        assert all(("published" in point) == known for point in variant["points"])
-        assert ("accepted" in variant) == known
-    cas = data["variants"][0]["points"]
-    assert [round(point["published"], 1) for point in cas] == [7.2, 47.6, 150.8, 336.5]
-    for point in cas:
-        assert point["published_low"] <= point["published"] <= point["published_high"]
-        assert point["error"] == pytest.approx(point["ns_per_op"] / point["published"] - 1)
-    assert data["published"]["accept"] == {"within": 0.1}
 
 
 def test_from_has_a_point_for_every_other_cpu(cli: Cli) -> None:
@@ -92,21 +66,6 @@ def test_a_band_of_pairs_is_kept_or_not() -> None:
         metrics = [{"ns_per_op": ns, "cycles_per_op": ns}]
         (row,) = pair_variants([(variant, Pair("llc", 0, 1))], metrics, [[]], published)
         assert row.accepted is kept
-
-
-@pytest.mark.slow(reason="every primitive is simulated")
-def test_primitives_json_has_the_promised_shape(cli: Cli) -> None:
-    data = cli("run", "primitives", "--json").json
-    assert [variant["name"] for variant in data["variants"]] == PRIMITIVES
-    for variant in data["variants"]:
-        assert [p["threads"] for p in variant["points"]] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 448]
-        for point in variant["points"]:
-            assert 0 < point["min"] <= point["ns_per_op"] <= point["max"]
-    atomic, *others = data["variants"]
-    # The figures of experiment atomic-inc, where the numbers of threads agree.
-    assert sum("published" in point for point in atomic["points"]) == 9
-    assert not any("published" in point for v in others for point in v["points"])
-    assert data["hold_ns"] == 0
 
 
 def test_threads_are_those_that_were_asked_for(cli: Cli) -> None:
@@ -184,37 +143,6 @@ def test_a_sweep_has_no_pairs(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("sweep", "--experiment", "ping-pong", "--out", out)
     assert_user_error(outcome, "pairs of CPUs", "run ping-pong")
     assert not out.exists()
-
-
-@pytest.mark.slow(reason="every primitive is simulated")
-def test_the_page_has_both_and_c2c_and_compare_read_them(cli: Cli, tmp_path: Path) -> None:
-    pairs, curves, page = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "p.html"
-    assert cli("run", "ping-pong", "--out", pairs).status == 0
-    assert cli("run", "primitives", "--threads", "1,2,64", "--out", curves).status == 0
-    assert cli("report", pairs, curves, "--out", page).status == 0
-    read_page(page)
-    text = page.read_text()
-    for words in ("take turns on one cache line", "rwlock-glibc-read", "two CPUs at a time"):
-        assert words in text
-    assert "mask" in cli("record", "show", pairs).out
-    assert "mask" in cli("record", "show", curves, "--variant", "spinlock").out
-    assert cli("compare", pairs, pairs, "--json").status == 0
-    assert "cas remote 0-112" in cli("compare", pairs, pairs).out
-
-
-@pytest.mark.slow(reason="20 samples")
-def test_pairs_have_intervals(cli: Cli) -> None:
-    args = ("run", "ping-pong", "--op", "cas", "--uncertainty", "20")
-    data = cli(*args, "--json").json
-    for point in data["variants"][0]["points"]:
-        found = point["intervals"]["ns_per_op"]
-        assert found["low"] <= found["median"] <= found["high"]
-        assert isinstance(point["published_inside"], bool)
-    places = [figure["place"] for figure in data["uncertainty"]["figures"]]
-    assert places == ["smt 0-224", "llc 0-1", "board 0-28", "remote 0-112"]
-    text = cli(*args).out
-    assert "class, CPUs" in text
-    assert "board 0-28" in text
 
 
 def test_one_experiment_has_figures_of_two_machines(cli: Cli, tmp_path: Path) -> None:

@@ -65,18 +65,6 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "false sharing was found, but no separation of bytes" in text
 
 
-def test_without_shared_lines_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown(capsys)
-    assert "on m no line was shared and written" in text
-    assert "Contended lines" not in text
-    assert "cycles/load" not in text
-
-
-def test_whether_anything_is_to_gain_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    first = shown(capsys, line(0.015)).splitlines()[0]
-    assert first == "shared lines take 1.50% of all cycles on m: nothing to gain"
-
-
 def test_of_an_unknown_object_nothing_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     """Regression: the report said that no separation would save cycles, and had tried none."""
     text = " ".join(shown(capsys, {**line(0.9), "object": "0x7f00", "kind": "unknown"}).split())
@@ -122,13 +110,6 @@ def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
     assert len(rows) == 8
 
 
-def test_on_what_the_model_was_validated_is_said_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = shown(capsys, line(0.4))
-    assert text.count("validation: never validated for whole workloads") == 1
-
-
 RECORD = json.loads((ROOT / "report/tests/data/record.json").read_text())
 
 
@@ -158,15 +139,6 @@ def test_a_series_whose_last_run_failed_can_be_read(cli: Cli, tmp_path: Path) ->
     outcome = cli("record", "show", tmp_path / "series.json")
     assert outcome.status == 0, outcome.err
     assert "epyc-7763-2s, 2 threads" in outcome.out
-
-
-def test_nothing_is_to_gain(capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown(capsys, line(0.004), line(0.001))
-    assert "nothing to gain: no shared line takes 0.5% of all cycles" in text
-    assert "object" not in text.replace("objects", "")
-    assert len(text.splitlines()) < 15
-    # The only falsely shared line takes too little to be named.
-    assert "false sharing" not in shown(capsys, line(0.2, "true"), line(0.001)).partition(":")[0]
 
 
 INLINED = [

@@ -16,17 +16,6 @@ from html_page import read_page
 from model.run.run import RunPlan, execute
 
 
-def test_page_says_what_is_outside_its_band(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
-    data = json.loads(yield_result.read_text())
-    node = next(v for v in data["variants"] if v["name"] == "node")
-    node.update(relative=0.45, accepted=False, lacks="No <prefetcher> in the model.")
-    yield_result.write_text(json.dumps(data))
-    page = tmp_path / "page.html"
-    assert cli("report", yield_result, "--out", page).status == 0
-    text = read_page(page)
-    assert "Outside the band: node is not within 20%: No <prefetcher> in the model." in text
-
-
 def test_report_refuses_other_files(cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "x.json"
     other.write_text('{"format": "schedshard/kernel-count/1"}')

@@ -71,19 +71,6 @@ def test_tree_of_a_captured_machine(captured: Topo) -> None:
     assert plan_rows(captured)[1][-1] == "32-63,96-127"
 
 
-def test_small_machines_show_their_cores() -> None:
-    data = machine([cpu(n, package=0, node=0, llc=0, core=n // 2) for n in range(4)], [0, 1, 2, 3])
-    llc = tree(data).children[0].children[0].children[0]
-    assert [child.label for child in llc.children] == ["core 0", "core 1"]
-
-
-def test_unknown_levels_are_said_to_be_unknown() -> None:
-    data = machine([cpu(0), cpu(1)], [0, 1])
-    package = tree(data).children[0]
-    assert package.label.startswith("package unknown")
-    assert package.children[0].children[0].label == "LLC unknown: 2 cores, 2 CPUs"
-
-
 def test_holes_are_not_counted() -> None:
     data = machine([cpu(0, llc=0), {**cpu(1), "possible": False}, cpu(2, llc=0)], [0, 2])
     assert tree(data).cpus == (0, 2)
@@ -94,25 +81,6 @@ def test_many_llcs_are_folded_by_shape() -> None:
     cpus.append(cpu(80, package=0, node=0, llc=40, core=80))
     labels = [child.label for child in tree(machine(cpus, [0])).children[0].children[0].children]
     assert labels == ["LLC 0-39: 40 x (2 cores, 2 CPUs)", "LLC 40: 1 core, 1 CPU"]
-
-
-def test_plan_of_unequal_shards() -> None:
-    data = machine([cpu(n) for n in range(5)], [0, 1, 2], [3, 4])
-    assert plan_sentence(data).startswith("2 shards (1 of 2 CPUs, 1 of 3 CPUs)")
-
-
-def test_long_plans_are_cut_in_text_only(cli: Cli, tmp_path: Path) -> None:
-    text = (DATA.parents[2] / "machines" / "future-2048.toml").read_text()
-    path = tmp_path / "wide.toml"
-    path.write_text(text.replace("cores_per_llc = 16", "cores_per_llc = 1").replace(
-        "llcs_per_node = 8", "llcs_per_node = 16"))  # fmt: skip
-    assert (
-        "and 64 more shards: --json has them all"
-        in cli("machine", "topology", "--machine", path).out
-    )
-    assert (
-        len(cli("machine", "topology", "--machine", path, "--json").json["plan"]["shards"]) == 128
-    )
 
 
 def test_machines_lists_all_presets(cli: Cli) -> None:

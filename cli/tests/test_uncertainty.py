@@ -130,15 +130,6 @@ def test_without_the_baseline_there_are_costs_only(cli: Cli) -> None:
     assert cli("run", "cpumask-yield", "--uncertainty", "20", "--variant", "llc").status == 0
 
 
-def test_curves_have_intervals_at_each_point(cli: Cli) -> None:
-    args = ("run", "atomic-inc", "--cpus", "3", "--uncertainty", "20", "--variant", "atomic")
-    data = cli(*args, "--json").json
-    point = data["variants"][0]["points"][1]
-    assert point["interval"] == point["intervals"]["ns_per_op"]
-    assert isinstance(point["published_inside"], bool)
-    assert "atomic ns/op" in cli(*args).out
-
-
 def test_several_figures_have_intervals_by_name(cli: Cli, figures: Path) -> None:
     data = cli("run", "figures", "--uncertainty", "30", "--json").json
     stock, pad, shard = data["variants"]
@@ -272,18 +263,6 @@ def test_sensitivities_name_the_input(cli: Cli, tmp_path: Path) -> None:
         assert words in text
     for verb in (("record", "show", path), ("compare", path, path)):
         assert cli(*verb).status == 0
-
-
-def test_too_few_samples_for_sensitivities(cli: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "r.json"
-    args = ("--uncertainty", "20", "--variant", "global", "--variant", "llc")
-    text = cli("run", "cpumask-yield", *args, "--out", path).out
-    assert "too few samples: 20, sensitivities need 64" in text
-    sensitivity = json.loads(path.read_text())["uncertainty"]["sensitivity"]
-    assert (sensitivity["enough"], sensitivity["first_order"]) == (False, [])
-    page = tmp_path / "p.html"
-    assert cli("report", path, "--out", page).status == 0
-    assert "too few samples" in page.read_text(encoding="utf-8")
 
 
 def test_nothing_with_a_range_means_seeds_only(cli: Cli, figures: Path, tmp_path: Path) -> None:
