@@ -123,17 +123,7 @@ class RecordedRun(Run, kw_only=True):
     stepping: Stepping
 
 
-class Function(c2c.Function, kw_only=True):
-    """The counts of a kernel's function. ``locking``: calls with a locked instruction."""
-
-    least: Count
-    most: Count
-    lost: Count
-    locking_calls: Count
-    locking_instructions: Count
-
-
 class KernelRun(RecordedRun, kw_only=True):
     """A kernel's run, with the functions that were counted."""
 
-    functions: list[Function]
+    functions: list[c2c.Function]

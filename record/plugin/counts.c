@@ -9,8 +9,8 @@
  * interrupts are on. If the compiler turned a last call into a jump, the function ends at the jump.
  *
  * The counter can miss the end of a call (a switch to a task that never called, a return by an
- * exception). It drops such a call, as lost, when a frame below it ends or when the function is
- * entered again: no counted function calls itself.
+ * exception). It drops such a call when a frame below it ends or when the function is entered
+ * again: no counted function calls itself.
  */
 #include "counts.h"
 
@@ -43,13 +43,6 @@ void counts_add(struct block *b, const struct watch *w, const struct insn *insn,
 	}
 }
 
-/* Drop the frames from @at on: the counter missed the ends of these calls. */
-static void lose(struct vcpu *v, uint32_t at)
-{
-	while (v->depth > at)
-		v->count[v->frame[--v->depth].function].lost++;
-}
-
 void counts_before(struct vcpu *v, const struct block *b)
 {
 	if (b->enters == NO_FUNCTION)
@@ -57,9 +50,9 @@ void counts_before(struct vcpu *v, const struct block *b)
 	/* None of the functions calls itself: if it is entered again, it has ended. */
 	for (uint32_t i = 0; i < v->depth; i++)
 		if (v->frame[i].entry == b->entry)
-			lose(v, i);
+			v->depth = i;
 	if (v->depth == VCPU_DEPTH)
-		lose(v, 0);
+		v->depth = 0;
 	v->frame[v->depth++] = (struct vcpu_frame){ b->enters, b->entry, v->instr, v->locked };
 }
 
@@ -67,28 +60,17 @@ static void leave(struct vcpu *v, uint32_t function)
 {
 	struct vcpu_count *count = &v->count[function];
 	uint32_t at = v->depth;
-	uint64_t instr;
 
 	while (at && v->frame[at - 1].function != function)
 		at--;
 	if (!at)
 		return; /* entered before the window */
-	lose(v, at);
-	v->depth--;
+	v->depth = at - 1;
 	for (at = v->depth; at; at--)
 		if (v->frame[at - 1].function == function)
 			return; /* counts for that one */
-	instr = v->instr - v->frame[v->depth].instr;
-	count->instr += instr;
+	count->instr += v->instr - v->frame[v->depth].instr;
 	count->locked += v->locked - v->frame[v->depth].locked;
-	if (v->locked != v->frame[v->depth].locked) {
-		count->locking_calls++;
-		count->locking_instr += instr;
-	}
-	if (!count->calls || instr < count->least)
-		count->least = instr;
-	if (instr > count->most)
-		count->most = instr;
 	count->calls++;
 }
 
@@ -103,7 +85,7 @@ json_t *counts_json(void)
 	json_t *all = json_array();
 
 	for (uint32_t f = 0; f < plugin.watch.nr_functions; f++) {
-		struct vcpu_count sum = { .least = UINT64_MAX };
+		struct vcpu_count sum = { 0 };
 
 		for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
 			const struct vcpu_count *count = &plugin.vcpu[i].count[f];
@@ -111,23 +93,11 @@ json_t *counts_json(void)
 			sum.calls += count->calls;
 			sum.instr += count->instr;
 			sum.locked += count->locked;
-			sum.lost += count->lost;
-			sum.locking_calls += count->locking_calls;
-			sum.locking_instr += count->locking_instr;
-			if (count->calls && count->least < sum.least)
-				sum.least = count->least;
-			if (count->most > sum.most)
-				sum.most = count->most;
 		}
 		json_array_append_new(
-			all, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
-				       plugin.watch.function[f], "calls", (json_int_t)sum.calls,
-				       "instructions", (json_int_t)sum.instr, "locked",
-				       (json_int_t)sum.locked, "least",
-				       (json_int_t)(sum.calls ? sum.least : 0), "most",
-				       (json_int_t)sum.most, "lost", (json_int_t)sum.lost,
-				       "locking_calls", (json_int_t)sum.locking_calls,
-				       "locking_instructions", (json_int_t)sum.locking_instr));
+			all, json_pack("{s:s, s:I, s:I, s:I}", "name", plugin.watch.function[f],
+				       "calls", (json_int_t)sum.calls, "instructions",
+				       (json_int_t)sum.instr, "locked", (json_int_t)sum.locked));
 	}
 	return all;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * counts.h - instructions of each call of chosen functions.
+ * counts.h - calls of chosen functions, and their instructions.
  *
- * Concurrency: counts_of_block() in any thread; counts_block() in the vCPU's own; counts_json()
- * when no vCPU runs any more, or the window is closed.
+ * Concurrency: counts_begin() and counts_add() in any thread; counts_before() and counts_after() in
+ * the vCPU's own; counts_json() when no vCPU runs any more, or the window is closed.
  */
 #ifndef PLUGIN_COUNTS_H
 #define PLUGIN_COUNTS_H

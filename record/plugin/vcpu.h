@@ -27,9 +27,6 @@ struct vcpu_frame {
 
 struct vcpu_count {
 	uint64_t calls, instr, locked;
-	uint64_t least, most;		       /* instructions of one call */
-	uint64_t lost;			       /* calls whose end the counter missed */
-	uint64_t locking_calls, locking_instr; /* calls with a locked instruction */
 };
 
 /**
