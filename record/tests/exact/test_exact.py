@@ -453,26 +453,3 @@ def test_instructions_are_those_of_the_plain_program(compiler: str, tmp_path: Pa
     made = compiled(tmp_path / "little", compiler, source)
     counted = runs(made, tmp_path, "2", "3").raw.model.instructions
     assert counted == pytest.approx(native, rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "times", "counts"), [("add", 50, (1, 4, 16)), ("plain", 500, (2, 8, 64))]
-)
-def test_one_counter_takes_longer_the_more_threads_add_to_it(
-    kind: str,
-    times: int,
-    counts: tuple[int, ...],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    """The program is that of the curves in docs/exact.md."""
-    program = compiled(tmp_path / "scaling", COMPILERS[0], str(HERE / "scaling.c"))
-    took = []
-    for threads in counts:
-        folder = tmp_path / str(threads)
-        folder.mkdir()
-        done = runs(program, folder, kind, str(threads), str(times), "0", cpus=threads + 1)
-        assert done.status == 0
-        took.append(float(capfd.readouterr().out))
-    assert 3 * took[0] < took[1]
-    assert 2 * took[1] < took[2]

@@ -150,7 +150,7 @@ def test_several_seeds_have_an_interval(made: Path) -> None:
     assert "%, +" in done.stderr.splitlines()[-1]
 
 
-# ---- the recipes of docs/gate.md ----
+# ---- the recipe of docs/gate.md ----
 
 
 def block(language: str, mark: str) -> str:
@@ -199,15 +199,3 @@ def test_the_recipe_for_ctest_runs(made: Path, tmp_path: Path, name: str, passes
     done = run("ctest", "--test-dir", "built", "--output-on-failure")
     assert (done.returncode == 0) == passes, done.stdout
     assert passes or "gate: failed: " in done.stdout
-
-
-@pytest.mark.parametrize(("mark", "words"), [("runs-on", "jobs"), ("artifacts", "contention")])
-def test_the_recipes_of_services_are_yaml_and_have_our_options(mark: str, words: str) -> None:
-    yaml = pytest.importorskip("yaml")
-    text = block("yaml", mark)
-    assert words in yaml.safe_load(text)
-    told = call("record", "--help").stdout
-    ours = text.partition("record")[2].partition(" -- ")[0]
-    options = {word for word in ours.split() if word.startswith("--")}
-    assert {"--exact", "--baseline", "--fail-above"} <= options
-    assert all(option in told for option in options)

@@ -15,7 +15,7 @@ pytestmark = NEEDED
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_calls_are_the_programs(compiler: str, tmp_path: Path) -> None:
-    source = HERE.parent / "record" / "ways.c"
+    source = HERE.parent / "program" / "ways.c"
     program = compiled(tmp_path / "ways", compiler, str(source))
     done = record(program, "0", options=("--stacks", "--lines", "50"))
     assert done.returncode == 0, done.stderr
@@ -26,7 +26,7 @@ def test_the_calls_are_the_programs(compiler: str, tmp_path: Path) -> None:
 
 
 def test_stacks_do_not_change_what_happens(tmp_path: Path) -> None:
-    program = compiled(tmp_path / "ways", COMPILERS[0], str(HERE.parent / "record" / "ways.c"))
+    program = compiled(tmp_path / "ways", COMPILERS[0], str(HERE.parent / "program" / "ways.c"))
     with_stacks, without = (
         json.loads(record(program, "0", options=options).stdout) for options in (("--stacks",), ())
     )

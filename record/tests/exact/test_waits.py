@@ -90,7 +90,7 @@ loops = each_compiler("endless.c")
     [
         ("flag", "4 in a loop at record/tests/exact/endless.c:"), ("swap", "that reads word"),
         ("locked", "that reads "), ("sleeps", "(sleeps) that reads go"),
-        ("counts", "(counts) that reads go"), ("first", "thread 0: a loop at tests"),
+        ("counts", "(counts) that reads go"), ("first", "thread 0: a loop at record/tests"),
     ],
 )  # fmt: skip
 def test_a_loop_that_nobody_can_end_is_stopped(loops: Path, kind: str, said: str) -> None:

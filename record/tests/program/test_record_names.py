@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import running
 from elftools.elf.elffile import ELFFile
 from recording import Report, hitm_of, needs, quiet, record_to
 
@@ -86,10 +87,17 @@ def test_what_is_another_objects_says_whose_it_is(tmp_path: Path) -> None:
 
 
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
-def test_a_segment_of_system_v_is_an_object(tmp_path: Path) -> None:
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_segment_of_system_v_is_an_object(tmp_path: Path, exact: bool) -> None:
     """Regression: it had neither name nor type, and the report saw nothing to gain."""
     source, made = ROOT / "record" / "tests" / "exact" / "segment.c", tmp_path / "segment"
-    subprocess.run(["gcc", "-O2", "-g", "-pthread", str(source), "-o", str(made)], check=True)
+    if exact:
+        running.compiled(made, "gcc", str(source))
+    else:
+        subprocess.run(["gcc", "-O2", "-g", "-pthread", str(source), "-o", str(made)], check=True)
+
+    def recorded() -> Report:
+        return record_to(tmp_path / "out.json", made, options=("--exact",) if exact else ())[1]
 
     def holds(report: Report) -> bool:
         line = report["variants"][0]["lines"][0]
@@ -100,7 +108,7 @@ def test_a_segment_of_system_v_is_an_object(tmp_path: Path) -> None:
         assert {access["field"] for access in line["accesses"]} == {f"[{i}].hits" for i in range(4)}
         return any("struct score" in advice["words"] for advice in report["advice"])
 
-    quiet(lambda: record_to(tmp_path / "out.json", made)[1], holds)
+    quiet(recorded, holds)
 
 
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
