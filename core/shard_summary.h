@@ -66,9 +66,9 @@ static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
 		shard_summary_mark(word, occupied);
 	} else {
 		/*
-		 * S5: pairs, for the set of idle CPUs, with smp_mb() in Linux's
-		 * _nohz_idle_balance(). Without it the caller's next access may come before S3, and
-		 * another CPU may mark the shard in between.
+		 * S5: pairs with a searcher's full barrier before its search. Without it the
+		 * caller's next access may come before S3, and another CPU may mark the shard in
+		 * between.
 		 */
 		smp_mb();
 	}

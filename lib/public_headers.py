@@ -30,7 +30,7 @@ INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 # Functions that only macros and inline functions of the headers call.
 PRIVATE = re.compile(
     r"sbm_(iter|chunk|read_shard)\w*|near_wider|shard_summary_(mark|cleaning|occupied|word)"
-    r"|visited_enter|occupancy_(epoch|ns)|cpu_counter_(flush|note)"
+    r"|cpu_counter_(flush|note)"
 )
 
 PEDANTIC = r"""#pragma GCC diagnostic push

@@ -25,7 +25,6 @@ from record.lines.dwarf import Layouts
 from record.lines.fields import layouts_of
 
 YIELD = "cpumask-yield"
-READS = "cpumask-read"
 COUNTER = "atomic-inc"
 SCAN = "cache-scan"
 PUSH_IPI = "push_ipi"
@@ -50,12 +49,11 @@ def plan_reproduce(
 ) -> list[RunPlan]:
     """Return the plans of all simulations, in the order in which they run.
 
-    First the yield experiment on its own machine and on others, then its readers and the counter's
-    curve. Unless the request is quick, the scan of cache-aware scheduling follows, and experiments
+    First the yield experiment on its own machine and on others, then the counter's curve. Unless
+    the request is quick, the scan of cache-aware scheduling follows, and experiments
     with published lines: with Linux's default of RT_PUSH_IPI, then as they were published.
     """
     yields, counter = load_experiment(YIELD), load_experiment(COUNTER)
-    reads = load_experiment(READS)
     others = [
         name for name in preset_names() if name not in (yields.machine, counter.machine, "host")
     ]
@@ -70,7 +68,6 @@ def plan_reproduce(
 
     plans = [plan(yields, yields.machine, None)]
     plans += [plan(yields, name, None) for name in others]
-    plans.append(plan(reads, reads.machine, None))
     plans.append(plan(counter, counter.machine, QUICK_THREADS if request.quick else None))
     if not request.quick:
         scan = load_experiment(SCAN)

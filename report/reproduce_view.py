@@ -29,7 +29,6 @@ from model.tables.tools import topo_view
 from record.lines.report import C2cRequest, c2c, find_names
 from report.report import lines_of, render
 from report.reproduce import (
-    READS,
     SCAN,
     YIELD,
     ReproduceRequest,
@@ -51,7 +50,6 @@ class _Results:
 
     main: Bars
     others: list[Bars]
-    reads: list[Result]
     curves: list[Result]
     scans: list[Result]
     rt: list[Result]
@@ -65,7 +63,6 @@ class _Results:
         return cls(
             main,
             others,
-            [result for result in results if result.experiment == READS],
             [result for result in results if isinstance(result, Curve)],
             scans,
             [result for result in results if isinstance(result, Figures) and result not in scans],
@@ -93,9 +90,6 @@ def _tables(found: _Results) -> Iterator[RenderableType]:
     yield run_tables(found.main)
     yield Text("")
     yield comparison_table("The same on other machines (all of it predicted)", found.others)
-    for result in found.reads:
-        yield Text("")
-        yield run_tables(result)
     if found.scans:
         yield _heading("Cache-aware scheduling: where a process has been")
     for result in found.scans:

@@ -2,8 +2,8 @@
 /*
  * The real layouts of the nohz idle set. Once a CPU has entered, any() and the walk find it. A
  * balancer that clears a flag sees the reason for which the flag was set, or the flag stays set.
- * That is why schedshard's layout need not write a flag that is set. CPU 0 goes idle, and the last
- * CPU is the balancer. A third CPU enters and exits in the same shard.
+ * That is why patch 07 of the series need not write a flag that is set. CPU 0 goes idle, and the
+ * last CPU is the balancer. A third CPU enters and exits in the same shard.
  */
 #include "port.h"
 
@@ -54,31 +54,9 @@ static void setup_in_flags(uint32_t nr_cpus)
 	ops->enter(set, 0);
 }
 
-static void setup_shard(uint32_t nr_cpus)
+static void setup_prototype(uint32_t nr_cpus)
 {
-	make(&idle_shard, nr_cpus);
-}
-
-static void setup_shard_summary(uint32_t nr_cpus)
-{
-	make(&idle_shard_summary, nr_cpus);
-}
-
-static void setup_kernel(uint32_t nr_cpus)
-{
-	make(&idle_kernel, nr_cpus);
-}
-
-static void setup_shard_count(uint32_t nr_cpus)
-{
-	make(&idle_shard_count, nr_cpus);
-}
-
-/* CPU 0 is in the set, and the flags are set. */
-static void setup_in(uint32_t nr_cpus)
-{
-	make(&idle_shard, nr_cpus);
-	ops->enter(set, 0);
+	make(&idle_sbm_first, nr_cpus);
 }
 
 /* Linux always writes the flag, after the load of the CPU: x86 orders the two stores. */
@@ -178,25 +156,6 @@ static void check_stay(uint32_t nr_cpus)
 		      "the balancer saw no load, and the flag is down");
 }
 
-/* All CPUs request a balance in one jiffy, after reading the same next_balance. */
-static void ask(uint32_t cpu)
-{
-	explore_result(cpu, ops->claim_balance(set, 5, 0));
-	explore_result(4 + cpu, ops->claim_flags(set, 5));
-}
-
-static void check_ask(uint32_t nr_cpus)
-{
-	uint64_t balance = 0, flags = 0;
-
-	for (uint32_t i = 0; i < nr_cpus; i++) {
-		balance += explore_result_of(i);
-		flags += explore_result_of(4 + i);
-	}
-	explore_check(balance == 1, "%d CPUs ask for a balance in one jiffy", (int)balance);
-	explore_check(flags == 1, "%d CPUs ask because of the flags in one jiffy", (int)flags);
-}
-
 #define CASE(what, says, set_up, runs, last_check)                                         \
 	{                                                                                  \
 		.name = what, .title = says, .kind = "core", .min_cpus = 2, .max_cpus = 3, \
@@ -205,32 +164,23 @@ static void check_ask(uint32_t nr_cpus)
 
 const struct explore_case explore_idle_cases[] = {
 	CASE("idle-told-stock", "a CPU in Linux's idle set is found", setup_stock, told, NULL),
-	CASE("idle-told", "a CPU in our idle set is found", setup_shard, told, NULL),
-	CASE("idle-told-summary", "the same with a summary", setup_shard_summary, told, NULL),
-	CASE("idle-told-count", "the same with a sharded counter", setup_shard_count, told, NULL),
-	CASE("idle-told-kernel", "a CPU in the idle set of our kernel is found", setup_kernel, told,
-	     NULL),
+	CASE("idle-told", "a CPU in the published idle set is found", setup_prototype, told, NULL),
 	CASE("idle-enter-stock", "Linux's idle set: no new CPU is forgotten", setup_stock,
 	     enter_and_clear, check_enter),
-	CASE("idle-enter", "our idle set: no new CPU is forgotten", setup_shard, enter_and_clear,
-	     check_enter),
-	CASE("idle-enter-kernel", "the idle set of our kernel: no new CPU is forgotten",
-	     setup_kernel, enter_and_clear, check_enter),
+	CASE("idle-enter", "the published idle set: no new CPU is forgotten", setup_prototype,
+	     enter_and_clear, check_enter),
 	CASE("idle-stay-stock", "Linux's idle set: no decaying load is forgotten", setup_in_stock,
 	     stay_right, check_stay),
-	CASE("idle-stay", "our idle set: no decaying load is forgotten", setup_in, stay_right,
-	     check_stay),
 	CASE("idle-enter-flags", "Linux's set, flags up are not written: no new CPU is forgotten",
 	     setup_flags, enter_and_clear, check_enter),
 	CASE("idle-stay-flags", "the same: no decaying load is forgotten", setup_in_flags,
 	     stay_right, check_stay),
-	CASE("idle-ask", "one CPU a jiffy asks for a balancer", setup_shard, ask, check_ask),
 	{ .name = "planted-idle-stay",
 	  .title = "planted: the flag is read without a barrier after the load",
 	  .kind = "planted",
 	  .min_cpus = 2,
 	  .max_cpus = 3,
-	  .setup = setup_in,
+	  .setup = setup_in_flags,
 	  .body = stay_wrong,
 	  .check = check_stay },
 	{ 0 },

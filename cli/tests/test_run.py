@@ -282,5 +282,5 @@ def test_every_declared_number_has_a_source() -> None:
         found = [param.source for param in experiment.params]
         return found + [published.source for published in experiment.published]
 
-    for name in ("cpumask-yield", "cpumask-read", "atomic-inc", "ping-pong", "primitives"):
+    for name in ("cpumask-yield", "atomic-inc", "ping-pong", "primitives"):
         assert all(len(source) > 10 for source in sources(load_experiment(name)))

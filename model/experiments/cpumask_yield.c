@@ -198,16 +198,9 @@ static const char *const variants[] = { "global", "node",	 "llc", "llc-byte",
 static const char *const params[] = { "yield_ns",    "tick_us",	     "readers_every",
 				      "warm_up_ops", "measured_ops", NULL };
 
-extern const struct experiment cpumask_yield, cpumask_read;
+extern const struct experiment cpumask_yield;
 const struct experiment cpumask_yield = {
 	.name = "cpumask-yield",
-	.variants = variants,
-	.params = params,
-	.execute = execute,
-};
-/* The same with readers; it has its own name because its declarative inputs differ. */
-const struct experiment cpumask_read = {
-	.name = "cpumask-read",
 	.variants = variants,
 	.params = params,
 	.execute = execute,

@@ -9,9 +9,6 @@
  * share determine the cost of their distance.
  *
  * Shares are relative to the cycles that are not spent halted, as a profiler counts.
- *
- * idle-counter is the same experiment with other inputs: the load with which the removal of the
- * counter in Linux 7.0 was measured.
  */
 #include <string.h>
 
@@ -251,10 +248,9 @@ static int execute(struct run *run)
 	return 0;
 }
 
-static const char *const variants[] = { "stock", "no-count",	  "flags",	 "spread",
-					"node",	 "llc",		  "sbm-first",	 "sbm-wrap",
-					"shard", "shard-summary", "shard-count", "kernel",
-					NULL };
+static const char *const variants[] = {
+	"stock", "no-count", "flags", "sbm-first", "sbm-wrap", NULL
+};
 static const char *const params[] = { "under_tasks_per_cpu",
 				      "under_warm_up_us",
 				      "under_measured_us",
@@ -284,25 +280,12 @@ static const char *const params[] = { "under_tasks_per_cpu",
 				      NULL };
 
 /* The objects around the idle set; hackbench's sockets and tasks have far more lines. */
-static const char *const objects[] = { "nohz",
-				       "idle_cpus_mask",
-				       "idle group",
-				       "idle_cpus_mask of a group",
-				       "idle count",
-				       "sched_domain_shared",
-				       "root_domain.overloaded",
-				       NULL };
+static const char *const objects[] = { "nohz", "idle_cpus_mask", "sched_domain_shared",
+				       "root_domain.overloaded", NULL };
 
-extern const struct experiment idle_mask, idle_counter;
+extern const struct experiment idle_mask;
 const struct experiment idle_mask = {
 	.name = "idle-mask",
-	.variants = variants,
-	.params = params,
-	.objects = objects,
-	.execute = execute,
-};
-const struct experiment idle_counter = {
-	.name = "idle-counter",
 	.variants = variants,
 	.params = params,
 	.objects = objects,

@@ -22,6 +22,7 @@ from model.machines.presets import Machine, machine_topology
 from model.results.saved import Interval
 from model.run.experiment import Experiment, load_experiment
 from model.run.run import RunPlan, RunRequest, plan_run, point_metrics
+from model.run.run_options import with_settings
 from model.run.uncertain.draws import make_samples
 from model.run.uncertain.inputs import Input, experiment_inputs, machine_inputs
 from model.run.uncertain.intervals import interval
@@ -35,8 +36,10 @@ BUSY = 0.1
 SEARCHES = 0.01
 # The fewest samples that an interval can have, because a size costs several runs per sample.
 SAMPLES = LEAST
-_SET, _SEARCH, _LOCK = "cpumask-yield", "cpumask-read", "primitives"
-_METRICS = {_SET: "cycles_per_op", _SEARCH: "cycles_per_read", _LOCK: "ns_per_op"}
+_MASK, _LOCK = "cpumask-yield", "primitives"
+# One CPU in 16 walks the set once a tick, for several ticks.
+_READERS = ("readers_every=16", "measured_ops=800")
+_METRICS = {_MASK: ("cycles_per_op", "cycles_per_read"), _LOCK: ("ns_per_op",)}
 FIGURES = ("set_cycles", "search_cycles", "cycles_per_use", "lock_ns", "lock_busy")
 
 
@@ -114,12 +117,17 @@ def _sizes(llc_cpus: int, threads: int, cpus: int) -> list[int]:
     return [*found, llc_cpus, *(n * llc_cpus for n in (2, 4) if n * llc_cpus <= cpus)]
 
 
+def _mask() -> Experiment:
+    return with_settings(load_experiment(_MASK), _READERS)
+
+
 def _requests(machine: Machine, cpus: int, sizes: Sequence[int], own: int) -> list[RunRequest]:
-    """Return the points to run: for each size up to ``own`` a set and a search, and all locks."""
+    """Return the points to run: a mask for each size up to ``own``, and all locks."""
     masks = [
-        RunRequest(load_experiment(name), machine, cpus, variants=("sbm",), cap=size)
-        for size in sizes if size <= own for name in (_SET, _SEARCH)
-    ]  # fmt: skip
+        RunRequest(_mask(), machine, cpus, variants=("sbm",), cap=size)
+        for size in sizes
+        if size <= own
+    ]
     locks = RunRequest(
         load_experiment(_LOCK), machine, cpus, placement="compact", variants=("spinlock",),
         threads=tuple(sizes),
@@ -128,9 +136,9 @@ def _requests(machine: Machine, cpus: int, sizes: Sequence[int], own: int) -> li
 
 
 def _inputs(machine: Machine) -> list[Input]:
-    """Return the inputs of the machine and of all three experiments, each once."""
-    names = (_SET, _SEARCH, _LOCK)
-    found = [each for name in names for each in experiment_inputs(load_experiment(name))]
+    """Return the inputs of the machine and of both experiments, each once."""
+    experiments = (_mask(), load_experiment(_LOCK))
+    found = [each for experiment in experiments for each in experiment_inputs(experiment)]
     return list({each.name: each for each in (*machine_inputs(machine), *found)}.values())
 
 
@@ -156,7 +164,7 @@ def _sampled(requests: list[RunRequest], count: int, folder: Path) -> list[list[
 
 
 def _size_costs(plans: Sequence[RunPlan], raws: Sequence[Any]) -> dict[tuple[str, int], float]:
-    """Return the cost by experiment and size."""
+    """Return the cost by metric and size."""
     found = {}
     for plan, own in zip(plans, raws, strict=True):
         name = plan.request.experiment.name
@@ -165,18 +173,23 @@ def _size_costs(plans: Sequence[RunPlan], raws: Sequence[Any]) -> dict[tuple[str
             if size is None:
                 raise ValueError(f"{name} was planned without a size")
             metrics = point_metrics(plan.request.experiment, point, raw)
-            found[name, size] = metrics[_METRICS[name]]
+            for metric in _METRICS[name]:
+                found[metric, size] = metrics[metric]
     return found
 
 
 def _as_sizes(costs: dict[tuple[str, int], float], sizes: list[int], threads: int) -> list[Size]:
     return [
         Size(
-            size, size // threads, costs.get((_SET, size)), costs.get((_SEARCH, size)),
-            costs[_LOCK, size], {},
+            size,
+            size // threads,
+            costs.get(("cycles_per_op", size)),
+            costs.get(("cycles_per_read", size)),
+            costs["ns_per_op", size],
+            {},
         )
         for size in sizes
-    ]  # fmt: skip
+    ]
 
 
 def _choose(sizes: Sequence[Size], rate: float, llc_cpus: int) -> tuple[Size, Size]:

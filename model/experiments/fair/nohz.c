@@ -102,47 +102,34 @@ static bool has_work_for_others(const struct fair_cpu *me)
 }
 
 /* May this CPU request a balance? One request per jiffy is enough. */
-static bool may_balance(struct fair_cpu *me, u64 now, u64 due)
+static bool may_balance(struct fair_cpu *me, u64 now)
 {
-	const struct fair *f = me->fair;
-
 	if (!has_work_for_others(me))
 		return false;
-	if (f->ops->claim_balance)
-		return f->ops->claim_balance(f->idle, now, due);
 	WRITE_ONCE(nohz_of(me)->next_balance, now + 1);
 	return true;
-}
-
-/* The same for walks that only serve the flags. */
-static bool may_look(struct fair_cpu *me, u64 now)
-{
-	const struct fair *f = me->fair;
-
-	return !f->ops->claim_flags || f->ops->claim_flags(f->idle, now);
 }
 
 static void ask_if_due(struct fair_cpu *me)
 {
 	const struct fair *f = me->fair;
 	struct nohz *nohz = nohz_of(me);
-	u64 now = fair_jiffies(me), due;
+	u64 now = fair_jiffies(me);
 	u32 flags = 0;
 
 	if (!f->ops->time_first && !f->ops->any(f->idle, me->number))
 		return;
 	if (READ_ONCE(nohz->has_blocked) && now > READ_ONCE(nohz->next_blocked))
 		flags = NOHZ_STATS;
-	due = READ_ONCE(nohz->next_balance);
-	if (now >= due) {
+	if (now >= READ_ONCE(nohz->next_balance)) {
 		if (f->ops->time_first && !f->ops->any(f->idle, me->number))
 			return;
-		if (may_balance(me, now, due))
+		if (may_balance(me, now))
 			flags = NOHZ_STATS | NOHZ_BALANCE;
 	}
 	if (READ_ONCE(nohz->needs_update))
 		flags |= NOHZ_NEXT;
-	if (flags & NOHZ_BALANCE || (flags && may_look(me, now)))
+	if (flags)
 		ask(me, flags);
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Functions that several layouts of the idle set share. */
+/* All layouts of the idle set, and functions that they share. */
 #include "idle_set.h"
 
 #include "report_types.h"
+
+const struct idle_ops *const idle_layouts[] = {
+	&idle_stock, &idle_no_count, &idle_flags, &idle_sbm_first, &idle_sbm_wrap, NULL,
+};
 
 struct idle_set *idle_alloc(size_t size)
 {

@@ -36,7 +36,6 @@
  * @needs_update: one of these CPUs is new, so next_balance may be too late
  * @next_balance: jiffy from which a busy CPU may request a balance
  * @next_blocked: jiffy from which a busy CPU may request an update of blocked load
- * @asked: not in Linux: last jiffy with a request because of the flags
  */
 struct nohz {
 	void *idle_cpus_mask;
@@ -45,7 +44,6 @@ struct nohz {
 	u32 needs_update;
 	u64 next_balance;
 	u64 next_blocked;
-	u64 asked;
 } port_cacheline_aligned;
 
 static_assert(sizeof(struct nohz) == PORT_CACHELINE, "one line, as in Linux");
@@ -64,10 +62,6 @@ struct idle_set {
  * @create: returns an empty set for all possible CPUs; NULL: no memory
  * @destroy: frees all of it, or NULL; no other function runs
  * @enter: @cpu stops its tick
- * @claim_balance: several CPUs may want to request a balance in jiffy @now, after they read @due as
- *	next_balance. True: this CPU makes the request, and the others need not. NULL: all CPUs make
- *	it; they pick the same balancer, so it is interrupted only once
- * @claim_flags: the same for a walk that only serves the flags
  * @stay: a CPU in the set goes idle again
  * @exit: @cpu takes its first busy tick
  * @any: may the set contain a CPU? @this_cpu is the caller
@@ -84,8 +78,6 @@ struct idle_ops {
 	struct idle_set *(*create)(const struct shard_topo *topo, const struct shard_plan *plan);
 	void (*destroy)(struct idle_set *s);
 	void (*enter)(struct idle_set *s, u32 cpu);
-	bool (*claim_balance)(struct idle_set *s, u64 now, u64 due);
-	bool (*claim_flags)(struct idle_set *s, u64 now);
 	void (*stay)(struct idle_set *s);
 	void (*exit)(struct idle_set *s, u32 cpu);
 	bool (*any)(const struct idle_set *s, u32 this_cpu);
@@ -98,9 +90,7 @@ struct idle_ops {
 /* In the order of every table; NULL-terminated. */
 extern const struct idle_ops *const idle_layouts[];
 
-extern const struct idle_ops idle_stock, idle_no_count, idle_flags, idle_spread, idle_node,
-	idle_llc, idle_sbm_first, idle_sbm_wrap, idle_shard, idle_shard_summary, idle_shard_count,
-	idle_kernel;
+extern const struct idle_ops idle_stock, idle_no_count, idle_flags, idle_sbm_first, idle_sbm_wrap;
 
 /** idle_alloc - allocate a layout's set, @size bytes, and its struct nohz; NULL: no memory. */
 struct idle_set *idle_alloc(size_t size);

@@ -146,13 +146,13 @@ const struct idle_ops idle_stock = {
 
 #define NO_COUNT                                                                                   \
 	.time_first = true, .create = stock_create, .destroy = stock_destroy, .exit = stock_clear, \
-	.any = no_count_any, .test = stock_test, .walk = stock_walk, .bytes = stock_bytes
+	.any = no_count_any, .test = stock_test, .pick = stock_pick, .walk = stock_walk,           \
+	.bytes = stock_bytes
 
 const struct idle_ops idle_no_count = {
 	.name = "no-count",
 	.enter = no_count_enter,
 	.stay = idle_stay,
-	.pick = stock_pick,
 	NO_COUNT,
 };
 
@@ -160,15 +160,5 @@ const struct idle_ops idle_flags = {
 	.name = "flags",
 	.enter = flags_enter,
 	.stay = idle_stay_if_down,
-	.pick = stock_pick,
-	NO_COUNT,
-};
-
-/* As "flags", and the balancer is the next CPU after the caller, not the first of all. */
-const struct idle_ops idle_spread = {
-	.name = "spread",
-	.enter = flags_enter,
-	.stay = idle_stay_if_down,
-	.pick = stock_walk,
 	NO_COUNT,
 };

@@ -21,26 +21,9 @@ static bool is(const struct model *m, const char *name)
 	return !strcmp(m->ops->name, name);
 }
 
-static s32 group_of(const struct model *m, u32 cpu)
+static bool is_sharded(const struct model *m)
 {
-	const struct shard_cpu *c = &m->machine.topo.cpu[cpu];
-
-	return is(m, "node") ? c->node : c->llc;
-}
-
-/* CPU numbers, group by group, in order of the groups' first CPUs. */
-static void order_by_group(struct model *m)
-{
-	for (u32 first = 0; first < m->machine.topo.nr_cpus; first++) {
-		bool known = !rd_machine_has(&m->machine, first);
-
-		for (u32 i = 0; i < m->n && !known; i++)
-			known = group_of(m, m->order[i]) == group_of(m, first);
-		for (u32 cpu = first; cpu < m->machine.topo.nr_cpus && !known; cpu++)
-			if (rd_machine_has(&m->machine, cpu) &&
-			    group_of(m, cpu) == group_of(m, first))
-				m->order[m->n++] = cpu;
-	}
+	return is(m, "sbm-first") || is(m, "sbm-wrap");
 }
 
 static void make_order(struct model *m)
@@ -48,15 +31,13 @@ static void make_order(struct model *m)
 	const struct shard_plan *plan = m->machine.plan;
 
 	m->n = 0;
-	if (is(m, "node") || is(m, "llc")) {
-		order_by_group(m);
-	} else if (is(m, "stock") || is(m, "no-count") || is(m, "flags") || is(m, "spread")) {
+	if (is_sharded(m)) {
+		for (u32 idx = 0; idx < plan->nr_possible; idx++)
+			m->order[m->n++] = plan->idx_to_cpu[idx];
+	} else {
 		for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
 			if (rd_machine_has(&m->machine, cpu))
 				m->order[m->n++] = cpu;
-	} else {
-		for (u32 idx = 0; idx < plan->nr_possible; idx++)
-			m->order[m->n++] = plan->idx_to_cpu[idx];
 	}
 	CHECK_EQ(m->n, plan->nr_possible);
 }
@@ -88,11 +69,6 @@ static u32 start_of_walk(const struct model *m, u32 me)
 	return place_of(m, me) + 1;
 }
 
-static u32 start_of_pick(const struct model *m, u32 me)
-{
-	return !strncmp(m->ops->name, "shard", 5) || is(m, "spread") ? place_of(m, me) + 1 : 0;
-}
-
 static void check_order(const struct model *m, u32 me, u32 start,
 			s64 (*next)(const struct idle_set *, u32, s64))
 {
@@ -111,19 +87,12 @@ static void check_order(const struct model *m, u32 me, u32 start,
 
 static void check(const struct model *m, u32 me)
 {
-	bool asks = !is(m, "sbm-first") && !is(m, "sbm-wrap");
-
 	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++)
 		if (rd_machine_has(&m->machine, cpu))
 			CHECK_EQ(m->ops->test(m->set, cpu), m->in[cpu]);
-	if (is(m, "kernel")) /* its summary may lag behind until a walk */
-		CHECK(!m->nr_in || m->ops->any(m->set, me));
-	else
-		CHECK_EQ(m->ops->any(m->set, me), m->nr_in || !asks);
+	CHECK_EQ(m->ops->any(m->set, me), m->nr_in || is_sharded(m));
 	check_order(m, me, start_of_walk(m, me), m->ops->walk);
-	if (is(m, "kernel"))
-		CHECK_EQ(m->ops->any(m->set, me), m->nr_in > 0);
-	check_order(m, me, start_of_pick(m, me), m->ops->pick);
+	check_order(m, me, 0, m->ops->pick);
 	if (is(m, "stock"))
 		CHECK_EQ(m->set->nohz->nr_cpus, m->nr_in);
 }
@@ -170,21 +139,6 @@ static void empty(struct model *m)
 	check(m, m->order[0]);
 }
 
-/* One CPU per jiffy succeeds, and none that read an old next_balance. */
-static void claims(const struct idle_ops *ops, struct idle_set *s)
-{
-	for (u64 now = 100; ops->claim_balance && now < 103; now++) {
-		u64 due = READ_ONCE(s->nohz->next_balance);
-
-		CHECK(due <= now);
-		CHECK(ops->claim_balance(s, now, due));
-		CHECK_EQ(s->nohz->next_balance, now + 1);
-		CHECK(!ops->claim_balance(s, now, due));
-		CHECK(ops->claim_flags(s, now));
-		CHECK(!ops->claim_flags(s, now));
-	}
-}
-
 static void run(const struct idle_ops *ops, const struct shape *shape, u64 seed)
 {
 	static struct model m;
@@ -204,7 +158,6 @@ static void run(const struct idle_ops *ops, const struct shape *shape, u64 seed)
 		if (test_state.step % 13 == 12)
 			empty(&m);
 	}
-	claims(ops, m.set);
 	ops->destroy(m.set);
 	CHECK_EQ(test_bytes_allocated(), before);
 	rd_machine_free(&m.machine);

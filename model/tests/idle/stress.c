@@ -55,10 +55,8 @@ static void tell_and_look(u32 thread)
 			ops->exit(set, cpu);
 			continue;
 		}
-		while (smp_load_acquire(&told[pair]) < round) {
-			ops->any(set, 10); /* corrects a summary repeatedly */
+		while (smp_load_acquire(&told[pair]) < round)
 			sched_yield();
-		}
 		CHECK(ops->any(set, 10));
 		CHECK(ops->test(set, cpu));
 		CHECK(contains(ops->walk, 10, cpu));
@@ -130,45 +128,12 @@ static void no_flag_is_lost(void)
 	tear_down();
 }
 
-static u64 winners;
-
-/* In each jiffy all threads try to claim the balance, with the old next_balance. */
-static void ask(u32 thread)
-{
-	for (u32 now = 1; now <= ROUNDS / 4; now++) {
-		u64 read;
-
-		meet(2 * now - 1);
-		read = READ_ONCE(set->nohz->next_balance);
-		if (ops->claim_balance(set, now, now == 1 ? 0 : now))
-			__atomic_fetch_add(&winners, 1, __ATOMIC_RELAXED);
-		if (ops->claim_flags(set, now))
-			__atomic_fetch_add(&winners, 1u << 16, __ATOMIC_RELAXED);
-		CHECK(read == (now == 1 ? 0 : now) || read == now + 1);
-		meet(2 * now);
-		if (!thread)
-			CHECK_EQ(winners, (u64)now << 16 | now);
-	}
-}
-
-static void one_asks_each_jiffy(void)
-{
-	if (!ops->claim_balance)
-		return;
-	set_up();
-	arrived = 0;
-	winners = 0;
-	run_threads(ask);
-	tear_down();
-}
-
 int main(void)
 {
 	for (u32 i = 0; idle_layouts[i]; i++) {
 		ops = idle_layouts[i];
 		RUN(who_entered_is_found);
 		RUN(no_flag_is_lost);
-		RUN(one_asks_each_jiffy);
 	}
 	return test_done();
 }
