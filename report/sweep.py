@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page's boxes of a sweep: one per experiment, with its scaling plots and its points."""
+"""The page's boxes of a sweep: one per experiment, with the table of its points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from common.show.format import metric_words
 from common.show.page import Lead, Section
-from model.plots.sweep import CAP, CPUS, LLCS, scaling, usual_cap
-from model.run.experiment import Metric
 from model.run.sweep.sweep import Row, current
 from model.run.sweep.swept import Swept, is_sampled, swept
 from model.tables.sweep import point_table
-
-FIRST = 2
 
 
 def sweep_lead(one: Swept, name: str) -> Lead:
@@ -48,29 +42,6 @@ def sweep_lead(one: Swept, name: str) -> Lead:
     return Lead(asked, answer, f"{'; '.join(said)}: {over}")
 
 
-def _plotted(one: Swept) -> list[Metric]:
-    """Return the metrics to plot: the first, which are the experiment's subject, and cycles."""
-    return [m for i, m in enumerate(one.metrics) if i < FIRST or m.unit == "cycles"]
-
-
-_WHICH = {
-    "os": "those with the lowest numbers",
-    "compact": "neighbours, core after core and cache after cache",
-    "scatter": "as far apart as they can be",
-}
-
-
-def _which(frame: pd.DataFrame) -> str:
-    placements = sorted(set(frame["placement"]))
-    if len(placements) == 1:
-        return _WHICH[placements[0]]
-    return "; ".join(f"{_WHICH[placement]} ({placement})" for placement in placements)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
     """Return one box per experiment of a sweep's file, which is named ``name``."""
     chosen = current(rows)
@@ -78,21 +49,11 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
     sections = []
     for one in swept(chosen):
         frame = one.frame
-        seeds = int(frame["seed"].nunique())
-        table = point_table(one, None)
-        meant = "medians of samples" if is_sampled(frame) else "means over seeds"
         sampled = is_sampled(frame)
-        bar = (
-            "is the median of its samples of uncertain inputs, and its bar their 90% interval"
-            if sampled
-            else "is the mean of its seeds, and its bar reaches from the smallest to the largest"
-        )
+        seeds = int(frame["seed"].nunique())
+        point = "medians and 90% intervals of samples" if sampled else "means over seeds"
         notes = [
-            f"predicted: every run is a simulation; a point {bar}",
-            f"plots over CPUs and over last-level caches have at most {usual_cap(frame)} CPUs per "
-            "shard; plots over last-level caches and over shard sizes have the most CPUs of each "
-            f"machine. If not all CPUs take part, they are {_which(frame)}; a layout is always "
-            "that of the whole machine",
+            f"predicted: every run is a simulation; figures are {point}",
             "provenance: simulator sha256 "
             f"{', '.join(sorted({v[:12] for v in frame['simulator_sha256']}))}, commit "
             f"{', '.join(sorted({v[:18] for v in frame['commit']}))}",
@@ -103,17 +64,10 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
             Section(
                 anchor=f"sweep-{one.name}",
                 heading=f"{one.title}: sweep",
-                where=f"{name}: {len(frame)} points on {frame['machine'].nunique()} machines, "
-                f"{_many(seeds, 'sample' if sampled else 'seed')} (predicted)",
+                where=f"{name}: {len(frame)} rows on {frame['machine'].nunique()} machines, "
+                f"{seeds} {'samples' if sampled else 'seeds'} of each point (predicted)",
                 lead=sweep_lead(one, name),
-                images=[
-                    picture
-                    for axis in (CPUS, LLCS, CAP)
-                    for metric in _plotted(one)
-                    for picture in scaling(one, metric, axis)
-                ],
-                folded=[table],
-                folded_title=f"all {len(table.rows)} points, {meant}",
+                parts=[point_table(one, None)],
                 notes=notes,
             )
         )

@@ -24,7 +24,6 @@ BEHIND = {
     "model.run.sweep.prepare",
     "model.run.sweep.run",
     "model.run.sweep.swept",
-    "model.plots.sweep",
     "report.sweep",
     "model.tables.compare",
     "model.tables.sweep",

@@ -10,7 +10,7 @@ import pytest
 
 from common.errors import UserError
 from conftest import Cli, assert_user_error
-from model.machines.llc_split import split_llcs, whole_name
+from model.machines.llc_split import split_llcs
 from model.machines.presets import load_machine, machine_topology
 from model.run.experiment import load_experiment
 from model.run.run import point_argv
@@ -94,8 +94,7 @@ def test_caches_are_cut_and_nothing_else_changes(tmp_path: Path) -> None:
     whole = load_machine("epyc-9654-2s")
     assert split_llcs(whole, 1, tmp_path) is whole
     cut = split_llcs(whole, 4, tmp_path)
-    assert whole_name(cut.name) == whole.name != cut.name
-    assert whole_name("xeon-llc-by-hand") == "xeon-llc-by-hand"
+    assert cut.name == "epyc-9654-2s-llc-by-4"
     before, after = machine_topology(whole), machine_topology(cut)
     assert cpu_facts(before, 384) == {**cpu_facts(after, 384), "llcs": 24, "llc_cpus": 16,
                                       "shards": 24}  # fmt: skip

@@ -65,9 +65,3 @@ def _cut_tiers(document: Any, parts: int) -> None:
     if not document.get("tier", ["none"]):
         del document["tier"]
         document["source"].pop("tier", None)
-
-
-def whole_name(name: str) -> str:
-    """Return the name from which ``split_llcs`` made this one. Other names stay."""
-    whole, mark, parts = name.rpartition(_MARK)
-    return whole if mark and parts.isdigit() else name
