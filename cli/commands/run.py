@@ -141,13 +141,6 @@ def run(
 )
 @number_option("--cpus", multiple=True, help="Use the first N CPUs; repeatable [all].")
 @PLACEMENT
-@number_option(
-    "--split-llc",
-    "splits",
-    multiple=True,
-    high=1024,
-    help="Cut every last-level cache into N smaller ones; repeatable [1].",
-)
 @number_option("--seeds", high=1000, default=1, help="Run seeds 1 to N of every point.")
 @_UNCERTAINTY
 @number_option(

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from conftest import Cli, assert_user_error
-from model.machines.llc_split import split_llcs
 from model.machines.presets import load_machine, machine_topology
 from model.run.experiment import load_experiment
 from model.run.run import point_argv
-from model.run.sweep.sweep import cpu_facts, make_row, missing, plan_sweep
+from model.run.sweep.sweep import Row, cpu_facts, make_row, missing, plan_sweep
+from model.run.sweep.swept import swept
 from sweeping import raw, request, rows_of
 
 
@@ -90,39 +89,19 @@ def test_a_row_has_its_key_facts_and_metrics() -> None:
         make_row(point, clash)
 
 
-def test_caches_are_cut_and_nothing_else_changes(tmp_path: Path) -> None:
-    whole = load_machine("epyc-9654-2s")
-    assert split_llcs(whole, 1, tmp_path) is whole
-    cut = split_llcs(whole, 4, tmp_path)
-    assert cut.name == "epyc-9654-2s-llc-by-4"
-    before, after = machine_topology(whole), machine_topology(cut)
-    assert cpu_facts(before, 384) == {**cpu_facts(after, 384), "llcs": 24, "llc_cpus": 16,
-                                      "shards": 24}  # fmt: skip
-    assert (cpu_facts(after, 384)["llcs"], cpu_facts(after, 384)["llc_cpus"]) == (96, 4)
-    kept = ("cpu", "package", "node", "core", "thread")
-    assert [[c[key] for key in kept] for c in before["cpus"]] == [
-        [c[key] for key in kept] for c in after["cpus"]
-    ]
-
-
-@pytest.mark.parametrize(
-    ("machine", "parts", "words"),
-    [
-        ("epyc-9654-2s", "3", "has 8 cores, 1 to an L2: they cannot be cut in 3"),
-        ("xeon-480", "2", "one last-level cache per node"),
-        ("epyc-9654-2s", "0", "--split-llc"),
-    ],
-)
-def test_caches_that_cannot_be_cut(
-    cli: Cli, tmp_path: Path, machine: str, parts: str, words: str
-) -> None:
-    args = ("--machine", machine, "--split-llc", parts, "--out", tmp_path / "s.parquet")
-    assert_user_error(cli("sweep", "--experiment", "cpumask-yield", *args), words)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_machine_without_counts_cannot_be_cut(tmp_path: Path) -> None:
-    path = tmp_path / "odd.toml"
-    path.write_text('name = "odd"\n[topology]\nllc = []\n')
-    with pytest.raises(UserError, match="has no cores_per_llc and llcs_per_node"):
-        split_llcs(load_machine(str(path)), 2, tmp_path)
+def test_relative_figures_are_of_the_same_point_and_seed(figures: Path) -> None:
+    points, _ = plan_sweep(
+        request(experiments=(load_experiment("figures"),), variants=(), cpus=(4, 8), seeds=2)
+    )
+    rows: list[Row] = []
+    for point in points:
+        fps = 10.0 * point.known["seed"] * (2.0 if point.known["variant"] == "pad" else 1.0)
+        figure = {"fps": fps, "kernel_share": 0.1, "map_bytes": 64.0, "cycles_per_set": 5.0}
+        rows.append(make_row(point, {**raw(), "metrics": figure}))
+    (one,) = swept(rows)
+    frame = one.frame
+    assert set(frame[frame["variant"] == "pad"]["figure fps_relative"]) == {2.0}
+    assert set(frame[frame["variant"] == "shard"]["figure fps_relative"]) == {1.0}
+    assert one.variants == ("stock", "pad", "shard")
+    (alone,) = swept([row for row in rows if row["variant"] == "pad"])
+    assert alone.frame["figure fps_relative"].isna().all()

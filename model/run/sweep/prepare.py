@@ -10,7 +10,6 @@ from common.errors import UserError
 from common.output import check_writable
 from common.paths import sim_binary
 from common.provenance import commit, sha256_file
-from model.machines.llc_split import split_llcs
 from model.machines.presets import Machine, load_machine, machine_topology
 from model.run.experiment import Experiment, load_experiment
 from model.run.sweep.file import read_rows
@@ -40,7 +39,6 @@ class SweepOptions:
     cpus: tuple[int, ...]
     seeds: int
     placement: str
-    splits: tuple[int, ...]
     out: Path
     uncertainty: int | None = None
     seed: int | None = None
@@ -59,7 +57,7 @@ class Prepared:
 def prepare(options: SweepOptions, directory: Path) -> Prepared:
     """Return the points of a sweep. Raise a UserError for a wrong name or file before any run.
 
-    Files of derived machines are in ``directory`` during the sweep.
+    Files of machines with drawn inputs are in ``directory`` during the sweep.
     """
     check_writable(options.out)
     old = read_rows(options.out) if options.out.exists() else []
@@ -72,12 +70,7 @@ def prepare(options: SweepOptions, directory: Path) -> Prepared:
             )
     names = options.machines or tuple(experiment.machine for experiment in experiments)
     caps = tuple(dict.fromkeys(options.caps)) or (DEFAULT_CAP,)
-    whole = [load_machine(name) for name in dict.fromkeys(names)]
-    machines = tuple(
-        _machine(split_llcs(machine, parts, directory), caps)
-        for machine in whole
-        for parts in dict.fromkeys(options.splits or (1,))
-    )
+    machines = tuple(_machine(load_machine(name), caps) for name in dict.fromkeys(names))
     _check_names(machines)
     request = SweepRequest(
         machines, experiments, tuple(dict.fromkeys(options.variants)), caps,

@@ -12,7 +12,6 @@ import pytest
 import tomlkit
 
 from common.errors import UserError
-from model.machines.llc_split import split_llcs
 from model.machines.machine_list import describe
 from model.machines.making.document import validated
 from model.machines.numbers import (
@@ -179,13 +178,3 @@ def test_show_says_tiers_and_ranges(path: Path) -> None:
     assert rows["tier.quadrant"]["source"] == "made up"
     assert "low" not in rows["latency_ns.llc"]
     assert rows["topology.packages"]["value"] == 8
-
-
-@pytest.mark.parametrize(("parts", "left"), [(2, {"quadrant": 6, "board": 4}), (1, None)])
-def test_tiers_of_a_machine_whose_llcs_are_cut(
-    path: Path, tmp_path: Path, parts: int, left: dict[str, int] | None
-) -> None:
-    cut = split_llcs(load_machine(str(path)), parts, tmp_path)
-    read = validated(cut.path.read_text(encoding="utf-8"))["machine"]
-    got = {tier["name"]: tier["count"] for tier in read["tiers"]}
-    assert got == (left or {"cluster": 4, "quadrant": 3, "board": 4})
