@@ -48,6 +48,12 @@ def test_names_stand_for_entries_where_they_are(tmp_path: Path) -> None:
     assert "common" not in read
 
 
+def test_dots_stand_for_all_entries_that_are_not_named(tmp_path: Path) -> None:
+    text = '[[param]]\nname = "b_us"\nvalue = 7\n[[param]]\nnames = ["..."]'
+    read = read_experiment(experiment(tmp_path, text))
+    assert [(each["name"], each["value"]) for each in read["param"]] == [("b_us", 7), ("a_us", 1)]
+
+
 def test_an_entry_takes_what_it_leaves_out_but_no_range_of_another_value(tmp_path: Path) -> None:
     text = '[[param]]\nname = "b_us"\nvalue = 9\n[[param]]\nname = "a_us"\nsource = "design: own"'
     own, other = read_experiment(experiment(tmp_path, text))["param"]

@@ -13,14 +13,13 @@
 
 #include "arena.h"
 #include "machine.h"
+#include "rd_layouts.h"
 #include "report_types.h"
 
-#define PUBLISHED \
-	"stock", "pad", "split", "relayout", "node-count", "node-mask", "published", "sbm-bits"
-#define STEPS "stock-waiting", "pad-waiting", "flat-waiting", "bytes-waiting"
+#define NAME(layout, name) name,
 
-const char *const rt_variants[] = { PUBLISHED, "partition", "shard", STEPS, NULL };
-const char *const rt_variants_global[] = { PUBLISHED, "shard", STEPS, NULL };
+const char *const rt_variants[] = { RD_LAYOUTS(NAME) "partition", NULL };
+const char *const rt_variants_global[] = { RD_LAYOUTS(NAME) NULL };
 
 static u64 ns(const struct run *run, const char *name)
 {

@@ -114,11 +114,7 @@ struct rd_ops {
 	.overloaded = overloaded, .next = next, .walk_request = walk_request,       \
 	.walk_arrive = walk_arrive, .walk_next = walk_next, .flag = flag, .map_bytes = map_bytes
 
-/*
- * All layouts, in the order of tables (list.c). stock-waiting and bytes-waiting are the steps from
- * stock to shard; pad-waiting and flat-waiting are alternatives to these steps.
- */
-extern const struct rd_ops *const rd_layouts[]; /* NULL-terminated */
+extern const struct rd_ops *const rd_layouts[]; /* all of rd_layouts.h, NULL-terminated */
 
 /*
  * Called with the object's name and C type before each allocation, for reports. NULL: no reports.

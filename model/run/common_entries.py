@@ -2,14 +2,16 @@
 """Entries that several experiments share, from model/experiments/common/NAME.toml.
 
 An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
-these entries of the common file, in this order. An entry with ``name`` takes missing keys from the
-common entry of that name, but no range if it has a value. The same holds for ``[[metric]]`` and
-``[[variant]]``. A common file may itself say ``common``: it has the entries of that file as well.
+these entries of the common file, in this order. The name "..." stands for all of its entries that
+the experiment does not name, so that a new layout of the root domain is in all experiments of the
+RT class. An entry with ``name`` takes missing keys from the common entry of that name, but no range
+if it has a value. The same holds for ``[[metric]]`` and ``[[variant]]``. A common file may itself
+say ``common``: it has the entries of that file as well.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from common.output import read_toml
 Entry = dict[str, Any]
 KINDS = ("metric", "variant", "param")
 RANGE = ("low", "high")
+OTHERS = "..."
 
 
 def read_experiment(path: Path) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def read_experiment(path: Path) -> dict[str, Any]:
     for kind in KINDS:
         filled = [
             entry
-            for given in data.get(kind, ())
+            for given in _others_named(data.get(kind, ()), known[kind])
             for entry in _filled(kind, given, known[kind], shared)
         ]
         if filled:
@@ -61,6 +64,19 @@ def experiment_sha256(path: Path) -> str:
     """Return the SHA-256 in hex of what a file declares, including common entries."""
     text = json.dumps(read_experiment(path), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _others_named(given: Sequence[Entry], known: Mapping[str, Entry]) -> Iterator[Entry]:
+    """Yield the entries with the names that OTHERS stands for."""
+    named = {str(entry["name"]) for entry in given if "name" in entry}
+    named |= {name for entry in given for name in entry.get("names", ())}
+    others = [name for name in known if name not in named]
+    for entry in given:
+        if "names" not in entry:
+            yield entry
+            continue
+        names = [each for name in entry["names"] for each in (others if name == OTHERS else [name])]
+        yield {**entry, "names": names}
 
 
 def _filled(kind: str, given: Entry, known: dict[str, Entry], shared: str) -> Iterator[Entry]:
