@@ -37,19 +37,9 @@ struct set, 16 bytes aligned to 16: 0 u32 nr, 4 u32 size, 8 struct inner *in, 16
 """
 MUTANTS = {
     "a member's type": ("u32 nr;", "int nr;"),
-    "a type behind a pointer": ("char text[8]", "char text[7]"),
     "two members": ("u32 nr; u32 size;", "u32 size; u32 nr;"),
-    "a bit field's width": ("flag : 3", "flag : 4"),
-    "a member of a nameless union": ("int a;", "long a;"),
-    "two members of a nameless union": ("int a; float b;", "float a; int b;"),
-    "an alignment": ("aligned(16)", "aligned(64)"),
-    "a function": ("u32 unused(void) { return 1; }", ""),
     "an enumerator": ("BAD = 4", "BAD = 5"),
-    "an argument": ("int from", "long from"),
-    "a qualifier": ("(const struct set *s", "(struct set *s"),
-    "a result": ("u32 unused", "int unused"),
     "a callback": ("const char *, ...", "const char *, int"),
-    "what a typedef is": ("typedef unsigned int", "typedef unsigned long"),
 }
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
 
@@ -91,22 +81,7 @@ def test_a_change_that_breaks_programs_fails(folder: Path, change: tuple[str, st
     assert "abi.py --write" in out
 
 
-def test_another_symbol_version_fails(folder: Path) -> None:
-    status, out = described(folder, SOURCE, "MADE_1")
-    assert (status, out.splitlines()[:2]) == (1, ["- MADE_0:", "+ MADE_1:"])
-
-
 def test_a_new_function_must_be_described_but_breaks_nothing(folder: Path) -> None:
     status, out = described(folder, SOURCE + "void more(long n) { (void)n; }\n")
     assert status == 1
     assert out.startswith("+ void more(s64)\nPrograms that were linked before still run.\n")
-
-
-def test_long_lines_are_folded_and_compared_whole(tmp_path: Path) -> None:
-    source = f"void f({', '.join(f'struct quite_a_long_name_{n} *s{n}' for n in range(9))}) {{}}\n"
-    source = "".join(f"struct quite_a_long_name_{n};\n" for n in range(9)) + source
-    described(tmp_path, source, "MADE_0", "--write")
-    lines = (tmp_path / "abi.txt").read_text().splitlines()
-    assert len(lines) > 3
-    assert max(map(len, lines)) <= 100
-    assert described(tmp_path, source)[0] == 0

@@ -13,8 +13,10 @@ from cli.commands.groups import NamedGroup
 from cli.commands.main import main
 
 
-def verbs(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
-    yield "-".join(names), command
+def verbs(
+    command: click.Command, names: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield names, command
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=names[-1])
         for name in command.list_commands(context):
@@ -29,9 +31,20 @@ def test_every_verb_is_in_one_section_of_the_help(capsys: pytest.CaptureFixture[
             continue
         listed = [verb for names in command.sections.values() for verb in names]
         assert sorted(listed) == sorted(command.commands), name
-        text = call(capsys, *name.split("-")[1:], "--help").out
+        text = call(capsys, *name[1:], "--help").out
         assert all(f"{title}:\n  " in text for title in command.sections), name
         assert "..." not in text.partition("--help")[2], name
+
+
+# A compiler's own --help follows cc and c++.
+VERBS = [name for name, _ in verbs(main, ("schedshard",)) if name[-1] not in ("cc", "c++")]
+
+
+@pytest.mark.parametrize("name", VERBS, ids=" ".join)
+def test_help_of_every_verb(capsys: pytest.CaptureFixture[str], name: tuple[str, ...]) -> None:
+    outcome = call(capsys, *name[1:], "--help")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"Usage: {' '.join(name)}")
 
 
 def test_completion_completes(

@@ -16,41 +16,6 @@ from common.paths import ROOT
 from conftest import Cli, assert_refused, assert_user_error
 from model.run.experiment import experiment_names
 
-VERBS = (
-    ("run",),
-    ("sweep",),
-    ("compare",),
-    ("record", "show"),
-    ("machine", "topology"),
-    ("machine", "list"),
-    ("machine",),
-    ("machine", "show"),
-    ("machine", "import"),
-    ("machine", "measure"),
-    ("doctor",),
-    ("doctor", "collect"),
-    ("doctor", "catalogue"),
-    ("doctor", "explain"),
-    ("bench",),
-    ("report",),
-    ("reproduce",),
-)
-
-
-@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def test_help_of_every_verb(cli: Cli, verb: tuple[str, ...]) -> None:
-    outcome = cli(*verb, "--help")
-    assert outcome.status == 0
-    assert outcome.out.startswith(f"Usage: schedshard {' '.join(verb)}")
-    assert outcome.err == ""
-
-
-def test_no_arguments_print_the_verbs(cli: Cli) -> None:
-    outcome = cli()
-    assert outcome.status == 0
-    for verb in VERBS:
-        assert f"  {verb[0]} " in outcome.out
-
 
 @pytest.mark.parametrize(
     ("name", "known", "near"),
