@@ -30,7 +30,9 @@ FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: build ## install what is missing, build, and reproduce the published measurements
+demo: ## install what is missing, build, and reproduce the published measurements
+	scripts/bootstrap demo
+	scripts/build $(BUILD)
 	cli/environment --sweep
 	./schedshard reproduce
 
