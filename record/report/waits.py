@@ -25,7 +25,8 @@ def at_lines(run: raw.Run) -> float:
     """Return the cycles of all shared lines, of which a result contains only the hottest ones."""
     alone = sum(line.waited for line in run.lines if not has_users(line))
     whole = run.waited_cycles
-    return (sum(line.waited for line in run.lines) if whole is None else whole) - alone
+    # Both are rounded: without a shared line the difference may be a little below 0.
+    return max(0.0, (sum(line.waited for line in run.lines) if whole is None else whole) - alone)
 
 
 def _field(thing: Thing, address: int) -> str:

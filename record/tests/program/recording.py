@@ -32,7 +32,9 @@ def needs(path: Path) -> pytest.MarkDecorator:
     )
 
 
-def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, stdin: str = "", timeout: float = 240, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run `schedshard record`, or one of the verbs below it, in a separate process."""
     words = arguments if arguments[0] == "record" else ("record", *arguments)
     return subprocess.run(
@@ -42,8 +44,17 @@ def run(*arguments: str, stdin: str = "", timeout: float = 240) -> subprocess.Co
         text=True,
         timeout=timeout,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
     )
+
+
+def built(folder: Path, command: str, source: str) -> Path:
+    """Compile a program in a folder, with a command such as 'gcc -g p.c -o p'."""
+    words = command.split()
+    (name,) = (word for word in words if word.endswith((".c", ".cc", ".f90", ".go", ".rs")))
+    (folder / name).write_text(source, encoding="utf-8")
+    subprocess.run(words, check=True, cwd=folder)
+    return folder / words[words.index("-o") + 1]
 
 
 def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recording import PROGRAMS, needs, run
+from recording import PROGRAMS, built, needs, run
 
 from common.paths import topo_binary
 from model.machines.presets import load_machine, machine_topology
@@ -25,6 +25,7 @@ ASKS = r"""
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LAST "/sys/devices/system/cpu/cpu383/topology"
@@ -78,6 +79,10 @@ int main(void)
 
 	sched_getaffinity(0, sizeof(set), &set);
 	printf("allowed %d\n", CPU_COUNT(&set));
+	/* Go's runtime asks the kernel, not the C library. */
+	CPU_ZERO(&set);
+	syscall(SYS_sched_getaffinity, 0, sizeof(set), &set);
+	printf("kernel %d %ld\n", CPU_COUNT(&set), syscall(SYS_sched_getaffinity, 0, 8, &set));
 	printf("sysconf %ld %ld\n", sysconf(_SC_NPROCESSORS_ONLN), sysconf(_SC_NPROCESSORS_CONF));
 	printf("cpuinfo %d\n", count("/proc/cpuinfo", "processor"));
 	printf("stat %d\n", count("/proc/stat", "cpu") - 1);
@@ -101,6 +106,7 @@ int main(void)
 
 SEEN = """\
 allowed 384
+kernel 384 -1
 sysconf 384 384
 cpuinfo 384
 stat 384
@@ -118,10 +124,7 @@ not there -1 -1
 
 @pytest.mark.parametrize("flags", [(), ("-static",)])
 def test_a_program_sees_one_machine(tmp_path: Path, flags: tuple[str, ...]) -> None:
-    source = tmp_path / "asks.c"
-    source.write_text(ASKS, encoding="ascii")
-    program = tmp_path / "asks"
-    subprocess.run(["cc", "-pthread", *flags, str(source), "-o", str(program)], check=True)
+    program = built(tmp_path, f"cc -pthread {' '.join(flags)} asks.c -o asks", ASKS)
     options = ("--machine", "epyc-9654-2s", "--uncertainty", "0", "--no-advice")
     done = run("record", *options, "--", str(program))
     assert done.returncode == 0, done.stderr
@@ -129,15 +132,12 @@ def test_a_program_sees_one_machine(tmp_path: Path, flags: tuple[str, ...]) -> N
 
 
 def test_a_program_with_four_cpus_sees_no_others(tmp_path: Path) -> None:
-    source = tmp_path / "asks.c"
-    source.write_text(ASKS, encoding="ascii")
-    program = tmp_path / "asks"
-    subprocess.run(["cc", "-pthread", str(source), "-o", str(program)], check=True)
+    program = built(tmp_path, "cc -pthread asks.c -o asks", ASKS)
     options = ("--machine", "epyc-9654-2s", "--uncertainty", "0", "--no-advice")
     done = run("record", *options, "--cpus", "4", "--placement", "scatter", "--", str(program))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[:6] == [
-        "allowed 4", "sysconf 4 4", "cpuinfo 4", "stat 4", "0,8,96,104", "0,2",
+    assert done.stdout.splitlines()[:7] == [
+        "allowed 4", "kernel 4 -1", "sysconf 4 4", "cpuinfo 4", "stat 4", "0,8,96,104", "0,2",
     ]  # fmt: skip
 
 
@@ -194,9 +194,7 @@ int main(void)
 def test_hwloc_sees_the_machine(
     tmp_path: Path, name: str, options: tuple[str, ...], seen: str
 ) -> None:
-    source, program = tmp_path / "asks.c", tmp_path / "asks"
-    source.write_text(HWLOC, encoding="ascii")
-    subprocess.run(["cc", str(source), "-o", str(program), "-lhwloc"], check=True)
+    program = built(tmp_path, "cc asks.c -o asks -lhwloc", HWLOC)
     fixed = ("--machine", name, "--uncertainty", "0", "--no-advice", *options)
     done = run("record", *fixed, "--", str(program))
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from elftools.dwarf.die import DIE
-from recording import Report, hitm_of, needs, quiet, record_to
+from recording import Report, built, hitm_of, needs, quiet, record_to
 
 from common.paths import build_dir
 from record.lines.instructions import Code
@@ -63,9 +63,7 @@ int main()
 @recorded
 def test_two_objects_that_one_function_makes_have_a_line_and_a_type_each(tmp_path: Path) -> None:
     """Regression: both objects had the source line of the first one, and so no type."""
-    (tmp_path / "p.cc").write_text(NEW, encoding="utf-8")
-    words = ["g++", "-O2", "-g", "-pthread", str(tmp_path / "p.cc"), "-o", str(tmp_path / "p")]
-    subprocess.run(words, check=True)
+    built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NEW)
 
     def holds(report: Report) -> bool:
         lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]
@@ -150,9 +148,7 @@ def types_of(program: Path) -> set[str]:
 def test_functions_that_allocate_say_for_what(tmp_path: Path, compiler: str, options: str) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")
-    (tmp_path / "p.cc").write_text(NODES, encoding="utf-8")
-    words = [compiler, "-g", *options.split(), "p.cc", "-o", "p"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, f"{compiler} -g {options} p.cc -o p", NODES)
     found = types_of(tmp_path / "p")
     assert found >= NODE_TYPES
     # The library itself allocates strings and the states of threads.
@@ -162,9 +158,7 @@ def test_functions_that_allocate_say_for_what(tmp_path: Path, compiler: str, opt
 @recorded
 def test_nodes_of_containers_have_the_fields_of_what_they_hold(tmp_path: Path) -> None:
     """A node declares its contents as bytes; the program has only pointers into the node."""
-    (tmp_path / "p.cc").write_text(NODES, encoding="utf-8")
-    words = ["g++", "-O2", "-g", "-pthread", "p.cc", "-o", "p"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NODES)
     path = {
         "_Rb_tree_node": "_M_storage.second.", "_Hash_node": "_M_storage.second.",
         "_List_node": "_M_storage.", "_Sp_counted_ptr_inplace": "_M_impl._M_storage.",
@@ -209,9 +203,7 @@ fn main() {
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
 @pytest.mark.parametrize("level", ["0", "2"])
 def test_rusts_functions_that_allocate_say_for_what(tmp_path: Path, level: str) -> None:
-    (tmp_path / "p.rs").write_text(RUST, encoding="utf-8")
-    words = ["rustc", "-g", "-C", f"opt-level={level}", "p.rs", "-o", "p"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, f"rustc -g -C opt-level={level} p.rs -o p", RUST)
     assert types_of(tmp_path / "p") >= {"Totals", "ArcInner", "LeafNode"}
 
 
@@ -359,9 +351,7 @@ int main(void)
 
 @recorded
 def test_frames_of_different_sizes_lead_to_the_right_callers(tmp_path: Path) -> None:
-    (tmp_path / "p.c").write_text(FRAMES, encoding="utf-8")
-    words = ["gcc", "-O1", "-fno-optimize-sibling-calls", "-g", "-pthread", "p.c", "-o", "p"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, "gcc -O1 -fno-optimize-sibling-calls -g -pthread p.c -o p", FRAMES)
 
     def holds(report: Report) -> bool:
         lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]

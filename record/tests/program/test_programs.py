@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from raw_lines import access, line
-from recording import MACHINE, PROGRAMS, Report, hitm_of, needs, quiet, run
+from recording import MACHINE, PROGRAMS, Report, built, hitm_of, needs, quiet, run
 
 from common.paths import build_dir
 from model.results.raw import Line
@@ -24,13 +24,7 @@ pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so
 
 
 def compile_c(folder: Path, name: str, source: str, *flags: str) -> Path:
-    (folder / f"{name}.c").write_text(source, encoding="utf-8")
-    path = folder / name
-    subprocess.run(
-        ["cc", "-g", "-O1", "-pthread", str(folder / f"{name}.c"), "-o", str(path), *flags],
-        check=True,
-    )
-    return path
+    return built(folder, f"cc -g -O1 -pthread {name}.c -o {name} {' '.join(flags)}", source)
 
 
 def record(
@@ -83,40 +77,6 @@ __attribute__((constructor)) static void begin(void)
     )
     said, _ = record(program, tmp_path / "out.json", "--no-advice")
     assert said == "allocated\n"
-
-
-@pytest.mark.parametrize("flags", [(), ("-static",)])
-def test_the_kernel_tells_of_the_machines_cpus(tmp_path: Path, flags: tuple[str, ...]) -> None:
-    """Go's runtime asks the kernel, not the C library; so does a static program."""
-    program = compile_c(
-        tmp_path,
-        "asks",
-        r"""
-#define _GNU_SOURCE
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int main(void)
-{
-	unsigned char mask[128] = { 0 };
-	long n = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask), cpus = 0;
-	char small[8];
-
-	for (long i = 0; i < n * 8; i++)
-		cpus += mask[i / 8] >> i % 8 & 1;
-	printf("%ld %ld\n", cpus, syscall(SYS_sched_getaffinity, 0, sizeof(small), small));
-	memset(mask, 0, sizeof(mask));
-	mask[8] = 1;
-	printf("%ld\n", syscall(SYS_sched_setaffinity, 0, sizeof(mask), mask));
-	return 0;
-}
-""",
-        *flags,
-    )
-    said, _ = record(program, tmp_path / "out.json", "--no-advice", "--cpus", "72")
-    assert said == "72 -1\n0\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from raw_lines import access, line
-from recording import MACHINE, Report, hitm_of, needs, quiet, record_to
+from recording import MACHINE, Report, built, hitm_of, needs, quiet, record_to
 
 from common.paths import build_dir
 from model.results.raw import Line
@@ -140,10 +140,7 @@ int main(void)
 
 
 def compiled(folder: Path, name: str, text: str, *options: str) -> Path:
-    (folder / f"{name}.c").write_text(text, encoding="utf-8")
-    words = ["gcc", "-O2", "-g", "-pthread", f"{name}.c", "-o", name, *options]
-    subprocess.run(words, check=True, cwd=folder)
-    return folder / name
+    return built(folder, f"gcc -O2 -g -pthread {name}.c -o {name} {' '.join(options)}", text)
 
 
 def hottest(folder: Path, program: Path, *words: str) -> Report:
@@ -240,9 +237,7 @@ int main(int argc, char **argv)
 def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")
-    (tmp_path / "p.cc").write_text(TYPES, encoding="utf-8")
-    words = [compiler, "-std=c++17", "-g", "p.cc", "-o", "p"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, f"{compiler} -std=c++17 -g p.cc -o p", TYPES)
     (module,) = Modules([(0, 0, 0, str(tmp_path / "p"))]).modules
     at = {each.name: each.address for each in module.objects}
     found = DebugInfo(tmp_path / "p").variables(at.values())

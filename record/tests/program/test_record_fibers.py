@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recording import PROGRAMS, needs, record_to
+from recording import PROGRAMS, built, needs, record_to
 
 from common.paths import build_dir
 
@@ -78,9 +78,7 @@ int main(void)
 @pytest.mark.parametrize("options", ["-O0", "-O2 -fno-omit-frame-pointer", "-O2"])
 def test_a_stack_of_the_program_may_end_at_a_guard(tmp_path: Path, options: str) -> None:
     """Regression: callers were looked for above the stack, and the unwinder took 2 KiB of it."""
-    (tmp_path / "p.c").write_text(FIBERS, encoding="utf-8")
-    words = ["gcc", "-g", *options.split(), "p.c", "-o", "p"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, f"gcc -g {options} p.c -o p", FIBERS)
     said, _ = record_to(tmp_path / "out.json", tmp_path / "p")
     assert said == "made 42\n"
 

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recording import MACHINE, PROGRAMS, hitm, needs, quiet, record, run
+from recording import MACHINE, PROGRAMS, built, hitm, needs, quiet, record, run
 
 from common.paths import ROOT
 from record.program.program import debug_package_of, package_of
@@ -126,11 +126,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hard")
-    source, program = folder / "hard.c", folder / "hard"
-    source.write_text(HARD, encoding="utf-8")
-    subprocess.run(["cc", "-O1", "-pthread", str(source), "-o", str(program)], check=True)
-    return program
+    return built(tmp_path_factory.mktemp("hard"), "cc -O1 -pthread hard.c -o hard", HARD)
 
 
 def test_a_program_does_what_it_does_without_us(hard: Path) -> None:
@@ -156,9 +152,7 @@ def test_a_crash_is_the_programs_and_what_was_seen_is_kept(hard: Path) -> None:
 
 
 def test_affinity_is_honoured(tmp_path: Path) -> None:
-    source, program = tmp_path / "bound.c", tmp_path / "bound"
-    source.write_text(
-        r"""
+    text = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -193,10 +187,8 @@ int main(void)
 	printf("%ld\n", sysconf(_SC_NPROCESSORS_ONLN));
 	return 0;
 }
-""",
-        encoding="utf-8",
-    )
-    subprocess.run(["cc", "-g", "-O1", "-pthread", str(source), "-o", str(program)], check=True)
+"""
+    program = built(tmp_path, "cc -g -O1 -pthread bound.c -o bound", text)
     out = tmp_path / "out.json"
     done = run("record", "--machine", MACHINE, "--out", str(out), "--", str(program))
     assert done.stdout == "256\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import running
 from elftools.elf.elffile import ELFFile
-from recording import Report, hitm_of, needs, quiet, record_to
+from recording import Report, built, hitm_of, needs, quiet, record_to
 
 from common.paths import ROOT, build_dir
 from record.lines.symbols import resolve
@@ -66,9 +66,7 @@ int main(void)
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 def test_what_is_another_objects_says_whose_it_is(tmp_path: Path) -> None:
     """Regression: the fields of two objects in a line were shown as fields of the first."""
-    (tmp_path / "two.c").write_text(TWO, encoding="utf-8")
-    words = ["gcc", "-O1", "-g", "-pthread", str(tmp_path / "two.c"), "-o", str(tmp_path / "two")]
-    subprocess.run(words, check=True)
+    built(tmp_path, "gcc -O1 -g -pthread two.c -o two", TWO)
     owners = {"struct hits": "make_hits", "struct misses": "make_misses"}
 
     def holds(report: Report) -> bool:
@@ -116,9 +114,7 @@ def test_copies_of_an_unrolled_loop_are_one_access(tmp_path: Path) -> None:
     """Regression: eight copies filled the table, and the other thread's word was not in it."""
     text = TWO.replace("\tfor (int i", "#pragma GCC unroll 8\n\tfor (int i")
     assert text.count("unroll") == 3
-    (tmp_path / "two.c").write_text(text, encoding="utf-8")
-    words = ["gcc", "-O2", "-g", "-pthread", str(tmp_path / "two.c"), "-o", str(tmp_path / "two")]
-    subprocess.run(words, check=True)
+    built(tmp_path, "gcc -O2 -g -pthread two.c -o two", text)
     code = subprocess.run(["objdump", "-d", tmp_path / "two"], capture_output=True, check=True)
     assert code.stdout.count(b"lock ") >= 16
 
@@ -231,9 +227,7 @@ namespace jobs { task count(long &n) { n++; co_return; } }
 
 def test_the_frame_of_a_coroutine_has_its_functions_name(tmp_path: Path) -> None:
     """Regression: its type was called by the mangled name, as '_ZN4jobs5countERl.Frame'."""
-    (tmp_path / "c.cc").write_text(COROUTINE, encoding="utf-8")
-    words = ["g++", "-std=c++20", "-g", "-shared", "-fPIC", "c.cc", "-o", "c.so"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, "g++ -std=c++20 -g -shared -fPIC c.cc -o c.so", COROUTINE)
     info = DebugInfo(tmp_path / "c.so")
     names = {
         type_name(die, cplusplus=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from recording import built
 
 from record.names.elf_symbols import elf_symbols
 from record.names.modules import Modules
@@ -53,9 +54,7 @@ def symbols(program: Path) -> dict[str, int]:
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
 def test_go_keeps_its_variables(tmp_path: Path) -> None:
     """Regression: the scheduler lies behind the first thread's pointer, and had its name."""
-    (tmp_path / "p.go").write_text(GO, encoding="utf-8")
-    words = ["go", "build", "-o", "p", "p.go"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, "go build -o p p.go", GO)
     at = symbols(tmp_path / "p")
     pointer = at["runtime.m0"] + 0x88
     assert pointer < at["runtime.sched"] < pointer + 2304

@@ -30,6 +30,14 @@ pytestmark = needs(PROGRAMS / "record-known")
         ),
         (("--machine", MACHINE, "--out", "/nowhere/x", "--", "true"), "no directory /nowhere"),
         (("--machine", MACHINE, "--uncertainty", "5", "--", "true"), "needs 20 to 10,000 samples"),
+        (
+            ("--machine", MACHINE, "--threads", "2", "--", "true"),
+            "no argument of the program contains",
+        ),
+        (
+            ("--machine", MACHINE, "--threads", "2", "--trace", "t", "--", "true", "{}"),
+            "--trace is for one run",
+        ),
     ],
 )
 def test_refusals(arguments: tuple[str, ...], words: str) -> None:
@@ -77,20 +85,7 @@ def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_emulator_is_named_with_its_package() -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
-            *("--", "/bin/true"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            "PATH": "/nonexistent",
-            "PYTHONPATH": str(ROOT),
-            **{name: os.environ[name] for name in ("SCHEDSHARD_BUILD",) if name in os.environ},
-        },
-    )
+    done = run("record", "--machine", MACHINE, "--", "/bin/true", PATH="/nonexistent")
     assert done.returncode == 2
     assert done.stderr == "schedshard: qemu-x86_64 is missing: install the package qemu-user\n"
 
@@ -99,20 +94,8 @@ def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
     static = tmp_path / "qemu-x86_64"
     static.write_text("#!/bin/sh\necho -cpu model\n", encoding="ascii")
     static.chmod(0o755)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
-            *("--", "/bin/true"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-        },
-    )
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = run("record", "--machine", MACHINE, "--", "/bin/true", PATH=path)
     assert done.returncode == 2
     assert done.stderr == f"schedshard: {static} loads no plugins: run 'make build'\n"
 
@@ -121,16 +104,10 @@ def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
 def test_a_build_tree_of_any_name_records(tmp_path: Path, name: str) -> None:
     tree = tmp_path / name
     tree.symlink_to(build_dir(), target_is_directory=True)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
-            *("--marks", "--json", "--uncertainty", "0", "--"),
-            *(str(PROGRAMS / "record-known"), "heap", "2", "300", "40"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "SCHEDSHARD_BUILD": str(tree), "PYTHONPATH": str(ROOT)},
+    words = ("--marks", "--json", "--uncertainty", "0", "--", str(PROGRAMS / "record-known"))
+    done = run(
+        *("record", "--machine", MACHINE, *words, "heap", "2", "300", "40"),
+        SCHEDSHARD_BUILD=str(tree),
     )
     assert done.returncode == 0
     assert "ld.so" not in done.stderr
@@ -162,16 +139,9 @@ def test_a_full_disk_before_the_program_runs(tmp_path: Path) -> None:
     if not _small_disk(folder, "64k"):
         pytest.skip("cannot mount a small disk")
     try:
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "cli", "record", "--machine", MACHINE),
-                *("--uncertainty", "0", "--", str(_exit_seven(tmp_path))),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)},
-        )
+        program = str(_exit_seven(tmp_path))
+        words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--", program)
+        done = run(*words, TMPDIR=str(folder))
     finally:
         subprocess.run(["umount", str(folder)], check=True)
     assert done.returncode == 2

@@ -66,7 +66,7 @@ def test_a_trace_is_replayed_and_compared(
     refused = call(capsys, "compare", saved, other, "--metric", "x")
     assert refused.status == 2
     assert "--metric: recordings of programs are compared by object" in refused.err
-    shown = run(str(saved))
+    shown = run("show", str(saved))
     assert shown.returncode == 0
     assert "Contended lines" in shown.stdout
     trace.write_bytes(trace.read_bytes()[:2000])

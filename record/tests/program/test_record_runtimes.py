@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from raw_lines import access, line
-from recording import Report, hitm_of, needs, quiet, record_to
+from recording import Report, built, hitm_of, needs, quiet, record_to
 
 from common.paths import build_dir
 from model.results.raw import Line
@@ -27,9 +27,7 @@ recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 
 def _compiled(folder: Path, source: str) -> Path:
-    (folder / "p.c").write_text(source, encoding="utf-8")
-    words = ["cc", "-g", "-O1", "-pthread", str(folder / "p.c"), "-o", str(folder / "p")]
-    subprocess.run(words, check=True)
+    built(folder, "cc -g -O1 -pthread p.c -o p", source)
     return folder / "p"
 
 
@@ -421,9 +419,7 @@ int main(void)
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 def test_an_arena_of_a_thread_has_its_name(tmp_path: Path) -> None:
     """Regression: it was mapped memory, and the report advised to separate its words."""
-    (tmp_path / "arena.c").write_text(ARENA, encoding="utf-8")
-    words = ["gcc", "-O1", "-g", "-static", "-pthread", "arena.c", "-o", "arena"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, "gcc -O1 -g -static -pthread arena.c -o arena", ARENA)
 
     def holds(report: Report) -> bool:
         lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) >= 20]

@@ -76,15 +76,6 @@ def test_costs_of_the_ways_are_those_of_the_access(report: Report, name: str) ->
     assert ways_hitm == access["hitm_remote"] + access["hitm_local"]
 
 
-def test_the_report_says_who_called(trace: Path, report: Report, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    options = ("--machine", MACHINE, "--lines", "50", "--html", str(page))
-    done = run("replay", str(trace), *options)
-    assert "of its cycles: add (" in done.stdout
-    assert "accessed by, called by" in page.read_text()
-    assert "&lt; work (" in page.read_text()
-
-
 def test_a_report_of_an_earlier_version_is_shown(report: Report, tmp_path: Path) -> None:
     old = json.loads(json.dumps(report))
     for line in old["variants"][0]["lines"]:
@@ -92,7 +83,7 @@ def test_a_report_of_an_earlier_version_is_shown(report: Report, tmp_path: Path)
             del access["callers"]
     saved = tmp_path / "old.json"
     saved.write_text(json.dumps(old))
-    done = run(str(saved))
+    done = run("show", str(saved))
     assert done.returncode == 0, done.stderr
     assert "Contended lines on" in done.stdout
 

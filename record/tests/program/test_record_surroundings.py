@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from recording import MACHINE, PROGRAMS, needs
+from recording import MACHINE, PROGRAMS, built, needs
 
 from common.paths import ROOT
 from record.program.program import Program
@@ -86,9 +86,7 @@ int main(void)
 
 
 def compiled(folder: Path, name: str = "p", compiler: str = "gcc") -> Path:
-    (folder / "p.c").write_text(PROGRAM, encoding="utf-8")
-    words = [compiler, "-g", "-O1", "-pthread", "p.c", "-o", name]
-    subprocess.run(words, check=True, cwd=folder)
+    built(folder, f"{compiler} -g -O1 -pthread p.c -o {name}", PROGRAM)
     return folder / name
 
 
@@ -150,9 +148,7 @@ def test_another_root_folder(tmp_path: Path) -> None:
     """Regression: after chroot() names could not be written, nor mappings read."""
     text = PROGRAM.replace("FILE *out", "int moved = chroot(argv[2]);\n\tFILE *out")
     text = text.replace("return 7", "return moved ? 1 : 7")
-    (tmp_path / "q.c").write_text(text, encoding="utf-8")
-    words = ["gcc", "-g", "-O1", "-pthread", "q.c", "-o", "q"]
-    subprocess.run(words, check=True, cwd=tmp_path)
+    built(tmp_path, "gcc -g -O1 -pthread q.c -o q", text)
     done = record(tmp_path, f"{tmp_path}/q /out {tmp_path}")
     assert done.returncode == 7, done.stderr
     assert (tmp_path / "out").is_file()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from elftools.dwarf.die import DIE
-from recording import Report, hitm_of, needs, quiet, record_to
+from recording import Report, built, hitm_of, needs, quiet, record_to
 
 from common.paths import build_dir
 from record.lines.instructions import Code, Function
@@ -185,9 +185,7 @@ def uses_of(program: Path) -> dict[str, list[Use]]:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("uses")
-    (folder / "p.cc").write_text(SOURCE, encoding="utf-8")
-    words = ["g++", "-O2", "-g", str(folder / "p.cc"), "-o", str(folder / "p")]
-    subprocess.run(words, check=True)
+    built(folder, "g++ -O2 -g p.cc -o p", SOURCE)
     return folder / "p"
 
 
@@ -369,9 +367,7 @@ fn main() {
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
 def test_an_arc_has_the_fields_of_what_it_counts(tmp_path: Path) -> None:
     """The allocating line declares an Arc; its memory begins with two counts."""
-    (tmp_path / "p.rs").write_text(RUST, encoding="utf-8")
-    words = ["rustc", "-g", "-O", str(tmp_path / "p.rs"), "-o", str(tmp_path / "p")]
-    subprocess.run(words, check=True)
+    built(tmp_path, "rustc -g -O p.rs -o p", RUST)
 
     def holds(report: Report) -> bool:
         line = report["variants"][0]["lines"][0]
