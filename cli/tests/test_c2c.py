@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 import saved_results
 from common.errors import UserError
 from common.provenance import sha256_file
-from conftest import DATA, Cli, assert_user_error
+from conftest import DATA
 from model.results.run import Result
 from record.lines import symbols
 from record.lines.dwarf import Layouts
@@ -214,10 +213,3 @@ def test_names_only_from_the_binary_that_made_the_result(
     entry = report["variants"][0]["lines"][0]["accesses"][0]
     assert entry["symbol"].endswith("count")
     assert entry["field"] == "[1].word[2]"
-
-
-def test_damaged_lines(cli: Cli, yield_result: Path) -> None:
-    data = json.loads(yield_result.read_text())
-    data["variants"][0]["lines"][0]["hitm_remote"] = "many"
-    yield_result.write_text(json.dumps(data))
-    assert_user_error(cli("record", "show", yield_result), "damaged")

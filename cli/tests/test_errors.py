@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -137,20 +136,6 @@ def test_result_that_is_no_text(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "binary.json"
     path.write_bytes(b'{"a": "\xff"}')
     assert_user_error(cli("record", "show", path), "binary.json is not text", "byte 7")
-
-
-def test_result_with_missing_fields(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
-    whole = yield_result.read_text()
-    page = tmp_path / "page.html"
-    for name in ("cycles_per_op", "accesses"):
-        data = json.loads(whole)
-        first = data["variants"][0]
-        del (first if name in first else first["lines"][0])[name]
-        yield_result.write_text(json.dumps(data))
-        said = ("yield.json is damaged", f"'{name}' is missing - at `$.variants[0]")
-        assert_user_error(cli("report", yield_result, "--out", page), *said)
-        assert_user_error(cli("record", "show", yield_result), *said)
-    assert not page.exists()
 
 
 def test_unwritable_output_is_refused_before_the_work(

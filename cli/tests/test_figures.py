@@ -103,13 +103,3 @@ def test_wrong_files(cli: Cli, figures: Path, old: str, new: str, words: str) ->
 def test_a_figure_that_the_simulator_does_not_report(cli: Cli, figures: Path) -> None:
     figures.write_text(figures.read_text().replace('from = "fps"', 'from = "frames"'))
     assert_user_error(cli("run", "figures"), "printed no 'frames' for stock", status=1)
-
-
-def test_damaged_results(cli: Cli, figures: Path, tmp_path: Path) -> None:
-    path, page = tmp_path / "r.json", tmp_path / "p.html"
-    cli("run", "figures", "--out", path)
-    data = json.loads(path.read_text())
-    del data["variants"][1]["kernel_share"]
-    path.write_text(json.dumps(data))
-    assert_user_error(cli("report", path, "--out", page), "damaged", "kernel_share")
-    assert not page.exists()
