@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* All experiments. */
 #include <stddef.h>
 
 #include "experiment.h"
 
-extern const struct experiment atomic_inc, cpumask_yield, ffmpeg_rt, cyclic, pi, mutex_rt,
-	cyclictest, rt_groups, idle_mask, ping_pong, primitives_experiment, store_seen, cache_scan;
+/* All experiments, in the order of lists. */
+#define EXPERIMENTS(X)           \
+	X(cpumask_yield)         \
+	X(atomic_inc)            \
+	X(ping_pong)             \
+	X(store_seen)            \
+	X(primitives_experiment) \
+	X(ffmpeg_rt)             \
+	X(cyclic)                \
+	X(pi)                    \
+	X(mutex_rt)              \
+	X(cyclictest)            \
+	X(rt_groups)             \
+	X(idle_mask)             \
+	X(cache_scan)
 
-const struct experiment *const experiments[] = {
-	&cpumask_yield, &atomic_inc, &ping_pong,  &store_seen, &primitives_experiment,
-	&ffmpeg_rt,	&cyclic,     &pi,	  &mutex_rt,   &cyclictest,
-	&rt_groups,	&idle_mask,  &cache_scan, NULL
-};
+#define DECLARE(name) extern const struct experiment name;
+#define ENTRY(name)   &(name),
+
+EXPERIMENTS(DECLARE)
+
+const struct experiment *const experiments[] = { EXPERIMENTS(ENTRY) NULL };

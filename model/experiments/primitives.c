@@ -14,6 +14,7 @@
 #include "create.h"
 #include "experiment.h"
 #include "machine.h"
+#include "names.h"
 #include "primitive.h"
 #include "sim_futex.h"
 
@@ -189,23 +190,9 @@ static int execute(struct run *run)
 		       run_param(run, "lines"));
 }
 
-static const char *const variants[] = {
-	"atomic-inc",	      "plain-inc",	     "refcount",
-	"cas-loop",	      "rwlock-read",	     "rwsem-read",
-	"rwlock-glibc-read",  "list-refcount-apart", "list-refcount",
-	"spinlock",	      "seqlock-read",	     "seqlock-read-written",
-	"sharded-counter",    "fetch-xor",	     "spinlock-hot",
-	"spinlock-hot-apart", "ticket-lock",	     "ticket-lock-apart",
-	"ticket-lock-padded", "claim-near",	     "claim-pool",
-	"claim-two-steps",    "claim-packed",	     "claim-words",
-	"claim-slots",	      "cpu-counter",	     "mutex",
-	"mutex-apart",	      "counter-split",	     "counter-cached",
-	"counter-striped",    "read-word",	     "read-sharded",
-	"read-cpu",	      "read-cpu-about",	     "read-split",
-	"read-cached",	      "read-striped",	     "set-clear",
-	"set-clear-packed",   "slots-used",	     "slots-used-follow",
-	"slots-handed",	      "slots-handed-follow", NULL,
-};
+#define NAME(id, name) name,
+
+static const char *const variants[] = { PRIMITIVES(NAME) NULL };
 static const char *const params[] = { "warm_up_ops",
 				      "measured_ops",
 				      "hold_ns",

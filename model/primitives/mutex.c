@@ -9,8 +9,8 @@
  * Why no sleeper is forgotten: a thread sleeps only while the word is 2, and a thread that has
  * slept sets 2 when it takes the lock. So its unlock wakes the next sleeper.
  *
- * The owner and the number of users are beside the word, as in glibc. The counter is on the same
- * line, or on another one, as linkers place it in travisdowns/concurrency-hierarchy-bench.
+ * The owner and the number of users are beside the word, as in glibc. The counter is on another
+ * line, as linkers place it in travisdowns/concurrency-hierarchy-bench.
  *
  * glibc also loads the number of users to add one, and unlock() loads the kind again. Nothing
  * depends on these loads, so an out-of-order core does them while it waits for the counter. The
@@ -23,11 +23,6 @@ struct mutex {
 	u32 word;
 	u32 owner, users;
 	u32 kind; /* 0: the default one */
-};
-
-struct near_mutex {
-	struct mutex mutex port_cacheline_aligned;
-	u64 count;
 };
 
 struct apart_mutex {
@@ -59,89 +54,43 @@ static void unlock(struct mutex *m, const struct primitive_thread *thread)
 		primitive_wake(&m->word, thread);
 }
 
-static void count_up(struct mutex *m, u64 *count, const struct primitive_thread *thread, u64 n)
-{
-	while (n--) {
-		lock(m, thread);
-		WRITE_ONCE(*count, READ_ONCE(*count) + 1);
-		primitive_hold(thread);
-		unlock(m, thread);
-	}
-}
-
-static bool counted(const struct mutex *m, const u64 *count, u64 ops)
-{
-	return READ_ONCE(*count) == ops && !READ_ONCE(m->word) && !READ_ONCE(m->users);
-}
-
 static void *create(const struct primitive_place *place)
-{
-	return primitive_alloc(sizeof(struct near_mutex), place->home, "mutex",
-			       "struct near_mutex");
-}
-
-static void destroy(void *state)
-{
-	port_free(state, sizeof(struct near_mutex));
-}
-
-static void ops_near(void *state, const struct primitive_thread *thread, u64 n)
-{
-	struct near_mutex *s = state;
-
-	count_up(&s->mutex, &s->count, thread, n);
-}
-
-static bool counted_near(const void *state, u64 ops)
-{
-	const struct near_mutex *s = state;
-
-	return counted(&s->mutex, &s->count, ops);
-}
-
-static void *create_apart(const struct primitive_place *place)
 {
 	return primitive_alloc(sizeof(struct apart_mutex), place->home, "mutex",
 			       "struct apart_mutex");
 }
 
-static void destroy_apart(void *state)
+static void destroy(void *state)
 {
 	port_free(state, sizeof(struct apart_mutex));
 }
 
-static void ops_apart(void *state, const struct primitive_thread *thread, u64 n)
+static void ops(void *state, const struct primitive_thread *thread, u64 n)
 {
 	struct apart_mutex *s = state;
 
-	count_up(&s->mutex, &s->count, thread, n);
+	while (n--) {
+		lock(&s->mutex, thread);
+		WRITE_ONCE(s->count, READ_ONCE(s->count) + 1);
+		primitive_hold(thread);
+		unlock(&s->mutex, thread);
+	}
 }
 
-static bool counted_apart(const void *state, u64 ops)
+static bool counted(const void *state, u64 n)
 {
 	const struct apart_mutex *s = state;
 
-	return counted(&s->mutex, &s->count, ops);
+	return READ_ONCE(s->count) == n && !READ_ONCE(s->mutex.word) && !READ_ONCE(s->mutex.users);
 }
-
-const struct primitive primitive_mutex = {
-	.name = "mutex",
-	.what = "glibc's mutex, waiters sleep",
-	.holds = true,
-	.sleeps = true,
-	.create = create,
-	.ops = ops_near,
-	.consistent = counted_near,
-	.destroy = destroy,
-};
 
 const struct primitive primitive_mutex_apart = {
 	.name = "mutex-apart",
-	.what = "the same, with the guarded data on another line",
+	.what = "glibc's mutex, waiters sleep; its data on another line",
 	.holds = true,
 	.sleeps = true,
-	.create = create_apart,
-	.ops = ops_apart,
-	.consistent = counted_apart,
-	.destroy = destroy_apart,
+	.create = create,
+	.ops = ops,
+	.consistent = counted,
+	.destroy = destroy,
 };

@@ -78,7 +78,7 @@ struct primitive {
 	void (*destroy)(void *state);
 };
 
-extern const struct primitive *const primitives[]; /* NULL-terminated, in the order of tables */
+extern const struct primitive *const primitives[]; /* all of names.h, NULL-terminated */
 
 /** primitive_find - the primitive of that name, or NULL. */
 const struct primitive *primitive_find(const char *name);
