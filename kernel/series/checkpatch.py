@@ -116,7 +116,9 @@ def checkpatch(layout: Layout, patches: Sequence[Path], *, signed: bool = False)
     """Run the base's checkpatch over the patches, and return its findings, judged."""
     require("perl")
     script = layout.base / "scripts" / "checkpatch.pl"
-    options = ("--strict", "--terse", "--show-types", "--showfile", "--no-summary", "--color=never")
+    options: tuple[str, ...] = (
+        "--strict", "--terse", "--show-types", "--showfile", "--no-summary", "--color=never",
+    )  # fmt: skip
     if not signed:
         options += ("--no-signoff",)
     findings: list[Finding] = []

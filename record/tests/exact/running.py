@@ -81,10 +81,9 @@ def runs(
     cpus: int = 16,
     seed: int = 1,
     races: int = SHARED,
-    lines: tuple[int, int] | None = None,
 ) -> Ran:
     """Record a program exactly, in this process and without a report."""
     machine = load_machine(MACHINE)
     found = find_program((str(program), *words))
-    job = Job(machine, tuple(cpus_in_order(machine, "numbered")[:cpus]), seed=seed, lines=lines)
+    job = Job(machine, tuple(cpus_in_order(machine, "numbered")[:cpus]), seed=seed)
     return Runs(found, folder, folder, output_to_stderr=False, races=races).begin(job)

@@ -28,7 +28,7 @@ def ported(name: str, folder: Path, changed: int) -> Path:
     """Fetch, port and build a program; return the folder with both."""
     if not LIBRARY.is_file():
         pytest.skip("needs the static library")
-    argv = [sys.executable, ROOT / "lib/ports/port.py", name, folder, build_dir()]
+    argv: list[str | Path] = [sys.executable, ROOT / "lib/ports/port.py", name, folder, build_dir()]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode and not (folder / "before").is_file():
         pytest.skip(f"cannot be fetched or built here: {done.stderr[-200:]}")
@@ -74,7 +74,7 @@ def test_an_executor_without_its_lock(executors: Path, tmp_path: Path) -> None:
 @pytest.mark.slow(reason="needs the crate as well")
 def test_more_tasks_than_slots(executors: Path) -> None:
     """The slots grow while other tasks end: each thread has 10,000 tasks at once."""
-    argv = [executors / "after", "3", "30000", "10000"]
+    argv: list[str | Path] = [executors / "after", "3", "30000", "10000"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
@@ -155,7 +155,7 @@ def test_redis_without_one_count_for_all(tmp_path: Path) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = int(found.getsockname()[1])
-    argv = [servers / "after", "--port", str(port), *SERVER]
+    argv: list[str | Path] = [servers / "after", "--port", str(port), *SERVER]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as server:
         try:
             before = used(port)
