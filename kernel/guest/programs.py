@@ -30,7 +30,6 @@ PROGRAMS = {
     "record-run": ("record-run.c",),
     "c2c-share": ("c2c-share.c", "guest.c"),
     "rt-groups": ("rt-groups.c", "guest.c"),
-    "cache-storm": ("cache-storm.c", "guest.c"),
     "cache-work": ("cache-work.c", "guest.c"),
 }
 # These programs contain the plugin's marks, which are x86 instructions.
@@ -39,7 +38,7 @@ _X86_ONLY = {"c2c-run", "c2c-share", "record-run"}
 TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = (
-    "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh", "cache-group.sh",
+    "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh",
     "selftest.sh", "push-ipi.sh", "scx.sh",
 )  # fmt: skip
 _KEPT = 20  # the newest builds

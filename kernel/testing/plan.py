@@ -72,9 +72,6 @@ PROGRAMS: Mapping[str, Program] = {
     "alloc-fail": Program(
         (), lambda s, *_: _words(f"alloc-fail {s}"), 1, least=60, option="CONFIG_FAILSLAB"
     ),
-    "cache-group": Program(
-        (), lambda s, seed, _: _words(f"cache-group.sh {s} {seed}"), 2, least=5, usual=False
-    ),
     # Counts interrupts of a CPU to itself. Kernels without Linux's commit 94894c9c477e fail it.
     "walk-self": Program(
         (), lambda s, *_: _words(f"push-ipi.sh 0 walk-self {s}"), 1, least=10, usual=False
