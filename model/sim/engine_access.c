@@ -43,15 +43,16 @@ static inline struct line *touch(uint32_t line)
 /*
  * Can this CPU access the line at once? Its buffer is empty, its core has the line, and no later
  * event takes it away in time (coherence_hit.h). Most accesses end here. If the answer is no,
- * nothing has changed, and hits_at_once() tries the other ways.
+ * nothing has changed, and slow_hit() tries the ways that cost something.
  */
-static inline bool hits(const struct cpu *c, struct line *l, uint32_t line, bool write, uint64_t op)
+static inline bool fast_hit(const struct cpu *c, struct line *l, uint32_t line, bool write,
+			    uint64_t op)
 {
 	return !c->sb_n && coherence_hit_alone(&sim.coherence, l, c->number, c->core, line, write,
 					       op, c->clock, sim.coherence.events.first.time);
 }
 
-static inline bool hits_at_once(struct cpu *c, uint32_t line, bool write, uint64_t op)
+static inline bool slow_hit(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	uint64_t extra;
 
@@ -129,7 +130,7 @@ static always_inline bool slow_store(struct cpu *c, const volatile void *addr, u
 {
 	struct store s = { .addr = (uint64_t)(uintptr_t)addr, .pc = pc, .size = size };
 
-	if (hits_at_once(c, arena_line(addr), true, sim.model->store)) {
+	if (slow_hit(c, arena_line(addr), true, sim.model->store)) {
 		store_hit(c, addr, size, pc);
 		return false;
 	}
@@ -162,7 +163,7 @@ static always_inline void slow_load(struct cpu *c, const volatile void *addr, ui
 	uint64_t issued = c->clock;
 	enum source source;
 
-	if (hits_at_once(c, arena_line(addr), false, sim.model->load_hit)) {
+	if (slow_hit(c, arena_line(addr), false, sim.model->load_hit)) {
 		c->clock += load_cost(c, addr);
 		return;
 	}
@@ -196,7 +197,7 @@ static always_inline void slow_locked(struct cpu *c, const volatile void *addr, 
 	uint64_t issued;
 	enum source source;
 
-	if (hits_at_once(c, arena_line(addr), true, op)) {
+	if (slow_hit(c, arena_line(addr), true, op)) {
 		c->clock += op;
 		locked_done(c, addr, size, pc, op, SOURCE_HIT);
 		return;
@@ -216,7 +217,7 @@ static inline bool locked_hits(struct cpu *c, const volatile void *addr, uint32_
 {
 	uint32_t line = arena_line(addr);
 
-	if (!hits(c, touch(line), line, true, op))
+	if (!fast_hit(c, touch(line), line, true, op))
 		return false;
 	c->clock += op;
 	locked_done(c, addr, size, pc, op, SOURCE_HIT);
@@ -273,7 +274,7 @@ uint64_t sim_load(const volatile void *addr, unsigned int size, int mo, const vo
 		uint32_t line = arena_line(addr);
 
 		begin_load(c);
-		if (!hits(c, touch(line), line, false, sim.model->load_hit))
+		if (!fast_hit(c, touch(line), line, false, sim.model->load_hit))
 			return load_and_read(c, addr, size, pc);
 		c->clock += load_cost(c, addr);
 	}
@@ -307,7 +308,7 @@ void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, con
 			exchange(c, addr, size, val, pc);
 			return;
 		}
-		if (!hits(c, touch(line), line, true, sim.model->store)) {
+		if (!fast_hit(c, touch(line), line, true, sim.model->store)) {
 			store_and_write(c, addr, size, val, pc);
 			return;
 		}
@@ -404,13 +405,13 @@ void sim_plain(const volatile void *addr, unsigned int size, bool write, const v
 	if (unlikely(!c))
 		return;
 	if (write) {
-		if (likely(hits(c, touch(line), line, true, sim.model->store)))
+		if (likely(fast_hit(c, touch(line), line, true, sim.model->store)))
 			store_hit(c, addr, size, pc);
 		else
 			slow_plain_store(c, addr, size, pc);
 	} else {
 		begin_load(c);
-		if (likely(hits(c, touch(line), line, false, sim.model->load_hit)))
+		if (likely(fast_hit(c, touch(line), line, false, sim.model->load_hit)))
 			c->clock += load_cost(c, addr);
 		else
 			slow_plain_load(c, addr, size, pc);

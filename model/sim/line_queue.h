@@ -5,7 +5,7 @@
 #ifndef SIM_LINE_QUEUE_H
 #define SIM_LINE_QUEUE_H
 
-#include "coherence_hit.h"
+#include "line.h"
 
 /* Add a request that was sent; its arrival may be in the future. */
 void line_queue_add(struct coherence *c, struct line *l, uint32_t req);
