@@ -17,9 +17,9 @@
 
 #include "command_line.h"
 #include "create.h"
+#include "machine.h"
 #include "sample.h"
 #include "sbm_more.h"
-#include "topology.h"
 
 #define ROUNDS	    51
 #define TURN_NS	    200e3
@@ -299,7 +299,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	if (key == ARGP_KEY_END && !*path)
-		errx(2, "give the file of a machine");
+		errx(2, "give a machine in its flat form");
 	return ARGP_ERR_UNKNOWN;
 }
 
@@ -316,16 +316,16 @@ int main(int argc, char **argv)
 	const struct shard_plan_opts opts = { .cap = SHARD_CAP_LOCKED };
 	const char *path = NULL;
 	struct shard_plan *plan;
-	struct shard_topo *topo;
+	struct machine *machine;
 	struct shard_err error;
 	struct input in;
 	int refused;
 
 	command_line(&argp, argc, argv, &path);
-	if (shard_topo_from_machine(&topo, path, &error))
+	if (machine_load(&machine, path, &error))
 		errx(2, "%s", error.text);
-	refused = shard_plan_build(&plan, topo, &opts);
-	shard_topo_free(topo);
+	refused = shard_plan_build(&plan, &machine->topo, &opts);
+	machine_free(machine);
 	if (refused != SHARD_PLAN_OK)
 		errx(2, "%s: %s", path, shard_plan_strerror(refused));
 	in = (struct input){ .plan = plan, .nr = plan->nr_cpus };

@@ -147,7 +147,6 @@ else
 	program "" make make
 	program "" pkg-config pkg-config
 	header Boost g++ c++ boost/context/detail/fcontext.hpp libboost-context-dev "$(boost_version)"
-	header toml++ g++ c++ toml++/toml.h libtomlplusplus-dev "$(pkg_version tomlplusplus)"
 	header hwloc gcc c hwloc.h libhwloc-dev "$(pkg_version hwloc)"
 	header jansson gcc c jansson.h libjansson-dev "$(pkg_version jansson)"
 	header "conc. kit" gcc c ck_pr.h libck-dev "$(pkg_version ck)"

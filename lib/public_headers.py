@@ -10,7 +10,7 @@ SCHEDSHARD_READ_ONCE(). In names that begin with shard_ it replaces that: scheds
 
 It also writes names.h, with which the library is compiled: it renames the library's functions,
 including those of the private headers, to their public names. exports.c makes symbols of the inline
-functions, for other languages; machine_exports.c does so for machine.h.
+functions, for other languages.
 """
 
 from __future__ import annotations
@@ -181,10 +181,8 @@ def main(directory: Path, paths: list[Path], private: list[Path]) -> None:
         (directory / path.name).write_text(made, encoding="utf-8")
     inside = [path.read_text(encoding="utf-8") for path in private]
     (directory / "names.h").write_text(renamed([*texts.values(), *inside]), encoding="utf-8")
-    apart = {"port.h": "", "gcc_atomics.h": "", "machine.h": "machine_exports.c"}
-    for name in ("exports.c", "machine_exports.c"):
-        of_it = [path for path in headers if apart.get(path.name, "exports.c") == name]
-        (directory / name).write_text(exports(of_it, names), encoding="utf-8")
+    exported = [path for path in headers if path.name not in ("port.h", "gcc_atomics.h")]
+    (directory / "exports.c").write_text(exports(exported, names), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "command_line.h"
+#include "machine.h"
+#include "topo_hwloc.h"
 #include "topo_json.h"
 
 enum { MACHINE = 256, SYSFS, HWLOC_XML, LIVE, CAP, SPLIT_LLC };
 
 static const struct argp_option option[] = {
-	{ "machine", MACHINE, "FILE", 0, "a machine file, as in machines/", 1 },
+	{ "machine", MACHINE, "FILE", 0, "a machine in its flat form", 1 },
 	{ "sysfs", SYSFS, "ROOT", 0, "the tree below ROOT/sys; / is this machine", 1 },
 	{ "hwloc-xml", HWLOC_XML, "FILE", 0, "a topology that lstopo wrote", 1 },
 	{ "live", LIVE, NULL, 0, "this machine, as hwloc sees it", 1 },

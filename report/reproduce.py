@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from common.progress import Ticker
 from common.show.format import nanoseconds, times
@@ -124,12 +123,9 @@ def file_name(result: Result) -> str:
 
 
 def simulated(
-    request: ReproduceRequest, plans: Sequence[RunPlan], tick: Ticker, directory: Path
+    request: ReproduceRequest, plans: Sequence[RunPlan], tick: Ticker
 ) -> Iterator[Result]:
-    """Run one plan after the other, with its samples, and yield each result at once.
-
-    The samples' machine files go to ``directory``.
-    """
+    """Run one plan after the other, with its samples, and yield each result at once."""
     layouts: dict[str, Layouts | None] = {}
 
     @contextmanager
@@ -144,7 +140,7 @@ def simulated(
             layouts[name] = layouts_of(raws)
         result = merge(plan, raws, layouts[name])
         if count := samples(request, plan):
-            with_intervals(plan.request, result, count, directory, counted)
+            with_intervals(plan.request, result, count, counted)
         yield result
 
 

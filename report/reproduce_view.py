@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import RenderableType
@@ -72,11 +71,8 @@ class _Results:
 def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan], out: Path) -> list[Result]:
     """Run all plans under one progress bar, and save each result before the next plan begins."""
     results = []
-    with (
-        TemporaryDirectory(prefix="schedshard-") as directory,
-        ticking("simulating", point_count(request, plans)) as tick,
-    ):
-        for result in simulated(request, plans, tick, Path(directory)):
+    with ticking("simulating", point_count(request, plans)) as tick:
+        for result in simulated(request, plans, tick):
             _save(result, out / file_name(result))
             results.append(result)
     return results

@@ -18,7 +18,6 @@ from itertools import pairwise
 from math import exp, hypot, log, sqrt
 from pathlib import Path
 from statistics import quantiles
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from common.output import write_atomic
@@ -221,11 +220,11 @@ def stretch_of(surface: Surface, spot: Spot, now: Seen) -> float | None:
     return middle
 
 
-def stretches(surface: Surface, directory: Path) -> dict[str, list[float]]:
+def stretches(surface: Surface) -> dict[str, list[float]]:
     """Return the 5th and 95th percentile of samples per kernel, with the model's own error."""
     machine, experiment = load_machine(surface.name), load_experiment(EXPERIMENT)
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
-    samples = make_samples(machine, experiment, inputs, SAMPLES, 1, directory / "sample")
+    samples = make_samples(machine, experiment, inputs, SAMPLES, 1)
     spots = [lone(), *probes(surface)]
     requests = [
         replace(
@@ -266,8 +265,7 @@ def machine_entry(row: Mapping[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
     kept = ("name", "title", "kind", "cpus", "packages", "nodes", "llcs")
     entry = {**{key: row[key] for key in kept}, "curves": curves(row)}
-    with TemporaryDirectory(prefix="schedshard-") as directory:
-        entry["stretch"] = stretches(Surface(entry), Path(directory))
+    entry["stretch"] = stretches(Surface(entry))
     points = sum(len(curve["points"]) for curve in entry["curves"])
     print(f"{row['name']}: {points} points, {time.monotonic() - began:.0f} s", flush=True)
     return entry

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from callgrind import collected, each, need_valgrind
 
+from model.machines.presets import load_machine
 from model.run.common_entries import read_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +36,7 @@ def run_of(simulator: str, experiment: str, variant: str, changed: dict[str, flo
     """Return the command line of a short run on the experiment's own machine."""
     declared = read_experiment(ROOT / "model" / "experiments" / f"{experiment}.toml")
     argv = [simulator, experiment, "--variant", variant, "--seed", "1"]
-    argv += ["--machine", str(ROOT / "machines" / f"{declared['machine']}.toml")]
+    argv += ["--machine", str(load_machine(declared["machine"]).flat)]
     for param in declared["param"]:
         argv.append(f"--param={param['name']}={changed.get(param['name'], param['value'])}")
     return argv

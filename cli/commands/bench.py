@@ -97,6 +97,6 @@ def peers_command(machine: str) -> None:
     from model.machines.presets import load_machine
 
     tool = build_dir() / "bench" / "schedshard-peers"
-    path = load_machine(machine).path
+    path = load_machine(machine).flat
     require(tool)
     raise click.exceptions.Exit(subprocess.run([tool, path], check=False).returncode)

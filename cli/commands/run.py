@@ -127,8 +127,7 @@ def run(
         raws = execute(plan, tick)
     result = merge(plan, raws, layouts_of(raws))
     if uncertainty is not None:
-        with TemporaryDirectory(prefix="schedshard-") as directory:
-            with_intervals(request, result, uncertainty, Path(directory), ticking)
+        with_intervals(request, result, uncertainty, ticking)
     deliver(result.to_data(), as_json, out, run_tables(result))
 
 

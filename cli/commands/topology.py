@@ -84,14 +84,14 @@ def topology(
     for name, number in (("--rate", rate), ("--uncertainty", uncertainty)):
         if number is not None:
             raise UserError(f"{name} belongs to --advise: give both")
-    from model.machines.presets import machine_path
+    from model.machines.presets import load_machine
     from model.machines.topo import TopoRequest
     from model.machines.topo import topo as read_topology
     from model.results.read import checked
     from model.results.topo import Topo
     from model.tables.tools import topo_view
 
-    source = machine_path(machine) if machine is not None else None
+    source = load_machine(machine).flat if machine is not None else None
     request = TopoRequest(source, sysfs, hwloc_xml, split_llc, cap)
     data = read_topology(request)
     made = checked(data, "what schedshard-topo printed", Topo.of)

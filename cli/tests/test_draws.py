@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from common.paths import MACHINES, topo_binary
-from common.tool import run_json
+from common.paths import MACHINES
 from model.machines.presets import Machine, load_machine
 from model.run.experiment import experiment_names, load_experiment, parse_experiment
 from model.run.run import RunRequest, plan_run, point_argv, point_params
@@ -118,22 +116,22 @@ def test_latencies_that_are_not_in_order_in_the_file_are_left_alone() -> None:
     assert max(one["latency_ns.node"] for one in draw(inputs, data, 50, 1)) > 60
 
 
-def test_a_sample_has_files_and_arguments_of_its_own(tmp_path: Path) -> None:
+def test_a_sample_has_files_and_arguments_of_its_own() -> None:
     experiment, machine = load_experiment("cpumask-yield"), load_machine("xeon-480")
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
-    made = make_samples(machine, experiment, inputs, 20, 5, tmp_path / "s")
+    made = make_samples(machine, experiment, inputs, 20, 5)
     assert [one.label for one in made[:2]] == ["1/20, seed 5", "2/20, seed 5"]
-    assert len({one.machine.path for one in made}) == 20
+    assert len({one.machine.flat for one in made}) == 20
     for one in made:
-        data = tomllib.loads(one.machine.path.read_text())
-        assert machine_inputs(Machine("m", one.machine.path, data)) == []  # plain numbers
+        data = one.machine.data
+        assert machine_inputs(one.machine) == []  # plain numbers
         assert data["latency_ns"]["llc"] == one.values["latency_ns.llc"]
         plan = plan_run(
             RunRequest(one.experiment, one.machine, 480, seed=one.seed, variants=("llc",))
         )
         argv = point_argv(plan, plan.points[0])
         assert f"yield_ns={one.values['param.yield_ns']:.12g}" in argv
-        assert str(one.machine.path) in argv
+        assert str(one.machine.flat) in argv
         assert argv[argv.index("--seed") + 1] == str(one.seed)
     assert "drawn" not in machine.path.read_text()
 
@@ -143,7 +141,7 @@ def test_inputs_of_a_variant_are_not_drawn(tmp_path: Path, figures: Path) -> Non
     figures.write_text(text.replace('title = "ours"', 'title = "ours"\nparams = { wake_ns = 7 }'))
     experiment = load_experiment("figures")
     inputs = experiment_inputs(experiment)
-    for one in make_samples(load_machine("xeon-480"), experiment, inputs, 20, 1, tmp_path / "s"):
+    for one in make_samples(load_machine("xeon-480"), experiment, inputs, 20, 1):
         request = RunRequest(one.experiment, one.machine, 480)
         drawn = one.values["param.wake_ns"]
         assert point_params(request, one.experiment.variant("shard"))["wake_ns"] == 7
@@ -178,11 +176,8 @@ def test_wrong_ranges(tmp_path: Path, old: str, new: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(each.stem for each in MACHINES.glob("*.toml")))
-def test_the_loader_takes_every_sample_of_every_preset(
-    real: Path, tmp_path: Path, name: str
-) -> None:
+def test_every_sample_of_every_preset_is_a_machine_file(name: str) -> None:
     machine, experiment = load_machine(name), load_experiment("cpumask-yield")
     inputs = machine_inputs(machine)
-    for one in make_samples(machine, experiment, inputs, 5, 3, tmp_path / "s"):
-        described = run_json([str(topo_binary()), "--machine", str(one.machine.path)])
-        assert described["cpus"]
+    for one in make_samples(machine, experiment, inputs, 5, 3):
+        assert one.machine.flat_text.startswith("schedshard-machine 1\n")

@@ -214,7 +214,6 @@ def test_tools_that_print_other_json(
     tool.chmod(0o755)
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(tmp_path))
     assert_user_error(cli("machine", "topology"), "printed no topology", status=1)
-    assert_user_error(cli("run", "cpumask-yield"), "printed no topology", status=1)
 
 
 def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,10 @@
 /*
  * example.h - how every example gets its machine, and ends on an error.
  *
- * An example runs on the machine file of its argument, or without one on this machine:
+ * An example runs on a machine of the shape in its argument, or without one on this machine. A
+ * shape is packages x nodes of each x LLCs of each x cores of each x threads of each:
  *
- *   plan machines/epyc-7763-2s.toml
+ *   plan 2x1x8x8x2
  *   plan
  */
 #ifndef EXAMPLE_H
@@ -23,19 +24,49 @@ static inline void example_need(bool have, const char *what)
 	exit(1);
 }
 
-/* The topology of the machine file argv[1], or of this machine. */
+#define EXAMPLE_MAX_CPUS 1024
+
+/* The records of a shape: all first threads of its cores, then their siblings. */
+static inline struct schedshard_topo *example_shape(const char *shape)
+{
+	static struct schedshard_cpu cpu[EXAMPLE_MAX_CPUS];
+	static struct schedshard_topo topo = { 0, cpu };
+	int packages, nodes, llcs, cores, threads, nr;
+
+	example_need(sscanf(shape, "%dx%dx%dx%dx%d", &packages, &nodes, &llcs, &cores, &threads) ==
+			     5,
+		     "a shape is such as 2x1x8x8x2");
+	nr = packages * nodes * llcs * cores;
+	example_need(nr > 0 && threads > 0 && nr * threads <= EXAMPLE_MAX_CPUS,
+		     "a shape has 1 to 1024 CPUs");
+	for (int i = 0; i < nr * threads; i++) {
+		int core = i % nr;
+
+		cpu[i].package = core / (nodes * llcs * cores);
+		cpu[i].node = core / (llcs * cores);
+		cpu[i].llc = core / cores;
+		cpu[i].l2 = core;
+		cpu[i].core = core;
+		cpu[i].thread = i / nr;
+		cpu[i].possible = true;
+	}
+	topo.nr_cpus = (uint32_t)(nr * threads);
+	return &topo;
+}
+
+/* The topology of the shape argv[1], or of this machine. */
 static inline struct schedshard_topo *example_topo(int argc, char **argv)
 {
 	struct schedshard_err err = { "" };
 	struct schedshard_topo *topo = NULL;
-	int ret = argc > 1 ? schedshard_topo_from_machine(&topo, argv[1], &err)
-			   : schedshard_topo_from_sysfs(&topo, "/", &err);
 
-	example_need(!ret, err.text);
+	if (argc > 1)
+		return example_shape(argv[1]);
+	example_need(!schedshard_topo_from_sysfs(&topo, "/", &err), err.text);
 	return topo;
 }
 
-/* The machine's shard plan. It does not need the topology any more. */
+/* The machine's shard plan. */
 static inline struct schedshard_plan *example_plan(int argc, char **argv)
 {
 	struct schedshard_topo *topo = example_topo(argc, argv);
@@ -43,7 +74,9 @@ static inline struct schedshard_plan *example_plan(int argc, char **argv)
 	enum schedshard_plan_err ret = schedshard_plan_build(&plan, topo, NULL);
 
 	example_need(!ret, schedshard_plan_strerror(ret));
-	schedshard_topo_free(topo);
+	/* the plan does not need it any more */
+	if (argc == 1)
+		schedshard_topo_free(topo);
 	return plan;
 }
 

@@ -4,24 +4,18 @@
 
 int main(int argc, char **argv)
 {
-	struct schedshard_err err = { "" };
-	struct schedshard_topo *topo;
+	struct schedshard_topo *topo = example_topo(argc, argv);
 	struct schedshard_plan *plan;
 	enum schedshard_plan_err ret;
 	uint32_t cpu;
 
-	/* this machine's caches, or those of a machine file */
-	if (argc > 1 ? schedshard_topo_from_machine(&topo, argv[1], &err)
-		     : schedshard_topo_from_sysfs(&topo, "/", &err)) {
-		fprintf(stderr, "%s\n", err.text);
-		return 1;
-	}
 	ret = schedshard_plan_build(&plan, topo, NULL);
 	if (ret) {
 		fprintf(stderr, "no plan: %s\n", schedshard_plan_strerror(ret));
 		return 1;
 	}
-	schedshard_topo_free(topo);
+	if (argc == 1)
+		schedshard_topo_free(topo);
 
 	printf("%u CPUs in %u shards of %u LLCs\n", plan->nr_possible, plan->nr_shards,
 	       plan->nr_llcs);

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The four sources of a topology, and the form of a refusal. */
-#include <string.h>
+/* The topology of this machine or of a captured tree of /sys, and the form of a refusal. */
 #include "example.h"
 
 int main(int argc, char **argv)
 {
 	struct schedshard_err err = { "" };
 	struct schedshard_topo *topo = NULL;
-	int ret;
 
-	example_need(argc == 3, "usage: topology sysfs|hwloc|hwloc-xml|machine PATH");
-	if (!strcmp(argv[1], "sysfs"))
-		ret = schedshard_topo_from_sysfs(&topo, argv[2], &err); /* "/" is this machine */
-	else if (!strcmp(argv[1], "hwloc"))
-		ret = schedshard_topo_from_hwloc(&topo, &err);
-	else if (!strcmp(argv[1], "hwloc-xml"))
-		ret = schedshard_topo_from_hwloc_xml(&topo, argv[2], &err);
-	else
-		ret = schedshard_topo_from_machine(&topo, argv[2], &err);
-
-	if (ret) {
+	example_need(argc == 2, "usage: topology ROOT");
+	/* "/" is this machine */
+	if (schedshard_topo_from_sysfs(&topo, argv[1], &err)) {
 		/* one line: what is wrong, where, what would be right */
 		printf("%s\n", err.text);
 		return 2;

@@ -13,8 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from common.errors import UserError
 from common.paths import typed
@@ -143,14 +141,12 @@ class _Study:
         """Run once with the given inputs. Return by variant its results and the lone thread's."""
         return self._found([self._requests(counted)], silent)
 
-    def sampled(
-        self, counted: float, directory: Path, tick: Ticker
-    ) -> dict[str, list[tuple[Seen, Seen]]]:
+    def sampled(self, counted: float, tick: Ticker) -> dict[str, list[tuple[Seen, Seen]]]:
         """Run for each sample of the uncertain inputs, and return the results by variant."""
         requests = self._requests(counted)
         drawn = ranged(self.experiment, "sleep_us", 1.0, MODEL_ERROR)
         inputs = [*machine_inputs(self.machine), *experiment_inputs(drawn)]
-        made = make_samples(self.machine, drawn, inputs, LEAST, 1, directory / "sample")
+        made = make_samples(self.machine, drawn, inputs, LEAST, 1)
         return self._found(
             [
                 [
@@ -206,11 +202,8 @@ def predict_on(
     samples = 0
     if counted >= _LEAST_COUNTED:
         samples = LEAST
-        with (
-            TemporaryDirectory(prefix="schedshard-") as directory,
-            ticking(f"{LEAST} samples on {name}", LEAST * study.runs) as tick,
-        ):
-            found = study.sampled(counted, Path(directory), tick)
+        with ticking(f"{LEAST} samples on {name}", LEAST * study.runs) as tick:
+            found = study.sampled(counted, tick)
     rows = []
     for variant in shape.asked(True):
         kernel = late = Range(0.0, 0.0, 0.0)

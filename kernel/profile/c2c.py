@@ -214,7 +214,7 @@ def _watch(
         layout.make_folder(layout.work / "results") / f"{name}.raw.json",
         text=text,
         functions=functions_named(image, {**_COUNTED, "messages": workload.messages}),
-        machine=request.machine.path,
+        machine=request.machine.flat,
         cpus=cpus,
         nodes=map_nodes(request.shape, workload.extra_mb, cpus, topology),
         quantum=request.quantum,

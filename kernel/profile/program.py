@@ -187,7 +187,7 @@ def run_in_guest(
         watch = Watch(
             folder / "result.json",
             text=[_USER, image.text()],
-            machine=machine.path,
+            machine=machine.flat,
             cpus=cpus,
             nodes=map_nodes(request.shape, more, cpus, topology),
             quantum=QUANTUM,

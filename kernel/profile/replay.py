@@ -134,7 +134,7 @@ def _run(request: ReplayRequest, machine: Machine, kept: _Kept) -> raw.Run:
     nodes = map_nodes(kept.shape, kept.extra_mb, cpus, topology)
     return replay_trace(
         request.trace,
-        lambda result: Watch(result, machine=machine.path, cpus=cpus, nodes=nodes).lines(),
+        lambda result: Watch(result, machine=machine.flat, cpus=cpus, nodes=nodes).lines(),
     )
 
 

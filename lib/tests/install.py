@@ -59,8 +59,7 @@ def compile_and_run(
     output = call([str(binary)], {"LD_LIBRARY_PATH": str(libdir)})
     if not re.fullmatch(printed, output, re.S):
         sys.exit(f"{source}: printed {output!r}")
-    linked = "statically" if "-lstdc++" in libs else "shared"
-    print(f"{source.name} {linked}: {output.splitlines()[-1]}")
+    print(f"{source.name}: {output.splitlines()[-1]}")
 
 
 def declared(headers: Path) -> set[str]:
@@ -96,15 +95,13 @@ def exported(library: Path) -> set[str]:
 
 
 def check_symbols(libdir: Path, headers: Path) -> None:
-    """The shared libraries export what the headers declare, no more and no less, each once."""
-    core = exported(next(libdir.glob("libschedshard.so.*.*.*")))
-    machine = exported(next(libdir.glob("libschedshard-machine.so.*.*.*")))
+    """The shared library exports what the headers declare, no more and no less."""
+    found = exported(next(libdir.glob("libschedshard.so.*.*.*")))
     expected = declared(headers) | inlined(headers)
-    if core | machine != expected or core & machine:
+    if found != expected:
         sys.exit(
-            f"not in a header: {sorted((core | machine) - expected)}, "
-            f"not in a library: {sorted(expected - core - machine)}, "
-            f"in both: {sorted(core & machine)}"
+            f"not in a header: {sorted(found - expected)}, "
+            f"not in the library: {sorted(expected - found)}"
         )
 
 
@@ -127,11 +124,8 @@ def main() -> None:
         headers = root / prefix[1].lstrip("/") / "include" / "schedshard"
         check_symbols(libdir, headers)
         flags = pkg_config(root, libdir, "--cflags", "schedshard")
-        alone = pkg_config(root, libdir, "--libs", "schedshard")
-        shared = pkg_config(root, libdir, "--libs", "schedshard-machine")
-        static = pkg_config(root, libdir, "--static", "--libs", "schedshard-machine")
-        if "-lstdc++" in shared or "-lstdc++" not in static:
-            sys.exit("pkg-config: libstdc++ belongs to static linking, and only there")
+        shared = pkg_config(root, libdir, "--libs", "schedshard")
+        static = pkg_config(root, libdir, "--static", "--libs", "schedshard")
         compilers = {"use.c": [c_compiler, "-std=gnu11"], "use.cc": [cpp_compiler, "-std=c++17"]}
         for name, compiler in compilers.items():
             shutil.copyfile(program, Path(folder) / name)
@@ -139,7 +133,7 @@ def main() -> None:
         for example in map(Path, examples):
             copy = Path(shutil.copy(example, folder))
             compiler = compilers["use.cc" if example.suffix == ".cc" else "use.c"]
-            compile_and_run(compiler, copy, flags, alone, libdir, r".+\n")
+            compile_and_run(compiler, copy, flags, shared, libdir, r".+\n")
         for library in list(libdir.glob("libschedshard*.so*")):
             library.unlink()
         for name, compiler in compilers.items():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topology from trees of /sys and from machine files.
+ * Topology from trees of /sys.
  *
  * The main test is a round trip. Code that shares nothing with the reader writes the records of
  * many machines as a tree. The test reads them back and compares partitions, because the reader
@@ -15,8 +15,6 @@
 #include "tree.h"
 
 static const char *trees_dir;
-static int nr_machines;
-static char **machines;
 
 static s32 member_of(const struct shard_cpu *cpu, size_t member)
 {
@@ -138,29 +136,6 @@ static void trees_of_all_shapes(void)
 		if (nr_cpus <= 256 || !strcmp(shapes[i].name, "4096 CPUs"))
 			round_trip(cpu, nr_cpus);
 		free(cpu);
-	}
-	test_state.shape = NULL;
-}
-
-static void trees_of_all_machines(void)
-{
-	CHECK(nr_machines > 0);
-	for (int i = 0; i < nr_machines; i++) {
-		struct shard_err err = { "" };
-		struct shard_topo *topo;
-
-		test_state.shape = machines[i];
-		if (shard_topo_from_machine(&topo, machines[i], &err))
-			test_fail(__FILE__, __LINE__, "%s", err.text);
-		if (topo->nr_cpus <= 512) {
-			struct shard_cpu *cpu = calloc(topo->nr_cpus, sizeof(*cpu));
-
-			CHECK(cpu);
-			memcpy(cpu, topo->cpu, topo->nr_cpus * sizeof(*cpu));
-			round_trip(cpu, topo->nr_cpus);
-			free(cpu);
-		}
-		shard_topo_free(topo);
 	}
 	test_state.shape = NULL;
 }
@@ -398,12 +373,9 @@ static void this_machine(void)
 
 int main(int argc, char **argv)
 {
-	CHECK(argc > 2);
+	CHECK(argc == 2);
 	trees_dir = argv[1];
-	machines = argv + 2;
-	nr_machines = argc - 2;
 	RUN(trees_of_all_shapes);
-	RUN(trees_of_all_machines);
 	RUN(hybrid_with_holes);
 	RUN(no_cache_information);
 	RUN(offline_cpus);

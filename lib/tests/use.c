@@ -53,11 +53,8 @@ int main(void)
 	struct schedshard_topo *topo = NULL;
 	struct schedshard_plan *plan = NULL;
 	struct schedshard_err err = { "" };
-	struct schedshard_machine *machine = NULL;
 
 	if (first_use())
-		return 1;
-	if (schedshard_machine_load(&machine, "/nonexistent", &err) == 0 || !err.text[0])
 		return 1;
 	if (schedshard_topo_from_sysfs(&topo, "/", &err)) {
 		fprintf(stderr, "%s\n", err.text);

@@ -16,7 +16,7 @@ from common.errors import UserError
 from common.progress import Ticker, silent
 from model.live.bundle import Bundle, Measured, Measurement
 from model.machines.numbers import number_node, source_of, value_of
-from model.machines.presets import Machine, cpu_count, load_machine, machine_topology
+from model.machines.presets import Machine, cpu_count, load_machine
 from model.results.bench import Bounds, Judged, JudgedRow
 from model.run.experiment import Experiment, load_experiment
 from model.run.pairs import Pair
@@ -115,11 +115,10 @@ def _machine(path: Path, bundle: Bundle) -> Machine:
 
 def _check_cpus(bundle: Bundle, machine: Machine) -> None:
     try:
-        topology = machine_topology(machine)
+        known = set(machine.places)
     except UserError as error:
         said = str(error).replace(str(machine.path), "its machine file")
         raise UserError(f"{bundle.source}: {said}", status=error.status) from error
-    known = {int(cpu["cpu"]) for cpu in topology["cpus"]}
     used = {cpu for one in bundle.measured for point in one.points for cpu in point.cpus}
     if not used <= known:
         raise UserError(

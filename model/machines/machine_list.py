@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stages of 'machines' and 'machine show': list machine files and describe one."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from common.errors import UserError
 from common.paths import shown
 from common.provenance import sha256_file
 from model.machines.numbers import TIER_UNITS, number_nodes, range_of, source_of
-from model.machines.presets import Machine, load_machine, machine_topology, preset_names
+from model.machines.presets import Machine, load_machine, preset_names
 
 
-def _counts(topology: dict[str, Any]) -> dict[str, int]:
-    cpus = topology["cpus"]
+def _counts(machine: Machine) -> dict[str, int]:
+    cpus = machine.places.values()
     return {
         "cpus": len(cpus),
-        "packages": len({cpu["package"] for cpu in cpus}),
-        "nodes": len({(cpu["package"], cpu["node"]) for cpu in cpus}),
-        "llcs": len({(cpu["package"], cpu["node"], cpu["llc"]) for cpu in cpus}),
+        "packages": len({cpu.package for cpu in cpus}),
+        "nodes": len({cpu.node for cpu in cpus}),
+        "llcs": len({cpu.llc for cpu in cpus}),
     }
 
 
@@ -25,7 +24,7 @@ def _row(name: str) -> dict[str, Any]:
     """Return the row of one machine. A broken file gives a row with its error."""
     try:
         machine = load_machine(name)
-        counts = _counts(machine_topology(machine))
+        counts = _counts(machine)
     except UserError as error:
         return {"name": name, "error": str(error)}
     return {
@@ -38,9 +37,8 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def list_machines() -> list[dict[str, Any]]:
-    """Return one row per machine file of the project, each read by schedshard-topo."""
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(_row, preset_names()))
+    """Return one row per machine file of the project."""
+    return [_row(name) for name in preset_names()]
 
 
 def describe(machine: Machine) -> dict[str, Any]:
@@ -48,7 +46,7 @@ def describe(machine: Machine) -> dict[str, Any]:
 
     An uncertain number has its range beside its value, and a tier the size of its groups.
     """
-    counts = _counts(machine_topology(machine))
+    counts = _counts(machine)
     sources = machine.data.get("source", {})
     sources = sources if isinstance(sources, dict) else {}
     topology = machine.data.get("topology", {})

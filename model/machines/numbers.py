@@ -3,13 +3,13 @@
 
 A number is ``70.0`` or ``{ value = 70.0, low = 55.0, high = 90.0 }``. Its key is dotted:
 ``clock_ghz``, ``latency_ns.llc``, ``op_cycles.locked``, ``protocol.data_leg``, and ``tier.NAME``
-for the ``ns`` of a ``[[tier]]``. lib/loader.cc defines the format. This module reads files that it
-accepts, and anything else ends in one line.
+for the ``ns`` of a ``[[tier]]``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from common.errors import UserError
@@ -18,6 +18,42 @@ TABLES = ("latency_ns", "op_cycles", "protocol")
 TIER_UNITS = ("cores", "llcs", "nodes", "packages")
 # Keys whose value the loader takes as a whole number only.
 WHOLE = frozenset({"op_cycles.store_buffer"})
+
+
+class Rule(NamedTuple):
+    """Which numbers a key takes. ``right`` says it in a message."""
+
+    low: float
+    high: float
+    right: str
+    whole: bool = False
+    above: bool = False  # the number must be above low
+
+
+def check_keys(table: Mapping[str, Any], path: str, known: Collection[str]) -> None:
+    """Raise a UserError for a key that is not known, so that a slip cannot leave a default."""
+    for key in table:
+        if key not in known:
+            name = f"{path}.{key[:60]}".lstrip(".")
+            near = get_close_matches(key[:60], known, 1, 0) or list(known)
+            meant = f"{path}.{near[0]}".lstrip(".")
+            raise UserError(f"{name} is not a known key, did you mean {meant}?")
+
+
+def need(table: Mapping[str, Any], path: str, key: str, right: str) -> Any:
+    """Return the value of a key, or raise a UserError that says what it must be."""
+    if key not in table:
+        raise UserError(f"{path}.{key} is missing, it must be {right}".lstrip("."))
+    return table[key]
+
+
+def checked(node: Any, name: str, rule: Rule) -> float:
+    """Return a plain number that obeys a rule. Not-a-number obeys none."""
+    if isinstance(node, bool) or not isinstance(node, int if rule.whole else (int, float)):
+        raise UserError(f"{name} has the wrong type, it must be {rule.right}")
+    if not (node > rule.low if rule.above else node >= rule.low) or not node <= rule.high:
+        raise UserError(f"{name} is {node:g}, it must be {rule.right}")
+    return float(node)
 
 
 class Range(NamedTuple):

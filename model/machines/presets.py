@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Finds machine files by name or path, and lists them.
-
-Only lib/schedshard-topo validates machine files. Here they are found, shown and hashed.
-"""
+"""Finds machine files by name or path, and lists them."""
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError, unknown_name
+from common.errors import UserError, telling, unknown_name
 from common.output import read_toml
 from common.paths import MACHINES, topo_binary, typed
 from common.tool import run_json
+from model.machines.flat import flat_text
 from model.machines.hostfile import host_path
 from model.machines.numbers import value_of
+from model.machines.places import Places, places
 
 HOST = "host"
+_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,39 @@ class Machine:
     def clock_ghz(self) -> float:
         """Return the clock in GHz that relates cycles to time."""
         return value_of(self.data.get("clock_ghz", 0.0), "clock_ghz")
+
+    @cached_property
+    def flat_text(self) -> str:
+        """Return the machine in the form that the tools in C read, which checks the file."""
+        return flat_text(self.data, str(self.path))
+
+    @cached_property
+    def flat(self) -> Path:
+        """Return the path of a file in that form. It exists as long as this process."""
+        with telling("cannot write a temporary file", status=1):
+            path = _scratch() / f"{next(_numbers)}-{self.data.get('name')}.machine"
+            path.write_text(self.flat_text, encoding="utf-8")
+        return path
+
+    @cached_property
+    def places(self) -> Places:
+        """Return the place of each CPU, by its number."""
+        self.flat_text  # noqa: B018 - refuses a file that is not right
+        return places(self.data["topology"])
+
+    @property
+    def cpus(self) -> list[dict[str, int]]:
+        """Return the same as rows with ids, as schedshard-topo prints them."""
+        return [{"cpu": cpu, **place._asdict()} for cpu, place in self.places.items()]
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="schedshard-")
+
+
+def _scratch() -> Path:
+    return Path(_folder().name)
 
 
 def preset_names() -> list[str]:
@@ -68,16 +104,16 @@ def machine_path(name: str) -> Path:
 
 
 def load_machine(name: str) -> Machine:
-    """Find and parse a machine file. Only its syntax is checked: the C tools validate it."""
+    """Find and parse a machine file. Only its syntax is checked: its use checks the rest."""
     path = machine_path(name)
     data = read_toml(path, "machine file")
     return Machine(name=str(data.get("name", path.stem)), path=path, data=data)
 
 
 def machine_topology(machine: Machine, cap: int | None = None) -> dict[str, Any]:
-    """Return CPUs and shard plan of a machine file, as read and validated by schedshard-topo."""
+    """Return CPUs and shard plan of a machine file, as schedshard-topo prints them."""
     size = ["--cap", str(cap)] if cap is not None else []
-    result = run_json([str(topo_binary()), "--machine", str(machine.path), *size])
+    result = run_json([str(topo_binary()), "--machine", str(machine.flat), *size])
     if not isinstance(result, dict) or not isinstance(result.get("cpus"), list):
         raise UserError(f"{topo_binary().name} printed no topology", status=1)
     return result
@@ -85,4 +121,4 @@ def machine_topology(machine: Machine, cap: int | None = None) -> dict[str, Any]
 
 def cpu_count(machine: Machine) -> int:
     """Return the number of the machine's CPUs."""
-    return len(machine_topology(machine)["cpus"])
+    return len(machine.places)

@@ -30,7 +30,7 @@ def load_pairs(machine: Machine, first: int | None = None) -> tuple[Pair, ...]:
     The simulator supplies the pairs: their classes follow from the machine file's topology and
     tiers.
     """
-    argv = [str(sim_binary()), "--pairs", "--machine", str(machine.path)]
+    argv = [str(sim_binary()), "--pairs", "--machine", str(machine.flat)]
     found = run_json(argv if first is None else [*argv, "--from", str(first)])
     try:
         pairs = tuple(

@@ -18,7 +18,7 @@ from common.provenance import machine_provenance, sha256_file, tool_versions
 from common.tool import run_many
 from model.machines.numbers import number_node, value_of
 from model.machines.placement import in_order
-from model.machines.presets import Machine, machine_topology
+from model.machines.presets import Machine
 from model.results import run as results
 from model.results import saved
 from model.results.lines import CacheLine
@@ -167,14 +167,13 @@ def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
 
 def cpu_order(machine: Machine, placement: str) -> tuple[int, ...]:
     """Return a machine's CPUs in the order in which a smaller run uses them."""
-    there = [cpu for cpu in machine_topology(machine)["cpus"] if cpu.get("possible", True)]
-    return tuple(int(cpu["cpu"]) for cpu in in_order(there, placement))
+    return tuple(int(cpu["cpu"]) for cpu in in_order(machine.cpus, placement))
 
 
 def point_argv(plan: RunPlan, point: Point) -> list[str]:
     """Return the simulator's argument list for one point."""
     request = plan.request
-    argv = [str(sim_binary()), request.experiment.name, "--machine", str(request.machine.path)]
+    argv = [str(sim_binary()), request.experiment.name, "--machine", str(request.machine.flat)]
     argv += ["--variant", point.variant.name, "--seed", str(request.seed)]
     if point.pair is not None:
         argv += ["--pair", f"{point.pair.first},{point.pair.second}"]

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, replace
 
 from common.errors import UserError, check_names
-from model.machines.presets import Machine, cpu_count, load_machine, machine_topology
+from model.machines.presets import Machine, cpu_count, load_machine
 from model.run.experiment import Experiment, Param, experiment_names, load_experiment
 from model.run.pairs import load_pairs
 from model.run.run import RunRequest
@@ -142,7 +142,7 @@ def _check_hold(options: RunOptions, experiment: Experiment, chosen: tuple[str, 
 def _check_home(home: int | None, machine: Machine) -> None:
     if home is None:
         return
-    nodes = 1 + max(int(cpu["node"]) for cpu in machine_topology(machine)["cpus"])
+    nodes = 1 + max(int(cpu["node"]) for cpu in machine.cpus)
     if home >= nodes:
         raise UserError(f"--home {home}: {machine.name} has NUMA nodes 0 to {nodes - 1}")
 

@@ -12,8 +12,6 @@ each sample has its own choice. The advice says in how many samples the choice i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from common.errors import UserError
@@ -142,13 +140,12 @@ def _inputs(machine: Machine) -> list[Input]:
     return list({each.name: each for each in (*machine_inputs(machine), *found)}.values())
 
 
-def _sampled(requests: list[RunRequest], count: int, folder: Path) -> list[list[RunRequest]]:
+def _sampled(requests: list[RunRequest], count: int) -> list[list[RunRequest]]:
     """Return the requests for each sample. Equal inputs give every experiment the same machine."""
     machine, inputs = requests[0].machine, _inputs(requests[0].machine)
 
     def drawn(experiment: Experiment) -> list[tuple[Experiment, Machine, int]]:
-        stem = folder / experiment.name
-        made = make_samples(machine, experiment, inputs, count, requests[0].seed, stem)
+        made = make_samples(machine, experiment, inputs, count, requests[0].seed)
         return [(each.experiment, each.machine, each.seed) for each in made]
 
     by_name = {each.experiment.name: each.experiment for each in requests}
@@ -222,10 +219,9 @@ def advise(
         raise UserError(f"--advise: on {machine.name} no two CPUs share a last-level cache")
     wanted = _sizes(llc_cpus, threads, cpus)
     requests = _requests(machine, cpus, wanted, min(llc_cpus, _MOST))
-    with TemporaryDirectory(prefix="schedshard-") as folder:
-        runs = [requests, *(_sampled(requests, count, Path(folder)) if count else ())]
-        plans = [[plan_run(request) for request in own] for own in runs]
-        raws = _run(plans, ticking)
+    runs = [requests, *(_sampled(requests, count) if count else ())]
+    plans = [[plan_run(request) for request in own] for own in runs]
+    raws = _run(plans, ticking)
     costs = [_size_costs(own, found) for own, found in zip(plans, raws, strict=True)]
     sizes, *samples = [_as_sizes(each, wanted, threads) for each in costs]
     if samples:

@@ -128,7 +128,7 @@ def emulate(
             f"{folder} contains a comma, at which the emulator splits its arguments: set TMPDIR"
         )
     result, file = folder / "result.json", folder / "watch"
-    watch = Watch(result, machine=machine.path, cpus=cpus, quantum=QUANTUM, trace=trace)
+    watch = Watch(result, machine=machine.flat, cpus=cpus, quantum=QUANTUM, trace=trace)
     with telling(f"cannot write in {folder}"):
         meta = _names_folder(folder) / "meta.json"
         file.write_text(watch.lines(), encoding="utf-8")

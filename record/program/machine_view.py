@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from model.machines.placement import in_order
-from model.machines.presets import Machine, machine_topology
+from model.machines.presets import Machine
 from model.machines.topo import ranges
 
 _CPU = Path("sys/devices/system/cpu")
@@ -30,8 +30,7 @@ _ROOM, _FILES = 32 << 20, 100_000
 
 def cpus_in_order(machine: Machine, placement: str) -> list[int]:
     """Return the CPUs that threads take in turn, as many as the recorder may have."""
-    there = [cpu for cpu in machine_topology(machine)["cpus"] if cpu.get("possible", True)]
-    return [int(cpu["cpu"]) for cpu in in_order(there, placement)][:_MOST_CPUS]
+    return [int(cpu["cpu"]) for cpu in in_order(machine.cpus, placement)][:_MOST_CPUS]
 
 
 @cache
@@ -259,7 +258,7 @@ def _memory() -> Path | None:
 def write_view(root: Path, machine: Machine, cpus: Sequence[int]) -> Path:
     """Write the files of a machine with only these of its CPUs, and return ``root``."""
     wanted = set(cpus)
-    kept = [cpu for cpu in machine_topology(machine)["cpus"] if int(cpu["cpu"]) in wanted]
+    kept = [cpu for cpu in machine.cpus if int(cpu["cpu"]) in wanted]
     view = _View(root, machine, tuple(sorted(kept, key=lambda cpu: int(cpu["cpu"]))))
     numbers = [int(cpu["cpu"]) for cpu in view.cpus]
     _lists(view, view.folder(_CPU), numbers, ("possible", "present", "online"))

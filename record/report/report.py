@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
@@ -331,11 +329,10 @@ def make_report(
             tried = [each for each in tried if _is_felt(each, base[worst])]
         found = _worth_it(source, jobs, tried, base)
         moved = [move.ranges for move, _ in found]
-        with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
-            if seeds:
-                draws = seed_draws(source, jobs, moved, seeds)
-            else:
-                draws = replay_draws(source, jobs, moved, count, Path(folder))
+        if seeds:
+            draws = seed_draws(source, jobs, moved, seeds)
+        else:
+            draws = replay_draws(source, jobs, moved, count)
         advice = _gains(jobs, found, base, draws)
         names = [machine.name for machine in machines]
         waited = waits(

@@ -7,7 +7,6 @@ gain of advice is the difference within a draw.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from model.machines.presets import Machine
 from model.results.raw import Line, Run
@@ -33,25 +32,22 @@ def draws_of(asked: int | None, accesses: int) -> int:
     return DEFAULT if accesses <= MOST_ACCESSES else 0
 
 
-def _sampled(machine: Machine, count: int, folder: Path) -> list[Machine]:
+def _sampled(machine: Machine, count: int) -> list[Machine]:
     inputs = machine_inputs(machine)
     if not inputs:
         return []
     drawn = draw(inputs, machine.data, count, SEED)
-    return [
-        sampled_machine(machine, values, folder / f"{machine.name}-{number}.toml")
-        for number, values in enumerate(drawn)
-    ]
+    return [sampled_machine(machine, values) for values in drawn]
 
 
 def replay_draws(
-    source: Source, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int, folder: Path
+    source: Source, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int
 ) -> list[list[Draws]]:
     """Return for each job the draws with nothing moved, then those with each of ``moved``.
 
     A machine without a ranged number has no draws.
     """
-    every = [_sampled(job.machine, count, folder) for job in base]
+    every = [_sampled(job.machine, count) for job in base]
     jobs = [
         replace(job, machine=one, moved=tuple(ranges))
         for sampled, job in zip(every, base, strict=True)

@@ -5,16 +5,14 @@
  *   #include <schedshard/schedshard.h>
  *   cc ... $(pkg-config --cflags --libs schedshard)
  *
- * libschedshard needs only the C library. Machine files and hwloc are in libschedshard-machine,
- * which is written in C++ (pkg-config: schedshard-machine).
+ * libschedshard needs only the C library.
  *
  * Contents; beginners need the first one only:
  *
  *   create.h         a set, a counter, slots for this machine, in one call
  *   plans.h          the plans of this machine, and what to do when its CPUs change
  *   claim_wait.h     wait for a bit of a set, and wake the waiters
- *   topology.h       which CPU is where: sysfs, hwloc, machine files
- *   machine.h        machine files with their latencies
+ *   topology.h       which CPU is where
  *   shard_plan.h     CPUs to shards (a cache line each) and back
  *   sbm.h            a bit per CPU
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
@@ -39,7 +37,7 @@
  *   cpu_counter     alone        any, but one per CPU (2)       any; one take at a time
  *   shard_summary   alone        any                            any
  *   shard_wait      alone        any                            any
- *   plan, topology, machine: constant from their making until they are freed
+ *   plan, topology: constant from their making until they are freed
  *
  *   any: with every call of the row that is not "alone". alone: with no other call. one per CPU:
  *   the caller serialises the calls for one CPU, for example by a lock or by a bound thread. (1)
@@ -53,7 +51,6 @@
 
 #include "claim_wait.h"
 #include "create.h"
-#include "machine.h"
 #include "plans.h"
 #include "topology.h"
 

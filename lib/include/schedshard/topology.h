@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * topology.h - the place of each CPU, from several sources.
+ * topology.h - the place of each CPU, as a tree of /sys says: of this machine, or a captured one.
  *
- * Each function fills a struct shard_topo, the input of shard_plan_build():
- *
- *   shard_topo_from_sysfs      this machine (root "/"), or a captured tree
- *   shard_topo_from_hwloc      this machine, as hwloc sees it
- *   shard_topo_from_hwloc_xml  another machine, written by lstopo
- *   shard_topo_from_machine    a machine file
- *
- * All but the first are in libschedshard-machine (pkg-config: schedshard-machine).
+ * The result is the input of shard_plan_build(). A program may as well fill in the records itself.
  *
  * The last-level cache (LLC) of a CPU is its data or unified cache of the highest level, at least
  * level 2. The die, tile or cluster that contains it does not matter. The kernel shows no caches of
@@ -52,46 +45,8 @@ extern "C" {
 int shard_topo_from_sysfs(struct shard_topo **topo, const char *root, struct shard_err *err);
 
 /**
- * shard_topo_from_hwloc() - this machine's topology from hwloc
- * @topo: receives the topology; not written on failure
- * @err: describes a failure in one line, or NULL
- *
- * hwloc obeys its own environment variables (HWLOC_XMLFILE, HWLOC_SYNTHETIC, ...).
- *
- * Context: any thread; allocates memory, reads /sys and /proc.
- * Return: 0; -ENOSYS when the library was built without hwloc, -ENOMEM, or hwloc's error.
- */
-int shard_topo_from_hwloc(struct shard_topo **topo, struct shard_err *err);
-
-/**
- * shard_topo_from_hwloc_xml() - read a topology that lstopo wrote
- * @topo: receives the topology; not written on failure
- * @path: XML file, format of hwloc 1 or 2
- * @err: describes a failure in one line, or NULL
- *
- * hwloc trusts what it reads: its version 2.9 crashes on some XML that lstopo never wrote.
- * schedshard-topo therefore lets a child process read the file first.
- *
- * Context: any thread; allocates memory, reads one file. Return: 0, or an error. -EINVAL: hwloc
- * cannot load the file, or it contains no CPU that the library can number. Else -ENOSYS, -ENOMEM,
- * or the error of opening or reading.
- */
-int shard_topo_from_hwloc_xml(struct shard_topo **topo, const char *path, struct shard_err *err);
-
-/**
- * shard_topo_from_machine() - the topology of a machine file
- * @topo: receives the topology; not written on failure
- * @path: machine file, see machine.h
- * @err: describes a failure in one line, or NULL
- *
- * Context: any thread; allocates memory, reads one file.
- * Return: as machine_load().
- */
-int shard_topo_from_machine(struct shard_topo **topo, const char *path, struct shard_err *err);
-
-/**
  * shard_topo_free() - free a topology
- * @topo: from one of the functions above, or NULL
+ * @topo: from shard_topo_from_sysfs(), or NULL
  *
  * A plan built from it stays valid.
  */

@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Formats a machine file as TOML text.
 
-The topology determines the latencies that a machine needs, by the same rule as in lib/machine.cc.
-Every file is checked by that loader before it is saved.
+Every file is checked before it is saved.
 """
 
 import re
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tomlkit
 from tomlkit.items import Item, Table
 
-from common.errors import telling
-from common.paths import topo_binary
-from common.tool import run_json
+from common.output import toml_of
 from model.machines.making.classes import CLASSES
 from model.machines.making.topology import Topology, cpu_list, regular_form, within
 from model.machines.numbers import Range
+from model.machines.places import needed_latencies
+from model.machines.presets import Machine
 
 # These latencies apply if nothing was measured. Each is marked as an estimate in [source], with the
 # range over the files in machines/.
@@ -85,31 +82,10 @@ def machine_name(text: str) -> str:
     return name[:64].strip("-") or "machine"
 
 
-def needed_latencies(topology: Topology) -> list[str]:
-    """Return the distances that occur between CPUs of a machine."""
-    inside = within(topology.package, topology.node)
-    pairs = within(inside, topology.llc)
-    needed = []
-    if topology.count("core") < len(topology.cpus):
-        needed.append("smt")
-    if topology.count("core") > topology.count("llc"):
-        needed.append("llc")
-    if np.unique(pairs).size > np.unique(inside).size:
-        needed.append("node")
-    for package in np.unique(topology.package).tolist():
-        mine = topology.package == package
-        if np.unique(topology.node[mine]).size > 1 and np.unique(topology.llc[mine]).size > 1:
-            needed.append("package")
-            break
-    if topology.count("package") > 1:
-        needed.append("remote")
-    return needed
-
-
 def add_usual_latencies(facts: Facts) -> None:
     """Estimate the latencies of distances that occur on the machine but were not measured."""
     latency = facts.latency_ns
-    needed = needed_latencies(facts.topology)
+    needed = [key for key in needed_latencies(facts.topology.places()) if key != "memory"]
     for key in [key for key in latency if key not in (*needed, "home_remote", "memory")]:
         del latency[key]
     for key in needed:
@@ -183,9 +159,7 @@ def machine_toml(facts: Facts) -> str:
     for key, text in facts.source.items():
         source.add(tomlkit.key(key) if "." not in key else tomlkit.items.SingleKey(key), text)
     document.add("source", source)
-    # A machine file is ASCII. Other characters can only come from names. These are in quotes, where
-    # TOML accepts character numbers.
-    return "".join(c if c.isascii() else f"\\U{ord(c):08x}" for c in tomlkit.dumps(document))
+    return tomlkit.dumps(document)
 
 
 def _number(facts: Facts, key: str, value: float, digits: int) -> Item:
@@ -250,10 +224,9 @@ def spans_nodes(topology: Topology) -> bool:
     return bool(np.unique(within(topology.llc, topology.node)).size > topology.count("llc"))
 
 
-def validated(text: str) -> Any:
-    """Return schedshard-topo's output for the text of a machine file, or raise its error."""
-    scratch = tempfile.TemporaryDirectory(prefix="schedshard-")
-    with telling("cannot write a temporary file", status=1), scratch as folder:
-        path = Path(folder) / "machine.toml"
-        path.write_text(text, encoding="utf-8")
-        return run_json([str(topo_binary()), "--machine", str(path)])
+def validated(text: str) -> Machine:
+    """Return the machine of a file's text, or raise a UserError that says what is wrong with it."""
+    data = toml_of(text)
+    machine = Machine(data["name"], Path("machine file"), data)
+    machine.flat_text  # noqa: B018 - checks it
+    return machine

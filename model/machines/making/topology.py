@@ -20,6 +20,7 @@ from common.errors import UserError
 from common.inputs import read_input
 from common.paths import topo_binary
 from common.tool import run_json
+from model.machines.places import Place
 
 Ids = npt.NDArray[np.int64]
 
@@ -59,6 +60,14 @@ class Topology:
             "l2": self.l2,
             "core": self.core,
         }[level]
+
+    def places(self) -> list[Place]:
+        """Return the place of each CPU, in the order of ``cpus``; threads are not numbered."""
+        levels = (self.package, self.node, self.llc, self.l2, self.core)
+        return [
+            Place(int(package), int(node), int(llc), int(l2), int(core), 0)
+            for package, node, llc, l2, core in zip(*levels, strict=True)
+        ]
 
     def restrict(self, cpus: Sequence[int]) -> Topology:
         """Return the topology of some of the CPUs, in the given order."""
@@ -228,7 +237,7 @@ class Regular:
     numbering: str
 
     def expand(self) -> Topology:
-        """Return the topology that these keys describe, as lib/machine_shape.c does."""
+        """Return the topology that these keys describe, as machines/places.py does."""
         per_package = self.llcs_per_package * self.cores_per_llc
         core = np.arange(self.packages * per_package, dtype=np.int64)
         if self.numbering == "threads-last":

@@ -76,7 +76,7 @@ def prepare(options: SweepOptions, directory: Path) -> Prepared:
         machines, experiments, tuple(dict.fromkeys(options.variants)), caps,
         tuple(sorted(set(options.cpus))), options.seeds, sha256_file(sim_binary()), commit(),
         1 + max((row["added"] for row in old), default=0), options.placement,
-        _drawn(options, machines, experiments, directory),
+        _drawn(options, machines, experiments),
     )  # fmt: skip
     points, left_out = plan_sweep(request)
     asked = {point.key for point in points}
@@ -88,7 +88,6 @@ def _drawn(
     options: SweepOptions,
     machines: Sequence[SweepMachine],
     experiments: Sequence[Experiment],
-    directory: Path,
 ) -> dict[tuple[str, str], list[Sample]]:
     """Return the samples of every machine and experiment; none without ``uncertainty``."""
     count = options.uncertainty
@@ -107,11 +106,11 @@ def _drawn(
         )
     drawn = {}
     seed = 1 if options.seed is None else options.seed
-    for at, (place, experiment) in enumerate(product(machines, experiments)):
+    for place, experiment in product(machines, experiments):
         machine = place.machine
         inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
         drawn[machine.name, experiment.name] = make_samples(
-            machine, experiment, inputs, count, seed, directory / f"sample-{at}"
+            machine, experiment, inputs, count, seed
         )
     return drawn
 

@@ -94,7 +94,7 @@ def _connected(address: str) -> Client:
 def _there(points: Sequence[SweepPoint], address: str, done: Done) -> None:
     """Run points on a cluster. Points that still run are cancelled at the end."""
     with _connected(address) as client:
-        paths = [point.plan.request.machine.path for point in points]
+        paths = [point.plan.request.machine.flat for point in points]
         files = {path: path.read_bytes() for path in set(paths)}
         futures = client.map(
             run_point,

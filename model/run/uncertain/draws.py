@@ -12,11 +12,9 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tomlkit
 
 from model.machines.numbers import number_nodes, set_number, value_of
 from model.machines.presets import Machine
@@ -113,15 +111,14 @@ def draw(inputs: Sequence[Input], data: Mapping[str, Any], count: int, seed: int
     return [{name: float(row[index]) for name, index in column.items()} for row in drawn]
 
 
-def sampled_machine(machine: Machine, values: Values, path: Path) -> Machine:
-    """Return the machine with these values for its ranged numbers, in a separate file."""
+def sampled_machine(machine: Machine, values: Values) -> Machine:
+    """Return the machine with these values for its ranged numbers."""
     data = copy.deepcopy(machine.data)
     data.setdefault("source", {})
     for name, value in values.items():
         if not name.startswith(PARAM):
             set_number(data, name, value, "drawn from the range of this number")
-    path.write_text(tomlkit.dumps(data), encoding="utf-8")
-    return replace(machine, path=path, data=data)
+    return replace(machine, data=data)
 
 
 def sampled_experiment(experiment: Experiment, values: Values) -> Experiment:
@@ -141,9 +138,8 @@ def make_samples(
     inputs: Sequence[Input],
     count: int,
     seed: int,
-    stem: Path,
 ) -> list[Sample]:
-    """Return ``count`` samples of ``inputs``. Their machine files are called ``stem`` and a number.
+    """Return ``count`` samples of ``inputs``.
 
     The same arguments give the same samples. A label contains the sample's number, the number of
     samples, and their seed.
@@ -153,7 +149,7 @@ def make_samples(
         Sample(
             f"{number}/{count}, seed {seed}",
             values,
-            sampled_machine(machine, values, stem.with_name(f"{stem.name}-{number}.toml")),
+            sampled_machine(machine, values),
             sampled_experiment(experiment, values),
             own,
         )

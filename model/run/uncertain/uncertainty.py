@@ -11,7 +11,6 @@ any other.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,19 +83,14 @@ def check_samples(count: int) -> None:
         need_sweep(f"to say which inputs count, from {influence.LEAST_SAMPLES} samples on,")
 
 
-def plan_study(request: RunRequest, count: int, directory: Path) -> Study:
-    """Return ``count`` samples drawn with the request's seed. ``directory`` gets machine files.
-
-    The caller has checked the count.
-    """
+def plan_study(request: RunRequest, count: int) -> Study:
+    """Return ``count`` samples drawn with the request's seed. The caller has checked the count."""
     chosen = _chosen(request)
     inputs = [
         *machine_inputs(request.machine),
         *experiment_inputs(request.experiment, chosen.param.name if chosen else None),
     ]
-    made = make_samples(
-        request.machine, request.experiment, inputs, count, request.seed, directory / "sample"
-    )
+    made = make_samples(request.machine, request.experiment, inputs, count, request.seed)
     plans = [
         plan_run(replace(request, experiment=one.experiment, machine=one.machine, seed=one.seed))
         for one in made
@@ -304,11 +298,9 @@ def _attach_lines(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -
             line.overlaps = line.interval.low <= line.high and line.low <= line.interval.high
 
 
-def with_intervals(
-    request: RunRequest, result: Result, count: int, directory: Path, ticking: Ticking
-) -> None:
+def with_intervals(request: RunRequest, result: Result, count: int, ticking: Ticking) -> None:
     """Run all samples of a request, and add the intervals to its result."""
-    study = choose(plan_study(request, count, directory), ticking)
+    study = choose(plan_study(request, count), ticking)
     with ticking(f"{count} samples of {len(study.inputs)} inputs", study.points) as tick:
         raws = run_plans(study.plans, tick)
     complete(result, study, raws)

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from cli.commands.machine import import_command
 from common.errors import UserError
-from common.paths import topo_binary
-from common.tool import run_json
 from model.machines.making.document import machine_name, machine_toml, validated
 from model.machines.making.importer import Imported, ImportRequest, import_machine
 from model.machines.making.topology import Topology, from_tool, make_topology, same
 from model.machines.numbers import number_nodes, range_of, source_of, value_of
+from model.machines.presets import load_machine
 from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv, to_hwloc_xml
 
 
@@ -42,7 +41,7 @@ def write(path: Path, topology: Topology, ns: dict[str, float], labels: bool = F
 
 
 def topology_of(made: Imported) -> Topology:
-    return from_tool(validated(made.text))
+    return from_tool({"cpus": validated(made.text).cpus})
 
 
 def test_regular_machine(tmp_path: Path) -> None:
@@ -68,7 +67,7 @@ def test_regular_machine(tmp_path: Path) -> None:
     assert "llc clear (16 groups" in machine["source"]["topology"]
     assert machine["source"]["op_cycles.locked"].startswith("estimate, 8 to 27: ")
     assert range_of(machine["op_cycles"]["locked"]) == (8, 27)
-    read = from_tool(run_json([str(topo_binary()), "--machine", str(out)]))
+    read = from_tool({"cpus": load_machine(str(out)).cpus})
     assert same(read, want)
     assert "256 CPUs, 2 packages, 2 nodes, 16 LLCs, 128 cores" in result.output
 
@@ -85,12 +84,12 @@ def test_tiers_are_written_and_read(tmp_path: Path) -> None:
     out = tmp_path / "boards.toml"
     result = run(csv, "--out", out)
     assert result.exception is None, result.output
-    read = validated(out.read_text(encoding="utf-8"))["machine"]
-    tiers = [(tier["name"], tier["unit"], tier["count"]) for tier in read["tiers"]]
-    assert tiers == [("l2", "cores", 2), ("packages-4", "packages", 4)]
-    assert [tier["ns"] for tier in read["tiers"]] == pytest.approx([25.5, 110.0], rel=0.03)
-    assert read["latency_ns"]["llc"] == pytest.approx(51, rel=0.02)
-    assert read["latency_ns"]["remote"] == pytest.approx(220, rel=0.02)
+    read = validated(out.read_text(encoding="utf-8")).data
+    assert [tier["name"] for tier in read["tier"]] == ["l2", "packages-4"]
+    assert (read["tier"][0]["cores"], read["tier"][1]["packages"]) == (2, 4)
+    assert [value_of(tier["ns"]) for tier in read["tier"]] == pytest.approx([25.5, 110.0], rel=0.03)
+    assert value_of(read["latency_ns"]["llc"]) == pytest.approx(51, rel=0.02)
+    assert value_of(read["latency_ns"]["remote"]) == pytest.approx(220, rel=0.02)
     machine = tomllib.loads(out.read_text(encoding="utf-8"))
     assert "256 pairs inside groups of 4 packages" not in machine["source"]["tier.packages-4"]
     assert "768 pairs inside groups of 4 packages" in machine["source"]["tier.packages-4"]

@@ -32,6 +32,7 @@ from model.machines.making.measure import (
 from model.machines.making.sampling import PAIRS_PER_CLASS, distances, sample_pairs, spread
 from model.machines.making.topology import Regular, Topology, cpu_list, from_tool, same
 from model.machines.numbers import range_of, value_of
+from model.machines.presets import load_machine
 from synthetic import COMPLEX_NS, latencies, shape
 
 OPS_NS = {
@@ -79,7 +80,7 @@ def test_this_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(machine["op_cycles"][op] > 0 for op in ("load_hit", "store", "locked", "fence"))
     assert machine["latency_ns"]["memory"] > 0
     live = from_tool(run_json([str(topo_binary()), "--live"]))
-    assert same(from_tool(run_json([str(topo_binary()), "--machine", str(out)])), live)
+    assert same(from_tool({"cpus": load_machine(str(out)).cpus}), live)
 
 
 def test_one_cpu_gives_estimates_and_says_so(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_large_host() -> None:
     assert range_of(remote) == pytest.approx((190.4, 210.1), rel=0.02)
     assert (value_of(far), range_of(far)) == (202, (201.1, 202.9))
     assert machine["latency_ns"]["memory"] == 95
-    assert same(from_tool(validated(made.text)), topology)
+    assert same(from_tool({"cpus": validated(made.text).cpus}), topology)
     assert any("700 ns" in note for note in made.notes)
 
 
@@ -169,16 +170,16 @@ def test_a_sample_shows_quadrants() -> None:
         sampled(topology, np.where(near, matrix * 0.9, matrix)),
         PROCESSOR,
     )
-    machine = validated(made.text)["machine"]
-    assert machine["tiers"] == [
-        {"name": "llcs-3", "unit": "llcs", "count": 3, "ns": pytest.approx(90.9, rel=0.01)}
-    ]
+    machine = validated(made.text).data
+    (tier,) = machine["tier"]
+    assert (tier["name"], tier["llcs"]) == ("llcs-3", 3)
+    assert value_of(tier["ns"]) == pytest.approx(90.9, rel=0.01)
     for key, want in ns.items():
-        assert machine["latency_ns"][key] == pytest.approx(want, rel=0.01)
-    low, high = machine["ranges"]["tier.llcs-3"]
+        assert value_of(machine["latency_ns"][key]) == pytest.approx(want, rel=0.01)
+    low, high = range_of(tier["ns"]) or (0, 0)
     assert 86 < low < 90 < high < 95
     assert "sampled pairs lie nearest" in made.facts.source["topology"]
-    assert same(from_tool(validated(made.text)), topology)
+    assert same(from_tool({"cpus": validated(made.text).cpus}), topology)
 
 
 def test_a_sample_shows_pairs_of_cores_and_boards() -> None:
@@ -189,9 +190,9 @@ def test_a_sample_shows_pairs_of_cores_and_boards() -> None:
     board = package[:, None] // 4 == package[None, :] // 4
     matrix = np.where(cluster, matrix * 0.5, np.where(board & (matrix > 220), matrix * 0.7, matrix))
     made = host_machine(topology, list(topology.cpus), sampled(topology, matrix), PROCESSOR)
-    tiers = validated(made.text)["machine"]["tiers"]
+    tiers = validated(made.text).data["tier"]
     assert [tier["name"] for tier in tiers] == ["cores-2", "packages-4"]
-    assert [tier["ns"] for tier in tiers] == pytest.approx([75, 210], rel=0.02)
+    assert [value_of(tier["ns"]) for tier in tiers] == pytest.approx([75, 210], rel=0.02)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -252,7 +253,7 @@ def test_some_cpus_of_a_host() -> None:
     topology = shape(2, 2, 4).expand()
     part = topology.restrict([0, 4, 8, 12])
     made = host_machine(topology, [0, 4, 8, 12], printed(part), PROCESSOR)
-    assert same(from_tool(validated(made.text)), topology)
+    assert same(from_tool({"cpus": validated(made.text).cpus}), topology)
     assert made.facts.source["latency_ns.llc"].startswith("estimate")
     assert any("CPUs 1-3,5-7,9-11,13-15 were not measured" in note for note in made.notes)
 

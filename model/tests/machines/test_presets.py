@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from common.paths import MACHINES, topo_binary
-from common.tool import run_json
-from model.machines.making.topology import Regular, cpu_list, from_tool, regular_form
-from model.machines.numbers import number_nodes, range_of, source_of, value_of
+from common.paths import MACHINES
+from model.machines.making.topology import Regular, Topology, cpu_list, from_tool, regular_form
+from model.machines.numbers import TIER_UNITS, number_nodes, range_of, source_of, value_of
+from model.machines.presets import load_machine
 
 PRESETS = sorted(path.stem for path in MACHINES.glob("*.toml"))
 
@@ -63,6 +63,10 @@ def load(name: str) -> dict[str, Any]:
     return tomllib.loads((MACHINES / f"{name}.toml").read_text(encoding="utf-8"))
 
 
+def topology_of(name: str) -> Topology:
+    return from_tool({"cpus": load_machine(name).cpus})
+
+
 def numbers(machine: dict[str, Any]) -> Iterator[str]:
     yield from (f"topology.{key}" for key in machine["topology"])
     yield from (key for key, _ in number_nodes(machine))
@@ -79,8 +83,7 @@ def test_every_machine_is_tested() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_shape_and_numbering(name: str) -> None:
     counts, level, first = SHAPES[name]
-    path = MACHINES / f"{name}.toml"
-    topology = from_tool(run_json([str(topo_binary()), "--machine", str(path)]))
+    topology = topology_of(name)
     levels = ("package", "node", "llc", "core")
     assert (len(topology.cpus), *(topology.count(one) for one in levels)) == counts
     ids = topology.ids(level)
@@ -89,10 +92,9 @@ def test_shape_and_numbering(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_tool_and_this_package_read_the_same_topology(name: str) -> None:
-    """Regular.expand() and lib/machine_shape.c implement the same rule."""
+def test_regular_form_finds_the_keys_of_the_file(name: str) -> None:
     keys = load(name)["topology"]
-    topology = from_tool(run_json([str(topo_binary()), "--machine", f"{MACHINES}/{name}.toml"]))
+    topology = topology_of(name)
     if "llc" in keys:
         assert regular_form(topology) is None
         assert topology.count("llc") == len(keys["llc"])
@@ -158,15 +160,17 @@ TIERS = {
 def test_tiers_lie_between_the_levels_around_them(name: str) -> None:
     machine = load(name)
     latency = latencies(name)
-    read = run_json([str(topo_binary()), "--machine", f"{MACHINES}/{name}.toml"])["machine"]
+    sizes = {"cpus": len(load_machine(name).places)}
+    topology = topology_of(name)
+    sizes |= {f"{unit}s": topology.count(unit) for unit in ("core", "llc", "node", "package")}
     found = {}
     order = {"cores": ("smt", "llc"), "llcs": ("llc", "node"), "nodes": ("node", "package")}
-    for tier in read["tiers"]:
-        units = read[tier["unit"]]
-        groups = units // tier["count"]
-        found[tier["name"]] = (groups, read["cpus"] // groups, tier["ns"])
-        near, far = order.get(tier["unit"], ("package", "remote"))
-        assert latency.get(near, 0) <= tier["ns"] <= latency[far], f"{name}: {tier['name']}"
+    for tier in machine.get("tier", []):
+        (unit,) = set(TIER_UNITS) & tier.keys()
+        groups, ns = sizes[unit] // tier[unit], value_of(tier["ns"])
+        found[tier["name"]] = (groups, sizes["cpus"] // groups, ns)
+        near, far = order.get(unit, ("package", "remote"))
+        assert latency.get(near, 0) <= ns <= latency[far], f"{name}: {tier['name']}"
         assert source_of(f"tier.{tier['name']}", machine["source"]) != "no source"
     assert found == TIERS.get(name, {})
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from model.machines.presets import load_machine
 from model.run.common_entries import read_experiment
 
 
@@ -28,7 +29,7 @@ class Simulator:
         """The figures of one run."""
         data = read_experiment(self.root / "model" / "experiments" / "cache-scan.toml")
         params = {p["name"]: p["value"] for p in data["param"]} | changed
-        machine = self.root / "machines" / f"{data['machine']}.toml"
+        machine = load_machine(data["machine"]).flat
         argv = [self.path, "cache-scan", "--machine", str(machine), "--variant", variant]
         argv += ["--seed", "1"]
         for name, value in params.items():

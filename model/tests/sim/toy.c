@@ -2,37 +2,58 @@
 #include "toy.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "machine.h"
 #include "sim.h"
 
-static const char text[] = "schema = 1\nname = 'toy'\ntitle = 'toy'\nkind = 'hypothetical'\n"
-			   "clock_ghz = 1.0\n"
-			   "[topology]\npackages = 2\nnodes_per_package = 1\nllcs_per_node = 2\n"
-			   "cores_per_llc = 2\nthreads_per_core = 2\ncores_per_l2 = 1\n"
-			   "numbering = 'threads-last'\n"
-			   "[latency_ns]\nsmt = 10\nllc = 20\nnode = 100\nremote = 300\n"
-			   "home_remote = 310\nmemory = 80\n"
-			   "[op_cycles]\nload_hit = 4\nstore = 1\nlocked = 15\nfence = 12\n"
-			   "store_buffer = 4\ntimestamp = 30\n"
-			   "[source]\nclock_ghz = 'x'\ntopology = 'x'\nlatency_ns = 'x'\n"
-			   "op_cycles = 'x'\nprotocol = 'x'\n"
-			   "[protocol]\ndata_leg = 0.4\n";
+static const char text[] =
+	"schedshard-machine 1\nname toy\ntitle toy\nclock_ghz 1\n"
+	"latency_ns smt 10\nlatency_ns llc 20\nlatency_ns node 100\n"
+	"latency_ns remote 300\nlatency_ns home_remote 310\nlatency_ns memory 80\n"
+	"op_cycles load_hit 4\nop_cycles store 1\nop_cycles locked 15\n"
+	"op_cycles fence 12\nop_cycles store_buffer 4\nop_cycles timestamp 30\n"
+	"protocol data_leg 0.4\n";
 
 static struct machine *machine;
 static struct model model;
+
+/* The machine in its flat form: 2 packages of 2 caches of 2 cores, numbers of threads last. */
+static void print(FILE *file, const char *protocol)
+{
+	char key[64];
+	double value;
+	int length;
+
+	fputs(text, file);
+	for (; sscanf(protocol, " %63s = %lf%n", key, &value, &length) == 2; protocol += length)
+		fprintf(file, "protocol %s %.17g\n", key, value);
+	for (int cpu = 0; cpu < 16; cpu++) {
+		int core = cpu % 8;
+
+		fprintf(file, "cpu %d %d %d %d %d %d %d\n", cpu, core / 4, core / 4, core / 2, core,
+			core, cpu / 8);
+	}
+}
 
 void toy_begin(const char *protocol, uint64_t seed)
 {
 	static uint32_t cpus[16];
 	struct shard_err err;
-	char all[2048];
+	char path[32];
+	int fd = memfd_create("toy", MFD_CLOEXEC);
+	FILE *file = fdopen(fd, "w");
 
-	snprintf(all, sizeof(all), "%s%s\n", text, protocol);
-	if (machine_parse(&machine, all, strlen(all), "toy", &err)) {
+	CHECK(file);
+	print(file, protocol);
+	CHECK(!fflush(file));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (machine_load(&machine, path, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		exit(1);
 	}
+	fclose(file);
 	for (uint32_t i = 0; i < 16; i++)
 		cpus[i] = i;
 	CHECK(!model_build(&model, machine, cpus, 16));

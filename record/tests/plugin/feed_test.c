@@ -3,7 +3,7 @@
  * Guests with known sharing as input of the model: no sharing, all write one line, all write one
  * place. CPUs idle and resume, time passes while all are idle, and some items make no sense.
  *
- * feed_test MACHINE: machines/epyc-7763-2s.toml
+ * feed_test MACHINE: epyc-7763-2s in its flat form
  */
 #include "../../../model/tests/sim/check.h"
 

@@ -1,45 +1,31 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * machine.h - a machine as described in machines/NAME.toml: the place of each CPU, the time of a
- * cache line's transfer between two CPUs, and the cost of an operation. The functions are in
- * libschedshard-machine (pkg-config: schedshard-machine).
+ * machine.h - a machine: the place of each CPU, the time of a cache line's transfer between two
+ * CPUs, and the cost of an operation.
  *
- * This loader defines the format. A file that it accepts is complete and consistent. Every CPU has
- * a package, node, LLC, L2, core and thread. Every distance that occurs on the machine has a
- * latency, and every number has a source. The loader refuses any other file with one line: the
- * file, the line, the key, what is wrong and what would be right.
+ * machines/NAME.toml describes one. The program of the command line checks that file, and writes
+ * it in a flat form (model/machines/flat.py), which this reader takes. One line is one
+ * fact; the words are separated by one space:
  *
- * A number of clock_ghz, [latency_ns], [op_cycles], [protocol] and a tier's ns is
- * written in one of two ways:
+ *	schedshard-machine 1
+ *	name NAME
+ *	title TEXT
+ *	clock_ghz NUMBER
+ *	latency_ns KEY NUMBER
+ *	op_cycles KEY NUMBER
+ *	protocol KEY NUMBER
+ *	cpu NUMBER PACKAGE NODE LLC L2 CORE THREAD
+ *	tier NAME UNIT COUNT NS GROUP...
  *
- *	llc = 70.0
- *	llc = { value = 70.0, low = 55.0, high = 90.0 }
- *
- * The simulator uses the value. The true number may lie anywhere in the range; tools draw from it.
- * low <= value <= high.
- *
- * Latency may have more tiers than the levels of the topology:
- *
- *	[[tier]]
- *	name = "board"	# a-z, 0-9 and -
- *	packages = 4	# exactly one of cores, llcs, nodes, packages
- *	ns = 150.0
- *
- *	[source]
- *	"tier.board" = "where the 150 ns come from"
- *
- * A tier joins that many consecutive elements of its unit, in topology order. They are cores of one
- * LLC, LLCs of one node, nodes of one package, or packages of the machine. (They are LLCs of one
- * package where an LLC spans several nodes.) The last group may be smaller. A tier joins at least 2
- * elements, and fewer than its parent has. Of two tiers of one unit, each group of the larger tier
- * consists of whole groups of the smaller one.
+ * The first line is the first one of the file; the others are in any order, but a tier follows all
+ * CPUs. Ids count from 0 without holes. A tier has a group for each of its units.
  *
  * Concurrency:
  *
- *                machine_load  machine_parse  queries  machine_free
- *  machine_load       any           any         any        any(1)
- *  queries            any           any         any        no
- *  machine_free       any(1)        any(1)      no         no
+ *                machine_load  queries  machine_free
+ *  machine_load       any         any        any(1)
+ *  queries            any         any        no
+ *  machine_free       any(1)      no         no
  *
  *  any: at the same time without a lock. (1) of another machine.
  *  A machine is constant from its load until it is freed.
@@ -49,21 +35,7 @@
 
 #include "port.h"
 #include "shard_err.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #include "shard_topo.h"
-
-/**
- * enum machine_kind - how far to trust the numbers of a machine file
- */
-enum machine_kind {
-	MACHINE_MEASURED,     /* measured on a machine of this model */
-	MACHINE_ESTIMATE,     /* the machine exists, some of its numbers are guesses */
-	MACHINE_HYPOTHETICAL, /* no such machine exists */
-};
 
 /**
  * enum machine_distance - how far apart two CPUs are
@@ -148,17 +120,6 @@ struct machine_tier {
 };
 
 /**
- * struct machine_range - where the true value of an uncertain number may lie
- * @key: "clock_ghz", "latency_ns.KEY", "op_cycles.KEY", "protocol.KEY" or "tier.NAME"
- * @low: at most the number's value
- * @high: at least the number's value
- */
-struct machine_range {
-	const char *key;
-	double low, high;
-};
-
-/**
  * struct machine - a loaded machine file
  * @topo: one record per CPU number; package, node, llc, l2 and core are numbered
  *	over the whole machine from 0 in topology order, thread within its core
@@ -170,14 +131,10 @@ struct machine_range {
  * @nr_llcs: last-level caches
  * @nr_nodes: NUMA nodes that have CPUs
  * @nr_packages: packages
- * @max_threads: most threads of one core
  * @nr_protocol: entries of @protocol
- * @protocol: the [protocol] table, sorted by key
+ * @protocol: the constants of the protocol
  * @nr_tiers: entries of @tier
  * @tier: the [[tier]] tables, from the smallest group to the largest
- * @nr_ranges: entries of @range
- * @range: the numbers that have a range, sorted by key
- * @kind: how far to trust the numbers
  * @name: name of the preset
  * @title: full name of the machine, for people
  */
@@ -186,47 +143,33 @@ struct machine {
 	double clock_ghz;
 	struct machine_latency latency_ns;
 	struct machine_ops op_cycles;
-	u32 nr_cpus, nr_cores, nr_llcs, nr_nodes, nr_packages, max_threads;
+	u32 nr_cpus, nr_cores, nr_llcs, nr_nodes, nr_packages;
 	u32 nr_protocol;
 	const struct machine_param *protocol;
 	u32 nr_tiers;
 	const struct machine_tier *tier;
-	u32 nr_ranges;
-	const struct machine_range *range;
-	enum machine_kind kind;
 	const char *name;
 	const char *title;
 };
 
 /**
- * machine_load() - read and check a machine file
+ * machine_load() - read a machine in its flat form
  * @machine: receives the machine; not written on failure
- * @path: path of the TOML file
+ * @path: path of the file
  * @err: describes a failure in one line, or NULL
  *
+ * Refuses what would lead a query out of its arrays, but does not check what only the file's maker
+ * needs, such as whether each distance has a latency.
+ *
  * Context: any thread; allocates memory, reads one file.
- * Return: 0; -EINVAL when the file breaks a rule of the format, -ENOMEM, or the error of opening or
+ * Return: 0; -EINVAL when the file is not in the flat form, -ENOMEM, or the error of opening or
  * reading the file (-ENOENT, -EACCES, -EFBIG, ...).
  */
 int machine_load(struct machine **machine, const char *path, struct shard_err *err);
 
 /**
- * machine_parse() - check a machine file that is in memory
- * @machine: receives the machine; not written on failure
- * @text: contents of the file, need not be NUL-terminated
- * @len: bytes of @text
- * @name: the file's name in errors
- * @err: describes a failure in one line, or NULL
- *
- * Context: any thread; allocates memory.
- * Return: 0, -EINVAL or -ENOMEM.
- */
-int machine_parse(struct machine **machine, const char *text, size_t len, const char *name,
-		  struct shard_err *err);
-
-/**
  * machine_free() - free a machine
- * @machine: from machine_load() or machine_parse(), or NULL
+ * @machine: from machine_load(), or NULL
  *
  * Context: any thread. No thread may still use @machine, or be building a struct shard_plan from
  * its records.
@@ -386,9 +329,5 @@ static inline const char *machine_pair_class(const struct machine *machine, u32 
 	}
 	return "remote";
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
