@@ -103,6 +103,8 @@ def series(
     from kernel.series.series_view import print_judged, print_lines, print_steps
     from kernel.source.base import fetch_command, fetched, require_fetched
 
+    if onto is not None and not onto.is_dir():
+        raise UserError(f"--onto {onto}: no such folder")
     layout = the_layout()
     # Before work of minutes: all programs, then the source, which one command gets.
     programs = ["git", "spatch", "diff", *(["perl"] if check else [])]
