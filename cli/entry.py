@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -207,6 +208,9 @@ def _run(argv: Sequence[str] | None, verbs: click.Command | None) -> int:
     except BrokenPipeError as error:
         return _lost(error)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            print(f"{PROGRAM}: a name is too long for a file: shorten it", file=sys.stderr)
+            return 2
         return _lost(error) if output_lost(error) else _defect(error)
     except Exception as error:  # a defect of schedshard: also one line, with its place
         return _defect(error)

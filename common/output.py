@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -39,6 +40,10 @@ def check_writable(path: Path) -> None:
     """Raise a UserError if a path cannot be written, before the long work."""
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a directory: give a file name")
+    if path.is_symlink() and _is_planted(path):
+        raise UserError(
+            f"cannot write {path}: it is another user's link, in a directory where all may write"
+        )
     if _stays(path):
         if path.exists() and not os.access(path, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")
@@ -53,6 +58,13 @@ def check_writable(path: Path) -> None:
 def _stays(path: Path) -> bool:
     """Whether a path, such as /dev/stdout, is a device, a pipe or a link, not to be replaced."""
     return path.is_symlink() or (path.exists() and not path.is_file())
+
+
+def _is_planted(link: Path) -> bool:
+    """Whether somebody else may have made a link, to have this user write elsewhere."""
+    folder = link.parent.stat()
+    shared = bool(folder.st_mode & stat.S_IWOTH)
+    return shared and link.lstat().st_uid not in (os.geteuid(), folder.st_uid)
 
 
 def write_atomic(path: Path, data: str | bytes) -> None:
@@ -146,3 +158,5 @@ def read_toml(path: Path, what: str = "") -> dict[str, Any]:
         return tomllib.loads(raw.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{name} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise UserError(f"{name} is nested too deeply to be one of ours") from error

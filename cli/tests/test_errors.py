@@ -271,3 +271,13 @@ def test_what_is_no_regular_file_is_refused_unread(
     assert len(done.stderr.splitlines()) == 1
     assert str(path) in done.stderr
     assert "internal error" not in done.stderr
+
+
+def test_a_name_that_is_too_long_and_a_file_that_is_nested_too_deeply(
+    cli: Cli, tmp_path: Path
+) -> None:
+    long, deep = "a" * 300, tmp_path / "deep.toml"
+    deep.write_text(f"a = {'[' * 3000}{']' * 3000}\n")
+    for args in (("--machine", long), ("--out", tmp_path / long)):
+        assert_user_error(cli("run", "cpumask-yield", *args), "too long")
+    assert_user_error(cli("machine", "show", deep), "nested too deeply")

@@ -62,6 +62,23 @@ def test_a_link_of_another_user_is_not_written_through(
     assert (tmp_path / "victim").read_text() == "before"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes links of other users")
+def test_a_link_that_another_user_planted_is_refused(tmp_path: Path) -> None:
+    shared, victim = tmp_path / "shared", tmp_path / "victim"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    victim.write_text("before")
+    link = shared / "out.json"
+    link.symlink_to(victim)
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(UserError, match="another user's link"):
+        write_atomic(link, "after")
+    assert victim.read_text() == "before"
+    os.chown(link, 0, 0, follow_symlinks=False)
+    write_atomic(link, "after")
+    assert victim.read_text() == "after"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 def test_a_device_stays_one(tmp_path: Path) -> None:
     null = tmp_path / "null"
