@@ -215,3 +215,15 @@ def test_a_lock_leaves_out_what_the_lock_before_it_pins() -> None:
     assert trim_locks.trimmed(f"# by\n{before}", "", known) == f"# by\n{before}"
     cut = f"# by\n-r b.lock\n{before.replace('a==', 'c==')}"
     assert trim_locks.trimmed(f"# by\n{after}", "b.lock", known) == cut
+
+
+def test_two_cpus_take_turns_on_every_machine(cli: Cli, real: Path, tmp_path: Path) -> None:
+    """Regression: on machines whose stores are forwarded in no time, 'read-store' never ended."""
+    sim = real / "model" / "experiments" / "schedshard-sim"
+    for name in (each["name"] for each in cli("machine", "list", "--json").json["machines"]):
+        words = ("--pair", "0,1", "--param", "warm_up_ops=1", "--param", "measured_ops=2")
+        argv = [sim, "ping-pong", "--machine", load_machine(name).flat, "--variant", "read-store"]
+        done = subprocess.run(
+            [*argv, *words, "--param", "home=0"], capture_output=True, timeout=60, check=True
+        )
+        assert json.loads(done.stdout)["metrics"]["ns_per_op"] > 0, name

@@ -99,10 +99,32 @@ static inline uint64_t word_of(const volatile void *addr)
 	return (uint64_t)(uintptr_t)addr >> 3;
 }
 
-/* The time of a load that hits: the store buffer or the L1 cache supplies the value. */
-static inline uint64_t load_cost(const struct cpu *c, const volatile void *addr)
+/*
+ * Loads that a core has in flight. The load queue has 44 entries on Zen 2, and 72 on Zen 3 (AMD,
+ * Software Optimization Guides 56305 and 56665).
+ */
+enum { LOADS_IN_FLIGHT = 64 };
+
+/*
+ * The time of a load of the word that the CPU stored last. Where it is 0, the load is done while
+ * the core stores. That holds for the loads in flight, and not for a core that polls the word: it
+ * would spin without time passing, and nobody would ever store another value.
+ */
+static uint64_t forward_cost(struct cpu *c)
 {
-	return word_of(addr) == c->stored ? sim.model->forward : sim.model->load_hit;
+	if (sim.model->forward)
+		return sim.model->forward;
+	if (c->forwarded_at != c->clock) {
+		c->forwarded_at = c->clock;
+		c->forwarded = 0;
+	}
+	return ++c->forwarded < LOADS_IN_FLIGHT ? 0 : sim.model->load_hit;
+}
+
+/* The time of a load that hits: the store buffer or the L1 cache supplies the value. */
+static inline uint64_t load_cost(struct cpu *c, const volatile void *addr)
+{
+	return word_of(addr) == c->stored ? forward_cost(c) : sim.model->load_hit;
 }
 
 /* A load begins when the preceding locked operation is complete. */
@@ -170,7 +192,7 @@ static always_inline void slow_load(struct cpu *c, const volatile void *addr, ui
 	if (c->sb_n && store_buffer_forwards(c, addr)) {
 		/* A CPU that spins here for another value would keep all others from running. */
 		engine_catch_up(c);
-		c->clock += sim.model->forward;
+		c->clock += forward_cost(c);
 		return;
 	}
 	source = fetch(c, arena_line(addr), false, false, sim.model->load_hit);

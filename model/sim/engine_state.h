@@ -60,8 +60,10 @@ struct cpu {
 	uint64_t timer_at; /* when computing ends; a timer event with another time is stale */
 	uint64_t irq_at;   /* when the pending interrupt comes, or NEVER */
 	struct store *sb;
-	uint32_t sb_used; /* entries; fewer than stores where some merge */
-	uint64_t stored;  /* the word stored last, as address / 8; or AFTER_LOCKED */
+	uint32_t sb_used;      /* entries; fewer than stores where some merge */
+	uint64_t stored;       /* the word stored last, as address / 8; or AFTER_LOCKED */
+	uint64_t forwarded_at; /* when the last load of that word took no time */
+	uint32_t forwarded;    /* how many such loads there were then */
 	uint64_t random;
 	void (*body)(uint32_t cpu, void *arg);
 	void *arg;

@@ -163,6 +163,27 @@ static void a_load_of_the_own_store_is_forwarded(void)
 	toy_end();
 }
 
+/* Regression: where forwarding takes no time, a CPU that polls its own store spun for ever. */
+static void a_core_that_polls_its_own_store_takes_time(void)
+{
+	struct step s[202] = { { .kind = STEP_ADD }, { .kind = STEP_STORE, .at = FAR } };
+	struct script script = { s, 202 };
+	uint64_t *line, took = 0;
+
+	toy_begin("forward_cycles = 0\n", 1);
+	line = arena_alloc(64, 0, "line", NULL);
+	s[0].addr = s[1].addr = line;
+	for (int i = 2; i < 202; i++)
+		s[i] = (struct step){ .kind = STEP_LOAD, .addr = line };
+	sim_spawn(0, toy_body, &script, 0);
+	sim_run();
+	CHECK_EQ(s[2].took, 0);
+	for (int i = 2; i < 202; i++)
+		took += s[i].took;
+	CHECK(took >= 4 * NS); /* load_hit, at least once in 64 loads */
+	toy_end();
+}
+
 /* A store to a line that the sibling wrote does not wait; the sibling's next load does. */
 static void a_store_does_not_wait_for_the_sibling(void)
 {
@@ -278,6 +299,7 @@ int main(void)
 		sharers_lose_their_copies_before_the_writer_has_the_line,
 		a_load_waits_for_the_locked_operation_before_it,
 		a_load_of_the_own_store_is_forwarded,
+		a_core_that_polls_its_own_store_takes_time,
 		a_store_does_not_wait_for_the_sibling,
 		stores_to_a_line_on_its_way_merge,
 		a_group_with_a_copy_serves_its_loads_meanwhile,
