@@ -159,7 +159,7 @@ _ACCESS = re.compile(r"(?:race at unknown origin|(?:read|write)\b.* to 0x)")
 _FRAME = re.compile(r"\s+(\S+?)(?:\.\w+)*\+0x")
 _INNERMOST = 4
 _OURS = re.compile(
-    r"shard|sbm_|bytemap|overload|push_walk|cpupri|rt_walk|rt_wide|rq_level|"
+    r"shard|overload|cpupri|rt_walk|rt_wide|rq_level|"
     r"(?<!tick_)nohz_|_ilb|root_?domain|(?:^|_)rt(?:$|_(?!mutex|spin|read|write|lock))|lowest_rq|"
     r"sched_cache|cache_group"
 )
