@@ -77,7 +77,8 @@ def offer(entry: Entry, facts: Facts | None) -> tuple[str, str]:
         command = command.replace(_FEATURES, _OLD_FEATURES)
     if entry.id == "workqueue-pool":
         return _workqueue(facts) or (remedy, command)
-    if _PARTITION in command or entry.id in ("rd-shared", "rd-isolated"):
+    planned = "--plan" in command or _PARTITION in command
+    if planned or entry.id in ("rd-shared", "rd-isolated"):
         if facts.cpusets.version == 1:
             return V1, "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
         return no_partitions(facts) or (remedy, command)

@@ -191,7 +191,7 @@ def test_nothing_is_offered_that_the_kernel_lacks(capsys: Capture, tmp_path: Pat
         facts = host(tmp_path / name, "4.18.0-553.el8_10.x86_64", proc__kallsyms=SYMBOLS + symbol)
         assert has_partitions(facts) is has
         remedy, command = offer(ENTRIES["cpudl"], facts)
-        assert ("cpuset.cpus.partition" in command) is has
+        assert ("--plan" in command) is has
         assert ("no cpuset partitions" in remedy) is not has
         assert offer(ENTRIES["rt-push-ipi"], facts)[1].endswith("/sys/kernel/debug/sched_features")
         assert "no affinity scopes" in offer(ENTRIES["workqueue-pool"], facts)[0]

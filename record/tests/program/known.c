@@ -202,7 +202,8 @@ int main(int argc, char **argv)
 	pause_for = strtoul(argv[4], NULL, 10);
 	if (!nr || nr > THREADS)
 		return 2;
-	on_heap = calloc(THREADS, sizeof(*on_heap));
+	on_heap = aligned_alloc(LINE, THREADS * sizeof(*on_heap)); /* four to a line */
+	memset(on_heap, 0, THREADS * sizeof(*on_heap));
 	pthread_barrier_init(&ready, NULL, (unsigned int)nr + 1);
 	for (unsigned long i = 0; i < nr; i++)
 		pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)i);
