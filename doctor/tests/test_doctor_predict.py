@@ -129,7 +129,7 @@ def test_predicting_now(capsys: Capture, tmp_path: Path) -> None:
     outcome = call(capsys, "doctor", host, "--predict", "--limit", "5", "--json")
     assert outcome.status == 4
     predicted = outcome.json["findings"][0]["predicted"]
-    assert (predicted["groups"], predicted["cpus_per_group"]) == (15, 8)
+    assert (predicted["groups"], predicted["cpus_per_group"]) == (8, 16)
     assert predicted["machine"] == "epyc-9654-2s"
     shares = {row["variant"]: row["share"]["value"] for row in predicted["variants"]}
     assert set(shares) == {"stock", "partition", "published", "shard"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
+FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
 RUNS = 8000
 
 
