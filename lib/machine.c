@@ -201,7 +201,7 @@ static int parse(struct owned *o, const char *path, struct shard_err *err)
 	char *rest = o->text, *line = strsep(&rest, "\n");
 	u32 nr = 1;
 
-	if (strcmp(line, FIRST_LINE))
+	if (!line || strcmp(line, FIRST_LINE))
 		return shard_err_set(err, -EINVAL,
 				     "%s: is not a machine in its flat form: it must begin '%s'",
 				     path, FIRST_LINE);
@@ -225,16 +225,17 @@ int machine_load(struct machine **machine, const char *path, struct shard_err *e
 	size_t len;
 	int ret;
 
-	if (o)
-		o->cpu = calloc(SHARD_LIB_MAX_CPUS, sizeof(*o->cpu));
-	if (!o || !o->cpu)
+	if (!o)
+		return shard_err_set(err, -ENOMEM, "%s: out of memory", path);
+	o->cpu = calloc(SHARD_LIB_MAX_CPUS, sizeof(*o->cpu));
+	if (!o->cpu)
 		ret = shard_err_set(err, -ENOMEM, "%s: out of memory", path);
 	else
 		ret = shard_read_file(path, MAX_BYTES, &o->text, &len, err);
 	if (!ret)
 		ret = parse(o, path, err);
 	if (ret)
-		machine_free(o ? &o->machine : NULL);
+		machine_free(&o->machine);
 	else
 		*machine = &o->machine;
 	return ret;
