@@ -221,9 +221,11 @@ def test_two_cpus_take_turns_on_every_machine(cli: Cli, real: Path, tmp_path: Pa
     """Regression: on machines whose stores are forwarded in no time, 'read-store' never ended."""
     sim = real / "model" / "experiments" / "schedshard-sim"
     for name in (each["name"] for each in cli("machine", "list", "--json").json["machines"]):
-        words = ("--pair", "0,1", "--param", "warm_up_ops=1", "--param", "measured_ops=2")
-        argv = [sim, "ping-pong", "--machine", load_machine(name).flat, "--variant", "read-store"]
+        words = ("--pair", "0,1", "--param", "warm_up_ops=1", "--param", "measured_ops=2",
+                 "--param", "home=0")  # fmt: skip
+        machine = load_machine(name).flat
         done = subprocess.run(
-            [*argv, *words, "--param", "home=0"], capture_output=True, timeout=60, check=True
-        )
+            [sim, "ping-pong", "--machine", machine, "--variant", "read-store", *words],
+            capture_output=True, timeout=60, check=True,
+        )  # fmt: skip
         assert json.loads(done.stdout)["metrics"]["ns_per_op"] > 0, name
