@@ -67,3 +67,14 @@ def test_the_first_help_and_the_other_verbs(installed: Path) -> None:
     for group in ((), ("kernel",)):
         done = run(installed, *group, "--help")
         assert done.returncode == 0, done.stderr
+
+
+def test_packages_beside_an_installed_command_are_found(installed: Path) -> None:
+    """Regression: the Debian package did not find click, which lies beside the rooms."""
+    beside = installed.parent / "click"
+    beside.mkdir()
+    (beside / "__init__.py").write_text("raise SystemExit('the one beside')\n")
+    argv = [sys.executable, "-I", "-B", str(installed / "cli/__main__.py"), "--version"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    shutil.rmtree(beside)
+    assert done.stderr == "the one beside\n"
