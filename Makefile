@@ -24,7 +24,7 @@ RELEASES = trixie
 SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint faults docs results fidelity fuzz-long build install install-lib deb doctor wheel clean kernel kernel-old \
+.PHONY: help demo check check-all quick lint faults docs results fidelity fuzz-long build install install-lib deb doctor wheel clean series kernel kernel-old \
 	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
 
 help: ## this list
@@ -45,7 +45,7 @@ check-all: ## check, and: clang, clang-tidy, arm64, fuzzers, recorded programs, 
 	python3 scripts/check.py all
 
 quick: ## what an edit usually breaks
-	scripts/bootstrap demo check
+	scripts/bootstrap demo quick
 	python3 scripts/check.py quick
 
 lint: ## only the linters of check
@@ -115,6 +115,11 @@ kernel: ## build Linux with and without the series, boot, test and compare both,
 		--test storm-deadline --test storm-walk --test walk-self
 	./schedshard kernel series --check
 	$(MAKE) kernel-old
+
+series: ## the patches for Linux in build/kernel/series, without building a kernel
+	scripts/bootstrap series
+	./schedshard kernel fetch
+	./schedshard kernel series
 
 kernel-old: export SCHEDSHARD_LINUX := $(OLD)
 kernel-old: ## the series before (OLD=6.12): built, booted with the storms, its patches checked

@@ -64,7 +64,14 @@ if sys.version_info < (3, 9):
         "and doctor on another host\\n" % tuple(sys.version_info[:2])
     )
     sys.exit(2)
-import cli.alone
+try:
+    import cli.alone
+except ImportError as error:
+    sys.stderr.write(
+        "schedshard-doctor: this Python lacks the module '%s': install the package python3, "
+        "not only python3-minimal\\n" % error.name
+    )
+    sys.exit(2)
 
 cli.alone.start()
 """

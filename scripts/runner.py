@@ -99,7 +99,8 @@ def run_commands(stage: Stage, log_path: Path, nice: int) -> bool:
                     env={**os.environ, **command.env},
                 ).returncode  # fmt: skip
             except OSError as error:
-                print(f"{command.argv[0]}: {error.strerror}", file=log, flush=True)
+                how = "'scripts/bootstrap demo check' installs it"
+                print(f"{command.argv[0]}: {error.strerror}: {how}", file=log, flush=True)
                 status = 127
             if status:
                 return False

@@ -98,12 +98,13 @@ def find_emulator() -> str:
     if ours.is_file():
         return str(ours)
     found = shutil.which(EMULATOR)
-    if found is None:
-        raise UserError(f"{EMULATOR} is missing: install the package qemu-user")
-    if not _loads_plugins(found):
-        how = "install QEMU configured with --enable-plugins" if INSTALLED else "run 'make build'"
-        raise UserError(f"{found} loads no plugins: {how}")
-    return found
+    if found is not None and _loads_plugins(found):
+        return found
+    why = f"{EMULATOR} is missing" if found is None else f"{found} loads no plugins"
+    how = (
+        "use schedshard's Debian package, which contains one" if INSTALLED else "run './make build'"
+    )
+    raise UserError(f"{why}, and record needs an emulator that loads plugins: {how}")
 
 
 def _loads_plugins(emulator: str) -> bool:

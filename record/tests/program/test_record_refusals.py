@@ -87,7 +87,10 @@ def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
 def test_a_missing_emulator_is_named_with_its_package() -> None:
     done = run("record", "--machine", MACHINE, "--", "/bin/true", PATH="/nonexistent")
     assert done.returncode == 2
-    assert done.stderr == "schedshard: qemu-x86_64 is missing: install the package qemu-user\n"
+    assert done.stderr.startswith(
+        "schedshard: qemu-x86_64 is missing, and record needs an emulator"
+    )
+    assert done.stderr.endswith(": run './make build'\n")
 
 
 def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
@@ -97,7 +100,7 @@ def test_an_emulator_without_plugins_is_named(tmp_path: Path) -> None:
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = run("record", "--machine", MACHINE, "--", "/bin/true", PATH=path)
     assert done.returncode == 2
-    assert done.stderr == f"schedshard: {static} loads no plugins: run 'make build'\n"
+    assert done.stderr.startswith(f"schedshard: {static} loads no plugins, and record needs an")
 
 
 @pytest.mark.parametrize("name", ["with space", "with,comma", "with:colon"])
