@@ -36,7 +36,8 @@ struct model exact_model;
 uint32_t *lines_word;
 bool lines_all;
 
-static uint16_t *page_cpu; /* per page: the CPU that used it first, + 1 */
+static uint16_t *page_cpu;  /* per page: the CPU that used it first, + 1 */
+static uint32_t *rest_word; /* the words of LINES_MOVED lines for the bytes that stay */
 static struct feed_lines lines;
 static uint64_t *real; /* per line of the arena: the memory that it stands for */
 static uint32_t nr_real;
@@ -68,7 +69,9 @@ int lines_begin(void)
 
 	lines_word = sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*lines_word));
 	page_cpu = sparse((1ull << (ADDRESS_BITS - PAGE_SHIFT)) * sizeof(*page_cpu));
-	if (!lines_word || !page_cpu || feed_lines_init(&lines, s))
+	rest_word = s->nr_pads ? sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*rest_word))
+			       : lines_word;
+	if (!lines_word || !page_cpu || !rest_word || feed_lines_init(&lines, s))
 		return -1;
 	for (uint32_t i = 0; i < s->nr_pads; i++)
 		mark_moved(&s->pad[i]);
@@ -111,17 +114,31 @@ static char *simulated(uint64_t at)
 	return in;
 }
 
-static uint32_t modelled(uint64_t at)
+/* @at: an address of the line; @word: the line's word */
+static uint32_t modelled(uint64_t at, uint32_t *word)
 {
-	uint64_t line = at >> LINE_SHIFT << LINE_SHIFT;
 	uint32_t cpu = page_cpu[at >> PAGE_SHIFT];
 	uint32_t number;
 
 	if (cpu)
-		feed_lines_home(&lines, line, exact_node(cpu - 1));
-	number = arena_line(simulated(line));
-	lines_word[at >> LINE_SHIFT] = LINES_MODELLED | number;
+		feed_lines_home(&lines, at, exact_node(cpu - 1));
+	number = arena_line(simulated(at));
+	*word = LINES_MODELLED | number;
 	return number;
+}
+
+/*
+ * Where the word of a line is that has moved bytes. Moved bytes and those that stay are in separate
+ * lines, each with the state of a line of its own: like any other line it needs no model while one
+ * CPU alone uses it.
+ */
+static uint32_t *word_of_part(uint64_t *at)
+{
+	uint64_t to = feed_lines_moved(&lines, *at);
+	uint32_t *word = (to == *at ? rest_word : lines_word) + (to >> LINE_SHIFT);
+
+	*at = to;
+	return word;
 }
 
 /*
@@ -130,13 +147,17 @@ static uint32_t modelled(uint64_t at)
  */
 static char *place(uint64_t at, bool write)
 {
-	uint32_t *word = &lines_word[at >> LINE_SHIFT], was = *word;
+	uint32_t *word = &lines_word[at >> LINE_SHIFT], was;
 	uint32_t cpu = sim_cpu();
+	uint64_t to = at;
 
+	if (*word == LINES_MOVED)
+		word = word_of_part(&to);
+	was = *word;
 	if (was & LINES_MODELLED)
 		return (char *)(uintptr_t)(ARENA_BASE +
 					   ((uint64_t)(was & ~LINES_MODELLED) << LINE_SHIFT) +
-					   at % LINE_SIZE);
+					   to % LINE_SIZE);
 	if (!was) {
 		uint16_t *page = &page_cpu[at >> PAGE_SHIFT];
 
@@ -145,8 +166,6 @@ static char *place(uint64_t at, bool write)
 		*word = (lines_own & ~1u) | write;
 		return NULL;
 	}
-	if (was == LINES_MOVED)
-		return simulated(at);
 	if ((was & ~1u) == (lines_own & ~1u)) {
 		if (write && !(was & 1))
 			*word |= 1;
@@ -155,7 +174,7 @@ static char *place(uint64_t at, bool write)
 	if (was == LINES_READ) {
 		if (!write)
 			return NULL;
-		modelled(at);
+		modelled(at, word);
 	} else if ((was & ~1u) == LINES_EARLY) {
 		*word = write || !cpu ? (cpu + 1) << 1 | write : LINES_READ;
 		return NULL;
@@ -163,7 +182,7 @@ static char *place(uint64_t at, bool write)
 		*word = LINES_READ;
 		return NULL;
 	} else {
-		sim_has_line(modelled(at), (was >> 1) - 1, was & 1);
+		sim_has_line(modelled(at, word), (was >> 1) - 1, was & 1);
 	}
 	return place(at, write);
 }

@@ -141,8 +141,7 @@ void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node)
 
 /* ---- moved bytes ---- */
 
-/* The place of a byte: each moved range has its own page. */
-static uint64_t moved(const struct feed_lines *l, uint64_t place)
+uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place)
 {
 	const struct feed_setup *s = l->setup;
 	uint32_t lo = 0, hi = s->nr_pads;
@@ -211,7 +210,7 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 	uint32_t i;
 
 	if (l->setup->nr_pads)
-		place = moved(l, place);
+		place = feed_lines_moved(l, place);
 	line = place >> LINE_SHIFT;
 	i = place_of(l, line);
 	if (!l->slot[i]) {

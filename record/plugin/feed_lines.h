@@ -59,6 +59,9 @@ void feed_lines_free(struct feed_lines *l);
  */
 char *feed_lines_at(struct feed_lines *l, uint64_t place);
 
+/** feed_lines_moved - return the place to which a byte is moved, or its own. */
+uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place);
+
 /*
  * Bit of an access's program counter in the model: the access needs a byte that another CPU wrote
  * since this CPU's last access (feed_bytes.h). So the model's records keep true and false sharing
