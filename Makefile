@@ -19,12 +19,12 @@ CONFIG := package
 FAULTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
-# Of make releases-check. What is in sid changes daily.
+# Of make releases-check and make release. What is in sid changes daily.
 RELEASES = trixie
 SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint faults docs results fidelity fuzz-long build install install-lib deb doctor wheel clean series kernel kernel-old \
+.PHONY: help demo check check-all quick lint faults docs results fidelity fuzz-long build install install-lib deb doctor wheel release clean series kernel kernel-old \
 	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
 
 help: ## this list
@@ -192,6 +192,10 @@ doctor: ## doctor alone: one file for any Python from 3.9 on, a wheel and the co
 wheel: ## the command as a Python wheel, in build/wheel
 	scripts/bootstrap demo
 	scripts/command_wheel
+
+release: ## all files of a release with checksums, in out/: doctor, wheel, packages, patches (RELEASES="trixie")
+	scripts/bootstrap demo package doctor series releases
+	scripts/release $(RELEASES)
 
 clean: ## remove everything that was built or downloaded into this directory
 	rm -rf build out compile_commands.json .venv .venv.lock .venv.tmp .venv.old .hypothesis .mypy_cache .pytest_cache .ruff_cache
