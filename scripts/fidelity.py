@@ -35,6 +35,7 @@ from matplotlib.figure import Figure
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from model.machines.cores import vendor_of  # noqa: E402
 from model.run.model_error import (  # noqa: E402
     INSIDE,
     RESIDUALS,
@@ -42,7 +43,6 @@ from model.run.model_error import (  # noqa: E402
     estimate,
     known_residuals,
     together,
-    vendor_of,
     words,
 )
 

@@ -69,38 +69,36 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
             how = "estimate" if said.startswith("estimate") else "measured"
             table.add_row(name, "-", f"{facts.latency_ns[name]:.1f}", how)
     console.print(table)
-    if evidence is None or not evidence.levels:
-        return
-    sure = Table("grouping", "how sure", box=None)
-    for heading in ("groups", "silhouette", "separation", "pairs that fit"):
-        sure.add_column(heading, justify="right")
-    for level in evidence.levels:
-        score = "-" if level.silhouette is None else f"{level.silhouette:.2f}"
-        numbers = (f"{level.groups:,}", score, f"{level.separation:.2f}", f"{level.fit:.1%}")
-        sure.add_row(level.name, level.sure, *numbers)
-    console.print(sure)
 
 
 @click.command(name="import")
 @click.argument("csv", type=click.Path(path_type=Path))
 @path_option(
-    "--hwloc-xml",
-    metavar=None,
-    help="Take the topology from this file ('lstopo FILE.xml'), and only the latencies from CSV.",
-)
-@path_option(
     "--topology",
     metavar=None,
-    help="Take the topology from the machine's output of 'lscpu -p', or a folder that contains "
-    "sys/.",
+    help="Take the topology from the machine's output of 'lscpu -p', from a folder that contains "
+    "its sys/, or from an XML file of hwloc ('lstopo FILE.xml').",
+)
+@click.option(
+    "--shape",
+    metavar="PxLxCxT",
+    help="The topology of a regular machine: packages x last-level caches of each x cores of each "
+    "cache x threads of each core, such as 1x16x8x2.",
+)
+@click.option(
+    "--core",
+    metavar="NAME",
+    help="Take protocol and costs inside a core from this core, such as zen4 "
+    "(machines/cores/cores.toml); default: the protocol of the vendor that CSV's name contains.",
 )
 @click.option("--name", help="Name of the machine; default: from the file's name.")
 @click.option("--clock-ghz", type=float, help="Core clock that converts times to cycles.")
 @target_option("--out", metavar=None, help="Write the machine file here, not to stdout.")
 def import_command(
     csv: Path,
-    hwloc_xml: Path | None,
     topology: Path | None,
+    shape: str | None,
+    core: str | None,
     name: str | None,
     clock_ghz: float | None,
     out: Path | None,
@@ -108,8 +106,8 @@ def import_command(
     """Make a machine file from a core-to-core latency table.
 
     CSV contains a row per writing CPU and a column per responding CPU, in nanoseconds one way. The
-    upper triangle may be empty. LLCs and packages are found by clustering, and by trying every
-    regular shape. The output and the file say how sure that is, and which shape is second best.
+    upper triangle may be empty. It does not say which CPU is where: --topology or --shape does.
+    Without either, this names the two shapes that fit best, and ends with status 3.
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
         raise UserError(
@@ -117,7 +115,7 @@ def import_command(
             f"{CLOCK_LIMITS[1]:g} GHz"
         )
     need_sweep("machine import")
-    request = ImportRequest(csv, hwloc_xml, topology, name, clock_ghz)
+    request = ImportRequest(csv, topology, shape, core, name, clock_ghz)
     made = import_machine(request)
     _finish(made.facts, made.text, made.evidence, made.notes, out)
 

@@ -15,13 +15,13 @@ from common.errors import UserError
 from common.paths import MACHINES
 from conftest import Cli
 from doctor.predict.surface import validation as surface_validation
+from model.machines.cores import vendor_costs, vendor_of
 from model.run.experiment import experiment_names, load_experiment
 from model.run.model_error import (
     Residual,
     estimate,
     known_residuals,
     together,
-    vendor_of,
     words,
 )
 from model.run.run_options import RunOptions, make_request
@@ -203,6 +203,9 @@ def test_a_core_has_one_table_of_costs() -> None:
             for table in ("op_cycles", "protocol", "source"):
                 shared = {key: data[table].get(key) for key in core.get(table, {})}
                 assert shared == core.get(table, {}), (machine, table)
+            for key, node in vendor_costs(core["vendor"]).protocol.items():
+                calibrated = data["source"].get(f"protocol.{key}", "calibrated")
+                assert data["protocol"].get(key) == node or calibrated.startswith("calibrated")
 
 
 @pytest.mark.long

@@ -29,6 +29,7 @@ from typing import Any
 
 from common.output import read_toml
 from common.paths import MACHINES
+from model.machines.cores import vendor_of
 
 RESIDUALS = MACHINES / "published/residuals.toml"
 PRIOR = 4.0
@@ -176,16 +177,3 @@ def validation(kind: str, machine: str, title: str) -> dict[str, Any]:
         "factor": error.factor,
         "said": error.sentence(vendor_of(machine, title)),
     }
-
-
-def vendor_of(machine: str, title: str) -> str:
-    """Return the vendor of a machine's cores, from the machine's name and title."""
-    text = f"{machine} {title}".lower()
-    for vendor, marks in {
-        "Intel": ("xeon", "intel", "sierra", "core i"),
-        "AMD": ("epyc", "amd", "zen"),
-        "Arm": ("neoverse", "graviton", "altra", "ampere", "grace", "apple", "arm"),
-    }.items():
-        if any(mark in text for mark in marks):
-            return vendor
-    return "other cores"

@@ -7,15 +7,17 @@ Every file is checked before it is saved.
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tomlkit
 from tomlkit.items import Item, Table
 
 from common.output import toml_of
+from model.machines.cores import Costs
 from model.machines.making.classes import CLASSES
 from model.machines.making.topology import Topology, cpu_list, regular_form, within
-from model.machines.numbers import Range
+from model.machines.numbers import Range, range_of, value_of
 from model.machines.places import needed_latencies
 from model.machines.presets import Machine
 
@@ -69,11 +71,28 @@ class Facts:
     source: dict[str, str] = field(default_factory=dict)
     tiers: list[FoundTier] = field(default_factory=list)
     ranges: dict[str, Range] = field(default_factory=dict)
+    protocol: dict[str, Any] = field(default_factory=dict)
 
     def guess(self, key: str, limits: Range, why: str) -> None:
         """Record that a number is an estimate, with its range and the reason."""
         self.ranges[key] = limits
         self.source[key] = f"estimate, {limits.low:g} to {limits.high:g}: {why}"
+
+    def add_costs(self, costs: Costs) -> None:
+        """Add costs and a protocol with their sources, without what only siblings have."""
+        siblings = self.topology.count("core") < len(self.topology.cpus)
+        for key, node in costs.op_cycles.items():
+            self.op_cycles[key], limits = value_of(node), range_of(node)
+            if limits is not None:
+                self.ranges[f"op_cycles.{key}"] = limits
+        for key, node in costs.protocol.items():
+            if siblings or not key.startswith("smt_"):
+                self.protocol[key] = node
+        self.source |= {
+            key: text
+            for key, text in costs.source.items()
+            if key.startswith("op_cycles.") or key.removeprefix("protocol.") in self.protocol
+        }
 
 
 def machine_name(text: str) -> str:
@@ -155,6 +174,14 @@ def machine_toml(facts: Facts) -> str:
     for key in USUAL_CYCLES:
         cycles.add(key, _number(facts, f"op_cycles.{key}", facts.op_cycles[key], 1))
     document.add("op_cycles", cycles)
+    if facts.protocol:
+        protocol = tomlkit.table()
+        for key, node in facts.protocol.items():
+            item = tomlkit.inline_table() if isinstance(node, dict) else tomlkit.item(node)
+            if isinstance(node, dict):
+                item.update(node)
+            protocol.add(key, item)
+        document.add("protocol", protocol)
     source = tomlkit.table()
     for key, text in facts.source.items():
         source.add(tomlkit.key(key) if "." not in key else tomlkit.items.SingleKey(key), text)

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes a machine file from a latency table, and from a topology file if one is given."""
+"""Makes a machine file from a latency table and what says which CPU is where."""
 
 import hashlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from common.errors import UserError
 from common.inputs import read_input
-from common.paths import topo_binary
-from common.tool import run_json
-from model.machines.making.classes import Evidence, PairClass, describe, weigh
+from model.machines.cores import Costs, core_costs, vendor_costs, vendor_of
+from model.machines.making.classes import Evidence, PairClass, Values, describe, weigh
 from model.machines.making.document import (
     Facts,
     FoundTier,
@@ -22,23 +19,18 @@ from model.machines.making.document import (
     machine_toml,
     spans_nodes,
 )
-from model.machines.making.infer import choose, doubted, infer_topology
 from model.machines.making.latencycsv import LatencyTable, parse_latency_csv
-from model.machines.making.topology import (
-    Ids,
-    Topology,
-    cpu_list,
-    from_tool,
-    read_given,
-    regular_form,
-    renumber,
-)
+from model.machines.making.shapes import EQUAL, SHAPE_RIGHT, Shape, given_shape, shapes
+from model.machines.making.topology import Ids, Topology, cpu_list, read_given, regular_form
 from model.machines.numbers import Range
 
 MAX_BYTES = 512 << 20
 USUAL_CLOCK_GHZ = 2.5
 USUAL_CLOCKS_GHZ = Range(1.9, 4.0)
 CLOCK_IN_NAME = re.compile(r"([0-9]\.[0-9]{1,2})\s*GHz", re.ASCII | re.IGNORECASE)
+# A regular shape is named beside a topology only if its misfit is smaller by this factor.
+CLEARLY_BETTER = 0.7
+UNDECIDED = 3
 
 
 @dataclass(frozen=True)
@@ -46,8 +38,9 @@ class ImportRequest:
     """The arguments of the command."""
 
     csv: Path
-    hwloc_xml: Path | None = None
     topology: Path | None = None
+    shape: str | None = None
+    core: str | None = None
     name: str | None = None
     clock_ghz: float | None = None
 
@@ -63,8 +56,15 @@ class Imported:
 
 
 def import_machine(request: ImportRequest) -> Imported:
-    """Return the text of the machine file for a latency table, with notes."""
-    raw = _read(request.csv)
+    """Return the text of the machine file for a latency table, with notes.
+
+    Raise a UserError with status UNDECIDED that names the two best shapes, if nothing says which
+    CPU is where.
+    """
+    if request.topology is not None and request.shape is not None:
+        raise UserError("--topology and --shape both say where CPUs are: give one of them")
+    costs = core_costs(request.core) if request.core is not None else None
+    raw = read_input(request.csv, "latency table", MAX_BYTES)
     try:
         table = parse_latency_csv(raw.decode("utf-8"), request.csv.name)
     except UnicodeDecodeError as error:
@@ -72,47 +72,41 @@ def import_machine(request: ImportRequest) -> Imported:
             f"{request.csv.name}: byte {error.start + 1} is not UTF-8 text: a table of "
             "comma-separated numbers is needed"
         ) from error
-    if request.hwloc_xml is not None and request.topology is not None:
-        raise UserError("--hwloc-xml and --topology both say where CPUs are: give one of them")
-    inferred = infer_topology(table)
-    topology, notes, clear = choose(table, inferred)
-    origin = f"{request.csv.name} (sha256 {hashlib.sha256(raw).hexdigest()[:16]})"
-    if request.hwloc_xml is not None:
-        topology = _hwloc_topology(request.hwloc_xml, table, notes)
-        notes = disagreements(topology.restrict(table.cpus), inferred.topology, notes)
-    elif request.topology is not None:
-        given = read_given(request.topology)
-        topology = _of_same_machine(given, request.topology, table, notes)
-        notes = disagreements(topology.restrict(table.cpus), inferred.topology, notes)
+    notes: list[str] = []
+    if request.topology is not None:
+        topology, how = _of_file(request.topology, table, notes), request.topology.name
+    elif request.shape is not None:
+        shape = given_shape(request.shape, table)
+        topology, how = shape.topology, f"given as {shape.counts.words}"
+    else:
+        raise _undecided(table)
+    rows, columns, values = table.pairs()
     part = topology.restrict(table.cpus)
-    evidence = weigh(table.symmetric(), part, topology)
-    if request.hwloc_xml is None and request.topology is None:
-        evidence = evidence if clear else doubted(evidence)
-        notes.extend(
-            f"groups of {tier.count} LLCs are nearer to each other than to the rest: a tier, not "
-            "NUMA nodes, which depend on a firmware setting (an hwloc XML file shows it)"
-            for tier in evidence.tiers
-            if tier.unit == "llcs"
-        )
-    facts = _facts(request, topology, evidence, origin, notes)
+    evidence = weigh(rows, columns, values, part, topology)
+    notes += disagreement(part, evidence, rows, columns, values)
+    origin = f"{request.csv.name} (sha256 {hashlib.sha256(raw).hexdigest()[:16]})"
+    facts = _facts(request, topology, f"{how}; latencies of {origin} fit it: ", evidence, notes)
+    add_latencies(facts, evidence, origin)
+    add_usual_latencies(facts)
+    notes += _add_costs(facts, costs, request.csv.stem)
     return Imported(facts, machine_toml(facts), evidence, notes)
 
 
-def _read(path: Path) -> bytes:
-    return read_input(path, "latency table", MAX_BYTES)
+def _undecided(table: LatencyTable) -> UserError:
+    best = shapes(table.cpus, *table.pairs())[:2]
+    named = " or ".join(f"--shape {one.counts} (misfit {one.misfit:.1%})" for one in best)
+    fitting = f"{SHAPE_RIGHT}; best {'fit' if len(best) == 2 else 'fits'} {named}"
+    return UserError(
+        f"no machine file was made, because {table.name} does not say which CPU is where: give "
+        "--topology FILE (the machine's 'lscpu -p', sys/ or hwloc XML), or --shape, "
+        + (fitting if best else f"{SHAPE_RIGHT}; no regular one fits"),
+        status=UNDECIDED,
+    )
 
 
-def _hwloc_topology(path: Path, table: LatencyTable, notes: list[str]) -> Topology:
-    if not path.is_file():
-        raise UserError(f"no hwloc XML file {path}: 'lstopo FILE.xml' on that machine makes one")
-    topology = from_tool(run_json([str(topo_binary()), "--hwloc-xml", str(path)]))
-    return _of_same_machine(topology, path, table, notes)
-
-
-def _of_same_machine(
-    topology: Topology, path: Path, table: LatencyTable, notes: list[str]
-) -> Topology:
-    """Return the topology, or raise a UserError if it lacks CPUs or fits no machine file."""
+def _of_file(path: Path, table: LatencyTable, notes: list[str]) -> Topology:
+    """Return a file's topology, or raise a UserError if it lacks CPUs or fits no machine file."""
+    topology = read_given(path)
     extra = sorted(set(table.cpus) - set(topology.cpus))
     if extra:
         raise UserError(
@@ -124,47 +118,27 @@ def _of_same_machine(
             f"{path.name}: an LLC spans several NUMA nodes on an irregular machine, which a "
             "machine file cannot hold"
         )
-    notes.clear()
     if len(table.cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(table.cpus))
         notes.append(f"no latencies of CPUs {cpu_list(rest)}: those of their class are used")
     return topology
 
 
-def disagreements(said: Topology, inferred: Topology, notes: list[str]) -> list[str]:
-    """Return where latencies and file disagree. Nodes do not count, as firmware chooses them."""
-    found = list(notes)
-    for level in ("core", "llc", "package"):
-        a = renumber(said.ids(level), said.cpus)
-        b = renumber(inferred.ids(level), inferred.cpus)
-        if np.array_equal(a, b):
-            continue
-        wrong = _unlike(a, b)
-        where = [cpu for cpu, bad in zip(said.cpus, wrong.tolist(), strict=True) if bad]
-        found.append(
-            f"disagreement: {said.count(level)} groups by {level} in the file of the topology, "
-            f"{inferred.count(level)} by latency; they differ for CPUs {cpu_list(where)}"
-        )
-    return found
-
-
-def _unlike(a: Ids, b: Ids) -> Ids:
-    """Return the members that have different neighbours in two groupings."""
-    return np.asarray(((a[:, None] == a[None, :]) != (b[:, None] == b[None, :])).any(axis=1))
+def disagreement(
+    part: Topology, evidence: Evidence, rows: Ids, columns: Ids, values: Values
+) -> list[str]:
+    """Return a note if a regular shape explains the latencies clearly better than a topology."""
+    best: Shape | None = next(iter(shapes(part.cpus, rows, columns, values)), None)
+    if best is None or best.misfit + EQUAL > evidence.misfit * CLEARLY_BETTER:
+        return []
+    return [
+        f"disagreement: the latencies fit {best.counts.words} better (misfit {best.misfit:.1%}) "
+        f"than the topology ({evidence.misfit:.1%})"
+    ]
 
 
 def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
-
-
-def _clock(request: ImportRequest) -> tuple[float, str | None]:
-    """Return the clock and its source, None for a guess."""
-    if request.clock_ghz is not None:
-        return request.clock_ghz, "given on the command line"
-    in_name = CLOCK_IN_NAME.search(request.csv.name)
-    if in_name is not None and float(in_name.group(1)) > 0:
-        return float(in_name.group(1)), f"name of the file {request.csv.name}"
-    return USUAL_CLOCK_GHZ, None
 
 
 def add_latencies(facts: Facts, evidence: Evidence, origin: str) -> None:
@@ -195,33 +169,42 @@ def add_latencies(facts: Facts, evidence: Evidence, origin: str) -> None:
         )
 
 
+def _add_costs(facts: Facts, costs: Costs | None, processor: str) -> list[str]:
+    """Add the costs of a core, else the protocol of the vendor that a processor's name names.
+
+    Return a note in the second case.
+    """
+    if costs is not None:
+        facts.add_costs(costs)
+        return []
+    costs = vendor_costs(vendor_of(facts.name, processor))
+    facts.add_costs(costs)
+    add_usual_cycles(facts, "not in a latency table, usual for x86 servers")
+    known = f"that of machines by {costs.title}" if costs.protocol else "the model's default"
+    return [f"the protocol is {known}, costs inside a core are usual ones; --core gives both"]
+
+
 def _facts(
-    request: ImportRequest, topology: Topology, evidence: Evidence, origin: str, notes: list[str]
+    request: ImportRequest, topology: Topology, how: str, evidence: Evidence, notes: list[str]
 ) -> Facts:
-    clock, clock_source = _clock(request)
-    if request.hwloc_xml is not None:
-        how = f"hwloc XML file {request.hwloc_xml.name}; latencies of {origin} fit it: "
-    elif request.topology is not None:
-        how = f"{request.topology.name}; latencies of {origin} fit it: "
-    else:
-        how = f"grouping by latency of {origin}: "
     stem = request.csv.stem
     facts = Facts(
         name=machine_name(request.name if request.name is not None else stem),
         title=f"Imported from {_printable(stem)}"[:200],
         kind="measured",
-        clock_ghz=clock,
+        clock_ghz=USUAL_CLOCK_GHZ,
         topology=topology,
         latency_ns={},
         op_cycles={},
         source={"topology": how + describe(evidence) + "".join(f"; {note}" for note in notes)},
     )
-    if clock_source is not None:
-        facts.source["clock_ghz"] = clock_source
+    in_name = CLOCK_IN_NAME.search(request.csv.name)
+    if request.clock_ghz is not None:
+        facts.clock_ghz, facts.source["clock_ghz"] = request.clock_ghz, "given on the command line"
+    elif in_name is not None and float(in_name[1]) > 0:
+        facts.clock_ghz = float(in_name[1])
+        facts.source["clock_ghz"] = f"name of the file {request.csv.name}"
     else:
         why = "not given (--clock-ghz), a usual base clock of servers"
         facts.guess("clock_ghz", USUAL_CLOCKS_GHZ, why)
-    add_latencies(facts, evidence, origin)
-    add_usual_latencies(facts)
-    add_usual_cycles(facts, "not in a latency table, usual for x86 servers")
     return facts

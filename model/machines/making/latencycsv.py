@@ -22,11 +22,10 @@ MAX_CPUS = 4096
 MAX_NS = 1e6
 # Medians of machines: 8 ns for two siblings, below a microsecond for eight packages.
 MEDIAN_NS = (1.0, 20_000.0)
+# So many rising whole numbers are CPU numbers: a row of whole nanoseconds would not only rise.
 RISING = 6
 MISSING = frozenset({"", "-", "nan", "na", "n/a", "null", "none"})
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-WHOLE = re.compile(r"[0-9]{1,7}", re.ASCII)
-_LEAST_NS = 5  # in less no two CPUs of a machine in machines/ exchange a line, not even siblings
 LABEL = re.compile(r"(cpu|core|pu|#)?[ _#-]?([0-9]{1,7})", re.ASCII | re.IGNORECASE)
 
 
@@ -38,16 +37,13 @@ class LatencyTable:
     cpus: tuple[int, ...]
     ns: Matrix
 
-    def symmetric(self) -> Matrix:
-        """Return one latency per pair: the mean of both directions, or the measured one."""
+    def pairs(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Matrix]:
+        """Return all pairs with a latency: indices of both CPUs, and the mean of the directions."""
         both = np.stack([self.ns, self.ns.T])
         known = np.isfinite(both)
-        count = known.sum(axis=0)
+        rows, columns = np.nonzero(np.triu(known.any(axis=0), 1))
         total = np.where(known, both, 0.0).sum(axis=0)
-        mean = np.full_like(self.ns, np.nan)
-        np.divide(total, count, out=mean, where=count > 0)
-        np.fill_diagonal(mean, 0.0)
-        return mean
+        return rows, columns, total[rows, columns] / known.sum(axis=0)[rows, columns]
 
 
 @dataclass
@@ -59,202 +55,119 @@ class _Row:
     first: int = 1
 
 
-def _fail(name: str, line: int, column: int, what: str) -> UserError:
-    return UserError(f"{name}: line {line}, column {column}: {what}")
-
-
-def _shown(cell: str) -> str:
-    return repr(cell if len(cell) <= 24 else cell[:21] + "...")
+def _fail(name: str, row: _Row, index: int, what: str) -> UserError:
+    return UserError(f"{name}: line {row.line}, column {index + row.first}: {what}")
 
 
 def _rows(text: str) -> list[_Row]:
     rows = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        if line.lstrip().startswith("#") and "," not in line:
-            continue
-        cells = [cell.strip().strip('"').strip() for cell in line.rstrip("\r").split(",")]
-        rows.append(_Row(number, cells))
-    while rows and not any(rows[-1].cells) and len(rows[-1].cells) == 1:
+        if not (line.lstrip().startswith("#") and "," not in line):
+            cells = [cell.strip().strip('"').strip() for cell in line.rstrip("\r").split(",")]
+            rows.append(_Row(number, cells))
+    while rows and rows[-1].cells == [""]:
         rows.pop()
     return rows
 
 
-def _labels(cells: list[str]) -> list[int] | None:
-    """Return the CPU numbers along an edge, or None if these cells are not CPU numbers.
+def _labels(cells: list[str]) -> list[int]:
+    """Return the CPU numbers along an edge, none if these cells are not certainly CPU numbers."""
+    found = [LABEL.fullmatch(cell) for cell in cells]
+    numbers = [int(one[2]) for one in found if one]
+    if len(numbers) < max(len(cells), 1) or any(b <= a for a, b in pairwise(numbers)):
+        return []
+    sure = numbers[0] == 0 or len(numbers) >= RISING or any(one and one[1] for one in found)
+    return numbers if sure else []
 
-    Plain numbers count as CPU numbers in two cases: they start with 0, which is not a latency, or
-    many of them only rise, which a row of whole nanoseconds would not.
+
+def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int]]:
+    """Separate the CPU numbers along the top and the left edge from the latencies."""
+    top, left = list(rows[0].cells), [row.cells[0] for row in rows]
+    if len(top) > 1 and not top[-1]:
+        top.pop()
+    corner = not LABEL.fullmatch(top[0])
+    labels = _labels(top[1:]) if corner else _labels(top)
+    below = _labels(left[1:] if corner and labels else left)
+    if labels and corner:
+        for row, want in zip(rows[1:], labels, strict=False):
+            label = LABEL.fullmatch(row.cells[0])
+            if label is None or int(label[2]) != want:
+                said = f"{row.cells[0][:24]!r} where the top edge says {want}"
+                raise _fail(name, row, 0, said)
+        if len(rows) - 1 != len(labels):
+            said = f"{len(rows) - 1} rows under {len(labels)} CPU numbers: is the file truncated?"
+            raise _fail(name, rows[-1], 0, said)
+    elif labels and len(rows) == len(labels) + 1:
+        return rows[1:], labels
+    elif below and max(len(row.cells) for row in rows) - len(below) in (1, 2):
+        labels = below
+    else:
+        whole = all(map(str.isdecimal, top[1:])) and len(top) > 2
+        if corner and whole and top[1:] == left[1:] and sorted(top[1:], key=int) == top[1:]:
+            said = f"{top[1]} to {top[-1]} along both edges: write cpu{top[1]} if these are numbers"
+            said += f" of CPUs, and {top[1]}.0 if they are latencies"
+            raise _fail(name, rows[0], 1, said)
+        return rows, []
+    body = rows[len(rows) - len(labels) :]
+    return [_Row(row.line, row.cells[1:], 2) for row in body], labels
+
+
+def _check_shape(name: str, rows: list[_Row], labelled: bool) -> None:
+    """Raise a UserError unless all rows are complete, or all are cut at the diagonal.
+
+    A comma at the end of every line adds a column without a cell. Without labels this looks like a
+    table that lost its last row. Machines have even numbers of CPUs, so an odd number is a loss.
     """
-    numbers: list[int] = []
-    prefixed = False
-    for cell in cells:
-        match = LABEL.fullmatch(cell)
-        if match is None:
-            return None
-        prefixed = prefixed or match.group(1) is not None
-        numbers.append(int(match.group(2)))
-    if not numbers or not (prefixed or numbers[0] == 0 or len(numbers) >= RISING):
-        return None
-    if any(b <= a for a, b in pairwise(numbers)):
-        return None
-    return numbers
-
-
-def _drop_column_of_commas(rows: list[_Row], labelled: bool) -> None:
-    """Remove the cells that a comma at the end of every line adds.
-
-    Without labels this looks like a table that lost its last row, because the last column of a
-    lower triangle is empty as well. Machines have even numbers of CPUs. So an odd number of rows
-    counts as a loss, and _check_shape() refuses it.
-    """
-    width = len(rows[0].cells)
-    if width != len(rows) + 1 or (len(rows) % 2 and not labelled):
-        return
-    if all(len(row.cells) == width and not row.cells[-1] for row in rows):
+    count, width = len(rows), max(len(row.cells) for row in rows)
+    commas = all(len(row.cells) == width and not row.cells[-1] for row in rows)
+    if commas and width == count + 1 and (count % 2 == 0 or labelled):
         for row in rows:
             row.cells.pop()
-
-
-def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int] | None]:
-    """Separate the CPU numbers along the top and the left edge from the latencies."""
-    top = rows[0].cells
-    trimmed = top[:-1] if len(top) > 1 and not top[-1] else top
-    labels = _labels(trimmed[1:])
-    if labels is not None and LABEL.fullmatch(trimmed[0]) and trimmed[0] not in MISSING:
-        labels = None  # the first cell is a label too: no corner, so no labels on the left
-    if labels is not None:
-        body = rows[1:]
-        for row, want in zip(body, labels, strict=False):
-            match = LABEL.fullmatch(row.cells[0])
-            if match is None or int(match.group(2)) != want:
-                raise _fail(
-                    name, row.line, 1, f"{_shown(row.cells[0])} where the top edge says {want}"
-                )
-            row.cells = row.cells[1:]
-            row.first = 2
-        if len(body) != len(labels):
-            raise _fail(
-                name,
-                rows[-1].line,
-                1,
-                f"{len(body)} rows under {len(labels)} CPU numbers: is the file truncated?",
-            )
-        return body, labels
-    labels = _labels(trimmed)
-    if labels is not None and len(rows) == len(labels) + 1:
-        return rows[1:], labels
-    left = _labels([row.cells[0] for row in rows])
-    if left is not None and max(len(row.cells) for row in rows) in (len(left) + 1, len(left) + 2):
-        for row in rows:
-            row.cells = row.cells[1:]
-            row.first = 2
-        return rows, left
-    return rows, None
-
-
-def _check_edges(name: str, rows: list[_Row]) -> None:
-    """Refuse a small table whose edges may be CPU numbers: equal, whole, and in equal steps.
-
-    Two numbers always have equal steps. They may be those of CPUs if they are neighbours, if the
-    first is too small for a latency, or if the rest is not as symmetric as the edges are.
-    """
-    edge = rows[0].cells[1:]
-    if len(edge) < 2 or len(edge) + 1 != len(rows) or not all(map(WHOLE.fullmatch, edge)):
         return
-    if (
-        len(edge) == 2
-        and int(edge[0]) >= _LEAST_NS
-        and int(edge[1]) != int(edge[0]) + 1
-        and rows[1].cells[2:] == rows[2].cells[1:2]
-    ):
-        return
-    steps = {int(b) - int(a) for a, b in pairwise(edge)}
-    if len(steps) == 1 and min(steps) > 0 and edge == [row.cells[0] for row in rows[1:]]:
-        raise _fail(
-            name, rows[0].line, 2,
-            f"{edge[0]} to {edge[-1]} along both edges: write cpu{edge[0]} if these are numbers of "
-            f"CPUs, and {edge[0]}.0 if they are latencies",
-        )  # fmt: skip
-
-
-def _check_unit(table: LatencyTable) -> None:
-    median = float(np.nanmedian(table.ns))
-    low, high = MEDIAN_NS
-    if not low <= median <= high:
-        unit = "microseconds" if median < low else "picoseconds or cycles"
-        raise UserError(
-            f"{table.name}: the median is {median:g} ns, and no machine has that: give "
-            f"nanoseconds, not {unit}"
-        )
-
-
-def _check_shape(name: str, rows: list[_Row]) -> None:
-    """Raise a UserError unless all rows are complete, or all are cut at the diagonal."""
-    count = len(rows)
     if count > 1 and all(len(row.cells) in (max(i, 1), i + 1) for i, row in enumerate(rows)):
         return
-    width = max(len(row.cells) for row in rows)
     if count < width:
-        raise _fail(
-            name,
-            rows[-1].line,
-            len(rows[-1].cells),
-            f"the table ends after {count} rows of {width} columns: is the file truncated?",
-        )
+        said = f"the table ends after {count} rows of {width} columns: is the file truncated?"
+        raise _fail(name, rows[-1], len(rows[-1].cells) - 1, said)
     for row in rows:
-        if row is rows[-1] and len(row.cells) < width:
-            raise _fail(
-                name,
-                row.line,
-                len(row.cells) + row.first - 1,
-                f"the last line has {len(row.cells)} cells, {width} expected: "
-                "is the file truncated?",
-            )
         if len(row.cells) != width:
-            raise _fail(
-                name,
-                row.line,
-                len(row.cells) + row.first - 1,
-                f"{len(row.cells)} cells where other lines have {width}",
-            )
+            lost = ": is the file truncated?" if row is rows[-1] else ""
+            said = f"{len(row.cells)} cells where other lines have {width}{lost}"
+            raise _fail(name, row, len(row.cells) - 1, said)
     if count > width:
-        raise _fail(
-            name,
-            rows[width].line,
-            1,
-            f"row {width + 1} of a table with {width} columns: a latency table is square",
-        )
+        said = f"row {width + 1} of a table with {width} columns: a latency table is square"
+        raise _fail(name, rows[width], 0, said)
 
 
 def _value(name: str, row: _Row, index: int, diagonal: bool) -> float:
     cell = row.cells[index]
     if cell.lower() in MISSING:
         return float("nan")
-    column = index + row.first
     if NUMBER.fullmatch(cell) is None:
-        raise _fail(name, row.line, column, f"{_shown(cell)} is not a number of nanoseconds")
-    value = float(cell)
-    if diagonal:
-        return float("nan")
-    if not 0.0 < value <= MAX_NS:
-        raise _fail(
-            name, row.line, column, f"{cell} ns: a latency lies above 0 and is at most {MAX_NS:g}"
-        )
+        raise _fail(name, row, index, f"{cell[:24]!r} is not a number of nanoseconds")
+    value = float("nan") if diagonal else float(cell)
+    if not (diagonal or 0.0 < value <= MAX_NS):
+        said = f"{cell[:24]} ns: a latency lies above 0 and is at most {MAX_NS:g}"
+        raise _fail(name, row, index, said)
     return value
 
 
 def _check_coverage(table: LatencyTable) -> None:
-    known = np.isfinite(table.ns) | np.isfinite(table.ns.T)
-    np.fill_diagonal(known, False)
-    alone = np.flatnonzero(~known.any(axis=1))
-    if alone.size:
-        raise UserError(f"{table.name}: CPU {table.cpus[alone[0]]} has no latency to any other CPU")
-    count = len(table.cpus)
-    pairs = count * (count - 1) // 2
-    have = int(known.sum()) // 2
-    if have * 2 < pairs:
+    rows, columns, values = table.pairs()
+    for at, cpu in enumerate(table.cpus):
+        if not ((rows == at) | (columns == at)).any():
+            raise UserError(f"{table.name}: CPU {cpu} has no latency to any other CPU")
+    pairs = len(table.cpus) * (len(table.cpus) - 1) // 2
+    if values.size * 2 < pairs:
         raise UserError(
-            f"{table.name}: only {have:,} of {pairs:,} pairs have a latency, half are needed"
+            f"{table.name}: only {values.size:,} of {pairs:,} pairs have a latency, half are needed"
+        )
+    median, (low, high) = float(np.median(values)), MEDIAN_NS
+    if not low <= median <= high:
+        unit = "microseconds" if median < low else "picoseconds or cycles"
+        raise UserError(
+            f"{table.name}: the median is {median:g} ns, and no machine has that: give "
+            f"nanoseconds, not {unit}"
         )
 
 
@@ -264,25 +177,19 @@ def parse_latency_csv(text: str, name: str) -> LatencyTable:
     if not rows:
         raise UserError(f"{name}: the file is empty, a latency table of at least 2 CPUs is needed")
     if ";" in "".join(rows[0].cells):
-        raise _fail(name, rows[0].line, 1, "give commas between cells, and points in numbers")
+        raise _fail(name, rows[0], 0, "give commas between cells, and points in numbers")
     rows, labels = _take_labels(name, rows)
-    if rows:
-        _drop_column_of_commas(rows, labels is not None)
     count = len(rows)
     if count > MAX_CPUS:
         raise UserError(f"{name}: {count:,} rows, at most {MAX_CPUS:,} CPUs can be read")
     if rows:
-        _check_shape(name, rows)
-        if labels is None:
-            _check_edges(name, rows)
+        _check_shape(name, rows, bool(labels))
     ns = np.full((count, count), np.nan)
     for i, row in enumerate(rows):
         for j in range(min(len(row.cells), count)):
             ns[i, j] = _value(name, row, j, i == j)
     if count < 2:
         raise UserError(f"{name}: a table of {count} CPU has no pair, at least 2 CPUs are needed")
-    cpus = tuple(labels) if labels is not None else tuple(range(count))
-    table = LatencyTable(name, cpus, ns)
+    table = LatencyTable(name, tuple(labels or range(count)), ns)
     _check_coverage(table)
-    _check_unit(table)
     return table

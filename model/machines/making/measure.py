@@ -16,16 +16,14 @@ from common.errors import UserError
 from common.follow import run_followed
 from common.paths import build_dir, topo_binary
 from common.tool import run_json
-from model.machines.making.classes import Evidence, describe, weigh, weigh_sample
+from model.machines.making.classes import Evidence, describe, weigh
 from model.machines.making.document import (
     Facts,
     add_usual_cycles,
     add_usual_latencies,
     machine_toml,
 )
-from model.machines.making.importer import Imported, add_latencies, disagreements
-from model.machines.making.infer import infer_topology
-from model.machines.making.latencycsv import LatencyTable
+from model.machines.making.importer import Imported, add_latencies, disagreement
 from model.machines.making.sampling import sample_pairs
 from model.machines.making.topology import Topology, cpu_list, from_tool
 from model.machines.numbers import Range
@@ -191,18 +189,14 @@ def _pair_evidence(
     if len(cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(cpus))
         notes.append(f"CPUs {cpu_list(rest)} were not measured: latencies of their class are used")
-    if len(pairs) < len(cpus) * (len(cpus) - 1) // 2:
-        rows = np.array([index[a] for a, _, _ in pairs], dtype=np.int64)
-        columns = np.array([index[b] for _, b, _ in pairs], dtype=np.int64)
-        values = np.array([ns for _, _, ns in pairs])
-        return weigh_sample(rows, columns, values, part, topology)
-    ns = np.full((len(cpus), len(cpus)), np.nan)
-    for a, b, value in pairs:
-        ns[index[b], index[a]] = value
-    table = LatencyTable("this host", tuple(cpus), ns)
-    if len(cpus) >= ENOUGH_TO_DOUBT:
-        notes.extend(disagreements(part, infer_topology(table).topology, []))
-    return weigh(table.symmetric(), part, topology)
+    rows = np.array([index[a] for a, _, _ in pairs], dtype=np.int64)
+    columns = np.array([index[b] for _, b, _ in pairs], dtype=np.int64)
+    values = np.array([ns for _, _, ns in pairs])
+    evidence = weigh(rows, columns, values, part, topology)
+    whole = len(pairs) == len(cpus) * (len(cpus) - 1) // 2
+    if whole and len(cpus) >= ENOUGH_TO_DOUBT:
+        notes.extend(disagreement(part, evidence, rows, columns, values))
+    return evidence
 
 
 def read_processor(cpuinfo: str) -> Processor:

@@ -1,202 +1,175 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tries every regular shape that a latency table may have, and weighs how well each explains it.
+"""Regular shapes of machines, and how well each explains a table of latencies.
 
-A shape is packages x LLCs x cores x threads. Its CPUs are numbered in one of two ways, or in the
-order in which clustering found them, because on many hosts the packages take turns. Its misfit is
-the mean distance of a pair from the median of its class, as a ratio. Two shapes may put all pairs
-into the same classes, such as two LLCs of one package, and two packages of one LLC each. A table
-cannot distinguish these. Then the more usual shape is chosen, and the user gets a note.
+A shape is packages x caches x cores x threads, each counted in one of the level before. Its CPUs
+are numbered in one of three ways. Its misfit is the mean distance of a pair from the median of its
+class, as a ratio. Two shapes may put all pairs into the same classes, such as two caches of one
+package, and two packages of one cache each. No table can tell these apart, so that a shape is only
+proposed, and a machine file is never made from the best one.
 """
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from model.machines.making.classes import CLASSES, kinds_of, split_home_remote
-from model.machines.making.latencycsv import Matrix
-from model.machines.making.tiers import find_tiers
-from model.machines.making.topology import (
-    NUMBERINGS,
-    Ids,
-    Regular,
-    Topology,
-    make_topology,
-)
+from common.errors import UserError
+from model.machines.making.classes import CLASSES, Values, kinds_of, misfit_of, split_home_remote
+from model.machines.making.latencycsv import LatencyTable
+from model.machines.making.topology import Ids, Regular, Topology, make_topology
 
-# A line passed between SMT siblings never leaves the L1: 7 to 11 ns on the machines measured.
-SMT_NS = 16.0
-# Other cores are farther away than this. If most CPUs have a nearer CPU, that is a sibling.
-CORES_NS = 12.0
-# If the nearest other core is farther away than this, every core has a separate LLC.
-LLC_NS = 80.0
-# The median inside one LLC: 25 to 27 ns on core complexes, 32 ns on a ring, 48 to 55 ns on meshes.
-FILLS_NS = 30.0
-# A ring or mesh that fills one of several packages of a server has at least this many cores.
-FILLS_CORES = 6
+# Siblings pass a line on in less than this (7 to 18 ns on the machines measured), cores rarely.
+SMT_NS = 20.0
+# The share of CPUs whose nearest CPU must be of the same core, if cores have siblings.
+NEAREST_SHARE = 0.75
 # Two classes whose medians differ by less than this factor are one.
 STEP = 1.2
 # Two shapes whose misfits differ by less than this explain a table equally well.
 EQUAL = 0.003
 MOST_PACKAGES = 16
-UNKNOWN = 8.0  # no known machine has this shape
-CLUSTERED = "as clustered"  # the third numbering
-LEVELS = ("package", "node", "llc", "l2", "core")
+USUAL_PACKAGES = (1, 2, 4, 8)
+SHAPE = re.compile(r"[1-9]\d{0,3}(x[1-9]\d{0,3}){3}", re.ASCII)
+SHAPE_RIGHT = "packages x caches x cores x threads, each in one of the level before, like 1x16x8x2"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Packages, caches of each, cores of each cache, threads of each core."""
+
+    packages: int
+    llcs: int
+    cores: int
+    threads: int
+
+    def __str__(self) -> str:
+        return f"{self.packages}x{self.llcs}x{self.cores}x{self.threads}"
+
+    @property
+    def cpus(self) -> int:
+        """Return the number of CPUs."""
+        return self.packages * self.llcs * self.cores * self.threads
+
+    @property
+    def words(self) -> str:
+        """Return the counts with their units."""
+        units = ("package", "LLC", "core", "thread")
+        counts = (self.packages, self.llcs, self.cores, self.threads)
+        return " x ".join(
+            f"{n} {unit}{'s' * (n != 1)}" for n, unit in zip(counts, units, strict=True)
+        )
+
+    def topologies(self, cpus: tuple[int, ...]) -> Iterator[Topology]:
+        """Yield the places of the CPUs for each way of numbering: most usual first.
+
+        First threads of all cores first; siblings as neighbours; and packages in turn.
+        """
+        numberings = ["threads-last", *(["threads-adjacent"] if self.threads > 1 else [])]
+        for numbering in numberings:
+            form = Regular(
+                self.packages, 1, self.llcs, self.cores, self.threads, 1, numbering
+            ).expand()
+            yield _numbered(form, cpus, np.arange(self.cpus))
+            if numbering == "threads-last" and 1 < self.packages < self.cpus // self.threads:
+                turns = np.arange(self.cpus).reshape(self.threads, self.packages, -1)
+                yield _numbered(form, cpus, turns.transpose(0, 2, 1).reshape(-1))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A regular shape, its CPUs, and its misfit as a share of a pair's latency."""
+    """A shape, its CPUs in the numbering that fits best, and its misfit."""
 
-    form: Regular
+    counts: Counts
     topology: Topology
     misfit: float
-    inside_ns: float  # median of the nearest class that is not siblings
-
-    @property
-    def words(self) -> str:
-        """Return the shape as text."""
-        form = self.form
-        parts = [
-            _many(form.packages, "package"), _many(form.llcs_per_package, "LLC"),
-            _many(form.cores_per_llc, "core"), _many(form.threads_per_core, "thread"),
-        ]  # fmt: skip
-        return " x ".join(parts)
 
 
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
+def _numbered(form: Topology, cpus: tuple[int, ...], order: Ids) -> Topology:
+    levels = ("package", "node", "llc", "l2", "core")
+    return make_topology(cpus, {level: form.ids(level)[order] for level in levels})
 
 
-def shapes(ns: Matrix, order: Ids | None = None) -> list[Shape]:
-    """Return all shapes that a table may have, best first. ``order`` sorts CPUs by clustering."""
-    rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
-    values = ns[rows, columns]
-    nearest = np.full(len(ns), np.inf)
-    for ends in (rows, columns):
-        np.minimum.at(nearest, ends, values)
-    siblings = float(np.median(nearest)) < CORES_NS
-    found = []
-    for form in _forms(len(ns)):
-        clustered = form.numbering == CLUSTERED
-        if (siblings and form.threads_per_core == 1) or (clustered and order is None):
+def given_shape(text: str, table: LatencyTable) -> Shape:
+    """Return the shape that a text names, in the numbering that fits the table best."""
+    if not SHAPE.fullmatch(text):
+        raise UserError(f"--shape '{text}' is not a shape: give {SHAPE_RIGHT}")
+    counts = Counts(*map(int, text.split("x")))
+    if counts.cpus != len(table.cpus):
+        raise UserError(
+            f"--shape {text} has {counts.cpus:,} CPUs, and {table.name} {len(table.cpus):,}: give "
+            f"{SHAPE_RIGHT}"
+        )
+    return _best(counts, table.cpus, *table.pairs())[0]
+
+
+def shapes(cpus: tuple[int, ...], rows: Ids, columns: Ids, values: Values) -> list[Shape]:
+    """Return all shapes that pairs of CPUs may have, best first; of equal ones the usual first."""
+    siblings, found = _siblings(len(cpus), rows, columns, values), []
+    for counts in _counts(len(cpus)):
+        if counts.threads == 1 and 1 not in siblings:
             continue
-        topology = form.expand()
-        if clustered and order is not None:
-            topology = in_order(topology, np.argsort(order))
-        kind = kinds_of(topology, rows, columns)
-        split_home_remote(values, kind)
-        shape = _weighed(form, topology, values, kind)
-        if shape is not None:
-            found.append(shape)
-    best = min((shape.misfit for shape in found), default=0.0)
-    inside = next((shape.inside_ns for shape in found if shape.misfit == best), 0.0)
+        best, distinct = _best(counts, cpus, rows, columns, values)
+        if distinct:
+            found.append(best)
+    least = min((shape.misfit for shape in found), default=0.0)
 
-    def rank(shape: Shape) -> tuple[int, float, float]:
-        """Return a sort key: misfit first, then the more usual of equally good shapes."""
-        steps = int((shape.misfit - best) / EQUAL)
-        return steps, unusual(shape.form, inside), shape.misfit
+    def rank(shape: Shape) -> tuple[float, ...]:
+        counts = shape.counts
+        alone = counts.cores == 1 and counts.cpus > counts.threads
+        unusual = counts.packages not in USUAL_PACKAGES
+        steps = int((shape.misfit - least) / EQUAL)
+        unseen = counts.threads not in siblings
+        return steps, unseen, alone, unusual, -counts.threads, counts.packages, shape.misfit
 
     return sorted(found, key=rank)
 
 
-def in_order(topology: Topology, order: Ids) -> Topology:
-    """Return the topology with renumbered CPUs: number i is the former ``order[i]``."""
-    return make_topology(range(order.size), {level: topology.ids(level)[order] for level in LEVELS})
-
-
-def misfit_of(ns: Matrix, topology: Topology) -> float:
-    """Return a topology's misfit, with tiers: the mean distance of a pair from its median."""
-    rows, columns = np.nonzero(np.triu(np.isfinite(ns), 1))
-    values = ns[rows, columns]
-    kind = kinds_of(topology, rows, columns)
-    split_home_remote(values, kind)
-    tiers = find_tiers(topology, rows, columns, values, np.array(CLASSES)[kind])
-    for index, tier in enumerate(tiers):
-        kind[tier.inside] = len(CLASSES) + index
-    logs = np.log(values)
-    off = [np.abs(logs[kind == k] - np.median(logs[kind == k])) for k in np.unique(kind)]
-    return float(np.concatenate(off).mean())
-
-
-def _forms(count: int) -> Iterator[Regular]:
+def _counts(cpus: int) -> Iterator[Counts]:
     for threads, packages in product((1, 2, 4), range(1, MOST_PACKAGES + 1)):
-        cores, rest = divmod(count, threads * packages)
+        cores, rest = divmod(cpus, threads * packages)
         if rest or not cores:
             continue
         for llcs in (n for n in range(1, cores + 1) if cores % n == 0):
-            form = Regular(packages, 1, llcs, cores // llcs, threads, 1, CLUSTERED)
-            yield form
-            for numbering in NUMBERINGS if threads > 1 else NUMBERINGS[:1]:
-                yield replace(form, numbering=numbering)
+            yield Counts(packages, llcs, cores // llcs, threads)
 
 
-def _weighed(
-    form: Regular,
-    topology: Topology,
-    values: np.ndarray[tuple[int], np.dtype[np.float64]],
-    kind: np.ndarray[tuple[int], np.dtype[np.int64]],
-) -> Shape | None:
-    """Return the shape with its misfit, or None if a class is not farther than the previous one."""
-    logs = np.log(values)
-    misfit = np.zeros_like(logs)
-    last = inside = 0.0
-    for index, name in enumerate(CLASSES):
-        mine = kind == index
-        if not mine.any():
+def _siblings(count: int, rows: Ids, columns: Ids, values: Values) -> set[int]:
+    """Return how many threads cores seem to have: 1 unless the nearest CPU of most is a sibling."""
+    nearest, which = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
+    for mine, other in ((rows, columns), (columns, rows)):
+        order = np.argsort(-values, kind="stable")  # the least value of each CPU is written last
+        better = order[values[order] < nearest[mine[order]]]
+        nearest[mine[better]], which[mine[better]] = values[better], other[better]
+    found = set()
+    for threads in (2, 4):
+        if count % threads:
             continue
-        median = float(np.median(values[mine]))
-        misfit[mine] = np.abs(logs[mine] - np.log(median))
-        if name == "smt" and median > SMT_NS:
-            return None
-        if name == "home_remote":
-            continue
-        if last and median < last * STEP:
-            return None
-        last = median
-        if name != "smt" and not inside:
-            inside = median
-    return Shape(form, topology, float(misfit.mean()), inside)
+        for topology in Counts(1, 1, count // threads, threads).topologies(tuple(range(count))):
+            if (topology.core[which] == topology.core).mean() >= NEAREST_SHARE:
+                found.add(threads)
+    if not found or float(np.median(nearest)) > SMT_NS:
+        found.add(1)  # pairs of cores with a common L2 are near as well
+    return found
 
 
-def unusual(form: Regular, inside: float) -> float:
-    """Return how unusual a shape is, to compare shapes that fit equally well."""
-    fills = inside >= FILLS_NS and form.cores_per_llc >= FILLS_CORES
-    score = 0.0
-    if form.cores_per_llc == 1 and form.llcs_per_package > 1 and inside < LLC_NS:
-        score += UNKNOWN  # cores this near share a last-level cache
-    if form.packages > 1 and form.llcs_per_package == 1 and not fills:
-        score += 4.0  # a core complex does not fill a package
-    if form.packages == 1 and form.llcs_per_package > 1 and fills:
-        score += 4.0  # a mesh fills a package
-    if form.packages not in (1, 2, 4, 8):
-        score += 2.0
-    if form.numbering != "threads-last":
-        score += 0.5 if form.numbering == "threads-adjacent" else 0.6
-    return score + 0.01 * form.packages
-
-
-def verdict(found: list[Shape]) -> tuple[bool, list[str]]:
-    """Return whether only the best shape explains the table, and notes for the user."""
-    if not found:
-        return False, ["no regular shape explains the table: packages x LLCs x cores x threads"]
-    best = found[0]
-    others = [shape for shape in found if shape.words != best.words]
-    told = f"best shape: {best.words}, misfit {best.misfit:.1%}"
-    if others:
-        told += f"; second: {others[0].words}, misfit {others[0].misfit:.1%}"
-    notes = [told]
-    equal = [
-        shape
-        for shape in others
-        if shape.misfit - best.misfit < EQUAL and unusual(shape.form, best.inside_ns) < UNKNOWN
-    ]
-    names = list(dict.fromkeys(shape.words for shape in equal))
-    if not names:
-        return True, notes
-    notes.append(
-        f"not clear: the table fits {' and '.join(names[:2])} as well; the usual shape "
-        "is used. Give --topology or --hwloc-xml of that machine to decide"
-    )
-    return False, notes
+def _best(
+    counts: Counts, cpus: tuple[int, ...], rows: Ids, columns: Ids, values: Values
+) -> tuple[Shape, bool]:
+    """Return the shape in its best numbering, and whether each class is farther than the last."""
+    found = []
+    for topology in counts.topologies(cpus):
+        kind = kinds_of(topology, rows, columns)
+        split_home_remote(values, kind)
+        found.append(Shape(counts, topology, misfit_of(values, kind)))
+    best = min(found, key=lambda shape: shape.misfit)
+    kind = kinds_of(best.topology, rows, columns)
+    split_home_remote(values, kind)
+    last, step = 0.0, 1.0
+    for index, name in enumerate(CLASSES[:-1]):
+        if (kind == index).any():
+            median = float(np.median(values[kind == index]))
+            if median < last * step or (name == "smt" and median > SMT_NS):
+                return best, False
+            last, step = median, 1.0 if name == "smt" else STEP
+    return best, True

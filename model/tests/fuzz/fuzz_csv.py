@@ -3,7 +3,7 @@
 
     python model/tests/fuzz/fuzz_csv.py -runs=20000 NEW_CORPUS model/tests/fuzz/csv
 
-The target goes on to the text of a machine file, so that clustering gets odd tables too. Tables
+The target goes on to the text of a machine file, so that shapes get odd tables too. Tables
 have few CPUs: with more, numpy is slow, and numpy is not under test.
 """
 
@@ -27,15 +27,15 @@ with atheris.instrument_imports(include=["model.machines"]):
         machine_toml,
     )
     from model.machines.making.importer import add_latencies
-    from model.machines.making.infer import infer_topology
     from model.machines.making.latencycsv import parse_latency_csv
+    from model.machines.making.shapes import given_shape, shapes
     from model.machines.numbers import number_nodes, range_of, value_of
 
 FEW_CPUS = 24
 
 
 def test_one_input(data: bytes) -> None:
-    """Read, cluster, write; only a UserError of one line may result."""
+    """Read, place, write; only a UserError of one line may result."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -50,9 +50,11 @@ def test_one_input(data: bytes) -> None:
         return
     if len(table.cpus) > FEW_CPUS:
         return
-    topology = infer_topology(table).topology
+    pairs = table.pairs()
+    best = shapes(table.cpus, *pairs)
+    topology = best[0].topology if best else given_shape(f"1x1x{len(table.cpus)}x1", table).topology
     assert topology.cpus == table.cpus
-    evidence = weigh(table.symmetric(), topology)
+    evidence = weigh(*pairs, topology, topology)
     facts = Facts("fuzz", "fuzz", "measured", 2.0, topology, {}, {})
     add_latencies(facts, evidence, "fuzz")
     add_usual_latencies(facts)

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from cli.commands.machine import import_command
 from common.errors import UserError
+from model.machines.cores import core_costs
 from model.machines.making.document import machine_name, machine_toml, validated
 from model.machines.making.importer import Imported, ImportRequest, import_machine
 from model.machines.making.topology import Topology, from_tool, make_topology, same
@@ -26,10 +25,10 @@ def run(*args: str | Path) -> Result:
     return CliRunner().invoke(import_command, [str(arg) for arg in args])
 
 
-def failure(*args: str | Path) -> str:
+def failure(*args: str | Path, status: int = 2) -> str:
     result = run(*args)
     assert isinstance(result.exception, UserError), result.output
-    assert result.exception.status == 2
+    assert result.exception.status == status
     assert "\n" not in str(result.exception)
     return str(result.exception)
 
@@ -40,15 +39,52 @@ def write(path: Path, topology: Topology, ns: dict[str, float], labels: bool = F
     return path
 
 
+def xml_of(path: Path, topology: Topology) -> Path:
+    path.write_text(to_hwloc_xml(topology), encoding="ascii")
+    return path
+
+
+def lscpu_of(path: Path, topology: Topology) -> Path:
+    rows = ["# The following is the parsable format", "# CPU,Core,Socket,Node,,L1d,L1i,L2,L3"]
+    for cpu, place in zip(topology.cpus, topology.places(), strict=True):
+        core = f"{place.core},{place.package},{place.node},,{place.core},{place.core}"
+        rows.append(f"{cpu},{core},{place.l2},{place.llc}")
+    path.write_text("\n".join(rows) + "\n", encoding="ascii")
+    return path
+
+
+def sys_of(root: Path, topology: Topology) -> Path:
+    """Write the files of /sys that give the place of each CPU of a machine without siblings."""
+    system = root / "sys/devices/system/cpu"
+    for cpu, place in zip(topology.cpus, topology.places(), strict=True):
+        shared = [c for c, at in zip(topology.cpus, topology.llc, strict=True) if at == place.llc]
+        files = {
+            "topology/physical_package_id": place.package,
+            "topology/core_id": place.core,
+            "topology/thread_siblings_list": cpu,
+            "cache/index3/level": 3,
+            "cache/index3/type": "Unified",
+            "cache/index3/id": place.llc,
+            "cache/index3/shared_cpu_list": f"{shared[0]}-{shared[-1]}",
+        }
+        for name, value in files.items():
+            file = system / f"cpu{cpu}" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{value}\n", encoding="ascii")
+    for name in ("possible", "present", "online"):
+        (system / name).write_text(f"0-{len(topology.cpus) - 1}\n", encoding="ascii")
+    return root
+
+
 def topology_of(made: Imported) -> Topology:
     return from_tool({"cpus": validated(made.text).cpus})
 
 
-def test_regular_machine(tmp_path: Path) -> None:
+def test_a_machine_by_its_shape(tmp_path: Path) -> None:
     want = shape(2, 8, 8, 2).expand()
     csv = write(tmp_path / "Two-Sockets@2.45GHz.csv", want, COMPLEX_NS)
     out = tmp_path / "two.toml"
-    result = run(csv, "--out", out, "--name", "Two Sockets")
+    result = run(csv, "--shape", "2x8x8x2", "--out", out, "--name", "Two Sockets")
     assert result.exception is None
     machine = tomllib.loads(out.read_text(encoding="utf-8"))
     assert machine["topology"] == {
@@ -64,44 +100,77 @@ def test_regular_machine(tmp_path: Path) -> None:
         assert range_of(node) == pytest.approx((want_ns * 0.952, want_ns * 1.051), rel=0.02)
     assert "tier" not in machine
     assert "home_remote" not in machine["latency_ns"]
-    assert "llc clear (16 groups" in machine["source"]["topology"]
+    assert "2 packages x 8 LLCs x 8 cores x 2 threads" in machine["source"]["topology"]
     assert machine["source"]["op_cycles.locked"].startswith("estimate, 8 to 27: ")
     assert range_of(machine["op_cycles"]["locked"]) == (8, 27)
-    read = from_tool({"cpus": load_machine(str(out)).cpus})
-    assert same(read, want)
+    assert same(from_tool({"cpus": load_machine(str(out)).cpus}), want)
     assert "256 CPUs, 2 packages, 2 nodes, 16 LLCs, 128 cores" in result.output
+    assert "the protocol is the model's default" in result.output
+
+
+def test_without_a_topology_two_shapes_are_named_and_nothing_is_written(tmp_path: Path) -> None:
+    csv = write(tmp_path / "a.csv", shape(1, 4, 8).expand(), COMPLEX_NS)
+    said = failure(csv, "--out", tmp_path / "a.toml", status=3)
+    assert "--shape 1x4x8x1 (misfit 2." in said
+    assert "--shape 4x1x8x1 (misfit 2." in said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("to_file", [xml_of, lscpu_of, sys_of])
+def test_a_file_says_what_the_table_cannot(tmp_path: Path, to_file: object) -> None:
+    """The same table fits two packages, or two caches of one package."""
+    ns = {"llc": 32.0, "node": 114.0, "remote": 114.0}
+    csv = write(tmp_path / "a.csv", shape(2, 1, 8).expand(), ns)
+    for want in (shape(2, 1, 8).expand(), shape(1, 2, 8).expand()):
+        given = to_file(tmp_path / f"given-{want.count('package')}", want)  # type: ignore[operator]
+        made = import_machine(ImportRequest(csv, topology=given))
+        assert same(topology_of(made), want)
+        assert made.facts.source["topology"].startswith(f"{given.name};")
+
+
+def test_a_core_gives_costs_and_protocol(tmp_path: Path) -> None:
+    csv = write(tmp_path / "epyc.csv", shape(1, 4, 4, 2).expand(), COMPLEX_NS)
+    made = import_machine(ImportRequest(csv, shape="1x4x4x2", core="zen4"))
+    machine, costs = validated(made.text).data, core_costs("zen4")
+    assert machine["protocol"] == costs.protocol
+    assert machine["op_cycles"] == costs.op_cycles
+    assert machine["source"].items() >= costs.source.items()
+    by_name = validated(import_machine(ImportRequest(csv, shape="1x4x4x2")).text).data
+    core = {"forward_cycles", "after_locked_cycles"}
+    assert by_name["protocol"] == {k: v for k, v in costs.protocol.items() if k not in core}
+    alone = write(tmp_path / "a.csv", shape(1, 4, 4).expand(), COMPLEX_NS)
+    without = import_machine(ImportRequest(alone, shape="1x4x4x1", core="zen4"))
+    assert costs.protocol.keys() - without.facts.protocol.keys() == {"smt_locked_ns"}
+    assert "unknown core 'zen44': did you mean 'zen4'" in failure(csv, "--core", "zen44")
 
 
 def test_tiers_are_written_and_read(tmp_path: Path) -> None:
     """Eight sockets on two boards, with two cores to an L2."""
-    want = shape(8, 1, 8).expand()
-    matrix = latencies(want, MESH_NS, 0.02, 1)
-    other = want.package[:, None] // 4 != want.package[None, :] // 4
+    want = shape(8, 1, 4).expand()
+    matrix = latencies(want, MESH_NS, 0.02, 2)
+    other = (want.package[:, None] ^ want.package[None, :]) > 3
     near = want.core[:, None] // 2 == want.core[None, :] // 2
     matrix = np.where(other, matrix * 2.0, np.where(near, matrix * 0.5, matrix))
     csv = tmp_path / "boards.csv"
     csv.write_text(to_csv(matrix), encoding="ascii")
     out = tmp_path / "boards.toml"
-    result = run(csv, "--out", out)
+    result = run(csv, "--shape", "8x1x4x1", "--out", out)
     assert result.exception is None, result.output
     read = validated(out.read_text(encoding="utf-8")).data
-    assert [tier["name"] for tier in read["tier"]] == ["l2", "packages-4"]
+    assert [tier["name"] for tier in read["tier"]] == ["cores-2", "packages-4"]
     assert (read["tier"][0]["cores"], read["tier"][1]["packages"]) == (2, 4)
     assert [value_of(tier["ns"]) for tier in read["tier"]] == pytest.approx([25.5, 110.0], rel=0.03)
     assert value_of(read["latency_ns"]["llc"]) == pytest.approx(51, rel=0.02)
     assert value_of(read["latency_ns"]["remote"]) == pytest.approx(220, rel=0.02)
-    machine = tomllib.loads(out.read_text(encoding="utf-8"))
-    assert "256 pairs inside groups of 4 packages" not in machine["source"]["tier.packages-4"]
-    assert "768 pairs inside groups of 4 packages" in machine["source"]["tier.packages-4"]
+    assert "192 pairs inside groups of 4 packages" in read["source"]["tier.packages-4"]
     assert "4 packages" in result.output
 
 
 def test_a_guess_has_a_range_in_a_file_that_is_made(tmp_path: Path) -> None:
     """The table covers only one LLC, so all other latencies are guesses."""
     csv = write(tmp_path / "a.csv", shape(1, 1, 4).expand(), MESH_NS)
-    xml = tmp_path / "machine.xml"
-    xml.write_text(to_hwloc_xml(shape(2, 2, 4, 2, nodes=2).expand()), encoding="ascii")
-    machine = tomllib.loads(import_machine(ImportRequest(csv, hwloc_xml=xml)).text)
+    xml = xml_of(tmp_path / "machine.xml", shape(2, 2, 4, 2, nodes=2).expand())
+    machine = tomllib.loads(import_machine(ImportRequest(csv, xml)).text)
     guesses = 0
     for key, node in number_nodes(machine):
         source, limits = source_of(key, machine["source"]), range_of(node, key)
@@ -114,73 +183,45 @@ def test_a_guess_has_a_range_in_a_file_that_is_made(tmp_path: Path) -> None:
 
 
 def test_without_out_the_machine_goes_to_stdout(tmp_path: Path) -> None:
-    result = run(write(tmp_path / "a.csv", shape(2, 1, 4).expand(), MESH_NS), "--clock-ghz", "3")
+    csv = write(tmp_path / "a.csv", shape(2, 1, 4).expand(), MESH_NS)
+    result = run(csv, "--shape", "2x1x4x1", "--clock-ghz", "3")
     assert tomllib.loads(result.stdout)["clock_ghz"] == 3
     assert "8 CPUs" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.data())
-def test_irregular_numbering_survives_the_file(tmp_path: Path, data: st.DataObject) -> None:
-    base = shape(2, 3, 3, data.draw(st.integers(1, 2))).expand()
-    count = len(base.cpus)
-    cpus = data.draw(st.permutations(range(count * 2)))[:count]
-    want = renumbered(base, cpus)
-    made = import_machine(ImportRequest(write(tmp_path / "a.csv", want, COMPLEX_NS, labels=True)))
-    assert same(topology_of(made), want)
-
-
-def test_unequal_llcs_are_written_out(tmp_path: Path) -> None:
-    """A machine with one core complex of 2 cores among those of 4."""
+def test_irregular_machines_are_written_out(tmp_path: Path) -> None:
+    """One core complex of 2 cores among those of 4; and numbers with holes in any order."""
     llc = np.array([0] * 4 + [1] * 4 + [2] * 2 + [3] * 4)
-    package = np.zeros(14, dtype=np.int64)
-    core = np.arange(14)
-    want = make_topology(
-        range(14), {"package": package, "node": package, "llc": llc, "l2": core, "core": core}
+    one, core = np.zeros(14, dtype=np.int64), np.arange(14)
+    unequal = make_topology(
+        range(14), {"package": one, "node": one, "llc": llc, "l2": core, "core": core}
     )
-    made = import_machine(ImportRequest(write(tmp_path / "a.csv", want, COMPLEX_NS)))
-    assert made.text.count("[[topology.llc]]") == 4
-    assert same(topology_of(made), want)
+    base = shape(2, 3, 3, 2).expand()
+    cpus = np.random.default_rng(1).permutation(len(base.cpus) * 2)[: len(base.cpus)]
+    for want in (unequal, renumbered(base, cpus.tolist())):
+        csv = write(tmp_path / "a.csv", want, COMPLEX_NS, labels=True)
+        made = import_machine(ImportRequest(csv, lscpu_of(tmp_path / "lscpu", want)))
+        assert made.text.count("[[topology.llc]]") == want.count("llc")
+        assert same(topology_of(made), want)
 
 
-def test_hwloc_file_gives_the_nodes(tmp_path: Path) -> None:
-    """Latencies show no nodes inside the packages, but firmware made two per package."""
-    want = shape(2, 4, 4, 2, nodes=2).expand()
-    xml = tmp_path / "machine.xml"
-    xml.write_text(to_hwloc_xml(want), encoding="ascii")
-    csv = write(tmp_path / "a.csv", want, COMPLEX_NS)
-    made = import_machine(ImportRequest(csv, hwloc_xml=xml))
-    assert same(topology_of(made), want)
-    assert not [note for note in made.notes if "disagreement" in note]
-    assert made.facts.topology.count("node") == 4
-    assert import_machine(ImportRequest(csv)).facts.topology.count("node") == 2
-
-
-def test_hwloc_file_that_disagrees_is_reported(tmp_path: Path) -> None:
-    truth = shape(1, 4, 4).expand()
-    claimed = shape(1, 2, 8).expand()
-    xml = tmp_path / "machine.xml"
-    xml.write_text(to_hwloc_xml(claimed), encoding="ascii")
-    csv = write(tmp_path / "a.csv", truth, COMPLEX_NS)
-    result = run(csv, "--hwloc-xml", xml, "--out", tmp_path / "m.toml")
-    said = "disagreement: 2 groups by llc in the file of the topology, 4 by latency"
+def test_a_topology_that_the_latencies_contradict_is_reported(tmp_path: Path) -> None:
+    csv = write(tmp_path / "a.csv", shape(1, 4, 4).expand(), COMPLEX_NS)
+    result = run(csv, "--shape", "1x2x8x1", "--out", tmp_path / "m.toml")
+    said = "disagreement: the latencies fit 1 package x 4 LLCs x 4 cores x 1 thread better"
     assert said in result.output
-    assert "CPUs 0-15" in result.output
     machine = tomllib.loads((tmp_path / "m.toml").read_text(encoding="utf-8"))
-    assert "disagreement" in machine["source"]["topology"]
+    assert said in machine["source"]["topology"]
+    assert "disagreement" not in run(csv, "--shape", "1x4x4x1").output
 
 
-def test_hwloc_file_with_more_cpus(tmp_path: Path) -> None:
+def test_a_file_with_more_cpus(tmp_path: Path) -> None:
     """Siblings were offline while latencies were measured."""
     whole = shape(2, 2, 4, 2).expand()
-    xml = tmp_path / "machine.xml"
-    xml.write_text(to_hwloc_xml(whole), encoding="ascii")
-    made = import_machine(
-        ImportRequest(write(tmp_path / "a.csv", shape(2, 2, 4).expand(), COMPLEX_NS), xml)
-    )
+    xml = xml_of(tmp_path / "machine.xml", whole)
+    csv = write(tmp_path / "a.csv", shape(2, 2, 4).expand(), COMPLEX_NS)
+    made = import_machine(ImportRequest(csv, xml))
     assert same(topology_of(made), whole)
     assert any("no latencies of CPUs 16-31" in note for note in made.notes)
     assert made.facts.source["latency_ns.smt"].startswith("estimate")
@@ -193,34 +234,23 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path: Path) -> None:
     cut.write_text(good.read_text(encoding="ascii")[:-30], encoding="ascii")
     binary = tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe,\x00")
-    one = tmp_path / "one.csv"
-    one.write_text("\n", encoding="ascii")
-    xml = tmp_path / "small.xml"
-    xml.write_text(to_hwloc_xml(shape(1, 1, 4).expand()), encoding="ascii")
+    xml = xml_of(tmp_path / "small.xml", shape(1, 1, 4).expand())
     cases = {
         "no such file": (tmp_path / "none.csv",),
         "is a directory": (tmp_path,),
-        "truncated": (cut,),
+        "truncated": (cut, "--shape", "1x2x4x1"),
         "not UTF-8": (binary,),
-        "empty": (one,),
-        "no hwloc XML file": (good, "--hwloc-xml", tmp_path / "none.xml"),
-        "CPUs 4-7 are not in small.xml": (good, "--hwloc-xml", xml),
+        "none.xml": (good, "--topology", tmp_path / "none.xml"),
+        "CPUs 4-7 are not in small.xml": (good, "--topology", xml),
+        "give one of them": (good, "--topology", xml, "--shape", "1x2x4x1"),
         "--clock-ghz 99 is not a clock": (good, "--clock-ghz", "99"),
     }
     for message, args in cases.items():
         assert message in failure(*args, "--out", out)
-    assert "no directory" in failure(good, "--out", tmp_path / "none" / "out.toml")
+    far = tmp_path / "none" / "out.toml"
+    assert "no directory" in failure(good, "--shape", "1x2x4x1", "--out", far)
     assert not out.exists()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-def test_a_failed_import_keeps_the_old_file(tmp_path: Path) -> None:
-    out = tmp_path / "out.toml"
-    out.write_text("old", encoding="ascii")
-    bad = tmp_path / "bad.csv"
-    bad.write_text(",,\n25,,\nx,25,\n", encoding="ascii")
-    assert "line 3, column 1" in failure(bad, "--out", out)
-    assert out.read_text(encoding="ascii") == "old"
 
 
 @pytest.mark.parametrize(
@@ -237,6 +267,6 @@ def test_names(text: str, name: str) -> None:
 
 def test_strange_file_names_are_no_problem(tmp_path: Path) -> None:
     csv = write(tmp_path / 'we"ird\t\\ né [x].csv', shape(1, 2, 4).expand(), COMPLEX_NS)
-    made = import_machine(ImportRequest(csv))
+    made = import_machine(ImportRequest(csv, shape="1x2x4x1"))
     assert same(topology_of(made), shape(1, 2, 4).expand())
     assert tomllib.loads(machine_toml(made.facts))["name"] == "we-ird-n-x"

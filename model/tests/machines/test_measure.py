@@ -178,7 +178,7 @@ def test_a_sample_shows_quadrants() -> None:
         assert value_of(machine["latency_ns"][key]) == pytest.approx(want, rel=0.01)
     low, high = range_of(tier["ns"]) or (0, 0)
     assert 86 < low < 90 < high < 95
-    assert "sampled pairs lie nearest" in made.facts.source["topology"]
+    assert "pairs lie nearest" in made.facts.source["topology"]
     assert same(from_tool({"cpus": validated(made.text).cpus}), topology)
 
 
@@ -235,7 +235,10 @@ def test_a_host_that_states_a_wrong_topology() -> None:
     """Like some virtual machines, the host states one LLC, but its CPUs run in four."""
     stated = shape(1, 1, 16).expand()
     made = host_machine(stated, list(stated.cpus), printed(shape(1, 4, 4).expand()), PROCESSOR)
-    assert any("disagreement: 1 groups by llc" in note for note in made.notes)
+    assert any(
+        "disagreement: the latencies fit 1 package x 4 LLCs x 4 cores" in note
+        for note in made.notes
+    )
     assert made.evidence is not None
     assert made.facts.topology.count("llc") == 1
 

@@ -1,138 +1,181 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`machine import` tries every regular shape, says which one is second, and takes help."""
+"""Which shapes explain a latency table, what the pairs say of a topology, and what lscpu says."""
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cli.commands.machine import import_command
 from common.errors import UserError
-from model.machines.making.importer import Imported, ImportRequest, import_machine
-from model.machines.making.latencycsv import Matrix
-from model.machines.making.shapes import shapes, verdict
-from model.machines.making.topology import make_topology, parse_lscpu, same
-from synthetic import latencies, renumbered, shape, to_csv
+from model.machines.making.classes import Evidence, weigh
+from model.machines.making.latencycsv import LatencyTable, Matrix
+from model.machines.making.shapes import Counts, given_shape, shapes
+from model.machines.making.topology import (
+    Ids,
+    Regular,
+    Topology,
+    cpu_list,
+    make_topology,
+    parse_cpu_list,
+    parse_lscpu,
+    regular_form,
+    same,
+)
+from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape
 
-MESH = {"smt": 7.5, "llc": 48.0, "node": 48.0, "remote": 141.0}
 RING = {"smt": 9.0, "llc": 32.0, "node": 114.0, "remote": 114.0}
-DESKTOP = {"smt": 9.0, "llc": 27.0, "node": 90.0, "remote": 90.0}
 
 
-def made(path: Path, matrix: Matrix, topology: Path | None = None) -> Imported:
-    path.write_text(to_csv(matrix), encoding="ascii")
-    return import_machine(ImportRequest(path, topology=topology))
+def weighed(matrix: Matrix, topology: Topology) -> Evidence:
+    return weigh(*LatencyTable("t", topology.cpus, matrix).pairs(), topology, topology)
 
 
-def counts(found: Imported) -> tuple[int, int, int]:
-    topology = found.facts.topology
-    return topology.count("package"), topology.count("llc"), topology.count("core")
-
-
-def test_a_wild_sibling_does_not_make_a_cache_of_each_core(tmp_path: Path) -> None:
-    """CPU 0 and its sibling are as far apart as two cores, as published for 2 x Gold 6242."""
-    matrix = latencies(shape(2, 1, 16, 2).expand(), MESH, 0.02, 3)
-    matrix[0, 32] = matrix[32, 0] = 47.0
-    found = made(tmp_path / "a.csv", matrix)
-    assert counts(found) == (2, 2, 32)
-    assert "2 packages x 1 LLC x 16 cores x 2 threads" in "".join(found.notes)
-
-
-def test_a_ring_of_eight_cores_fills_a_package(tmp_path: Path) -> None:
-    found = made(tmp_path / "a.csv", latencies(shape(2, 1, 8, 2).expand(), RING, 0.08, 1))
-    assert counts(found) == (2, 2, 16)
-    assert any("not clear" in note and "1 package x 2 LLCs" in note for note in found.notes)
-    assert found.evidence is not None
-    sure = {level.name: level.sure for level in found.evidence.levels}
-    assert sure["llc"] != "clear"
-    assert sure["core"] == "clear"
-
-
-def test_packages_that_take_turns_are_no_complexes(tmp_path: Path) -> None:
-    """Even CPUs are in one package and odd ones in the other, as on many hosts."""
-    base = shape(2, 1, 8, 2).expand()
-    turns = [cpu % 16 // 8 + cpu % 8 * 2 + cpu // 16 * 16 for cpu in base.cpus]
-    want = renumbered(base, turns)
-    found = made(tmp_path / "a.csv", latencies(want, RING, 0.05, 1))
-    assert counts(found) == (2, 2, 16)
-    assert same(found.facts.topology, want)
-    assert any("not clear" in note and "1 package x 2 LLCs" in note for note in found.notes)
-    assert found.evidence is not None
-    assert all(level.sure != "clear" for level in found.evidence.levels if level.name == "llc")
-
-
-def test_cores_with_and_without_siblings_are_one_package(tmp_path: Path) -> None:
-    """8 cores of two threads and 8 of one are no regular shape, and must not become one."""
-    cpus = np.arange(24)
-    core = np.where(cpus < 16, cpus // 2, cpus - 8)
-    one = np.zeros(24, dtype=np.int64)
-    want = make_topology(
-        range(24), {"package": one, "node": one, "llc": one, "l2": core, "core": core}
-    )
-    ns = latencies(want, {"smt": 5.0, "llc": 36.0}, 0.05, 3)
-    small = cpus >= 16
-    ns = np.where(small[:, None] | small[None, :], ns * 1.3, ns)
-    assert counts(made(tmp_path / "a.csv", ns)) == (1, 1, 16)
-
-
-@pytest.mark.parametrize("numbering", ["threads-last", "threads-adjacent"])
-def test_near_siblings_are_no_cores(numbering: str) -> None:
-    """Few pairs of 384 CPUs are siblings: a shape without SMT would fit nearly as well."""
-    form = replace(shape(2, 12, 8, 2), numbering=numbering)
-    ns = {"smt": 10.0, "llc": 26.0, "node": 100.0, "remote": 195.0}
-    matrix = latencies(form.expand(), ns, 0.06, 1)
-    sure, told = verdict(shapes(matrix))
-    assert sure, told
-    assert "2 packages x 12 LLCs x 8 cores x 2 threads" in told[0]
-
-
-def test_complexes_of_three_cores_are_no_packages(tmp_path: Path) -> None:
-    found = made(tmp_path / "a.csv", latencies(shape(1, 8, 3, 2).expand(), DESKTOP, 0.05, 2))
-    assert counts(found) == (1, 8, 24)
+def best(matrix: Matrix, cpus: tuple[int, ...] | None = None) -> list[str]:
+    """The two best shapes as text."""
+    table = LatencyTable("t", cpus or tuple(range(len(matrix))), matrix)
+    return [str(one.counts) for one in shapes(table.cpus, *table.pairs())[:2]]
 
 
 @pytest.mark.parametrize(
-    "form", [shape(2, 8, 8, 2), shape(1, 2, 8, 2), shape(4, 1, 12), shape(1, 1, 6, 2)]
+    ("form", "ns", "expected"),
+    [
+        (shape(2, 8, 8, 2), COMPLEX_NS, ["2x8x8x2"]),
+        (shape(1, 2, 8, 2), RING, ["1x2x8x2", "2x1x8x2"]),
+        (shape(4, 1, 12), MESH_NS, ["1x4x12x1", "4x1x12x1"]),
+        (shape(1, 16, 8), COMPLEX_NS, ["1x16x8x1", "16x1x8x1"]),
+        (shape(1, 1, 6, 2), MESH_NS, ["1x1x6x2"]),
+        (shape(1, 8, 3, 2), RING, ["1x8x3x2", "8x1x3x2"]),
+    ],
 )
-def test_the_best_shape_is_that_of_the_machine(form: object) -> None:
-    want = form.expand()  # type: ignore[attr-defined]
-    ns = {"smt": 10.0, "llc": 25.0, "node": 105.0, "remote": 200.0}
-    if form.llcs_per_package == 1:  # type: ignore[attr-defined]
-        ns["llc"] = 50.0
-    best = shapes(latencies(want, ns, 0.04, 5))[0]
-    assert best.form == form
+@pytest.mark.parametrize("numbering", ["threads-last", "threads-adjacent"])
+def test_the_best_shapes_contain_that_of_the_machine(
+    form: Regular, ns: dict[str, float], expected: list[str], numbering: str
+) -> None:
+    topology = Regular(**{**form.__dict__, "numbering": numbering}).expand()
+    found = best(latencies(topology, ns, 0.05, 5))
+    assert found[: len(expected)] == expected
 
 
-def test_a_shape_that_no_other_equals_is_clear() -> None:
-    ns = {"smt": 10.0, "llc": 25.0, "node": 105.0, "remote": 200.0}
-    sure, told = verdict(shapes(latencies(shape(2, 4, 4).expand(), ns, 0.03, 1)))
-    assert sure
-    assert len(told) == 1
-    assert "second: " in told[0]
+def test_siblings_that_are_no_nearer_than_cores_of_a_cache() -> None:
+    """Siblings at 18 ns, cores of one cache at 19 to 22, other caches at 210."""
+    topology = shape(1, 2, 8, 2).expand()
+    ns = {"smt": 18.0, "llc": 20.5, "node": 210.0}
+    assert best(latencies(topology, ns, 0.06, 1)) == ["1x2x8x2", "2x1x8x2"]
 
 
-def lscpu(packages: int, llcs: int, cores: int) -> str:
-    rows = ["# The following is the parsable format", "# CPU,Core,Socket,Node,,L1d,L1i,L2,L3"]
-    for cpu in range(packages * llcs * cores):
-        package, llc = cpu // (llcs * cores), cpu // cores
-        rows.append(f"{cpu},{cpu},{package},{package},,{cpu},{cpu},{cpu},{llc}")
-    return "\n".join(rows) + "\n"
+def test_a_wild_sibling_changes_nothing() -> None:
+    matrix = latencies(shape(2, 1, 16, 2).expand(), {**MESH_NS, "remote": 141.0}, 0.02, 3)
+    matrix[0, 32] = matrix[32, 0] = 47.0
+    assert best(matrix) == ["1x2x16x2", "2x1x16x2"]
 
 
-def test_lscpu_says_what_the_table_cannot(tmp_path: Path) -> None:
-    """The same table fits two packages, or two caches of one package."""
-    matrix = latencies(shape(2, 1, 8).expand(), RING, 0.05, 4)
-    for packages, llcs in ((2, 1), (1, 2)):
-        text = tmp_path / "lscpu.txt"
-        text.write_text(lscpu(packages, llcs, 8), encoding="ascii")
-        found = made(tmp_path / "a.csv", matrix, topology=text)
-        assert counts(found) == (packages, 2, 16)
-        assert "lscpu.txt" in tomllib.loads(found.text)["source"]["topology"]
+def test_packages_that_take_turns() -> None:
+    """Even CPUs are in one package and odd ones in the other, as on many hosts."""
+    base = shape(2, 1, 8, 2).expand()
+    want = renumbered(base, [cpu % 16 // 8 + cpu % 8 * 2 + cpu // 16 * 16 for cpu in base.cpus])
+    table = LatencyTable("t", want.cpus, latencies(want, RING, 0.05, 1))
+    assert same(given_shape("2x1x8x2", table).topology, want)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2x8x8", "is not a shape: give packages x caches x cores x threads"),
+        ("0x1x1x8", "is not a shape"),
+        ("2x2x2x\u0662", "is not a shape"),
+        ("1x2x8x2", "has 32 CPUs, and t 8: give"),
+    ],
+)
+def test_a_wrong_shape_is_refused(text: str, said: str) -> None:
+    table = LatencyTable("t", tuple(range(8)), latencies(shape(1, 2, 4).expand(), RING, 0.05, 1))
+    with pytest.raises(UserError, match=said) as raised:
+        given_shape(text, table)
+    assert "\n" not in str(raised.value)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 3), st.integers(1, 6), st.integers(2, 6), st.integers(1, 2), st.data())
+def test_a_shape_that_is_named_gives_the_classes(
+    packages: int, llcs: int, cores: int, threads: int, data: st.DataObject
+) -> None:
+    want = shape(packages, llcs, cores, threads).expand()
+    matrix = latencies(want, COMPLEX_NS, 0.04, data.draw(st.integers(0, 99)))
+    table = LatencyTable("t", want.cpus, matrix)
+    found = given_shape(str(Counts(packages, llcs, cores, threads)), table)
+    assert same(found.topology, want)
+    for name, item in weighed(matrix, found.topology).classes.items():
+        assert item.median == pytest.approx(COMPLEX_NS[name], rel=0.16)
+
+
+def tiered(base: Topology, level: Ids, near: float, sigma: float, seed: int) -> Matrix:
+    """LLCs of one group at ``level`` are ``near`` ns apart, others of the package 101 ns."""
+    matrix = latencies(base, {**COMPLEX_NS, "node": 101.0}, sigma, seed)
+    other = (base.llc[:, None] != base.llc[None, :]) & (level[:, None] == level[None, :])
+    return np.where(other, matrix * near / 101.0, matrix)
+
+
+def test_quadrants_are_a_tier() -> None:
+    """Quadrants of 3 LLCs at 90 ns, the rest of the package at 101."""
+    want = shape(2, 12, 4).expand()
+    evidence = weighed(tiered(want, want.llc // 3, 90.0, 0.02, 4), want)
+    (tier,) = evidence.tiers
+    assert (tier.name, tier.unit, tier.count) == ("llcs-3", "llcs", 3)
+    assert tier.pairs == 8 * 3 * 16
+    assert tier.median == pytest.approx(90.0, rel=0.01)
+    assert tier.low < tier.median < tier.high
+    assert evidence.classes["node"].median == pytest.approx(101.0, rel=0.01)
+    assert evidence.classes["node"].pairs == 2 * 66 * 16 - tier.pairs
+    assert evidence.fit > 0.95
+    assert evidence.misfit < 0.04
+
+
+def test_tiers_of_tiers() -> None:
+    want = shape(1, 16, 4).expand()
+    matrix = tiered(want, want.llc // 2, 60.0, 0.02, 5)
+    half = (want.llc[:, None] // 8 == want.llc[None, :] // 8) & (matrix > 95.0)
+    found = weighed(np.where(half, matrix * 0.8, matrix), want).tiers
+    assert [tier.count for tier in found] == [2, 8]
+    assert [round(tier.median) for tier in found] == [60, 81]
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_chance_makes_no_tier(packages: int, llcs: int, cores: int, seed: int) -> None:
+    """Small machines have so few pairs that some grouping always looks good."""
+    want = shape(packages, llcs, cores).expand()
+    if len(want.cpus) > 1:
+        assert weighed(latencies(want, COMPLEX_NS, 0.06, seed), want).tiers == []
+
+
+def test_package_whose_lines_had_a_remote_home() -> None:
+    want = shape(2, 8, 6, 2).expand()
+    matrix = latencies(want, COMPLEX_NS, 0.03, 6)
+    inside = (want.package == 1)[:, None] & (want.package == 1)[None, :]
+    far = inside & (want.llc[:, None] != want.llc[None, :])
+    classes = weighed(np.where(far, matrix * 201.0 / 105.0, matrix), want).classes
+    assert classes["node"].median == pytest.approx(105.0, rel=0.02)
+    assert classes["home_remote"].median == pytest.approx(201.0, rel=0.02)
+    assert classes["remote"].median == pytest.approx(200.0, rel=0.02)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.integers(1, 4), st.data())
+def test_short_form_means_the_same_machine(
+    packages: int, llcs: int, cores: int, threads: int, data: st.DataObject
+) -> None:
+    nodes = data.draw(st.sampled_from([n for n in range(1, llcs + 1) if llcs % n == 0]))
+    usual = shape(packages, llcs, cores, threads, nodes).expand()
+    assert regular_form(usual) is not None
+    cpus = data.draw(st.permutations(usual.cpus))
+    form = regular_form(renumbered(usual, cpus))
+    assert form is None or same(form.expand(), renumbered(usual, cpus))
+
+
+@given(st.sets(st.integers(0, 300), min_size=1))
+def test_cpu_lists_survive_a_round_trip(cpus: set[int]) -> None:
+    assert parse_cpu_list(cpu_list(sorted(cpus))) == sorted(cpus)
 
 
 @pytest.mark.parametrize(
@@ -162,43 +205,6 @@ def test_without_caches_a_package_is_the_last_cache() -> None:
     assert topology.llc.tolist() == [0, 0, 1, 1]
 
 
-def write_sys(root: Path, packages: int, llcs: int, cores: int) -> None:
-    """Write the files of /sys that give the place of each CPU."""
-    system = root / "sys/devices/system/cpu"
-    count = packages * llcs * cores
-    for cpu in range(count):
-        first = cpu // cores * cores
-        files = {
-            "topology/physical_package_id": cpu // (llcs * cores),
-            "topology/core_id": cpu % (llcs * cores),
-            "topology/thread_siblings_list": cpu,
-            "cache/index3/level": 3,
-            "cache/index3/type": "Unified",
-            "cache/index3/id": cpu // cores,
-            "cache/index3/shared_cpu_list": f"{first}-{first + cores - 1}",
-        }
-        for name, value in files.items():
-            file = system / f"cpu{cpu}" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(f"{value}\n", encoding="ascii")
-    for name in ("possible", "present", "online"):
-        (system / name).write_text(f"0-{count - 1}\n", encoding="ascii")
-
-
-def test_a_tree_of_sys_says_what_the_table_cannot(tmp_path: Path) -> None:
-    csv, out = tmp_path / "a.csv", tmp_path / "a.toml"
-    csv.write_text(to_csv(latencies(shape(2, 1, 8).expand(), RING, 0.05, 4)), encoding="ascii")
-    given = tmp_path / "machine"
-    write_sys(given, 1, 2, 8)
-    args = [str(csv), "--topology", str(given), "--out", str(out)]
-    result = CliRunner().invoke(import_command, args)
-    assert result.exception is None, result.output
-    machine = tomllib.loads(out.read_text(encoding="utf-8"))
-    assert machine["topology"]["packages"] == 1
-    assert machine["topology"]["llcs_per_node"] == 2
-    assert machine["source"]["topology"].startswith(f"{given.name};")
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -216,10 +222,15 @@ def test_a_text_not_of_lscpu_is_refused(text: str, said: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_two_sources_of_a_topology_are_refused(tmp_path: Path) -> None:
-    csv = tmp_path / "a.csv"
-    csv.write_text(to_csv(latencies(shape(1, 1, 4).expand(), MESH, 0.02, 1)), encoding="ascii")
-    args = [str(csv), "--topology", str(tmp_path), "--hwloc-xml", str(csv)]
-    result = CliRunner().invoke(import_command, args)
-    assert isinstance(result.exception, UserError)
-    assert "give one of them" in str(result.exception)
+def test_cores_that_share_an_l2_are_a_tier() -> None:
+    cores = np.arange(48)
+    want = make_topology(
+        range(48),
+        {"package": cores // 24, "node": cores // 24, "llc": cores // 24, "l2": cores // 4,
+         "core": cores},
+    )  # fmt: skip
+    matrix = latencies(want, {**MESH_NS, "llc": 60.0, "remote": 120.0}, 0.05, 8)
+    l2 = (want.l2[:, None] == want.l2[None, :]) & ~np.eye(48, dtype=bool)
+    (tier,) = weighed(np.where(l2, matrix * 0.5, matrix), want).tiers
+    assert (tier.name, tier.unit, tier.count) == ("l2", "cores", 4)
+    assert tier.median == pytest.approx(30.0, rel=0.02)

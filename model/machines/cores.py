@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The tables of machines/cores/: what operations cost by type of core, and protocols by vendor."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from common.errors import unknown_name
+from common.output import read_toml
+from common.paths import MACHINES
+
+OTHER = "other cores"
+_MARKS = {
+    "Intel": ("xeon", "intel", "sierra", "core i"),
+    "AMD": ("epyc", "amd", "zen", "ryzen"),
+    "Arm": ("neoverse", "graviton", "altra", "ampere", "grace", "apple", "arm"),
+}
+
+
+class Costs(NamedTuple):
+    """Numbers for [op_cycles] and [protocol], and their sources; ``title`` says whose they are."""
+
+    title: str
+    op_cycles: dict[str, Any]
+    protocol: dict[str, Any]
+    source: dict[str, str]
+
+
+def vendor_of(machine: str, title: str) -> str:
+    """Return the vendor of a machine's cores, from the machine's name and title."""
+    text = f"{machine} {title}".lower()
+    return next(
+        (name for name, marks in _MARKS.items() if any(map(text.__contains__, marks))), OTHER
+    )
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    return read_toml(MACHINES / "cores" / f"{name}.toml", "table of cores")
+
+
+def vendor_costs(vendor: str) -> Costs:
+    """Return the protocol of a vendor's machines, nothing for one without a table."""
+    table = _table("vendors").get(vendor, {})
+    return Costs(vendor, {}, dict(table.get("protocol", {})), dict(table.get("source", {})))
+
+
+def core_costs(name: str) -> Costs:
+    """Return the costs of a type of core with its vendor's protocol; raise a UserError for none."""
+    cores = _table("cores")
+    if name not in cores:
+        raise unknown_name("core", name, sorted(cores))
+    core = cores[name]
+    vendor = vendor_costs(core["vendor"])
+    source = {
+        key: f"as on {core['machines'][0]}: {text}" if text.startswith("calibrated") else text
+        for key, text in core["source"].items()
+    }
+    protocol = vendor.protocol | core["protocol"]
+    return Costs(core["title"], core["op_cycles"], protocol, vendor.source | source)
