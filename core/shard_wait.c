@@ -5,13 +5,15 @@
  *   A waiter:                           A waker:
  *
  *   W1  count itself in its shard       K1  set the bit
- *   W2  count itself in the total       K2  full barrier
- *   W3  full barrier                    K3  load the total; 0: done
+ *   W2  set the shard's summary bit     K2  full barrier
+ *   W3  full barrier                    K3  load the summary; no shard: done
  *   W4  claim a bit; found: leave       K4  find a shard with more waiters than
  *   W5  sleep while there is no signal      signals, and add a signal there
  *
  * If K3 or K4 does not see W1 and W2, the barriers make W4 see K1: store buffering. If it sees
- * them, there is a signal in the waiter's shard, by this waker or by another one.
+ * them, there is a signal in the waiter's shard, by this waker or by another one. W2 and W3 are
+ * shard_summary_note(): from its return until the shard has no waiter, no waker that starts later
+ * misses the shard, also while another waker cleans the summary (shard_summary.c).
  *
  * There are never more signals than waiters: K4 adds a signal only where there are more waiters. A
  * waiter that takes a signal claims again, and joins again before it sleeps again. So the argument
@@ -23,8 +25,16 @@
  * for the others. Linux's sbitmap lost wake-ups of both kinds: a waker that looked too early, and a
  * wake-up that nobody passed on.
  *
- * A compare-and-swap changes both counts of a shard's word at once. Between W1 and W2 a waker may
- * see a total of 0: W4 comes later.
+ * A compare-and-swap changes both counts of a shard's word at once.
+ *
+ * The waiter that asks: A1 stores @first, A2 is a full barrier, A3 claims. If a put's load of
+ * @first after K2 misses A1, then A3 sees K1. If it sees A1, the waiter gets SHARD_WAIT_AGAIN, and
+ * does A1 to A3 again. Only the one whose compare-and-swap clears @first stores @got. So a waiter
+ * that could not clear @first itself has been given something, and waits for that store. Once A1 is
+ * visible, what is given to it was never free: nobody can take that before it does.
+ *
+ * A waker that finds no waiter in a shard does not clean the summary at once: a shard whose threads
+ * wait again and again would write the summary's line twice per wait.
  */
 #include "shard_wait.h"
 #include "shard_lines.h"
@@ -38,7 +48,9 @@ struct shard_wait *shard_wait_alloc(const struct shard_plan *plan)
 		return NULL;
 	w->plan = plan;
 	w->bytes = bytes;
-	if (!shard_lines_alloc(plan, w->line)) {
+	w->summary = shard_summary_alloc(plan);
+	if (!w->summary || !shard_lines_alloc(plan, w->line)) {
+		shard_summary_free(w->summary);
 		port_free(w, bytes);
 		return NULL;
 	}
@@ -50,6 +62,7 @@ void shard_wait_free(struct shard_wait *w)
 	if (!w)
 		return;
 	shard_lines_free(w->plan, w->line);
+	shard_summary_free(w->summary);
 	port_free(w, w->bytes);
 }
 
@@ -60,7 +73,7 @@ static u64 *line_of(const struct shard_wait *w, u32 cpu)
 
 static u32 signals_of(u64 word)
 {
-	return (u32)word;
+	return (u32)(word & ~SHARD_WAIT_CLOSED);
 }
 
 static u32 waiters_of(u64 word)
@@ -70,8 +83,13 @@ static u32 waiters_of(u64 word)
 
 void shard_wait_join(struct shard_wait *w, u32 cpu)
 {
-	port_fetch_add64(line_of(w, cpu), SHARD_WAIT_ONE); /* W1 */
-	port_fetch_add64(&w->total, 1);			   /* W2; W3: pairs with K2 */
+	u32 shard = w->plan->slot[cpu].shard;
+	u64 *line = w->line[shard];
+
+	port_fetch_add64(line, SHARD_WAIT_ONE); /* W1 */
+	if (READ_ONCE(line[1]))
+		WRITE_ONCE(line[1], 0);
+	shard_summary_note(w->summary, shard); /* W2; W3: pairs with K2 */
 }
 
 /* Remove a waiter: one that leaves, or one with a signal. Return: was there a signal for it? */
@@ -91,7 +109,6 @@ static bool take_off(struct shard_wait *w, u32 cpu, bool leaves)
 		if (seen == word)
 			break;
 	}
-	port_fetch_add64(&w->total, (u64)-1);
 	return signal;
 }
 
@@ -119,18 +136,60 @@ static bool signal_one(u64 *line)
 	return false;
 }
 
+void shard_wait_ask(struct shard_wait *w, u32 *got)
+{
+	WRITE_ONCE(*got, 0);
+	port_xchg64(&w->first, (uintptr_t)got); /* A1; A2: pairs with K2 */
+}
+
+bool shard_wait_unask(struct shard_wait *w, u32 *got)
+{
+	return port_cmpxchg64(&w->first, (uintptr_t)got, 0) == (uintptr_t)got;
+}
+
+u32 *shard_wait_give(struct shard_wait *w, u32 value)
+{
+	u64 first = port_read64(&w->first);
+	u32 *got = (u32 *)(uintptr_t)first;
+
+	if (likely(!first) || port_cmpxchg64(&w->first, first, 0) != first)
+		return NULL;
+	/* Pairs with the waiter's acquire: it sees what was done with the thing before. */
+	smp_store_release(got, value);
+	return got;
+}
+
+/* A waker finds no waiter in a shard that the summary names. */
+static void forget(struct shard_wait *w, u32 shard)
+{
+	u64 *line = w->line[shard], seen;
+
+	if (READ_ONCE(*line))
+		return; /* its waiters have signals */
+	seen = READ_ONCE(line[1]) + 1;
+	WRITE_ONCE(line[1], seen);
+	if (seen >= SHARD_WAIT_STALE)
+		shard_summary_clean(w->summary, shard, line);
+}
+
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu)
 {
 	struct shard_near_iter near;
-	u32 shard;
+	u32 shard, nr = w->plan->nr_shards, *first;
 
-	smp_mb__after_atomic(); /* K2: pairs with W3; without it K3 may come before K1 */
-	if (likely(!port_read64(&w->total)))
+	smp_mb__after_atomic(); /* K2: pairs with W3 and A2; without it K3 may come before K1 */
+	first = shard_wait_give(w, SHARD_WAIT_AGAIN);
+	if (unlikely(first))
+		return first;
+	if (likely(shard_summary_next(w->summary, 0, nr) == nr))
 		return NULL;
 	shard = shard_near_begin(&near, w->plan, cpu);
 	do {
+		if (!shard_summary_test(w->summary, shard))
+			continue;
 		if (signal_one(w->line[shard]))
 			return shard_wait_signals(w, w->plan->shard_cpus[shard][0]);
+		forget(w, shard);
 	} while (shard_near_next(&near, &shard));
 	return NULL;
 }

@@ -13,8 +13,20 @@
  *	       shard_wait_woken(w, cpu),
  *	       then all of this again
  *
+ * One waiter at a time may ask to be the first: the next caller of shard_wait_give() gives it what
+ * it would have put, and no search can take that before.
+ *
+ *	The first waiter:			A waker:
+ *
+ *	shard_wait_ask(w, &got);		at = shard_wait_give(w, cpu + 1);
+ *	cpu = sbm_claim_near(set, cpu);		if (at)
+ *	found: shard_wait_unask(w, &got),		wake the one that sleeps at @at
+ *	       false: @got has another one	else
+ *	else:  sleep until @got is not 0		sbm_put(set, cpu), and so on, as above
+ *
  * Concurrency: shard_wait_alloc() and shard_wait_free() exclude everything else. All other calls
- * may overlap. A waiter joins, then leaves or is woken once, all for one CPU number.
+ * may overlap. A waiter joins, then leaves or is woken once, all for one CPU number. Of all waiters
+ * one at a time asks.
  *
  * Context: any; alloc and free may sleep. Ordering: as said. CPU numbers are of possible CPUs of
  * the plan; no function checks them.
@@ -24,25 +36,44 @@
 
 #include "port.h"
 #include "shard_plan.h"
+#include "shard_summary.h"
 
 /*
  * A shard's word counts its waiters and its signals. A signal is a wake-up that no waiter has
- * taken.
+ * taken. The second word of the line counts wakers that found no waiter.
  */
 #define SHARD_WAIT_ONE	  (1ull << 32) /* one waiter; the low half counts signals */
 #define SHARD_WAIT_SIGNAL 1ull	       /* one signal; never more than waiters */
+#define SHARD_WAIT_CLOSED (1ull << 31) /* in the low half: nobody sleeps any more */
+
+#define SHARD_WAIT_AGAIN 0xffffffffu /* given to the first waiter: it claims again */
+
+/* Wakers that find no waiter in a shard before the summary forgets the shard. */
+#define SHARD_WAIT_STALE 16u
+
+/* A place in the queue of waiters that ask one after the other; lib/claim_wait.c. */
+struct shard_wait_turn {
+	struct shard_wait_turn *next;
+	u32 got; /* 0: nothing yet; SHARD_WAIT_AGAIN; or what it got, plus 1 */
+};
 
 /**
  * struct shard_wait - waiters by shard
  * @plan: the plan; must outlive this
+ * @summary: shards that may have waiters
  * @bytes: memory of this header with its table
- * @total: waiters of all shards; on a line that only waiters write
+ * @queue: the waiters that ask or will ask, in the order in which they came; under a lock
+ * @first: address of the @got of the waiter that asks, or 0; on a line that is seldom written
+ * @closed: nobody waits any more
  * @line: by shard: waiters and signals
  */
 struct shard_wait {
 	const struct shard_plan *plan;
+	struct shard_summary *summary;
 	size_t bytes;
-	u64 total __aligned(PORT_CACHELINE);
+	struct shard_wait_turn *queue;
+	u64 first __aligned(PORT_CACHELINE);
+	u64 closed;
 	u64 *line[] __aligned(PORT_CACHELINE);
 };
 
@@ -70,6 +101,22 @@ bool shard_wait_leave(struct shard_wait *w, u32 cpu);
  */
 bool shard_wait_woken(struct shard_wait *w, u32 cpu);
 
+/*
+ * Ask to be the first. Ordering: a full barrier at the end, as in shard_wait_join(): a claim
+ * follows.
+ */
+void shard_wait_ask(struct shard_wait *w, u32 *got);
+
+/* Stop asking. False: somebody has given something, or is about to store it in @got. */
+bool shard_wait_unask(struct shard_wait *w, u32 *got);
+
+/*
+ * Give @value, not 0, to the waiter that asks. Return: where it sleeps; NULL: nobody asks, and
+ * nothing has happened. Ordering: a release, which pairs with an acquire of @got, and a full
+ * barrier before it. Lines touched: that of @first, read; if somebody asks, also written.
+ */
+u32 *shard_wait_give(struct shard_wait *w, u32 value);
+
 /* The number of signals of a CPU's shard: the word at which a waiter sleeps while it is 0. */
 static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
 {
@@ -84,9 +131,10 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
 
 /*
  * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put().
- * Return: where the waiter may sleep, as shard_wait_signals(); NULL: there is no waiter without a
- * signal. Ordering: a full barrier between that operation and the look for waiters. Lines touched:
- * that of the total, read; if somebody waits, those of near shards, and one is written.
+ * A waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter
+ * may sleep; NULL: there is no waiter without a signal. Ordering: a full barrier between that
+ * operation and the look for waiters. Lines touched: those of @first and of the summary, read; if
+ * somebody waits, those of near shards, and one is written.
  */
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
 

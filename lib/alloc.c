@@ -21,10 +21,10 @@
  * address sanitizer, which cannot see an overrun inside a chunk. A process never changes between
  * the two ways, so port_free() needs no mark.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "locks.h"
 #include "numa.h"
 #include "port.h"
 
@@ -64,7 +64,6 @@ struct chunk {
 
 static_assert(MAX_LINES + HEADER_LINES <= CHUNK_LINES, "an empty chunk fits the longest object");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct chunk *chunks;
 
 static bool use_malloc(void)
@@ -186,9 +185,9 @@ void *port_alloc(size_t size, int node)
 		/* pages of a mapping are zero and stay untouched until their first use */
 		return map_on_node(rounded, node < 0 ? -1 : node);
 	} else {
-		pthread_mutex_lock(&lock);
+		shard_lock(LOCK_MEMORY);
 		ptr = arena_alloc(lines_of(rounded), node < 0 ? -1 : node);
-		pthread_mutex_unlock(&lock);
+		shard_unlock(LOCK_MEMORY);
 	}
 	return ptr ? memset(ptr, 0, rounded) : NULL;
 }
@@ -202,8 +201,8 @@ void port_free(void *ptr, size_t size)
 	} else if (size > MAX_LINES * PORT_CACHELINE) {
 		munmap(ptr, size);
 	} else {
-		pthread_mutex_lock(&lock);
+		shard_lock(LOCK_MEMORY);
 		arena_free(ptr, lines_of(size));
-		pthread_mutex_unlock(&lock);
+		shard_unlock(LOCK_MEMORY);
 	}
 }

@@ -4,15 +4,28 @@
  * sleeps while that is 0. The kernel compares the number before the thread sleeps, so no signal is
  * missed. A waker wakes one thread. If another waiter of the shard takes the signal first, the
  * woken thread finds 0 and sleeps again.
+ *
+ * That prefers near waiters, and threads that do not sleep. So a thread that has slept for
+ * PATIENCE_NS leaves its shard and enters a queue, first in, first out. The head of the queue asks
+ * to be the first (shard_wait_ask()), and the next put gives it what was put. The others of the
+ * queue sleep on words of their own. A thread that leaves the queue makes the next one ask. The
+ * lock protects the queue alone, and no put takes it.
+ *
+ * A cancelled thread leaves like one whose time has passed: whatever came for it goes to others.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "claim_wait.h"
+#include "locks.h"
 
-#define NS_PER_S 1000000000
+#define NS_PER_S    1000000000
+#define PATIENCE_NS 1000000
 
 /* For C libraries with a 64-bit time_t on 32-bit machines. */
 #if defined(SYS_futex_time64) && !defined(__LP64__)
@@ -20,6 +33,20 @@
 #else
 #define SYS_FUTEX SYS_futex
 #endif
+
+struct set_ops {
+	s64 (*claim)(void *set, u32 cpu);
+	void (*put)(void *set, u32 what, u32 cpu);
+};
+
+/* A thread that waits. */
+struct waiting {
+	const struct set_ops *ops;
+	void *set;
+	struct shard_wait *w;
+	u32 cpu;
+	struct shard_wait_turn turn;
+};
 
 static bool later(struct timespec *at, s64 ns)
 {
@@ -34,62 +61,62 @@ static bool later(struct timespec *at, s64 ns)
 	return true;
 }
 
-/*
- * Sleep while there is no signal. @until is the absolute time limit, or NULL. False: the limit has
- * passed.
- */
-static bool sleep_at(u32 *signals, const struct timespec *until)
+static void wake(u32 *word, int nr)
 {
-	return !syscall(SYS_FUTEX, signals, FUTEX_WAIT_BITSET_PRIVATE, 0, until, NULL,
-			FUTEX_BITSET_MATCH_ANY) ||
-	       errno != ETIMEDOUT;
+	int before = errno;
+
+	if (word)
+		syscall(SYS_FUTEX, word, FUTEX_WAKE_PRIVATE, nr, NULL, NULL, 0);
+	errno = before;
+}
+
+/*
+ * Sleep while a word is 0. @until is the absolute time limit, or NULL. False: the limit has passed.
+ * A thread that is cancelled meanwhile calls @leave.
+ */
+static bool sleep_at(u32 *word, const struct timespec *until, void (*leave)(void *), void *me)
+{
+	bool in_time;
+	int type;
+
+	pthread_cleanup_push(leave, me);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	in_time = !syscall(SYS_FUTEX, word, FUTEX_WAIT_BITSET_PRIVATE, 0, until, NULL,
+			   FUTEX_BITSET_MATCH_ANY) ||
+		  errno != ETIMEDOUT;
+	pthread_setcanceltype(type, &type);
+	pthread_cleanup_pop(0);
+	return in_time;
 }
 
 void shard_wait_wake_near(struct shard_wait *w, u32 cpu)
 {
-	u32 *signals = shard_wait_wake(w, cpu);
-	int before = errno;
-
-	if (signals)
-		syscall(SYS_FUTEX, signals, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	errno = before;
+	wake(shard_wait_wake(w, cpu), 1);
 }
 
-void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu)
+/*
+ * Put what the caller had claimed, and wake a waiter. Where a thread asks only after the first look,
+ * a claim follows for it: a waiter that must wake up to claim could be passed over meanwhile.
+ */
+static void put_wake(const struct set_ops *ops, void *set, struct shard_wait *w, u32 what, u32 cpu)
 {
-	sbm_put(b, cpu);
-	shard_wait_wake_near(w, cpu);
-}
-
-static void leave(struct shard_wait *w, u32 cpu)
-{
-	if (shard_wait_leave(w, cpu))
-		shard_wait_wake_near(w, cpu);
-}
-
-/* Claim with @claim(set, cpu), at once or after a wake-up. */
-static s64 claim_wait(s64 (*claim)(void *set, u32 cpu), void *set, struct shard_wait *w, u32 cpu,
-		      s64 timeout_ns)
-{
-	s64 got = claim(set, cpu);
-	struct timespec until;
-	bool in_time = true;
-
-	if (got >= 0 || !timeout_ns || (timeout_ns > 0 && !later(&until, timeout_ns)))
-		return got;
 	for (;;) {
-		shard_wait_join(w, cpu);
-		got = claim(set, cpu);
-		if (got >= 0 || !in_time) {
-			leave(w, cpu);
-			return got;
-		}
-		while (in_time && !shard_wait_woken(w, cpu))
-			in_time = sleep_at(shard_wait_signals(w, cpu),
-					   timeout_ns > 0 ? &until : NULL);
-		if (!in_time)
-			leave(w, cpu);
+		u32 *at = shard_wait_give(w, what + 1);
+		s64 got;
+
+		wake(at, 1);
+		if (at)
+			return;
+		ops->put(set, what, cpu);
+		smp_mb__after_atomic(); /* pairs with shard_wait_ask() */
+		if (likely(!port_read64(&w->first)))
+			break;
+		got = ops->claim(set, cpu);
+		if (got < 0)
+			return; /* whoever has it now will put it */
+		what = (u32)got;
 	}
+	shard_wait_wake_near(w, cpu);
 }
 
 static s64 claim_bit(void *set, u32 cpu)
@@ -97,23 +124,186 @@ static s64 claim_bit(void *set, u32 cpu)
 	return sbm_claim_near(set, cpu);
 }
 
-s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+static void put_bit(void *set, u32 what, u32 cpu)
 {
-	return claim_wait(claim_bit, b, w, cpu, timeout_ns);
+	sbm_put(set, what);
+	(void)cpu;
 }
+
+static const struct set_ops bits = { claim_bit, put_bit };
 
 static s64 claim_slot(void *set, u32 cpu)
 {
 	return slot_claim_near(set, cpu);
 }
 
-s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+static void put_slot(void *set, u32 what, u32 cpu)
 {
-	return claim_wait(claim_slot, s, w, cpu, timeout_ns);
+	slot_put_near(set, what, cpu);
+}
+
+static const struct set_ops slots = { claim_slot, put_slot };
+
+void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu)
+{
+	put_wake(&bits, b, w, cpu, cpu);
 }
 
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 {
-	slot_put_near(s, slot, cpu);
-	shard_wait_wake_near(w, cpu);
+	put_wake(&slots, s, w, slot, cpu);
+}
+
+void shard_wait_close(struct shard_wait *w)
+{
+	WRITE_ONCE(w->closed, 1);
+	for (u32 shard = 0; shard < w->plan->nr_shards; shard++) {
+		/* A full barrier: pairs with those of shard_wait_join() and shard_wait_ask(). */
+		port_fetch_or64(w->line[shard], SHARD_WAIT_CLOSED);
+		wake(shard_wait_signals(w, w->plan->shard_cpus[shard][0]), INT_MAX);
+	}
+	wake(shard_wait_give(w, SHARD_WAIT_AGAIN), 1);
+}
+
+static void leave_shard(void *arg)
+{
+	const struct waiting *me = arg;
+
+	if (shard_wait_leave(me->w, me->cpu))
+		shard_wait_wake_near(me->w, me->cpu);
+}
+
+/* Wait in a shard. False: the time has passed. */
+static bool wait_near(struct waiting *me, const struct timespec *until, s64 *got)
+{
+	struct shard_wait *w = me->w;
+	bool in_time = true, woken = false;
+
+	while (in_time) {
+		shard_wait_join(w, me->cpu);
+		*got = me->ops->claim(me->set, me->cpu);
+		if (*got >= 0 || READ_ONCE(w->closed)) {
+			leave_shard(me);
+			return true;
+		}
+		while (in_time && !(woken = shard_wait_woken(w, me->cpu)) && !READ_ONCE(w->closed))
+			in_time = sleep_at(shard_wait_signals(w, me->cpu), until, leave_shard, me);
+		if (!woken)
+			leave_shard(me);
+	}
+	*got = me->ops->claim(me->set, me->cpu);
+	return *got >= 0;
+}
+
+/*
+ * Leave the queue. The next one asks from now on, and the caller claims for it. @got: what the
+ * caller claimed, or -1. Return: that, or what it was given, or -1.
+ */
+static s64 leave_queue(struct waiting *me, s64 got)
+{
+	struct shard_wait *w = me->w;
+	struct shard_wait_turn **at = &w->queue;
+	bool next = false;
+	u32 given;
+
+	shard_lock(LOCK_QUEUES);
+	while (*at != &me->turn)
+		at = &(*at)->next;
+	*at = me->turn.next;
+	given = smp_load_acquire(&me->turn.got); /* pairs with shard_wait_give() */
+	if (at == &w->queue) {
+		if (!given && !shard_wait_unask(w, &me->turn.got))
+			while (!(given = smp_load_acquire(&me->turn.got)))
+				sched_yield(); /* a put is about to store it */
+		next = *at;
+		if (next)
+			shard_wait_ask(w, &(*at)->got);
+	}
+	shard_unlock(LOCK_QUEUES);
+	if (next) {
+		s64 more = me->ops->claim(me->set, me->cpu);
+
+		if (more >= 0)
+			put_wake(me->ops, me->set, w, (u32)more, me->cpu);
+		else if (READ_ONCE(w->closed))
+			wake(shard_wait_give(w, SHARD_WAIT_AGAIN), 1);
+	}
+	if (given == SHARD_WAIT_AGAIN)
+		shard_wait_wake_near(w, me->cpu);
+	else if (given && got < 0)
+		got = (s64)given - 1;
+	else if (given)
+		put_wake(me->ops, me->set, w, given - 1, me->cpu);
+	return got;
+}
+
+static void leave_queue_cancelled(void *arg)
+{
+	struct waiting *me = arg;
+	s64 got = leave_queue(me, -1);
+
+	if (got >= 0)
+		put_wake(me->ops, me->set, me->w, (u32)got, me->cpu);
+}
+
+/* Wait in the queue. Return: what it got, or -1. */
+static s64 wait_in_turn(struct waiting *me, const struct timespec *until)
+{
+	struct shard_wait *w = me->w;
+	struct shard_wait_turn **end = &w->queue;
+	u32 *given = &me->turn.got, now;
+	bool in_time = true;
+	s64 got = -1;
+
+	shard_lock(LOCK_QUEUES);
+	while (*end)
+		end = &(*end)->next;
+	*end = &me->turn;
+	if (end == &w->queue)
+		*given = SHARD_WAIT_AGAIN;
+	shard_unlock(LOCK_QUEUES);
+	while (in_time) {
+		now = smp_load_acquire(given); /* pairs with shard_wait_give() */
+		if (!now) {
+			in_time = sleep_at(given, until, leave_queue_cancelled, me);
+			continue;
+		}
+		if (now != SHARD_WAIT_AGAIN)
+			break;
+		shard_wait_ask(w, given);
+		got = me->ops->claim(me->set, me->cpu);
+		if (got >= 0 || READ_ONCE(w->closed))
+			break;
+	}
+	return leave_queue(me, got);
+}
+
+static s64 claim_wait(struct waiting *me, s64 timeout_ns)
+{
+	s64 patience = timeout_ns > 0 && timeout_ns < PATIENCE_NS ? timeout_ns : PATIENCE_NS, got;
+	struct timespec until, soon;
+	bool closed = READ_ONCE(me->w->closed);
+
+	got = closed ? -1 : me->ops->claim(me->set, me->cpu);
+	if (got < 0 && timeout_ns && !closed && later(&soon, patience) &&
+	    (timeout_ns < 0 || later(&until, timeout_ns)) && !wait_near(me, &soon, &got) &&
+	    patience != timeout_ns)
+		got = wait_in_turn(me, timeout_ns > 0 ? &until : NULL);
+	if (got < 0)
+		errno = READ_ONCE(me->w->closed) ? ECANCELED : ETIMEDOUT;
+	return got;
+}
+
+s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+{
+	struct waiting me = { &bits, b, w, cpu, { NULL, 0 } };
+
+	return claim_wait(&me, timeout_ns);
+}
+
+s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+{
+	struct waiting me = { &slots, s, w, cpu, { NULL, 0 } };
+
+	return claim_wait(&me, timeout_ns);
 }

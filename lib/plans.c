@@ -21,7 +21,6 @@
  * notice.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "internal.h"
+#include "locks.h"
 #include "plans.h"
 #include "topo_build.h"
 #include "topology.h"
@@ -73,7 +73,6 @@ struct generation {
 	struct allowed_plan *allowed;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct generation *current;
 static const struct shard_plan *first; /* the largest shards of the first generation */
 
@@ -233,11 +232,11 @@ int shard_plan_refresh(struct shard_err *err)
 	char *lists;
 	int ret = 0;
 
-	pthread_mutex_lock(&lock);
+	shard_lock(LOCK_PLANS);
 	lists = current ? read_lists() : NULL;
 	if (!lists || !*lists || strcmp(lists, current->lists))
 		ret = next_generation(current, err);
-	pthread_mutex_unlock(&lock);
+	shard_unlock(LOCK_PLANS);
 	free(lists);
 	return ret;
 }
@@ -297,9 +296,9 @@ int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_er
 	g = smp_load_acquire(&current);
 	known = g ? smp_load_acquire(&g->plan[cap]) : NULL;
 	if (!known) {
-		pthread_mutex_lock(&lock);
+		shard_lock(LOCK_PLANS);
 		ret = need_one(err) ?: make(current, cap, &known, err);
-		pthread_mutex_unlock(&lock);
+		shard_unlock(LOCK_PLANS);
 	}
 	if (!ret)
 		*plan = known;
@@ -376,9 +375,9 @@ int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shar
 	ret = check_cap(&cap, err);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&lock);
+	shard_lock(LOCK_PLANS);
 	ret = need_one(err) ?: make_allowed(current, cap, mask, plan, err);
-	pthread_mutex_unlock(&lock);
+	shard_unlock(LOCK_PLANS);
 	return ret;
 }
 

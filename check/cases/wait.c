@@ -28,10 +28,25 @@ static void setup(uint32_t nr_cpus)
 	w = shard_wait_alloc(plan);
 	if (!w)
 		abort();
-	explore_name(&w->total, sizeof(w->total), "total");
+	explore_const(w, offsetof(struct shard_wait, first));
+	explore_name(&w->first, sizeof(w->first), "first");
 	explore_const(w->line, plan->nr_shards * sizeof(*w->line));
+	explore_const(w->summary, offsetof(struct shard_summary, word));
+	explore_name(w->summary->word, sizeof(u64), "summary");
 	explore_name(w->line[0], 8, "waiters 0");
 	explore_name(w->line[1], 8, "waiters 1");
+}
+
+/* The summary names both shards, which have no waiter: the next waker forgets one. */
+static void setup_stale(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	for (u32 shard = 0; shard < 2; shard++) {
+		shard_wait_join(w, 2 * shard);
+		if (shard_wait_leave(w, 2 * shard))
+			abort();
+		w->line[shard][1] = SHARD_WAIT_STALE - 1;
+	}
 }
 
 /* A set of one slot, which is taken. */
@@ -73,8 +88,13 @@ static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pas
 static port_always_inline void put(u32 cpu, bool barrier)
 {
 	sbm_put(b, cpu);
-	if (barrier || READ_ONCE(w->total))
+	if (barrier || shard_summary_next(w->summary, 0, 2) < 2)
 		shard_wait_wake(w, cpu);
+}
+
+static u64 waiters(u32 cpu)
+{
+	return *w->line[cpu / 2] >> 32;
 }
 
 static void check(uint32_t nr_cpus)
@@ -83,8 +103,8 @@ static void check(uint32_t nr_cpus)
 
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
 		asleep += explore_result_of(cpu) == ASLEEP;
-	explore_check(w->total == asleep, "%u waiters are counted, %u sleep",
-		      (unsigned int)w->total, (unsigned int)asleep);
+	explore_check(waiters(0) + waiters(2) == asleep, "%u waiters are counted, %u sleep",
+		      (unsigned int)(waiters(0) + waiters(2)), (unsigned int)asleep);
 	explore_check(sbm_empty(b) || !asleep || signals,
 		      "lost wake-up: a bit is set, and %u sleep", (unsigned int)asleep);
 	explore_check(signals <= asleep, "a signal for nobody");
@@ -154,10 +174,100 @@ static void no_barrier(uint32_t cpu)
 		put(0, false);
 }
 
+/*
+ * The waiter that asks to be the first, for a slot of the other shard: its claim begins with a load.
+ * A claim that begins with a locked instruction would hide a missing barrier.
+ */
+
+#define ASKS 0 /* ghost: CPU 1 has asked */
+
+static u32 *given;
+
+static void setup_first(uint32_t nr_cpus)
+{
+	setup_slots(nr_cpus);
+	for (u32 i = 0; i < slots->part[0]->nr_words; i++)
+		explore_name(slots->part[0]->word[i], 8, "slots");
+	given = port_alloc(PORT_CACHELINE, -1);
+	if (!given)
+		abort();
+	explore_name(given, sizeof(*given), "given");
+}
+
+/* Result of CPU 1: it owns the slot, or sleeps. */
+static port_always_inline void asks(bool barrier)
+{
+	s64 got;
+
+	if (barrier)
+		shard_wait_ask(w, given);
+	else
+		WRITE_ONCE(w->first, (uintptr_t)given);
+	explore_ghost_set(ASKS, 1);
+	got = slot_claim_near(slots, 0);
+	if (got < 0)
+		got = (s64)smp_load_acquire(given) - 1;
+	explore_result(1, got == 0 ? OWNS : ASLEEP);
+}
+
+/* CPU 0 puts, CPU 1 asks, CPU 2 claims without a wait. Result of CPU 2: it owns the slot. */
+static port_always_inline void first(u32 cpu, bool barrier, bool gives)
+{
+	bool before;
+
+	if (cpu == 1) {
+		asks(barrier);
+	} else if (cpu == 0) {
+		before = explore_ghost_get(ASKS);
+		explore_result(3, before);
+		if (!gives || !shard_wait_give(w, 1)) {
+			slot_put(slots, 0);
+			shard_wait_wake(w, 0);
+		}
+	} else if (slot_claim_near(slots, 0) == 0) {
+		explore_result(2, OWNS);
+	}
+}
+
+static void first_gets(uint32_t cpu)
+{
+	first(cpu, true, true);
+}
+
+static void first_no_barrier(uint32_t cpu)
+{
+	first(cpu, false, true);
+}
+
+static void first_passed_over(uint32_t cpu)
+{
+	first(cpu, true, false);
+}
+
+static void check_first(uint32_t nr_cpus)
+{
+	bool owns = explore_result_of(1) == OWNS, other = explore_result_of(2) == OWNS;
+	u32 late = *given;
+
+	explore_check(owns || other || late || !slot_set_nr_free(slots),
+		      "lost wake-up: a slot is free, and the first waiter sleeps");
+	explore_check(!owns || !other, "two CPUs own a slot");
+	explore_check(
+		!explore_result_of(3) || !other,
+		"passed over: a put began after a waiter asked, and another CPU got the slot");
+	explore_check(!late || late == 1 || late == SHARD_WAIT_AGAIN, "%u was given", late);
+}
+
 #define CASE(name_, title_, kind_, min, max, weak_, body_)                                       \
 	{                                                                                        \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
 		.weak = weak_, .setup = setup, .body = body_, .check = check                     \
+	}
+
+#define FIRST(name_, title_, kind_, body_)                                                   \
+	{                                                                                    \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = 3, \
+		.weak = true, .setup = setup_first, .body = body_, .check = check_first      \
 	}
 
 const struct explore_case explore_wait_cases[] = {
@@ -165,6 +275,17 @@ const struct explore_case explore_wait_cases[] = {
 	     one),
 	CASE("wait-one-weak", "the same in any order", "core", 2, 2, true, one),
 	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false, two),
+	{ .name = "wait-stale",
+	  .title = "a put wakes a waiter, while another put forgets its shard",
+	  .kind = "core",
+	  .min_cpus = 2,
+	  .max_cpus = 2,
+	  .weak = true,
+	  .setup = setup_stale,
+	  .body = one,
+	  .check = check },
+	FIRST("wait-first", "a waiter that asks gets the next slot, before any claim", "core",
+	      first_gets),
 	{ .name = "wait-grow",
 	  .title = "a slot that is added wakes a waiter, or the waiter finds it",
 	  .kind = "core",
@@ -179,5 +300,15 @@ const struct explore_case explore_wait_cases[] = {
 	     "planted", 3, 3, false, keeps_it),
 	CASE("planted-wait-barrier", "planted: a waker without a barrier before its look",
 	     "planted", 2, 2, true, no_barrier),
+	FIRST("planted-wait-ask", "planted: a waiter that asks without a barrier", "planted",
+	      first_no_barrier),
+	{ .name = "planted-wait-pass",
+	  .title = "planted: a put that gives the first waiter nothing",
+	  .kind = "planted",
+	  .min_cpus = 3,
+	  .max_cpus = 3,
+	  .setup = setup_first,
+	  .body = first_passed_over,
+	  .check = check_first },
 	{ 0 },
 };

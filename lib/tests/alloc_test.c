@@ -9,6 +9,8 @@
  */
 #include <pthread.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "numa.h"
 #include "test.h"
 
@@ -164,8 +166,43 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
+static bool stop;
+
+static void *churn(void *unused)
+{
+	while (!READ_ONCE(stop))
+		lib_port_free(lib_port_alloc(64, 0), 64);
+	return unused;
+}
+
+/* A child frees and allocates, though another thread of its parent held the lock at the fork. */
+static void forked_child(void)
+{
+	void *line = lib_port_alloc(64, 1), *keeps_chunk = lib_port_alloc(64, 0);
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, churn, NULL), 0);
+	for (u32 i = 0; i < 200; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child) {
+			alarm(60);
+			lib_port_free(line, 64);
+			_exit(!lib_port_alloc(64, 1));
+		}
+		CHECK_EQ(waitpid(child, &status, 0), child);
+		CHECK_EQ(status, 0);
+	}
+	WRITE_ONCE(stop, true);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	lib_port_free(line, 64);
+	lib_port_free(keeps_chunk, 64);
+}
+
 int main(void)
 {
+	RUN(forked_child);
 	RUN(lines_share_pages);
 	RUN(nodes_share_nothing);
 	RUN(large_blocks);

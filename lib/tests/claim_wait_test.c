@@ -3,7 +3,9 @@
  * Threads that wait for bits. A lost wake-up hangs the test, and its time limit ends it. The owner
  * of a bit counts by plain stores, so that two owners would lose an update.
  */
+#include <errno.h>
 #include "claim_wait.h"
+#include "locks.h"
 #include "sbm_more.h"
 #include "shapes.h"
 #include "../../core/tests/stress/threads.h"
@@ -31,9 +33,10 @@ static void set_up(unsigned int flags, u32 bits)
 static void tear_down(u32 bits)
 {
 	CHECK_EQ(sbm_weight(b), bits);
-	CHECK_EQ(w->total, 0);
+	CHECK(!w->queue && !w->first);
 	for (u32 shard = 0; shard < plan->nr_shards; shard++)
-		CHECK_EQ(*w->line[shard], 0); /* no waiter, and no signal is left */
+		CHECK_EQ(*w->line[shard] & ~SHARD_WAIT_CLOSED,
+			 0); /* no waiter, and no signal is left */
 	shard_wait_free(w);
 	sbm_free(b);
 	shard_plan_free(plan);
@@ -144,7 +147,8 @@ static void gives_up(void)
 	set_up(0, 0);
 	CHECK_EQ(sbm_claim_wait(b, w, 3, 0), -1);
 	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), -1);
-	CHECK_EQ(sbm_claim_wait(b, w, 3, 1000000), -1);
+	CHECK_EQ(errno, ETIMEDOUT);
+	CHECK_EQ(sbm_claim_wait(b, w, 3, 3000000), -1); /* in the queue */
 	sbm_put_wake(b, w, 5);
 	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), 5);
 	tear_down(0);
@@ -168,8 +172,127 @@ static void wakes_near(void)
 	tear_down(0);
 }
 
+/* -------- threads that wait until something happens -------- */
+
+struct waiter {
+	pthread_t id;
+	s64 got;
+	int error;
+};
+
+static void *wait_for_one(void *arg)
+{
+	struct waiter *one = arg;
+
+	one->got = sbm_claim_wait(b, w, 6, -1);
+	one->error = errno;
+	return arg;
+}
+
+/* How many threads are in the queue. */
+static u32 queued(void)
+{
+	u32 n = 0;
+
+	shard_lock(LOCK_QUEUES);
+	for (struct shard_wait_turn *turn = w->queue; turn; turn = turn->next)
+		n++;
+	shard_unlock(LOCK_QUEUES);
+	return n;
+}
+
+static void enter_queue(struct waiter *one)
+{
+	u32 before = queued();
+
+	CHECK_EQ(pthread_create(&one->id, NULL, wait_for_one, one), 0);
+	while (queued() == before || !port_read64(&w->first))
+		sched_yield();
+}
+
+/* A put gives what it puts to the head of the queue, though a nearer thread claims at once. */
+static void nobody_is_passed_over(void)
+{
+	struct waiter one[3];
+
+	set_up(0, 0);
+	for (u32 i = 0; i < 3; i++)
+		enter_queue(&one[i]);
+	for (u32 i = 0; i < 3; i++) {
+		sbm_put_wake(b, w, i);
+		CHECK_EQ(sbm_claim_near(b, i), -1);
+		CHECK_EQ(pthread_join(one[i].id, NULL), 0);
+		CHECK_EQ(one[i].got, i);
+	}
+	sbm_put_wake(b, w, 7);
+	tear_down(1);
+}
+
+/* A cancelled thread leaves the queue, and what came for it goes to the next one. */
+static void cancelled_waiters_leave(void)
+{
+	struct waiter one[3];
+	void *result;
+
+	set_up(0, 0);
+	for (u32 i = 0; i < 3; i++)
+		enter_queue(&one[i]);
+	for (u32 i = 0; i < 2; i++) {
+		CHECK_EQ(pthread_cancel(one[i].id), 0);
+		if (i)
+			sbm_put_wake(b, w, 5);
+		CHECK_EQ(pthread_join(one[i].id, &result), 0);
+		if (result != PTHREAD_CANCELED) /* the put came first */
+			sbm_put_wake(b, w, (u32)one[i].got);
+	}
+	CHECK_EQ(pthread_join(one[2].id, NULL), 0);
+	CHECK_EQ(one[2].got, 5);
+	sbm_put_wake(b, w, 5);
+	/* at any moment of a wait, beside puts */
+	for (u32 i = 0; i < 200; i++) {
+		CHECK_EQ(sbm_claim_wait(b, w, 0, -1), 5);
+		CHECK_EQ(pthread_create(&one[0].id, NULL, wait_for_one, &one[0]), 0);
+		for (u32 turn = 0; turn < i % 40; turn++)
+			sched_yield();
+		pthread_cancel(one[0].id);
+		sbm_put_wake(b, w, 5);
+		CHECK_EQ(pthread_join(one[0].id, &result), 0);
+		if (result != PTHREAD_CANCELED && one[0].got >= 0)
+			sbm_put_wake(b, w, (u32)one[0].got);
+	}
+	tear_down(1);
+}
+
+static void closing_ends_all_waits(void)
+{
+	struct waiter one[4];
+
+	set_up(0, 0);
+	for (u32 i = 0; i < 4; i++) {
+		if (i < 2)
+			enter_queue(&one[i]);
+		else
+			CHECK_EQ(pthread_create(&one[i].id, NULL, wait_for_one, &one[i]), 0);
+	}
+	shard_wait_close(w);
+	for (u32 i = 0; i < 4; i++) {
+		CHECK_EQ(pthread_join(one[i].id, NULL), 0);
+		CHECK_EQ(one[i].got, -1);
+		CHECK_EQ(one[i].error, ECANCELED);
+	}
+	sbm_put_wake(b, w, 0);
+	CHECK_EQ(sbm_claim_wait(b, w, 0, -1), -1);
+	CHECK_EQ(errno, ECANCELED);
+	CHECK_EQ(sbm_claim_near(b, 0), 0);
+	CHECK_EQ(sbm_claim_wait(b, w, 0, 0), -1);
+	tear_down(0);
+}
+
 int main(void)
 {
+	RUN(nobody_is_passed_over);
+	RUN(cancelled_waiters_leave);
+	RUN(closing_ends_all_waits);
 	RUN(wakes_near);
 	RUN(gives_up);
 	RUN(everyone_gets_a_turn);

@@ -11,11 +11,18 @@
  *
  * For sets of slots there are slot_claim_wait() and slot_put_wake(). If threads may wait for a set,
  * every put uses sbm_put_wake() or slot_put_wake(), or is followed by shard_wait_wake_near(). No
- * wake-up is lost: the argument is in shard_wait.c. While no thread waits, such a put reads one
- * more line, and writes none. Waiters near the put are woken first, otherwise in no particular
- * order.
+ * wake-up is lost: the argument is in shard_wait.c. While no thread waits, such a put reads two
+ * more lines, and writes none.
  *
- * Concurrency: all calls may overlap. Threads of one process only.
+ * Order: near waiters first, and threads that do not sleep before them. A thread that has slept for
+ * 1 ms enters a queue, first in, first out. From then on every put gives what it puts to the head
+ * of the queue. So of the puts that begin later at most one for each thread in front passes it over.
+ *
+ * shard_wait_close() ends all waiting. A waiter is a cancellation point of pthread_cancel(), and a
+ * cancelled one passes on what came for it.
+ *
+ * Concurrency: all calls may overlap. Threads of one process only; a forked child does not inherit
+ * the waiters of its parent, and makes new ones.
  */
 #ifndef SCHEDSHARD_CLAIM_WAIT_H
 #define SCHEDSHARD_CLAIM_WAIT_H
@@ -37,8 +44,9 @@ extern "C" {
  * @cpu: CPU number to start from; any number of threads may have the same one
  * @timeout_ns: nanoseconds after which it gives up; 0: it does not sleep; negative: no limit
  *
- * Return: the CPU number that it claimed; -1: the time passed without one. Context: may sleep; not
- * in a signal handler. Ordering: as sbm_claim_near().
+ * Return: the CPU number that it claimed; -1 with errno: ETIMEDOUT: the time passed without one;
+ * ECANCELED: shard_wait_close() was called, and it claimed nothing. Context: may sleep; not in a
+ * signal handler. Ordering: as sbm_claim_near().
  */
 s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
@@ -66,6 +74,12 @@ void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
  * Call it right after an atomic operation that set a bit, and nr times after slot_set_grow(s, nr).
  */
 void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
+
+/*
+ * Wake all waiters, which get nothing, and make all later waits fail at once. Puts may go on. For
+ * the end of a pool: then join the threads, and call shard_wait_free(). Context: any.
+ */
+void shard_wait_close(struct shard_wait *w);
 
 #ifdef __cplusplus
 }

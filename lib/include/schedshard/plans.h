@@ -24,8 +24,7 @@
  * offline now stays known. So switching SMT off and on again makes no new plan, and the number of
  * CPUs bounds the number of plans.
  *
- * Concurrency: all calls may overlap. A forked child of a process with threads must not make a
- * plan, because another thread may have held the lock. Context: functions that make or refresh a
+ * Concurrency: all calls may overlap, also in a forked child. Context: functions that make or refresh a
  * plan allocate memory and read files, and may not run in signal handlers; all others run anywhere.
  * Ordering: the contents of a plan are visible to a thread that gets the plan, and a generation to
  * a thread that reads its number; else none.

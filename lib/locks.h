@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * locks.h - all locks of the library, in the order in which a thread may take them.
+ *
+ * fork() takes them all, and parent and child release them: so a child finds none of them taken.
+ */
+#ifndef SCHEDSHARD_LOCKS_H
+#define SCHEDSHARD_LOCKS_H
+
+enum shard_lock_of {
+	LOCK_QUEUES, /* queues of waiters */
+	LOCK_PLANS,  /* the plans of this machine */
+	LOCK_MEMORY, /* chunks of lines */
+	NR_LOCKS
+};
+
+void shard_lock(enum shard_lock_of which);
+void shard_unlock(enum shard_lock_of which);
+
+#endif
