@@ -16,7 +16,8 @@ from doctor.facts.archive import read_host, read_tar
 from doctor.facts.facts import Facts, read_facts
 from doctor.facts.load import DomainLoad
 from doctor.judge.root_domains import Cost
-from doctor.judge.verdict import NOTHING, Predictor, Verdict, judge
+from doctor.judge.severity import Policy
+from doctor.judge.verdict import LIVE, NOTHING, Predictor, Verdict, judge
 from doctor.predict.prediction import Prediction
 from doctor.predict.stored import stored
 from doctor.profiles.perf_file import read_profile
@@ -40,6 +41,7 @@ class JudgeRequest:
     html: Path | None
     batch: str | None
     out: Path | None
+    threshold: float
     predict: bool
     limit: int
     as_json: bool
@@ -58,8 +60,10 @@ def _check(request: JudgeRequest) -> None:
         raise UserError("--batch and --json exclude each other: both print the verdict")
     if request.batch == "prometheus" and request.out is None:
         raise UserError("--batch prometheus writes a file: name it with --out FILE")
-    if request.batch != "prometheus" and request.out is not None:
-        raise UserError("--out is the file of --batch prometheus: for a page there is --html FILE")
+    if request.batch is None and request.out is not None:
+        raise UserError("--out is the file of --batch: for a page there is --html FILE")
+    if not 0 <= request.threshold <= 100:
+        raise UserError(f"--threshold {request.threshold}: give a percentage from 0 to 100")
     if request.predict and ALONE:
         raise UserError(
             "--predict needs the simulator, which schedshard-doctor does not contain: leave it out "
@@ -79,7 +83,7 @@ def _facts(request: JudgeRequest) -> tuple[Facts | None, str]:
         return None, "profile only"
     if request.batch is None:
         print(f"looking at this host for {request.seconds} s", file=sys.stderr)
-    return read_facts(read_host(request.seconds), "this host"), "this host"
+    return read_facts(read_host(request.seconds), LIVE), LIVE
 
 
 def _predictor(request: JudgeRequest, facts: Facts | None) -> Predictor:
@@ -101,11 +105,12 @@ def _predictor(request: JudgeRequest, facts: Facts | None) -> Predictor:
 
 def _leave(request: JudgeRequest, verdict: Verdict) -> int:
     """Print the verdict or write it, and return the exit status."""
+    if request.out is not None:
+        write_atomic(request.out, batch.prometheus(verdict))
     if request.batch == "nagios":
         sys.stdout.write(batch.nagios(verdict))
         return batch.nagios_status(verdict)
-    if request.batch == "prometheus" and request.out is not None:
-        write_atomic(request.out, batch.prometheus(verdict))
+    if request.batch == "prometheus":
         return NOTHING
     if request.as_json:
         sys.stdout.write(to_json(verdict_data(verdict)))
@@ -118,7 +123,8 @@ def _perform(request: JudgeRequest) -> int:
     _check(request)
     read = [read_profile(path) for path in request.profiles]
     facts, source = _facts(request)
-    verdict = judge(source, facts, read, _predictor(request, facts))
+    policy = Policy(request.threshold / 100, batch.severities(request.out))
+    verdict = judge(source, facts, read, _predictor(request, facts), policy)
     if request.html is not None:
         from doctor.verdict.html import verdict_page
 

@@ -30,8 +30,8 @@ def doctor() -> None:
     profile; --live adds this host.
 
     Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input. With --batch
-    nagios it is that of a plugin: 0 nothing found, 1 findings, 2 findings of severity high, 3
-    cannot tell or bad input. With --batch prometheus it is 0 once the file is written.
+    nagios it is that of a plugin: 0 nothing above low, 1 findings of severity medium, 2 of severity
+    high, 3 cannot tell or bad input. With --batch prometheus it is 0 once the file is written.
     """
 
 
@@ -47,7 +47,18 @@ def doctor() -> None:
     type=click.Choice(["nagios", "prometheus"]),
     help="Print as a Nagios plugin does, or write metrics for Prometheus into the file of --out.",
 )
-@path_option("--out", help="The file of metrics: see --batch.")
+@path_option(
+    "--out",
+    help="The file of metrics: see --batch. A severity in it stays until its value is 30% below "
+    "the limit, so that a monitor does not flap.",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.0,
+    metavar="PERCENT",
+    help="Leave out findings whose remedy saves less of the machine's CPU time.",
+)
 @click.option(
     "--predict",
     is_flag=True,

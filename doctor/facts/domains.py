@@ -153,24 +153,33 @@ def _version_1(facts: Facts) -> list[RootDomain]:
     for each in _topmost_balanced(facts):
         masks.setdefault(_effective(each, facts), []).append(each.path)
     return [
-        RootDomain(cpus - facts.isolated, False, f"cpuset {', '.join(names[:4])}")
+        RootDomain(cpus - facts.isolated, False, f"cpuset {_named(names)}")
         for cpus, names in merged(masks)
         if cpus - facts.isolated
     ]
+
+
+def _named(paths: list[str]) -> str:
+    """Return the names of one or two cgroups, and how many more there are."""
+    more = f" and {len(paths) - 2} more" if len(paths) > 2 else ""
+    return ", ".join(paths[:2]) + more
 
 
 def _why_left(facts: Facts, left: frozenset[int]) -> str:
     reasons = []
     if left & facts.isolated:
         reasons.append(f"isolcpus {ranges(sorted(left & facts.isolated))}")
-    for each in facts.cpusets.preorder():
-        cpus = _effective(each, facts) & left - facts.isolated
-        if facts.cpusets.version == 2 and each.isolated_partition and cpus:
-            reasons.append(f"isolated partition {each.path}")
+    paths = [
+        each.path
+        for each in facts.cpusets.preorder()
+        if facts.cpusets.version == 2 and each.isolated_partition
+        and _effective(each, facts) & left - facts.isolated
+    ]  # fmt: skip
+    if paths:
+        reasons.append(f"isolated partition{'s' if len(paths) > 1 else ''} {_named(paths)}")
     if not reasons and facts.cpusets.version == 1:
         reasons.append("no cpuset that balances load")
-    more = f" and {len(reasons) - 6} more" if len(reasons) > 6 else ""
-    return ", ".join(reasons[:6]) + more if reasons else "in no scheduling domain"
+    return ", ".join(reasons) or "in no scheduling domain"
 
 
 def _missing(facts: Facts) -> tuple[frozenset[int], str]:

@@ -104,6 +104,14 @@ def clean(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
+_ID = re.compile(r"(?<![0-9a-f])([0-9a-f]{8})[0-9a-f_-]{16,}([0-9a-f]{4})(?![0-9a-f])")
+
+
+def cut_ids(text: str) -> str:
+    """Return text for people: the middle of IDs of containers and pods is left out."""
+    return _ID.sub(r"\1..\2", text)
+
+
 Member = TypeVar("Member")
 
 

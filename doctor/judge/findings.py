@@ -12,7 +12,7 @@ from doctor.facts.guest_caches import false_caches
 from doctor.facts.load import DomainLoad
 from doctor.judge.finding import Evidence, Finding, count_of, per_second
 from doctor.judge.root_domains import Cost, domain_finding
-from doctor.judge.severity import STORM, of_interrupts, of_invalid_partition
+from doctor.judge.severity import STORM, Policy, of_interrupts, of_invalid_partition
 from doctor.known.catalogue import Catalogue
 from doctor.known.kernels import state_of
 from doctor.known.offers import offer
@@ -134,7 +134,19 @@ def _pushed(facts: Facts) -> Evidence | None:
     return worst if most >= STORM else None
 
 
-def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
+def _unexplained(facts: Facts) -> float:
+    """Return the function calls per second and CPU that no context switch explains.
+
+    0 unless a CPU has several real-time threads, which is what makes others ask it to push one.
+    """
+    queued = Counter(each.cpu for each in facts.threads if not each.stopper and not each.kernel)
+    slept = sum(each.voluntary or 0 for each in facts.threads)
+    calls = facts.interrupts.get("CAL", 0) - max(slept, facts.switches or 0)
+    several = max(queued.values(), default=0) > 1
+    return max(calls, 0) / facts.seconds / len(facts.online) if several else 0.0
+
+
+def _push_storm(facts: Facts, catalogue: Catalogue, policy: Policy) -> Finding | None:
     entry = catalogue.entries["rt-push-ipi"]
     state = state_of(entry, facts)
     if facts.seconds <= 0 or state.has is False:
@@ -146,12 +158,21 @@ def _push_storm(facts: Facts, catalogue: Catalogue) -> Finding | None:
     if not ("RT_PUSH_IPI" in features if features is not None else preempt_rt):
         return None
     rate = facts.interrupts.get("IWI", 0) / facts.seconds / len(facts.online)
-    severity = of_interrupts(rate)
+    severity = of_interrupts(rate, entry.id, policy)
     if severity is not None:
         # Kernels older than irq_work_queue_on() sent function calls, which the next branch counts.
         each = f"{per_second(rate)} interrupts per second"
         summary = f"Each CPU gets {each} that look for real-time work"
         seen = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} per second and CPU")
+    elif severity := of_interrupts(rate := _unexplained(facts), entry.id, policy):
+        summary = (
+            f"Each CPU gets {per_second(rate)} function calls per second that no context switch "
+            "explains: interrupts that look for real-time work"
+        )
+        seen = Evidence(
+            "/proc/interrupts: CAL",
+            f"{per_second(facts.interrupts['CAL'] / facts.seconds)} per second in all",
+        )
     elif pushed := _pushed(facts):
         summary, seen = "Interrupts look for real-time work on a CPU where it waits", pushed
         severity = "medium"
@@ -187,10 +208,13 @@ FROM_FACTS = frozenset(("partition-invalid", "rd-isolated", "rd-shared", "rt-pus
 
 
 def facts_findings(
-    facts: Facts, loads: Sequence[DomainLoad], costs: Sequence[Cost], catalogue: Catalogue
-) -> list[Finding]:
+    facts: Facts, loads: Sequence[DomainLoad], costs: Sequence[Cost], catalogue: Catalogue,
+    policy: Policy,
+) -> list[Finding]:  # fmt: skip
     """Return the findings from the machine's facts; ``costs`` are those of the loads."""
-    found = [domain_finding(facts, load, cost, catalogue) for load, cost in zip(loads, costs)]
-    found += [_push_storm(facts, catalogue), _guest_caches(facts, catalogue)]
+    found = [
+        domain_finding(facts, load, cost, catalogue, policy) for load, cost in zip(loads, costs)
+    ]
+    found += [_push_storm(facts, catalogue, policy), _guest_caches(facts, catalogue)]
     found += _invalid_partitions(facts, loads, catalogue)
     return [finding for finding in found if finding is not None]

@@ -8,8 +8,8 @@ from doctor.facts.load import DomainLoad
 from doctor.judge.finding import Evidence, Finding, count_of
 from doctor.judge.findings import facts_findings
 from doctor.judge.root_domains import Cost
-from doctor.judge.sampling import doubts_of, mute, mute_lines
-from doctor.judge.severity import SEVERITIES, of_load, of_samples
+from doctor.judge.sampling import doubts_of, excerpt, mute, mute_lines
+from doctor.judge.severity import SEVERITIES, Policy, of_load, of_samples
 from doctor.judge.symptoms import (
     HotSet,
     KnownHotLine,
@@ -95,7 +95,8 @@ class _Findings:
             return
         for each in hot:
             if each.low >= each.entry.share:
-                found = self._at(each.entry, of_samples(each.low), _summary(each, self.profile))
+                severity = of_samples(each.low, excerpt(self.profile))
+                found = self._at(each.entry, severity, _summary(each, self.profile))
                 found.evidence += _set_evidence(each, self.profile.source)
             else:
                 self._doubt(
@@ -182,13 +183,13 @@ def _join(held: list[Finding], more: Finding) -> None:
 
 def all_findings(
     facts: Facts | None, loads: list[DomainLoad], costs: list[Cost], profiles: list[Profile],
-    catalogue: Catalogue,
+    catalogue: Catalogue, policy: Policy,
 ) -> tuple[list[Finding], list[str]]:  # fmt: skip
     """Return all findings, worst first, and the doubts about the profiles.
 
     A profile's finding that confirms one of the machine is merged with it.
     """
-    found = facts_findings(facts, loads, costs, catalogue) if facts is not None else []
+    found = facts_findings(facts, loads, costs, catalogue, policy) if facts is not None else []
     doubts = []
     for profile in profiles:
         more, doubted = _from_profile(profile, facts, catalogue)

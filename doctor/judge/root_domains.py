@@ -14,8 +14,8 @@ from common.paths import typed
 from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad
 from doctor.judge.finding import Evidence, Finding, count_of, per_second
-from doctor.judge.predictions import delay_words, share_words
-from doctor.judge.severity import of_gain
+from doctor.judge.predictions import delay_words, percent, share_words
+from doctor.judge.severity import Policy, of_gain
 from doctor.known.catalogue import Catalogue
 from doctor.known.offers import no_partitions
 from doctor.known.push_ipi import push_ipi
@@ -33,14 +33,25 @@ Cost = Union[Prediction, Unpredicted]
 
 # A remedy has to save this many CPUs, because a partition itself costs more.
 LEAST_CPUS = 0.05
-# The evidence explains an interval whose ends differ by more than this factor.
-_WIDE = 6.0
+# An interval whose ends differ by more than this factor does not tell what sharing costs.
+_WIDE = 10.0
 # docs/doctor.md has the table.
 _ISOLATION = (
     "predicted in an emulator: pinned FIFO threads on Linux 7.3 wake up as often with isolcpus or "
     "isolated partitions as without isolation, and with root partitions 2.1 times as often on 16 "
     "CPUs, 3.8 times on 64; for 480 CPUs a simulation predicts 1.4 times"
 )
+
+
+_MEASURE = (
+    "What would tell: perf c2c record -a -- sleep 10, then the text of perf c2c report --stdio as "
+    "--perf; or one partition, and 'doctor diff' of the host before and after"
+)
+
+
+def _wide(share: Range) -> bool:
+    """Whether a cost's interval does not tell how much it is."""
+    return share.low is not None and share.high is not None and share.high > _WIDE * share.low
 
 
 def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence]:
@@ -60,13 +71,16 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
             f"{load.llcs or 'an unknown number of'} last-level caches",
         ),
     ]
-    for group in load.apart[:3] or load.groups[:1]:
-        names = ", ".join(group.cgroups[:2]) or "cgroup unknown"
+    parts = [(part.cpus, part.groups, part.wakeups, part.places) for part in load.parts]
+    alone = [(each.cpus, (each,), each.wakeups, each.cgroups) for each in load.groups[:1]]
+    for cpus, groups, wakeups, places in sorted(parts or alone, key=lambda each: -each[2])[:3]:
+        names = ", ".join(places[:2]) or "cgroup unknown"
+        threads = sum(len(group.threads) for group in groups)
         evidence.append(
             Evidence(
-                f"CPUs {ranges(sorted(group.cpus))}",
-                f"{count_of(len(group.threads), 'thread')}, {per_second(group.wakeups)} wake-ups "
-                f"per second, {names}",
+                f"CPUs {ranges(sorted(cpus))}",
+                f"{count_of(threads, 'thread')}, {per_second(wakeups)} wake-ups per second, "
+                f"{names}",
             )
         )
     if domain.default and domain.cpus & facts.isolated:
@@ -75,15 +89,14 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
     if domain.default:
         evidence.append(Evidence("emulated guests", _ISOLATION))
     evidence.append(Evidence("RT_PUSH_IPI", f"{state} ({push.why})"))
-    share = cost.now.share
-    if share.low is not None and share.high is not None and share.high > _WIDE * share.low:
+    if _wide(cost.now.share):
         measured = "" if facts.busy else ", which this archive lacks"
         evidence.append(
             Evidence(
                 "the interval",
                 "is wide because the lines are nearly saturated: a few percent of speed then "
                 "decide the cost, and wake-up rates alone cannot show it. The cost is at most the "
-                f"time for which the CPUs were busy{measured}. A profile (--perf) shows the cost",
+                f"time for which the CPUs were busy{measured}. {_MEASURE}",
             )
         )
     return evidence
@@ -139,7 +152,7 @@ def _gain(load: DomainLoad, cost: Prediction) -> float:
 
 
 def domain_finding(
-    facts: Facts, load: DomainLoad, cost: Cost, catalogue: Catalogue
+    facts: Facts, load: DomainLoad, cost: Cost, catalogue: Catalogue, policy: Policy
 ) -> Finding | None:
     """Return the finding for a root domain, or None if no remedy would save enough."""
     if (
@@ -150,25 +163,34 @@ def domain_finding(
     ):
         return None
     gain = _gain(load, cost)
-    severity = of_gain(gain)
-    if severity is None or gain < LEAST_CPUS / len(facts.online):
-        return None
     entry = catalogue.entries["rd-isolated" if load.domain.default else "rd-shared"]
+    severity = of_gain(gain, entry.id, policy)
+    if severity is None or gain < LEAST_CPUS / len(facts.online) * policy.keeps(entry.id):
+        return None
     kind = "isolated CPUs" if load.domain.default else "CPUs"
     best = cost.row(PARTITION, PIN)
-    summary = (
-        f"{share_words(cost.now.share)} of the machine's CPU time goes into sharing: "
+    now = cost.now.share
+    shared = (
         f"{len(load.domain.cpus)} {kind} share one root domain on which real-time threads wake up "
-        f"{per_second(load.wakeups)} times per second, each delayed by "
-        f"{delay_words(cost.now.late_ns)}"
+        f"{per_second(load.wakeups)} times per second"
     )
+    summary = (
+        f"{share_words(now)} of the machine's CPU time goes into sharing: {shared}, each delayed "
+        f"by {delay_words(cost.now.late_ns)} on average"
+    )
+    if _wide(now) and now.low is not None and now.high is not None:
+        summary = (
+            f"{shared}: cannot tell how much of the machine's CPU time that costs, "
+            f"{percent(now.low)} to {percent(now.high)}"
+        )
     if best is not None and cost.saved > 0:
         what = "partitions" if best.variant == PARTITION else "pinning and partitions"
-        summary += (
-            f"; {what} would leave {share_words(best.share)}, and a delay of "
-            f"{delay_words(best.late_ns)}, which frees {gain * len(facts.online):.1f} of "
-            f"{len(facts.online)} CPUs"
-        )
+        summary += f"; {what} would leave {share_words(best.share)}"
+        if not _wide(now):
+            summary += (
+                f", and a delay of {delay_words(best.late_ns)}, which frees "
+                f"{gain * len(facts.online):.1f} of {len(facts.online)} CPUs"
+            )
     finding = Finding(
         entry, severity, summary, _evidence(facts, load, cost), entry.remedy, entry.command,
         load.domain.cpus, cost,

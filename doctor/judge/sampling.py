@@ -13,7 +13,7 @@ _Z = 1.96  # 95%
 # From this share on, kernel functions without names may hide one of the catalogue's.
 _NAMELESS = 0.01
 # If the rows cover less than this share of the samples, hot functions may be missing.
-_EXCERPT = 0.5
+_EXCERPT = 0.75
 
 
 def interval(share: float, samples: int | None) -> tuple[float, float]:
@@ -49,6 +49,12 @@ def mute_lines(profile: Profile) -> str:
     return ""
 
 
+def excerpt(profile: Profile) -> bool:
+    """Whether a profile is a part of a table of functions."""
+    part = profile.cut or profile.covered < _EXCERPT
+    return bool(profile.functions) and not profile.lines and part
+
+
 def doubts_of(profile: Profile) -> list[str]:
     """Return the reasons why a profile may hide something."""
     said = []
@@ -58,6 +64,9 @@ def doubts_of(profile: Profile) -> list[str]:
             "report on the machine of the profile, as root and with sysctl kernel.kptr_restrict=0, "
             "or with its kernel's symbols (perf report --stdio -k VMLINUX)"
         )
-    if profile.functions and not profile.lines and profile.covered < _EXCERPT:
-        said.append(f"its rows cover {profile.covered:.1%} of all samples: the rest may be hot")
+    if excerpt(profile):
+        cut = "its last row is cut, and " if profile.cut else ""
+        said.append(
+            f"{cut}its rows cover {profile.covered:.1%} of all samples: the rest may be hot"
+        )
     return [f"{profile.source}: {each}" for each in said]

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from common.paths import typed
 from doctor.facts.domains import Domains, root_domains
 from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad, domain_loads
@@ -14,6 +16,7 @@ from doctor.judge.finding import Finding, per_second
 from doctor.judge.predictions import percent
 from doctor.judge.profiled import all_findings
 from doctor.judge.root_domains import Cost, left_words, machine_cost
+from doctor.judge.severity import NO_POLICY, Policy
 from doctor.known.catalogue import load_catalogue
 from doctor.predict.prediction import Range, Unpredicted
 from doctor.predict.stored import stored
@@ -25,6 +28,9 @@ NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
 LEAST_WAKEUP = 500e-9
 # With this share of the machine's CPU time lost, "Nothing found" would be wrong.
 _MUCH = 0.01
+# The source of a verdict on this host.
+LIVE = "this host"
+_DOCTOR = "./schedshard doctor"
 # Returns what a load costs, from the stored curves or from a simulation.
 Predictor = Callable[[Facts, DomainLoad], Cost]
 
@@ -197,9 +203,18 @@ def _sentence(
     return "Nothing found: no function and no line of the catalogue is hot in this profile."
 
 
+def _typed(command: str, source: str, facts: Facts | None) -> str:
+    """Return a command of doctor as one types it here: with the host's file, if there is one."""
+    if facts is None or not command.startswith(_DOCTOR):
+        return command
+    host = "" if source == LIVE else f" {shlex.quote(source)}"
+    return typed("doctor" + command[len(_DOCTOR) :].replace(" HOST.tar", host))
+
+
 def judge(
-    source: str, facts: Facts | None, profiles: list[Profile], predictor: Predictor = stored
-) -> Verdict:
+    source: str, facts: Facts | None, profiles: list[Profile], predictor: Predictor = stored,
+    policy: Policy = NO_POLICY,
+) -> Verdict:  # fmt: skip
     """Judge a machine, profiles, or both; ``predictor`` says what a root domain's load costs."""
     catalogue = load_catalogue()
     domains = root_domains(facts) if facts is not None else None
@@ -216,7 +231,9 @@ def judge(
             for load, said in zip(loads, wrong)
         ]
         doubts = _doubts(facts, domains, loads, wrong)
-    findings, unsure = all_findings(facts, loads, costs, profiles, catalogue)
+    findings, unsure = all_findings(facts, loads, costs, profiles, catalogue, policy)
+    for finding in findings:
+        finding.command = _typed(finding.command, source, facts)
     doubts += unsure
     status = FOUND if findings else CANNOT_TELL if doubts else NOTHING
     return Verdict(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
@@ -67,7 +68,11 @@ def parse_text(text: str, source: str) -> Profile | None:
                 return Profile(source, "perf c2c report", lines=c2c.lines)
             return profile_of(found, source, c2c.lines)
     found = _sampled(text, source)
-    return profile_of(found, source) if found is not None else None
+    if found is None:
+        return None
+    profile = profile_of(found, source)
+    last = text[text.rfind("\n") + 1 :]
+    return replace(profile, cut=profile.covered < 1 and bool(last.strip()))
 
 
 def looks_like(text: str) -> str:

@@ -67,6 +67,8 @@ class _Reader:
         self.heads += 1
         event = clean(head.groupdict().get("event") or "")
         process = clean(head["comm"])
+        if tid := head.groupdict().get("tid"):
+            process += f":{tid.partition('/')[0]}"
         period = max(int(head["period"] or 1), 1)
         frame = _FRAME.match(head["rest"])
         if frame is not None:

@@ -16,7 +16,11 @@ _CUT = 24
 _ROUNDING = 0.01
 _HALF = 0.00005
 # If one process has all samples and at least this share, the profile is not of the whole machine.
+# A name with a number is a process; a name alone is a command, of which many processes may run.
 _ALONE = 0.9
+_PROCESS = re.compile(r".*[-: ][0-9]+")
+# Rows that cover less than this share of the samples are said.
+_WHOLE = 0.95
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ class Profile:
     ``kind`` describes the format as text. ``event`` is the counted event, "" if unknown.
     ``samples`` is the number of samples, None if unknown. ``alone`` names the only process, ""
     if there are others. ``everything``: the text says that all CPUs were sampled. ``nameless`` is
-    the share of kernel functions without a name, ``covered`` that of all rows. ``said`` contains
-    notes on what the parser chose.
+    the share of kernel functions without a name, ``covered`` that of all rows. ``cut``: the text
+    ends within a row. ``said`` contains notes on what the parser chose.
     """
 
     source: str
@@ -87,6 +91,7 @@ class Profile:
     nameless: float = 0.0
     covered: float = 1.0
     said: tuple[str, ...] = ()
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,14 @@ def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -
             "judged: record in the guest for these",
         )
     alone = next(iter(processes)) if len(processes) == 1 and total >= _ALONE else ""
+    if alone and not found.everything and not _PROCESS.fullmatch(alone):
+        said += (
+            f"all rows of {source} are of the command {alone}: the shares are of the machine only "
+            "if all CPUs were sampled (perf record -a)",
+        )
+        alone = ""
+    if found.hits and total < _WHOLE:
+        said += (f"the rows of {source} cover {total:.1%} of all samples",)
     return Profile(
         source, found.kind, found.event, functions, lines, found.samples, alone, found.everything,
         nameless, min(total, 1.0), said,

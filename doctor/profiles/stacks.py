@@ -53,9 +53,8 @@ def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
         twice |= found["after"] is not None
         process = _NUMBERS.sub(r"\1", frames[0]) if len(frames) > 1 else ""
         process = "" if process in _ROOTS else clean(process)
-        frames = [frame for frame in frames if frame not in ("-", "--")]
-        if frames:
-            hits.append(_leaf(frames[-1], float(found["count"]), process))
+        frames = [frame for frame in frames if frame not in ("-", "--")] or [""]
+        hits.append(_leaf(frames[-1], float(found["count"]), process))
     if bare and bare * 100 >= seen * _MOST:
         raise UserError(
             f"profile {source} looks like folded stacks, but has no column of counts: "
@@ -133,9 +132,9 @@ def _map_hits(entries: list[tuple[list[str], list[str], float]]) -> list[Hit]:
         if not frames and keys:
             at = min(column, len(keys) - 1)
             frames, others = [keys[at]], keys[:at] + keys[at + 1 :]
-        if frames:
-            process = " ".join(clean(key) for key in others)
-            hits.append(_leaf(frames[0].split(" (")[0], count, process))
+        # An empty stack is of user space, or of a CPU that idles without the kernel's stack.
+        process = " ".join(clean(key) for key in others)
+        hits.append(_leaf(frames[0].split(" (")[0] if frames else "", count, process))
     return hits
 
 
@@ -143,10 +142,8 @@ def parse_bpftrace(lines: Iterable[str], source: str) -> Sampled | None:
     """Return the hits of the first map of stacks or functions that bpftrace printed."""
     maps: dict[str, list[tuple[list[str], list[str], float]]] = {}
     for name, parts, count in _maps(lines):
-        frames, keys, _ = entry = _entry(parts, count)
-        if frames or keys:
-            maps.setdefault(name, []).append(entry)
-    if not maps:
+        maps.setdefault(name, []).append(_entry(parts, count))
+    if not any(frames or keys for entries in maps.values() for frames, keys, _ in entries):
         return None
     name, entries = next(iter(maps.items()))
     hits = _map_hits(entries)

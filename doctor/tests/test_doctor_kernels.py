@@ -166,9 +166,9 @@ def test_a_finding_says_what_the_kernel_has(capsys: Capture, tmp_path: Path) -> 
     report = tmp_path / "report.txt"
     report.write_text("    20.00%  a  [kernel]  [k] update_cfs_group\n")
     for name, types, level, words in (
-        ("unknown", None, "high", "look for commit 1528c661c24b (rpm -q --changelog"),
+        ("unknown", None, "medium", "look for commit 1528c661c24b (rpm -q --changelog"),
         ("fixed", f"{TYPES}last_update_tg_load_avg\x00", "low", "the cause may be another one"),
-        ("open", TYPES, "high", "does not have the fix"),
+        ("open", TYPES, "medium", "does not have the fix"),
     ):
         (tmp_path / name).mkdir()
         files = {} if types is None else {"sys/kernel/btf/vmlinux": types}

@@ -83,7 +83,8 @@ def test_page_of_a_machine_without_caches(capsys: Capture, tmp_path: Path) -> No
 def test_nagios(capsys: Capture, tmp_path: Path) -> None:
     cases = {
         "ok": (Machine(tasks=groups(500)), 0, "SCHEDSHARD OK - Nothing found"),
-        "low": (Machine(cpus=32, tasks=groups(400_000)), 1, "SCHEDSHARD WARNING - "),
+        "low": (Machine(cpus=64, tasks=groups(400_000)), 0, "SCHEDSHARD OK - "),
+        "medium": (Machine(cpus=32, tasks=groups(400_000)), 1, "SCHEDSHARD WARNING - "),
         "high": (Machine(tasks=groups(4_000_000)), 2, "SCHEDSHARD CRITICAL - "),
         "hidden": (Machine(tasks=groups(5), kernel_threads=False), 3, "SCHEDSHARD UNKNOWN - "),
     }
@@ -96,10 +97,22 @@ def test_nagios(capsys: Capture, tmp_path: Path) -> None:
         text, _, data = first.partition(" | ")
         assert "|" not in text
         values = dict(each.split("=") for each in data.split())
-        assert values["findings"] == ("0" if status in (0, 3) else "1")
+        assert values["findings"] == ("0" if name in ("ok", "hidden") else "1")
     bad = call(capsys, "doctor", tmp_path / "no.tar", "--batch", "nagios")
     assert (bad.status, bad.err) == (3, "")
     assert bad.out.startswith("SCHEDSHARD UNKNOWN - cannot read host file")
+
+
+def test_a_severity_near_its_limit_stays(capsys: Capture, tmp_path: Path) -> None:
+    host, out = tar(tmp_path, Machine(tasks=groups(4_000_000))), tmp_path / "schedshard.prom"
+    saved = call(capsys, "doctor", host, "--json").json["findings"][0]["predicted"]["variants"]
+    gain = 100 * (saved[0]["share"]["value"] - saved[1]["share"]["value"])
+    batch = ("doctor", host, "--batch", "nagios", "--out", out, "--threshold")
+    assert call(capsys, *batch, str(1.2 * gain)).status == 0
+    assert call(capsys, *batch, str(0.9 * gain)).status == 2
+    assert call(capsys, *batch, str(1.2 * gain)).status == 2
+    assert call(capsys, *batch, str(1.5 * gain)).status == 0
+    assert call(capsys, *batch, str(1.2 * gain)).status == 0
 
 
 def test_a_bar_in_a_name_begins_no_data(capsys: Capture, tmp_path: Path) -> None:
@@ -146,7 +159,7 @@ def test_prometheus_has_no_severity_of_what_was_not_judged(capsys: Capture, tmp_
         "    40.00%  other    [kernel.kallsyms]  [k] a_function\n"
     )
     alone = tmp_path / "alone.txt"
-    alone.write_text(report.read_text().replace("other", "work "))
+    alone.write_text(report.read_text().replace("other", "work:7").replace("work ", "work:7"))
     profile = ("--perf", DATA / "c2c-mail.txt")
     every = {"rd-shared", "rd-isolated", "partition-invalid", "vm-llc", "futex-hash"}
     (tmp_path / "hidden").mkdir()
@@ -168,11 +181,13 @@ def test_options_that_exclude_each_other(capsys: Capture, tmp_path: Path) -> Non
     host = tar(tmp_path, Machine())
     for args, words in (
         (("--batch", "prometheus"), ("--out FILE",)),
-        (("--out", tmp_path / "x"), ("--batch prometheus", "--html")),
+        (("--out", tmp_path / "x"), ("--batch", "--html")),
         (("--batch", "prometheus", "--out", tmp_path / "x", "--json"), ("exclude",)),
         (("--html", tmp_path), ("is a directory",)),
         (("--html", tmp_path / "no" / "x.html"), ("no directory",)),
         (("--batch", "zabbix"), ("nagios",)),
+        (("--threshold", "nan"), ("--threshold", "percentage")),
+        (("--threshold", "101"), ("--threshold", "percentage")),
     ):
         assert_refused(call(capsys, "doctor", host, *args), *words)
     assert not (tmp_path / "x").exists()

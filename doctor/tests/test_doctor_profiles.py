@@ -167,7 +167,7 @@ def test_perf_diff() -> None:
         assert profile.functions["cpupri_set"] == 0.3
         assert profile.functions["new_function"] == 0.0
         assert profile.functions["gone_function"] == 0.1
-        assert "'Baseline'" in profile.said[-1]
+        assert any("'Baseline'" in each for each in profile.said)
 
 
 def test_a_sum_above_100_percent_is_an_error() -> None:
@@ -254,7 +254,7 @@ def test_maps_of_bpftrace(text: str) -> None:
     assert profile.samples == 10000
     two = read(text + "@other[cpupri_set]: 90000\n")
     assert two.functions["cpupri_set"] == 0.21
-    assert "2 maps" in two.said[-1]
+    assert any("2 maps" in each for each in two.said)
 
 
 @pytest.mark.parametrize(
@@ -325,14 +325,32 @@ def test_the_number_of_samples_decides() -> None:
 
 def test_one_process_says_nothing_about_the_machine() -> None:
     alone = HEADER + table().replace("swapper", "ffmpeg ")
-    status, said = verdict(alone)
+    # A command is not a process: many may run it.
+    found = judge("", None, [read(alone)])
+    assert found.findings[0].severity == "high"
+    assert any("are of the command ffmpeg" in note for note in found.notes)
+    status, said = verdict(alone.replace("ffmpeg ", "ffmpeg:7"))
     assert status == CANNOT_TELL
-    assert "one process, ffmpeg" in said
+    assert "one process, ffmpeg:7" in said
     recorded = "# cmdline : /usr/bin/perf record -a -g -- sleep 10 \n"
-    assert verdict(recorded + alone)[0] == FOUND
-    # An excerpt may leave the others out.
-    excerpt = "\n".join(alone.splitlines()[:5])
-    assert verdict(excerpt)[0] == FOUND
+    assert verdict(recorded + alone.replace("ffmpeg ", "ffmpeg:7"))[0] == FOUND
+
+
+def test_rows_that_are_missing_are_said() -> None:
+    whole = HEADER + table()
+    rows = whole.replace("49.00%", "40.00%")
+    found = judge("", None, [read(rows)])
+    assert (found.findings[0].severity, found.doubts) == ("high", ())
+    assert "the rows of x cover 91.0% of all samples" in found.notes
+    for cut in (whole[: whole.index("_frame")], "\n".join(whole.splitlines()[:5]) + "\n"):
+        found = judge("", None, [read(cut)])
+        assert found.findings[0].severity == "medium"
+        assert "cover" in found.doubts[0]
+
+
+def test_user_space_and_idle_cpus_count_in_maps_of_bpftrace() -> None:
+    stack = "@[\n    cpupri_set+5\n    try_to_wake_up+5\n]: 14000\n"
+    assert shares(f"{stack}@[\n]: 77000\n@[\n    intel_idle+1\n]: 9000\n")["cpupri_set"] == 0.14
 
 
 def test_a_kernel_without_symbols() -> None:
@@ -366,7 +384,7 @@ def test_two_programs_of_one_name_have_one_table() -> None:
     found = parse_text(header + rows, "x")
     assert found is not None
     assert found.functions == pytest.approx({"_start": 0.3, "run": 0.5, "x": 0.2})
-    assert found.said == ()
+    assert not any("tables" in each for each in found.said)
     # In a mail without headers the second table begins with a larger share than the last one.
     twice = parse_text(rows + rows, "x")
     assert twice is not None

@@ -110,7 +110,10 @@ def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> No
     assert "--plan" in finding["command"]
     cost = finding["predicted"]["variants"][0]["share"]
     assert 0.04 < cost["low"] < cost["value"] < cost["high"] <= 1
-    assert finding["summary"].startswith(percent(cost["value"]))
+    assert (
+        f"cannot tell how much of the machine's CPU time that costs, {percent(cost['low'])}"
+        in (finding["summary"])
+    )
     assert outcome.json["cost"] == cost
     [domain] = outcome.json["root_domains"]
     assert [group["cpus"] for group in domain["groups"]] == ["4-7", "8-11", "12-15"]
@@ -299,6 +302,7 @@ def test_a_storm_of_push_interrupts(capsys: Capture, tmp_path: Path) -> None:
     [
         (3, 5000, 0, True),
         (3, 1500, 0, False),  # too few
+        (3, 16 * 2 * 5000, 0, True),
         (1, 5000, 0, False),  # no thread waits there
         (3, 5000, 4000, False),  # wake-ups from other caches are function calls as well
     ],
@@ -313,7 +317,8 @@ def test_requests_to_push_are_function_calls(
     assert ids(outcome) == ([("rt-push-ipi", "medium")] if found else [])
     if found:
         values = [each["value"] for each in outcome.json["findings"][0]["evidence"]]
-        assert "CPU 0, with 3 real-time threads, gets 2,500 per second" in values[0]
+        gets = "CPU 0, with 3 real-time threads, gets 2,500 per second"
+        assert (gets if calls == 5000 else "80,000 per second in all") in values[0]
 
 
 def test_a_guest_without_caches(capsys: Capture, tmp_path: Path) -> None:
@@ -375,7 +380,7 @@ def test_a_kernel_that_has_the_fix(capsys: Capture, tmp_path: Path) -> None:
     outcome = judged(capsys, host, "--perf", report)
     assert ids(outcome) == [("tg-load-avg", "low")]
     assert "not among the versions" in outcome.json["findings"][0]["evidence"][-1]["value"]
-    assert ids(judged(capsys, "--perf", report)) == [("tg-load-avg", "high")]
+    assert ids(judged(capsys, "--perf", report)) == [("tg-load-avg", "medium")]
 
 
 def test_this_host(capsys: Capture) -> None:

@@ -3,6 +3,12 @@
 
 from __future__ import annotations
 
+import io
+import re
+from pathlib import Path
+
+from common.errors import UserError
+from common.inputs import open_input
 from doctor.judge.findings import FROM_FACTS
 from doctor.judge.sampling import mute, mute_lines
 from doctor.judge.severity import SEVERITIES
@@ -16,9 +22,9 @@ _WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"
 
 
 def nagios_status(verdict: Verdict) -> int:
-    """Return a plugin's status: a finding of severity high is critical, others are a warning."""
+    """Return a plugin's status: critical for severity high, a warning for medium."""
     if verdict.findings:
-        return CRITICAL if verdict.findings[0].severity == "high" else WARNING
+        return {"high": CRITICAL, "medium": WARNING}.get(verdict.findings[0].severity, OK)
     return UNKNOWN if verdict.status == CANNOT_TELL else OK
 
 
@@ -72,6 +78,19 @@ def _judged(verdict: Verdict) -> set[str]:
         # rd-shared lists the same functions. A profile alone cannot tell the two apart.
         judged.discard("rd-isolated")
     return judged
+
+
+_SEVERITY = re.compile(r'schedshard_doctor_severity\{id="([a-z0-9-]{1,60})"\} ([1-3])')
+
+
+def severities(path: Path | None) -> dict[str, str]:
+    """Return the severities by entry in a file of metrics, none where there is no such file."""
+    try:
+        with open_input(path, "metrics", 1 << 20) if path is not None else io.BytesIO() as file:
+            text = file.read(1 << 20).decode("utf-8", "replace")
+    except (OSError, UserError):
+        return {}
+    return {name: SEVERITIES[int(value) - 1] for name, value in _SEVERITY.findall(text)}
 
 
 def prometheus(verdict: Verdict) -> str:

@@ -8,6 +8,7 @@ from common.show.sheet import Sheet
 from doctor.facts.domains import Domains
 from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad
+from doctor.facts.values import cut_ids
 from doctor.judge.finding import Finding, count_of, per_second
 from doctor.judge.predictions import percent, prediction_words, share_words
 from doctor.judge.root_domains import Cost
@@ -68,7 +69,7 @@ def _domain_row(load: DomainLoad, cost: Cost) -> list[str]:
         str(len(load.apart)),
         str(load.llcs),
         percent(cost.now.share.value) if isinstance(cost, Prediction) else "",
-        ("def_root_domain: " if load.domain.default else "") + load.domain.because,
+        ("def_root_domain: " if load.domain.default else "") + cut_ids(load.domain.because),
     ]
 
 
@@ -97,7 +98,7 @@ def _finding_section(number: int, finding: Finding) -> Section:
         f"{number}. {finding.severity.upper()}: {entry.title}",
         f"{finding.summary}. [{entry.id}]",
     )
-    seen = [(each.where, each.value) for each in finding.evidence]
+    seen = [(each.where, cut_ids(each.value)) for each in finding.evidence]
     section.folded.append(Sheet(None, "seen in", "what", code=["seen in"], rows=seen))
     section.folded_title = "evidence"
     if isinstance(finding.predicted, Prediction):

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from common.paths import typed
 from common.show.sheet import Sheet
+from doctor.facts.values import cut_ids
 from doctor.judge.finding import Finding, count_of, per_second
 from doctor.judge.predictions import percent, prediction_words
 from doctor.judge.verdict import Verdict
@@ -35,14 +36,15 @@ def _machine(verdict: Verdict) -> RenderableType:
 
 
 def _finding(number: int, finding: Finding) -> list[RenderableType]:
+    """Return a finding as paragraphs. The verdict's sentence is the first finding's summary."""
     head = Text(f"{number}. ")
     head.append(finding.severity.upper(), style=_COLOURS[finding.severity])
     head.append(f"  {finding.entry.title}", style="bold")
     head.append(f"  [{finding.entry.id}]")
-    body: list[RenderableType] = [Text(f"{finding.summary}.")]
+    body: list[RenderableType] = [Text(f"{finding.summary}.")] if number > 1 else []
     for each in finding.evidence:
         line = Text(f"- {each.where}: ", style="dim")
-        line.append(each.value, style="not dim")
+        line.append(cut_ids(each.value), style="not dim")
         body.append(line)
     body += _predicted(finding)
     entry = finding.entry
@@ -79,7 +81,7 @@ def _domains(verdict: Verdict) -> RenderableType:
             per_second(load.wakeups) if load.known or not load.groups else "?",
             str(len(load.apart)), str(load.llcs) if load.groups else "",
             percent(cost.now.share.value) if isinstance(cost, Prediction) else "",
-            f"{kind}{load.domain.because}",
+            cut_ids(f"{kind}{load.domain.because}"),
         )  # fmt: skip
     hidden = len(verdict.loads) - _DOMAINS_SHOWN
     if hidden > 0:
