@@ -19,8 +19,8 @@ CONFIG := package
 FAULTS :=
 # The series of Linux before the default one of kernel/base.toml.
 OLD    := 6.12
-# Of make releases-check and make release. What is in sid changes daily.
-RELEASES = trixie
+# Of make releases-check.
+RELEASES = trixie sid
 SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
@@ -33,15 +33,17 @@ help: ## this list
 demo: ## install what is missing, build, and reproduce the published measurements
 	scripts/bootstrap demo
 	scripts/build $(BUILD)
-	cli/environment --sweep
+	cli/environment
 	./schedshard reproduce
 
 check: ## before a commit: linters, tests in C with gcc and under two sanitizers, tests in Python
 	scripts/bootstrap demo check
+	scripts/emulator
 	python3 scripts/check.py
 
 check-all: ## check, and: clang, clang-tidy, arm64, fuzzers, recorded programs, slow tests
 	scripts/bootstrap demo check
+	scripts/emulator
 	python3 scripts/check.py all
 
 quick: ## what an edit usually breaks
@@ -102,7 +104,7 @@ ports: build ## fetch redis, port its count of memory to the library, and record
 	cli/environment --dev
 	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest record/tests/program/test_ports.py -k redis
 
-releases-check: ## build, test, record and package on Debian 13 in a root of debootstrap, as root (RELEASES="trixie sid")
+releases-check: ## as root, in roots of debootstrap: everything on Debian 13, the patches on sid, too
 	scripts/bootstrap releases
 	scripts/releases_check $(RELEASES)
 
@@ -193,9 +195,9 @@ wheel: ## the command as a Python wheel, in build/wheel
 	scripts/bootstrap demo
 	scripts/command_wheel
 
-release: ## all files of a release with checksums, in out/: doctor, wheel, packages, patches (RELEASES="trixie")
+release: ## all files of a release with checksums, in out/: doctor, wheel, packages, patches
 	scripts/bootstrap demo package doctor series releases
-	scripts/release $(RELEASES)
+	scripts/release
 
 clean: ## remove everything that was built or downloaded into this directory
 	rm -rf build out compile_commands.json .venv .venv.lock .venv.tmp .venv.old .hypothesis .mypy_cache .pytest_cache .ruff_cache

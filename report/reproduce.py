@@ -27,9 +27,9 @@ YIELD = "cpumask-yield"
 COUNTER = "atomic-inc"
 SCAN = "cache-scan"
 PUSH_IPI = "push_ipi"
-# Samples of the experiments whose intervals are shown. The second has too few for sensitivities:
-# one of its samples takes a second, and reproduce must end within minutes.
-SAMPLES = {YIELD: 128, SCAN: 20}
+# Samples of the experiments whose intervals are shown: too few for sensitivities, which take the
+# packages of sweeps, and reproduce must end within minutes.
+SAMPLES = {YIELD: 48, SCAN: 20}
 QUICK_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 224, 420)
 
 
@@ -123,9 +123,15 @@ def file_name(result: Result) -> str:
 
 
 def simulated(
-    request: ReproduceRequest, plans: Sequence[RunPlan], tick: Ticker
+    request: ReproduceRequest,
+    plans: Sequence[RunPlan],
+    tick: Ticker,
+    show: Callable[[Result], None],
 ) -> Iterator[Result]:
-    """Run one plan after the other, with its samples, and yield each result at once."""
+    """Run one plan after the other, with its samples, and yield each result at once.
+
+    ``show`` gets each result as soon as it is there, before its samples run.
+    """
     layouts: dict[str, Layouts | None] = {}
 
     @contextmanager
@@ -139,6 +145,7 @@ def simulated(
         if name not in layouts:
             layouts[name] = layouts_of(raws)
         result = merge(plan, raws, layouts[name])
+        show(result)
         if count := samples(request, plan):
             with_intervals(plan.request, result, count, counted)
         yield result

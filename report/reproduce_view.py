@@ -68,11 +68,25 @@ class _Results:
         )
 
 
-def _simulated(request: ReproduceRequest, plans: Sequence[RunPlan], out: Path) -> list[Result]:
-    """Run all plans under one progress bar, and save each result before the next plan begins."""
-    results = []
+def _simulated(
+    request: ReproduceRequest,
+    plans: Sequence[RunPlan],
+    out: Path,
+    show: Callable[[RenderableType], None],
+) -> list[Result]:
+    """Run all plans under one progress bar, and save each result before the next plan begins.
+
+    The first result is that of the headline, which is shown at once: the others take minutes.
+    """
+    results: list[Result] = []
+
+    def headline(result: Result) -> None:
+        if not results and isinstance(result, Bars):
+            show(Text(f"{sentence(result)}\n", style="bold"))
+            sys.stdout.flush()
+
     with ticking("simulating", point_count(request, plans)) as tick:
-        for result in simulated(request, plans, tick):
+        for result in simulated(request, plans, tick, headline):
             _save(result, out / file_name(result))
             results.append(result)
     return results
@@ -109,20 +123,18 @@ def reproduce_all(
     read = topo(TopoRequest())
     _save(read, out / "topology.json")
     host = Topo.of(read)
-    results = _simulated(request, plans, out)
+    results = _simulated(request, plans, out, show)
     found = _Results.of(results)
-    said = sentence(found.main)
 
     show(_heading("This host"))
     show(topo_view(host))
     for table in _tables(found):
         show(table)
-    show(Text(f"\n{said}\n", style="bold"))
 
     main = found.main
     lead = Lead(
         "What do others publish, and what does the simulated machine predict for it?",
-        said,
+        sentence(main),
         bars_lead(main).interval,
     )
     hottest = C2cRequest(main, lines=2)

@@ -131,12 +131,9 @@ def reproduce(out: Path | None, seed: int, quick: bool) -> None:
     It predicts the published experiments, prints the tables, and writes report.html and one JSON
     file per result.
     """
-    from common.extra import need_sweep
     from report.reproduce import ReproduceRequest
     from report.reproduce_view import reproduce_all
 
-    if not quick:
-        need_sweep("reproduce without --quick")
     default = Path("out") if INSTALLED else ROOT / "out"
     reproduce_all(ReproduceRequest(seed, quick), out or default, show)
 

@@ -65,7 +65,6 @@ def test_verbs_say_how_to_get_it(cli: Cli, tmp_path: Path, monkeypatch: pytest.M
         ("report", parquet, "--out", tmp_path / "page.html"),
         ("run", "cpumask-yield", "--uncertainty", "64"),
         ("machine", "measure", "--out", tmp_path / "m.toml"),
-        ("reproduce", "--out", tmp_path / "out"),
     ):
         outcome = cli(*args)
         assert (outcome.status, outcome.out) == (2, ""), args
