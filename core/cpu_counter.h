@@ -97,15 +97,14 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 /* The same for a CPU number that several threads use. The counter must have no estimate. */
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
-	struct cpu_counter_line *line = c->line[cpu];
-
 	/*
-	 * Pairs with the release in cpu_counter_note(): else a sum may see the add and not the
-	 * note.
+	 * Without a load before it, which would fetch the line shared. Pairs with the release in
+	 * cpu_counter_note(): else a sum that is told of the add may miss the note.
 	 */
-	if (unlikely(!(smp_load_acquire(&line->count) & CPU_COUNTER_NOTED)))
+	u64 was = port_fetch_add64_acquire(&c->line[cpu]->count, 4 * (u64)n);
+
+	if (unlikely(!(was & CPU_COUNTER_NOTED)))
 		cpu_counter_note(c, cpu);
-	port_add64(&line->count, 4 * (u64)n);
 }
 
 /*

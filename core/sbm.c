@@ -13,8 +13,10 @@
 
 struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags)
 {
-	size_t bytes = sizeof(struct sbm) + plan->nr_cpus * sizeof(uintptr_t) +
-		       plan->nr_shards * sizeof(u64 *);
+	size_t tables = (sizeof(struct sbm) + plan->nr_cpus * sizeof(uintptr_t) +
+			 plan->nr_shards * sizeof(u64 *) + PORT_CACHELINE - 1) &
+			~(size_t)(PORT_CACHELINE - 1);
+	size_t bytes = tables + (plan->nr_possible < plan->nr_cpus ? PORT_CACHELINE : 0);
 	struct sbm *b = (struct sbm *)port_alloc(bytes, -1);
 	u64 **line;
 
@@ -34,8 +36,9 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags)
 			goto fail;
 	}
 	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
-		if (plan->slot[cpu].possible)
-			b->at[cpu] = (uintptr_t)line[plan->slot[cpu].shard] + plan->slot[cpu].pos;
+		b->at[cpu] = plan->slot[cpu].possible
+				     ? (uintptr_t)line[plan->slot[cpu].shard] + plan->slot[cpu].pos
+				     : (uintptr_t)b + tables;
 	return b;
 fail:
 	sbm_free(b);

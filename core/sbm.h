@@ -35,7 +35,11 @@ struct sbm {
 	const struct shard_plan *plan; /* the plan that the bitmap follows */
 	u32 nr_shards;		       /* as in the plan */
 	size_t bytes;		       /* memory of this header with its tables */
-	uintptr_t at[]; /* by CPU number: address of its word, plus its position; 0: a hole */
+	/*
+	 * By CPU number: address of its word, plus its position. Holes share a word that no search
+	 * reads, so that a search may start at one.
+	 */
+	uintptr_t at[];
 };
 
 /* A line's address ends in zero bits, where a position fits: one load gives both. */

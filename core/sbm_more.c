@@ -137,12 +137,20 @@ s64 sbm_next_cpu_wrap(const struct sbm *b, u32 cpu, u32 start)
 	return cpu_of(b, next_idx_wrap(b, idx, start_idx));
 }
 
-s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu)
+static bool is_set(const struct sbm *b, u32 cpu)
+{
+	return (!b->summary || shard_summary_test(b->summary, b->plan->slot[cpu].shard)) &&
+	       sbm_test(b, cpu);
+}
+
+s64 sbm_near_search(const struct sbm *b, const unsigned long *allowed, u32 from_cpu)
 {
 	struct shard_walk w;
 	u64 word;
 	u32 shard;
 
+	if ((!allowed || shard_mask_test(allowed, from_cpu)) && is_set(b, from_cpu))
+		return from_cpu;
 	shard_walk_begin(&w, b->plan, allowed, from_cpu);
 	while (shard_walk_next(&w, &shard, &word)) {
 		if (b->summary && !shard_summary_test(b->summary, shard))

@@ -86,8 +86,11 @@ s64 sbm_next_cpu_wrap(const struct sbm *b, u32 cpu, u32 start);
 /* The first set CPU at or after @start in index order, with wrap-around. */
 s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
 
+/* The part of sbm_near_cpu() that looks at more than the CPU's own bit. */
+s64 sbm_near_search(const struct sbm *b, const unsigned long *allowed, u32 from_cpu);
+
 /**
- * sbm_near_cpu() - a set CPU in the shard nearest to another CPU
+ * sbm_near_cpu() - a CPU if it is set, else a set CPU in the nearest shard
  * @b: the bitmap
  * @allowed: cpumask that it must be in, or NULL
  * @from_cpu: CPU number to start from: own shard, same LLC, same node, same package, the rest
@@ -95,7 +98,12 @@ s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
  * Return: its CPU number, -1: none. Lines touched: those of shards with an allowed CPU, up to the
  * hit.
  */
-s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu);
+static inline s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu)
+{
+	if (!allowed && !b->summary && sbm_test(b, from_cpu))
+		return from_cpu;
+	return sbm_near_search(b, allowed, from_cpu);
+}
 
 /*
  * Copy the bitmap to the caller's own cpumask, of plan->nr_cpus bits. Lines touched: all, but not

@@ -81,7 +81,7 @@ s64 shard_counter_sum(const struct shard_counter *c)
 	return (s64)(sum + READ_ONCE(c->early));
 }
 
-bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu)
+bool shard_counter_more_than(const struct shard_counter *c, u32 from_cpu, s64 n)
 {
 	/* Pairs with the release in shard_counter_attach(). */
 	const struct shard_counter_lines *l = smp_load_acquire(&c->lines);

@@ -126,12 +126,12 @@ s64 shard_counter_sum(const struct shard_counter *c);
  * @n. Lines touched: shards' lines, that of @from_cpu's shard and then the nearest first, until the
  * answer is known: all of them when it is false.
  */
-bool shard_counter_more_than(const struct shard_counter *c, s64 n, u32 from_cpu);
+bool shard_counter_more_than(const struct shard_counter *c, u32 from_cpu, s64 n);
 
 /* Is the count 0? Lines touched: as shard_counter_more_than(). */
 static inline bool shard_counter_is_zero(const struct shard_counter *c, u32 from_cpu)
 {
-	return !shard_counter_more_than(c, 0, from_cpu);
+	return !shard_counter_more_than(c, from_cpu, 0);
 }
 
 #endif /* SHARD_COUNTER_H */

@@ -124,23 +124,28 @@ static int read_known(struct generation *g, struct shard_err *err)
 	return 0;
 }
 
-static char *read_list(const char *name)
+/* Read a file below the root; NULL: there is none, or no memory. */
+static char *read_below(const char *dir, const char *path, const char *name)
 {
-	char *path, *text = NULL;
+	/* A path begins with one "/": whoever shows a program another /sys compares it. */
+	const char *above = strcmp(SYSFS_ROOT, "/") ? SYSFS_ROOT : "";
+	char *full, *text = NULL;
 	size_t len;
 
-	if (asprintf(&path, "%s/sys/devices/system/cpu/%s", SYSFS_ROOT, name) < 0)
+	if (asprintf(&full, "%s%s%s%s", above, dir, path, name) < 0)
 		return NULL;
-	if (shard_read_file(path, 65536, &text, &len, NULL))
+	if (shard_read_file(full, 65536, &text, &len, NULL))
 		text = NULL;
-	free(path);
+	free(full);
 	return text;
 }
 
 /* Return the lists of present and of online CPUs; NULL: no memory. */
 static char *read_lists(void)
 {
-	char *present = read_list("present"), *online = read_list("online"), *both;
+	static const char dir[] = "/sys/devices/system/cpu";
+	char *present = read_below(dir, "", "/present");
+	char *online = read_below(dir, "", "/online"), *both;
 
 	if (asprintf(&both, "%s%s", present ? present : "", online ? online : "") < 0)
 		both = NULL;
@@ -318,15 +323,16 @@ static struct shard_topo *only(const struct shard_topo *topo, const unsigned lon
 {
 	struct shard_topo *some;
 	struct shard_cpu *cpu;
-	u32 nr = topo->nr_cpus;
+	bool any = false;
 
-	while (nr && !(topo->cpu[nr - 1].possible && in_mask(mask, nr - 1)))
-		nr--;
-	some = shard_topo_alloc(nr ? nr : topo->nr_cpus, &cpu);
+	for (u32 i = 0; i < topo->nr_cpus; i++)
+		any |= topo->cpu[i].possible && in_mask(mask, i);
+	/* with a place for each number that a thread may have after its affinity has changed */
+	some = shard_topo_alloc(topo->nr_cpus, &cpu);
 	if (!some)
 		return NULL;
-	memcpy(cpu, topo->cpu, some->nr_cpus * sizeof(*cpu));
-	for (u32 i = 0; i < nr; i++)
+	memcpy(cpu, topo->cpu, topo->nr_cpus * sizeof(*cpu));
+	for (u32 i = 0; any && i < topo->nr_cpus; i++)
 		cpu[i].possible &= in_mask(mask, i);
 	return some;
 }
@@ -337,13 +343,22 @@ static int make_allowed(struct generation *g, u32 cap, const unsigned long *mask
 {
 	struct allowed_plan *a;
 	struct shard_topo *topo;
+	u32 nr = 0;
 	int ret;
 
-	for (a = g->allowed; a; a = a->next) {
+	for (a = g->allowed; a; a = a->next, nr++) {
 		if (a->cap == cap && !memcmp(a->mask, mask, sizeof(a->mask))) {
 			*plan = a->plan;
 			return 0;
 		}
+	}
+	if (nr == SHARD_MAX_ALLOWED) { /* plans are never freed */
+		struct shard_plan *all;
+
+		ret = make(g, cap, &all, err);
+		if (!ret)
+			*plan = all;
+		return ret;
 	}
 	a = calloc(1, sizeof(*a));
 	topo = a ? only(g->topo, mask) : NULL;
@@ -397,15 +412,51 @@ const char *shard_plan_how(void)
 	return g ? g->how : "";
 }
 
+/* How many CPUs a cgroup's cpu.max grants, rounded up; @most if there is no such limit. */
+static u32 granted(const char *cgroup, u32 most)
+{
+	char *text = read_below("/sys/fs/cgroup", cgroup, "/cpu.max");
+	unsigned long long quota, period;
+
+	if (text && sscanf(text, "%llu %llu", &quota, &period) == 2 && period &&
+	    quota / period < most)
+		most = (u32)(quota / period + (quota % period > 0));
+	free(text);
+	return most;
+}
+
+/* The same of the caller's cgroup and those above it. */
+static u32 granted_here(u32 most)
+{
+	char *text = read_below("/proc/self/cgroup", "", ""), *path = text;
+
+	while (path && strncmp(path, "0::/", 4)) { /* the line of version 2 */
+		path = strchr(path, '\n');
+		path += !!path;
+	}
+	if (path) {
+		path += 3;
+		path[strcspn(path, "\n")] = '\0';
+		while (*path && !strstr(path, "/..")) {
+			most = granted(path, most);
+			*strrchr(path, '/') = '\0';
+		}
+	}
+	free(text);
+	return granted("", most);
+}
+
 u32 shard_nr_allowed(const struct shard_plan *plan)
 {
 	unsigned long mask[MASK_WORDS] = { 0 };
 	u32 n = 0;
 
 	if (read_affinity(mask) <= 0)
-		return plan->nr_possible;
-	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
-		n += plan->slot[cpu].possible && in_mask(mask, cpu);
+		n = plan->nr_possible;
+	else
+		for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++)
+			n += plan->slot[cpu].possible && in_mask(mask, cpu);
+	n = granted_here(n);
 	return n ? n : 1; /* the caller runs on some CPU */
 }
 

@@ -547,7 +547,7 @@ static int open_tree(const char *root, struct shard_err *err)
 	char *path;
 	int fd, ret;
 
-	if (asprintf(&path, "%s/sys/devices/system", root) < 0)
+	if (asprintf(&path, "%s/sys/devices/system", strcmp(root, "/") ? root : "") < 0)
 		return shard_err_set(err, -ENOMEM, "%s: out of memory", root);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ret = fd < 0 ? -errno : 0;

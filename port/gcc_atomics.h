@@ -154,6 +154,12 @@ static port_always_inline void port_add64(u64 *p, u64 v)
 	__atomic_fetch_add(p, v, __ATOMIC_RELAXED);
 }
 
+/* Return: the old value, with acquire: later accesses come after it. */
+static port_always_inline u64 port_fetch_add64_acquire(u64 *p, u64 v)
+{
+	return __atomic_fetch_add(p, v, __ATOMIC_ACQUIRE);
+}
+
 static port_always_inline void port_add64_release(u64 *p, u64 v)
 {
 	__atomic_fetch_add(p, v, __ATOMIC_RELEASE);

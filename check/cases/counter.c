@@ -74,7 +74,7 @@ static void check_one(uint32_t nr_cpus)
 {
 	explore_check(shard_counter_sum(c) == 1, "the count is %d in the end, not 1",
 		      (int)shard_counter_sum(c));
-	explore_check(!shard_counter_is_zero(c, 0) && !shard_counter_more_than(c, 1, 0),
+	explore_check(!shard_counter_is_zero(c, 0) && !shard_counter_more_than(c, 0, 1),
 		      "is_zero and more_than do not agree with the sum");
 }
 
@@ -88,7 +88,7 @@ static void more_than(uint32_t cpu)
 		shard_counter_dec(c, 2 * cpu);
 		return;
 	}
-	explore_check(!shard_counter_more_than(c, 2, 1), "more than the 2 items there can be");
+	explore_check(!shard_counter_more_than(c, 1, 2), "more than the 2 items there can be");
 	sum = shard_counter_sum(c);
 	explore_result(cpu - 2, (uint64_t)sum);
 	explore_check(sum >= 0 && sum <= 2, "a sum of %d of at most 2 items", (int)sum);
@@ -131,7 +131,7 @@ static void attach(uint32_t cpu)
 	}
 	zero = shard_counter_is_zero(c, 1);
 	explore_check(!zero, "an item is counted all the time, and the counter says zero");
-	explore_check(!shard_counter_more_than(c, 2, 1), "more than the 2 items there can be");
+	explore_check(!shard_counter_more_than(c, 1, 2), "more than the 2 items there can be");
 }
 
 /* The same; CPU 2 calls is_zero(), CPU 3 sum(). */

@@ -25,8 +25,8 @@ int main(int argc, char **argv)
 	printf("with one: %lld\n", (long long)schedshard_counter_sum(&items));
 
 	/* these start at the CPU's own line and stop as soon as the answer is known */
-	printf("more than 1: %d\n", schedshard_counter_more_than(&items, 1, there));
-	printf("more than 7: %d\n", schedshard_counter_more_than(&items, 7, there));
+	printf("more than 1: %d\n", schedshard_counter_more_than(&items, there, 1));
+	printf("more than 7: %d\n", schedshard_counter_more_than(&items, there, 7));
 
 	schedshard_counter_dec(&items, here);
 	schedshard_counter_add(&items, there, -5);

@@ -23,7 +23,7 @@ LOCKED = {
     "sbm_test_and_set": ["bts"],
     "counter_add": ["add"],
     "cpu_counter_add": [],
-    "cpu_counter_add_any": ["add"],
+    "cpu_counter_add_any": ["xadd"],
 }
 # With a summary these execute more locked instructions, such as full barriers.
 SUMMARY = {"sbm_set", "sbm_put", "sbm_test_and_set"}

@@ -274,6 +274,7 @@ static void forbidden_cpus_take_no_room(void)
 	static const struct shard_create_opts opts = { .allowed = true };
 	const struct shard_plan *one, *two, *again;
 	struct cpu_counter *counter;
+	struct slot_set *slots;
 	cpu_set_t before;
 	struct sbm *set;
 	u32 cpu;
@@ -283,7 +284,7 @@ static void forbidden_cpus_take_no_room(void)
 	cpu = bind_to_first_allowed(&before);
 	one = allowed_here(0);
 	CHECK_EQ(one->nr_possible, 1);
-	CHECK_EQ(one->nr_cpus, cpu + 1);
+	CHECK_EQ(one->nr_cpus, 8192);
 	CHECK_EQ(one->idx_to_cpu[0], cpu);
 	CHECK_EQ(shard_plan_this_cpu(one), cpu);
 	CHECK_EQ(shard_nr_allowed(one), 1);
@@ -297,6 +298,16 @@ static void forbidden_cpus_take_no_room(void)
 	CHECK_EQ(two->nr_possible, (u32)CPU_COUNT(&before));
 	CHECK((two == one) == (CPU_COUNT(&before) == 1));
 	CHECK(shard_plan_has_cpu(one, shard_plan_this_cpu(one)));
+	/* A claim may start at a CPU that the set does not have. */
+	CHECK_EQ(sbm_claim_near(set, 8191), -1);
+	sbm_put(set, cpu);
+	CHECK_EQ(sbm_near_cpu(set, NULL, 8191), cpu);
+	CHECK_EQ(sbm_claim_near(set, 8191), cpu);
+	slots = slot_set_create_opts(2, &opts);
+	CHECK(slots);
+	CHECK_EQ(slot_claim_near(slots, 8191), 0);
+	slot_put_near(slots, 0, 8191);
+	slot_set_destroy(slots);
 	bind_to_first_allowed(&before);
 	again = allowed_here(64);
 	CHECK(again == one);
@@ -305,6 +316,55 @@ static void forbidden_cpus_take_no_room(void)
 	counter = cpu_counter_create(0); /* without options the plan contains all CPUs */
 	CHECK(counter && shard_plan_has_cpu(counter->plan, 8191));
 	cpu_counter_destroy(counter);
+}
+
+/* Plans are never freed, so their number is bounded: then all CPUs are in the plan. */
+static void plans_of_some_cpus_are_few(void)
+{
+	cpu_set_t before;
+
+	write_tree("cpu/possible=0-8191\n");
+	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	bind_to_first_allowed(&before);
+	for (u32 cap = 1; cap <= 64; cap++)
+		CHECK_EQ(allowed_here(cap)->nr_possible, cap <= SHARD_MAX_ALLOWED ? 1 : 8192);
+	CHECK_EQ(allowed_here(1)->nr_possible, 1);
+}
+
+static void write_below(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "mkdir -p %s/%s", root, dir);
+	CHECK_EQ(system(path), 0);
+	snprintf(path, sizeof(path), "%s/%s/%s", root, dir, name);
+	f = fopen(path, "w");
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* How many workers are useful where a cgroup bounds the time. */
+static void cgroups_grant_less(void)
+{
+	const struct shard_plan *plan;
+	cpu_set_t all;
+	u32 nr;
+
+	write_tree("cpu/possible=0-8191\n");
+	plan = here();
+	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	nr = (u32)CPU_COUNT(&all);
+	CHECK_EQ(shard_nr_allowed(plan), nr);
+	write_below("proc/self", "cgroup", "1:cpu:/x\n0::/a/b\n");
+	write_below("sys/fs/cgroup/a/b", "cpu.max", "max 100000\n");
+	CHECK_EQ(shard_nr_allowed(plan), nr);
+	write_below("sys/fs/cgroup/a", "cpu.max", "100001 100000\n");
+	CHECK_EQ(shard_nr_allowed(plan), nr < 2 ? nr : 2);
+	write_below("sys/fs/cgroup", "cpu.max", "99999 100000\n");
+	CHECK_EQ(shard_nr_allowed(plan), 1);
+	write_below("sys/fs/cgroup", "cpu.max", "1 0\n");
+	write_below("proc/self", "cgroup", "0::/../a\n");
+	CHECK_EQ(shard_nr_allowed(plan), nr);
 }
 
 /* The tree contains no CPU that the process may use. */
@@ -473,6 +533,8 @@ int main(int argc, char **argv)
 	RUN_APART(sys_appears);
 	RUN_APART(forbidden_cpus_take_no_room);
 	RUN_APART(nothing_is_allowed);
+	RUN_APART(plans_of_some_cpus_are_few);
+	RUN_APART(cgroups_grant_less);
 	RUN_APART(in_a_chroot);
 	RUN_APART(others_refresh);
 	RUN_APART_ON(some_shapes, at_random);

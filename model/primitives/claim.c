@@ -87,6 +87,21 @@ const struct primitive primitive_claim_pool = {
 	.destroy = destroy,
 };
 
+/* The lowest set bit of the nearest shard that has any. */
+static s64 lowest_near(const struct sbm *b, u32 cpu)
+{
+	struct shard_near_iter near;
+	u32 shard = shard_near_begin(&near, b->plan, cpu);
+
+	do {
+		u64 word = READ_ONCE(*b->line[shard]);
+
+		if (word)
+			return b->cpus[shard][port_ctz64(word)];
+	} while (shard_near_next(&near, &shard));
+	return -1;
+}
+
 static void claim_two_steps(void *state, const struct primitive_thread *thread, u64 n)
 {
 	struct sbm *b = state;
@@ -95,7 +110,7 @@ static void claim_two_steps(void *state, const struct primitive_thread *thread, 
 		s64 cpu;
 
 		do
-			cpu = sbm_near_cpu(b, NULL, thread->cpu);
+			cpu = lowest_near(b, thread->cpu);
 		while (cpu < 0 || !sbm_test_and_clear(b, (u32)cpu));
 		primitive_hold(thread);
 		sbm_put(b, (u32)cpu);
@@ -104,7 +119,7 @@ static void claim_two_steps(void *state, const struct primitive_thread *thread, 
 
 const struct primitive primitive_claim_two_steps = {
 	.name = "claim-two-steps",
-	.what = "the same by sbm_near_cpu() and sbm_test_and_clear()",
+	.what = "the same by a search for the lowest bit and sbm_test_and_clear()",
 	.holds = true,
 	.create = create,
 	.ops = claim_two_steps,

@@ -81,7 +81,7 @@ impl Items {
     /// search starts near the CPU on which the thread runs.
     pub fn any(&self) -> bool {
         let here = Cpu::current().number();
-        unsafe { sys::schedshard_counter_more_than(self.0.as_ptr(), 0, here) }
+        unsafe { sys::schedshard_counter_more_than(self.0.as_ptr(), here, 0) }
     }
 
     /// The number of items.

@@ -76,5 +76,5 @@ extern "C" {
     pub fn schedshard_counter_destroy(c: *mut Counter);
     pub fn schedshard_counter_add(c: *mut Counter, cpu: u32, n: i64);
     pub fn schedshard_counter_sum(c: *const Counter) -> i64;
-    pub fn schedshard_counter_more_than(c: *const Counter, n: i64, cpu: u32) -> bool;
+    pub fn schedshard_counter_more_than(c: *const Counter, cpu: u32, n: i64) -> bool;
 }

@@ -49,9 +49,9 @@ static void run_paired(const struct shape *shape)
 		}
 		CHECK_EQ(shard_counter_sum(&c), total);
 		CHECK_EQ(shard_counter_is_zero(&c, from), total == 0);
-		CHECK_EQ(shard_counter_more_than(&c, n, from), total > n);
+		CHECK_EQ(shard_counter_more_than(&c, from, n), total > n);
 		if (total > 0)
-			CHECK(shard_counter_more_than(&c, total - 1, from));
+			CHECK(shard_counter_more_than(&c, from, total - 1));
 	}
 	free(items);
 	shard_counter_detach(&c);

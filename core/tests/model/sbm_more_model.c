@@ -65,7 +65,10 @@ static void check_to_mask(struct model *m)
 	CHECK_MASK_EQ(got, expect, m->plan->nr_cpus);
 }
 
-/* The search finds the set, allowed CPU in the shard of lowest rank, at the lowest position. */
+/*
+ * The search finds the CPU itself, or the set, allowed CPU in the shard of lowest rank, at the lowest
+ * position.
+ */
 static void check_near(struct model *m)
 {
 	u32 from = any_idx(m), own = m->plan->slot[cpu_at(m, from)].shard;
@@ -78,7 +81,13 @@ static void check_near(struct model *m)
 		u32 cpu = cpu_at(m, idx);
 		u64 rank = shard_near_rank(m->plan, own, m->plan->slot[cpu].shard);
 
-		if (m->set[idx] && (!mask || test_bit(mask, cpu)) && rank < best) {
+		if (!m->set[idx] || (mask && !test_bit(mask, cpu)))
+			continue;
+		if (idx == from) {
+			expect = cpu;
+			break;
+		}
+		if (rank < best) {
 			best = rank;
 			expect = cpu;
 		}

@@ -59,8 +59,8 @@ static void count_own_item(u32 thread)
 			CHECK(shard_counter_attach(&counter, plan));
 		shard_counter_inc(&counter, cpu);
 		CHECK(!shard_counter_is_zero(&counter, cpu));
-		CHECK(shard_counter_more_than(&counter, NR_THREADS, cpu));
-		CHECK(!shard_counter_more_than(&counter, 2 * NR_THREADS, cpu));
+		CHECK(shard_counter_more_than(&counter, cpu, NR_THREADS));
+		CHECK(!shard_counter_more_than(&counter, cpu, 2 * NR_THREADS));
 		CHECK(shard_counter_sum(&counter) > NR_THREADS);
 		CHECK(shard_counter_sum(&counter) <= 2 * NR_THREADS);
 		shard_counter_dec(&counter, cpu);

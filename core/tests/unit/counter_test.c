@@ -16,8 +16,8 @@ static void counts_before_the_plan_is_known(void)
 	shard_counter_add(&static_counter, 99, 5);
 	CHECK_EQ(shard_counter_sum(&static_counter), 6);
 	CHECK(!shard_counter_is_zero(&static_counter, 0));
-	CHECK(shard_counter_more_than(&static_counter, 5, 0));
-	CHECK(!shard_counter_more_than(&static_counter, 6, 0));
+	CHECK(shard_counter_more_than(&static_counter, 0, 5));
+	CHECK(!shard_counter_more_than(&static_counter, 0, 6));
 	shard_counter_add(&static_counter, 0, -6);
 	CHECK(shard_counter_is_zero(&static_counter, 0));
 }
@@ -86,7 +86,7 @@ static void early_items_may_be_taken_off_later(void)
 	shard_counter_inc(&c, 30);
 	for (u32 cpu = 0; cpu < plan->nr_cpus; cpu++) {
 		CHECK(!shard_counter_is_zero(&c, cpu));
-		CHECK(!shard_counter_more_than(&c, 1, cpu));
+		CHECK(!shard_counter_more_than(&c, cpu, 1));
 	}
 	shard_counter_detach(&c);
 	shard_plan_free(plan);

@@ -70,6 +70,8 @@ int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
  */
 int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err);
 
+#define SHARD_MAX_ALLOWED 32u /* plans of shard_plan_here_allowed(), of one generation */
+
 /**
  * shard_plan_here_allowed() - the plan of the CPUs on which the calling thread may run now
  * @cap: as for shard_plan_here_cap()
@@ -77,10 +79,11 @@ int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_er
  * @err: as for shard_plan_here()
  *
  * For a process that permanently uses a few CPUs of a large machine: CPUs that a cpuset, a
- * container or an affinity forbids use no memory, and no walk reads their lines. Their numbers are
- * holes, and shard_this_cpu() may return one, so threads use shard_plan_this_cpu() instead. Call
- * this function before threads are bound. After the affinity has changed, the next call returns
- * another plan.
+ * container or an affinity forbids have no lines. Their numbers are holes. Once the affinity has
+ * changed, shard_this_cpu() may return a hole: a claim or a search may start at one, but a hole has
+ * no bit, so threads use shard_plan_this_cpu() instead. Call this function before threads are bound.
+ * After the affinity has changed, the next call returns another plan, and the plan of all CPUs once
+ * SHARD_MAX_ALLOWED plans of some CPUs exist, because no plan is ever freed.
  *
  * Return: as shard_plan_here_cap().
  */
@@ -115,9 +118,10 @@ u32 shard_plan_generation(void);
 const char *shard_plan_how(void);
 
 /*
- * The number of CPUs of a plan on which the calling thread may run now: how many workers are
- * useful. At least 1; plan->nr_possible if the kernel does not say. The number changes with
- * cpusets, hot-plug and affinity.
+ * How many workers are useful: the number of CPUs of a plan on which the calling thread may run
+ * now, or fewer if cpu.max of its cgroup (version 2), or of one above, grants less time, rounded
+ * up. At least 1; plan->nr_possible if the kernel does not say. The number changes with cpusets,
+ * hot-plug, affinity and cgroups. Reads a few files.
  */
 u32 shard_nr_allowed(const struct shard_plan *plan);
 
