@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,19 +84,6 @@ def assert_user_error(outcome: Outcome, *words: str, status: int = 2) -> None:
     assert "Traceback" not in lines[0]
     for word in words:
         assert word in lines[0], lines[0]
-
-
-def assert_refused(
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    directory: Path,
-    args: Sequence[str],
-    words: Iterable[str],
-) -> None:
-    """A call in an empty directory is a user error with these words, and leaves nothing there."""
-    monkeypatch.chdir(directory)
-    assert_user_error(cli(*args), *words)
-    assert list(directory.iterdir()) == []
 
 
 @pytest.fixture

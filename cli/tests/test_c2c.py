@@ -14,9 +14,11 @@ import saved_results
 from common.errors import UserError
 from common.provenance import sha256_file
 from conftest import DATA
+from model.results.lines import CacheLine
 from model.results.run import Result
 from record.lines import symbols
 from record.lines.dwarf import Layouts
+from record.lines.fields import numbered
 from record.lines.report import C2cRequest, Names, c2c, find_names
 from record.lines.symbols import Frame, parse_addr2line, resolve
 
@@ -121,7 +123,8 @@ def test_layouts_of_files_without_debug_information(binary: Path, tmp_path: Path
 def access(**changes: Any) -> dict[str, Any]:
     base = {
         "offset": 0, "size": 8, "kind": "rmw", "pc": "0x1001", "records": 10, "hitm_remote": 3,
-        "hitm_local": 1, "stores": 10, "avg_load_cycles": 5.0, "max_load_cycles": 9.0, "cpus": 4,
+        "hitm_local": 1, "loads": 10, "stores": 10, "avg_load_cycles": 5.0,
+        "max_load_cycles": 9.0, "cpus": 4,
     }  # fmt: skip
     return {**base, **changes}
 
@@ -213,3 +216,30 @@ def test_names_only_from_the_binary_that_made_the_result(
     entry = report["variants"][0]["lines"][0]["accesses"][0]
     assert entry["symbol"].endswith("count")
     assert entry["field"] == "[1].word[2]"
+
+
+def fields_of(binary: Path, raw: dict[str, Any]) -> CacheLine:
+    """The one line of these accesses, with the fields of its type."""
+    layouts = Layouts(binary, ["named"])
+    (seen,) = numbered([raw], layouts)
+    layouts.close()
+    return seen
+
+
+def test_fields_of_a_line_are_named_and_added_up(binary: Path) -> None:
+    slow, more = access(offset=8, avg_load_cycles=50.0), access(offset=8, avg_load_cycles=100.0)
+    accesses = [access(), slow, {**more, "loads": 30, "max_load_cycles": 200.0}, access(offset=36)]
+    raw = {**line(accesses), "type": "named", "line": 0}
+    seen = fields_of(binary, raw)
+    assert (seen.line, seen.offset) == (1, 0)
+    assert [field.field for field in seen.fields] == ["inner[0].a", "plain", "number"]
+    hot = seen.fields[0]
+    assert hot.avg_load_cycles == pytest.approx((10 * 50 + 30 * 100) / 40)
+    assert (hot.loads, hot.records, hot.max_load_cycles) == (40, 20, 200.0)
+
+
+@pytest.mark.parametrize(("of", "field"), [("named", "[1].letter"), (None, "0x10")])
+def test_a_second_line_of_an_array_of_structures(binary: Path, of: str | None, field: str) -> None:
+    """Byte 80; an element takes 48."""
+    raw = {**line([access(offset=16)]), "type": of}
+    assert [each.field for each in fields_of(binary, raw).fields] == [field]

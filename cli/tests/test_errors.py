@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from common.errors import near_names
 from common.paths import ROOT
-from conftest import Cli, assert_refused, assert_user_error
+from conftest import DATA, Cli, assert_user_error
 from model.run.experiment import experiment_names
 
 
@@ -44,58 +45,18 @@ def test_experiments_are_listed(cli: Cli) -> None:
     assert "Set and clear this CPU in a CPU mask" in cli("run", "--list").out
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("runn",), ("unknown command 'runn'", "did you mean 'run'")),
-        (("run", "pi", "--sedd", "1"), ("no such option: --sedd", "did you mean '--seed'?")),
-        (("machine", "sho"), ("unknown command", "did you mean 'show'")),
-        (("run",), ("run needs an EXPERIMENT", "run --list")),
-        (("run", "cpumask-yield", "--bogus"), ("no such option: --bogus (see", "run --help")),
-        (("run", "cpumask-yield", "--cpus", "x"), ("--cpus", "not a valid integer")),
-        (("run", "cpumask-yield", "--cpus", "0"), ("--cpus", "range")),
-        (("run", "cpumask-yield", "--seed", "-1"), ("--seed", "range")),
-        (("run", "cpumask-yield", "--placement", "near"), ("--placement", "compact")),
-        (("run", "cpumask-yeild"), ("unknown experiment", "did you mean 'cpumask-yield'")),
-        (("run", "zzz"), ("unknown experiment 'zzz'", "known: atomic-inc")),
-        (
-            ("run", "cpumask-yield", "--variant", "lcc"),
-            ("unknown variant of cpumask-yield 'lcc'", "did you mean 'llc'"),
-        ),
-        (
-            ("run", "cpumask-yield", "--machine", "epyc-7763"),
-            ("unknown machine 'epyc-7763'", "did you mean 'epyc-7763-2s'"),
-        ),
-        (("run", "cpumask-yield", "--machine", "host"), ("machine measure",)),
-        (("run", "cpumask-yield", "--machine", "./none.toml"), ("no machine file ./none.toml",)),
-        (
-            ("run", "cpumask-yield", "--cpus", "257"),
-            ("--cpus 257", "epyc-7763-2s", "256 CPUs", "1 to 256"),
-        ),
-        (("machine", "show", "xeon-8358"), ("did you mean 'xeon-8358-2s'",)),
-        (("machine", "topology", "--machine", "nonsense"), ("unknown machine",)),
-        (("machine", "topology", "--sysfs", "/none"), ("/none: not found",)),
-        (("machine", "topology", "--hwloc-xml", "/none.xml"), ("/none.xml: not found",)),
-        (
-            ("machine", "topology", "--machine", "xeon-480", "--sysfs", "/none"),
-            ("exclude each other",),
-        ),
-        (("machine", "topology", "--cap", "65"), ("--cap", "range")),
-        (("record", "show", "/none.json"), ("cannot read result /none.json", "no such file")),
-        (("report", "/none.json", "--out", "x.html"), ("cannot read result /none.json",)),
-        (("report", "--out", "x.html"), ("Missing argument 'RESULTS",)),
-        (("reproduce", "--out", "/dev/null/out"), ("cannot make directory",)),
-    ],
-    ids=lambda value: " ".join(value)[:60],
-)
-def test_wrong_input(
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    args: tuple[str, ...],
-    words: tuple[str, ...],
-) -> None:
-    assert_refused(cli, monkeypatch, tmp_path, args, words)
+WRONG = (DATA / "wrong-input.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("row", WRONG, ids=lambda row: row.partition(" |")[0])
+def test_wrong_input(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: str) -> None:
+    """Each row: a command, and words of the line that refuses it. The host has two CPUs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("model.live.cpus.OWN_CGROUPS", tmp_path / "no-cgroup")
+    args, *words = row.split(" | ")
+    assert_user_error(cli(*shlex.split(args)), *words)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_machine_file_that_is_no_toml(cli: Cli, tmp_path: Path) -> None:

@@ -54,14 +54,6 @@ def test_a_calibrated_figure_outside_its_band_is_no_agreement(cli: Cli, figures:
     assert "calibrated" not in stock
 
 
-def test_published_figures_stay_with_their_machine(cli: Cli, figures: Path) -> None:
-    for args in (("--cpus", "64"), ("--machine", "epyc-7763-2s"), ("--placement", "compact")):
-        data = cli("run", "figures", "--json", *args).json
-        assert [v["published"] for v in data["variants"]] == [{}, {}, {}]
-        assert "lines" not in data.get("published", {})
-        assert "published" not in cli("run", "figures", *args).out.split("predicted  ")[0]
-
-
 def test_without_the_baseline_nothing_is_relative(cli: Cli, figures: Path, tmp_path: Path) -> None:
     path, page = tmp_path / "r.json", tmp_path / "p.html"
     outcome = cli("run", "figures", "--variant", "pad", "--out", path)
@@ -78,26 +70,6 @@ def test_cap_reaches_the_simulator_and_the_result(cli: Cli, figures: Path) -> No
     assert other["cap"] is None
     assert data["variants"][0]["cycles_per_op"] != other["variants"][0]["cycles_per_op"]
     assert_user_error(cli("run", "figures", "--cap", "65"), "--cap", "range")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ('name = "map_bytes"', 'name = "kernel_share"', "metrics must have different names"),
-        ('name = "map_bytes"', 'name = "lines"', "cannot be called 'lines'"),
-        ("fps_relative = 1.11", "fps = 1.11", "'pad' names 'fps', which is not a [[metric]]"),
-        ('calibrated = ["kernel', 'calibrated = ["x', "names 'x_share'"),
-        ('variant = "stock"\nobject', 'variant = "stok"\nobject', "a published line names 'stok'"),
-        ('baseline = "stock"', 'baseline = "stock"\nsweep = "threads"', "cannot sweep threads"),
-        ('unit = "bytes"', "", "key 'unit' is missing"),
-        ("low = 700", 'low = "few"', "could not convert"),
-    ],
-)
-def test_wrong_files(cli: Cli, figures: Path, old: str, new: str, words: str) -> None:
-    text = figures.read_text()
-    assert old in text
-    figures.write_text(text.replace(old, new, 1))
-    assert_user_error(cli("run", "figures"), "figures.toml", words)
 
 
 def test_a_figure_that_the_simulator_does_not_report(cli: Cli, figures: Path) -> None:

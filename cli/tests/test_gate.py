@@ -439,32 +439,6 @@ def test_what_a_file_says_cannot_change_the_terminal(cli: Cli, tmp_path: Path) -
     assert "emu\\x1b[31mlator" in done.err
 
 
-ALONE = [
-    (("--fail-above", "5%"), "--fail-above needs a gate: add --baseline FILE"),
-    (("--annotate",), "--annotate needs a gate: add --baseline FILE"),
-    (("--update-baseline",), "--update-baseline needs a gate: add --baseline FILE"),
-    (("--baseline", "none.json"), "no baseline none.json: --update-baseline makes it"),
-    (("--baseline", "x", "--update-baseline", "--annotate"), "--update-baseline judges nothing"),
-    (("--baseline", "x", "--out", "x"), "--out names the baseline"),
-    (("--baseline", "no/b.json", "--update-baseline"), "cannot write no/b.json: no directory no"),
-    (("--fail-above", ""), "--fail-above needs a gate: add --baseline FILE"),
-    (("--exact", "--runs", "3"), "--runs cannot be used with --exact"),
-    (("--exact", "--config", "lab"), "--config cannot be used with --exact"),
-    (("--exact", "--linux", "7.3"), "--linux cannot be used with --exact"),
-    (("--config", "lab"), "--config needs a guest: add --guest"),
-]
-
-
-@pytest.mark.parametrize(("words", "said"), ALONE)
-def test_options_that_contradict_are_refused_before_the_work(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = cli("record", "--machine", "epyc-7763-2s", *words, "--", "true")
-    assert done.status == 2
-    assert said in done.err
-
-
 def test_a_text_of_bytes_that_are_no_text_can_be_printed(tmp_path: Path) -> None:
     """A name with half a character must not end the command with a traceback."""
     bad = report(run(cost("\udc80x", 100, 50)))

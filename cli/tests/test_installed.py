@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""An installed command says in one line what needs a checkout."""
+"""An installed command, with and without the packages of the extra 'sweep'."""
 
 from __future__ import annotations
 
@@ -10,15 +10,32 @@ from pathlib import Path
 
 import pytest
 
+from common import extra
 from common.paths import ROOT
+from conftest import Cli, assert_user_error
 
 ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report")
+# Modules that import the extra's packages: need_sweep() runs before each of them is imported.
+BEHIND = {
+    "model.run.sweep.compare", "model.run.sweep.file", "model.run.sweep.prepare",
+    "model.run.sweep.run", "model.run.sweep.swept", "report.sweep", "model.tables.compare",
+    "model.tables.sweep",
+}  # fmt: skip
 IMPORT_ALL = """
 import importlib, pkgutil, sys
-for room in sys.argv[2:]:
-    for each in pkgutil.walk_packages([f"{sys.argv[1]}/{room}"], f"{room}."):
-        if not each.name.endswith("__main__"):
-            importlib.import_module(each.name)
+root, absent, behind, *rooms = sys.argv[1:]
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent.split(","):
+            raise ImportError(name)
+sys.meta_path.insert(0, Absent())
+for room in rooms:
+    for module in pkgutil.walk_packages([f"{root}/{room}"], f"{room}."):
+        if not module.name.endswith("__main__") and module.name not in behind.split(","):
+            importlib.import_module(module.name)
+sys.meta_path.pop(0)
+for name in behind.split(","):
+    importlib.import_module(name)
 """
 
 
@@ -40,13 +57,33 @@ def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
-def test_all_modules_import(installed: Path) -> None:
+def test_all_modules_import_and_few_need_the_extra(installed: Path) -> None:
+    absent = ",".join(("dask", *extra._PACKAGES))
+    words = (str(installed), absent, ",".join(sorted(BEHIND)), *ROOMS)
     done = subprocess.run(
-        [sys.executable, "-B", "-c", IMPORT_ALL, str(installed), *ROOMS],
-        env={"PYTHONPATH": str(installed)},
-        capture_output=True, text=True, check=False,
+        [sys.executable, "-B", "-c", IMPORT_ALL, *words],
+        env={"PYTHONPATH": str(installed)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_verbs_say_how_to_get_the_extra(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet = tmp_path / "a.parquet"
+    parquet.write_bytes(b"PAR1")
+    monkeypatch.setattr(extra, "find_spec", lambda name: None)
+    for args in (
+        ("sweep", "--experiment", "cpumask-yield", "--out", tmp_path / "s.parquet"),
+        ("compare", tmp_path / "a.json", tmp_path / "b.json"),
+        ("report", parquet, "--out", tmp_path / "page.html"),
+        ("run", "cpumask-yield", "--uncertainty", "64"),
+        ("machine", "measure", "--out", tmp_path / "m.toml"),
+    ):
+        assert_user_error(cli(*args), " run 'cli/environment --sweep'")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet"]
+    monkeypatch.setattr(extra, "INSTALLED", True)
+    assert "pip install 'schedshard[sweep]'" in cli("compare", "a", "b").err
 
 
 def test_the_verbs_of_kernel_are_refused_in_one_line(installed: Path) -> None:

@@ -57,33 +57,6 @@ def test_hold_leaves_out_what_has_none(cli: Cli) -> None:
     assert data["hold_ns"] == 50
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("primitives", "--threads", "3"), ("3 is not in 1 to 2", "this host has 2 CPUs")),
-        (("primitives", "--threads", "0"), ("0 is not in 1 to 2",)),
-        (("primitives", "--threads", "1,x"), ("whole numbers",)),
-        (("primitives", "--op", "spinlok"), ("spinlok", "did you mean 'spinlock'")),
-        (("primitives", "--op", "atomic-inc", "--hold", "5"), ("atomic-inc has no hold time",)),
-        (("primitives", "--hold", "-1"), ("--hold -1", "0 to 1,000,000")),
-        (("primitives", "--hold", "1.5"), ("whole nanoseconds",)),
-        (("primitives", "--hold", "nan"), ("--hold nan",)),
-        (("primitives", "--out", "nowhere/file.json"), ("no directory nowhere",)),
-        (("ping-pong", "--from", "7"), ("--from 7", "no such CPU", "0-1")),
-        (("ping-pong", "--op", "cass"), ("did you mean 'cas'",)),
-        (("ping-pong", "--limit", "0"), ("--limit",)),
-        (("pingpong",), ("did you mean 'ping-pong'",)),
-    ],
-)
-def test_wrong_options(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...],
-    words: tuple[str, ...],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    assert_user_error(cli("bench", *args), *words)
-    assert not (tmp_path / "nowhere").exists()
-
-
 def test_one_cpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {1})
     outcome = cli("bench", "ping-pong")

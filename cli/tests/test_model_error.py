@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import saved_results
-from common.errors import UserError
 from common.paths import MACHINES
 from conftest import Cli
 from doctor.predict.surface import validation as surface_validation
@@ -181,14 +180,6 @@ def test_threads_with_work_meet_at_lines(
     points = cli(*words_, *where, "--threads", "8,19").json["variants"][0]["points"]
     few, many = (point["ns_per_op"] for point in points)
     assert many > 1.15 * few
-
-
-@pytest.mark.parametrize("ns", [-1.0, math.nan, math.inf])
-def test_work_that_is_no_time_is_refused(ns: float) -> None:
-    with pytest.raises(UserError, match="--work"):
-        make_request(RunOptions("primitives", work_ns=ns))
-    with pytest.raises(UserError, match="no option --work"):
-        make_request(RunOptions("cyclic", work_ns=1.0))
 
 
 def test_a_core_has_one_table_of_costs() -> None:

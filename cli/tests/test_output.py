@@ -26,22 +26,16 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_link_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["before, and longer", None])
+def test_a_link_stays(tmp_path: Path, before: str | None) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("before, and longer")
-    link.symlink_to(target)
-    write_atomic(link, "after")
-    assert link.is_symlink()
-    assert target.read_text() == "after"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "target"]
-
-
-def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
-    link = tmp_path / "link"
+    if before is not None:
+        target.write_text(before)
     link.symlink_to("target")
     write_atomic(link, "after")
     assert link.is_symlink()
-    assert (tmp_path / "target").read_text() == "after"
+    assert target.read_text() == "after"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
 
 
 def test_a_link_of_another_user_is_not_written_through(

@@ -15,10 +15,10 @@ import pytest
 import saved_results
 from common.errors import UserError
 from common.provenance import commit, sha256_file
-from conftest import DATA, Cli
+from conftest import Cli
 from model.machines.presets import load_machine, machine_topology
 from model.results.run import Curve
-from model.run.experiment import Band, Experiment, PublishedPoint, load_experiment
+from model.run.experiment import Band, PublishedPoint, load_experiment
 from model.run.run import (
     RunRequest,
     curve_errors,
@@ -191,20 +191,6 @@ def test_errors_and_bands() -> None:
     assert "accepted" not in rows["sbm"]
 
 
-def test_what_the_model_lacks_is_shown_only_outside_the_band() -> None:
-    base = request()
-    variants = tuple(
-        replace(v, lacks="no prefetcher") if v.name in ("node", "llc") else v
-        for v in base.experiment.variants
-    )
-    plan = plan_run(replace(base, experiment=replace(base.experiment, variants=variants)))
-    costs = {"global": 1000.0, "node": 500.0, "llc": 13.0}
-    raws = [raw(costs.get(p.variant.name, 20.0)) for p in plan.points]
-    rows = {v["name"]: v for v in merge(plan, raws).to_data()["variants"]}
-    assert rows["node"]["lacks"] == "no prefetcher"
-    assert "lacks" not in rows["llc"]
-
-
 @pytest.mark.parametrize(
     ("band", "ratio", "holds"),
     [
@@ -231,56 +217,3 @@ def test_curve_errors() -> None:
     assert curve.judge(curve_errors(curve, 2)) == (0.2, 0.3)
     assert curve.judge(curve_errors(curve, 4)) == pytest.approx((0.25, 0.3))
     assert curve_errors(curve, 9) == []
-
-
-def test_a_captured_point_merges() -> None:
-    captured = json.loads((DATA / "sim-point.json").read_text())
-    plan = plan_run(request(variants=("sbm-summary",)))
-    (row,) = merge(plan, [captured]).to_data()["variants"]
-    assert row["cycles_per_op"] == captured["metrics"]["cycles_per_op"]
-    (line,) = row["lines"]
-    (raw_line,) = captured["lines"]
-    assert (line["line"], line["offset"]) == (raw_line["line"] + 1, 0)  # counted from 1
-    assert line["accesses"] == raw_line["accesses"]
-    (field,) = line["fields"]  # both instructions access the same word
-    assert field["field"] == "0x0"
-    assert field["records"] == line["records"] == 103
-    assert field["avg_load_cycles"] == pytest.approx(line["avg_load_cycles"])
-    assert field["max_load_cycles"] == line["max_load_cycles"]
-
-
-def write_experiment(path: Path, text: str) -> Path:
-    file = path / "e.toml"
-    file.write_text(text)
-    return file
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("schema = 1", "schema = 2"), "schema is 2"),
-        (('baseline = "global"', 'baseline = "glob"'), "baseline 'glob' is not one of"),
-        (('name = "node"', 'name = "llc"'), "different names"),
-        (('title = "one global mask"', ""), "key 'title' is missing"),
-        (("published = 0.012977", 'published = "x"'), "could not convert"),
-        (('role = "prediction"', ""), "key 'role' is missing"),
-        (('baseline = "global"', 'baseline = "global"\nsweep = "cpus"'), "sweep is 'cpus'"),
-        (("schema = 1", "schema = "), "is not TOML"),
-    ],
-)
-def test_wrong_experiment_files(tmp_path: Path, change: tuple[str, str], words: str) -> None:
-    from model.run.experiment import parse_experiment
-
-    good = load_experiment("cpumask-yield").path.read_text()
-    assert change[0] in good
-    with pytest.raises(UserError, match=words):
-        parse_experiment(write_experiment(tmp_path, good.replace(change[0], change[1], 1)))
-
-
-def test_every_declared_number_has_a_source() -> None:
-    def sources(experiment: Experiment) -> list[str]:
-        found = [param.source for param in experiment.params]
-        return found + [published.source for published in experiment.published]
-
-    for name in ("cpumask-yield", "atomic-inc", "ping-pong", "primitives"):
-        assert all(len(source) > 10 for source in sources(load_experiment(name)))

@@ -3,15 +3,9 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
-import pytest
-
-from common.errors import UserError
 from conftest import Cli
 from model.machines.presets import load_machine
-from model.run.experiment import load_experiment, parse_experiment
+from model.run.experiment import load_experiment
 from model.run.run import RunRequest, plan_run
 from model.run.run_options import with_settings
 
@@ -42,46 +36,6 @@ def test_published_figures_are_of_the_published_conditions() -> None:
     assert twice.published == declared.published
     sources = {param.name: param.source for param in twice.params}
     assert sources["row_us"] == "--set; 41 in ffmpeg-rt.toml"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("row_us", "give NAME=VALUE, as in --set row_us=41"),
-        ("row_as=1", "did you mean 'row_us'?"),
-        ("row_us=", "'' is not a number"),
-        ("row_us=nan", "'nan' is not a number"),
-        ("row_us=-1", "'-1' is not a number of at least 0"),
-        ("pinned=1e308", "--set pinned=1e308: give 0 or 1 (1: an instance runs on its CPUs"),
-        ("push_ipi=0.5", "give 0 or 1 (1: pull by a walk"),
-        ("threads=1.5", "--set threads=1.5: give a whole number (encoder threads per instance"),
-        ("lag_rows=0.1", "give a whole number"),
-    ],
-)
-def test_wrong_settings(text: str, words: str) -> None:
-    with pytest.raises(UserError) as error:
-        with_settings(load_experiment("ffmpeg-rt"), (text,))
-    assert words in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ('takes = "switch"', 'takes = "yes"', "param 'pinned' takes 'yes': it must be number or"),
-        ("value = 1\n", "value = 2\n", "param 'pinned' takes 'switch': its value is 0 or 1"),
-        ("value = 1\n", "value = 1\nlow = 0\nhigh = 1\n", "without a range"),
-        ('1\ntakes = "switch"', '1.0\ntakes = "whole"', "takes 'whole': write it without"),
-    ],
-)
-def test_wrong_declarations(tmp_path: Path, old: str, new: str, words: str) -> None:
-    path = load_experiment("ffmpeg-rt").path
-    entry = 'name = "pinned"\nvalue = 1\ntakes = "switch"\n'
-    text = path.read_text()
-    assert entry in text
-    shutil.copytree(path.parent / "common", tmp_path / "common")
-    (tmp_path / "e.toml").write_text(text.replace(entry, entry.replace(old, new)))
-    with pytest.raises(UserError, match=words):
-        parse_experiment(tmp_path / "e.toml")
 
 
 def test_a_setting_reaches_the_simulator(cli: Cli) -> None:

@@ -90,3 +90,21 @@ def test_its_usage(cli: Cli) -> None:
     outcome = cli("setup")
     assert outcome.status == 2
     assert "--check" in outcome.err
+
+
+@pytest.mark.parametrize("has_sudo", [True, False])
+def test_a_user_without_rights_is_told_once_what_root_must_do(bare: Path, has_sudo: bool) -> None:
+    """Nothing is installed: sudo is only asked whether this user may use it."""
+    calls = bare / "calls"
+    called = f'echo "$0 $*" >>{calls}; exit 1'
+    for name, body in (("id", "echo 1000"), ("apt-get", called), ("sudo", called)):
+        (bare / name).unlink(missing_ok=True)
+        if name != "sudo" or has_sudo:
+            (bare / name).write_text(f"#!/bin/sh\n{body}\n", encoding="ascii")
+            (bare / name).chmod(0o755)
+    argv = [str(ROOT / "scripts" / "bootstrap"), "doctor"]
+    done = subprocess.run(argv, env={"PATH": str(bare)}, capture_output=True, text=True)
+    wanted = "as root: apt-get install --no-install-recommends python3 python3-venv"
+    assert (done.returncode, done.stderr) == (2, f"bootstrap: {wanted}\n")
+    asked = calls.read_text().splitlines() if calls.exists() else []
+    assert asked == [f"{bare}/sudo -v"] * has_sudo

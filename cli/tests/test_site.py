@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The site of all pages, its links and pictures, and the tables that are made."""
+"""The site of all pages, what they name, and the tables that are made."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 import result_tables as results
 from commands import verbs
 
+from common.paths import ROOT
 from model.run.common_entries import read_experiment
 
-ROOT = Path(__file__).resolve().parents[2]
 # Pages whose claims about files are checked; other pages' claims about their own folders are not.
 PAGES = sorted(
     name
@@ -56,6 +56,24 @@ def test_the_site_is_whole_and_needs_no_network(tmp_path: Path) -> None:
         anchor = re.sub(r"[^\w-]", "", name.replace(" ", "-"))
         assert f'id="{anchor}"' in commands
     assert "--uncertainty N" in commands
+
+
+def test_targets_that_contributing_names_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rules = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:^ {4}|`)(?:\./)?make ([a-z-]+)", text, re.MULTILINE))
+    assert len(named) > 8
+    assert named <= rules
+
+
+def test_every_place_has_the_version() -> None:
+    version = (ROOT / "VERSION").read_text().strip()
+    heading = re.search(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heading is not None
+    assert heading[1] in (version, "Unreleased")
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    for name in re.findall(r"schedshard[-_](\d[\d.]*)[-_]", (ROOT / "docs/install.md").read_text()):
+        assert name == version
 
 
 def test_files_that_pages_name_exist() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from common.paths import ROOT
-from conftest import FAKES, Cli, assert_refused, assert_user_error
+from conftest import FAKES, Cli, assert_user_error
 from model.machines.presets import load_machine
 from model.run.sweep.file import read_rows
 from sweeping import SMALL
@@ -78,30 +78,6 @@ def test_nothing_is_written_when_nothing_was_done(
     outcome = cli("sweep", *SMALL, "--cpus", "16", "--out", tmp_path / "s.parquet")
     assert_user_error(outcome, "was ended by SIGABRT", status=1)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("--machine", "epyc-7763"), ("did you mean 'epyc-7763-2s'",)),
-        (("--experiment", "cpumask-yeild"), ("did you mean 'cpumask-yield'",)),
-        (("--variant", "lcc"), ("did you mean 'llc'",)),
-        (("--cap", "65"), ("--cap", "range")),
-        (("--seeds", "0"), ("--seeds", "range")),
-        (("--cpus", "100000"), ("nothing to run", "256 CPUs")),
-        (("--out", "no/such/dir.parquet"), ("no directory",)),
-    ],
-    ids=lambda value: " ".join(value)[:40],
-)
-def test_wrong_input(
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    args: tuple[str, ...],
-    words: tuple[str, ...],
-) -> None:
-    given = ("sweep", *SMALL, "--out", "s.parquet", *args)
-    assert_refused(cli, monkeypatch, tmp_path, given, words)
 
 
 def test_machines_of_one_name_are_refused(cli: Cli, tmp_path: Path) -> None:

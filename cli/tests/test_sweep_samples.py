@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import Cli, assert_user_error
+from conftest import Cli
 from html_page import read_page
 from model.run.sweep.compare import CompareRequest, Side, compare, probability
 from model.run.sweep.file import read_rows
@@ -66,16 +66,6 @@ def test_samples_are_not_mixed_with_others(cli: Cli, tmp_path: Path) -> None:
     rows = read_rows(path)
     assert len(rows) == 2 + 40 + 40
     assert {sample_set(row) for row in current(rows)} == {"20, seed 2"}
-
-
-def test_options_that_do_not_go_together(cli: Cli, tmp_path: Path) -> None:
-    outcome = cli(*SWEEP, "--uncertainty", "20", "--seeds", "2", "--out", tmp_path / "s.parquet")
-    assert_user_error(outcome, "--seeds 2", "leave out --seeds")
-    outcome = cli(*SWEEP, "--uncertainty", "19", "--out", tmp_path / "s.parquet")
-    assert_user_error(outcome, "--uncertainty 19", "needs 20 to 10,000 samples")
-    outcome = cli(*SWEEP, "--seed", "2", "--out", tmp_path / "s.parquet")
-    assert_user_error(outcome, "--seed 2", "--uncertainty")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_same_samples_are_compared_in_pairs() -> None:

@@ -3,23 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from conftest import DATA, Cli
+from conftest import Cli
 from model.machines.numbers import source_of
 from model.machines.presets import preset_names
-from model.machines.topo import TopoRequest, plan_rows, plan_sentence, ranges, topo_argv, tree
+from model.machines.topo import ranges, tree
 from model.results.topo import Topo
-
-
-@pytest.fixture
-def captured() -> Topo:
-    """A two-socket machine as schedshard-topo printed it."""
-    data = json.loads((DATA / "topo-xeon-8358-2s.json").read_text())
-    return Topo.of({**data, "provenance": {}})
 
 
 def cpu(number: int, **where: int) -> dict[str, int]:
@@ -50,25 +42,6 @@ def machine(cpus: list[dict[str, int]], *shards: list[int]) -> Topo:
 )
 def test_ranges(cpus: list[int], text: str) -> None:
     assert ranges(cpus) == text
-
-
-def test_arguments_of_the_tool() -> None:
-    assert topo_argv(TopoRequest())[1:] == ["--live"]
-    assert topo_argv(TopoRequest(sysfs=Path("d"), split_llc=2, cap=8))[1:] == [
-        "--sysfs", "d", "--split-llc", "2", "--cap", "8",
-    ]  # fmt: skip
-
-
-def test_tree_of_a_captured_machine(captured: Topo) -> None:
-    root = tree(captured)
-    assert root.label == (
-        "2 x Intel Xeon Platinum 8358 32-Core (Ice Lake-SP): 2 packages, 2 LLCs, 64 cores, 128 CPUs"
-    )
-    first, second = root.children
-    assert ranges(sorted(first.cpus)) == "0-31,64-95"
-    assert second.children[0].children[0].label == "LLC 1: 32 cores, 64 CPUs"
-    assert plan_sentence(captured).startswith("2 shards of 64 CPUs, cut at level llc")
-    assert plan_rows(captured)[1][-1] == "32-63,96-127"
 
 
 def test_holes_are_not_counted() -> None:

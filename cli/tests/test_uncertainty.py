@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import Cli, assert_refused, assert_user_error
+from conftest import Cli, assert_user_error
 from model.machines.presets import load_machine
 from model.results.saved import Interval
 from model.run.experiment import load_experiment
@@ -276,15 +276,6 @@ def test_nothing_with_a_range_means_seeds_only(cli: Cli, figures: Path, tmp_path
     assert data["uncertainty"]["sensitivity"] is None
     found = data["variants"][0]["points"][0]["intervals"]["cycles_per_op"]
     assert found["low"] < found["high"]  # the stand-in adds seed / 1000
-
-
-@pytest.mark.parametrize("count", ["19", "0", "-3", "10001"])
-def test_numbers_of_samples_that_make_no_interval(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: str
-) -> None:
-    args = ("run", "cpumask-yield", "--out", "r.json", "--uncertainty", count)
-    words = (f"--uncertainty {count}:", "needs 20 to 10,000 samples")
-    assert_refused(cli, monkeypatch, tmp_path, args, words)
 
 
 def test_an_error_of_the_simulator_in_a_sample(

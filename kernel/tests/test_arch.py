@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.entry import run
 from common.errors import UserError
 from kernel.arch import ARM64, X86
 from kernel.build.make import Make
@@ -86,15 +85,3 @@ def test_only_tests_without_programs_of_the_host() -> None:
         chosen(["ffmpeg"], arch=ARM64)
     with pytest.raises(UserError, match="guests of arm64 have no ffmpeg"):
         contents(replace(Layout(), arch=ARM64), ["ffmpeg"])
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["--arch", "arm63", "build", "--variant", "shard"], "did you mean 'arm64'"),
-        (["--arch", "arm64", "c2c", "--variant", "shard"], "'kernel c2c' is for x86 only"),
-    ],
-)
-def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["kernel", *args]) == 2
-    assert words in capsys.readouterr().err

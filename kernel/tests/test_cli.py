@@ -13,54 +13,8 @@ from common.programs import PACKAGE_OF, SERIES, package_of
 from kernel.arch import ARM64
 from kernel.source import base
 
-VERBS = ("fetch", "build", "boot", "test", "series", "deb", "c2c")
-
 # Of every Debian, or of the group demo.
 ALWAYS = {"apt", "binutils", "diffutils", "dpkg", "gcc", "git", "make", "perl", "tar"}
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["kernel", verb, "--help"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.startswith(f"Usage: schedshard kernel {verb} ")
-    assert captured.err == ""
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["biuld"], "unknown command of 'schedshard kernel' 'biuld': did you mean 'build'?"),
-        (["build", "--variant", "shart"], "unknown kernel variant 'shart': did you mean 'shard'?"),
-        (
-            ["--linux", "7.33", "build", "--variant", "shard"],
-            "unknown series of Linux '7.33': did you mean '7.3'?",
-        ),
-        (["build"], "Missing option '--variant' (see './schedshard kernel build --help')"),
-        (
-            ["build", "--variant", "stock", "--config", "lap"],
-            "unknown kernel configuration 'lap': did you mean 'lab'?",
-        ),
-        (
-            ["test", "--variant", "stock", "--shape", "holes", "--cpus", "4"],
-            "--shape is a whole machine: leave --machine, --cpus and --split-llc out",
-        ),
-        (
-            ["test", "--variant", "stock", "--set", "foreign"],
-            "--set foreign compares variants: give two or more, no --seconds, --caught",
-        ),
-        (["series", "--onto", "/nowhere"], "--onto /nowhere: no such folder"),
-        (
-            ["deb", "--config", "/nowhere/config"],
-            "no configuration file /nowhere/config",
-        ),
-    ],
-)
-def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["kernel", *args]) == 2
-    captured = capsys.readouterr()
-    assert captured.err == f"schedshard: {words}\n"
-    assert captured.out == ""
 
 
 @pytest.mark.parametrize(

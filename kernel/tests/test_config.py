@@ -72,16 +72,6 @@ def test_an_architecture_has_options_and_build_trees_of_its_own(layout: Layout) 
     assert (found.name, resolve(layout, "lab").name) == ("lab-arm64", "lab")
 
 
-def test_unknown_configuration(layout: Layout) -> None:
-    with pytest.raises(UserError, match="unknown kernel configuration 'lap': did you mean 'lab'"):
-        resolve(layout, "lap")
-
-
-def test_missing_file(layout: Layout) -> None:
-    with pytest.raises(UserError, match=r"no configuration file /nowhere/config-6\.12"):
-        resolve(layout, "/nowhere/config-6.12")
-
-
 def test_fragments_are_merged_in_order(layout: Layout) -> None:
     write(layout.inputs / "config/no-smp.config", "# CONFIG_SMP is not set\n")
     path = configure(layout, "stock", resolve(layout, "no-smp"))

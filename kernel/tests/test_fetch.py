@@ -27,7 +27,6 @@ from fake_kernel import (
     write_series,
 )
 
-from cli.commands.kernel import source as source_verbs
 from cli.commands.kernel.group import kernel
 from common.errors import UserError
 from kernel.layout import Layout
@@ -130,11 +129,6 @@ def test_a_tarball_of_the_users(layout: Layout, tmp_path: Path) -> None:
     found, fresh = fetch(layout, tmp_path / "linux-fake.tar.xz")
     assert (found.version, found.tested, fresh) == ("1.0.4", False, True)
     assert contents(layout.base) == TREE
-
-
-def test_a_tested_tarball_has_its_version(layout: Layout, tmp_path: Path) -> None:
-    found, _ = fetch(layout, tmp_path / "linux-fake.tar.xz")
-    assert (found.version, found.tested) == (VERSION, True)
 
 
 def test_a_tree_of_the_users(layout: Layout, tmp_path: Path) -> None:
@@ -263,13 +257,6 @@ def test_any_takes_the_default_series_where_it_is(
     said.clear()
     taken, found = fetch_any(layout, said.append)
     assert (load_base(taken).linux, found.version, said) == ("1.0", "1.0.9-2", [])
-
-
-def test_any_is_the_only_choice() -> None:
-    assert source_verbs.fetch.name in kernel.commands
-    done = CliRunner().invoke(kernel, ["--linux", "6.12", "fetch", "--any"])
-    assert isinstance(done.exception, UserError)
-    assert "--any chooses the series" in str(done.exception)
 
 
 def test_no_mirror_and_no_keys(

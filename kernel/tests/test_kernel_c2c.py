@@ -63,9 +63,6 @@ def test_the_command_replays(capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert "PARTIAL: the trace is cut" in captured.out
     assert "root_domain" in captured.out
-    # A single word is still a result's name.
-    assert run(["record", "replay"]) == 2
-    assert "replay" in capsys.readouterr().err
 
 
 def _copy(folder: Path) -> Path:
@@ -170,23 +167,6 @@ def test_every_workload_can_be_planned(name: str) -> None:
     planned = step(name, usual_shape(16), None, 60)
     assert planned.argv[0] in ("/bin/c2c-run", "/bin/c2c-share")
     assert all(word and "\t" not in word for word in planned.argv)
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["c2c"], "nothing to look at: give --variant, or --vmlinux and --bzimage"),
-        (["c2c", "--variant", "nope,stock"], "unknown kernel variant 'nope'"),
-        (["c2c", "--vmlinux", "x"], "another kernel needs both --vmlinux and --bzimage"),
-        (["c2c", "--vmlinux", "x", "--bzimage", "/nowhere/x"], "no image /nowhere/x"),
-    ],
-)
-def test_wrong_use(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["kernel", *args]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"schedshard: {words}")
-    assert said.endswith("\n")
-    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

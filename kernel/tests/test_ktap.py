@@ -118,12 +118,6 @@ def test_a_result_broken_into_by_another_writer_loses_only_its_tail() -> None:
     assert leaves(report) == {"rest": "passed", "test 2": "unfinished"}
 
 
-def test_two_reports_in_one_log() -> None:
-    first, second = parse_ktap([*stamped(NESTED), "KTAP version 1", "1..1", "ok 1 storm"])
-    assert len(list(first.leaves())) == 5
-    assert leaves(second) == {"storm": "passed"}
-
-
 def test_bail_out_is_never_finished() -> None:
     (report,) = parse_ktap(["KTAP version 1", "1..1", "Bail out! no memory", "ok 1 a"])
     assert report.bail == "no memory"
@@ -156,29 +150,6 @@ def test_a_suite_that_fails_by_itself_is_counted() -> None:
     text = "KTAP version 1|1..1|    KTAP version 1|    1..1|    ok 1 a|not ok 1 suite"
     (report,) = parse_ktap(text.split("|"))
     assert leaves(report) == {"suite": "failed", "suite.a": "passed"}
-
-
-def test_captured_kunit_suites_with_other_messages_between() -> None:
-    report = parse_ktap(log("guest-kunit.log"))[0]
-    assert report.finished
-    assert [len(suite.children) for suite in report.tests] == [8, 14, 16, 8, 6, 2, 2, 2, 2, 5]
-    assert set(leaves(report).values()) == {"passed"}
-    assert "schedshard_sbm_test.shard_that_is_being_cleaned_counts_as_occupied" in leaves(report)
-
-
-def test_captured_kunit_suites_cut_off_or_with_lines_lost() -> None:
-    lines = log("guest-kunit.log")
-    whole = leaves(parse_ktap(lines)[0])
-    last = max(i for i, line in enumerate(lines) if line.startswith("ok 10 "))
-    first = lines.index("KTAP version 1")
-    for end in range(first + 26, last, 7):
-        report = parse_ktap(lines[:end])[0]
-        assert not report.finished
-        seen = {name for name, status in leaves(report).items() if status == "passed"}
-        assert seen < set(whole)
-    results = [i for i, line in enumerate(lines) if line.strip().startswith("ok ")]
-    for lost in results:
-        assert not parse_ktap(lines[:lost] + lines[lost + 1 :])[0].finished
 
 
 def test_an_absurd_plan_is_counted_and_not_listed() -> None:
@@ -221,7 +192,7 @@ def test_any_text_is_read_and_finished_means_all_came(lines: list[tuple[str, str
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=400), st.integers(0, 7000), st.integers(0, 7000))
+@given(st.binary(max_size=400), st.integers(0, 5000), st.integers(0, 5000))
 def test_captured_bytes_damaged_anywhere_are_read(junk: bytes, start: int, end: int) -> None:
     raw = (DATA / "guest-outcomes.log").read_bytes()
     damaged = raw[:start] + junk + raw[min(start, end) :]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.entry import run
 from kernel.arch import ARM64
 from kernel.guest.boot import BootRequest, Firmware, first_files, qemu_argv
 from kernel.guest.cpio import archive
@@ -100,8 +99,3 @@ def test_the_emulator_gets_firmware(firmware: Firmware) -> None:
     argv = qemu_argv(request, Path("i"), Path("log"), None, ARM64)
     assert argv[argv.index("-bios") + 1] == ARM64.acpi
     assert "-bios" not in qemu_argv(REQUEST, Path("i"), Path("log"), None, ARM64)
-
-
-def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["kernel", "boot", "--variant", "shard", "--firmware", "acpi"]) == 2
-    assert "--firmware acpi: guests of x86 have one kind" in capsys.readouterr().err

@@ -160,9 +160,3 @@ def test_other_schema(layout: Layout) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("= 1", "= 2", 1), encoding="utf-8")
     with pytest.raises(UserError, match="schema 2, known is 1"):
         load_recipe(layout)
-
-
-def test_the_projects_own_series_is_read() -> None:
-    recipe = load_recipe(Layout())
-    assert {"stock", "shard"} <= {variant.name for variant in recipe.variants}
-    assert recipe.steps_of(recipe.variant("shard")) == recipe.steps
