@@ -71,7 +71,10 @@ def _check(request: JudgeRequest) -> None:
         )
     if request.predict and not request.machine:
         raise UserError("--predict: a profile shows no groups: give HOST.tar, or --live")
-    for path in (request.html, request.out, request.plan):
+    data = request.plan.with_suffix(".json") if request.plan is not None else None
+    if data is not None and data == request.plan:
+        raise UserError(f"--plan {data}: give the page another suffix, such as .txt")
+    for path in (request.html, request.out, request.plan, data):
         if path is not None:
             check_writable(path)
 
@@ -131,14 +134,16 @@ def _perform(request: JudgeRequest) -> int:
         write_atomic(request.html, verdict_page(verdict))
     status = _leave(request, verdict)
     if request.plan is not None:
-        from doctor.plan.plan import make_plan, plan_text
+        from doctor.plan.plan import make_plan, plan_data, plan_text
 
         plan = make_plan(verdict)
         if isinstance(plan, str):
             print(f"no plan: {plan}", file=sys.stderr)
         else:
+            data = request.plan.with_suffix(".json")
             write_atomic(request.plan, plan_text(verdict, plan))
-            print(f"wrote {request.plan}", file=sys.stderr)
+            write_atomic(data, to_json(plan_data(verdict, plan)))
+            print(f"wrote {request.plan} and {data}", file=sys.stderr)
     if request.html is not None:
         print(f"wrote {request.html}", file=sys.stderr)
     return status

@@ -23,7 +23,7 @@ def doctor() -> None:
     """Show what the scheduler's shared cache lines cost this machine, and what helps today.
 
     Without arguments doctor looks at this host for a few seconds. HOST.tar is the file that the
-    script of 'doctor collect' made on another host. Doctor only reads, and changes nothing.
+    script of 'doctor collect' made on another host. Only 'apply' and 'undo' change anything.
 
     With --perf it also judges a profile: the text of 'perf report --stdio', 'perf script' or 'perf
     c2c report --stdio', or perf.data if perf is installed. Without HOST.tar it judges only the
@@ -162,6 +162,44 @@ def collect() -> None:
     from doctor.collector.script import script_text
 
     sys.stdout.write(script_text())
+
+
+@doctor.command()
+@click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.json")
+def apply(plan: Path) -> None:
+    """Make the partitions of a plan on this host, as root.
+
+    --plan writes PLAN.json beside its page. The kernel is asked after each partition. If it refuses
+    one, all is taken back, and its reason is printed (exit status 1).
+    """
+    import platform
+
+    from doctor.plan import apply as work
+
+    print(work.apply(work.read_plan(plan, platform.release()), work.this_host()))
+
+
+@doctor.command()
+def undo() -> None:
+    """Take back what apply did, also if it was interrupted."""
+    from doctor.plan import apply as work
+
+    print(work.undo(work.this_host()))
+
+
+@doctor.command()
+@click.pass_context
+def verify(ctx: click.Context, /) -> None:
+    """Ask the kernel whether it has the partitions that apply made.
+
+    Exit status: 0 yes, 4 no.
+    """
+    from doctor.plan import apply as work
+
+    wrong = work.verify(work.this_host())
+    for line in wrong or ["the kernel has all partitions of the plan"]:
+        print(line)
+    ctx.exit(4 if wrong else 0)
 
 
 @doctor.command()

@@ -11,7 +11,9 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from common.paths import typed
 from doctor.facts.cpusets import Cpuset
 from doctor.facts.facts import Facts
 from doctor.facts.load import Part, kind_of
@@ -25,13 +27,17 @@ from model.machines.topo import label
 _PLAIN = re.compile(r"[A-Za-z0-9:_.\\@/+,=~-]{1,512}")
 # Parts with less than this share of the largest part's wake-ups would gain nothing: pollers.
 _LITTLE = 0.01
+# So many CPUs without real-time threads stay for all other tasks, whoever else needs one.
+_STAY = 2
 # Nobody reviews more partitions than this.
 MOST = 200
 _EXCLUSIVE = (6, 7, 0)
+FORMAT = "schedshard-doctor-plan/1"
 # By kind: who sets the list of CPUs of such a cgroup today, and what keeps a partition.
 _OWNERS = {
     "pod": "the kubelet (static CPU manager) at each start of a container. It has no setting for "
-    "partitions: repeat the line after each start",
+    "partitions: repeat the line after each start. Its reserved CPUs (reservedSystemCPUs; "
+    "OpenShift: spec.cpu.reserved of the PerformanceProfile) stay {reserved}",
     "guest": "libvirt, from <cputune> in the guest's XML. Repeat the line from the hook "
     "/etc/libvirt/hooks/qemu, at 'started'",
     "proxmox": "Proxmox VE, from the guest's affinity (qm set ID --affinity LIST). Repeat the line "
@@ -47,7 +53,11 @@ _OWNERS = {
 
 @dataclass(frozen=True)
 class Row:
-    """A cgroup that becomes a partition. ``base`` is the partition above it, "" for the root."""
+    """A cgroup that becomes a partition. ``base`` is the partition above it, "" for the root.
+
+    ``masks`` are the CPU lists of the threads that a threaded cgroup takes of the one above it.
+    ``emulator`` is the CPU of a guest's threads that are no virtual CPUs, if they have to move.
+    """
 
     path: str
     cpus: frozenset[int]
@@ -56,7 +66,8 @@ class Row:
     threads: int
     wakeups: float
     base: str
-    split: bool
+    masks: tuple[str, ...] = ()
+    emulator: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,9 +96,9 @@ def _base(path: str, facts: Facts) -> str:
     return ""
 
 
-def _row(part: Part, beside: list[Part], facts: Facts) -> Row | str:
+def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = None) -> Row | str:
     """Return a part's row, or why it gets none. ``beside`` are the other parts."""
-    others = frozenset[int]().union(*(each.cpus for each in beside))
+    others = frozenset[int]().union(*(each.cpus | _lists(each, facts) for each in beside))
     where = f"CPUs {label(part.cpus)}"
     if len(part.places) > 1:
         names = ", ".join(_shown(each) for each in part.places[:3])
@@ -107,7 +118,12 @@ def _row(part: Part, beside: list[Part], facts: Facts) -> Row | str:
         if any(thread.cgroup != place for thread in threads):
             return f"{where}: its threads are in several cgroups below {_shown(place)}"
         path = f"{place.rstrip('/')}/cpus-{min(cpus)}"
-        return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), True)
+        masks = {
+            each.allowed for each in facts.threads
+            if each.cgroup == place and each.allowed and each.allowed & facts.online <= cpus
+        }  # fmt: skip
+        lists = tuple(sorted(label(mask) for mask in masks))
+        return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), lists)
     if own >= cpus and not own & others:
         cpus = own
     if facts.unthrottled and not cpus - part.cpus and kind != "guest":
@@ -116,18 +132,23 @@ def _row(part: Part, beside: list[Part], facts: Facts) -> Row | str:
             "on these CPUs: give its list a CPU without a real-time thread first"
         )
     if kind == "guest" and cpus == part.cpus:
-        return (
-            f"{where}: the emulator of {_shown(place)} needs a CPU of its own without a virtual "
-            f"CPU, such as {_emulator(part, facts)}: virsh emulatorpin GUEST CPU, then collect "
-            "again"
-        )
+        if emulator is None:
+            return (
+                f"{where}: the emulator of {_shown(place)} needs a CPU of its own without a "
+                "virtual CPU, and none is free: give the guest one, and collect again"
+            )
+        cpus |= {emulator}
+    else:
+        emulator = None
     base = _base(place, facts)
     if not _exclusive(facts) and place[len(base) + 1 :].count("/"):
         return (
             f"{where}: this kernel has no cpuset.cpus.exclusive (Linux 6.7), so that only a cgroup "
             f"directly below the root or a partition can be one, and {_shown(place)} is not"
         )
-    return Row(place, cpus, held.partition, kind, len(threads), part.wakeups, base, False)
+    return Row(
+        place, cpus, held.partition, kind, len(threads), part.wakeups, base, emulator=emulator
+    )  # fmt: skip
 
 
 def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
@@ -142,15 +163,33 @@ def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
     return found & facts.online
 
 
-def _emulator(part: Part, facts: Facts) -> str:
-    """Return a CPU without real-time threads, of the guest's node if possible."""
+def _lists(part: Part, facts: Facts) -> frozenset[int]:
+    """Return the CPUs of the lists of a part's cgroups."""
+    sets = [facts.cpusets.sets.get(each, Cpuset(each)) for each in part.places if each != "/"]
+    return frozenset[int]().union(*(_listed(each, facts) for each in sets))
+
+
+def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
+    """Return a free CPU by the index of each guest's part: of the guest's node, if there is one.
+
+    Some free CPUs stay for all other tasks.
+    """
     busy = frozenset[int]().union(
         *(each.allowed or frozenset() for each in facts.threads if not each.kernel)
     )
-    nodes = {facts.cpus[cpu].node for cpu in part.cpus if cpu in facts.cpus}
     free = facts.online - busy
-    near = [cpu for cpu in free if cpu in facts.cpus and facts.cpus[cpu].node in nodes]
-    return str(max(near or free, default="CPU"))
+    found = {}
+    for index, part in enumerate(parts):
+        if kind_of(part.places[0]) != "guest" or part.split or len(part.places) > 1:
+            continue
+        above = _base(part.places[0], facts)
+        inside = free & (facts.cpusets.sets[above].claimed if above else free)
+        nodes = {facts.cpus[cpu].node for cpu in part.cpus if cpu in facts.cpus}
+        near = [cpu for cpu in inside if cpu in facts.cpus and facts.cpus[cpu].node in nodes]
+        if len(inside) > _STAY:
+            found[index] = max(near or inside)
+            free -= {found[index]}
+    return found
 
 
 def _shown(name: str) -> str:
@@ -228,8 +267,10 @@ def make_plan(verdict: Verdict) -> Plan | str:
 def _rows(parts: Iterable[Part], facts: Facts) -> tuple[list[Row], list[str]]:
     held = list(parts)
     rows, left = [], []
+    emulators = _emulators(held, facts)
     for number, part in enumerate(held):
-        made = _row(part, held[:number] + held[number + 1 :], facts)
+        beside = held[:number] + held[number + 1 :]
+        made = _row(part, beside, facts, emulators.get(number))
         if isinstance(made, str):
             left.append(made)
         else:
@@ -256,15 +297,16 @@ p() (
 )
 u() ( cd "./$1" && echo member >cpuset.cpus.partition )"""
 _THREADS = """\
-# t makes a cgroup for threads of one cgroup, and moves those that may run on these CPUs only.
-t() (
-  n=$(basename "$1"); cd "$(dirname "./$1")" || exit
-  mkdir "$n" && echo threaded >"$n/cgroup.type" || exit
+# t CGROUP CPUS LISTS makes a cgroup for threads of the one above it, moves those there that may run
+# on one of the lists only, and goes on like p.
+t() {
+  ( n=$(basename "$1"); cd "$(dirname "./$1")" && mkdir "$n" && echo threaded >"$n/cgroup.type" &&
   for i in $(cat cgroup.threads); do
     l=$(taskset -cp "$i" | sed 's/.*: //')
-    case " $2 " in *" $l "*) echo "$i" >"$n/cgroup.threads";; esac
-  done
-)"""
+    case " $3 " in *" $l "*) echo "$i" >"$n/cgroup.threads";; esac
+  done )
+  p "$1" "$2"
+}"""
 
 
 def _boot(plan: Plan, facts: Facts) -> list[str]:
@@ -280,22 +322,48 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
     ]
 
 
-def _line(row: Row, facts: Facts) -> list[str]:
+def _line(row: Row) -> list[str]:
     path = shlex.quote(row.path[len(row.base) + 1 :])
     note = f"# {row.was} -> root, {row.threads} threads, {row.wakeups:,.0f}/s"
-    lines = []
-    if row.split:
-        masks = {
-            each.allowed for each in facts.threads
-            if each.cgroup == row.path.rpartition("/")[0] and each.allowed
-            and each.allowed & facts.online <= row.cpus
-        }  # fmt: skip
-        lists = " ".join(sorted(label(mask) for mask in masks))
-        lines.append(f"t {path} {shlex.quote(lists)}")
+    if row.masks:
+        return [f"t {path} {label(row.cpus)} {shlex.quote(' '.join(row.masks))}  {note}"]
     if row.was == "isolated":
         file = shlex.quote(f"{row.path[len(row.base) + 1 :]}/cpuset.cpus.partition")
         return [f"echo root >{file}  {note}"]
-    return [*lines, f"p {path} {label(row.cpus)}  {note}"]
+    if row.emulator is not None:
+        return [
+            f"virsh emulatorpin {shlex.quote(_guest(row.path))} {row.emulator} --live --config && "
+            f"p {path} {label(row.cpus)}  {note}"
+        ]
+    return [f"p {path} {label(row.cpus)}  {note}"]
+
+
+def _guest(path: str) -> str:
+    """Return a guest's name from its scope, machine-qemu-NUMBER-NAME.scope with escaped dashes."""
+    name = path.rpartition("/")[2].removesuffix(".scope")
+    name = re.sub(r"\\x([0-9a-f]{2})", lambda each: chr(int(each[1], 16)), name)
+    return re.sub(r"^machine-(?:qemu|lxc)-[0-9]+-|\.libvirt-(?:qemu|lxc)$", "", name)
+
+
+def plan_data(verdict: Verdict, plan: Plan) -> dict[str, Any]:
+    """Return the plan as the data that 'doctor apply' reads."""
+    assert verdict.facts is not None
+    return {
+        "format": FORMAT,
+        "release": verdict.facts.release,
+        "cpus": len(verdict.facts.online),
+        "rows": [
+            {
+                "cgroup": row.path,
+                "base": row.base,
+                "cpus": label(row.cpus),
+                "was": row.was,
+                "masks": list(row.masks),
+                "emulator": row.emulator,
+            }
+            for row in plan.rows
+        ],
+    }
 
 
 def plan_text(verdict: Verdict, plan: Plan) -> str:
@@ -312,18 +380,23 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
         f"# CPUs {label(plan.rest)} stay for all other tasks. No other task runs on a partition's "
         "CPUs, even when they idle.",
         *(f"# {line}" for line in _boot(plan, facts)),
+        f"# The same with one command each: {typed('doctor apply FILE.json')}, verify, undo.",
         _BY_HAND if _exclusive(facts) else _OLD,
-        *([_THREADS] if any(row.split for row in plan.rows) else []),
+        *([_THREADS] if any(row.masks for row in plan.rows) else []),
     ]
     for base in sorted({row.base for row in plan.rows}):
         lines.append(f"cd {shlex.quote(facts.cpusets.place + base)}")
         for row in plan.rows:
-            lines += _line(row, facts) if row.base == base else []
+            lines += _line(row) if row.base == base else []
     lines.append(
         "# A boot undoes all of it. Who sets these cgroups' CPUs, and what keeps the rest:"
     )
     kinds = sorted({row.kind for row in plan.rows})
-    lines += [f"# - {kind}: {_OWNERS.get(kind, _OWNERS['other'])}." for kind in kinds]
+    reserved = label(facts.online - facts.nohz_full if facts.nohz_full else plan.rest)
+    for kind in kinds:
+        lines.append(
+            f"# - {kind}: {_OWNERS.get(kind, _OWNERS['other']).format(reserved=reserved)}."
+        )
     if plan.left:
         lines.append("# Left as it is:")
         lines += [f"# - {reason}." for reason in plan.left[:10]]

@@ -63,8 +63,7 @@ def test_services_become_partitions_where_they_are(capsys: Capture, tmp_path: Pa
 def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=tasks_of(["/system.slice/a.service"] * 3, tgid=100))
     page, _ = planned(capsys, tmp_path, machine)
-    assert "t system.slice/a.service/cpus-4 '4 5 6 7'\n" in page
-    assert "p system.slice/a.service/cpus-12 12-15  # - -> root" in page
+    assert "t system.slice/a.service/cpus-4 4-7 '4 5 6 7'  # - -> root" in page
 
 
 def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: Path) -> None:
@@ -95,11 +94,20 @@ def test_a_container_keeps_its_whole_list(capsys: Capture, tmp_path: Path) -> No
     assert "crio-1.scope 10-15  #" in page
 
 
-def test_an_emulator_needs_a_cpu(capsys: Capture, tmp_path: Path) -> None:
-    places = [f"/machine.slice/machine-qemu\\x2d{n}\\x2dvm.scope/libvirt/vcpu0" for n in range(3)]
-    page, said = planned(capsys, tmp_path, Machine(tasks=tasks_of(places)))
-    assert not page
-    assert "virsh emulatorpin GUEST CPU" in said
+def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_path: Path) -> None:
+    places = [
+        f"/machine.slice/machine-qemu\\x2d{n}\\x2dvm{n}.scope/libvirt/vcpu0" for n in (0, 1, 2)
+    ]
+    tasks = tasks_of([places[0]], 2) + tasks_of(places[1:], 8)
+    machine = Machine(cpus=18, node_cpus=6, llc_cpus=2, tasks=tasks)
+    page, _ = planned(capsys, tmp_path, machine)
+    assert "virsh emulatorpin vm0 1 --live --config && p 'machine.slice" in page
+    assert "emulatorpin vm1 7 " in page
+    assert "emulatorpin vm2 17 " in page
+    (tmp_path / "full").mkdir()
+    page, _ = planned(capsys, tmp_path / "full", Machine(tasks=tasks_of(places)))
+    assert page.count("emulatorpin") == 2
+    assert "none is free" in page
 
 
 def test_a_cgroup_that_would_lose_its_last_cpu(capsys: Capture, tmp_path: Path) -> None:

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Makes the partitions of a plan on this host, takes them back, and asks the kernel what it has.
+
+Each write is in a journal before it is done, with the value that was there. So undo restores the
+state after an interruption at any point: it writes the old values in the opposite order, and a
+value that was never changed is written again. The journal is in /run: a boot clears both it and all
+partitions. It belongs to root alone, and a hash shows whether it is whole.
+
+The kernel decides. apply reads back what it made of each partition, and after a refusal takes back
+everything. One rule is checked here: no cgroup beside the partitions loses its last CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError, os_reason, telling
+from common.inputs import read_input
+from common.output import to_json, write_atomic
+from common.paths import typed
+from doctor.facts.values import clean, cpu_list
+from doctor.plan.plan import FORMAT, MOST
+from model.machines.topo import label
+
+JOURNAL = Path("/run/schedshard-doctor.json")
+_JOURNAL_FORMAT = "schedshard-doctor-journal/1"
+_LIMIT = 8 << 20
+_CPUS, _EXCLUSIVE = "cpuset.cpus", "cpuset.cpus.exclusive"
+_PARTITION, _EFFECTIVE = "cpuset.cpus.partition", "cpuset.cpus.effective"
+_CONTROL, _THREADS, _TYPE = "cgroup.subtree_control", "cgroup.threads", "cgroup.type"
+_NAME = re.compile(r"(/[^/\0\n]{1,255}){1,64}")
+_DOMAIN = re.compile(r"domain[0-9]+ (?:[A-Z]+ )?([0-9a-f,]+)")
+
+
+class Kernel:
+    """The cgroup files of this host, by their path from the mount, and its scheduling domains."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def path(self, file: str) -> Path:
+        """Return the path of a cgroup's file."""
+        return self.place / file.lstrip("/")
+
+    def read(self, file: str) -> str:
+        """Return a file's text."""
+        return self.path(file).read_text(encoding="utf-8", errors="replace").strip()
+
+    def write(self, file: str, value: str) -> None:
+        """Write a value in one system call. An OSError is the kernel's refusal."""
+        held = os.open(self.path(file), os.O_WRONLY | os.O_NOFOLLOW)
+        try:
+            os.write(held, f"{value}\n".encode())
+        finally:
+            os.close(held)
+
+    def make(self, cgroup: str) -> None:
+        """Make a cgroup."""
+        self.path(cgroup).mkdir()
+
+    def remove(self, cgroup: str) -> None:
+        """Remove a cgroup."""
+        self.path(cgroup).rmdir()
+
+    def cgroups(self) -> Iterator[str]:
+        """Yield all cgroups but the root."""
+        for folder, _, _ in os.walk(self.place):
+            if name := folder[len(str(self.place)) :]:
+                yield name
+
+    def affinity(self, thread: int) -> frozenset[int]:
+        """Return the CPUs on which a thread may run."""
+        return frozenset(os.sched_getaffinity(thread))
+
+    def domains(self) -> dict[int, frozenset[int]]:
+        """Return by CPU the CPUs of its scheduling domains; empty if the kernel does not say."""
+        found: dict[int, frozenset[int]] = {}
+        cpu = -1
+        with contextlib.suppress(OSError):
+            for line in Path("/proc/schedstat").read_text(encoding="ascii").split("\n"):
+                if line.startswith("cpu"):
+                    cpu = int(line[3:].split(" ")[0])
+                    found[cpu] = frozenset()
+                elif match := _DOMAIN.match(line):
+                    bits = int(match[1].replace(",", ""), 16)
+                    found[cpu] |= {n for n in range(bits.bit_length()) if bits >> n & 1}
+        return found
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A partition of a plan: see plan_data()."""
+
+    cgroup: str
+    base: str
+    cpus: frozenset[int]
+    was: str
+    masks: tuple[str, ...]
+    emulator: int | None
+
+    @property
+    def chain(self) -> list[str]:
+        """Return the cgroups from the one below the base to the partition's own."""
+        parts = self.cgroup[len(self.base) + 1 :].split("/")
+        return [f"{self.base}/{'/'.join(parts[: n + 1])}" for n in range(len(parts))]
+
+
+def _wanted(row: dict[str, Any]) -> Wanted:
+    made = Wanted(
+        row["cgroup"], row["base"], cpu_list(row["cpus"]), row["was"],
+        tuple(label(cpu_list(each)) for each in row["masks"]), row["emulator"],
+    )  # fmt: skip
+    names = [made.cgroup, *([made.base] if made.base else [])]
+    whole = all(_NAME.fullmatch(each) and ".." not in each.split("/") for each in names)
+    below = made.cgroup.startswith(f"{made.base}/")
+    if not (whole and below and made.cpus and made.was in ("-", "member", "isolated")):
+        raise ValueError
+    if made.emulator is not None and made.emulator not in made.cpus:
+        raise ValueError
+    return made
+
+
+def read_plan(path: Path, release: str) -> list[Wanted]:
+    """Return the partitions of a plan that --plan wrote for this kernel, or raise a UserError."""
+    raw = read_input(path, "plan", _LIMIT)
+    try:
+        data = json.loads(raw)
+        rows = [_wanted(row) for row in data["rows"]]
+        if data["format"] != FORMAT or not 0 < len(rows) <= MOST:
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} is no plan of '{typed('doctor HOST.tar --plan')}'") from error
+    if data["release"] != release:
+        shown = clean(str(data["release"])[:60])
+        raise UserError(f"{path} is for a host with Linux {shown}, and this is {release}")
+    return rows
+
+
+class Journal:
+    """What was written, and the value before, in the order of the writes."""
+
+    def __init__(self, path: Path, rows: Iterable[dict[str, Any]] = ()) -> None:
+        self.path = path
+        self.rows = list(rows)
+        self.writes: list[list[str]] = []
+
+    def note(self, kind: str, file: str, old: str) -> None:
+        """Add a write that is about to be done."""
+        self.writes.append([kind, file, old])
+        self.save()
+
+    def save(self) -> None:
+        """Write the journal, which replaces the one before in one step."""
+        body = {"format": _JOURNAL_FORMAT, "rows": self.rows, "writes": self.writes}
+        write_atomic(self.path, to_json({**body, "sha256": _hash(body)}))
+        self.path.chmod(0o600)
+
+    @staticmethod
+    def read(path: Path) -> Journal:
+        """Return the journal of an earlier apply. One that others may have written is refused."""
+        if not path.exists() and not path.is_symlink():
+            raise UserError(f"nothing is applied: there is no {path}")
+        with telling(f"cannot read {path}"):
+            facts = path.lstat()
+        own = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid()
+        if not own or facts.st_mode & 0o077:
+            raise UserError(f"{path} is not a file of this user alone: it is not used")
+        raw = read_input(path, "journal", _LIMIT, links=False)
+        try:
+            data = json.loads(raw)
+            said = data.pop("sha256")
+            if data["format"] != _JOURNAL_FORMAT or said != _hash(data):
+                raise ValueError
+            made = Journal(path, data["rows"])
+            made.writes = data["writes"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path} is damaged: a boot clears all partitions") from error
+        return made
+
+
+def _hash(body: dict[str, Any]) -> str:
+    return hashlib.sha256(to_json(body).encode()).hexdigest()
+
+
+class _RefusedError(Exception):
+    """The kernel refused a write, or made an invalid partition of it."""
+
+
+class _Apply:
+    """The steps for one partition, each in the journal first."""
+
+    def __init__(self, kernel: Kernel, journal: Journal) -> None:
+        self.kernel, self.journal = kernel, journal
+
+    def write(self, cgroup: str, name: str, value: str, old: str | None = None) -> None:
+        """Write a file of a cgroup; ``old`` is what undo writes, the current value if None."""
+        file = f"{cgroup}/{name}"
+        try:
+            self.journal.note("write", file, self.kernel.read(file) if old is None else old)
+            self.kernel.write(file, value)
+        except OSError as error:
+            raise _RefusedError(f"{file}: '{value}': {os_reason(error)}") from error
+
+    def split(self, row: Wanted) -> None:
+        """Make a threaded cgroup, and move the threads there whose CPUs are one of the lists."""
+        above = row.cgroup.rpartition("/")[0]
+        self.journal.note("make", row.cgroup, "")
+        try:
+            self.kernel.make(row.cgroup)
+            self.kernel.write(f"{row.cgroup}/{_TYPE}", "threaded")
+            for thread in self.kernel.read(f"{above}/{_THREADS}").split():
+                with contextlib.suppress(ProcessLookupError):
+                    if label(self.kernel.affinity(int(thread))) in row.masks:
+                        self.kernel.write(f"{row.cgroup}/{_THREADS}", thread)
+        except OSError as error:
+            raise _RefusedError(f"{row.cgroup}: {os_reason(error)}") from error
+
+    def partition(self, row: Wanted) -> None:
+        """Make the partition, and read back what the kernel made of it."""
+        now = "-" if row.masks else self.kernel.read(f"{row.cgroup}/{_PARTITION}")
+        if now != row.was:
+            raise _RefusedError(f"{row.cgroup}: it is '{now}' now and was '{row.was}' in the plan")
+        if row.masks:
+            self.split(row)
+        if row.emulator is not None:
+            self.write(f"{row.cgroup}/libvirt/emulator", _CPUS, str(row.emulator))
+        for cgroup in row.chain if row.was != "isolated" else ():
+            above = cgroup.rpartition("/")[0]
+            if "cpuset" not in self.kernel.read(f"{above}/{_CONTROL}").split():
+                self.write(above, _CONTROL, "+cpuset", "-cpuset")
+            if self.kernel.path(f"{cgroup}/{_EXCLUSIVE}").exists():
+                held = cpu_list(self.kernel.read(f"{cgroup}/{_EXCLUSIVE}"))
+                self.write(cgroup, _EXCLUSIVE, label(held | row.cpus))
+            elif cgroup == row.cgroup:
+                self.write(cgroup, _CPUS, label(row.cpus))
+        self.write(row.cgroup, _PARTITION, "root", "member" if row.was == "-" else row.was)
+        made = self.kernel.read(f"{row.cgroup}/{_PARTITION}")
+        if made != "root":
+            raise _RefusedError(f"{row.cgroup}: {made}")
+
+
+def _starved(kernel: Kernel, rows: list[Wanted]) -> str | None:
+    """Return a cgroup beside the partitions whose list has no other CPU, if there is one."""
+    taken = frozenset[int]().union(*(row.cpus for row in rows))
+    own = tuple(f"{row.cgroup}/" for row in rows)
+    for cgroup in kernel.cgroups():
+        inside = f"{cgroup}/".startswith(own) or any(each.startswith(f"{cgroup}/") for each in own)
+        with contextlib.suppress(OSError, ValueError):
+            cpus = cpu_list(kernel.read(f"{cgroup}/{_CPUS}"))
+            if not inside and cpus and cpus <= taken:
+                return cgroup
+    return None
+
+
+def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL) -> str:
+    """Make the partitions, and return what was done. After a refusal the state is as before."""
+    if path.exists() or path.is_symlink():
+        raise UserError(f"a plan is applied already ({path}): '{typed('doctor undo')}' first")
+    if (starved := _starved(kernel, rows)) is not None:
+        raise UserError(f"{clean(starved)} would have no CPU left: give it another one first")
+    journal = Journal(path, [{"cgroup": row.cgroup, "cpus": label(row.cpus)} for row in rows])
+    journal.save()
+    work = _Apply(kernel, journal)
+    try:
+        for row in rows:
+            work.partition(row)
+    except (_RefusedError, OSError) as error:
+        why = str(error)
+        undo(kernel, path)
+        raise UserError(f"refused: {clean(why)}; all is as before", status=1) from error
+    except KeyboardInterrupt:
+        undo(kernel, path)
+        raise
+    return f"{len(rows)} partitions are made; '{typed('doctor verify')}' asks the kernel for them"
+
+
+def undo(kernel: Kernel, path: Path = JOURNAL) -> str:
+    """Restore what was there before apply, however far that came, and return what was done."""
+    journal = Journal.read(path)
+    failed = []
+    for kind, file, old in reversed(journal.writes):
+        try:
+            if kind == "make":
+                above = file.rpartition("/")[0]
+                for thread in kernel.read(f"{file}/{_THREADS}").split():
+                    with contextlib.suppress(ProcessLookupError):
+                        kernel.write(f"{above}/{_THREADS}", thread)
+                kernel.remove(file)
+            else:
+                kernel.write(file, old)
+        except FileNotFoundError:
+            continue  # The cgroup is gone, and its partition with it.
+        except OSError as error:
+            failed.append(f"{file}: {os_reason(error)}")
+    if failed:
+        raise UserError(f"not all was restored, run undo again: {clean(failed[0])}", status=1)
+    path.unlink()
+    return "all is as before"
+
+
+def verify(kernel: Kernel, path: Path = JOURNAL) -> list[str]:
+    """Return what the kernel has instead of the partitions that apply made; empty if all is so."""
+    domains = kernel.domains()
+    wrong = []
+    for row in Journal.read(path).rows:
+        cgroup, cpus = str(row["cgroup"]), cpu_list(row["cpus"])
+        try:
+            made = clean(kernel.read(f"{cgroup}/{_PARTITION}"))
+            effective = cpu_list(kernel.read(f"{cgroup}/{_EFFECTIVE}"))
+        except OSError as error:
+            wrong.append(f"{clean(cgroup)}: {os_reason(error)}")
+            continue
+        balanced = frozenset[int]().union(*(domains.get(cpu, frozenset()) for cpu in cpus))
+        if made != "root":
+            wrong.append(f"{cgroup} is {made}")
+        elif effective != cpus:
+            wrong.append(f"{cgroup} has CPUs {label(effective)}, not {label(cpus)}")
+        elif not balanced <= cpus:
+            wrong.append(f"{cgroup}: the kernel balances its CPUs with {label(balanced - cpus)}")
+    return wrong
+
+
+def this_host() -> Kernel:
+    """Return the cgroup files of this host, for root."""
+    if os.geteuid() != 0:
+        raise UserError("only root can change partitions")
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    for line in mounts.split("\n"):
+        if " - cgroup2 " in line:
+            return Kernel(Path(line.split(" ")[4]))
+    raise UserError("no cgroup of version 2 is mounted")

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""apply makes partitions or nothing, undo restores the state from any point, verify asks.
+
+The tree of cgroups has the kernel's rules: what a partition reads back depends on the others.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from common.errors import UserError
+from doctor.facts.values import cpu_list
+from doctor.plan.apply import Journal, Kernel, Wanted, apply, read_plan, undo, verify
+from doctor.plan.plan import FORMAT
+from doctor_cli import call
+from model.machines.topo import label
+from test_doctor_plan import Capture, services
+
+ALL = frozenset(range(16))
+
+
+class Power(BaseException):
+    """The process ends between two system calls."""
+
+
+class Tree(Kernel):
+    """Cgroups in a folder, with the rules of partitions of Linux 6.7 and later."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(place)
+        self.left = 1 << 30
+        self.threads = {700 + cpu: frozenset((cpu,)) for cpu in ALL}
+        self.file("", "cgroup.subtree_control", "")
+        place.mkdir(exist_ok=True)
+
+    def file(self, cgroup: str, name: str, value: str) -> None:
+        path = self.path(f"{cgroup}/{name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{value}\n")
+
+    def add(self, cgroup: str, cpus: str = "", threads: str = "") -> None:
+        self.file(cgroup, "cgroup.subtree_control", "")
+        self.file(cgroup, "cgroup.type", "domain")
+        self.file(cgroup, "cgroup.threads", threads)
+        self.file(cgroup, "cpuset.cpus", cpus)
+        self.file(cgroup, "cpuset.cpus.exclusive", "")
+        self.file(cgroup, "cpuset.cpus.partition", "member")
+        self.file(cgroup, "cpuset.cpus.effective", "0-15")
+
+    def cpus(self, cgroup: str, name: str) -> frozenset[int]:
+        return cpu_list(self.read(f"{cgroup}/cpuset.cpus{name}"))
+
+    def step(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Power
+
+    def make(self, cgroup: str) -> None:
+        self.step()
+        self.add(cgroup)
+
+    def remove(self, cgroup: str) -> None:
+        self.step()
+        for file in self.path(cgroup).iterdir():
+            file.unlink()
+        self.path(cgroup).rmdir()
+
+    def affinity(self, thread: int) -> frozenset[int]:
+        return self.threads[thread]
+
+    def domains(self) -> dict[int, frozenset[int]]:
+        roots = [each for each in self.cgroups() if self.state(each) == "root"]
+        held = {cpu: self.cpus(each, ".exclusive") for each in roots
+                for cpu in self.cpus(each, ".exclusive")}  # fmt: skip
+        rest = ALL - held.keys()
+        return {cpu: held.get(cpu, rest) for cpu in ALL}
+
+    def state(self, cgroup: str) -> str:
+        return self.read(f"{cgroup}/cpuset.cpus.partition")
+
+    def write(self, file: str, value: str) -> None:
+        self.step()
+        cgroup, _, name = file.rpartition("/")
+        if name == "cgroup.subtree_control":
+            held = {*self.read(file).split()} - {value[1:]}
+            held |= {value[1:]} if value[0] == "+" else set()
+            value = " ".join(sorted(held))
+        elif name == "cgroup.threads":
+            for each in self.cgroups():
+                there = self.read(f"{each}/{name}").split()
+                if value in there:
+                    self.file(each, name, " ".join(sorted({*there} - {value})))
+            value = " ".join(sorted({*self.read(file).split(), value}))
+        elif name == "cpuset.cpus.exclusive":
+            parent = cgroup.rpartition("/")[0]
+            for each in self.cgroups():
+                beside = each != cgroup and each.rpartition("/")[0] == parent
+                if beside and cpu_list(value) & self.cpus(each, ".exclusive"):
+                    raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        elif name == "cpuset.cpus.partition" and value == "root":
+            wanted = self.cpus(cgroup, ".exclusive")
+            used = [each for each in self.cgroups() if self.state(each) == "root"]
+            if any(wanted & self.cpus(each, ".exclusive") for each in used):
+                value = "root invalid (Cpu list in cpuset.cpus not exclusive)"
+            self.file(cgroup, "cpuset.cpus.effective", label(wanted))
+        elif name == "cpuset.cpus.partition":
+            self.file(cgroup, "cpuset.cpus.effective", "0-15")
+        self.file(cgroup, name, value)
+
+    def seen(self) -> dict[str, str]:
+        return {str(each): each.read_text() for each in sorted(self.place.rglob("*.*"))
+                if each.is_file()}  # fmt: skip
+
+
+def tree(tmp_path: Path) -> Tree:
+    made = Tree(tmp_path / "cgroup")
+    made.add("/s")
+    made.add("/s/a.service", threads=" ".join(str(700 + cpu) for cpu in range(4, 8)))
+    made.add("/s/b.service")
+    made.add("/guest")
+    made.add("/guest/libvirt")
+    made.add("/guest/libvirt/emulator")
+    return made
+
+
+ROWS = [
+    Wanted("/s/a.service/cpus-4", "", frozenset((4, 5)), "-", ("4", "5"), None),
+    Wanted("/s/b.service", "", frozenset((8, 9, 10, 11)), "member", (), None),
+    Wanted("/guest", "", frozenset((12, 13)), "member", (), 13),
+]
+
+
+def test_apply_verify_undo(tmp_path: Path) -> None:
+    kernel, journal = tree(tmp_path), tmp_path / "journal"
+    before = kernel.seen()
+    assert "3 partitions are made" in apply(ROWS, kernel, journal)
+    assert [kernel.state(row.cgroup) for row in ROWS] == ["root"] * 3
+    assert kernel.read("/s/a.service/cpus-4/cgroup.threads") == "704 705"
+    assert kernel.read("/guest/libvirt/emulator/cpuset.cpus") == "13"
+    assert kernel.cpus("/s", ".exclusive") == {4, 5, 8, 9, 10, 11}
+    assert journal.stat().st_mode & 0o777 == 0o600
+    assert verify(kernel, journal) == []
+    with pytest.raises(UserError, match="applied already"):
+        apply(ROWS, kernel, journal)
+    kernel.file("/s/b.service", "cpuset.cpus.partition", "root invalid (offline)")
+    assert "/s/b.service is root invalid (offline)" in verify(kernel, journal)
+    undo(kernel, journal)
+    assert kernel.seen() == before
+    with pytest.raises(UserError, match="nothing is applied"):
+        undo(kernel, journal)
+
+
+def test_undo_restores_from_every_point(tmp_path: Path) -> None:
+    kernel, journal = tree(tmp_path), tmp_path / "journal"
+    before = kernel.seen()
+    for writes in range(100):
+        kernel.left = writes
+        try:
+            apply(ROWS, kernel, journal)
+            break
+        except Power:
+            kernel.left = writes // 2
+        try:
+            undo(kernel, journal)
+        except Power:
+            kernel.left = 1 << 30
+            undo(kernel, journal)
+        assert kernel.seen() == before
+    assert writes > 15
+
+
+def test_the_kernels_reason_and_nothing_else_stays(tmp_path: Path) -> None:
+    kernel, journal = tree(tmp_path), tmp_path / "journal"
+    kernel.add("/deep")
+    for cgroup, words in (("/other", "(?i)invalid argument"), ("/deep/other", "not exclusive")):
+        kernel.add(cgroup)
+        kernel.file(cgroup, "cpuset.cpus.exclusive", "12-13")
+        kernel.file(cgroup, "cpuset.cpus.partition", "root")
+        before = kernel.seen()
+        with pytest.raises(UserError, match=words) as refused:
+            apply(ROWS, kernel, journal)
+        assert "all is as before" in str(refused.value)
+        assert kernel.seen() == before
+        assert not journal.exists()
+        kernel.remove(cgroup)
+
+
+def test_no_cgroup_loses_its_last_cpu(tmp_path: Path) -> None:
+    kernel = tree(tmp_path)
+    kernel.add("/user", cpus="12-13")
+    before = kernel.seen()
+    with pytest.raises(UserError, match="/user would have no CPU left"):
+        apply(ROWS, kernel, tmp_path / "journal")
+    assert kernel.seen() == before
+
+
+def test_a_journal_of_others_is_not_used(tmp_path: Path) -> None:
+    kernel, journal = tree(tmp_path), tmp_path / "journal"
+    apply(ROWS, kernel, journal)
+    whole = journal.read_text()
+    journal.chmod(0o622)
+    with pytest.raises(UserError, match="not a file of this user alone"):
+        undo(kernel, journal)
+    journal.chmod(0o600)
+    journal.write_text(whole.replace("/guest/", "/s/"))
+    with pytest.raises(UserError, match="damaged"):
+        undo(kernel, journal)
+    journal.rename(tmp_path / "other")
+    journal.symlink_to(tmp_path / "other")
+    with pytest.raises(UserError, match="not a file of this user alone"):
+        Journal.read(journal)
+
+
+def test_plans_are_read_or_refused(capsys: Capture, tmp_path: Path) -> None:
+    from test_doctor_verdict import tar
+
+    host = tar(tmp_path, services(3))
+    call(capsys, "doctor", host, "--plan", tmp_path / "plan.txt")
+    path = tmp_path / "plan.json"
+    rows = read_plan(path, "6.12.10")
+    assert [row.cgroup for row in rows] == [f"/system.slice/a{n}.service" for n in range(3)]
+    assert rows[0].chain == ["/system.slice", "/system.slice/a0.service"]
+    with pytest.raises(UserError, match=r"for a host with Linux 6\.12\.10"):
+        read_plan(path, "6.12.11")
+    good = json.loads(path.read_text())
+    assert good["format"] == FORMAT
+    for name, value in (
+        ("cgroup", "/a/../../etc"), ("cgroup", "a"), ("cpus", "x"), ("cpus", ""), ("was", "root"),
+        ("emulator", 99), ("masks", 7), ("base", "/other"),
+    ):  # fmt: skip
+        path.write_text(json.dumps({**good, "rows": [{**good["rows"][0], name: value}]}))
+        with pytest.raises(UserError, match="is no plan"):
+            read_plan(path, "6.12.10")
+    path.write_text("[" * 100_000)
+    with pytest.raises(UserError, match="is no plan"):
+        read_plan(path, "6.12.10")
