@@ -7,16 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-
 LINE_EVERY_SECONDS = 5.0
 
 
@@ -35,6 +25,17 @@ def silent(what: str) -> None:
 def ticking(title: str, total: int) -> Iterator[Ticker]:
     """Show the progress of ``total`` pieces of work. Yield the function to call after each."""
     if sys.stderr.isatty():
+        # Imported only where a bar is shown.
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
         with Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=32),
@@ -71,6 +72,8 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
 def working(title: str, *, silent: bool = False) -> Iterator[None]:
     """Report that one long step is running. A ``silent`` step is shown only on a terminal."""
     if sys.stderr.isatty():
+        from rich.console import Console
+
         with Console(stderr=True).status(title):
             yield
         return

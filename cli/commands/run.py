@@ -114,11 +114,12 @@ def run(
     from common.progress import ticking
     from model.run.run import execute, merge, plan_run
     from model.run.run_options import RunOptions, make_request
-    from model.run.uncertain.uncertainty import check_samples, with_intervals
     from model.tables.results import run_tables
     from record.lines.fields import layouts_of
 
     if uncertainty is not None:
+        from model.run.uncertain.uncertainty import check_samples, with_intervals
+
         check_samples(uncertainty)
     request = make_request(RunOptions(**options))
     plan = plan_run(request)

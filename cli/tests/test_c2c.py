@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 import saved_results
 from common.errors import UserError
@@ -17,7 +18,7 @@ from conftest import DATA
 from model.results.lines import CacheLine
 from model.results.run import Result
 from record.lines import symbols
-from record.lines.dwarf import Layouts
+from record.lines.dwarf import Layouts, index_of
 from record.lines.fields import numbered
 from record.lines.report import C2cRequest, Names, c2c, find_names
 from record.lines.symbols import Frame, parse_addr2line, resolve
@@ -104,6 +105,21 @@ def test_fields(binary: Path, type_name: str, offset: int, path: str) -> None:
     layouts = Layouts(binary, [type_name])
     assert layouts.field(type_name, offset) == path
     layouts.close()
+
+
+def test_an_index_of_types_gives_the_same_fields(binary: Path, tmp_path: Path) -> None:
+    indexed = tmp_path / "indexed"
+    source = DATA / "layout.c"
+    subprocess.run(["gcc", "-O1", "-g", "-gpubnames", "-o", indexed, source], check=True)
+    types = ["named", "line", "open_ended"]
+    with indexed.open("rb") as file:
+        assert {name for name, _ in index_of(ELFFile(file))} >= set(types)
+    scanned, found = Layouts(binary, types), Layouts(indexed, types, indexed=True)
+    for name in types:
+        fields = [found.field(name, offset) for offset in range(200)]
+        assert fields == [scanned.field(name, offset) for offset in range(200)]
+        assert len(set(fields)) > 2
+    assert Layouts(binary, types, indexed=True).field("named", 0)  # without an index
 
 
 def test_layouts_of_files_without_debug_information(binary: Path, tmp_path: Path) -> None:

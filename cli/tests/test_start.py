@@ -80,6 +80,20 @@ def checkout() -> Iterator[Path]:
 
 
 @needs_root
+@pytest.mark.parametrize("words", [("machine", "list"), ("run", "atomic-inc", "--threads", "2")])
+def test_small_commands_load_only_what_they_need(words: tuple[str, ...]) -> None:
+    late = {"numpy", "pandas", "jinja2", "matplotlib", "rich.progress"}
+    code = (
+        f"import sys; from cli.entry import run; status = run({list(words)!r}); "
+        f"print(status, *sorted({late!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SCHEDSHARD_BUILD": str(FAKES)},
+    )  # fmt: skip
+    assert done.stderr == "0\n"
+
+
 def test_another_user_runs_what_is_built(checkout: Path) -> None:
     program = checkout / "schedshard"
     before = sorted(checkout.rglob("*"))

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from common.show.sheet import Sheet
 
 
@@ -72,6 +70,8 @@ def rendered(
 
     The page loads nothing else, not even from a network. With ``provenance`` it ends with it.
     """
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: tables do not need it
+
     environment = Environment(
         loader=PackageLoader("common.show"),
         autoescape=True,

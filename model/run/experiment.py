@@ -10,6 +10,10 @@ from common.errors import UserError, check_names
 from common.paths import EXPERIMENTS
 from model.run.common_entries import read_experiment
 
+CALIBRATION = (
+    "calibration"  # the role of a published curve on which numbers of the model were chosen
+)
+
 
 @dataclass(frozen=True)
 class Band:
@@ -221,14 +225,20 @@ def load_experiment(name: str) -> Experiment:
     return parse_experiment(EXPERIMENTS / f"{name}.toml")
 
 
+def _with_calibration() -> list[str]:
+    """Return the experiments whose files contain the word, as reading all takes a while."""
+    names = experiment_names()
+    return [name for name in names if CALIBRATION in (EXPERIMENTS / f"{name}.toml").read_text()]
+
+
 def protocol_calibration() -> str:
     """Return the published curves on which the simulator's constants were chosen, with sources."""
     curves = [
         f"{experiment.name} on {known.machine} ({known.source})"
-        for experiment in map(load_experiment, experiment_names())
+        for experiment in map(load_experiment, _with_calibration())
         if experiment.published_from is None
         for known in experiment.published
-        if known.role == "calibration"
+        if known.role == CALIBRATION
     ]
     return "; ".join(curves) or "none"
 

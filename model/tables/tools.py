@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Tables of machines and topologies."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group as Together
 from rich.console import RenderableType
@@ -10,7 +12,9 @@ from rich.tree import Tree
 
 from common.show.sheet import Sheet
 from model.machines.topo import Group, plan_rows, plan_sentence, ranges, tree
-from model.results.topo import Topo
+
+if TYPE_CHECKING:
+    from model.results.topo import Topo
 
 
 def machines_table(rows: list[dict[str, Any]]) -> Sheet:

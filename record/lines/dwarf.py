@@ -2,11 +2,14 @@
 """Reads field names and sizes of structures from a binary's debug information."""
 
 import re
+import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.die import DIE
+from elftools.dwarf.dwarfinfo import DWARFInfo
+from elftools.dwarf.namelut import NameLUTEntry
 from elftools.elf.elffile import ELFFile
 
 from common.errors import UserError, os_reason
@@ -17,6 +20,8 @@ _AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"
 
 _FORTRAN = (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D)
 _COLUMN_MAJOR = 1
+
+_SET = struct.Struct("<IHII")  # of an index: length, version, offset of the unit, its length
 
 _BYTES_OF = ("__aligned_membuf<", "__aligned_buffer<")
 
@@ -304,10 +309,30 @@ def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
     return None
 
 
+def index_of(elf: ELFFile) -> Iterator[tuple[str, NameLUTEntry]]:
+    """Yield the names of an index of types (.debug_pubtypes), faster than pyelftools."""
+    section = elf.get_section_by_name(".debug_pubtypes")
+    data, at = section.data() if section is not None else b"", 0
+    while at < len(data):
+        length, _, unit, _ = _SET.unpack_from(data, at)
+        end = at + 4 + length
+        at += _SET.size
+        while offset := int.from_bytes(data[at : at + 4], "little"):
+            zero = data.index(0, at + 4)
+            yield data[at + 4 : zero].decode(), NameLUTEntry(cu_ofs=unit, die_ofs=offset + unit)
+            at = zero + 1
+        at = end
+
+
 class Layouts:
     """The structures of one binary, by name."""
 
-    def __init__(self, binary: Path, wanted: Iterable[str]) -> None:
+    def __init__(self, binary: Path, wanted: Iterable[str], *, indexed: bool = False) -> None:
+        """Find the ``wanted`` types of a binary; ``indexed``: first in its index of types.
+
+        Reading all units takes a second for the simulator. The index is only for binaries of this
+        project, because nothing checks it.
+        """
         self._types: dict[str, DIE] = {}
         names = {bare_type(name) for name in wanted} - {""}
         try:
@@ -315,24 +340,29 @@ class Layouts:
             self._file = binary.open("rb")
             elf = ELFFile(self._file)
             if elf.has_dwarf_info():
-                self._find(elf, names)
+                dwarf = elf.get_dwarf_info()
+                for name, entry in index_of(elf) if indexed else ():
+                    if name in names and name not in self._types:
+                        self._keep(name, dwarf.get_DIE_from_lut_entry(entry))
+                self._find(dwarf, names - self._types.keys())
         except OSError as error:
             raise UserError(f"cannot read {binary}: {os_reason(error)}") from error
         except (ELFError, DWARFError) as error:
             raise UserError(f"{binary} has no readable debug information: {error}", 1) from error
 
-    def _find(self, elf: ELFFile, names: set[str]) -> None:
-        missing = set(names)
-        for unit in elf.get_dwarf_info().iter_CUs():
+    def _find(self, dwarf: DWARFInfo, missing: set[str]) -> None:
+        for unit in dwarf.iter_CUs() if missing else ():
+            for die in unit.get_top_DIE().iter_children():
+                if (name := die_name(die)) in missing and self._keep(name, die):
+                    missing.discard(name)
             if not missing:
                 return
-            for die in unit.get_top_DIE().iter_children():
-                if die.tag not in _AGGREGATES and die.tag != "DW_TAG_typedef":
-                    continue
-                name = die_name(die)
-                if name in missing and (die.tag == "DW_TAG_typedef" or die_size(die) is not None):
-                    self._types[name] = die
-                    missing.discard(name)
+
+    def _keep(self, name: str, die: DIE) -> bool:
+        """Keep a type if it is described. Return whether it is."""
+        if die.tag == "DW_TAG_typedef" or (die.tag in _AGGREGATES and die_size(die) is not None):
+            self._types[name] = die
+        return name in self._types
 
     def close(self) -> None:
         """Close the file; no field is available afterwards."""

@@ -26,7 +26,7 @@ def layouts_of(raws: Iterable[Any]) -> Layouts | None:
         for line in (raw.get("lines", ()) if isinstance(raw, dict) else ())
         if isinstance(line, dict)
     }
-    return Layouts(binary, types)
+    return Layouts(binary, types, indexed=True)
 
 
 def numbered(lines: Sequence[dict[str, Any]], layouts: Layouts | None) -> list[CacheLine]:

@@ -4,8 +4,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from model.results.rows import AnyVariant, Key, Metric, Row, RowPlace
 from model.results.run import Result
 from model.results.saved import Interval
@@ -78,6 +76,8 @@ def interval(values: Sequence[float]) -> Interval:
     of 20 samples are nearly the lowest and the highest. Percentiles *of the samples* would contain
     84% of further ones instead of 90%, and 88% if there are 40.
     """
+    import numpy as np  # late: it takes longer to load than all else that 'run' needs
+
     ends = [LOW, 50.0, HIGH]
     low, median, high = np.percentile(np.array(values, dtype=float), ends, method="weibull")
     return Interval(median=float(median), low=float(low), high=float(high), samples=len(values))
