@@ -110,7 +110,7 @@ static u32 claim_part(const struct shard_plan *plan, const struct slot_part *p, 
 	return got;
 }
 
-static port_noinline u32 claim(struct slot_set *s, u32 cpu, u32 limit, u32 n, u32 *slots)
+static u32 claim(struct slot_set *s, u32 cpu, u32 limit, u32 n, u32 *slots)
 {
 	/* Pairs with the release in slot_set_grow(): without it a part may be unset. */
 	u32 parts = smp_load_acquire(&s->nr_parts), got = 0;
@@ -118,6 +118,21 @@ static port_noinline u32 claim(struct slot_set *s, u32 cpu, u32 limit, u32 n, u3
 
 	for (u32 i = 0; i < parts && got < n; i++)
 		got += claim_part(s->plan, s->part[i], cpu, of, n - got, slots + got);
+	return got;
+}
+
+u32 slot_claim_set(struct slot_set *s, u32 cpu, u32 n, u32 *slots)
+{
+	return claim(s, cpu, SLOT_SET_MAX, n, slots);
+}
+
+/* Claim from the set, then from caches. */
+static port_noinline u32 claim_anywhere(struct slot_set *s, u32 cpu, u32 n, u32 *slots)
+{
+	u32 got = slot_claim_set(s, cpu, n, slots);
+
+	if (got < n && READ_ONCE(s->caches))
+		got += slot_claim_cached(s, cpu, n - got, slots + got);
 	return got;
 }
 
@@ -130,12 +145,12 @@ s64 slot_claim_near(struct slot_set *s, u32 cpu)
 	/* Without a load before it, as in sbm_claim.c. */
 	if (word && port_test_and_clear64(word, slot_own_bit(at)))
 		return slot_own_slot(at);
-	return claim(s, cpu, SLOT_SET_MAX, 1, &slot) ? (s64)slot : -1;
+	return claim_anywhere(s, cpu, 1, &slot) ? (s64)slot : -1;
 }
 
 u32 slot_claim_n(struct slot_set *s, u32 cpu, u32 n, u32 *slots)
 {
-	return claim(s, cpu, SLOT_SET_MAX, n, slots);
+	return claim_anywhere(s, cpu, n, slots);
 }
 
 s64 slot_claim_limit(struct slot_set *s, u32 cpu, u32 limit)

@@ -14,6 +14,7 @@
  * claimed the slot, or got it from the thread that did: so it sees the part.
  */
 #include "shard_lines.h"
+#include "slot_cache.h"
 #include "slot_set.h"
 
 #define WORD_BITS  64u
@@ -315,7 +316,7 @@ void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
 
 u32 slot_set_nr_free(const struct slot_set *s)
 {
-	u32 parts = smp_load_acquire(&s->nr_parts), n = 0; /* pairs as in claim() */
+	u32 parts = smp_load_acquire(&s->nr_parts), n = slot_cache_nr(s); /* pairs as in claim() */
 
 	for (u32 i = 0; i < parts; i++)
 		for (u32 word = 0; word < s->part[i]->nr_words; word++)

@@ -92,7 +92,10 @@ struct slot_set {
 	struct slot_part *part[SLOT_SET_PARTS];
 	size_t bytes; /* memory of this header with its table */
 	u64 quick;    /* @nr * 8 + @shift of the first part; 0: homes follow */
-	u64 *word[];  /* of the first part */
+	/* slot_cache.c: a lock, while which is taken no thread changes its cache, and all caches */
+	u64 thief __aligned(PORT_CACHELINE);
+	struct slot_cache *caches;
+	u64 *word[] __aligned(PORT_CACHELINE); /* of the first part */
 };
 
 /*
@@ -145,7 +148,7 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 /* The same for a CPU: where homes follow, the CPU's shard becomes the slot's home. */
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
-/* How many are free? Exact if none changes meanwhile. Lines touched: all, read. */
+/* How many are free, also in caches? Exact if none changes meanwhile. Lines touched: all, read. */
 u32 slot_set_nr_free(const struct slot_set *s);
 
 #endif /* SLOT_SET_H */

@@ -154,6 +154,25 @@ void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 	put_wake(&slots, s, w, slot, cpu);
 }
 
+void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
+{
+	u32 nr = w->plan->nr_shards;
+	s64 got;
+
+	if (!c->max) {
+		slot_put_wake(c->set, w, slot, c->cpu);
+		return;
+	}
+	slot_cache_put(c, slot);
+	/* Pairs with the heavy barrier of the claim that a waiter tries after it joined or asked. */
+	port_light_barrier();
+	if (likely(!port_read64(&w->first) && shard_summary_next(w->summary, 0, nr) == nr))
+		return;
+	got = slot_cache_claim(c);
+	if (got >= 0)
+		slot_put_wake(c->set, w, (u32)got, c->cpu);
+}
+
 void shard_wait_close(struct shard_wait *w)
 {
 	WRITE_ONCE(w->closed, 1);

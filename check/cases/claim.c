@@ -10,7 +10,7 @@
 #include "cases.h"
 #include "objects.h"
 #include "sbm_claim.h"
-#include "slot_claim.h"
+#include "slot_cache.h"
 
 #define PUT 0 /* ghost: the put has returned */
 
@@ -376,6 +376,85 @@ static void grown_hands_over(uint32_t cpu)
 	slot_hands_over(cpu, 1);
 }
 
+/* -------- a cache of CPU 0 -------- */
+
+static struct slot_cache *cache;
+
+/* One slot, in the cache, or taken. */
+static void setup_cache(uint32_t nr_cpus)
+{
+	slots = slot_set_alloc(case_plan(4, 2), 1);
+	cache = slots ? slot_cache_alloc(slots, 0) : NULL;
+	data = port_alloc(PORT_CACHELINE, -1);
+	if (!cache || !data || slot_cache_claim(cache))
+		abort();
+	explore_const(slots, offsetof(struct slot_set, thief));
+	explore_name(&slots->thief, sizeof(u64), "thief");
+	explore_name(cache, sizeof(*cache), "cache");
+	explore_name(data, 8, "data");
+	name_slots(0);
+}
+
+static void setup_cache_full(uint32_t nr_cpus)
+{
+	setup_cache(nr_cpus);
+	slot_cache_put(cache, 0);
+}
+
+static void cached(uint32_t cpu)
+{
+	s64 got = cpu ? slot_claim_near(slots, 3) : slot_cache_claim(cache);
+
+	if (got >= 0)
+		own(got);
+	explore_result(cpu, (u64)(got + 1));
+}
+
+static void check_cached(uint32_t nr_cpus)
+{
+	u64 owners = 0;
+
+	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
+		owners += explore_result_of(cpu);
+	explore_check(explore_gave_up() || owners == 1, "%u CPUs own one slot",
+		      (unsigned int)owners);
+}
+
+/* A put into the cache hands over, and once it has returned a claim finds the slot. */
+static void cache_hands_over(uint32_t cpu)
+{
+	bool put;
+
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		slot_cache_put(cache, 0);
+		smp_mb(); /* makes the put visible */
+		explore_ghost_set(PUT, 1);
+		return;
+	}
+	put = explore_ghost_get(PUT);
+	if (slot_claim_near(slots, 3) < 0)
+		explore_check(!put, "a claim misses a slot in a cache");
+	else
+		explore_check(READ_ONCE(*data), "CPU %u owns a slot without its data", cpu);
+}
+
+/* The cache's thread, without a barrier after it said that it is busy. */
+static void cache_no_barrier(uint32_t cpu)
+{
+	if (cpu) {
+		cached(cpu);
+		return;
+	}
+	WRITE_ONCE(cache->busy, 1);
+	if (!smp_load_acquire(&slots->thief) && READ_ONCE(cache->nr)) {
+		WRITE_ONCE(cache->nr, 0);
+		own(0);
+		explore_result(cpu, 1);
+	}
+	smp_store_release(&cache->busy, 0);
+}
+
 #define CASE(name_, title_, kind_, max, weak_, setup_, body_, check_)                          \
 	{                                                                                      \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
@@ -413,6 +492,14 @@ const struct explore_case explore_claim_cases[] = {
 	     "core", 2, true, setup_slots_taken, first_hands_over, NULL),
 	CASE("claim-slots-grown", "the same of a slot that came later", "core", 2, true,
 	     setup_slots_taken, grown_hands_over, NULL),
+	CASE("claim-cache", "a CPU claims from its cache beside others that find the set empty",
+	     "core", 3, false, setup_cache_full, cached, check_cached),
+	CASE("claim-cache-weak", "the same in any order", "core", 2, true, setup_cache_full, cached,
+	     check_cached),
+	CASE("claim-cache-hands-over", "a put into a cache hands its CPU's stores over", "core", 2,
+	     true, setup_cache, cache_hands_over, NULL),
+	CASE("planted-cache-barrier", "planted: a cache's CPU without its barrier", "planted", 2,
+	     false, setup_cache_full, cache_no_barrier, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,
 	     false, setup_two, look_and_clear, NULL),
 	CASE("planted-claim-put", "planted: a put without release", "planted", 3, true, setup_none,

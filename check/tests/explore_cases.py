@@ -122,6 +122,10 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("planted-wait-pass", [3], True, ()),
     ("planted-counter-add", [2, 3, 4], True, ()),
     ("planted-counter-flag", [3], True, ()),
+    ("claim-cache", [2, 3], False, ()),
+    ("claim-cache-weak", [2], False, ()),
+    ("claim-cache-hands-over", [2], False, ()),
+    ("planted-cache-barrier", [2], True, ()),
     ("planted-claim-look", [2, 3, 4], True, ()),
     ("planted-claim-put", [2, 3], True, ()),
     ("planted-handover-set-release", [2, 3], True, ()),
@@ -159,6 +163,7 @@ OTHER_WHEN_WEAK = ["idle-stay-stock", "levels-further-linux"]
 
 # Planted bugs that only occur with store buffers.
 NEEDS_BUFFERS = [
+    "planted-cache-barrier",
     "planted-wait-barrier",
     "planted-wait-ask",
     "planted-claim-put",
@@ -190,6 +195,7 @@ TELLS = {
     "planted-wait-pass": ("wait.c", "passed over"),
     "planted-counter-add": ("cpu_counter.h", "an add is lost"),
     "planted-counter-flag": ("cpu_counter.c", "had returned"),
+    "planted-cache-barrier": ("claim.c", "two CPUs own"),
     "planted-claim-look": ("claim.c", "two CPUs own"),
     "planted-claim-put": ("claim.c", "before the put"),
     "planted-handover-set-release": ("handover.c", "not visible"),

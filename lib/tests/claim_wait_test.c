@@ -77,9 +77,11 @@ static void everyone_gets_a_turn(void)
 static struct slot_set *slots;
 static u64 slot_used[6];
 
-/* More threads than slots; the set grows meanwhile. */
+/* More threads than slots, and three of them with caches; the set grows meanwhile. */
 static void claim_slots(u32 thread)
 {
+	struct slot_cache *cache = thread ? slot_cache_alloc(slots, thread * 2) : NULL;
+
 	for (u32 i = 0; i < ROUNDS; i++) {
 		u32 cpu = (thread * 3 + i) % 8;
 		s64 slot = slot_claim_wait(slots, w, cpu, -1);
@@ -88,10 +90,23 @@ static void claim_slots(u32 thread)
 		slot_used[slot]++;
 		if (i % 64 == 0)
 			sched_yield();
-		slot_put_wake(slots, w, (u32)slot, cpu);
+		if (cache && i % 8)
+			slot_cache_put_wake(cache, w, (u32)slot);
+		else
+			slot_put_wake(slots, w, (u32)slot, cpu);
 		if (thread == 0 && i % (ROUNDS / 5) == ROUNDS / 6 && slot_set_size(slots) < 6)
 			CHECK(slot_set_grow(slots, 1));
 	}
+	while (cache) { /* what it still has may be what another thread waits for */
+		s64 slot = slot_cache_claim(cache);
+
+		if (slot < 0)
+			break;
+		slot_put_wake(slots, w, (u32)slot, 0);
+		if (!cache->nr)
+			break;
+	}
+	slot_cache_free(cache);
 }
 
 static void slots_have_one_owner(void)

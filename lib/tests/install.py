@@ -21,7 +21,7 @@ from pathlib import Path
 
 PRIVATE = re.compile(
     r"schedshard_(sbm_(iter|chunk|read_shard)\w*|near_wider|summary_(mark|cleaning|occupied|word)"
-    r"|cpu_counter_(flush|note)|cpu_relax)"
+    r"|cpu_counter_(flush|note)|cpu_relax|port_light_barrier|sbm_near_search|slot_cache_(enter|leave))"
 )
 
 

@@ -50,7 +50,8 @@ def in_c(headers: Path) -> dict[str, str]:
         text = re.sub(r"/\*.*?\*/|^[ \t]*#[^\n]*", "", header.read_text("utf-8"), flags=re.M | re.S)
         text = re.sub(r"\b(static|schedshard_port_always_inline|inline)\b", "", text)
         pattern = (
-            r"^\s*((?:const )?(?:struct )?\w+[ \n]\**)\s*(schedshard_\w+)\(([^{};()]*)\)\s*[;{]"
+            r"^\s*(?!return)((?:const )?(?:struct )?\w+[ \n]\**)\s*"
+            r"(schedshard_\w+)\(([^{};()]*)\)\s*[;{]"
         )
         for returns, name, arguments in re.findall(pattern, text, re.M):
             types = [re.sub(r"\w+$", "", part.strip()) for part in arguments.split(",")]

@@ -31,4 +31,28 @@ static port_always_inline void cpu_relax(void)
 	sim_relax();
 }
 
+/*
+ * A heavy barrier orders the accesses of all CPUs. The simulated machine has none: it waits until
+ * the store buffers of other CPUs have drained. The explorer gets a full barrier on both sides.
+ */
+static port_always_inline bool port_has_heavy_barrier(void)
+{
+	return true;
+}
+
+static port_always_inline void port_light_barrier(void)
+{
+	if (PORT_ORDER_TOLD)
+		smp_mb();
+	else
+		port_compiler_barrier();
+}
+
+static port_always_inline void port_heavy_barrier(void)
+{
+	smp_mb();
+	for (int i = 0; !PORT_ORDER_TOLD && i < 1000; i++)
+		cpu_relax();
+}
+
 #endif /* SCHEDSHARD_PORT_H */

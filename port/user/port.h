@@ -33,9 +33,21 @@ void *port_alloc(size_t size, int node);
  * @size: the size passed to port_alloc()
  */
 void port_free(void *ptr, size_t size);
+
+/*
+ * A full barrier of all threads of the process, which costs microseconds: it and the other side's
+ * port_light_barrier() order like two full barriers. Only where port_has_heavy_barrier() is true.
+ */
+void port_heavy_barrier(void);
+bool port_has_heavy_barrier(void);
 #ifdef __cplusplus
 }
 #endif
+
+static port_always_inline void port_light_barrier(void)
+{
+	port_compiler_barrier();
+}
 
 static port_always_inline void cpu_relax(void)
 {

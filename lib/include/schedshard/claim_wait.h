@@ -35,7 +35,7 @@ extern "C" {
 
 #include "sbm_claim.h"
 #include "shard_wait.h"
-#include "slot_claim.h"
+#include "slot_cache.h"
 
 /**
  * sbm_claim_wait() - sbm_claim_near() that sleeps until it gets a bit
@@ -65,6 +65,9 @@ s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeo
 
 /* slot_put_near() that wakes a waiter near @cpu. Ordering: a full barrier after the put. */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
+
+/* slot_cache_put() that wakes a waiter: if any thread waits, a slot goes there. */
+void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot);
 
 /**
  * shard_wait_wake_near() - wake one waiter, the nearest

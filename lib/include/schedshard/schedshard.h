@@ -18,6 +18,7 @@
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   slot_set.h       any number of slots, each with a home near some CPUs
  *   slot_claim.h     claims of one slot or several, or only up to a limit
+ *   slot_cache.h     a cache of a thread over slots, whose slots others can take
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit or a count stands for
@@ -33,6 +34,7 @@
  *                   alloc, free  writes                         reads, searches, walks
  *   sbm, claims     alone        any                            any
  *   slot_set        alone        any; one grow at a time        any
+ *   slot_cache      any          one thread                     -
  *   shard_counter   alone (1)    any; one attach at a time      any
  *   cpu_counter     alone        any, but one per CPU (2)       any; one take at a time
  *   shard_summary   alone        any                            any
@@ -67,6 +69,7 @@ extern "C" {
 #include "shard_plan.h"
 #include "shard_summary.h"
 #include "shard_topo.h"
+#include "slot_cache.h"
 #include "slot_claim.h"
 #include "slot_set.h"
 
