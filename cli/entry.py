@@ -18,14 +18,7 @@ import click
 from click.shell_completion import shell_complete
 
 from cli.old_names import renamed
-from common.errors import (
-    OutputError,
-    UserError,
-    did_you_mean,
-    near_names,
-    os_reason,
-    output_lost,
-)
+from common.errors import OutputError, UserError, did_you_mean, near_names, os_reason, output_lost
 from common.paths import ALONE, PROGRAM, typed
 
 # Variables that Click's completion scripts set.

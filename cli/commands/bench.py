@@ -7,15 +7,7 @@ from typing import Any
 
 import click
 
-from cli.commands.options import (
-    JSON,
-    LIMIT,
-    OUT,
-    PLACEMENT,
-    deliver,
-    many_option,
-    number_option,
-)
+from cli.commands.options import JSON, LIMIT, OUT, PLACEMENT, deliver, many_option, number_option
 
 _OP = many_option("--op", "ops", metavar="OP", help="Measure only this operation; repeatable.")
 
@@ -30,10 +22,7 @@ _OP = many_option("--op", "ops", metavar="OP", help="Measure only this operation
 )
 @click.option("--work", "work_ns", type=float, metavar="NS", help="Time between two operations.")
 @number_option(
-    "--lines",
-    high=64,
-    metavar="N",
-    help="Do each operation on N objects, one after the other [1].",
+    "--lines", high=64, metavar="N", help="Do each operation on N objects, one after the other [1]."
 )
 @PLACEMENT
 @LIMIT
@@ -63,10 +52,7 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     help="Measure this CPU with every other [one pair of each latency class].",
 )
 @number_option(
-    "--home",
-    low=0,
-    metavar="NODE",
-    help="Allocate the line on this NUMA node [the first CPU's].",
+    "--home", low=0, metavar="NODE", help="Allocate the line on this NUMA node [the first CPU's]."
 )
 @LIMIT
 @JSON

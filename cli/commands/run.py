@@ -152,10 +152,7 @@ def run(
 )
 @path_option("--out", required=True, metavar="FILE.parquet")
 @click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    hidden=INSTALLED,
-    help="A Dask scheduler [this host's CPUs].",
+    "--scheduler", metavar="ADDRESS", hidden=INSTALLED, help="A Dask scheduler [this host's CPUs]."
 )
 def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
     """Run every combination, and save the results in one Parquet file.

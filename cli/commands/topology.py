@@ -6,14 +6,7 @@ from pathlib import Path
 import click
 
 from cli.commands.groups import NamedGroup
-from cli.commands.options import (
-    CAP,
-    JSON,
-    OUT,
-    deliver,
-    number_option,
-    path_option,
-)
+from cli.commands.options import CAP, JSON, OUT, deliver, number_option, path_option
 from common.errors import UserError
 
 

@@ -195,17 +195,14 @@ def test_shares_and_order() -> None:
     assert first["symbol"] == "0x1001"
 
 
-def test_lines_without_hitm_divide_by_nothing() -> None:
-    idle = line([access(hitm_remote=0, hitm_local=0, stores=0)])
-    report = c2c(C2cRequest(result([idle])), Names({}, None))
-    assert report["variants"][0]["lines"][0]["hitm_share"] == 0.0
-
-
-def test_limit_of_lines() -> None:
-    many = [line([access()], line=number) for number in range(9)]
-    report = c2c(C2cRequest(result(many), lines=2), Names({}, None))
-    assert len(report["variants"][0]["lines"]) == 2
-    assert report["variants"][0]["lines_total"] == 9
+def test_a_limit_of_lines_and_lines_without_hitm() -> None:
+    idle = access(hitm_remote=0, hitm_local=0, stores=0)
+    report = c2c(
+        C2cRequest(result([line([idle], line=n) for n in range(9)]), lines=2), Names({}, None)
+    )
+    (variant,) = report["variants"]
+    assert [row["hitm_share"] for row in variant["lines"]] == [0.0, 0.0]
+    assert variant["lines_total"] == 9
 
 
 def test_the_port_layer_is_left_out_of_symbols() -> None:

@@ -208,15 +208,6 @@ def test_half_a_character_is_an_escape(cli: Cli, curve_result: Path) -> None:
         assert "\\ud800" in outcome.out
 
 
-def test_half_a_character_is_no_number(cli: Cli, curve_result: Path) -> None:
-    whole = json.loads(curve_result.read_text())
-    place = ("variants", 0, "points", -1, "lines", 0, "stores")
-    curve_result.write_text(json.dumps(damaged(whole, place, "\ud800")))
-    outcome = cli("record", "show", curve_result)
-    assert outcome.status == 2
-    assert outcome.err.startswith(f"schedshard: {curve_result} is damaged: ")
-
-
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1" * 5000])
 def test_what_is_no_number_is_refused(cli: Cli, curve_result: Path, number: str) -> None:
     text = curve_result.read_text()

@@ -15,20 +15,8 @@ from common.paths import MACHINES
 from model.machines.presets import Machine, load_machine
 from model.run.experiment import experiment_names, load_experiment
 from model.run.run import RunRequest, plan_run, point_argv, point_params
-from model.run.uncertain.draws import (
-    draw,
-    latin_hypercube,
-    make_samples,
-    ordered_keys,
-    seeds,
-    spread,
-)
-from model.run.uncertain.inputs import (
-    Input,
-    distance_order,
-    experiment_inputs,
-    machine_inputs,
-)
+from model.run.uncertain.draws import draw, latin_hypercube, make_samples, ordered_keys, seeds
+from model.run.uncertain.inputs import Input, distance_order, experiment_inputs, machine_inputs
 
 YIELD = Input("param.yield_ns", 1290, 600, 2200, "")
 
@@ -41,11 +29,6 @@ def test_half_of_the_samples_lie_on_each_side_of_the_value() -> None:
     # Evenly spread on each side: one sample in each of 500 equal parts.
     assert [int((value - 8) / 2 * 500) for value in below] == list(range(500))
     assert [int((value - 10) / 30 * 500) for value in above] == list(range(500))
-
-
-def test_ends_and_middle_of_a_range() -> None:
-    unit = np.array([[0.0], [0.25], [0.5], [0.75], [1.0]])
-    assert spread([YIELD], unit)[:, 0].tolist() == [600, 945, 1290, 1745, 2200]
 
 
 def test_draws_are_those_of_scipy() -> None:

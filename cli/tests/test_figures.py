@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from conftest import Cli, assert_user_error
-from html_page import read_page
 
 
 def test_json_has_the_promised_shape(cli: Cli, figures: Path) -> None:
@@ -52,15 +50,6 @@ def test_a_calibrated_figure_outside_its_band_is_no_agreement(cli: Cli, figures:
     stock = next(line for line in out.splitlines() if line.split()[:1] == ["stock"])
     assert "+1.0" in stock
     assert "calibrated" not in stock
-
-
-def test_without_the_baseline_nothing_is_relative(cli: Cli, figures: Path, tmp_path: Path) -> None:
-    path, page = tmp_path / "r.json", tmp_path / "p.html"
-    outcome = cli("run", "figures", "--variant", "pad", "--out", path)
-    assert outcome.status == 0
-    assert json.loads(path.read_text())["variants"][0]["fps_relative"] is None
-    assert cli("report", path, "--out", page).status == 0
-    read_page(page)
 
 
 def test_cap_reaches_the_simulator_and_the_result(cli: Cli, figures: Path) -> None:

@@ -26,7 +26,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "ping-pong": ("run", "ping-pong"),
     "measured": ("bench", "primitives", "--op", "spinlock", "--op", "refcount"),
     "measured-pairs": ("bench", "ping-pong"),
-    "topology": ("machine", "topology", "--machine", "epyc-9654-2s"),
+    "topology": ("machine", "topology", "--machine", "xeon-8358-2s"),
 }
 
 
@@ -79,8 +79,7 @@ def test_a_sweep(cli: Cli, golden: Golden, tmp_path: Path) -> None:
     golden("compare.txt", cli("compare", saved, saved).out)
 
 
-def test_a_narrow_terminal(cli: Cli, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.commands.options._PLAIN_WIDTH", 80)
-    shown = cli(*RUNS["yield"]).out
-    assert all(len(line) <= 80 for line in shown.splitlines())
-    golden("narrow.txt", lasting(shown))
+    lines = cli(*RUNS["yield"]).out.splitlines()
+    assert 60 < max(map(len, lines)) <= 80

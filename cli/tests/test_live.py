@@ -50,13 +50,6 @@ def test_primitives_json_has_the_promised_shape(cli: Cli) -> None:
     assert data["machine_file"] is None
 
 
-def test_hold_leaves_out_what_has_none(cli: Cli) -> None:
-    data = cli("bench", "primitives", "--hold", "50", "--json").json
-    having = [v.name for v in load_experiment("primitives").variants if v.hold]
-    assert [v["name"] for v in data["variants"]] == having
-    assert data["hold_ns"] == 50
-
-
 def test_one_cpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {1})
     outcome = cli("bench", "ping-pong")
@@ -165,14 +158,6 @@ def test_a_quota_limits_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         thread_counts("1,3", allowed)
     monkeypatch.setattr(live_cpus, "cpu_quota", lambda: 16.0)
     assert allowed_cpus(topology()).most == 16
-
-
-@pytest.mark.parametrize(
-    ("cpus", "counts"),
-    [(1, (1,)), (2, (1, 2)), (3, (1, 2, 3)), (16, (1, 2, 4, 8, 16)), (20, (1, 2, 4, 8, 16, 20))],
-)
-def test_usual_thread_counts(cpus: int, counts: tuple[int, ...]) -> None:
-    assert thread_counts(None, Allowed(tuple(range(cpus)), cpus, "")) == counts
 
 
 def test_why_a_cpu_cannot_be_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

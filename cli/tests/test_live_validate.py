@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import json
 import platform
-import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -236,40 +235,6 @@ def test_damaged_files(cli: Cli, real: Path, tmp_path: Path, change: Change, wor
     out = tmp_path / "o.json"
     assert_user_error(cli("machine", "validate", path, "--out", out), "r.json", words)
     assert not out.exists()
-
-
-def _nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    children: list[tuple[Any, Any]] = []
-    if isinstance(value, dict):
-        children = list(value.items())
-    elif isinstance(value, list):
-        children = list(enumerate(value))
-    return [path, *(found for key, child in children for found in _nodes(child, (*path, key)))]
-
-
-@pytest.mark.slow(reason="each key of the file is damaged in turn")
-def test_no_damage_is_more_than_one_line() -> None:
-    """Any value anywhere is replaced by any other: the reader accepts it or says one sentence."""
-    rng = random.Random(1)
-    junk: list[Any] = [None, True, 0, -1, 1e300, "", "x\n\x1b[1m", [], {}, [[]], {"name": 1}]
-    places = [path for path in _nodes(unmeasured()) if path]
-    refused = []
-    for _ in range(3000):
-        data = unmeasured()
-        path = rng.choice(places)
-        parent: Any = data
-        for key in path[:-1]:
-            parent = parent[key]
-        parent[path[-1]] = rng.choice(junk)
-        try:
-            bundle = make_bundle(data, "r.json")
-        except UserError as error:
-            refused.append(str(error))
-        else:
-            assert all(p.low <= p.ns <= p.high for m in bundle.measured for p in m.points)
-            assert "\x1b" not in f"{bundle.host} {bundle.measured}"
-    assert 500 < len(refused) < 3000
-    assert all(said.startswith("r.json ") for said in refused)
 
 
 @pytest.mark.slow(reason="it measures this host")

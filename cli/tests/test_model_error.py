@@ -16,13 +16,7 @@ from conftest import Cli
 from doctor.predict.surface import validation as surface_validation
 from model.machines.cores import vendor_costs, vendor_of
 from model.run.experiment import experiment_names, load_experiment
-from model.run.model_error import (
-    Residual,
-    estimate,
-    known_residuals,
-    together,
-    words,
-)
+from model.run.model_error import Residual, estimate, known_residuals, words
 from model.run.run_options import RunOptions, make_request
 from model.run.uncertain.intervals import widen
 
@@ -74,13 +68,6 @@ def test_a_kind_without_a_curve_says_so() -> None:
     assert said.startswith("validated on 1 curve of 1 machine, to 2 threads, error factor ")
 
 
-def test_both_parts_are_wider_than_each() -> None:
-    low, high = together(80.0, 100.0, 150.0, 1.4)
-    assert low < min(80.0, 100 / 1.4)
-    assert high > max(150.0, 140.0)
-    assert together(100.0, 100.0, 100.0, 1.4) == pytest.approx((100 / 1.4, 140.0))
-
-
 def test_an_interval_keeps_both_parts_apart() -> None:
     found = {"low": 90.0, "median": 100.0, "high": 110.0, "samples": 20}
     point = {"threads": 2, "ns_per_op": 100.0, "cycles_per_op": 200.0, "published": 135.0,
@@ -125,13 +112,6 @@ def test_a_split_that_explains_errors_makes_intervals_narrower() -> None:
     rows = [line.split(" | ") for line in fidelity.splits(known)[2:]]
     factors = {row[0].strip("| "): float(row[3]) for row in rows}
     assert factors["kind, and threads: to 8, or more"] < 0.9 * factors["kind (as used)"]
-
-
-def test_every_curve_has_source_licence_and_machine() -> None:
-    for curve in CURVES:
-        assert curve["source"]
-        assert curve["licence"]
-        assert (MACHINES / f"{curve['machine']}.toml").is_file()
 
 
 def test_doctor_says_what_a_run_says() -> None:

@@ -74,21 +74,6 @@ def test_threads_are_those_that_were_asked_for(cli: Cli) -> None:
     assert thread_counts("448,1", 448) == (1, 448)
 
 
-def test_hold_goes_to_the_operations_that_have_one() -> None:
-    experiment = load_experiment("primitives")
-    assert [v.name for v in experiment.variants if not v.hold] == [
-        "atomic-inc", "plain-inc", "cas-loop", "sharded-counter", "fetch-xor", "cpu-counter",
-        "counter-split", "counter-cached", "counter-striped", "read-word", "read-sharded",
-        "read-cpu", "read-cpu-about", "read-split", "read-cached", "read-striped", "set-clear",
-        "set-clear-packed",
-    ]  # fmt: skip
-    request = RunRequest(experiment, load_machine("xeon-8176-8s"), 448, threads=(4,), hold_ns=12.5)
-    plan = plan_run(request)
-    for point in plan.points:
-        expected = "hold_ns=12.5" if point.variant.hold else "hold_ns=0"
-        assert expected in point_argv(plan, point)
-
-
 def test_a_pair_is_simulated_instead_of_a_number_of_cpus() -> None:
     request = RunRequest(
         load_experiment("ping-pong"), load_machine("xeon-8176-8s"), 448,

@@ -128,10 +128,7 @@ WRITERS = [["machine", "list", "--json"], ["doctor", HOST], ["--help"]]
 @pytest.mark.parametrize("command", [["run", "atomic-inc", "--json"], *WRITERS])
 def test_closed_pipe_is_quiet(command: list[str]) -> None:
     process = subprocess.Popen(
-        [*COMMAND, *command],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [*COMMAND, *command], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdout is not None
     process.stdout.close()

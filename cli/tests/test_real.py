@@ -174,20 +174,6 @@ def test_split_and_cap(cli: Cli, real: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("machine", "topology", "--sysfs", "/nonexistent"), ("/nonexistent",)),
-        (("machine", "topology", "--hwloc-xml", "/nonexistent.xml"), ("/nonexistent.xml",)),
-        (("machine", "topology", "--machine", "epyc-7763-2s", "--split-llc", "100000"), ("split",)),
-    ],
-)
-def test_errors_of_the_tools_pass_through(
-    cli: Cli, real: Path, args: tuple[str, ...], words: tuple[str, ...]
-) -> None:
-    assert_user_error(cli(*args), *words)
-
-
-@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("llcs_per_node = 8", "llcs_per_node = 0", "llcs_per_node"),

@@ -18,15 +18,8 @@ from common.provenance import commit, sha256_file
 from conftest import Cli
 from model.machines.presets import load_machine, machine_topology
 from model.results.run import Curve
-from model.run.experiment import Band, PublishedPoint, load_experiment
-from model.run.run import (
-    RunRequest,
-    curve_errors,
-    merge,
-    plan_run,
-    point_argv,
-    sweep_threads,
-)
+from model.run.experiment import Band, load_experiment
+from model.run.run import RunRequest, curve_errors, merge, plan_run, point_argv, sweep_threads
 
 
 def request(experiment: str = "cpumask-yield", **changes: Any) -> RunRequest:
@@ -101,11 +94,7 @@ def test_out_is_what_json_prints(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_published_figures_stay_with_their_machine_and_size(cli: Cli) -> None:
-    for args in (
-        ("--machine", "xeon-8358-2s"),
-        ("--cpus", "128"),
-        ("--placement", "compact"),
-    ):
+    for args in (("--machine", "xeon-8358-2s"), ("--cpus", "128"), ("--placement", "compact")):
         data = cli("run", "cpumask-yield", "--json", *args).json
         assert [v["published"] for v in data["variants"]] == [None] * 6
         assert not any("error" in v for v in data["variants"])
@@ -167,11 +156,6 @@ def test_thread_counts(cpus: int, tail: tuple[int, ...]) -> None:
     counts = sweep_threads(published.points, cpus)
     assert counts[-len(tail) :] == tail
     assert sorted(set(counts)) == list(counts)
-
-
-def test_thread_counts_without_published_ones() -> None:
-    assert sweep_threads([], 12) == (1, 2, 4, 8, 12)
-    assert sweep_threads([PublishedPoint(64, 1, 1, 1)], 2) == (1, 2)
 
 
 def test_cpus_beyond_the_machine() -> None:

@@ -43,16 +43,6 @@ def test_wrong_names_and_nothing_to_run() -> None:
         plan_sweep(request(cpus=(512,)))
 
 
-def test_facts_of_the_cpus_in_use() -> None:
-    topology = machine_topology(load_machine("epyc-7763-2s"))
-    assert cpu_facts(topology, 12) == {
-        "llcs": 2, "llc_cpus": 8, "nodes": 1, "packages": 1, "shards": 2,
-    }  # fmt: skip
-    assert cpu_facts(topology, 256) == {
-        "llcs": 16, "llc_cpus": 16, "nodes": 2, "packages": 2, "shards": 16,
-    }  # fmt: skip
-
-
 def test_facts_follow_the_placement() -> None:
     topology = machine_topology(load_machine("epyc-7763-2s"))
     assert cpu_facts(topology, 16, "compact") == {

@@ -44,11 +44,6 @@ def test_ranges(cpus: list[int], text: str) -> None:
     assert ranges(cpus) == text
 
 
-def test_holes_are_not_counted() -> None:
-    data = machine([cpu(0, llc=0), {**cpu(1), "possible": False}, cpu(2, llc=0)], [0, 2])
-    assert tree(data).cpus == (0, 2)
-
-
 def test_many_llcs_are_folded_by_shape() -> None:
     cpus = [cpu(n, package=0, node=0, llc=n // 2, core=n) for n in range(80)]
     cpus.append(cpu(80, package=0, node=0, llc=40, core=80))

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import Cli, assert_user_error
+from conftest import Cli
 from model.machines.presets import load_machine
-from model.results.saved import Interval
 from model.run.experiment import load_experiment
 from model.run.uncertain import influence
 from model.run.uncertain.calibrate import ROUNDS, Search
 from model.run.uncertain.inputs import experiment_inputs, machine_inputs
 from model.run.uncertain.intervals import interval
-from test_run import strip_seconds
 
 pytestmark = pytest.mark.slow(reason="each test draws 20 samples or more")
 
@@ -62,21 +60,6 @@ def test_the_interval_of_few_samples_holds_nine_further_ones_of_ten(count: int) 
         *values, further = [rng.lognormvariate(0, 1) for _ in range(count + 1)]
         held += interval(values).holds(further)
     assert held / 4000 == pytest.approx(0.9, abs=0.015)
-
-
-def test_inside_means_between_the_ends() -> None:
-    found = Interval(low=1.0, median=2.0, high=3.0, samples=3)
-    assert [found.holds(x) for x in (0.99, 1.0, 2.0, 3.0, 3.01)] == [
-        False, True, True, True, False,
-    ]  # fmt: skip
-
-
-def test_same_seed_same_intervals(cli: Cli) -> None:
-    args = (*RUN, "20", "--variant", "llc", "--variant", "node")
-    first, second = cli(*args).out, cli(*args).out
-    assert strip_seconds(first) == strip_seconds(second)
-    other = cli(*args, "--seed", "2").json
-    assert other["uncertainty"] != json.loads(first)["uncertainty"]
 
 
 def test_variants_are_compared_within_a_sample(cli: Cli) -> None:
@@ -121,14 +104,6 @@ def test_published_figures_inside_and_outside(cli: Cli) -> None:
     assert all("interval" in variant for variant in elsewhere)
 
 
-def test_without_the_baseline_there_are_costs_only(cli: Cli) -> None:
-    (row,) = cli(*RUN, "20", "--variant", "llc").json["variants"]
-    assert set(row["intervals"]) == {"cycles_per_op", "ns_per_op"}
-    assert "interval" not in row
-    assert "published_inside" not in row
-    assert cli("run", "cpumask-yield", "--uncertainty", "20", "--variant", "llc").status == 0
-
-
 def test_several_figures_have_intervals_by_name(cli: Cli, figures: Path) -> None:
     data = cli("run", "figures", "--uncertainty", "30", "--json").json
     stock, pad, shard = data["variants"]
@@ -156,12 +131,6 @@ def test_a_calibrated_input_is_chosen_again_in_each_sample(cli: Cli, figures: Pa
     assert made["interval"]["low"] < 100 < 200 < made["interval"]["high"]
     text = " ".join(cli("run", "figures", "--uncertainty", "30").out.split())
     assert "so that kernel share of 'stock' is 20.0% in every sample" in text
-
-
-def test_where_the_published_figure_does_not_apply_it_is_drawn(cli: Cli, figures: Path) -> None:
-    data = cli("run", "figures", "--cpus", "240", "--uncertainty", "20", "--json").json
-    assert data["uncertainty"]["calibrated"] is None
-    assert "param.row_us" in [one["name"] for one in data["uncertainty"]["inputs"]]
 
 
 def test_samples_that_miss_the_figure_are_counted(cli: Cli, figures: Path) -> None:
@@ -276,13 +245,3 @@ def test_nothing_with_a_range_means_seeds_only(cli: Cli, figures: Path, tmp_path
     assert data["uncertainty"]["sensitivity"] is None
     found = data["variants"][0]["points"][0]["intervals"]["cycles_per_op"]
     assert found["low"] < found["high"]  # the stand-in adds seed / 1000
-
-
-def test_an_error_of_the_simulator_in_a_sample(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("FAKE_SIM", "zero")
-    path = tmp_path / "r.json"
-    outcome = cli("run", "cpumask-yield", "--uncertainty", "20", "--out", path)
-    assert_user_error(outcome, "an operation took no time", status=1)
-    assert not path.exists()

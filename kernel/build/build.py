@@ -55,12 +55,7 @@ def _expected(layout: Layout, config: str) -> int:
 
 
 def build_tree(
-    layout: Layout,
-    tree: str,
-    configuration: Configuration,
-    *,
-    jobs: int = 0,
-    strict: bool = True,
+    layout: Layout, tree: str, configuration: Configuration, *, jobs: int = 0, strict: bool = True
 ) -> Made:
     """Configure an existing source tree, and make the image."""
     config = configuration.name

@@ -18,12 +18,7 @@ from common.errors import UserError, telling
 from common.programs import call, libraries
 from common.progress import working
 from kernel.guest.cpio import Entry, archive, character_device, content, link, plain
-from kernel.guest.foreign import (
-    EXTENSIBLE,
-    SELFTESTS,
-    build_selftests,
-    selftest_files,
-)
+from kernel.guest.foreign import EXTENSIBLE, SELFTESTS, build_selftests, selftest_files
 from kernel.guest.programs import build_guest
 from kernel.layout import SUITE, Layout
 from kernel.source.archive import Wanted, download
@@ -36,11 +31,7 @@ _RT_MORE = (
 )  # fmt: skip
 # The programs of each part, with the Debian package that contains each program.
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "base": {
-        "busybox": "busybox-static",
-        "chrt": "util-linux",
-        "taskset": "util-linux",
-    },
+    "base": {"busybox": "busybox-static", "chrt": "util-linux", "taskset": "util-linux"},
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
     "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),
     # Programs that the selftests' scripts call and whose busybox version differs.

@@ -203,12 +203,7 @@ WORKLOADS: Mapping[str, Workload] = {
         length_us=400_000,
     ),
     "ffmpeg": _endless(
-        "endless transcodes at FIFO 99, one for four CPUs",
-        ("ffmpeg",),
-        _ffmpeg,
-        2,
-        1,
-        extra_mb=768,
+        "endless transcodes at FIFO 99, one for four CPUs", ("ffmpeg",), _ffmpeg, 2, 1, extra_mb=768
     ),
     "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
     "threads": Workload("3 threads per process that run", (), _threads, 2, "seconds"),

@@ -56,10 +56,7 @@ def known_names(lines: Sequence[NamedLine], names: Names) -> dict[str, Any]:
             if names.layouts is not None and line.type:
                 found = names.layouts.field(line.type, line.offset + access.offset)
                 named[str(access.offset)] = found
-        places[line.address] = {
-            **{key: getattr(line, key) for key in _WHERE},
-            "fields": named,
-        }
+        places[line.address] = {**{key: getattr(line, key) for key in _WHERE}, "fields": named}
     code = {
         f"{pc + 1:#x}": [[frame.function, frame.source] for frame in frames]
         for pc, frames in names.frames.items()

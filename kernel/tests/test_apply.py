@@ -73,14 +73,7 @@ def test_core_overlay_and_append(layout: Layout) -> None:
         "kernel/sched/Makefile": b"obj-y += rt.o cpupri.o\nobj-y += shard.o\n",
     }
     assert contents(layout.base) == BASE
-
-
-def test_executables_stay_so(layout: Layout) -> None:
-    append = 'append = [{ file = "scripts/run.sh", lines = ["exit 1"] }]'
-    write_series(layout, f'[[step]]\nname = "01"\nchangelog = "changelog/01.txt"\n{append}\n')
-    apply(layout, "shard")
     assert (layout.source("shard") / "scripts/run.sh").stat().st_mode & 0o777 == 0o755
-    assert (layout.source("shard") / "kernel/sched/rt.c").stat().st_mode & 0o111 == 0
 
 
 def test_only_changed_files_get_a_new_time(layout: Layout) -> None:
@@ -298,31 +291,6 @@ def test_outcome_of_a_rule_is_remembered_by_content(layout: Layout) -> None:
     text = (layout.source("shard") / "kernel/sched/rt.c").read_text(encoding="utf-8")
     assert "other_set" in text
     assert len(list((layout.work / "cache/spatch").iterdir())) == 2
-
-
-def test_without_spatch(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernel.source import spatch
-
-    spatch._version.cache_clear()
-    write(layout.inputs / "cocci/set.cocci", RULE)
-    write_series(layout, STEP + edit(sites=1))
-    (tmp_path / "bin/find").symlink_to("/usr/bin/find")
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    refused(layout, "spatch, diff not found: run 'scripts/bootstrap series'")
-
-
-@needs_spatch
-def test_edits_of_a_variant_alone(layout: Layout) -> None:
-    write(layout.inputs / "cocci/rivals/set.cocci", RULE)
-    own = 'edits = [{ cocci = "rivals/set.cocci", file = "kernel/sched/rt.c", sites = 1 }]\n'
-    write_series(layout, STEP, f'{VARIANTS}[[variant]]\nname = "pad"\n{own}')
-    apply(layout, "pad")
-    changed = {
-        path: text
-        for path, text in contents(layout.source("pad")).items()
-        if BASE.get(path) != text
-    }
-    assert set(changed) == {"kernel/sched/rt.c"}
 
 
 def hidden(layout: Layout, texts: str) -> None:

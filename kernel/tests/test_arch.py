@@ -73,10 +73,7 @@ def test_the_tree_has_the_caches(tmp_path: Path) -> None:
     assert read("/cpus/l2-cache-l2c7", "next-level-cache") == read("/cpus/l3-cache-llc3", "phandle")
     assert [
         read(f"/cpus/{node}", "cache-level") for node in ("l2-cache-l2c7", "l3-cache-llc3")
-    ] == [
-        "2",
-        "3",
-    ]
+    ] == ["2", "3"]
 
 
 def test_only_tests_without_programs_of_the_host() -> None:

@@ -53,13 +53,6 @@ def test_one_not_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert "to fix: 0001-lib.patch: warning COMMIT_LOG_LONG_LINE" in capsys.readouterr().out
 
 
-def test_an_explanation_is_for_its_files_only() -> None:
-    entry = Allowed("MACRO_ARG_REUSE", "lib/*", "other")
-    judged = judge(FINDINGS, (*ALL[:2], entry))
-    assert [finding.type for finding in judged.faults] == ["MACRO_ARG_REUSE"]
-    assert judged.unused == (entry,)
-
-
 def test_stale_explanation() -> None:
     judged = judge(FINDINGS, (*ALL, Allowed("LINE_SPACING", "*", "old")))
     with pytest.raises(UserError, match=r"explains LINE_SPACING in \*, which checkpatch does not"):

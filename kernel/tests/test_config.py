@@ -12,13 +12,7 @@ from fake_kernel import LINUX, make_fetched, write
 
 from common.errors import UserError
 from kernel.arch import ARM64
-from kernel.build.config import (
-    configure,
-    fragment_names,
-    ineffective,
-    options,
-    resolve,
-)
+from kernel.build.config import configure, fragment_names, ineffective, options, resolve
 from kernel.layout import Layout
 from kernel.source.apply import apply
 

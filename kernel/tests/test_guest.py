@@ -210,21 +210,56 @@ def test_a_guest_that_powers_off(layout: Layout) -> None:
     assert [path.name for path in (layout.work / "initramfs").iterdir()] == ["base.cpio"]
 
 
-def test_a_silent_guest_is_ended(layout: Layout) -> None:
-    emulator(layout, 'echo one >"$log"; exec sleep 100')
-    booted = boot(layout, request(0.5))
-    assert (booted.ending, booted.lines) == (Ending.SILENT, ["one"])
+PANIC = "[ 1.5] Kernel panic - not syncing: Fatal exception"
 
 
-def test_a_guest_that_panics_and_stays_is_ended(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("body", "limits", "ending", "lines"),
+    [
+        ('echo one >"$log"; exec sleep 100', (0.5,), Ending.SILENT, ["one"]),
+        (f'echo "{PANIC}" >"$log"; while :; do echo x >>"$log"; sleep 0.05; done', (60.0, 60.0),
+         Ending.PANICKED, [PANIC, "x"]),
+        ('while :; do echo x >>"$log"; sleep 0.05; done', (60.0, 1.0), Ending.LATE, ["x", "x"]),
+        ("trap '' TERM; while :; do sleep 0.1; done", (0.3,), Ending.SILENT, []),
+    ],
+    ids=["silent", "panicked", "talks for ever", "will not end"],
+)  # fmt: skip
+def test_a_guest_that_must_be_ended(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, body: str, limits: tuple[float, ...],
+    ending: Ending, lines: list[str],
+) -> None:  # fmt: skip
     monkeypatch.setattr(boot_module, "_PANIC_SECONDS", 0.3)
-    panic = "[ 1.5] Kernel panic - not syncing: Fatal exception"
-    emulator(layout, f'echo "{panic}" >"$log"; while :; do echo x >>"$log"; sleep 0.05; done')
-    booted = boot(layout, request(60.0, 60.0))
-    assert booted.ending is Ending.PANICKED
-    assert booted.lines[:2] == [panic, "x"]
+    monkeypatch.setattr(boot_module, "_KILL_SECONDS", 0.3)
+    emulator(layout, body)
+    booted = boot(layout, request(*limits))
+    assert (booted.ending, booted.lines[:2]) == (ending, lines)
+
+
+@pytest.mark.parametrize("by", ["an exception", "another thread"])
+def test_an_interrupted_run_leaves_no_emulator(layout: Layout, by: str) -> None:
+    emulator(layout, 'echo $$ >"$log"; exec sleep 100')
+    stop = threading.Event()
+    pids: list[int] = []
+
+    def on_line(line: str) -> None:
+        pids.append(int(line))
+        if by == "an exception":
+            raise KeyboardInterrupt
+        stop.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        boot(layout, request(), on_line, stop)
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_an_emulator_that_fails_says_why(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulator(layout, 'echo "qemu-system-x86_64: warning: x" >&2; echo "no such CPU" >&2; exit 1')
+    with pytest.raises(UserError, match=r"qemu-system-x86_64: no such CPU \(its messages: work/"):
+        boot(layout, request())
+    (layout.project / "bin/qemu-system-x86_64").unlink()
+    monkeypatch.setenv("PATH", str(layout.project / "bin"))
+    with pytest.raises(UserError, match="qemu-system-x86_64 not found: run 'scripts/bootstrap"):
+        boot(layout, request())
 
 
 STALE = "[ 0.9] Oops: int3: 0000 [#1] SMP"
@@ -249,61 +284,6 @@ def test_a_guest_that_met_a_stale_breakpoint_boots_again(
     )
     booted = boot(layout, replace(request(), emulator=Emulator(emulation)))
     assert (booted.stale, booted.lines) == (booted_before, [last])
-
-
-def test_a_guest_that_talks_for_ever_is_ended(layout: Layout) -> None:
-    emulator(layout, 'while :; do echo x >>"$log"; sleep 0.05; done')
-    booted = boot(layout, request(60.0, 1.0))
-    assert booted.ending is Ending.LATE
-    assert len(booted.lines) > 1
-
-
-def test_a_guest_that_will_not_end_is_killed(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(boot_module, "_KILL_SECONDS", 0.3)
-    emulator(layout, "trap '' TERM; while :; do sleep 0.1; done")
-    assert boot(layout, request(0.3)).ending is Ending.SILENT
-
-
-def test_an_interrupted_run_leaves_no_emulator(layout: Layout) -> None:
-    emulator(layout, 'echo $$ >"$log"; exec sleep 100')
-    pids: list[int] = []
-
-    def interrupt(line: str) -> None:
-        pids.append(int(line))
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        boot(layout, request(), interrupt)
-    assert pids
-    assert not Path(f"/proc/{pids[0]}").exists()
-
-
-def test_a_guest_in_another_thread_is_stopped(layout: Layout) -> None:
-    emulator(layout, 'echo $$ >"$log"; exec sleep 100')
-    stop = threading.Event()
-    pids: list[int] = []
-
-    def on_line(line: str) -> None:
-        pids.append(int(line))
-        stop.set()
-
-    with pytest.raises(KeyboardInterrupt):
-        boot(layout, request(), on_line, stop)
-    assert not Path(f"/proc/{pids[0]}").exists()
-
-
-def test_an_emulator_that_fails_says_why(layout: Layout) -> None:
-    emulator(layout, 'echo "qemu-system-x86_64: warning: x" >&2; echo "no such CPU" >&2; exit 1')
-    with pytest.raises(UserError, match=r"qemu-system-x86_64: no such CPU \(its messages: work/"):
-        boot(layout, request())
-
-
-def test_no_emulator_is_one_line(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(layout.project / "bin"))
-    with pytest.raises(UserError, match="qemu-system-x86_64 not found: run 'scripts/bootstrap"):
-        boot(layout, request())
 
 
 def test_the_emulators_arguments() -> None:

@@ -139,11 +139,7 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
 
         heap = DIRECT_MAP + HEAP
         assert named(nohz + 8) == ("nohz", "nohz", "nr_cpus")
-        assert named(second) == (
-            "runqueues[1]",
-            "runqueues",
-            "nr_running",
-        )
+        assert named(second) == ("runqueues[1]", "runqueues", "nr_running")
         assert named(heap + 0x40 + 8) == ("root_domain", "root_domain", "rto_mask")
         assert named(heap + 0x40 + 32) == (
             "root_domain", "root_domain", "cpupri.pri_to_cpu[1].count",
@@ -158,16 +154,12 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
         assert objects.name_of(heap) is None
 
 
-def test_memory_that_is_not_there(tmp_path: Path) -> None:
+def test_memory_beyond_the_devices(tmp_path: Path) -> None:
     (tmp_path / "node0").write_bytes(bytes(range(256)) * 32)
     with Ram(tmp_path) as ram:
-        assert ram.word(DIRECT_MAP + 8) == 0x0F0E0D0C0B0A0908
-        assert ram.word(KERNEL_IMAGE + 8) == 0x0F0E0D0C0B0A0908
+        assert ram.word(DIRECT_MAP + 8) == ram.word(KERNEL_IMAGE + 8) == 0x0F0E0D0C0B0A0908
         assert ram.word(DIRECT_MAP + 8188) is None
         assert ram.word(0x1000) is None
-
-
-def test_memory_beyond_the_devices(tmp_path: Path) -> None:
     half, gib = 3 << 29, 1 << 30
     for node in range(2):
         with (tmp_path / f"node{node}").open("wb") as file:

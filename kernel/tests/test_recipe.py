@@ -36,41 +36,6 @@ def test_reads_steps_and_variants(layout: Layout) -> None:
     assert recipe.variant("shard").config == ("shard",)
 
 
-def test_steps_of_a_variant_keep_the_order_of_the_series(layout: Layout) -> None:
-    second = STEP.replace("01-shard", "02-more")
-    third = STEP.replace("01-shard", "03-most")
-    variant = '[[variant]]\nname = "some"\nsteps = ["03-most", "01-shard"]\n'
-    write_series(layout, STEP + second + third, variant)
-    recipe = load_recipe(layout)
-    names = [step.name for step in recipe.steps_of(recipe.variant("some"))]
-    assert names == ["01-shard", "03-most"]
-
-
-def test_a_variant_has_all_steps_up_to_one_and_those_of_its_list(layout: Layout) -> None:
-    steps = "".join(STEP.replace("01-shard", f"0{number}-step") for number in range(1, 5))
-    variant = '[[variant]]\nname = "some"\nup_to = "02-step"\nsteps = ["04-step"]\n'
-    write_series(layout, steps, variant)
-    recipe = load_recipe(layout)
-    names = [step.name for step in recipe.steps_of(recipe.variant("some"))]
-    assert names == ["01-step", "02-step", "04-step"]
-
-
-def test_the_series_without_its_tests(layout: Layout) -> None:
-    for_tests = STEP.replace("01-shard", "02-check") + "test = true\n"
-    write_series(layout, STEP + for_tests, '[[variant]]\nname = "some"\nsteps = "series"\n')
-    recipe = load_recipe(layout)
-    names = [step.name for step in recipe.steps_of(recipe.variant("some"))]
-    assert names == ["01-shard"]
-
-
-def test_own_changes_come_last(layout: Layout) -> None:
-    own = '[[variant]]\nname = "broken"\nsteps = "all"\nremove = ["a.c"]\n'
-    write_series(layout, STEP, own)
-    recipe = load_recipe(layout)
-    steps = recipe.steps_of(recipe.variant("broken"))
-    assert [step.name for step in steps] == ["01-shard", "variant broken"]
-
-
 @pytest.mark.parametrize(
     ("steps", "variants", "words"),
     [
@@ -106,6 +71,33 @@ def test_mistakes(layout: Layout, steps: str, variants: str, words: str) -> None
         load_recipe(layout)
     assert "\n" not in str(caught.value)
     assert "series.toml" in str(caught.value) or "variant 'a'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variant", "names"),
+    [
+        ('steps = ["04-step", "01-step"]', ["01-step", "04-step"]),
+        ('up_to = "02-step"\nsteps = ["04-step"]', ["01-step", "02-step", "04-step"]),
+        ('steps = "series"', ["01-step", "02-step", "03-step", "04-step"]),
+        ('steps = "all"\nremove = ["a.c"]',
+         ["01-step", "02-step", "03-step", "04-step", "05-check", "variant some"]),
+    ],
+)  # fmt: skip
+def test_steps_of_a_variant(layout: Layout, variant: str, names: list[str]) -> None:
+    """They keep the order of the series. Steps for tests and a variant's own changes come last."""
+    steps = "".join(STEP.replace("01-shard", f"0{number}-step") for number in range(1, 5))
+    steps += STEP.replace("01-shard", "05-check") + "test = true\n"
+    write_series(layout, steps, f'[[variant]]\nname = "some"\n{variant}\n')
+    recipe = load_recipe(layout)
+    assert [step.name for step in recipe.steps_of(recipe.variant("some"))] == names
+
+
+def test_other_schema(layout: Layout) -> None:
+    write_series(layout)
+    path = layout.inputs / "series.toml"
+    write(path, path.read_text(encoding="utf-8").replace("= 1", "= 2", 1))
+    with pytest.raises(UserError, match="schema 2, known is 1"):
+        load_recipe(layout)
 
 
 def test_what_is_for_one_series_of_linux(layout: Layout) -> None:
@@ -152,11 +144,3 @@ def test_the_projects_own_series_has_the_same_variants_on_every_linux() -> None:
     for linux in bases:
         recipe = load_recipe(layout_for(linux))
         assert {"stock", "shard", "broken-store"} <= {one.name for one in recipe.variants}
-
-
-def test_other_schema(layout: Layout) -> None:
-    write_series(layout)
-    path = layout.inputs / "series.toml"
-    path.write_text(path.read_text(encoding="utf-8").replace("= 1", "= 2", 1), encoding="utf-8")
-    with pytest.raises(UserError, match="schema 2, known is 1"):
-        load_recipe(layout)

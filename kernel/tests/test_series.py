@@ -18,14 +18,7 @@ from kernel.layout import Layout
 from kernel.series.changelog import message_of
 from kernel.series.git import UNSIGNED, parse_person
 from kernel.series.onto import current_commit, name_base
-from kernel.series.series import (
-    Sender,
-    Series,
-    check_am,
-    check_lines,
-    check_steps,
-    count_lines,
-)
+from kernel.series.series import Sender, Series, check_am, check_lines, check_steps, count_lines
 from kernel.series.series import write_series as write_patches
 from kernel.source.apply import apply
 from kernel.source.base import fetch
@@ -90,21 +83,20 @@ def test_git_am_gives_the_built_tree(layout: Layout) -> None:
     assert not layout.source("am").exists()
 
 
-def test_git_am_notices_a_patch_that_differs(layout: Layout) -> None:
+@pytest.mark.parametrize(
+    ("patch", "old", "new", "words"),
+    [
+        (0, "+int sbm;", "+int sbn;", "makes trees that differ from those of the steps"),
+        (1, "-int cpupri;", "-int cpupro;", "git am of the series: "),
+    ],
+)
+def test_git_am_notices_a_patch_that_was_changed(
+    layout: Layout, patch: int, old: str, new: str, words: str
+) -> None:
     made = write_patches(layout)
-    path = made.patches[0]
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("+int sbm;", "+int sbn;"), encoding="utf-8")
-    with pytest.raises(UserError, match="makes trees that differ from those of the steps"):
-        check_am(layout, made)
-
-
-def test_git_am_notices_a_patch_that_does_not_apply(layout: Layout) -> None:
-    made = write_patches(layout)
-    path = made.patches[1]
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("-int cpupri;", "-int cpupro;"), encoding="utf-8")
-    with pytest.raises(UserError, match="git am of the series: "):
+    path = made.patches[patch]
+    write(path, path.read_text(encoding="utf-8").replace(old, new))
+    with pytest.raises(UserError, match=words):
         check_am(layout, made)
     assert not layout.source("am").exists()
 
@@ -119,35 +111,30 @@ def test_git_am_notices_a_built_tree_that_differs(
         check_am(layout, made)
 
 
-def test_steps_are_compiled_one_after_the_other(layout: Layout) -> None:
+def test_each_step_is_compiled(layout: Layout) -> None:
     results = list(check_steps(layout, "lab"))
     assert [name for name, _ in results] == ["01-shard", "02-more"]
     assert all(made.files == 2 for _, made in results)
-
-
-def test_step_that_does_not_compile(layout: Layout) -> None:
     broken = SECOND.replace("scripts/run.sh", "kernel/sched/rt.c").replace("exit 0", "broken")
     write_series(layout, STEP + broken)
     with pytest.raises(UserError, match="step 02-more does not build: building steps-lab failed"):
         list(check_steps(layout, "lab"))
 
 
-def test_step_that_changes_nothing(layout: Layout) -> None:
-    nothing = '[[step]]\nname = "03"\nchangelog = "changelog/02.txt"\n'
-    write_series(layout, STEP + SECOND + nothing)
-    with pytest.raises(UserError, match="step 03 changes nothing"):
-        write_patches(layout)
+NOTHING = '[[step]]\nname = "03"\nchangelog = "changelog/02.txt"\n'
 
 
-def test_first_step_that_changes_nothing(layout: Layout) -> None:
-    write_series(layout, '[[step]]\nname = "01"\nchangelog = "changelog/02.txt"\n')
-    with pytest.raises(UserError, match="step 01 changes nothing"):
-        write_patches(layout)
-
-
-def test_no_steps(layout: Layout) -> None:
-    write_series(layout, "")
-    with pytest.raises(UserError, match=r"series\.toml has no step yet"):
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (STEP + SECOND + NOTHING, "step 03 changes nothing"),
+        (NOTHING, "step 03 changes nothing"),
+        ("", r"series\.toml has no step yet"),
+    ],
+)
+def test_steps_of_nothing(layout: Layout, steps: str, words: str) -> None:
+    write_series(layout, steps)
+    with pytest.raises(UserError, match=words):
         write_patches(layout)
 
 
@@ -276,17 +263,6 @@ def _outs(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if name.lstrip(".").startswith("out")}
 
 
-def test_another_linux_removes_what_one_left(layout: Layout, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    write_series(layout, _parts(layout, "rt", "idle"))
-    write_patches(layout, out)
-    other = Layout(layout.project, tmp_path / "other")
-    fetch(other)
-    write_series(layout, _parts(layout, "rt", "nohz"))
-    write_patches(other, out)
-    assert {path.name for path in tmp_path.glob("out*")} == {"out", "out-nohz"}
-
-
 def test_patches_that_somebody_edited_stay(layout: Layout, tmp_path: Path) -> None:
     out = tmp_path / "out"
     own = write(out / "0001-own.patch", f"From {'0' * 40} Mon Sep 17 00:00:00 2001\n")
@@ -354,18 +330,6 @@ def test_folder_without_a_name(layout: Layout, out: str) -> None:
     write_series(layout, _parts(layout, "rt", "idle"))
     with pytest.raises(UserError, match=f"cannot write {out}: give the folder's name"):
         write_patches(layout, Path(out))
-
-
-def test_all_folders_are_written_or_none(layout: Layout, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    write_series(layout, _parts(layout, "rt", "idle"))
-    write_patches(layout, out)
-    before = (out / "0001-lib-add-shard.patch").read_bytes()
-    write(layout.inputs / "changelog/01.txt", "lib: add shard\n\nAnother reason.\n")
-    write(tmp_path / "out-idle/notes.txt", "mine\n")
-    with pytest.raises(UserError, match=r"out-idle contains notes\.txt"):
-        write_patches(layout, out)
-    assert (out / "0001-lib-add-shard.patch").read_bytes() == before
 
 
 def test_missing_program_is_reported_before_the_long_work(

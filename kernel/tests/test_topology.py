@@ -86,11 +86,6 @@ def test_every_cpu_has_an_apic_id_of_eight_bits() -> None:
     assert shape.last_apic_id <= 254
 
 
-@pytest.mark.parametrize("cpus", [1, 2, 7, 16, 48, 64, 240])
-def test_the_usual_shapes_have_their_cpus(cpus: int) -> None:
-    assert usual_shape(cpus).cpus == cpus
-
-
 @pytest.mark.parametrize("shape", [Shape(), MILAN, SNC, usual_shape(64)])
 def test_nodes_share_all_cpus_and_all_memory(shape: Shape) -> None:
     argv = qemu_topology(shape, extra_mb=100)

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.commands.kernel.group import (
-    CONFIG,
-    MACHINE,
-    VARIANT,
-    kernel,
-    split_commas,
-    the_layout,
-)
+from cli.commands.kernel.group import CONFIG, MACHINE, VARIANT, kernel, split_commas, the_layout
 from cli.commands.options import (
     JSON,
     OUT,
@@ -213,14 +206,7 @@ def _guests(
     from kernel.guest.initramfs import SCHEDULER
     from kernel.guest.shapes import named_shapes
     from kernel.profile.schedulers import check_schedulers
-    from kernel.testing.plan import (
-        OTHERS,
-        PROGRAMS,
-        SETS,
-        chosen,
-        foreign_plan,
-        matrix,
-    )
+    from kernel.testing.plan import OTHERS, PROGRAMS, SETS, chosen, foreign_plan, matrix
     from record.shape import choose_shape
 
     given = any(value is not None for value in machine.values())

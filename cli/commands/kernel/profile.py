@@ -7,12 +7,7 @@ from typing import Any
 
 import click
 
-from cli.commands.kernel.group import (
-    CONFIG,
-    kernel,
-    the_layout,
-    variant_option,
-)
+from cli.commands.kernel.group import CONFIG, kernel, the_layout, variant_option
 from cli.commands.options import (
     BZIMAGE,
     JSON_OR_TABLE,

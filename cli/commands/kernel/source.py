@@ -92,13 +92,7 @@ def series(
     from kernel.series.checkpatch import checkpatch
     from kernel.series.git import parse_person
     from kernel.series.onto import current_commit, name_base
-    from kernel.series.series import (
-        Sender,
-        check_am,
-        check_lines,
-        count_lines,
-        write_series,
-    )
+    from kernel.series.series import Sender, check_am, check_lines, count_lines, write_series
     from kernel.series.series import check_steps as build_steps
     from kernel.series.series_view import print_judged, print_lines, print_steps
     from kernel.source.base import fetch_command, fetched, require_fetched

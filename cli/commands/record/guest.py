@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.commands.options import (
-    BZIMAGE,
-    PARAMETERS,
-    Verb,
-    gathered,
-    path_option,
-    with_options,
-)
+from cli.commands.options import BZIMAGE, PARAMETERS, Verb, gathered, path_option, with_options
 from common.errors import UserError
 
 if TYPE_CHECKING:

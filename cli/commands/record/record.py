@@ -77,20 +77,14 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
     help="Start recording after SECONDS.",
 )
 @click.option(
-    "--for",
-    "lasts",
-    type=click.FloatRange(min=0.01),
-    metavar="SECONDS",
-    help="Record for SECONDS.",
+    "--for", "lasts", type=click.FloatRange(min=0.01), metavar="SECONDS", help="Record for SECONDS."
 )
 @click.option("--marks", is_flag=True, help="Record only between the marks in the program.")
 @target_option("--trace", help="Save the recorded accesses for 'record replay'.")
 @click.option("--stacks", is_flag=True, help="Show the call stacks of the accesses to each line.")
 @click.option("--follow", is_flag=True, help="Also record the processes that PROGRAM starts.")
 @click.option(
-    "--guest",
-    is_flag=True,
-    help="Run PROGRAM in a guest kernel, and also show the kernel's lines.",
+    "--guest", is_flag=True, help="Run PROGRAM in a guest kernel, and also show the kernel's lines."
 )
 @click.option(
     "--exact",
@@ -100,9 +94,7 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
 @number_option("--seed", default=1, help="With --exact: the seed for the order of threads.")
 @number_option("--seeds", low=2, help="With --exact: give intervals over N seeds.")
 @click.option(
-    "--races",
-    is_flag=True,
-    help="With --exact: report data races in all memory (slower).",
+    "--races", is_flag=True, help="With --exact: report data races in all memory (slower)."
 )
 @click.option(
     "--threads",

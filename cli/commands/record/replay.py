@@ -19,12 +19,7 @@ from common.paths import typed
 @click.argument("trace", type=click.Path(path_type=Path))
 @MACHINES
 @report_options
-def replay_command(
-    trace: Path,
-    machines: tuple[str, ...],
-    outputs: Outputs,
-    **shown: Any,
-) -> None:
+def replay_command(trace: Path, machines: tuple[str, ...], outputs: Outputs, **shown: Any) -> None:
     """Replay TRACE, a recorded program or kernel, on other machines.
 
     TRACE was saved by 'record --trace TRACE' for a program, or by 'kernel c2c --trace TRACE'
