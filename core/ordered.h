@@ -60,6 +60,19 @@ static inline void shard_counter_dec_release(struct shard_counter *c, u32 cpu)
  * item was counted since, the caller sees everything that was done before the decs. It may then
  * free what the items used.
  */
-s64 shard_counter_sum_acquire(const struct shard_counter *c);
+static inline s64 shard_counter_sum_acquire(const struct shard_counter *c)
+{
+	/* Pairs with the release in shard_counter_attach(). */
+	const struct shard_counter_lines *l = smp_load_acquire(&c->lines);
+	u64 sum = 0;
+
+	/*
+	 * Each add is a read-modify-write, so a line's value continues the release of all decs
+	 * before it. Lines first, as in shard_counter_sum(): an acquire comes before later loads.
+	 */
+	for (u32 shard = 0; l && shard < l->plan->nr_shards; shard++)
+		sum += smp_load_acquire(l->line[shard]);
+	return (s64)(sum + smp_load_acquire(&c->early));
+}
 
 #endif /* ORDERED_H */

@@ -314,6 +314,20 @@ void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
 	}
 }
 
+bool slot_is_free(const struct slot_set *s, u32 slot)
+{
+	const struct slot_part *p = part_of(s, slot);
+	u32 word = (slot - p->first) >> p->shift, bit = (slot - p->first) & ((1u << p->shift) - 1);
+
+	for (; word < p->nr_words; word += p->row) {
+		if (READ_ONCE(*p->word[word]) >> bit & 1)
+			return true;
+		if (!p->row)
+			break;
+	}
+	return false;
+}
+
 u32 slot_set_nr_free(const struct slot_set *s)
 {
 	u32 parts = smp_load_acquire(&s->nr_parts), n = slot_cache_nr(s); /* pairs as in claim() */

@@ -148,6 +148,9 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 /* The same for a CPU: where homes follow, the CPU's shard becomes the slot's home. */
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
+/* Is a slot free? False also for one in a cache. Lines: the slot's in each shard where it may be. */
+bool slot_is_free(const struct slot_set *s, u32 slot);
+
 /* How many are free, also in caches? Exact if none changes meanwhile. Lines touched: all, read. */
 u32 slot_set_nr_free(const struct slot_set *s);
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 static pthread_mutex_t locks[NR_LOCKS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-					   PTHREAD_MUTEX_INITIALIZER };
+					   PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
 
 void shard_lock(enum shard_lock_of which)
 {

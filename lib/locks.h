@@ -11,6 +11,7 @@ enum shard_lock_of {
 	LOCK_QUEUES, /* queues of waiters */
 	LOCK_PLANS,  /* the plans of this machine */
 	LOCK_MEMORY, /* chunks of lines */
+	LOCK_WATCH,  /* who claimed or put */
 	NR_LOCKS
 };
 

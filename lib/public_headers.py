@@ -41,7 +41,7 @@ PEDANTIC = r"""#pragma GCC diagnostic push
 
 def public(name: str) -> str:
     """Return the name that a program sees."""
-    if name.lower().startswith("schedshard_"):
+    if name.lower().startswith(("schedshard_", "__tsan_")):
         return name
     bare = name.strip("_")
     for begin, instead in (("shard_", "schedshard_"), ("SHARD_", "SCHEDSHARD_")):
@@ -181,7 +181,7 @@ def main(directory: Path, paths: list[Path], private: list[Path]) -> None:
         (directory / path.name).write_text(made, encoding="utf-8")
     inside = [path.read_text(encoding="utf-8") for path in private]
     (directory / "names.h").write_text(renamed([*texts.values(), *inside]), encoding="utf-8")
-    exported = [path for path in headers if path.name not in ("port.h", "gcc_atomics.h")]
+    exported = [path for path in headers if path.name not in ("port.h", "gcc_atomics.h", "watch.h")]
     (directory / "exports.c").write_text(exports(exported, names), encoding="utf-8")
 
 

@@ -20,8 +20,9 @@ import tempfile
 from pathlib import Path
 
 PRIVATE = re.compile(
-    r"schedshard_(sbm_(iter|chunk|read_shard)\w*|near_wider|summary_(mark|cleaning|occupied|word)"
-    r"|cpu_counter_(flush|note)|cpu_relax|port_light_barrier|sbm_near_search|slot_cache_(enter|leave))"
+    r"schedshard_(sbm_(iter|chunk|read_shard|near_search)\w*|near_wider|cpu_counter_(flush|note)"
+    r"|summary_(mark|cleaning|occupied|word)|cpu_relax|port_light_barrier|watched\w*"
+    r"|slot_cache_(enter|leave))|__tsan_\w+"
 )
 
 

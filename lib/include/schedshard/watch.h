@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * watch.h - claims and puts of a program that looks for its faults; schedshard.h includes it.
+ *
+ * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of something that is free, and a
+ * number that the set does not have, end the program. A line on stderr says in which file and line,
+ * and who put or claimed it last:
+ *
+ *	schedshard: pool.c:31: slot 3 is put, but it is free: thread 812 put it at pool.c:30
+ *
+ * In a program that is compiled with -fsanitize=thread, ThreadSanitizer knows that a put releases
+ * and a claim acquires, whether or not it can see into the library.
+ *
+ * Concurrency: as the calls without it.
+ */
+#ifndef SCHEDSHARD_WATCH_H
+#define SCHEDSHARD_WATCH_H
+
+#include "claim_wait.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* End the program: a set has no such slot or CPU. */
+void shard_watch_unknown(const char *kind, u32 what, const char *file, int line);
+
+/* Note who put something; end the program if it is @free. */
+void shard_watch_put(const void *set, const char *kind, u32 what, bool free, const char *file,
+		     int line);
+
+/* Note who claimed something, and who destroys a set. */
+void shard_watch_claim(const void *set, u32 what, const char *file, int line);
+void shard_watch_forget(const void *set);
+
+#ifdef __cplusplus
+}
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define SHARD_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SHARD_TSAN 1
+#endif
+#endif
+
+#if defined(SHARD_TSAN) || defined(SCHEDSHARD_CHECKED)
+
+#ifdef SHARD_TSAN
+#ifdef __cplusplus
+extern "C" {
+#endif
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+#ifdef __cplusplus
+}
+#endif
+#define SHARD_TSAN_CLAIM(set, what) __tsan_acquire((char *)(uintptr_t)(set) + (what))
+#define SHARD_TSAN_PUT(set, what)   __tsan_release((char *)(uintptr_t)(set) + (what))
+#else
+#define SHARD_TSAN_CLAIM(set, what) ((void)0)
+#define SHARD_TSAN_PUT(set, what)   ((void)0)
+#endif
+
+#ifdef SCHEDSHARD_CHECKED
+#define SHARD_CHECK(call) call
+#else
+#define SHARD_CHECK(call) ((void)0)
+#endif
+
+static inline s64 shard_watched(const void *set, s64 got, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	if (got >= 0) {
+		SHARD_TSAN_CLAIM(set, got);
+		SHARD_CHECK(shard_watch_claim(set, (u32)got, file, line));
+	}
+	return got;
+}
+
+static inline u32 shard_watched_n(const void *set, u32 n, const u32 *what, const char *file,
+				  int line)
+{
+	for (u32 i = 0; i < n; i++)
+		shard_watched(set, what[i], file, line);
+	return n;
+}
+
+/* Whether a claim or a search of a set with this plan may start at a CPU. */
+static inline u32 shard_watched_from(const struct shard_plan *plan, u32 cpu, const char *file,
+				     int line)
+{
+	(void)file;
+	(void)line;
+	SHARD_CHECK(cpu < plan->nr_cpus ? (void)0 : shard_watch_unknown("CPU", cpu, file, line));
+	(void)plan;
+	return cpu;
+}
+
+static inline void shard_watched_slot(struct slot_set *s, u32 slot, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	SHARD_CHECK(slot < slot_set_size(s)
+			    ? shard_watch_put(s, "slot", slot, slot_is_free(s, slot), file, line)
+			    : shard_watch_unknown("slot", slot, file, line));
+	SHARD_TSAN_PUT(s, slot);
+}
+
+static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	SHARD_CHECK(shard_plan_has_cpu(b->plan, cpu)
+			    ? shard_watch_put(b, "CPU", cpu, sbm_test(b, cpu), file, line)
+			    : shard_watch_unknown("CPU", cpu, file, line));
+	SHARD_TSAN_PUT(b, cpu);
+}
+
+#define SHARD_CLAIM(type, set, cpu, call)                                              \
+	__extension__({                                                                \
+		type *set__ = (set);                                                   \
+		u32 from__ = shard_watched_from(set__->plan, cpu, __FILE__, __LINE__); \
+		shard_watched(set__, (call), __FILE__, __LINE__);                      \
+	})
+#define SHARD_CLAIM_N(type, set, cpu, call, to)                                        \
+	__extension__({                                                                \
+		type *set__ = (set);                                                   \
+		u32 from__ = shard_watched_from(set__->plan, cpu, __FILE__, __LINE__); \
+		u32 *to__ = (to);                                                      \
+		shard_watched_n(set__, (call), to__, __FILE__, __LINE__);              \
+	})
+#define SHARD_PUT(type, set, what, watched, call)           \
+	__extension__({                                     \
+		type *set__ = (set);                        \
+		u32 what__ = (u32)(what);                   \
+		watched(set__, what__, __FILE__, __LINE__); \
+		call;                                       \
+	})
+#define SHARD_SLOT_PUT(s, slot, call) SHARD_PUT(struct slot_set, s, slot, shard_watched_slot, call)
+#define SHARD_CPU_PUT(b, cpu, call)   SHARD_PUT(struct sbm, b, cpu, shard_watched_cpu, call)
+
+#define slot_claim_near(s, cpu) SHARD_CLAIM(struct slot_set, s, cpu, slot_claim_near(set__, from__))
+#define slot_claim_limit(s, cpu, limit) \
+	SHARD_CLAIM(struct slot_set, s, cpu, slot_claim_limit(set__, from__, limit))
+#define slot_claim_wait(s, w, cpu, timeout_ns) \
+	SHARD_CLAIM(struct slot_set, s, cpu, slot_claim_wait(set__, w, from__, timeout_ns))
+#define slot_claim_n(s, cpu, n, slots) \
+	SHARD_CLAIM_N(struct slot_set, s, cpu, slot_claim_n(set__, from__, n, to__), slots)
+#define slot_put(s, slot)	       SHARD_SLOT_PUT(s, slot, slot_put(set__, what__))
+#define slot_put_near(s, slot, cpu)    SHARD_SLOT_PUT(s, slot, slot_put_near(set__, what__, cpu))
+#define slot_put_wake(s, w, slot, cpu) SHARD_SLOT_PUT(s, slot, slot_put_wake(set__, w, what__, cpu))
+#define slot_set_destroy(s)	       (shard_watch_forget(s), slot_set_destroy(s))
+
+#define slot_cache_claim(c)                                                                 \
+	__extension__({                                                                     \
+		struct slot_cache *cache__ = (c);                                           \
+		shard_watched(cache__->set, slot_cache_claim(cache__), __FILE__, __LINE__); \
+	})
+#define slot_cache_put(c, slot)                                                      \
+	__extension__({                                                              \
+		struct slot_cache *cache__ = (c);                                    \
+		SHARD_SLOT_PUT(cache__->set, slot, slot_cache_put(cache__, what__)); \
+	})
+#define slot_cache_put_wake(c, w, slot)                                                      \
+	__extension__({                                                                      \
+		struct slot_cache *cache__ = (c);                                            \
+		SHARD_SLOT_PUT(cache__->set, slot, slot_cache_put_wake(cache__, w, what__)); \
+	})
+
+#define sbm_claim_near(b, cpu) SHARD_CLAIM(struct sbm, b, cpu, sbm_claim_near(set__, from__))
+#define sbm_claim_and(b, allowed, cpu) \
+	SHARD_CLAIM(struct sbm, b, cpu, sbm_claim_and(set__, allowed, from__))
+#define sbm_claim_wait(b, w, cpu, timeout_ns) \
+	SHARD_CLAIM(struct sbm, b, cpu, sbm_claim_wait(set__, w, from__, timeout_ns))
+#define sbm_claim_n(b, cpu, n, cpus) \
+	SHARD_CLAIM_N(struct sbm, b, cpu, sbm_claim_n(set__, from__, n, to__), cpus)
+#define sbm_put(b, cpu)		SHARD_CPU_PUT(b, cpu, sbm_put(set__, what__))
+#define sbm_put_wake(b, w, cpu) SHARD_CPU_PUT(b, cpu, sbm_put_wake(set__, w, what__))
+#define sbm_destroy(b)		(shard_watch_forget(b), sbm_destroy(b))
+
+#endif
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * A user's program with -DSCHEDSHARD_CHECKED, or with -fsanitize=thread and a library without. The
+ * first must end at each misuse, with a line that says where. In the second threads hand plain data
+ * over by claims and puts: a report of a race fails the test.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <schedshard/schedshard.h>
+
+#define ROUNDS 2000
+
+static struct schedshard_slot_set *slots;
+static struct schedshard_sbm *pool;
+static struct schedshard_wait *slot_waiters, *pool_waiters;
+
+static void check(int good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "%s\n", what);
+	exit(1);
+}
+
+/* Plain data of slots and of the pool's objects. */
+static unsigned long of_slot[4], of_cpu[1024], sum[3];
+
+static void *work(void *arg)
+{
+	unsigned long *mine = arg;
+	struct schedshard_slot_cache *cache = schedshard_slot_cache_alloc(slots, 0);
+	uint32_t many[2], here = schedshard_this_cpu();
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t slot = i % 2 ? schedshard_slot_cache_claim(cache)
+				     : schedshard_slot_claim_wait(slots, slot_waiters, here, -1);
+		int64_t cpu = schedshard_sbm_claim_wait(pool, pool_waiters, here, -1);
+
+		while (slot < 0)
+			slot = schedshard_slot_claim_near(slots, here);
+		of_slot[slot]++;
+		of_cpu[cpu]++;
+		schedshard_sbm_put_wake(pool, pool_waiters, (uint32_t)cpu);
+		if (i % 3)
+			schedshard_slot_cache_put_wake(cache, slot_waiters, (uint32_t)slot);
+		else
+			schedshard_slot_put_wake(slots, slot_waiters, (uint32_t)slot, here);
+		++*mine;
+		for (uint32_t n = schedshard_slot_claim_n(slots, here, 1, many); n--; ++*mine) {
+			of_slot[many[n]]++;
+			schedshard_slot_put_wake(slots, slot_waiters, many[n], here);
+		}
+	}
+	schedshard_slot_cache_free(cache);
+	schedshard_wait_wake_near(slot_waiters, here);
+	return NULL;
+}
+
+static void data_is_handed_over(void)
+{
+	pthread_t thread[3];
+	unsigned long all = 0;
+
+	for (int i = 0; i < 3; i++)
+		check(!pthread_create(&thread[i], NULL, work, &sum[i]), "no thread");
+	for (int i = 0; i < 3; i++) {
+		pthread_join(thread[i], NULL);
+		all += sum[i];
+	}
+	for (int i = 0; i < 4; i++)
+		all -= of_slot[i];
+	check(!all, "an update of a slot's data is lost");
+}
+
+#ifdef SCHEDSHARD_CHECKED
+/* Run @misuse in a child, whose message must be @says. */
+static void ends(void (*misuse)(void), const char *says)
+{
+	char text[512];
+	ssize_t len;
+	int both[2], status;
+	pid_t child;
+
+	check(!pipe(both), "no pipe");
+	child = fork();
+	if (!child) {
+		dup2(both[1], 2);
+		misuse();
+		_exit(0);
+	}
+	close(both[1]);
+	len = read(both[0], text, sizeof(text) - 1); /* a message is one write */
+	text[len > 0 ? len : 0] = '\0';
+	close(both[0]);
+	waitpid(child, &status, 0);
+	check(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "misuse went on");
+	if (!strstr(text, says) || !strstr(text, "watch_test.c:")) {
+		fprintf(stderr, "'%s' lacks '%s'\n", text, says);
+		exit(1);
+	}
+}
+
+static void puts_twice(void)
+{
+	int64_t slot = schedshard_slot_claim_near(slots, 0);
+
+	schedshard_slot_put(slots, (uint32_t)slot);
+	schedshard_slot_put_near(slots, (uint32_t)slot, 0);
+}
+
+static void puts_a_bit_twice(void)
+{
+	uint32_t cpu = (uint32_t)schedshard_sbm_claim_near(pool, schedshard_this_cpu());
+
+	schedshard_sbm_put(pool, cpu);
+	schedshard_sbm_put_wake(pool, pool_waiters, cpu);
+}
+
+static void puts_what_nobody_claimed(void)
+{
+	schedshard_slot_put(slots, 3);
+}
+
+static void puts_beyond_the_end(void)
+{
+	schedshard_slot_put(slots, 1000);
+}
+
+static void puts_no_cpu(void)
+{
+	schedshard_sbm_put(pool, 100000);
+}
+
+static void starts_nowhere(void)
+{
+	schedshard_slot_claim_near(slots, 100000);
+}
+#endif
+
+int main(void)
+{
+	struct schedshard_create_opts opts = { 0 };
+
+	opts.pool = true;
+	slots = schedshard_slot_set_create(4);
+	pool = schedshard_sbm_create_opts(&opts);
+	check(slots && pool, "no set");
+	slot_waiters = schedshard_wait_alloc(slots->plan);
+	pool_waiters = schedshard_wait_alloc(pool->plan);
+	check(slot_waiters && pool_waiters, "no waiters");
+	schedshard_sbm_put(pool, pool->plan->idx_to_cpu[0]);
+	data_is_handed_over();
+#ifdef SCHEDSHARD_CHECKED
+	ends(puts_twice, "is put, but it is free: thread ");
+	ends(puts_a_bit_twice, "is put, but it is free: thread ");
+	ends(puts_what_nobody_claimed, "slot 3 is put, but it is free");
+	ends(puts_beyond_the_end, "the set has no slot 1000");
+	ends(starts_nowhere, "the set has no CPU 100000");
+	ends(puts_no_cpu, "the set has no CPU 100000");
+#endif
+	schedshard_wait_free(slot_waiters);
+	schedshard_wait_free(pool_waiters);
+	schedshard_slot_set_destroy(slots);
+	schedshard_sbm_destroy(pool);
+	return 0;
+}

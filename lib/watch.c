@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Who claimed or put something last, for the message about a second put. The table forgets the
+ * older of two that fall on one place: it is for the message alone. Whether something is free is
+ * known from the set.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "locks.h"
+#include "watch.h"
+
+static struct noted {
+	const void *set;
+	u32 what;
+	bool put;
+	const char *file;
+	int line;
+	long thread;
+} noted[1u << 14];
+
+static struct noted *place(const void *set, u32 what)
+{
+	u64 mix = ((uintptr_t)set / PORT_CACHELINE + what) * 0x9e3779b97f4a7c15ull;
+
+	return &noted[mix >> 50];
+}
+
+static void note(const void *set, u32 what, bool put, const char *file, int line)
+{
+	shard_lock(LOCK_WATCH);
+	*place(set, what) = (struct noted){ set, what, put, file, line, syscall(SYS_gettid) };
+	shard_unlock(LOCK_WATCH);
+}
+
+void shard_watch_claim(const void *set, u32 what, const char *file, int line)
+{
+	note(set, what, false, file, line);
+}
+
+void shard_watch_put(const void *set, const char *kind, u32 what, bool free, const char *file,
+		     int line)
+{
+	const struct noted *last = place(set, what);
+
+	if (!free) {
+		note(set, what, true, file, line);
+		return;
+	}
+	if (last->set != set || last->what != what)
+		fprintf(stderr, "schedshard: %s:%d: %s %u is put, but it is free\n", file, line,
+			kind, what);
+	else
+		fprintf(stderr,
+			"schedshard: %s:%d: %s %u is put, but it is free: thread %ld %s it at "
+			"%s:%d\n",
+			file, line, kind, what, last->thread, last->put ? "put" : "claimed",
+			last->file, last->line);
+	abort();
+}
+
+void shard_watch_unknown(const char *kind, u32 what, const char *file, int line)
+{
+	fprintf(stderr, "schedshard: %s:%d: the set has no %s %u\n", file, line, kind, what);
+	abort();
+}
+
+void shard_watch_forget(const void *set)
+{
+	shard_lock(LOCK_WATCH);
+	for (size_t i = 0; i < sizeof(noted) / sizeof(noted[0]); i++)
+		if (noted[i].set == set)
+			noted[i].set = NULL;
+	shard_unlock(LOCK_WATCH);
+}
