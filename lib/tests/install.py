@@ -22,7 +22,7 @@ from pathlib import Path
 PRIVATE = re.compile(
     r"schedshard_(sbm_(iter|chunk|read_shard|near_search)\w*|near_wider|cpu_counter_(flush|note)"
     r"|summary_(mark|cleaning|occupied|word)|cpu_relax|port_light_barrier|watched\w*"
-    r"|slot_cache_(enter|leave))|__tsan_\w+"
+    r"|slot_cache_(enter|leave))"
 )
 
 
@@ -69,7 +69,9 @@ def declared(headers: Path) -> set[str]:
     for header in headers.glob("*.h"):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         text = re.sub(r"^\s*#.*(\\\n.*)*", "", text, flags=re.M)
-        for match in re.finditer(r"^(?!static)[a-z][\w \n*]*?\b(\w+)\([^{};]*\);", text, re.M):
+        for match in re.finditer(
+            r"^(?!static)[a-z][\w \n*]*?\b(?!__tsan_)(\w+)\([^{};]*\);", text, re.M
+        ):
             names.add(match[1])
     return names
 
