@@ -314,18 +314,30 @@ void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
 	}
 }
 
-bool slot_is_free(const struct slot_set *s, u32 slot)
+/* Whether a slot has a bit in any shard where it may be; clear it if @take. */
+static bool look(const struct slot_set *s, u32 slot, bool take)
 {
 	const struct slot_part *p = part_of(s, slot);
 	u32 word = (slot - p->first) >> p->shift, bit = (slot - p->first) & ((1u << p->shift) - 1);
 
 	for (; word < p->nr_words; word += p->row) {
-		if (READ_ONCE(*p->word[word]) >> bit & 1)
+		if (take ? port_test_and_clear64(p->word[word], bit)
+			 : READ_ONCE(*p->word[word]) >> bit & 1)
 			return true;
 		if (!p->row)
 			break;
 	}
 	return false;
+}
+
+bool slot_is_free(const struct slot_set *s, u32 slot)
+{
+	return look(s, slot, false);
+}
+
+bool slot_take(struct slot_set *s, u32 slot)
+{
+	return look(s, slot, true);
 }
 
 u32 slot_set_nr_free(const struct slot_set *s)

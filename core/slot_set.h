@@ -148,6 +148,12 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 /* The same for a CPU: where homes follow, the CPU's shard becomes the slot's home. */
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
+/*
+ * Claim one slot, if it is free and not in a cache. Ordering: as a claim. Lines touched: the slot's
+ * in each shard where it may be, written.
+ */
+bool slot_take(struct slot_set *s, u32 slot);
+
 /* Is a slot free? False also for one in a cache. Lines: the slot's in each shard where it may be. */
 bool slot_is_free(const struct slot_set *s, u32 slot);
 

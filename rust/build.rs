@@ -15,6 +15,9 @@ fn pkg_config(arguments: &[&str]) -> Option<String> {
 }
 
 fn main() {
+    if env::var_os("DOCS_RS").is_some() {
+        return; // the documentation needs no library
+    }
     for name in [
         "SCHEDSHARD_LIB_DIR",
         "SCHEDSHARD_STATIC",

@@ -47,7 +47,7 @@ impl Active {
         loop {
             let size = slots.count();
             match slots.claim() {
-                Some(slot) => return slot.keep(),
+                Some(slot) => return slot.keep().index(),
                 None => {
                     slots.grow_from(size, size).expect("too many tasks");
                 }
@@ -85,7 +85,8 @@ impl<'a> Near<'a> {
     pub(crate) fn try_remove(&self, number: usize) -> Option<Waker> {
         let waker = self.0.take(number);
         if waker.is_some() {
-            self.0.slots().put(number);
+            // SAFETY: the task's waker was there, and is taken once.
+            unsafe { self.0.slots().put_index(number) };
         }
         waker
     }
@@ -125,6 +126,7 @@ impl Vacant<'_> {
 
 impl Drop for Vacant<'_> {
     fn drop(&mut self) {
-        self.0.slots().put(self.1);
+        // SAFETY: the number has no waker, so nobody else puts it.
+        unsafe { self.0.slots().put_index(self.1) }
     }
 }

@@ -23,6 +23,7 @@
 
 mod cpu;
 mod number;
+mod owned;
 mod pool;
 mod set;
 mod slots;
@@ -30,9 +31,10 @@ mod sys;
 
 pub use cpu::{allowed, generation, how, refresh, Cpu};
 pub use number::{Items, Statistic};
-pub use pool::{Claimed, Pool};
+pub use owned::{Pool, Taken};
+pub use pool::{Claimed, CpuPool};
 pub use set::{Options, Set};
-pub use slots::{Slot, Slots};
+pub use slots::{Kept, Slot, Slots};
 
 use std::io;
 use std::ptr::NonNull;

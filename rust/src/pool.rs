@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 
+use std::fmt;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -47,9 +48,9 @@ impl Drop for Waiters {
 /// A pool with one object per CPU, such as idle workers: claim a free one that is near.
 ///
 /// ```
-/// use schedshard::{Cpu, Pool};
+/// use schedshard::{Cpu, CpuPool};
 ///
-/// let idle = Pool::new()?;
+/// let idle = CpuPool::new()?;
 /// assert!(idle.claim().is_none());
 /// let worker = Cpu::current();
 /// idle.put(worker); // it has nothing to do
@@ -58,24 +59,24 @@ impl Drop for Waiters {
 /// ```
 ///
 /// A claim is an acquire, which pairs with the release of the object's last put.
-pub struct Pool {
+pub struct CpuPool {
     set: Set,
     waiters: Waiters,
 }
 
-impl Pool {
+impl CpuPool {
     /// A pool in which nothing is free, with a line per core.
-    pub fn new() -> io::Result<Pool> {
-        Pool::with(Options {
+    pub fn new() -> io::Result<CpuPool> {
+        CpuPool::with(Options {
             cap: Options::EACH_CORE,
             summary: false,
         })
     }
 
     /// The same with options.
-    pub fn with(options: Options) -> io::Result<Pool> {
+    pub fn with(options: Options) -> io::Result<CpuPool> {
         let set = Set::with(options)?;
-        Ok(Pool {
+        Ok(CpuPool {
             set,
             waiters: Waiters::new(options.cap)?,
         })
@@ -103,7 +104,8 @@ impl Pool {
         Cpu::returned(got).map(|cpu| Claimed { pool: self, cpu })
     }
 
-    /// Make an object free, and wake a waiter near it.
+    /// Make an object free, and wake a waiter near it. The caller is its holder, or has just made it:
+    /// an object that is put while another thread holds it has two holders.
     pub fn put(&self, cpu: Cpu) {
         // SAFETY: as above.
         unsafe { sys::schedshard_sbm_put_wake(self.set.raw(), self.waiters.raw(), cpu.number()) }
@@ -115,10 +117,10 @@ impl Pool {
     }
 }
 
-/// An object of a [`Pool`] that its holder has claimed; it becomes free when this is dropped.
+/// An object of a [`CpuPool`] that its holder has claimed; it becomes free when this is dropped.
 #[must_use]
 pub struct Claimed<'a> {
-    pool: &'a Pool,
+    pool: &'a CpuPool,
     cpu: Cpu,
 }
 
@@ -129,11 +131,23 @@ impl Claimed<'_> {
     }
 
     /// Keeps the object claimed: the holder, or another thread that gets the number, calls
-    /// [`Pool::put`].
+    /// [`CpuPool::put`].
     pub fn keep(self) -> Cpu {
         let cpu = self.cpu;
         std::mem::forget(self);
         cpu
+    }
+}
+
+impl fmt::Debug for CpuPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CpuPool({} free)", self.free())
+    }
+}
+
+impl fmt::Debug for Claimed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claimed({})", self.cpu.number())
     }
 }
 

@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 
 use crate::{created, sys, Cpu};
 
-/// Options of a [`Set`] or a [`Pool`](crate::Pool).
+/// Options of a [`Set`] or a [`CpuPool`](crate::CpuPool).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Maximum number of CPUs per cache line, 1 to 64, or [`Options::EACH_CORE`], which suits

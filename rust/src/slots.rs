@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 
+use std::fmt;
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -14,7 +16,10 @@ pub struct Slots {
     set: NonNull<sys::SlotSet>,
     waiters: Waiters,
     growing: Mutex<()>,
+    id: u64, // of no other set of this process
 }
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: all operations of the C structure that this type has may overlap, except growing.
 unsafe impl Send for Slots {}
@@ -58,6 +63,7 @@ impl Slots {
             set,
             waiters,
             growing: Mutex::new(()),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -72,6 +78,31 @@ impl Slots {
     /// Claim a free slot near a CPU.
     pub fn claim_near(&self, cpu: Cpu) -> Option<Slot<'_>> {
         self.slot(unsafe { sys::schedshard_slot_claim_near(self.set.as_ptr(), cpu.number()) })
+    }
+
+    /// Claims up to `n` slots, nearest first; fewer when no more are free.
+    pub fn claim_n(&self, n: u32) -> Vec<Slot<'_>> {
+        let (mut found, here) = (
+            vec![0; n.min(self.count()) as usize],
+            Cpu::current().number(),
+        );
+        let n = found.len() as u32;
+        let got =
+            unsafe { sys::schedshard_slot_claim_n(self.set.as_ptr(), here, n, found.as_mut_ptr()) };
+        let mine = found[..got as usize].iter();
+        mine.map(|&index| Slot { slots: self, index }).collect()
+    }
+
+    /// Claims the slot of a number, if it is free.
+    pub fn take(&self, index: usize) -> Option<Slot<'_>> {
+        let index = u32::try_from(index).ok().filter(|&i| i < self.count())?;
+        unsafe { sys::schedshard_slot_take(self.set.as_ptr(), index) }
+            .then(|| Slot { slots: self, index })
+    }
+
+    /// Ends all waits, which return `None`, and makes later ones fail at once.
+    pub fn close(&self) {
+        unsafe { sys::schedshard_wait_close(self.waiters.raw()) }
     }
 
     /// Claims one of `limit` slots, which are spread over all cores. Callers with the same limit
@@ -120,12 +151,23 @@ impl Slots {
     ///
     /// # Panics
     ///
-    /// If there is no such slot.
-    pub fn put(&self, index: usize) {
-        let known = u32::try_from(index).ok().filter(|&i| i < self.count());
-        let slot = known.expect("schedshard: no such slot");
+    /// If the slot is one of another set.
+    pub fn put(&self, kept: Kept) {
+        assert_eq!(kept.id, self.id, "schedshard: a slot of another set");
+        // SAFETY: there is one `Kept` for a claim, and it is gone now.
+        unsafe { self.put_index(kept.index()) }
+    }
+
+    /// [`Slots::put`] for a program that stores the number and not the [`Kept`].
+    ///
+    /// # Safety
+    ///
+    /// The number is that of a `Kept` of this set, of which nobody makes use any more. A second put
+    /// would give the slot two owners.
+    pub unsafe fn put_index(&self, index: usize) {
         let here = Cpu::current().number();
-        unsafe { sys::schedshard_slot_put_wake(self.set.as_ptr(), self.waiters.raw(), slot, here) }
+        let slot = index as u32;
+        sys::schedshard_slot_put_wake(self.set.as_ptr(), self.waiters.raw(), slot, here)
     }
 
     fn slot(&self, got: i64) -> Option<Slot<'_>> {
@@ -155,17 +197,46 @@ impl Slot<'_> {
         self.index as usize
     }
 
-    /// Keeps the slot claimed: the holder, or another thread that gets the number, calls
-    /// [`Slots::put`].
-    pub fn keep(self) -> usize {
-        let index = self.index();
+    /// Keeps the slot claimed: the holder, or another thread that gets the result, calls
+    /// [`Slots::put`]. If nobody does, the slot stays claimed.
+    pub fn keep(self) -> Kept {
+        let (id, index) = (self.slots.id, self.index);
         std::mem::forget(self);
-        index
+        Kept { id, index }
     }
 }
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        self.slots.put(self.index());
+        // SAFETY: this is the only owner of the slot.
+        unsafe { self.slots.put_index(self.index()) }
+    }
+}
+
+/// A slot that stays claimed until [`Slots::put`] gets this. It cannot be copied, so that nobody can
+/// put a slot twice.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Kept {
+    id: u64,
+    index: u32,
+}
+
+impl Kept {
+    /// The slot's number, from 0.
+    pub fn index(&self) -> usize {
+        self.index as usize
+    }
+}
+
+impl fmt::Debug for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slots({} of {} free)", self.free(), self.count())
+    }
+}
+
+impl fmt::Debug for Slot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slot({})", self.index)
     }
 }

@@ -54,6 +54,7 @@ extern "C" {
 
     pub fn schedshard_wait_alloc(plan: *const Plan) -> *mut Wait;
     pub fn schedshard_wait_free(w: *mut Wait);
+    pub fn schedshard_wait_close(w: *mut Wait);
     pub fn schedshard_wait_wake_near(w: *mut Wait, cpu: u32);
 
     pub fn schedshard_slot_set_create_opts(nr: u32, opts: *const CreateOpts) -> *mut SlotSet;
@@ -62,6 +63,8 @@ extern "C" {
     pub fn schedshard_slot_set_size(s: *const SlotSet) -> u32;
     pub fn schedshard_slot_set_nr_free(s: *const SlotSet) -> u32;
     pub fn schedshard_slot_claim_near(s: *mut SlotSet, cpu: u32) -> i64;
+    pub fn schedshard_slot_claim_n(s: *mut SlotSet, cpu: u32, n: u32, slots: *mut u32) -> u32;
+    pub fn schedshard_slot_take(s: *mut SlotSet, slot: u32) -> bool;
     pub fn schedshard_slot_claim_limit(s: *mut SlotSet, cpu: u32, limit: u32) -> i64;
     pub fn schedshard_slot_claim_wait(s: *mut SlotSet, w: *mut Wait, cpu: u32, timeout: i64)
         -> i64;

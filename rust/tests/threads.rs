@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use schedshard::{allowed, generation, how, refresh};
-use schedshard::{Cpu, Items, Options, Pool, Set, Slots, Statistic};
+use schedshard::{Cpu, CpuPool, Items, Kept, Options, Pool, Set, Slots, Statistic};
 
 const THREADS: usize = 4;
 
@@ -110,7 +110,7 @@ fn exclusive(slots: &Slots) {
 /// A waiter gets what another thread puts, and sees what that thread wrote before.
 #[test]
 fn a_put_wakes() {
-    let pool = Pool::new().unwrap();
+    let pool = CpuPool::new().unwrap();
     let word = AtomicU32::new(0);
     let here = Cpu::current();
     thread::scope(|scope| {
@@ -160,9 +160,9 @@ fn slots_grow_and_are_kept() {
                     let known = slots.count();
                     match slots.claim() {
                         Some(slot) => {
-                            let index = slot.keep();
+                            let kept = slot.keep();
                             thread::yield_now();
-                            slots.put(index);
+                            slots.put(kept);
                         }
                         None => slots.grow_from(known, known).unwrap(),
                     }
@@ -174,18 +174,64 @@ fn slots_grow_and_are_kept() {
     let before = slots.count();
     slots.grow_from(before, 3).unwrap();
     slots.grow_from(before, 3).unwrap(); // others were quicker
-    let mut kept: Vec<usize> = (0..before + 3)
+    let mut kept: Vec<Kept> = (0..before + 3)
         .map(|_| slots.claim().unwrap().keep())
         .collect();
     assert!(slots.claim().is_none() && slots.free() == 0);
-    kept.sort_unstable();
-    assert!(kept.iter().enumerate().all(|(i, &slot)| i == slot));
+    kept.sort_unstable_by_key(Kept::index);
+    assert!(kept.iter().enumerate().all(|(i, slot)| i == slot.index()));
     kept.into_iter().for_each(|slot| slots.put(slot));
     assert_eq!(slots.free(), before + 3);
 }
 
 #[test]
-#[should_panic(expected = "no such slot")]
-fn a_slot_that_is_none_is_not_put() {
-    Slots::new(4).unwrap().put(4);
+#[should_panic(expected = "a slot of another set")]
+fn a_slot_of_another_set_is_not_put() {
+    let (one, other) = (Slots::new(4).unwrap(), Slots::new(4).unwrap());
+    other.put(one.claim().unwrap().keep());
+}
+
+#[test]
+fn certain_slots_and_several_are_claimed() {
+    for slots in [Slots::new(5).unwrap(), Slots::following(5).unwrap()] {
+        let two = slots.take(2).unwrap();
+        assert!(slots.take(2).is_none() && slots.take(5).is_none());
+        let rest = slots.claim_n(9);
+        assert_eq!((two.index(), rest.len(), slots.free()), (2, 4, 0));
+        assert!(rest.iter().all(|slot| slot.index() != 2));
+        drop(two);
+        assert_eq!(
+            format!("{:?} {:?}", slots, slots.take(2)),
+            "Slots(0 of 5 free) Some(Slot(2))"
+        );
+    }
+}
+
+/// The objects of a pool have one owner at a time, who sees what the last one wrote.
+#[test]
+fn objects_are_owned() {
+    let pool = Pool::new([0u64; 3]).unwrap();
+    assert!(Pool::<u8>::new([]).is_err());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| (0..2000).for_each(|_| *pool.take_wait(None).unwrap() += 1));
+        }
+    });
+    let all: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+    assert_eq!(
+        all.iter().map(|object| **object).sum::<u64>(),
+        THREADS as u64 * 2000
+    );
+    assert!(pool.take().is_none());
+}
+
+#[test]
+fn closing_ends_waits() {
+    let slots = Slots::new(1).unwrap();
+    let _held = slots.claim();
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| slots.claim_wait(None).is_none());
+        slots.close();
+        assert!(waits.join().unwrap());
+    });
 }

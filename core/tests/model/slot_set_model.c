@@ -116,6 +116,17 @@ static void claim_several(struct model *m)
 			CHECK(shard_near_rank(m->plan, own, m->home[slot]) >= rank);
 }
 
+/* Claims a certain slot, which is free or not. */
+static void claim_one(struct model *m)
+{
+	u32 slot = test_below(&m->random, m->nr);
+
+	CHECK_EQ(slot_is_free(m->s, slot), m->free[slot]);
+	CHECK_EQ(slot_take(m->s, slot), m->free[slot]);
+	if (m->free[slot])
+		taken(m, slot);
+}
+
 static struct slot_set *make(const struct shard_plan *plan, bool follow, u32 nr)
 {
 	return follow ? slot_set_alloc_follow(plan, nr) : slot_set_alloc(plan, nr);
@@ -217,6 +228,8 @@ static void run(const struct shape *shape, bool follow, u32 nr)
 			claim(&m);
 		else if (!test_below(&m.random, 20))
 			claim_several(&m);
+		else if (!test_below(&m.random, 20))
+			claim_one(&m);
 		else
 			put(&m);
 		if (!test_below(&m.random, 100) && parts < 4) {

@@ -149,6 +149,12 @@ static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, i
 	SHARD_CLAIM(struct slot_set, s, cpu, slot_claim_wait(set__, w, from__, timeout_ns))
 #define slot_claim_n(s, cpu, n, slots) \
 	SHARD_CLAIM_N(struct slot_set, s, cpu, slot_claim_n(set__, from__, n, to__), slots)
+#define slot_take(s, slot)                                                                         \
+	__extension__({                                                                            \
+		struct slot_set *set__ = (s);                                                      \
+		u32 what__ = (slot);                                                               \
+		slot_take(set__, what__) && shard_watched(set__, what__, __FILE__, __LINE__) >= 0; \
+	})
 #define slot_put(s, slot)	       SHARD_SLOT_PUT(s, slot, slot_put(set__, what__))
 #define slot_put_near(s, slot, cpu)    SHARD_SLOT_PUT(s, slot, slot_put_near(set__, what__, cpu))
 #define slot_put_wake(s, w, slot, cpu) SHARD_SLOT_PUT(s, slot, slot_put_wake(set__, w, what__, cpu))
