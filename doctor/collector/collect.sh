@@ -26,6 +26,8 @@ set -eu
 umask 077
 LC_ALL=C
 export LC_ALL
+# Functions that somebody exported to this shell must not take the place of programs.
+unset -f awk cat command dd grep gzip mkdir mktemp printf rm sha256sum sleep sort tr uniq wc || :
 
 root=/
 second=
@@ -103,6 +105,7 @@ if [ -n "$directory" ]; then
 		fi
 	done
 	made=$directory
+	trap 'rm -rf -- "$made/names"' EXIT
 else
 	if [ -z "$out" ]; then
 		out=schedshard-doctor.tar${have_gzip:+.gz}
@@ -114,11 +117,11 @@ else
 	temporary=$(mktemp -d "${TMPDIR:-/tmp}/schedshard-doctor.XXXXXX") ||
 		fail "cannot make a temporary directory"
 	trap 'rm -rf -- "$temporary"' EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM HUP
 	made=$temporary/schedshard-doctor
 	mkdir "$made"
 fi
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 root=$(absolute "$root")
 [ -z "$second" ] || second=$(absolute "$second")
 

@@ -92,7 +92,7 @@ list_name == "threads" {
 	rest = $0
 	for (at = 1; at <= 6; at++)
 		rest = substr(rest, index(rest, " ") + 1)
-	if (int($5 / 2097152) % 2 == 0 && rest !~ /^CPU [0-9]+\/(KVM|TCG)/)
+	if (int($5 / 2097152) % 2 == 0 && rest !~ /^CPU [0-9]+\/(KVM|TCG)$/)
 		out = substr($0, 1, length($0) - length(rest)) pseudonym(rest)
 	else
 		out = $0
@@ -113,10 +113,11 @@ list_name == "places" {
 known != "" { print out }
 '
 
-# pseudonyms DIRECTORY KEY: replace the names in the lists of a directory.
+# pseudonyms DIRECTORY KEY: replace the names in the lists of a directory. Its folder "names" has the
+# key and the names; a trap removes it whatever ends the script.
 pseudonyms() {
-	work=$(mktemp -d "${TMPDIR:-/tmp}/schedshard-names.XXXXXX") ||
-		fail "cannot make a temporary directory"
+	work=$1/names
+	mkdir "$work"
 	for name in threads mounts cgroups places; do
 		awk -v list_name="$name" -v known= "$pseudonyms_awk" <"$1/$name"
 	done | sort -u >"$work/names"

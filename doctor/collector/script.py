@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -24,6 +25,11 @@ def script_text() -> str:
     return SCRIPT.read_text(encoding="ascii").replace(_PLACE, part, 1)
 
 
+def _environment() -> dict[str, str]:
+    """Return the environment without what a shell would run."""
+    return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+
+
 def run_collector(directory: Path, seconds: int, root: Path | None = None) -> None:
     """Run the collector, which writes its files into an empty directory.
 
@@ -37,7 +43,7 @@ def run_collector(directory: Path, seconds: int, root: Path | None = None) -> No
         with as_file(SCRIPT) as script:
             done = subprocess.run(
                 ["sh", str(script), *argv], stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=seconds + _LIMIT_SECONDS,
+                timeout=seconds + _LIMIT_SECONDS, env=_environment(),
             )  # fmt: skip
     except OSError as error:
         raise UserError(f"cannot run the collector: {os_reason(error)}", status=1) from error

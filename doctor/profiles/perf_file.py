@@ -81,6 +81,7 @@ def read_profile(path: Path) -> Profile:
     if b"\0" in data:
         raise UserError(f"profile {path} is not text in UTF-8: save it as UTF-8, or give perf.data")
     text = data.decode("utf-8", "replace")
+    del data
     profile = parse_text(text, str(path))
     if profile is None:
         known = (

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from common.errors import UserError
 from doctor.facts.values import clean
-from doctor.profiles.profile import Hit, Sampled
+from doctor.profiles.profile import Hit, Sampled, Tally
 
 _EVENT = r"(?P<event>[A-Za-z][\w:/.,=@-]{0,80}?):(?=\s|$)"
 _COMM = r"^\s{0,20}(?P<comm>\S.{0,40}?)\s+"
@@ -48,7 +48,8 @@ class _Reader:
     """The samples so far. ``waiting`` is a sample's event, process and period before its frame."""
 
     def __init__(self) -> None:
-        self.hits: dict[str, Counter[tuple[str, str, bool, bool]]] = defaultdict(Counter)
+        self.hits: dict[str, Tally] = defaultdict(Tally)
+        self.weights: Counter[str] = Counter()
         self.samples: Counter[str] = Counter()
         self.waiting: tuple[str, str, int] | None = None
         self.heads = 0
@@ -56,8 +57,8 @@ class _Reader:
 
     def _take(self, event: str, hit: Hit) -> None:
         self.samples[event] += 1
-        key = (hit.symbol, hit.process, hit.kernel, hit.guest)
-        self.hits[event][key] += int(hit.weight)
+        self.hits[event].add(hit)
+        self.weights[event] += int(hit.weight)
         self.waiting = None
 
     def _head(self, line: str) -> bool:
@@ -116,14 +117,10 @@ def parse_script(lines: Iterable[str], source: str) -> Sampled | None:
         return None
     timed = [event for event in reader.samples if "cycles" in event or "clock" in event]
     chosen = max(timed or reader.samples, key=lambda event: reader.samples[event])
-    held = reader.hits[chosen]
     said = []
     if len(reader.samples) > 1:
         said.append(f"{len(reader.samples)} events in {source}: {chosen or 'one'} is judged")
-    hits = tuple(
-        Hit(name, weight, who, inside, guest) for (name, who, inside, guest), weight in held.items()
-    )
-    total = float(sum(held.values()))
     return Sampled(
-        "perf script", hits, chosen, reader.samples[chosen], said=tuple(said), total=total
-    )
+        "perf script", reader.hits[chosen].hits(), chosen, reader.samples[chosen],
+        said=tuple(said), total=float(reader.weights[chosen]),
+    )  # fmt: skip

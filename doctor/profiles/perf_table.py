@@ -17,7 +17,7 @@ from typing import NamedTuple
 from common.errors import UserError
 from doctor.facts.values import clean
 from doctor.profiles.plain import PERCENT, odd_rows, rounded_count, share_of
-from doctor.profiles.profile import Hit, Sampled
+from doctor.profiles.profile import Hit, Sampled, Tally
 
 _ROW = re.compile(rf"^\s*(?:[+-]\s+)?((?:[+-]?{PERCENT}[\s,;|]*)+)(.*)$")
 _SHARE = re.compile(rf"([+-]?){PERCENT}")
@@ -70,8 +70,15 @@ class _Table:
         return row.key in self.keys and row.shares[0] > self.rows[-1].shares[0]
 
     def add(self, row: _Row) -> None:
-        self.rows.append(row)
-        self.keys.add(row.key)
+        """Add a row. Rows beyond Tally.MOST, which are the smallest, become one without a name."""
+        if len(self.rows) < Tally.MOST:
+            self.rows.append(row)
+            self.keys.add(row.key)
+            return
+        shares = row.shares
+        if len(self.rows) > Tally.MOST:
+            shares = tuple(map(sum, zip(self.rows.pop().shares, shares)))
+        self.rows.append(row._replace(shares=shares, hit=Hit("", 0.0), key=""))
 
 
 def _columns(line: str) -> tuple[str, ...]:

@@ -69,6 +69,32 @@ class Hit(NamedTuple):
     guest: bool = False
 
 
+class Tally:
+    """Sums the weights of equal hits.
+
+    Beyond MOST different ones all others are one without a name. So memory is bounded.
+    """
+
+    MOST = 100_000
+
+    def __init__(self) -> None:
+        self._weights: dict[tuple[str, str, bool, bool], float] = {}
+
+    def add(self, hit: Hit) -> None:
+        """Add a hit."""
+        key = (hit.symbol, hit.process, hit.kernel, hit.guest)
+        if key not in self._weights and len(self._weights) >= self.MOST:
+            key = ("", "", False, hit.guest)
+        self._weights[key] = self._weights.get(key, 0.0) + hit.weight
+
+    def hits(self) -> tuple[Hit, ...]:
+        """Return the sums."""
+        return tuple(
+            Hit(symbol, weight, process, kernel, guest)
+            for (symbol, process, kernel, guest), weight in self._weights.items()
+        )
+
+
 @dataclass(frozen=True)
 class Profile:
     """A profile: ``functions`` maps a name to its share of all samples, 0 to 1.

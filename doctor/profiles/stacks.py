@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from common.errors import UserError
 from doctor.facts.values import clean
 from doctor.profiles.plain import count_of
-from doctor.profiles.profile import Hit, Sampled
+from doctor.profiles.profile import Hit, Sampled, Tally
 
 _FOLDED = re.compile(
     r"^(?P<stack>\S.*?)\s+(?P<count>[0-9]{1,18}(?:\.[0-9]+)?)"
@@ -39,7 +39,8 @@ def _leaf(symbol: str, weight: float, process: str, deep: bool = False) -> Hit:
 
 def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
     """Return the hits of folded stacks, one per line: PROCESS;FRAME;...;FRAME COUNT."""
-    hits, seen, stacks, twice, bare = [], 0, 0, False, 0
+    tally, lines_read, total = Tally(), 0, 0.0
+    seen, stacks, twice, bare = 0, 0, False, 0
     for line in lines:
         if not line.strip() or line[:1] == "#":
             continue
@@ -54,21 +55,21 @@ def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
         process = _NUMBERS.sub(r"\1", frames[0]) if len(frames) > 1 else ""
         process = "" if process in _ROOTS else clean(process)
         frames = [frame for frame in frames if frame not in ("-", "--")] or [""]
-        hits.append(_leaf(frames[-1], float(found["count"]), process))
+        tally.add(_leaf(frames[-1], float(found["count"]), process))
+        lines_read, total = lines_read + 1, total + float(found["count"])
     if bare and bare * 100 >= seen * _MOST:
         raise UserError(
             f"profile {source} looks like folded stacks, but has no column of counts: "
             "each line must end with a blank and a number"
         )
-    if not stacks or len(hits) * 100 < seen * _MOST:
+    if not stacks or lines_read * 100 < seen * _MOST:
         return None
-    total = sum(hit.weight for hit in hits)
     said = (f"two counts per stack in {source}: the first one is judged",) if twice else ()
-    return _counted("folded stacks", hits, total, said=said)
+    return _counted("folded stacks", tally.hits(), total, said=said)
 
 
 def _counted(
-    kind: str, hits: list[Hit], total: float, said: tuple[str, ...] = ()
+    kind: str, hits: Sequence[Hit], total: float, said: tuple[str, ...] = ()
 ) -> Sampled | None:
     if not hits or total <= 0:
         return None

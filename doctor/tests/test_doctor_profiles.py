@@ -12,6 +12,7 @@ from doctor.judge.verdict import CANNOT_TELL, FOUND, NOTHING, judge
 from doctor.profiles.known import looks_like, parse_text
 from doctor.profiles.perf_file import read_profile
 from doctor.profiles.plain import count_of, rounded_count
+from doctor.profiles.profile import Tally
 from doctor_cli import attempt, read
 
 HEADER = "# Samples: 20K of event 'cycles:P'\n#\n"
@@ -455,3 +456,13 @@ def test_a_share_that_is_not_a_number_is_said(share: str) -> None:
     found = read(HEADER + table() + f"  {share}  a  [kernel]  [k] clear_page_erms\n")
     assert "1 row of x left out: the share or time is not a number" in found.said
     assert round(found.functions["cpupri_set"], 4) == 0.3
+
+
+def test_memory_is_bounded_by_different_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tally, "MOST", 3)
+    rows = "".join(f"   {9 - n:2d}.00%  c{n}  [kernel.kallsyms]  [k] f{n}\n" for n in range(9))
+    stacks = "".join(f"c{n};f{n} {9 - n}\n" for n in range(9))
+    for text in (HEADER + rows, stacks):
+        found = read(text)
+        assert set(found.functions) == {"f0", "f1", "f2"}
+        assert found.covered == pytest.approx(0.45 if text != stacks else 1.0)

@@ -153,3 +153,43 @@ def test_the_key_is_never_a_link_or_another_file(tmp_path: Path) -> None:
     assert secret.read_text() == "no key\n"
     assert not (tmp_path / "nowhere").exists()
     assert not (tmp_path / "o.tar").exists()
+
+
+def test_a_name_that_only_begins_like_a_virtual_cpu(tmp_path: Path) -> None:
+    trees(tmp_path)
+    for tree in ("early", "late"):
+        stat = tmp_path / tree / "proc/90/task/90/stat"
+        stat.write_text(stat.read_text().replace("CPU 0/KVM", "CPU 0/KVM secret"))
+    assert "secret" not in read_tar(run(tmp_path, "a.tar", "-a"))["threads"]
+
+
+def test_an_interrupted_run_leaves_no_key_and_no_name(tmp_path: Path) -> None:
+    trees(tmp_path)
+    run(tmp_path, "a.tar", "-a")
+    for program in ("awk", "sha256sum"):
+        folder, temporary = tmp_path / program, tmp_path / f"tmp-{program}"
+        folder.mkdir()
+        temporary.mkdir()
+        (folder / program).write_text("#!/bin/sh\nkill -TERM 0\nsleep 5\n")
+        (folder / program).chmod(0o755)
+        done = subprocess.run(
+            ["sh", tmp_path / "collect.sh", "-a", "-r", tmp_path / "early", "-s", "0"],
+            capture_output=True, start_new_session=True, cwd=temporary,
+            env={"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(tmp_path),
+                 "TMPDIR": str(temporary)},
+        )  # fmt: skip
+        assert done.returncode != 0
+        assert list(temporary.iterdir()) == []
+
+
+def test_exported_functions_do_not_run(tmp_path: Path) -> None:
+    trees(tmp_path)
+    run(tmp_path, "a.tar")
+    names = ("cat", "grep", "sort", "uniq", "tr", "dd", "wc", "mkdir")
+    hostile = {f"BASH_FUNC_{name}%%": f"() {{  echo ran >>{tmp_path}/ran; }}" for name in names}
+    done = subprocess.run(
+        ["bash", tmp_path / "collect.sh", "-r", tmp_path / "early", "-s", "0",
+         "-o", tmp_path / "b.tar"],
+        capture_output=True, env={"PATH": "/usr/bin:/bin", **hostile},
+    )  # fmt: skip
+    assert (done.returncode, (tmp_path / "ran").exists()) == (0, False)
