@@ -226,17 +226,18 @@ class _Apply:
 
     def partition(self, row: Wanted) -> None:
         """Make the partition, and read back what the kernel made of it."""
-        now = "-" if row.masks else self.kernel.read(f"{row.cgroup}/{_PARTITION}")
-        if now != row.was:
-            raise _RefusedError(f"{row.cgroup}: it is '{now}' now and was '{row.was}' in the plan")
         if row.masks:
             self.split(row)
-        if row.emulator is not None:
-            self.write(f"{row.cgroup}/libvirt/emulator", _CPUS, str(row.emulator))
-        for cgroup in row.chain if row.was != "isolated" else ():
+        for cgroup in row.chain:
             above = cgroup.rpartition("/")[0]
             if "cpuset" not in self.kernel.read(f"{above}/{_CONTROL}").split():
                 self.write(above, _CONTROL, "+cpuset", "-cpuset")
+        now = "-" if row.masks else self.kernel.read(f"{row.cgroup}/{_PARTITION}")
+        if now != row.was:
+            raise _RefusedError(f"{row.cgroup}: it is '{now}' now and was '{row.was}' in the plan")
+        if row.emulator is not None:
+            self.write(f"{row.cgroup}/libvirt/emulator", _CPUS, str(row.emulator))
+        for cgroup in row.chain if row.was != "isolated" else ():
             if self.kernel.path(f"{cgroup}/{_EXCLUSIVE}").exists():
                 held = cpu_list(self.kernel.read(f"{cgroup}/{_EXCLUSIVE}"))
                 self.write(cgroup, _EXCLUSIVE, label(held | row.cpus))

@@ -302,8 +302,7 @@ _THREADS = """\
 t() {
   ( n=$(basename "$1"); cd "$(dirname "./$1")" && mkdir "$n" && echo threaded >"$n/cgroup.type" &&
   for i in $(cat cgroup.threads); do
-    l=$(taskset -cp "$i" | sed 's/.*: //')
-    case " $3 " in *" $l "*) echo "$i" >"$n/cgroup.threads";; esac
+    l=$(taskset -cp "$i"); case " $3 " in *" ${l##*: } "*) echo "$i" >"$n/cgroup.threads";; esac
   done )
   p "$1" "$2"
 }"""
