@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why a cache's thread and a thief exclude each other without a locked instruction of the former:
+ * Why a cache's thread and a thief never take the same slot, without a locked instruction of the
+ * former (the protocol THE of Cilk's deques, with an asymmetric barrier):
  *
  *   The cache's thread:                 A thief, one at a time in a set:
  *
- *   C1  set @busy                       T1  set @thief
+ *   C1  store @tail - 1                 T1  store @head + 1
  *   C2  light barrier                   T2  heavy barrier
- *   C3  load @thief; set: C5            T3  load @busy of a cache until it is clear
- *   C4  change the cache                T4  change the cache
- *   C5  clear @busy, with release       T5  clear @thief, with release
+ *   C3  load @head; beyond the place:   T3  load @tail; at or before the place:
+ *       store @tail again, leave            store @head again, leave
+ *   C4  take the slot                   T4  take the slot
  *
  * A heavy barrier makes every thread of the process execute a full barrier before it returns, and a
  * light one keeps only the compiler from moving accesses. So together they are two full barriers,
- * and either C3 sees T1 or T3 sees C1: store buffering. In the first case the thread leaves its
- * cache alone. In the second the thief waits for C5, which is a few instructions away, and its
- * acquire sees C4. A later C3 that sees T5 sees T4.
+ * and C3 sees T1 or T3 sees C1: store buffering. So at most one of them goes on. If both leave, the
+ * slot stays in the cache. If the thread has put another slot at that place before T3, the thief
+ * takes that one. A put beside a thief fills no place that the thief may read: at most
+ * SLOT_CACHE_MAX of SLOT_CACHE_RING places lie behind @head, also if it is one too far.
  *
- * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it searched the set and
- * then all caches. While @thief is set, no slot moves from a cache to the set or back: C4 does not
- * happen, and slot_cache_free() takes the lock. So a slot that is free from T2 to T5 is found in
- * one of them.
+ * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
+ * searched the set and then all caches. Meanwhile no free slot moves from a cache to the set, as
+ * slot_cache_free() takes the lock, or back. A thread that left at C3 becomes a thief itself, if it
+ * finds no other slot.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */
@@ -27,35 +29,53 @@
 
 static void lock(struct slot_set *s)
 {
-	while (port_test_and_set64(&s->thief, 0))
-		while (port_read64(&s->thief))
+	while (port_test_and_set64(&s->lock, 0))
+		while (port_read64(&s->lock))
 			cpu_relax();
 }
 
 static void unlock(struct slot_set *s)
 {
-	port_release64(&s->thief, 0); /* pairs with slot_cache_enter() */
+	port_release64(&s->lock, 0); /* pairs with lock() */
 }
 
-/* Wait until a cache's thread is not in it. Under the lock, after a heavy barrier. */
-static u32 still(const struct slot_cache *c)
+/* How many slots a cache has. Under the lock. */
+static u32 slots_in(const struct slot_cache *c)
 {
-	while (smp_load_acquire(&c->busy)) /* pairs with slot_cache_leave() */
-		cpu_relax();
-	return READ_ONCE(c->nr);
+	/* Pairs with slot_cache_put(): what was done with the slots before is visible. */
+	s32 nr = (s32)(smp_load_acquire(&c->tail) - READ_ONCE(c->head));
+
+	return nr > 0 ? (u32)nr : 0;
+}
+
+/* Take a slot out of a cache; -1: none. Under the lock. */
+static s64 steal(struct slot_cache *c)
+{
+	u32 head = READ_ONCE(c->head);
+
+	if (!slots_in(c))
+		return -1;
+	WRITE_ONCE(c->head, head + 1); /* T1 */
+	port_heavy_barrier();	       /* T2: pairs with slot_cache_claim() */
+	/* T3; acquires as in slots_in() */
+	if ((s32)(smp_load_acquire(&c->tail) - head - 1) >= 0)
+		return READ_ONCE(c->slot[head % SLOT_CACHE_RING]);
+	WRITE_ONCE(c->head, head);
+	return -1;
 }
 
 u32 slot_claim_cached(struct slot_set *s, u32 cpu, u32 n, u32 *slots)
 {
-	u32 got, nr;
+	u32 got;
 
 	lock(s);
-	port_heavy_barrier();
+	port_heavy_barrier(); /* for slot_cache_put_wake(): see puts before it looked for waiters */
 	got = slot_claim_set(s, cpu, n, slots);
 	for (struct slot_cache *c = s->caches; c && got < n; c = c->next) {
-		for (nr = still(c); nr && got < n; nr--)
-			slots[got++] = READ_ONCE(c->slot[nr - 1]);
-		WRITE_ONCE(c->nr, nr);
+		s64 slot;
+
+		while (got < n && (slot = steal(c)) >= 0)
+			slots[got++] = (u32)slot;
 	}
 	unlock(s);
 	return got;
@@ -69,9 +89,8 @@ u32 slot_cache_nr(const struct slot_set *set)
 	if (!READ_ONCE(s->caches))
 		return 0;
 	lock(s);
-	port_heavy_barrier();
 	for (const struct slot_cache *c = s->caches; c; c = c->next)
-		n += still(c);
+		n += slots_in(c);
 	unlock(s);
 	return n;
 }
@@ -85,7 +104,7 @@ struct slot_cache *slot_cache_alloc(struct slot_set *s, u32 cpu)
 		return NULL;
 	c->set = s;
 	c->cpu = cpu;
-	c->max = port_has_heavy_barrier() ? SLOT_CACHE_MAX : 0;
+	c->head = port_has_heavy_barrier() ? 0 : SLOT_CACHE_OFF; /* always full, and empty */
 	lock(s);
 	c->next = s->caches;
 	WRITE_ONCE(s->caches, c);
@@ -103,8 +122,8 @@ void slot_cache_free(struct slot_cache *c)
 	for (at = &c->set->caches; *at != c;)
 		at = &(*at)->next;
 	WRITE_ONCE(*at, c->next);
-	for (u32 i = 0; i < c->nr; i++)
-		slot_put_near(c->set, c->slot[i], c->cpu);
+	for (u32 nr = slots_in(c); nr; nr--)
+		slot_put_near(c->set, c->slot[(c->head + nr - 1) % SLOT_CACHE_RING], c->cpu);
 	unlock(c->set);
 	port_free(c, sizeof(*c));
 }

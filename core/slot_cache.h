@@ -19,26 +19,26 @@
 
 #include "slot_claim.h"
 
-#define SLOT_CACHE_MAX 10u /* slots in a cache: it fills one line */
+#define SLOT_CACHE_RING 8u		      /* places in a cache */
+#define SLOT_CACHE_MAX	(SLOT_CACHE_RING - 1) /* slots in a cache */
+#define SLOT_CACHE_OFF	(1u << 30) /* @head where the kernel lacks port_heavy_barrier() */
 
 /**
  * struct slot_cache - a cache of a thread
+ * @tail: place of the next slot that the thread puts; the slots are at @head to @tail - 1
+ * @head: place of the next slot that another thread takes
+ * @slot: the slots, by place modulo SLOT_CACHE_RING
  * @set: the set
- * @busy: its thread is in the middle of an operation
- * @nr: slots in it
- * @max: most slots: SLOT_CACHE_MAX, 0 where the kernel lacks port_heavy_barrier()
- * @cpu: CPU number at which the thread claims and puts otherwise; the thread may change it
- * @slot: the slots, the last one is claimed first
  * @next: the next cache of the set
+ * @cpu: CPU number at which the thread claims and puts otherwise; the thread may change it
  */
 struct slot_cache {
+	u32 tail;
+	u32 head;
+	u32 slot[SLOT_CACHE_RING];
 	struct slot_set *set;
-	u32 busy;
-	u32 nr;
-	u32 max;
-	u32 cpu;
-	u32 slot[SLOT_CACHE_MAX];
 	struct slot_cache *next;
+	u32 cpu;
 } port_cacheline_aligned;
 
 /* Make an empty cache, for a thread near a CPU. NULL: no memory. May sleep. */
@@ -48,50 +48,32 @@ struct slot_cache *slot_cache_alloc(struct slot_set *s, u32 cpu);
 void slot_cache_free(struct slot_cache *c);
 
 /*
- * Enter the cache. False: another thread takes a slot out of some cache of the set, and the caller
- * leaves at once. Private to the two functions below.
- */
-static port_always_inline bool slot_cache_enter(struct slot_cache *c)
-{
-	WRITE_ONCE(c->busy, 1);
-	port_light_barrier(); /* pairs with port_heavy_barrier() in slot_claim_cached() */
-	return likely(!smp_load_acquire(&c->set->thief));
-}
-
-static port_always_inline void slot_cache_leave(struct slot_cache *c)
-{
-	smp_store_release(&c->busy, 0); /* pairs with slot_claim_cached() */
-}
-
-/*
  * Claim a slot: of the cache, else the nearest one of the set, else one of another cache. Return:
- * its number, -1: none is free. Lines touched: the cache's, and the line of the set that says
- * whether a thread takes slots out, read.
+ * its number, -1: none is free. Line touched: the cache's, written.
  */
 static port_always_inline s64 slot_cache_claim(struct slot_cache *c)
 {
-	if (slot_cache_enter(c) && c->nr) {
-		u32 slot = c->slot[c->nr - 1];
+	u32 place = READ_ONCE(c->tail) - 1;
 
-		WRITE_ONCE(c->nr, c->nr - 1);
-		slot_cache_leave(c);
-		return slot;
-	}
-	slot_cache_leave(c);
+	WRITE_ONCE(c->tail, place);
+	port_light_barrier(); /* pairs with port_heavy_barrier() in slot_cache.c */
+	if (likely((s32)(place - READ_ONCE(c->head)) >= 0))
+		return READ_ONCE(c->slot[place % SLOT_CACHE_RING]);
+	WRITE_ONCE(c->tail, place + 1);
 	return slot_claim_near(c->set, c->cpu);
 }
 
 /* Put a slot into the cache, or if the cache is full into the set, by slot_put_near(). */
 static port_always_inline void slot_cache_put(struct slot_cache *c, u32 slot)
 {
-	if (slot_cache_enter(c) && c->nr < c->max) {
-		c->slot[c->nr] = slot;
-		WRITE_ONCE(c->nr, c->nr + 1);
-		slot_cache_leave(c);
-		return;
+	u32 place = READ_ONCE(c->tail);
+
+	if (likely(place - READ_ONCE(c->head) < SLOT_CACHE_MAX)) {
+		WRITE_ONCE(c->slot[place % SLOT_CACHE_RING], slot);
+		smp_store_release(&c->tail, place + 1); /* pairs with slots_in() */
+	} else {
+		slot_put_near(c->set, slot, c->cpu);
 	}
-	slot_cache_leave(c);
-	slot_put_near(c->set, slot, c->cpu);
 }
 
 #endif /* SLOT_CACHE_H */

@@ -92,8 +92,8 @@ struct slot_set {
 	struct slot_part *part[SLOT_SET_PARTS];
 	size_t bytes; /* memory of this header with its table */
 	u64 quick;    /* @nr * 8 + @shift of the first part; 0: homes follow */
-	/* slot_cache.c: a lock, while which is taken no thread changes its cache, and all caches */
-	u64 thief __aligned(PORT_CACHELINE);
+	/* slot_cache.c: all caches, and their lock */
+	u64 lock __aligned(PORT_CACHELINE);
 	struct slot_cache *caches;
 	u64 *word[] __aligned(PORT_CACHELINE); /* of the first part */
 };

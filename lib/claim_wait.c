@@ -159,7 +159,8 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
 	u32 nr = w->plan->nr_shards;
 	s64 got;
 
-	if (!c->max) {
+	if (READ_ONCE(c->head) - READ_ONCE(c->tail) ==
+	    SLOT_CACHE_OFF) { /* no cache, and no heavy barrier */
 		slot_put_wake(c->set, w, slot, c->cpu);
 		return;
 	}

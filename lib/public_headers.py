@@ -29,7 +29,7 @@ ENUMERATION = re.compile(r"\benum \w+ \{([^}]*)\}")
 INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 # Functions that only macros and inline functions of the headers call.
 PRIVATE = re.compile(
-    r"slot_cache_(enter|leave)|sbm_(iter|chunk|read_shard|near_search)\w*|near_wider|shard_summary_(mark|cleaning|occupied|word)"
+    r"sbm_(iter|chunk|read_shard|near_search)\w*|near_wider|shard_summary_(mark|cleaning|occupied|word)"
     r"|cpu_counter_(flush|note)"
 )
 

@@ -388,8 +388,8 @@ static void setup_cache(uint32_t nr_cpus)
 	data = port_alloc(PORT_CACHELINE, -1);
 	if (!cache || !data || slot_cache_claim(cache))
 		abort();
-	explore_const(slots, offsetof(struct slot_set, thief));
-	explore_name(&slots->thief, sizeof(u64), "thief");
+	explore_const(slots, offsetof(struct slot_set, lock));
+	explore_name(&slots->lock, sizeof(u64), "lock");
 	explore_name(cache, sizeof(*cache), "cache");
 	explore_name(data, 8, "data");
 	name_slots(0);
@@ -420,6 +420,49 @@ static void check_cached(uint32_t nr_cpus)
 		      (unsigned int)owners);
 }
 
+/* Two slots in the cache, and CPU 0 takes both, puts one and takes it again. */
+static void setup_cache_two(uint32_t nr_cpus)
+{
+	setup_cache(nr_cpus);
+	slot_set_grow(slots, 1);
+	slot_cache_put(cache, 0);
+	if (slot_claim_n(slots, 0, 2, &(u32[2]){ 0 }[0]) != 2)
+		abort();
+	slot_cache_put(cache, 0);
+	slot_cache_put(cache, 1);
+	name_slots(1);
+}
+
+static void cached_two(uint32_t cpu)
+{
+	u64 n = 0;
+
+	if (cpu) {
+		cached(cpu);
+		return;
+	}
+	for (u32 i = 0; i < 2; i++) {
+		s64 got = slot_cache_claim(cache);
+
+		if (got < 0)
+			continue;
+		own(got);
+		if (i)
+			n++;
+		else {
+			explore_ghost_set((u32)got, 0);
+			slot_cache_put(cache, (u32)got);
+		}
+	}
+	explore_result(0, n);
+}
+
+static void check_cached_two(uint32_t nr_cpus)
+{
+	explore_check(explore_result_of(0) == 1 && explore_result_of(1),
+		      "a CPU found none of two slots");
+}
+
 /* A put into the cache hands over, and once it has returned a claim finds the slot. */
 static void cache_hands_over(uint32_t cpu)
 {
@@ -439,20 +482,20 @@ static void cache_hands_over(uint32_t cpu)
 		explore_check(READ_ONCE(*data), "CPU %u owns a slot without its data", cpu);
 }
 
-/* The cache's thread, without a barrier after it said that it is busy. */
+/* The cache's thread, without a barrier between its two steps. */
 static void cache_no_barrier(uint32_t cpu)
 {
+	u32 place = READ_ONCE(cache->tail) - 1;
+
 	if (cpu) {
 		cached(cpu);
 		return;
 	}
-	WRITE_ONCE(cache->busy, 1);
-	if (!smp_load_acquire(&slots->thief) && READ_ONCE(cache->nr)) {
-		WRITE_ONCE(cache->nr, 0);
+	WRITE_ONCE(cache->tail, place);
+	if ((s32)(place - READ_ONCE(cache->head)) >= 0) {
 		own(0);
 		explore_result(cpu, 1);
 	}
-	smp_store_release(&cache->busy, 0);
 }
 
 #define CASE(name_, title_, kind_, max, weak_, setup_, body_, check_)                          \
@@ -496,6 +539,8 @@ const struct explore_case explore_claim_cases[] = {
 	     "core", 3, false, setup_cache_full, cached, check_cached),
 	CASE("claim-cache-weak", "the same in any order", "core", 2, true, setup_cache_full, cached,
 	     check_cached),
+	CASE("claim-cache-two", "the same of a cache with two slots, one of which is put again",
+	     "core", 2, true, setup_cache_two, cached_two, check_cached_two),
 	CASE("claim-cache-hands-over", "a put into a cache hands its CPU's stores over", "core", 2,
 	     true, setup_cache, cache_hands_over, NULL),
 	CASE("planted-cache-barrier", "planted: a cache's CPU without its barrier", "planted", 2,

@@ -124,6 +124,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("planted-counter-flag", [3], True, ()),
     ("claim-cache", [2, 3], False, ()),
     ("claim-cache-weak", [2], False, ()),
+    ("claim-cache-two", [2], False, ()),
     ("claim-cache-hands-over", [2], False, ()),
     ("planted-cache-barrier", [2], True, ()),
     ("planted-claim-look", [2, 3, 4], True, ()),

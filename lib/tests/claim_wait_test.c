@@ -103,7 +103,7 @@ static void claim_slots(u32 thread)
 		if (slot < 0)
 			break;
 		slot_put_wake(slots, w, (u32)slot, 0);
-		if (!cache->nr)
+		if ((s32)(cache->tail - cache->head) <= 0)
 			break;
 	}
 	slot_cache_free(cache);

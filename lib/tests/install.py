@@ -21,8 +21,7 @@ from pathlib import Path
 
 PRIVATE = re.compile(
     r"schedshard_(sbm_(iter|chunk|read_shard|near_search)\w*|near_wider|cpu_counter_(flush|note)"
-    r"|summary_(mark|cleaning|occupied|word)|cpu_relax|port_light_barrier|watched\w*"
-    r"|slot_cache_(enter|leave))"
+    r"|summary_(mark|cleaning|occupied|word)|cpu_relax|port_light_barrier|watched\w*)"
 )
 
 

@@ -24,6 +24,8 @@
 	X(primitive_claim_packed, "claim-packed")                     \
 	X(primitive_claim_words, "claim-words")                       \
 	X(primitive_claim_slots, "claim-slots")                       \
+	X(primitive_claim_cached, "claim-cached")                     \
+	X(primitive_claim_caches, "claim-caches")                     \
 	X(primitive_cpu_counter, "cpu-counter")                       \
 	X(primitive_mutex_apart, "mutex-apart")                       \
 	X(primitive_counter_split, "counter-split")                   \

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The pool of claim_slots.c with a cache per thread, twice the slots, and initially one slot in each
+ * cache: ours, whose slots others can take, and a plain one over a shared stack, as DPDK's mempool
+ * has it, whose slots others cannot take. The stack's head has a number against reuse, and a slot's
+ * successor is on a line of its own.
+ */
+#include "primitive.h"
+#include "shard_plan.h"
+#include "slot_cache.h"
+
+struct ours {
+	struct slot_set *set;
+	u32 nr;
+	struct slot_cache *cache[];
+};
+
+static size_t ours_bytes(u32 nr)
+{
+	return sizeof(struct ours) + nr * sizeof(struct slot_cache *);
+}
+
+static void ours_destroy(void *state)
+{
+	struct ours *o = state;
+
+	if (!o)
+		return;
+	for (u32 i = 0; i < o->nr; i++)
+		slot_cache_free(o->cache[i]);
+	slot_set_free(o->set);
+	port_free(o, ours_bytes(o->nr));
+}
+
+static void *ours_create(const struct primitive_place *place)
+{
+	const struct shard_plan *plan = place->pools;
+	struct ours *o = primitive_alloc(ours_bytes(place->nr_threads), -1, "caches", NULL);
+
+	if (!o)
+		return NULL;
+	o->nr = place->nr_threads;
+	o->set = slot_set_alloc(plan, 2 * plan->nr_possible);
+	for (u32 i = 0; o->set && i < o->nr; i++) {
+		u32 cpu = plan->idx_to_cpu[i % plan->nr_possible];
+		s64 slot;
+
+		o->cache[i] = slot_cache_alloc(o->set, cpu);
+		slot = o->cache[i] ? slot_claim_near(o->set, cpu) : -1;
+		if (slot < 0) {
+			ours_destroy(o);
+			return NULL;
+		}
+		slot_cache_put(o->cache[i], (u32)slot);
+	}
+	return o;
+}
+
+static bool ours_consistent(const void *state, u64 n)
+{
+	const struct ours *o = state;
+
+	return slot_set_nr_free(o->set) == slot_set_size(o->set);
+}
+
+static void ours_ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct ours *o = state;
+	struct slot_cache *cache = o->cache[thread->number];
+
+	while (n--) {
+		s64 slot;
+
+		do
+			slot = slot_cache_claim(cache);
+		while (slot < 0);
+		primitive_hold(thread);
+		slot_cache_put(cache, (u32)slot);
+	}
+}
+
+const struct primitive primitive_claim_cached = {
+	.name = "claim-cached",
+	.what = "the same with a cache per thread: slot_cache_claim(), slot_cache_put()",
+	.holds = true,
+	.create = ours_create,
+	.ops = ours_ops,
+	.consistent = ours_consistent,
+	.destroy = ours_destroy,
+};
+
+#define CACHE_SLOTS 8u
+
+struct plain_cache {
+	u32 nr, slot[CACHE_SLOTS];
+} port_cacheline_aligned;
+
+struct next {
+	u32 slot;
+} port_cacheline_aligned;
+
+struct plain {
+	u32 nr, nr_threads;
+	struct next *next; /* by slot: the one below it in the stack, plus 1 */
+	struct plain_cache *cache;
+	u64 head port_cacheline_aligned; /* low half: the topmost slot, plus 1 */
+};
+
+static void plain_destroy(void *state)
+{
+	struct plain *p = state;
+
+	if (!p)
+		return;
+	port_free(p->next, p->nr * sizeof(*p->next));
+	port_free(p->cache, p->nr_threads * sizeof(*p->cache));
+	port_free(p, sizeof(*p));
+}
+
+static void push(struct plain *p, u32 slot)
+{
+	u64 head = port_read64(&p->head), seen;
+
+	for (;; head = seen) {
+		WRITE_ONCE(p->next[slot].slot, (u32)head);
+		seen = port_cmpxchg64(&p->head, head, ((head >> 32) + 1) << 32 | (slot + 1));
+		if (seen == head)
+			return;
+	}
+}
+
+static s64 pop(struct plain *p)
+{
+	u64 head = port_read64(&p->head), seen;
+
+	for (; (u32)head; head = seen) {
+		u32 slot = (u32)head - 1;
+
+		seen = port_cmpxchg64(&p->head, head,
+				      ((head >> 32) + 1) << 32 | READ_ONCE(p->next[slot].slot));
+		if (seen == head)
+			return slot;
+	}
+	return -1;
+}
+
+static void *plain_create(const struct primitive_place *place)
+{
+	struct plain *p = primitive_alloc(sizeof(*p), place->home, "shared stack", NULL);
+
+	if (!p)
+		return NULL;
+	p->nr = 2 * place->plan->nr_possible;
+	if (p->nr < place->nr_threads)
+		p->nr = place->nr_threads;
+	p->nr_threads = place->nr_threads;
+	p->next = primitive_alloc(p->nr * sizeof(*p->next), -1, "successors", NULL);
+	p->cache = primitive_alloc(p->nr_threads * sizeof(*p->cache), -1, "caches", NULL);
+	if (!p->next || !p->cache) {
+		plain_destroy(p);
+		return NULL;
+	}
+	for (u32 slot = 0; slot < p->nr; slot++) {
+		if (slot >= p->nr_threads)
+			push(p, slot);
+		else
+			p->cache[slot] = (struct plain_cache){ 1, { slot } };
+	}
+	return p;
+}
+
+static bool plain_consistent(const void *state, u64 n)
+{
+	const struct plain *p = state;
+	u32 found = 0;
+
+	for (u32 i = 0; i < p->nr_threads; i++)
+		found += p->cache[i].nr;
+	for (u32 at = (u32)p->head; at; at = p->next[at - 1].slot)
+		found++;
+	return found == p->nr;
+}
+
+static void plain_ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct plain *p = state;
+	struct plain_cache *mine = &p->cache[thread->number];
+
+	while (n--) {
+		s64 slot = mine->nr ? (s64)mine->slot[--mine->nr] : pop(p);
+
+		while (slot < 0)
+			slot = pop(p);
+		primitive_hold(thread);
+		if (mine->nr < CACHE_SLOTS)
+			mine->slot[mine->nr++] = (u32)slot;
+		else
+			push(p, (u32)slot);
+	}
+}
+
+const struct primitive primitive_claim_caches = {
+	.name = "claim-caches",
+	.what = "the same with a plain cache per thread over a shared stack: DPDK's mempool",
+	.holds = true,
+	.create = plain_create,
+	.ops = plain_ops,
+	.consistent = plain_consistent,
+	.destroy = plain_destroy,
+};
