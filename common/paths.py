@@ -31,11 +31,6 @@ def typed(words: str) -> str:
     return f"{'schedshard' if INSTALLED else './schedshard'} {words}"
 
 
-def own_argv(*words: str) -> list[str]:
-    """Return the command line that runs this program again."""
-    return [sys.executable, "-I", str(ROOT / "cli" / "__main__.py"), *words]
-
-
 def remake() -> str:
     """Return as text how to restore a missing part of schedshard."""
     return "install schedshard again" if INSTALLED else "run 'make build'"

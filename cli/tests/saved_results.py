@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results made of the few members that a test is about."""
+"""Results made of the few members that a test is about, and damaged ones."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from model.results.run import Result, run_of
+
+GONE = object()
 
 
 def result(variants: list[dict[str, Any]], **more: Any) -> Result:
@@ -31,3 +34,16 @@ def bar(name: str, **more: Any) -> dict[str, Any]:
 def swept(name: str, *points: dict[str, Any]) -> dict[str, Any]:
     """A variant with points."""
     return {"name": name, "title": "", "points": [{"metrics": {}, **point} for point in points]}
+
+
+def damaged(value: Any, path: tuple[str | int, ...], other: Any) -> Any:
+    """The value with another one at a place, or with none there."""
+    found = copy.deepcopy(value)
+    at = found
+    for step in path[:-1]:
+        at = at[step]
+    if other is GONE:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = other
+    return found

@@ -17,7 +17,6 @@ from common.provenance import sha256_file
 from conftest import DATA
 from model.results.lines import CacheLine
 from model.results.run import Result
-from record.lines import symbols
 from record.lines.dwarf import Layouts, index_of
 from record.lines.fields import numbered
 from record.lines.report import C2cRequest, Names, c2c, find_names
@@ -37,19 +36,6 @@ def address_of(binary: Path, symbol: str) -> int:
     return next(int(line.split()[0], 16) for line in listing.splitlines() if line.endswith(symbol))
 
 
-def test_captured_addr2line_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbols, "ROOT", Path("/src/schedshard"))
-    text = (DATA / "addr2line.txt").read_text()
-    wanted = [int(line, 16) for line in text.splitlines() if line.startswith("0x")]
-    frames = parse_addr2line(text, wanted)
-    assert len(frames) == 3
-    chain = next(iter(frames.values()))
-    assert [frame.function for frame in chain] == ["port_or64", "sbm_set", "flip", "body"]
-    assert chain[0].source.startswith("port/gcc_atomics.h:")
-    assert chain[3].source == "experiments/cpumask_yield.c:94"  # without the discriminator
-    assert frames[1] == (Frame("?", "?"),)
-
-
 @pytest.mark.parametrize("text", ["", "garbage\n", "0x10\n", "0x10\nf\n", "0x10\nf\nx.c:1\ng\n"])
 def test_odd_addr2line_output_is_no_crash(text: str) -> None:
     assert all(isinstance(frames, tuple) for frames in parse_addr2line(text, [16]).values())
@@ -57,7 +43,9 @@ def test_odd_addr2line_output_is_no_crash(text: str) -> None:
 
 def test_addresses_are_those_that_were_asked_for() -> None:
     """Regression: text before the first one was a KeyError, and a folder's name a new address."""
-    text = "warning: odd section\nx.c:1\n0x10\nf\n/a\n0x3\n/x.c:7\n0x20\n??\n??:0\n"
+    text = (
+        "warning: odd section\nx.c:1\n0x10\nf\n/a\n0x3\n/x.c:7 (discriminator 2)\n0x20\n??\n??:0\n"
+    )
     found = parse_addr2line(text, [16, 32])
     assert found == {16: (Frame("f", "x.c:7", "/a\n0x3\n/x.c"),), 32: (Frame("?", "?"),)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,9 @@ def addresses(program: Path) -> dict[str, int]:
 def types(program: Path) -> tuple[dict[str, str], bool]:
     """The name of each variable's type, and whether something could not be read."""
     known = {addresses(program)[name]: name for name in ("counts", "more")}
-    info = DebugInfo(program)
-    try:
+    with closing(DebugInfo(program)) as info:
         found = info.variables(known)
         return {known[at]: typed.name for at, typed in found.items()}, info.damaged
-    finally:
-        info.close()
 
 
 KNOWN = {"counts": "struct counts", "more": "struct counts[]"}
@@ -78,11 +76,8 @@ def test_a_variable_of_fewer_bytes_than_declared_has_its_type(tmp_path: Path) ->
     program = tmp_path / "program"
     subprocess.run(["clang", "-O2", "-gdwarf-5", str(source), "-o", str(program)], check=True)
     at = addresses(program)["ended"]
-    info = DebugInfo(program)
-    try:
+    with closing(DebugInfo(program)) as info:
         assert info.variables([at])[at].name == "int"
-    finally:
-        info.close()
 
 
 @pytest.mark.skipif(shutil.which("dwz") is None, reason="no dwz here")
@@ -113,22 +108,18 @@ def test_damaged_information_costs_types_and_is_noted(tmp_path: Path) -> None:
 def test_a_lock_is_one_object(tmp_path: Path) -> None:
     program = compiled(tmp_path, "program", "gcc", "-g")
     start = addresses(program)["more"]
-    info = DebugInfo(program)
-    try:
+    with closing(DebugInfo(program)) as info:
         more = info.variables([start])[start]
         assert more.field(56 + 16 + 4) == "[1].lock.__data.__count"
         assert more.whole(56 + 16 + 4) == (56 + 16, 40, "[1].lock")
         assert more.whole(56) is None
-    finally:
-        info.close()
 
 
 def test_accesses_contradict_a_type_that_is_not_theirs(tmp_path: Path) -> None:
     """The line that allocates may declare a pointer to something else, such as a char."""
     program = compiled(tmp_path, "program", "gcc", "-g")
     places = addresses(program)
-    info = DebugInfo(program)
-    try:
+    with closing(DebugInfo(program)) as info:
         found = info.variables([places["counts"], places["letter"]])
         counts, letter = found[places["counts"]], found[places["letter"]]
         assert counts.agrees([(0, 8), (8, 8), (56, 8), (64 + 56, 8)])
@@ -137,8 +128,6 @@ def test_accesses_contradict_a_type_that_is_not_theirs(tmp_path: Path) -> None:
         assert counts.agrees([(0, 16)])  # a copy of both
         assert letter.agrees([(3, 1), (4, 1)])
         assert not letter.agrees([(0, 8), (8, 8)])
-    finally:
-        info.close()
 
 
 def test_only_units_that_have_the_variable_are_read(

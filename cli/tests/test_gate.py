@@ -27,6 +27,7 @@ from record.gate.junit import junit
 from record.gate.sarif import sarif
 from record.lines.symbols import Frame
 from record.report.costs import names_of, place_of
+from saved_results import GONE, damaged
 
 # Names as a program may have them: a newline before a command, '%', an escape, half a character.
 HOSTILE = "a\n::error file=x::no%0A\x1b[31m<b>&\ud800,:\x00"
@@ -280,76 +281,50 @@ def test_a_text_that_is_no_limit_is_refused(cli: Cli, tmp_path: Path, text: str)
     assert "not a percentage, such as 5%" in done.err
 
 
-def _changed(change: str) -> dict[str, Any]:
-    base = report(run(cost("a", 100, 50)))
-    variant = base["variants"][0]
-    changes: dict[str, Any] = {
-        "recorder": lambda: base.update(recorder="emulator"),
-        "machine": lambda: variant.update(name="other"),
-        "file": lambda: variant.update(machine_sha256="1"),
-        "placement": lambda: base["program"].update(placement="scatter"),
-        "threads": lambda: variant["runs"][0].update(threads=5),
-        "failed": lambda: base["program"].update(status=1),
-        "old": lambda: base.pop("recorder"),
-        "kernel": lambda: base.pop("program"),
-        "empty": lambda: variant.update(runs=[]),
-        "text": lambda: variant["runs"][0].update(work_cycles="many"),
-        "nan": lambda: variant["runs"][0].update(work_cycles=math.nan),
-        "negative": lambda: variant["runs"][0]["lines"][0].update(hitm=-1),
-        "huge": lambda: variant["runs"][0]["lines"][0].update(hitm=10**400),
-        "large": lambda: variant["runs"][0]["lines"][0].update(cycles=1e200),
-        "tiny": lambda: variant["runs"][0]["lines"][0].update(cycles=1e-200),
-        "none": lambda: base.update(variants=[]),
-        "list": lambda: variant.update(runs=[7]),
-        "line": lambda: variant["runs"][0]["lines"][0].pop("names"),
-    }
-    changes[change]()
-    return base
-
-
-REFUSED = [
-    ("recorder", "is of the emulator recorder, this is the exact one"),
-    ("machine", "is of other, this is m"),
-    ("file", "is of an earlier file of m"),
-    ("placement", "was recorded with --placement scatter, this is os"),
-    ("threads", "is of 5 threads, this is 4"),
-    ("failed", "is of a program that failed or was stopped"),
-    ("old", "is of an earlier version: record it again"),
-    ("kernel", "is not a recorded program"),
-    *((name, "is damaged") for name in ("empty", "none", "text", "nan", "negative", "huge")),
-    *((name, "is damaged") for name in ("large", "tiny", "list", "line")),
+VARIANT = ("variants", 0)
+RUN, LINE = (*VARIANT, "runs", 0), (*VARIANT, "runs", 0, "lines", 0)
+OTHERS = [
+    (("recorder",), "emulator", "is of the emulator recorder, this is the exact one"),
+    ((*VARIANT, "name"), "other", "is of other, this is m"),
+    ((*VARIANT, "machine_sha256"), "1", "is of an earlier file of m"),
+    (("program", "placement"), "scatter", "was recorded with --placement scatter, this is os"),
+    ((*RUN, "threads"), 5, "is of 5 threads, this is 4"),
+    (("program", "status"), 1, "is of a program that failed or was stopped"),
+    (("recorder",), GONE, "is of an earlier version: record it again"),
+    (("program",), GONE, "is not a recorded program"),
+    ((*VARIANT, "runs"), [], "is damaged"),
+    ((*VARIANT, "runs"), [7], "is damaged"),
+    (("variants",), [], "is damaged"),
+    ((*RUN, "work_cycles"), "many", "is damaged"),
+    ((*RUN, "work_cycles"), math.nan, "is damaged"),
+    ((*LINE, "hitm"), -1, "is damaged"),
+    ((*LINE, "hitm"), 10**400, "is damaged"),
+    ((*LINE, "cycles"), 1e200, "is damaged"),
+    ((*LINE, "cycles"), 1e-200, "is damaged"),
+    ((*LINE, "names"), GONE, "is damaged"),
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), REFUSED)
-def test_a_baseline_that_does_not_compare_is_refused_in_a_line(
-    cli: Cli, tmp_path: Path, change: str, said: str
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize(("place", "other", "said"), OTHERS)
+def test_reports_that_do_not_compare_are_refused_in_a_line(
+    cli: Cli, tmp_path: Path, place: tuple[str | int, ...], other: Any, said: str, side: str
 ) -> None:
-    a = saved(tmp_path / "a.json", _changed(change))
-    b = saved(tmp_path / "b.json", report(run(cost("a", 100, 50))))
-    files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
-    done = cli("record", "diff", a, b, "--fail-above", "5%", *files)
-    assert done.status == 2
-    assert said in done.err
-    assert len(done.err.splitlines()) == 1
-    if change in ("recorder", "machine", "file", "placement", "threads"):
-        # Both reports could be read: the files say that the comparison failed.
-        found = json.loads((tmp_path / "s").read_text())["runs"][0]
-        assert found["results"] == []
-        assert found["invocations"] == [{"executionSuccessful": False, "exitCode": 2}]
-        assert ElementTree.parse(tmp_path / "j").find(".//error") is not None
-
-
-@pytest.mark.parametrize("change", ["empty", "none", "huge", "tiny", "recorder"])
-def test_the_second_report_is_checked_as_well(cli: Cli, tmp_path: Path, change: str) -> None:
-    a = saved(tmp_path / "a.json", report(run(cost("a", 100, 50)), run(cost("a", 90, 50))))
-    b = saved(tmp_path / "b.json", _changed(change))
-    files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
+    """The files of the verdict say that the comparison failed if this report is at fault."""
+    good = report(run(A))
+    for name in ("a", "b"):
+        saved(tmp_path / name, damaged(good, place, other) if name == side else good)
     saved(tmp_path / "s", {"runs": "of an earlier verdict"})
-    done = cli("record", "diff", a, b, "--fail-above", "5%", *files)
+    files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
+    done = cli("record", "diff", tmp_path / "a", tmp_path / "b", "--fail-above", "5%", *files)
     assert (done.status, len(done.err.splitlines())) == (2, 1)
-    assert json.loads((tmp_path / "s").read_text())["runs"][0]["results"] == []
-    assert ElementTree.parse(tmp_path / "j").find(".//error") is not None
+    assert said in done.err or side == "b"
+    is_recording = place != ("program",) and other is not math.nan
+    if (side == "b" and is_recording) or ", this is" in said or "earlier file" in said:
+        failed = json.loads((tmp_path / "s").read_text())["runs"][0]
+        assert failed["results"] == []
+        assert failed["invocations"] == [{"executionSuccessful": False, "exitCode": 2}]
+        assert ElementTree.parse(tmp_path / "j").find(".//error") is not None
 
 
 def test_what_a_file_says_cannot_change_the_terminal(cli: Cli, tmp_path: Path) -> None:

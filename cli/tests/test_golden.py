@@ -21,9 +21,9 @@ RUNS: dict[str, tuple[str, ...]] = {
     "yield": ("run", "cpumask-yield"),
     "samples": ("run", "cpumask-yield", "--cpus", "16", *TWO, "--uncertainty", "20"),
     "curve": ("run", "atomic-inc", "--cpus", "16"),
-    "figures": ("run", "figures"),
+    "figures": ("run", "figures", "--variant", "stock", "--variant", "pad"),
     "primitives": ("run", "primitives", "--op", "cas-loop", "--op", "spinlock", "--cpus", "16"),
-    "ping-pong": ("run", "ping-pong"),
+    "ping-pong": ("run", "ping-pong", "--op", "cas", "--op", "read-cas"),
     "measured": ("bench", "primitives", "--op", "spinlock", "--op", "refcount"),
     "measured-pairs": ("bench", "ping-pong"),
     "topology": ("machine", "topology", "--machine", "xeon-8358-2s"),
@@ -76,7 +76,7 @@ def test_a_sweep(cli: Cli, golden: Golden, tmp_path: Path) -> None:
     )  # fmt: skip
     assert cli("report", saved, "--out", page).status == 0
     golden("sweep.txt", lasting(f"{shown.out}\n--- the page ---\n{read_page(page)}"))
-    golden("compare.txt", cli("compare", saved, saved).out)
+    golden("compare.txt", cli("compare", f"{saved}:global", f"{saved}:llc").out)
 
 
 def test_a_narrow_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

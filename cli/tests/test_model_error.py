@@ -59,15 +59,6 @@ def test_what_unknown_inputs_explain_is_not_the_models_error() -> None:
     assert estimate([unsure], "locked").factor < estimate([sure], "locked").factor
 
 
-def test_a_kind_without_a_curve_says_so() -> None:
-    known = [residual("a", "locked", 1.2)]
-    assert estimate(known, "plain").sentence().startswith("never validated for plain stores")
-    said = estimate(known, "locked").sentence("Arm")
-    assert said.startswith("never validated for locked operations on Arm")
-    said = estimate(known, "locked").sentence("Intel")
-    assert said.startswith("validated on 1 curve of 1 machine, to 2 threads, error factor ")
-
-
 def test_an_interval_keeps_both_parts_apart() -> None:
     found = {"low": 90.0, "median": 100.0, "high": 110.0, "samples": 20}
     point = {"threads": 2, "ns_per_op": 100.0, "cycles_per_op": 200.0, "published": 135.0,
@@ -138,10 +129,7 @@ def test_the_kind_follows_from_machine_and_options(
 
 
 @pytest.mark.long
-def test_work_between_operations_takes_its_time(
-    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
+def test_work_between_operations_takes_its_time(cli: Cli, real: Path) -> None:
     words_ = ("run", "primitives", "--op", "atomic-inc", "--threads", "1", "--json")
     bare = cli(*words_).json["variants"][0]["points"][0]["ns_per_op"]
     busy = cli(*words_, "--work", "500").json
@@ -150,11 +138,8 @@ def test_work_between_operations_takes_its_time(
 
 
 @pytest.mark.long
-def test_threads_with_work_meet_at_lines(
-    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_with_work_meet_at_lines(cli: Cli, real: Path) -> None:
     """With equal work, 19 threads would follow each other, and never wait for a line."""
-    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
     words_ = ("run", "primitives", "--op", "atomic-inc", "--lines", "5", "--work", "600", "--json")
     where = ("--machine", str(MACHINES / "published" / "e5-2680v4.toml"), "--placement", "scatter")
     points = cli(*words_, *where, "--threads", "8,19").json["variants"][0]["points"]
@@ -180,11 +165,8 @@ def test_a_core_has_one_table_of_costs() -> None:
 
 
 @pytest.mark.long
-def test_stores_leave_the_buffer_one_by_one(
-    cli: Cli, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_stores_leave_the_buffer_one_by_one(cli: Cli, real: Path, tmp_path: Path) -> None:
     """The stores of 64 threads leave one after the other: the time of one counts 64 times."""
-    monkeypatch.setenv("SCHEDSHARD_BUILD", str(real))
     text = (MACHINES / "epyc-zen4-vm-83.toml").read_text(encoding="utf-8")
     ns = []
     for store in (1, 8):

@@ -253,3 +253,45 @@ def test_failures_of_tools(tmp_path: Path, body: str, words: str, status: int) -
     with pytest.raises(UserError, match=words) as raised:
         run_json(script(tmp_path / "tool", body))
     assert raised.value.status == status
+
+
+# The program counts its SIGINTs. It waits for the first, and a moment for others.
+COUNTING = """
+import os, signal, time
+got = []
+signal.signal(signal.SIGINT, lambda *_: got.append(1))
+print(os.getppid(), flush=True)
+for _ in range(500):
+    time.sleep(0 if got else 0.02)
+time.sleep(0.2)
+print(len(got), flush=True)
+"""
+RECORDER = """
+import subprocess, sys
+from record.program.interrupts import awaiting, end_of, in_child
+with awaiting():
+    child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], preexec_fn=in_child)
+    status = end_of(child)
+print("status", status, flush=True)
+"""
+
+
+@pytest.mark.parametrize("stdin_is_terminal", [True, False])
+@pytest.mark.parametrize("by_key", [True, False])
+def test_the_program_gets_a_sigint_once(stdin_is_terminal: bool, by_key: bool) -> None:
+    """The recorder is in the terminal's foreground. Its standard input need not be the terminal."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        if not stdin_is_terminal:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        os.execve(sys.executable, [sys.executable, "-c", RECORDER, COUNTING], environment)
+    with os.fdopen(terminal, "rb+", buffering=0) as screen:
+        assert int(screen.readline()) == pid
+        if by_key:
+            screen.write(b"\x03")
+        else:
+            os.kill(pid, signal.SIGINT)
+        rest = screen.readline() + screen.readline()
+        os.waitpid(pid, 0)
+    assert rest.replace(b"^C", b"").split() == [b"1", b"status", b"0"]

@@ -199,24 +199,6 @@ def test_bench_peers(cli: Cli, real: Path) -> None:
         assert words in said
 
 
-def test_locks_have_hashes_and_no_addresses() -> None:
-    wanted: set[str] = set()
-    locked: set[str] = set()
-    for name in ("requirements", "requirements-sweep", "requirements-dev"):
-        text = (ROOT / "cli" / f"{name}.lock").read_text()
-        assert "://" not in text
-        assert "--index" not in text
-        assert "--find-links" not in text
-        packages = [line for line in text.splitlines() if line[:1].isalnum()]
-        assert packages
-        for line in packages:
-            assert line.endswith(" \\"), f"{line} has no hash"
-            locked.add(line.split("==")[0])
-        source = (ROOT / "cli" / f"{name}.in").read_text()
-        wanted |= {line.split("<")[0] for line in source.splitlines() if line[:1].isalpha()}
-    assert {name.replace(".", "-") for name in wanted} <= locked
-
-
 def test_a_lock_leaves_out_what_the_lock_before_it_pins() -> None:
     """If this fails after pip-compile, run python3 scripts/trim_locks.py."""
     for path, text in trim_locks.locks(ROOT / "cli").items():

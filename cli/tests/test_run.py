@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from dataclasses import replace
@@ -13,13 +12,13 @@ from typing import Any
 import pytest
 
 import saved_results
-from common.errors import UserError
 from common.provenance import commit, sha256_file
 from conftest import Cli
 from model.machines.presets import load_machine, machine_topology
 from model.results.run import Curve
 from model.run.experiment import Band, load_experiment
 from model.run.run import RunRequest, curve_errors, merge, plan_run, point_argv, sweep_threads
+from model.run.run_options import with_settings
 
 
 def request(experiment: str = "cpumask-yield", **changes: Any) -> RunRequest:
@@ -70,21 +69,6 @@ def test_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert commit() == "unknown"
 
 
-def strip_seconds(text: str) -> str:
-    data = json.loads(text)
-    del data["simulator"]["seconds"]
-    return json.dumps(data)
-
-
-@pytest.mark.parametrize("experiment", ["cpumask-yield", "atomic-inc"])
-def test_same_seed_same_bytes(cli: Cli, monkeypatch: pytest.MonkeyPatch, experiment: str) -> None:
-    monkeypatch.setattr("common.provenance.commit", lambda: "c")  # a commit may come in between
-    args = ("run", experiment, "--json", "--cpus", "12")
-    first, second = cli(*args).out, cli(*args).out
-    assert strip_seconds(first) == strip_seconds(second)
-    assert strip_seconds(first) != strip_seconds(cli(*args, "--seed", "2").out)
-
-
 def test_out_is_what_json_prints(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     outcome = cli("run", "cpumask-yield", "--json", "--out", path)
@@ -93,12 +77,13 @@ def test_out_is_what_json_prints(cli: Cli, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
 
-def test_published_figures_stay_with_their_machine_and_size(cli: Cli) -> None:
+def test_published_figures_stay_with_their_machine_and_size(cli: Cli, figures: Path) -> None:
     for args in (("--machine", "xeon-8358-2s"), ("--cpus", "128"), ("--placement", "compact")):
-        data = cli("run", "cpumask-yield", "--json", *args).json
-        assert [v["published"] for v in data["variants"]] == [None] * 6
-        assert not any("error" in v for v in data["variants"])
-        assert "published" not in data
+        for experiment, none in (("cpumask-yield", None), ("figures", {})):
+            data = cli("run", experiment, "--json", *args).json
+            assert all(variant["published"] == none for variant in data["variants"])
+            assert not any(variant.get("error") for variant in data["variants"])
+            assert "published" not in data
 
 
 def test_variants_are_chosen_in_the_order_of_the_experiment(cli: Cli) -> None:
@@ -131,18 +116,13 @@ def test_arguments_of_the_simulator() -> None:
     topology = {cpu["cpu"]: cpu for cpu in machine_topology(plan.request.machine)["cpus"]}
     assert len({topology[cpu]["llc"] for cpu in numbers}) == 16
     assert [topology[cpu]["package"] for cpu in numbers[:4]] == [0, 1, 0, 1]
-    plan = plan_run(request(cpus=16, variants=("llc",)))
+    given = {a.partition("=")[0] for a, o in zip(argv[1:], argv, strict=False) if o == "--param"}
+    assert given == {param.name for param in plan.request.experiment.params}
+    plan = plan_run(request(cpus=16, params=(("yield_ns", 12.5),), variants=("llc",)))
     argv = point_argv(plan, plan.points[0])
     assert argv[argv.index("--cpus") + 1] == "16"
     assert "--on" not in argv
-    plan = plan_run(request(seed=9, cpus=16, placement="scatter", variants=("llc",)))
-    given = {a.partition("=")[0] for a, o in zip(argv[1:], argv, strict=False) if o == "--param"}
-    assert given == {param.name for param in plan.request.experiment.params}
-
-
-def test_changed_parameters_go_before_declared_ones() -> None:
-    plan = plan_run(request(params=(("yield_ns", 12.5),), variants=("llc",)))
-    assert "yield_ns=12.5" in point_argv(plan, plan.points[0])
+    assert "yield_ns=12.5" in argv
 
 
 @pytest.mark.parametrize(
@@ -158,11 +138,6 @@ def test_thread_counts(cpus: int, tail: tuple[int, ...]) -> None:
     assert sorted(set(counts)) == list(counts)
 
 
-def test_cpus_beyond_the_machine() -> None:
-    with pytest.raises(UserError, match=r"--cpus 300: machine .* CPUs; give 1 to"):
-        plan_run(request(cpus=300))
-
-
 def test_errors_and_bands() -> None:
     plan = plan_run(request())
     costs = {"global": 1000.0, "node": 500.0, "llc": 19.0, "llc-byte": 5.0}
@@ -175,17 +150,9 @@ def test_errors_and_bands() -> None:
     assert "accepted" not in rows["sbm"]
 
 
-@pytest.mark.parametrize(
-    ("band", "ratio", "holds"),
-    [
-        (Band(within=0.2), 1.19, True),
-        (Band(within=0.2), 0.79, False),
-        (Band(factor=1.5), 1.49, True),
-        (Band(factor=1.5), 1 / 1.51, False),
-    ],
-)
-def test_band(band: Band, ratio: float, holds: bool) -> None:
-    assert band.holds(ratio * 0.3, 0.3) is holds
+def test_band() -> None:
+    assert [Band(within=0.2).holds(ratio * 0.3, 0.3) for ratio in (1.19, 0.79)] == [True, False]
+    assert [Band(factor=1.5).holds(ratio * 0.3, 0.3) for ratio in (1.49, 1 / 1.51)] == [True, False]
 
 
 def test_curve_errors() -> None:
@@ -201,3 +168,51 @@ def test_curve_errors() -> None:
     assert curve.judge(curve_errors(curve, 2)) == (0.2, 0.3)
     assert curve.judge(curve_errors(curve, 4)) == pytest.approx((0.25, 0.3))
     assert curve_errors(curve, 9) == []
+
+
+STEPS = {"stock-waiting", "flat-waiting", "bytes-waiting"}
+
+
+def test_an_input_that_was_set_is_known() -> None:
+    declared = load_experiment("ffmpeg-rt")
+    changed = with_settings(declared, ("row_us=42", "threads=18.0", "row_us=43.5"))
+    before = {param.name: param for param in declared.params}
+    after = {param.name: param for param in changed.params}
+    assert list(after) == list(before)
+    assert after["row_us"].value == 43.5
+    assert before["row_us"].low is not None
+    assert after["row_us"].low is None
+    assert changed.calibrated is None
+    assert after["threads"].source.startswith("--set; ")
+    assert after["rows"] == before["rows"]
+
+
+def test_published_figures_are_of_the_published_conditions() -> None:
+    """The published machine had RT_PUSH_IPI on, so a run with it off has none beside it."""
+    declared = load_experiment("ffmpeg-rt")
+    assert declared.published
+    assert not with_settings(declared, ("push_ipi=0",)).published
+    assert with_settings(declared, ("push_ipi=1", "row_us=42")).published == declared.published
+    twice = with_settings(declared, ("push_ipi=0", "push_ipi=1", "row_us=42", "row_us=43.5"))
+    assert twice.published == declared.published
+    sources = {param.name: param.source for param in twice.params}
+    assert sources["row_us"] == "--set; 41 in ffmpeg-rt.toml"
+
+
+def test_a_setting_reaches_the_simulator(cli: Cli) -> None:
+    data = cli(
+        "run", "cyclictest", "--cpus", "8", "--variant", "shard", "--json", "--set", "irq_ns=1600"
+    ).json
+    assert data["params"]["irq_ns"] == 1600
+    assert data["param_sources"]["irq_ns"]["source"] == "--set; 400 in cyclictest.toml"
+
+
+def test_steps_run_when_they_are_named() -> None:
+    experiment = load_experiment("ffmpeg-rt")
+    request = RunRequest(experiment, load_machine("xeon-480"), 480)
+    usual = {point.variant.name for point in plan_run(request).points}
+    assert usual
+    assert not usual & STEPS
+    assert {variant.name for variant in experiment.variants} >= STEPS
+    named = RunRequest(experiment, load_machine("xeon-480"), 480, variants=("bytes-waiting",))
+    assert [point.variant.name for point in plan_run(named).points] == ["bytes-waiting"]

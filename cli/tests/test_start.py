@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from common.paths import ROOT, own_argv
+from common.paths import ROOT
 from conftest import FAKES
 
 NOBODY = 65534
@@ -31,9 +31,13 @@ def call(*argv: str | Path, cwd: Path, user: int | None = None, **more: str) -> 
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("argv", [(str(ROOT / "schedshard"),), tuple(own_argv())])
+@pytest.mark.parametrize(
+    "argv",
+    [(ROOT / "schedshard",), (sys.executable, "-I", ROOT / "cli" / "__main__.py")],
+    ids=["checkout", "module"],
+)
 def test_nothing_of_the_current_directory_is_imported(
-    tmp_path: Path, argv: tuple[str, ...]
+    tmp_path: Path, argv: tuple[str | Path, ...]
 ) -> None:
     text = f"open({str(tmp_path / 'ran')!r}, 'w')\n"
     for name in ("click.py", "schedshard/__init__.py", "schedshard/__main__.py", "signal.py"):

@@ -18,31 +18,18 @@ from common.paths import ROOT
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 
 
-def structure(root: Path) -> subprocess.CompletedProcess[str]:
-    """Check a project's C files and rooms."""
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
-    return subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "structure.py"), str(root)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def project(root: Path, **files: str) -> Path:
-    """Make a project in which sim/ may use core/, of files given as core__x_h or core__x_c."""
-    (root / "CONTRIBUTING.md").write_text(
-        "| `core/` | structures | nothing |\n| `sim/` | the machine | `core/` |\n"
-    )
-    for name, text in files.items():
-        path = root / name.replace("__", "/").replace("_h", ".h").replace("_c", ".c")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
 def test_arrow_against_the_table(tmp_path: Path) -> None:
-    done = structure(project(tmp_path, core__a_h='#include "b.h"\n', sim__b_h=""))
+    """In the planted project sim/ may use core/, and not the other way round."""
+    for name, text in {
+        "CONTRIBUTING.md": "| `core/` | it | nothing |\n| `sim/` | it | `core/` |\n",
+        "core/a.h": '#include "b.h"\n',
+        "sim/b.h": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    argv = [sys.executable, str(ROOT / "scripts" / "structure.py"), str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == (
         'core/a.h: includes "b.h" of sim/, which core/ may not use (CONTRIBUTING.md)\n'

@@ -48,21 +48,20 @@ def test_a_worker_with_another_simulator(
     assert not out.exists()
 
 
+@pytest.mark.parametrize(
+    ("mode", "words", "status"),
+    [
+        ("refuse", "latency_ns.llc must be positive", 2),
+        ("garbage", "no result from schedshard-sim", 1),
+    ],
+)
 def test_an_error_of_the_simulator_on_a_worker(
-    cli: Cli, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("FAKE_SIM", "refuse")
-    outcome = cli(
-        "sweep", *SMALL, "--cpus", "16", "--out", tmp_path / "s.parquet",
-        "--scheduler", cluster.scheduler_address,
-    )  # fmt: skip
-    assert_user_error(outcome, "latency_ns.llc must be positive")
-    monkeypatch.setenv("FAKE_SIM", "garbage")
-    outcome = cli(
-        "sweep", *SMALL, "--cpus", "16", "--out", tmp_path / "s.parquet",
-        "--scheduler", cluster.scheduler_address,
-    )  # fmt: skip
-    assert_user_error(outcome, "no result from schedshard-sim", status=1)
+    cli: Cli, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    mode: str, words: str, status: int,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("FAKE_SIM", mode)
+    args = ("--out", tmp_path / "s.parquet", "--scheduler", cluster.scheduler_address)
+    assert_user_error(cli("sweep", *SMALL, "--cpus", "16", *args), words, status=status)
 
 
 @pytest.mark.parametrize(
@@ -71,27 +70,19 @@ def test_an_error_of_the_simulator_on_a_worker(
         ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
         ("carrier://pigeon:1", "unknown address scheme"),
         ("", "missing port"),
+        ("of nobody", "the scheduler has no workers"),
     ],
 )
-def test_schedulers_that_do_not_answer(
+def test_schedulers_that_cannot_work(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, words: str
 ) -> None:
     monkeypatch.setattr("model.run.sweep.run.CONNECT_SECONDS", 1)
     out = tmp_path / "s.parquet"
-    outcome = cli("sweep", *SMALL, "--cpus", "8", "--out", out, "--scheduler", address)
-    assert_user_error(outcome, f"--scheduler {address}", words, "tcp://HOST:8786")
-    assert not out.exists()
-
-
-def test_a_scheduler_without_workers(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("model.run.sweep.run.CONNECT_SECONDS", 1)
     with LocalCluster(
         n_workers=0, processes=False, protocol="tcp://", dashboard_address=":0"
     ) as empty:
-        outcome = cli(
-            "sweep", *SMALL, "--cpus", "8", "--out", tmp_path / "s.parquet",
-            "--scheduler", empty.scheduler_address,
-        )  # fmt: skip
-    assert_user_error(outcome, "the scheduler has no workers")
+        address = empty.scheduler_address if address == "of nobody" else address
+        outcome = cli("sweep", *SMALL, "--cpus", "8", "--out", out, "--scheduler", address)
+    assert_user_error(outcome, words)
+    assert f"--scheduler {address}" in outcome.err or "no workers" in outcome.err
+    assert not out.exists()

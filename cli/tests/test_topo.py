@@ -10,45 +10,18 @@ import pytest
 from conftest import Cli
 from model.machines.numbers import source_of
 from model.machines.presets import preset_names
-from model.machines.topo import ranges, tree
-from model.results.topo import Topo
+from model.machines.topo import ranges
 
 
-def cpu(number: int, **where: int) -> dict[str, int]:
-    keys = ("package", "node", "llc", "l2", "core", "thread")
-    return {"cpu": number, **dict.fromkeys(keys, -1), **where}
+def test_ranges() -> None:
+    texts = {"": [], "3": [3], "0-2,8": [0, 1, 2, 8], "0,2,4": [0, 2, 4], "5-6,0-1": [5, 6, 0, 1]}
+    assert {text: ranges(cpus) for text, cpus in texts.items()} == {text: text for text in texts}
 
 
-def machine(cpus: list[dict[str, int]], *shards: list[int]) -> Topo:
-    plan = [
-        {"shard": i, "llc": i, "node": 0, "package": -1, "cpus": members}
-        for i, members in enumerate(shards)
-    ]
-    return Topo.of(
-        {"source": "live", "machine": None, "cpus": cpus, "provenance": {},
-         "plan": {"level": "llc", "cap": 64, "split_llc": 0, "shards": plan}}
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("cpus", "text"),
-    [
-        ([], ""),
-        ([3], "3"),
-        ([0, 1, 2, 8], "0-2,8"),
-        ([0, 2, 4], "0,2,4"),
-        ([5, 6, 0, 1], "5-6,0-1"),
-    ],
-)
-def test_ranges(cpus: list[int], text: str) -> None:
-    assert ranges(cpus) == text
-
-
-def test_many_llcs_are_folded_by_shape() -> None:
-    cpus = [cpu(n, package=0, node=0, llc=n // 2, core=n) for n in range(80)]
-    cpus.append(cpu(80, package=0, node=0, llc=40, core=80))
-    labels = [child.label for child in tree(machine(cpus, [0])).children[0].children[0].children]
-    assert labels == ["LLC 0-39: 40 x (2 cores, 2 CPUs)", "LLC 40: 1 core, 1 CPU"]
+def test_many_llcs_are_folded_by_shape(cli: Cli) -> None:
+    out = cli("machine", "topology", "--machine", "future-2048").out
+    assert out.count(" x (16 cores, 32 CPUs)  CPUs ") == 8
+    assert "LLC 56-63: 8 x (16 cores, 32 CPUs)  CPUs 896-1023,1920-2047\n" in out
 
 
 def test_machines_lists_all_presets(cli: Cli) -> None:

@@ -8,7 +8,6 @@ import math
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -90,13 +89,6 @@ def test_published_figures_inside_and_outside(cli: Cli) -> None:
         "global": None, "node": False, "llc": True, "llc-byte": False, "sbm": None,
         "sbm-summary": None,
     }  # fmt: skip
-    text = cli("run", "cpumask-yield", "--uncertainty", "20").out
-    rows = [line.split() for line in text.splitlines()]
-    (llc,) = [row for row in rows if row[:1] == ["llc"] and "inside" in row]
-    assert "1.30%" in llc
-    assert sum("outside" in row for row in rows) == 2
-    assert "Median (90% interval) of 20 samples" in text
-    assert "errors of the model itself are excluded" in " ".join(text.split())
     elsewhere = cli(*RUN, "20", "--cpus", "64", "--variant", "global", "--variant", "llc").json[
         "variants"
     ]
@@ -129,8 +121,6 @@ def test_a_calibrated_input_is_chosen_again_in_each_sample(cli: Cli, figures: Pa
     assert 0.195 < found["low"] <= found["high"] < 0.205
     # row_us follows wake_ns, which is 50 to 200: the stand-in's share is 0.21 at 150 us and 100 ns.
     assert made["interval"]["low"] < 100 < 200 < made["interval"]["high"]
-    text = " ".join(cli("run", "figures", "--uncertainty", "30").out.split())
-    assert "so that kernel share of 'stock' is 20.0% in every sample" in text
 
 
 def test_samples_that_miss_the_figure_are_counted(cli: Cli, figures: Path) -> None:
@@ -138,8 +128,6 @@ def test_samples_that_miss_the_figure_are_counted(cli: Cli, figures: Path) -> No
     data = cli("run", "figures", "--uncertainty", "20", "--json").json
     missed = data["uncertainty"]["calibrated"]["missed"]
     assert 5 <= missed < 20  # samples whose wake_ns would need more than 160 us
-    text = " ".join(cli("run", "figures", "--uncertainty", "20").out.split())
-    assert f"{missed} samples did not come within 2%" in text
 
 
 @pytest.mark.parametrize(
@@ -172,21 +160,17 @@ def test_a_search_that_cannot_find_it_stops_at_the_end() -> None:
     assert search.best == 5
 
 
-def linear(samples: int, seed: int) -> tuple[Any, Any, list[float]]:
-    """A sum of ten inputs whose shares of the variance are known."""
-    rng = np.random.default_rng(seed)
-    weights = np.array([4.0, 2.0, 1.0] + [0.0] * 7)
-    drawn = rng.random((samples, 10))
-    return drawn, drawn @ weights, list(weights**2 / (weights**2).sum())
-
-
 def test_indices_are_shares_of_the_variance() -> None:
+    """Of a sum of ten inputs, and of no inputs where nothing varies."""
+    weights = np.array([4.0, 2.0, 1.0] + [0.0] * 7)
+    names = [f"x{i}" for i in range(10)]
     errors = []
     for seed in range(20):
-        drawn, figure, shares = linear(200, seed)
-        found = influence.first_order([f"x{i}" for i in range(10)], drawn, figure)
-        assert found is not None
-        errors.append([found[f"x{i}"] - share for i, share in enumerate(shares)])
+        drawn = np.random.default_rng(seed).random((200, 10))
+        indices = influence.first_order(names, drawn, drawn @ weights)
+        assert indices is not None
+        errors.append([indices[name] for name in names] - weights**2 / (weights**2).sum())
+        assert influence.first_order(names, drawn, np.full(200, 3.0)) is None
     assert np.abs(np.mean(errors, axis=0)).max() < 0.03
     assert np.std(errors, axis=0).max() < 0.08
 
@@ -202,11 +186,6 @@ def test_noise_is_the_error_of_an_input_without_influence(samples: int) -> None:
     # Negative indices are set to 0, so found is half of a distribution around 0.
     rms = math.sqrt(2 * float(np.mean(np.square(found))))
     assert rms == pytest.approx(influence.noise(samples), rel=0.35)
-
-
-def test_what_does_not_vary_has_no_indices() -> None:
-    drawn = np.random.default_rng(1).random((64, 2))
-    assert influence.first_order(["a", "b"], drawn, np.full(64, 3.0)) is None
 
 
 def test_sensitivities_name_the_input(cli: Cli, tmp_path: Path) -> None:

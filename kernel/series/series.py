@@ -80,11 +80,6 @@ class Series:
         return self.parts[0][1]
 
     @property
-    def test_patches(self) -> tuple[Path, ...]:
-        """Return the patches that only tests need. They apply after all others."""
-        return dict(self.parts).get(_TEST, ())
-
-    @property
     def all(self) -> tuple[Path, ...]:
         """Return all patches, one per commit."""
         return tuple(patch for _, patches in self.parts for patch in patches)

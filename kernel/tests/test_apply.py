@@ -159,15 +159,6 @@ def test_overlay_that_would_replace_a_file_of_the_base(layout: Layout) -> None:
     refused(layout, r"would replace kernel/sched/rt\.c of the base")
 
 
-def test_a_file_of_ours_takes_the_place_of_one_that_the_step_removes(layout: Layout) -> None:
-    write(layout.inputs / "overlay/kernel/sched/cpupri.c", "int ours;\n")
-    step = STEP.replace("lib/schedshard/Makefile", "kernel/sched/cpupri.c")
-    write_series(layout, step.replace("append =", 'remove = ["kernel/sched/cpupri.c"]\nappend ='))
-    apply(layout, "shard")
-    made = layout.source("shard") / "kernel/sched/cpupri.c"
-    assert made.read_text(encoding="utf-8") == "int ours;\n"
-
-
 CREDITS = "/*\n * set.c\n * Copyright (C) 1 N.\n *\n * Author: A\n"
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from common.errors import UserError
 from kernel.build.build import BuildRequest, build
 from kernel.build.make import cache_counts, first_error, made_file
 from kernel.layout import Layout
-from kernel.source import base as base_module
 
 
 @pytest.fixture
@@ -96,9 +96,25 @@ def test_missing_tool(layout: Layout, tmp_path: Path, monkeypatch: pytest.Monkey
     assert caught.value.status == 2
 
 
-def test_no_disk_space(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base_module, "free_mb", lambda path: 5)
-    with pytest.raises(UserError, match="no room to build stock: 5 MB free"):
-        build(layout, BuildRequest("stock"))
-    assert not layout.source("stock").exists()
-    assert layout.arch.image == "arch/x86/boot/bzImage"
+def test_a_tree_in_use_is_waited_for_aloud(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layout = Layout(tmp_path, tmp_path / "work")
+    order = []
+
+    def second() -> None:
+        with layout.locked("shard"):
+            order.append("second")
+
+    waiter = threading.Thread(target=second)
+    with layout.locked("shard"):
+        assert not capsys.readouterr().err
+        waiter.start()
+        waiter.join(0.5)
+        assert waiter.is_alive()
+        order.append("first")
+    waiter.join()
+    assert order == ["first", "second"]
+    assert capsys.readouterr().err == "waiting: another process uses work/state/shard.lock\n"
+    with layout.locked("shard"):
+        assert not capsys.readouterr().err

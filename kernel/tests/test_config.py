@@ -105,15 +105,3 @@ def test_users_file_is_taken_as_it_is(layout: Layout, tmp_path: Path) -> None:
     assert configuration.name == "user-config-6.1.0-40-amd64"
     path = configure(layout, "stock", configuration)
     assert path.read_text(encoding="utf-8") == "CONFIG_A=y\n"
-
-
-def test_every_fragment_of_the_project_says_what_it_is_for() -> None:
-    layout = Layout()
-    names = fragment_names(layout)
-    assert "lab" in names
-    for name in names:
-        text = (layout.inputs / "config" / f"{name}.config").read_text(encoding="utf-8")
-        head = [line for line in text.splitlines()[1:4] if len(line) > 10]
-        assert head, name
-        assert head[0].startswith("# "), name
-        assert options(text), name

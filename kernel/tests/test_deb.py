@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_kernel import BASE_FILES, MAKEFILE, fake_program, make_fetched, write
+from fake_kernel import BASE_FILES, MAKEFILE, fake_program, make_fetched
 
 from common.errors import UserError
 from kernel.build import deb as deb_module
@@ -60,17 +60,3 @@ def test_packages_go_to_their_folder(layout: Layout, tmp_path: Path) -> None:
     # Nothing stays in the source, which would no longer be the series' tree.
     assert not list(layout.source("shard-deb").glob("linux-*"))
     assert not layout.source("shard").exists()
-
-
-def test_users_configuration(layout: Layout, tmp_path: Path) -> None:
-    file = write(tmp_path / "config-6.1", "CONFIG_MODULES=y\n")
-    deb(layout, DebRequest("shard", str(file)))
-    config = layout.objects("shard-deb", "user-config-6.1") / ".config"
-    assert config.read_text(encoding="ascii") == "CONFIG_MODULES=y\n"
-
-
-def test_missing_tool(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bin/dh_builddeb").unlink()
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with pytest.raises(UserError, match=r"dh_builddeb not found: .*\(Debian's debhelper\)"):
-        deb(layout, DebRequest("shard", "lab"))

@@ -30,7 +30,7 @@ from kernel.guest.boot import (
 )
 from kernel.guest.cpio import Entry, archive, character_device, link, plain
 from kernel.guest.initramfs import Initramfs, make_initramfs
-from kernel.guest.programs import build_guest, host_tsc_khz
+from kernel.guest.programs import build_guest
 from kernel.layout import Layout
 from kernel.testing.plan import PROGRAMS
 from record.shape import Shape
@@ -141,14 +141,6 @@ def test_a_wrong_duration_is_one_line(
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"{name}: give the seconds to run, 1 to 86400\n"
-
-
-def test_the_clock_of_the_host_is_measured_alike_twice(tmp_path: Path) -> None:
-    layout = Layout(work=tmp_path)
-    first, second = host_tsc_khz(layout), host_tsc_khz(layout)
-    if first is None or second is None:
-        pytest.skip("the emulator has another counter on this host")
-    assert abs(first - second) < first / 1000
 
 
 def test_an_archive_is_made_once(tmp_path: Path) -> None:

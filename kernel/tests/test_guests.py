@@ -9,7 +9,6 @@ import pytest
 from kernel.layout import Layout
 from kernel.profile.c2c import C2cRequest, built_kernels, one_kernel
 from kernel.source.base import layout_for
-from kernel.testing.script import Script, run_script
 from model.machines.presets import load_machine, machine_topology
 from record.shape import usual_shape
 
@@ -59,17 +58,3 @@ def test_a_wake_up_of_the_series_takes_no_line_of_the_root_domain(layout: Layout
     assert found["wake_ups"] >= 500
     lines = found["hitm_a_wake_up"].get("root domain", {"hitm_remote": 0.0})["hitm_remote"]
     assert lines <= 0.05 if VARIANT == "shard" else lines >= 1
-
-
-def test_a_script_in_a_guest(layout: Layout) -> None:
-    kernel = built_kernels(layout, [VARIANT], "lab")[0].bzimage
-    lines = """\
-        cd /sys/fs/cgroup
-        echo +cpuset >cgroup.subtree_control
-        mkdir a
-        echo 4-7 >a/cpuset.cpus
-        echo root >a/cpuset.cpus.partition
-        cat a/cpuset.cpus.partition cpuset.cpus.effective
-    """
-    script = Script("set -e\n" + lines, usual_shape(16))
-    assert run_script(layout, kernel, script) == ["root", "0-3,8-15"]

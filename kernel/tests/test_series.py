@@ -194,13 +194,15 @@ def test_steps_for_tests_come_after_the_series(layout: Layout) -> None:
     write(layout.inputs / "changelog/03.txt", "sched: checks\n\nWhy.\n")
     write_series(layout, STEP + SECOND + TEST_STEP)
     made = write_patches(layout)
-    assert [path.name for path in made.test_patches] == ["0001-sched-checks.patch"]
-    assert made.test_patches[0].parent.name == "series-test"
+    ((_, tests),) = made.parts[1:]
+    assert [f"{path.parent.name}/{path.name}" for path in tests] == [
+        "series-test/0001-sched-checks.patch"
+    ]
     assert len(made.patches) == 2
     apply(layout, "shard")
     assert check_am(layout, made) == len(BASE_FILES) + 3 - 1
     write_series(layout, STEP + SECOND)
-    assert write_patches(layout).test_patches == ()
+    assert len(write_patches(layout).parts) == 1
     write_series(layout, STEP + TEST_STEP + SECOND)
     with pytest.raises(UserError, match="step 02-more of the series follows one for tests"):
         write_patches(layout)
