@@ -16,12 +16,12 @@ import hashlib
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hygiene import tracked
 from runner import Command, Count, Stage, count_junit, count_meson, run_stages
 
 BUILD = Path("build")
@@ -55,17 +55,6 @@ SANITIZER_ENV = {
     "TSAN_OPTIONS": HALT,
     "LSAN_OPTIONS": f"suppressions={Path(__file__).resolve().parent.parent}/scripts/leaks.supp",
 }
-
-
-def tracked(*patterns: str) -> list[str]:
-    """Return the files of the project that match, tracked or about to be."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return sorted(name for name in listing.stdout.split("\0") if name and Path(name).is_file())
 
 
 def shell_scripts() -> list[str]:

@@ -25,6 +25,13 @@ TAG = "SPDX-License-" + "Identifier: "
 HOME = re.compile(rb"(?<![\w.$}>-])/(?:home|root|Users|work|workspace)/[\w.-]+")
 
 
+def tracked(*patterns: str, root: Path = Path()) -> list[str]:
+    """Return the files of a project that match, tracked or about to be."""
+    argv = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    listing = subprocess.run(argv, check=True, capture_output=True, text=True, cwd=root).stdout
+    return sorted(name for name in listing.split("\0") if name and (root / name).is_file())
+
+
 def is_source(path: Path, text: bytes) -> bool:
     """Tell whether a file is program text, by its name or by its first line."""
     return bool(SUFFIXES.search(path.name)) or path.name in NAMES or text.startswith(b"#!")
@@ -49,14 +56,8 @@ def faults(path: Path) -> list[str]:
 
 def main() -> int:
     """Check all files; print the faults; return the exit status."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    paths = [Path(name) for name in listing.stdout.split("\0") if name and not EXEMPT.match(name)]
-    found = [fault for path in paths if path.is_file() for fault in faults(path)]
+    paths = [Path(name) for name in tracked() if not EXEMPT.match(name)]
+    found = [fault for path in paths for fault in faults(path)]
     print("\n".join(found) if found else f"{len(paths)} files, nothing found")
     return 1 if found else 0
 

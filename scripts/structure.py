@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
+
+from hygiene import tracked
 
 TABLE = "CONTRIBUTING.md"
 SOURCES = re.compile(r"\.(c|cc|h|hh|inc)$")
@@ -52,14 +53,7 @@ def meant(name: str, written: str, texts: Mapping[str, str]) -> list[str]:
 
 def main(root: Path) -> int:
     """Check a project; print the faults; return the exit status."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=root,
-    )
-    names = [name for name in listing.stdout.split("\0") if (root / name).is_file()]
+    names = tracked(root=root)
     allowed, faults = may_use((root / TABLE).read_text(encoding="utf-8"))
 
     def folder_of(name: str) -> str:
@@ -70,7 +64,7 @@ def main(root: Path) -> int:
 
     texts = {
         name: (root / name).read_text(encoding="utf-8")
-        for name in sorted(names)
+        for name in names
         if SOURCES.search(name) and folder_of(name)
     }
     graph: dict[str, set[str]] = {name: set() for name in texts}
