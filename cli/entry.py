@@ -99,8 +99,8 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 def _terminated(number: int, frame: object) -> None:
     if not _is_first():
         return
-    for each in _ENDS:  # the signal may come again, for example to the process group
-        signal.signal(each, signal.SIG_IGN)
+    for ending in _ENDS:  # the signal may come again, for example to the process group
+        signal.signal(ending, signal.SIG_IGN)
     raise Terminated(number)
 
 
@@ -112,16 +112,16 @@ def unwind_at_signals() -> None:
     """
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)
-    for each in _ENDS:
-        if signal.getsignal(each) != signal.SIG_IGN:
-            signal.signal(each, _terminated)
+    for ending in _ENDS:
+        if signal.getsignal(ending) != signal.SIG_IGN:
+            signal.signal(ending, _terminated)
 
 
 def _said(error: click.UsageError) -> str:
     """Return Click's message, but suggest only names that did_you_mean() would suggest."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error.format_message()
-    known = [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts]
+    known = [name for param in error.ctx.command.get_params(error.ctx) for name in param.opts]
     near = near_names(error.option_name, [name for name in known if name.startswith("--")])
     return f"no such option: {error.option_name}{f': {did_you_mean(near)}' if near else ''}"
 
@@ -188,8 +188,8 @@ def _run(argv: Sequence[str] | None, verbs: click.Command | None) -> int:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return error.status
     except click.UsageError as error:
-        said = _one_line(_said(error)).rstrip(".")
-        print(f"{PROGRAM}: {said}{_seen(error.ctx)}", file=sys.stderr)
+        message = _one_line(_said(error)).rstrip(".")
+        print(f"{PROGRAM}: {message}{_seen(error.ctx)}", file=sys.stderr)
         return 2
     except click.ClickException as error:
         print(f"{PROGRAM}: {_one_line(error.format_message())}", file=sys.stderr)

@@ -15,8 +15,8 @@ _OUTPUT = "cannot write to standard output"
 def printable(text: str) -> str:
     """Return the text with escapes for what is not printable, such as terminal sequences."""
     return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
-        for each in text
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
     )
 
 
@@ -82,14 +82,14 @@ def check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None
             raise unknown_name(kind, name, known)
 
 
-def _distance(one: str, other: str) -> int:
+def _distance(word: str, other: str) -> int:
     """Return the edit distance of two words: letters to insert, delete, replace or swap."""
     rows = [list(range(len(other) + 1))]
-    for at, letter in enumerate(one, 1):
+    for at, letter in enumerate(word, 1):
         row = [at]
         for to, wanted in enumerate(other, 1):
             steps = [rows[-1][to] + 1, row[-1] + 1, rows[-1][to - 1] + (letter != wanted)]
-            if min(at, to) > 1 and letter == other[to - 2] and one[at - 2] == wanted:
+            if min(at, to) > 1 and letter == other[to - 2] and word[at - 2] == wanted:
                 steps.append(rows[-2][to - 2] + 1)
             row.append(min(steps))
         rows.append(row)

@@ -26,11 +26,11 @@ def run_followed(argv: Sequence[str], title: str) -> Any:
         child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE
         )
-        said, status = _follow(child, title)
+        message, status = _follow(child, title)
         output.seek(0)
         text = output.read()
     if status != 0:
-        what = said.removeprefix(f"{tool.name}: ") or f"ended with status {status}"
+        what = message.removeprefix(f"{tool.name}: ") or f"ended with status {status}"
         raise UserError(f"{tool.name}: {what}", status=2 if status == 2 else 1)
     try:
         return json.loads(text)
@@ -46,10 +46,10 @@ def _follow(child: subprocess.Popen[bytes], title: str) -> tuple[str, int]:
         _, total = _progress(first)
         if total:
             with ticking(title, total) as tick:
-                said = _last(first, child.stderr, tick)
+                message = _last(first, child.stderr, tick)
         else:
-            said = _last(first, child.stderr, silent)
-        return said, child.wait()
+            message = _last(first, child.stderr, silent)
+        return message, child.wait()
     except BaseException:
         child.kill()
         child.wait()
@@ -57,16 +57,16 @@ def _follow(child: subprocess.Popen[bytes], title: str) -> tuple[str, int]:
 
 
 def _last(first: bytes, stream: IO[bytes], tick: Ticker) -> str:
-    said = ""
+    message = ""
     shown = 0
     for line in [first, *stream]:
         done, total = _progress(line)
         if not total:
-            said = line.decode("utf-8", "replace").strip() or said
+            message = line.decode("utf-8", "replace").strip() or message
         for _ in range(shown, done):
             tick("")
         shown = max(shown, done)
-    return said
+    return message
 
 
 def _progress(line: bytes) -> tuple[int, int]:

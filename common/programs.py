@@ -100,13 +100,13 @@ def require(*names: str, then: str = "") -> None:
         )
 
 
-def reason(said: str) -> str:
+def reason(output: str) -> str:
     """Return the line of a failed program's output that gives the reason, the first with an error.
 
     Many programs continue after that, and end with a line that only reports the failure. A line
     that ends in a colon is returned with the next one.
     """
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     for line, after in zip_longest(lines, lines[1:], fillvalue=""):
         if _WHY.search(line):
             return f"{line} {after}" if line.endswith(":") and after else line
@@ -137,18 +137,18 @@ def call(
             check=False,
         )
     if done.returncode not in good:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace")
-        raise UserError(f"{what}: {reason(said) or f'exit status {done.returncode}'}")
+        output = (done.stderr or done.stdout).decode("utf-8", "replace")
+        raise UserError(f"{what}: {reason(output) or f'exit status {done.returncode}'}")
     return done.stdout
 
 
 def libraries(program: Path) -> list[Path]:
     """Return the shared libraries that a program loads, with the loader; none if it is static."""
-    said = call(
+    output = call(
         ["ldd", program.resolve()],
         good=(0, 1),  # 1: not a dynamic executable
         what=f"looking for the libraries of {program}",
     )
-    if missing := _MISSING.search(said):
+    if missing := _MISSING.search(output):
         raise UserError(f"{program} needs {missing[1].decode()}, which is not on this host")
-    return [Path(os.fsdecode(match[1])) for match in _SHARED.finditer(said)]
+    return [Path(os.fsdecode(match[1])) for match in _SHARED.finditer(output)]

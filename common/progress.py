@@ -62,8 +62,8 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
             last = now
             took = now - started
             left = took / done * (total - done)
-            said = f"{title}: {done}/{total}, {took:.0f} s, about {left:.0f} s left"
-            print(said, file=sys.stderr, flush=True)
+            text = f"{title}: {done}/{total}, {took:.0f} s, about {left:.0f} s left"
+            print(text, file=sys.stderr, flush=True)
 
     yield line
 

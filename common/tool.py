@@ -75,10 +75,10 @@ def _failure(binary: Path, code: int, stderr: bytes) -> UserError:
         return UserError(f"{binary.name} was ended by {name}{tail}", status=1)
     if not lines:
         return UserError(f"{binary.name} failed with exit status {code} and said nothing", status=1)
-    said = lines[-1]
+    message = lines[-1]
     for prefix in (f"{binary}: ", f"{binary.name}: ", "schedshard: "):
-        said = said.removeprefix(prefix)
-    return UserError(said, status=2 if code == 2 else 1)
+        message = message.removeprefix(prefix)
+    return UserError(message, status=2 if code == 2 else 1)
 
 
 def run_tool(argv: Sequence[str], running: Running) -> Any:

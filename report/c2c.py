@@ -31,7 +31,7 @@ def view(report: Report) -> RenderableType:
 
 def _lead(report: Report) -> Lead:
     """Return the hottest line, and what would help."""
-    variant = max(report.variants, key=lambda each: each.hitm_total)
+    variant = max(report.variants, key=lambda variant: variant.hitm_total)
     asked = (
         f"{report.experiment}: which cache lines do CPUs take from each other on "
         f"{report.machine.name}?"
@@ -39,10 +39,10 @@ def _lead(report: Report) -> Lead:
     if not variant.lines:
         return Lead(asked, "Predicted: none that is worth showing", "none: one run of the model")
     line = variant.lines[0]
-    said, answer = [], []
-    if (found := line.interval) is not None:
-        ends = f"{significant(found.low)} to {significant(found.high)}"
-        said.append(f"{ends} cycles per load of that line")
+    parts, answer = [], []
+    if (bounds := line.interval) is not None:
+        ends = f"{significant(bounds.low)} to {significant(bounds.high)}"
+        parts.append(f"{ends} cycles per load of that line")
     if isinstance(report, Recorded):
         answer.append(headline(report))
     answer.append(
@@ -51,7 +51,7 @@ def _lead(report: Report) -> Lead:
     )
     if isinstance(report, Recorded) and report.advice:
         answer.append(f"what helps: {report.advice[0].words}")
-    interval = f"{'; '.join(said)}: 90% of the samples" if said else "none: one run of the model"
+    interval = f"{'; '.join(parts)}: 90% of the samples" if parts else "none: one run of the model"
     return Lead(asked, f"Predicted: {'; '.join(answer)}", interval)
 
 
@@ -80,6 +80,6 @@ def c2c_section(report: Report) -> Section:
         notes=[
             "predicted: HITM is a load or locked operation that found the line modified in another "
             "core's cache; remote, when that core is in another package.",
-            *(f"validation: {said}" for said in report.validation),
+            *(f"validation: {sentence}" for sentence in report.validation),
         ],
     )

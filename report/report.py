@@ -78,7 +78,7 @@ def _live_section(result: Curve | Pairs) -> Section:
     section = run_section(result)
     section.anchor += "-measured"
     section.heading += ", measured"
-    section.notes = [f"{word}: {said}" for word, said in live_notes(result)]
+    section.notes = [f"{word}: {text}" for word, text in live_notes(result)]
     return section
 
 
@@ -129,7 +129,7 @@ _SECTIONS: dict[Any, Callable[[Any], Section]] = {
 
 def _sections(results: Sequence[Saved]) -> list[Section]:
     """Return all sections: predictions, sweeps, cache lines, then what was measured here."""
-    runs = [each for each in results if isinstance(each, Bars | Curve | Pairs | Figures)]
+    runs = [result for result in results if isinstance(result, Bars | Curve | Pairs | Figures)]
     sections = run_sections([result for result in runs if not result.measured])
     for sweep in results:
         sections += _sweep_sections(sweep) if isinstance(sweep, Sweep) else []

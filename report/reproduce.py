@@ -84,8 +84,8 @@ def samples(request: ReproduceRequest, plan: RunPlan) -> int:
 
 def with_published_lines() -> list[Experiment]:
     """Return the experiments for which others published the cost of single cache lines."""
-    found = map(load_experiment, experiment_names())
-    return [e for e in found if e.metrics and any(known.lines for known in e.published)]
+    experiments = map(load_experiment, experiment_names())
+    return [e for e in experiments if e.metrics and any(known.lines for known in e.published)]
 
 
 def _with_lines(

@@ -12,13 +12,13 @@ from model.run.sweep.swept import Swept, is_sampled, swept
 from model.tables.sweep import point_table
 
 
-def sweep_lead(one: Swept, name: str) -> Lead:
+def sweep_lead(experiment: Swept, name: str) -> Lead:
     """Return the lead of a swept experiment: its first figure, with the most CPUs."""
-    metric = one.metrics[0]
+    metric = experiment.metrics[0]
     column = f"figure {metric.name}"
-    frame = one.frame.dropna(subset=[column])
-    machines = ", ".join(sorted(set(one.frame["machine"])))
-    asked = f"{one.title}: how does it scale on {machines} ({name})?"
+    frame = experiment.frame.dropna(subset=[column])
+    machines = ", ".join(sorted(set(experiment.frame["machine"])))
+    asked = f"{experiment.title}: how does it scale on {machines} ({name})?"
     if frame.empty:
         return Lead(asked, "Unknown: the baseline was not run", "none: no figure")
     most = frame[frame["cpus"] == frame["cpus"].max()]
@@ -37,9 +37,9 @@ def sweep_lead(one: Swept, name: str) -> Lead:
     count = int(frame["seed"].nunique())
     if count < 2:
         return Lead(asked, answer, "none: one seed; 'sweep --seeds N' or '--uncertainty N' has one")
-    said = [f"'{v}' {write(float(low[v]))} to {write(float(high[v]))}" for v in ends]
+    costs = [f"'{v}' {write(float(low[v]))} to {write(float(high[v]))}" for v in ends]
     over = f"90% of {count} samples" if sampled else f"lowest to highest of {count} seeds"
-    return Lead(asked, answer, f"{'; '.join(said)}: {over}")
+    return Lead(asked, answer, f"{'; '.join(costs)}: {over}")
 
 
 def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
@@ -47,8 +47,8 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
     chosen = current(rows)
     old = len(rows) - len(chosen)
     sections = []
-    for one in swept(chosen):
-        frame = one.frame
+    for experiment in swept(chosen):
+        frame = experiment.frame
         sampled = is_sampled(frame)
         seeds = int(frame["seed"].nunique())
         point = "medians and 90% intervals of samples" if sampled else "means over seeds"
@@ -62,12 +62,12 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
             notes.append(f"{old} rows of older simulators, machine files or samples are left out")
         sections.append(
             Section(
-                anchor=f"sweep-{one.name}",
-                heading=f"{one.title}: sweep",
+                anchor=f"sweep-{experiment.name}",
+                heading=f"{experiment.title}: sweep",
                 where=f"{name}: {len(frame)} rows on {frame['machine'].nunique()} machines, "
                 f"{seeds} {'samples' if sampled else 'seeds'} of each point (predicted)",
-                lead=sweep_lead(one, name),
-                parts=[point_table(one, None)],
+                lead=sweep_lead(experiment, name),
+                parts=[point_table(experiment, None)],
                 notes=notes,
             )
         )

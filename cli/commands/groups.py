@@ -89,12 +89,12 @@ class UnnamedGroup(NamedGroup):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands, and options and a file of the unnamed command."""
-        found = super().shell_complete(ctx, incomplete)
-        found += self.unnamed.shell_complete(ctx, incomplete)
+        completions = super().shell_complete(ctx, incomplete)
+        completions += self.unnamed.shell_complete(ctx, incomplete)
         if not incomplete.startswith("-"):
-            found = [each for each in found if each.value != self._name]
-            found.append(CompletionItem(incomplete, type="file"))
-        return found
+            completions = [item for item in completions if item.value != self._name]
+            completions.append(CompletionItem(incomplete, type="file"))
+        return completions
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the usage of both forms."""
@@ -102,8 +102,8 @@ class UnnamedGroup(NamedGroup):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the options of the unnamed command with the named ones."""
-        options = [each for each in self.unnamed.params if isinstance(each, click.Option)]
-        rows = [record for each in options if (record := each.get_help_record(ctx))]
+        options = [option for option in self.unnamed.params if isinstance(option, click.Option)]
+        rows = [record for option in options if (record := option.get_help_record(ctx))]
         with formatter.section("Options"):
             formatter.write_dl(rows)
         self.format_commands(ctx, formatter)

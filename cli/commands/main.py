@@ -116,8 +116,8 @@ def report(results: tuple[Path, ...], out: Path) -> None:
     """
     from report.report import lines_of, read, render
 
-    found = [read(path) for path in results]
-    write_atomic(out, render([*found, *lines_of(found)]))
+    loaded = [read(path) for path in results]
+    write_atomic(out, render([*loaded, *lines_of(loaded)]))
     print(f"saved {out}", file=sys.stderr)
 
 

@@ -111,12 +111,12 @@ def with_options(verb: Verb, options: Sequence[Decorator]) -> Verb:
 
 def gathered(into: Callable[..., Any], name: str) -> Callable[[Verb], Verb]:
     """Pass the parameters that are fields of the dataclass ``into`` as one argument, ``name``."""
-    names = [each.name for each in fields(into)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(into)]  # type: ignore[arg-type]
 
     def gather(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def call(*args: Any, **values: Any) -> Any:
-            given = {each: values.pop(each) for each in names}
+            given = {name: values.pop(name) for name in names}
             return verb(*args, **{name: into(**given)}, **values)
 
         return call  # type: ignore[return-value]

@@ -35,15 +35,15 @@ def _list(as_json: bool) -> None:
     from model.run.experiment import experiment_names, load_experiment
     from model.tables.results import experiments_table
 
-    found = [load_experiment(name) for name in experiment_names()]
+    experiments = [load_experiment(name) for name in experiment_names()]
     rows = [
         {
-            "name": each.name, "title": each.title, "machine": each.machine,
-            "variants": [variant.name for variant in each.variants],
+            "name": experiment.name, "title": experiment.title, "machine": experiment.machine,
+            "variants": [variant.name for variant in experiment.variants],
         }
-        for each in found
+        for experiment in experiments
     ]  # fmt: skip
-    deliver({"experiments": rows}, as_json, None, experiments_table(found))
+    deliver({"experiments": rows}, as_json, None, experiments_table(experiments))
 
 
 @click.command()
@@ -172,8 +172,8 @@ def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
 
     with TemporaryDirectory(prefix="schedshard-") as directory:
         prepared = prepare(SweepOptions(out=out, **options), Path(directory))
-        for said in prepared.left_out:
-            print(f"schedshard: {said}", file=sys.stderr)
+        for line in prepared.left_out:
+            print(f"schedshard: {line}", file=sys.stderr)
         there = len(prepared.points) - len(prepared.todo)
         if there:
             print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
@@ -204,8 +204,8 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
     if is_recording(a) or is_recording(b):
         if metrics:
             raise UserError("--metric: recordings of programs are compared by object; leave it out")
-        found = diff_files(Path(a), Path(b))
-        deliver(found.to_data(), as_json, None, diff_view(found))
+        comparison = diff_files(Path(a), Path(b))
+        deliver(comparison.to_data(), as_json, None, diff_view(comparison))
         return
     need_sweep("compare")
     from model.run.sweep.compare import CompareRequest, load_side

@@ -23,8 +23,8 @@ def _advise(
     if samples != 0:
         check_samples(samples)
     loaded = load_machine(machine or HOST)
-    found = advise(loaded, rate, samples, ticking)
-    deliver(advice_data(found), as_json, out, advice_view(found))
+    advice = advise(loaded, rate, samples, ticking)
+    deliver(advice_data(advice), as_json, out, advice_view(advice))
 
 
 @click.command("topology")

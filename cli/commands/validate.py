@@ -63,7 +63,7 @@ def validate(
 
     data = load_data(result, VALIDATE, LIVE) if result is not None else measure_host(limit)
     bundle = make_bundle(data, str(result) if result is not None else "this host")
-    points = sum(len(one.points) for one in bundle.measured)
+    points = sum(len(result.points) for result in bundle.measured)
     with ticking("predicting", points) as tick:
         rows = predict(bundle, tick)
     verdict = judge(rows, replace(BOUNDS, median=median_bound, worst=worst_bound))

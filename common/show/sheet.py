@@ -132,9 +132,9 @@ class Notes:
 def flat(view: RenderableType) -> list[Sheet | str]:
     """Return what a page shows of a terminal's view: its tables, and its texts and notes."""
     if isinstance(view, Group):
-        return [part for each in view.renderables for part in flat(each)]
+        return [part for renderable in view.renderables for part in flat(renderable)]
     if isinstance(view, Notes):
-        return [f"{word}: {said}" for word, said in view.rows]
+        return [f"{word}: {text}" for word, text in view.rows]
     if isinstance(view, Text):
         return [line.strip() for line in view.plain.splitlines() if line.strip()]
     return [view] if isinstance(view, Sheet) else []

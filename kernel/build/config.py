@@ -67,19 +67,19 @@ def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Config
         return Configuration(f"user-{name}{suffix}", user_file=path.resolve())
     more = [name for name in text.split("+") if name != LAB]
     names = [LAB, *of_variant, *more]
-    found = tuple(chain(*(fragments_of(layout, name) for name in names)))
-    return Configuration(f"{text}{suffix}", found)
+    fragments = tuple(chain(*(fragments_of(layout, name) for name in names)))
+    return Configuration(f"{text}{suffix}", fragments)
 
 
 def options(text: str) -> dict[str, str]:
     """Return the options that a fragment or a .config sets; "n" for those it lists as not set."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in text.splitlines():
         if match := _SET.match(line.rstrip()):
-            found[match[1]] = match[2]
+            values[match[1]] = match[2]
         elif match := _UNSET.match(line.rstrip()):
-            found[match[1]] = "n"
-    return found
+            values[match[1]] = "n"
+    return values
 
 
 def ineffective(asked: Mapping[str, str], outcome: Mapping[str, str]) -> list[str]:
@@ -102,10 +102,10 @@ _COMPRESSORS = {
 
 
 def _asked(configuration: Configuration) -> dict[str, str]:
-    found: dict[str, str] = {}
+    asked: dict[str, str] = {}
     for path in configuration.fragments:
-        found |= options(path.read_text(encoding="utf-8"))
-    return found
+        asked |= options(path.read_text(encoding="utf-8"))
+    return asked
 
 
 def configure(

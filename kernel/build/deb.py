@@ -65,15 +65,15 @@ def sort_packages(paths: list[Path], seconds: float) -> Packages:
 
 def _collect(source: Path, out: Path) -> list[Path]:
     """Move the packages from the source tree, where packaging leaves them, to ``out``."""
-    found = []
+    collected = []
     with telling(f"cannot write packages to {out}"):
         out.mkdir(parents=True, exist_ok=True)
         for path in sorted(source.iterdir()):
             if path.suffix in (".buildinfo", ".changes"):
                 path.unlink()
             elif path.suffix == ".deb":
-                found.append(Path(shutil.move(path, out / path.name)))
-    return found
+                collected.append(Path(shutil.move(path, out / path.name)))
+    return collected
 
 
 def _clear(source: Path) -> None:
@@ -113,5 +113,5 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
         make = Make(source, objects, name, request.jobs or os.cpu_count() or 1, variables)
         with ticking(f"packaging {name}", _FILES) as tick:
             made = run_make(layout, make, ["bindeb-pkg"], tick)
-        found = _collect(source, request.out or layout.work / "deb")
-    return sort_packages(found, made.seconds)
+        collected = _collect(source, request.out or layout.work / "deb")
+    return sort_packages(collected, made.seconds)

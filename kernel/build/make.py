@@ -58,8 +58,8 @@ def first_error(lines: Sequence[str]) -> str:
         return own[0]
     if errors:
         return errors[0]
-    said = [line.strip() for line in lines if line.strip()]
-    return said[-1] if said else "it said nothing"
+    messages = [line.strip() for line in lines if line.strip()]
+    return messages[-1] if messages else "it said nothing"
 
 
 def cache_counts(text: str) -> tuple[int, int]:

@@ -338,8 +338,8 @@ def _said(path: Path) -> str:
     told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
     # An error of the plugin is the cause of the emulator's messages after it.
     own = [line for line in told if line.startswith("schedshard: ")]
-    said = own[0] if own else told[-1] if told else ""
-    return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", said)
+    message = own[0] if own else told[-1] if told else ""
+    return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", message)
 
 
 def check_firmware(firmware: Firmware, arch: Arch) -> None:

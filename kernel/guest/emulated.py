@@ -37,12 +37,12 @@ def qemu_topology(
         if folder is not None:
             argv += ["-object", _backend(0, memory, folder), "-machine", "memory-backend=m0"]
         return argv
-    each, full = shape.places // nodes, nodes - shape.bare_nodes
+    per_node, full = shape.places // nodes, nodes - shape.bare_nodes
     share = memory // (full + shape.memory_nodes)
     for node in range(nodes + shape.memory_nodes):
         words = [f"node,nodeid={node}"]
         if node < nodes:
-            words.append(f"cpus={node * each}-{(node + 1) * each - 1}")
+            words.append(f"cpus={node * per_node}-{(node + 1) * per_node - 1}")
         if node < full or node >= nodes:
             argv += ["-object", _backend(node, share, folder)]
             words.append(f"memdev=m{node}")

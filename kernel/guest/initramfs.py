@@ -64,13 +64,13 @@ class Initramfs:
 
 
 def _find(program: str, package: str) -> Path:
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise UserError(
             f"{program} is not on this host, and the guest's tests need it: "
             f"run 'scripts/bootstrap kernel' (Debian's {package})"
         )
-    return Path(found)
+    return Path(path)
 
 
 def _part(name: str) -> dict[str, Entry]:
@@ -85,8 +85,8 @@ def _part(name: str) -> dict[str, Entry]:
 
 
 def _applets(busybox: Path) -> list[str]:
-    said = call([busybox, "--list"], what=f"asking {busybox} for its applets")
-    return said.decode("ascii", "replace").split()
+    listing = call([busybox, "--list"], what=f"asking {busybox} for its applets")
+    return listing.decode("ascii", "replace").split()
 
 
 def _foreign_base(layout: Layout) -> dict[str, Entry]:
@@ -99,8 +99,8 @@ def _foreign_base(layout: Layout) -> dict[str, Entry]:
             with tempfile.TemporaryDirectory(prefix=".deb.", dir=folder.parent) as temp:
                 wanted = Wanted(package, "debian", (SUITE,), layout.arch.debian)
                 with working(f"downloading {package} for {layout.arch.name}"):
-                    found = download(wanted, Path(temp))
-                call(["dpkg-deb", "-x", found, folder], what=f"unpacking {found.name}")
+                    deb = download(wanted, Path(temp))
+                call(["dpkg-deb", "-x", deb, folder], what=f"unpacking {deb.name}")
     return {"/bin/busybox": plain(program, executable=True)}
 
 

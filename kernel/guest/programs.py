@@ -84,15 +84,15 @@ def host_tsc_khz(layout: Layout) -> int | None:
     if layout.arch is not X86 or platform.machine() != "x86_64":
         return None
     program = _built(layout) / TSC_KHZ
-    said = call([program], what="measuring the time stamp counter")
-    return int(said)
+    output = call([program], what="measuring the time stamp counter")
+    return int(output)
 
 
 def _compile(source: Path, folder: Path, built: Path, arch: Arch) -> None:
     require(arch.compiler)
     # Keep some old builds: an earlier call may still be starting guests from them.
-    found = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in found[_KEPT:]:
+    builds = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in builds[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
     temp = Path(tempfile.mkdtemp(dir=folder))
     try:

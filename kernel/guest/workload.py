@@ -57,8 +57,8 @@ def _pi(cpus: int, amount: int) -> Sequence[str]:
 
 def _pi_apart(cpus: int, amount: int) -> Sequence[str]:
     # Each shell keeps the first CPU of its pair for itself, and pins its group to the second.
-    each = f"taskset -c $i,$((i + 1)) /bin/pi_stress -q -g 1 -D {amount} &"
-    return ("/bin/sh", "-c", f"for i in $(seq 0 2 {max(0, cpus - 2)}); do {each} done; wait")
+    command = f"taskset -c $i,$((i + 1)) /bin/pi_stress -q -g 1 -D {amount} &"
+    return ("/bin/sh", "-c", f"for i in $(seq 0 2 {max(0, cpus - 2)}); do {command} done; wait")
 
 
 def _hackbench(cpus: int, amount: int) -> Sequence[str]:

@@ -87,8 +87,8 @@ class Image:
     def function(self, name: str) -> list[tuple[int, int]]:
         """Return the ranges of a function, the main one first; none if it exists only inlined."""
         names = (name, f"{name}.cold", f"{name}.isra.0", f"{name}.constprop.0", f"{name}.part.0")
-        found = [self.find(each) for each in names]
-        return [(s.address, s.address + s.size) for s in found if s and s.size]
+        symbols = [self.find(name) for name in names]
+        return [(s.address, s.address + s.size) for s in symbols if s and s.size]
 
     def text(self) -> tuple[int, int]:
         """Return the range of the kernel's own code."""

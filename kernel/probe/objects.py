@@ -216,8 +216,8 @@ class Objects:
             return []
         if struct not in self._pointers:
             wanted = _FOLLOWED[struct]
-            found = _pointers(die, "", 0)
-            self._pointers[struct] = [p for p in found if _plain(p.path) in wanted]
+            pointers = _pointers(die, "", 0)
+            self._pointers[struct] = [p for p in pointers if _plain(p.path) in wanted]
         return self._pointers[struct]
 
     # ---- questions ----
@@ -263,7 +263,7 @@ def _pointers(die: DIE, path: str, offset: int) -> list[_Pointer]:
         return []
     if stripped.tag == "DW_TAG_pointer_type":
         return [_Pointer(path, offset, _target(stripped), False)]
-    found: list[_Pointer] = []
+    pointers: list[_Pointer] = []
     if stripped.tag == "DW_TAG_array_type":
         element = stripped.get_DIE_from_attribute("DW_AT_type")
         inner = _pointers(element, "", 0)
@@ -274,7 +274,7 @@ def _pointers(die: DIE, path: str, offset: int) -> list[_Pointer]:
         if counts[0] is None:
             return [_Pointer(path, offset + p.offset, p.target, True) for p in inner]
         for index in range(min(counts[0], _MOST_ELEMENTS)):
-            found += [
+            pointers += [
                 _Pointer(
                     f"{path}[{index}]{_dot(p.path)}{p.path}",
                     offset + index * step + p.offset,
@@ -283,7 +283,7 @@ def _pointers(die: DIE, path: str, offset: int) -> list[_Pointer]:
                 )
                 for p in inner
             ]
-        return found
+        return pointers
     if stripped.tag not in ("DW_TAG_structure_type", "DW_TAG_union_type"):
         return []
     for member in stripped.iter_children():
@@ -291,7 +291,7 @@ def _pointers(die: DIE, path: str, offset: int) -> list[_Pointer]:
             continue
         name = die_name(member)
         below = f"{path}.{name}" if path and name else path or name
-        found += _pointers(
+        pointers += _pointers(
             member.get_DIE_from_attribute("DW_AT_type"), below, offset + member_start(member)
         )
-    return found
+    return pointers

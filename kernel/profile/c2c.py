@@ -83,9 +83,11 @@ class Kernel:
 def with_schedulers(kernels: Sequence[Kernel], schedulers: Sequence[str]) -> tuple[Kernel, ...]:
     """Return each kernel alone, then with each of these schedulers."""
     return tuple(
-        replace(kernel, name=f"{kernel.name}+{each}", scheduler=each) if each else kernel
+        replace(kernel, name=f"{kernel.name}+{scheduler}", scheduler=scheduler)
+        if scheduler
+        else kernel
         for kernel in kernels
-        for each in ("", *schedulers)
+        for scheduler in ("", *schedulers)
     )
 
 
@@ -154,8 +156,8 @@ def _look(
     objects = Objects(image, ram, cpus, [line.start for line in run.lines])
     seen.lines = [_named(line, objects) for line in run.lines]
     pcs = {access.instruction for line in run.lines for access in line.accesses}
-    frames = {pc - 1: _own(found) for pc, found in resolve(program or image.path, pcs).items()}
-    frames |= {pc - 1: found for pc, found in seen.programs.frames(pcs).items()}
+    frames = {pc - 1: _own(chain) for pc, chain in resolve(program or image.path, pcs).items()}
+    frames |= {pc - 1: chain for pc, chain in seen.programs.frames(pcs).items()}
     seen.names = Names(frames, objects.layouts)
     seen.known = known_names(seen.lines, seen.names)
 
@@ -175,23 +177,23 @@ def _group(kind: str) -> str:
 
 
 def _calls(run: raw.KernelRun, name: str) -> int:
-    return sum(each.calls for each in run.functions if each.name == name)
+    return sum(function.calls for function in run.functions if function.name == name)
 
 
 def _per_wake(run: raw.KernelRun, lines: Sequence[NamedLine], wakes: int) -> dict[str, Any]:
     """Return modified lines found elsewhere per wake-up, by the group of the line's object."""
-    found: dict[str, Hitm] = {}
+    groups: dict[str, Hitm] = {}
     rest, whole = (Hitm(hitm_remote=run.hitm_remote, hitm_local=run.hitm_local) for _ in range(2))
     for line in lines:
-        group = found.setdefault(_group(line.kind), Hitm(hitm_remote=0, hitm_local=0))
-        for each, sign in ((group, 1), (rest, -1)):
-            each.hitm_remote += sign * line.hitm_remote
-            each.hitm_local += sign * line.hitm_local
-    found |= {"lines not kept": rest, "all": whole}
-    for each in found.values():
-        each.hitm_remote /= wakes or 1
-        each.hitm_local /= wakes or 1
-    return {name: each.to_data() for name, each in found.items()}
+        group = groups.setdefault(_group(line.kind), Hitm(hitm_remote=0, hitm_local=0))
+        for counts, sign in ((group, 1), (rest, -1)):
+            counts.hitm_remote += sign * line.hitm_remote
+            counts.hitm_local += sign * line.hitm_local
+    groups |= {"lines not kept": rest, "all": whole}
+    for counts in groups.values():
+        counts.hitm_remote /= wakes or 1
+        counts.hitm_local /= wakes or 1
+    return {name: counts.to_data() for name, counts in groups.items()}
 
 
 def _watch(
@@ -209,7 +211,7 @@ def _watch(
     text = [image.text(), CODE] if kernel.scheduler else [image.text()]
     if program is not None:
         with Image(program) as own:
-            text = [each for watched in workload.watched for each in own.function(watched)]
+            text = [span for watched in workload.watched for span in own.function(watched)]
     return Watch(
         layout.make_folder(layout.work / "results") / f"{name}.raw.json",
         text=text,
@@ -265,7 +267,7 @@ def _keep_names(
         "shape": asdict(request.shape),
         "extra_mb": find_workload(request.workload).extra_mb,
         "partial": run.partial,
-        "functions": [each.to_data() for each in run.functions],
+        "functions": [function.to_data() for function in run.functions],
         **seen.known,
     }
     write_atomic(names_path(path), to_json(beside))
@@ -323,7 +325,7 @@ def one_kernel(
         "load_cycles": sum(line.loads * line.avg_load_cycles for line in run.lines),
         "model": run.model.to_data(),
         "stepping": run.stepping.to_data(),
-        "functions": [each.to_data() for each in run.functions],
+        "functions": [function.to_data() for function in run.functions],
         "vmlinux_sha256": sha256_file(kernel.vmlinux),
         "log": layout.shown(done.booted.log),
     }

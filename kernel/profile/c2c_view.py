@@ -24,8 +24,8 @@ def side_by_side(report: Kernel) -> Sheet:
     for group in dict.fromkeys(g for v in variants for g in v.hitm_a_wake_up):
         cells = []
         for variant in variants:
-            found = variant.hitm_a_wake_up.get(group, Hitm(hitm_remote=0.0, hitm_local=0.0))
-            cells += [f"{found.hitm_remote:.3f}", f"{found.hitm_local:.3f}"]
+            hitm = variant.hitm_a_wake_up.get(group, Hitm(hitm_remote=0.0, hitm_local=0.0))
+            cells += [f"{hitm.hitm_remote:.3f}", f"{hitm.hitm_local:.3f}"]
         rows.append((group, *cells))
     heads = [title for v in variants for title in (v.name, f"{v.name} local")]
     return Sheet(
@@ -68,7 +68,7 @@ def whole(report: Kernel) -> Sheet:
 
 def _messages(variant: KernelVariant) -> str:
     """Return the rate of hackbench's messages, whose wake-ups do not measure its work."""
-    sent = sum(each.calls for each in variant.functions if each.name == "messages")
+    sent = sum(function.calls for function in variant.functions if function.name == "messages")
     virtual = variant.model.virtual_ns
     return f"{sent / virtual * 1e6:,.0f}" if sent and virtual else "-"
 
@@ -79,7 +79,10 @@ def _each(variant: KernelVariant) -> str:
 
 def instructions(report: Kernel) -> Sheet:
     """Return calls and instructions per call of the scheduler's hot functions."""
-    called = [{each.name: each for each in v.functions if each.calls} for v in report.variants]
+    called = [
+        {function.name: function for function in v.functions if function.calls}
+        for v in report.variants
+    ]
     names = [variant.name for variant in report.variants]
     titles = [title for name in names for title in (f"{name} calls", "instructions", "locked")]
     rows: list[list[str]] = []

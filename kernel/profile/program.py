@@ -106,10 +106,10 @@ def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
     files = {str(path): plain(path, executable=True)}
     for library in libraries(path) if program.dynamic else ():
         files[str(library)] = plain(library, executable=True)
-    for each in more:
-        if not each.is_file():
-            raise UserError(f"--guest-file {each}: no such file")
-        file = _shown(each)
+    for host_file in more:
+        if not host_file.is_file():
+            raise UserError(f"--guest-file {host_file}: no such file")
+        file = _shown(host_file)
         files[str(file)] = plain(file, executable=os.access(file, os.X_OK))
     words = (str(path), *program.argv[1:])
     if any("\0" in word for word in words):
@@ -224,8 +224,8 @@ def run_in_guest(
 
 def _process(told: Told, cpus: int) -> dict[str, Any]:
     """Return the process in the form that the emulator's recorder writes."""
-    files = [each for each in told.maps if each[4].startswith("/")]
-    others = [each for each in told.maps if not each[4] or each[4].startswith("[")]
+    files = [mapping for mapping in told.maps if mapping[4].startswith("/")]
+    others = [mapping for mapping in told.maps if not mapping[4] or mapping[4].startswith("[")]
     return {
         "image": 0,
         "program": 0,

@@ -54,8 +54,8 @@ def known_names(lines: Sequence[NamedLine], names: Names) -> dict[str, Any]:
         named = {}
         for access in line.accesses:
             if names.layouts is not None and line.type:
-                found = names.layouts.field(line.type, line.offset + access.offset)
-                named[str(access.offset)] = found
+                field = names.layouts.field(line.type, line.offset + access.offset)
+                named[str(access.offset)] = field
         places[line.address] = {**{key: getattr(line, key) for key in _WHERE}, "fields": named}
     code = {
         f"{pc + 1:#x}": [[frame.function, frame.source] for frame in frames]
@@ -100,7 +100,7 @@ def _load(trace: Path) -> _Kept:
 
 
 def _access(access: raw.Access, line: raw.Line, place: _Placed, kept: _Kept) -> dict[str, Any]:
-    stores = sum(each.stores for each in line.accesses) or 1
+    stores = sum(access.stores for access in line.accesses) or 1
     frames = kept.code.get(access.pc, [])
     return {
         **access.to_data(),
@@ -121,7 +121,7 @@ def _line(line: raw.Line, total: int, kept: _Kept) -> dict[str, Any]:
         **line.to_data(),
         **{key: getattr(place, key) for key in _WHERE},
         "hitm_share": line.hitm / (total or 1),
-        "accesses": [_access(each, line, place, kept) for each in accesses],
+        "accesses": [_access(access, line, place, kept) for access in accesses],
     }
 
 

@@ -31,8 +31,8 @@ _LINE = re.compile(r"# bpf ([0-9a-f]{16}) (?:bpf_prog_[0-9a-f]{16}_)?(\S+)$")
 def known_schedulers(layout: Layout) -> tuple[str, ...]:
     """Return the names of the schedulers that the base contains."""
     require_base(layout)
-    found = (layout.base / _SOURCES).glob("*.bpf.c")
-    return tuple(sorted(path.name.removesuffix(".bpf.c") for path in found))
+    sources = (layout.base / _SOURCES).glob("*.bpf.c")
+    return tuple(sorted(path.name.removesuffix(".bpf.c") for path in sources))
 
 
 def check_schedulers(layout: Layout, names: Iterable[str]) -> None:

@@ -64,15 +64,15 @@ class Judged:
 
 def parse(text: str, patch: str) -> list[Finding]:
     """Return the findings in checkpatch's terse output."""
-    found = []
+    findings = []
     for line in text.splitlines():
         if match := _FINDING.match(line):
             place = match["file"] or ""
             number = int(match["line"] or 0)
-            found.append(
+            findings.append(
                 Finding(patch, place, number, match["level"], match["type"], match["text"])
             )
-    return found
+    return findings
 
 
 def load_allowed(layout: Layout) -> tuple[Allowed, ...]:
@@ -82,15 +82,15 @@ def load_allowed(layout: Layout) -> tuple[Allowed, ...]:
         return ()
     entries = read_toml(path).get("allow", [])
     linux = load_base(layout).linux
-    found = []
+    allowed = []
     for number, entry in enumerate(entries, 1):
         if set(entry) - {"linux"} != {"type", "file", "reason"} or not all(
             isinstance(value, str) and value for value in entry.values()
         ):
             raise UserError(f"{layout.shown(path)}: allow {number} needs type, file and reason")
         if entry.get("linux", linux) == linux:
-            found.append(Allowed(entry["type"], entry["file"], entry["reason"]))
-    return tuple(found)
+            allowed.append(Allowed(entry["type"], entry["file"], entry["reason"]))
+    return tuple(allowed)
 
 
 def judge(findings: Sequence[Finding], allowed: Sequence[Allowed]) -> Judged:
@@ -124,6 +124,6 @@ def checkpatch(layout: Layout, patches: Sequence[Path], *, signed: bool = False)
     findings: list[Finding] = []
     for patch in patches:
         argv = [str(script), *options, str(patch)]
-        said = call(argv, cwd=layout.base, good=(0, 1), what=f"checkpatch of {patch.name}")
-        findings += parse(said.decode("utf-8", "replace"), patch.name)
+        output = call(argv, cwd=layout.base, good=(0, 1), what=f"checkpatch of {patch.name}")
+        findings += parse(output.decode("utf-8", "replace"), patch.name)
     return judge(findings, load_allowed(layout))

@@ -70,8 +70,8 @@ class Repository:
         if self.work_tree is not None:
             full["GIT_WORK_TREE"] = str(self.work_tree)
         argv = ["git", *_FAST, *_LINKED, *args]
-        said = call(argv, cwd=self.work_tree, env=full, stdin=stdin, what=what)
-        return said.decode("utf-8", "replace").removesuffix("\n")
+        output = call(argv, cwd=self.work_tree, env=full, stdin=stdin, what=what)
+        return output.decode("utf-8", "replace").removesuffix("\n")
 
     def commit(
         self, tree: str, message: str, person: Person | None, minute: int, *parents: str

@@ -18,8 +18,8 @@ def current_commit(tree: Path) -> str:
     if not tree.is_dir():
         raise UserError(f"--onto {tree}: no such folder")
     git = ["git", "-C", str(tree)]
-    found = call([*git, "rev-parse", "--verify", "HEAD^{commit}"], what=f"--onto {tree}")
-    return found.decode().strip()
+    commit = call([*git, "rev-parse", "--verify", "HEAD^{commit}"], what=f"--onto {tree}")
+    return commit.decode().strip()
 
 
 def _check_applies(tree: Path, commit: str, patches: Sequence[Path]) -> None:

@@ -305,7 +305,7 @@ def _am(layout: Layout, series: Series, repository: Repository) -> int:
 
 def _whole(recipe: Recipe) -> Variant | None:
     """Return the variant that contains exactly the series, or None."""
-    whole = (each for each in recipe.variants if recipe.steps_of(each) == recipe.steps)
+    whole = (variant for variant in recipe.variants if recipe.steps_of(variant) == recipe.steps)
     return next(whole, None)
 
 

@@ -39,11 +39,13 @@ def mirror(archive: str) -> str:
     gets them from the mirror of the other archive.
     """
     require("apt-get")
-    said = call(
+    listing = call(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
         what="reading the system's package sources",
     )
-    addresses = [line.rstrip("/") for line in said.decode("utf-8", "replace").splitlines() if line]
+    addresses = [
+        line.rstrip("/") for line in listing.decode("utf-8", "replace").splitlines() if line
+    ]
     places = [address.rpartition("/") for address in addresses]
     for wanted in (archive, "debian"):
         for place, _, last in places:
@@ -77,9 +79,9 @@ def apt_options(folder: Path, source: str, arch: str) -> list[str | Path]:
     return ["-c", last]
 
 
-def newest(said: str, package: str) -> str | None:
+def newest(listing: str, package: str) -> str | None:
     """Return the newest version that apt-cache madison lists. The list goes from new to old."""
-    for line in said.splitlines():
+    for line in listing.splitlines():
         match = _MADISON.match(line)
         if match and match[1] == package and " Sources" not in match[3]:
             return match[2]
@@ -101,10 +103,10 @@ def _download(wanted: Wanted, suite: str, address: str, folder: Path, out: Path)
         cwd=out,
         what=f"downloading {wanted.package} {version}",
     )
-    found = list(out.glob(f"{wanted.package}_*.deb"))
-    if len(found) != 1:
+    packages = list(out.glob(f"{wanted.package}_*.deb"))
+    if len(packages) != 1:
         raise UserError(f"apt-get downloaded no {wanted.package} {version}", status=1)
-    return found[0]
+    return packages[0]
 
 
 def download(wanted: Wanted, out: Path) -> Path:
@@ -115,9 +117,9 @@ def download(wanted: Wanted, out: Path) -> Path:
     address = mirror(wanted.archive)
     for suite in wanted.suites:
         with tempfile.TemporaryDirectory(prefix="schedshard-apt-") as folder:
-            found = _download(wanted, suite, address, Path(folder), out)
-        if found is not None:
-            return found
+            package = _download(wanted, suite, address, Path(folder), out)
+        if package is not None:
+            return package
     raise NotThereError(
         f"{address} has no {wanted.package} in {', '.join(wanted.suites)}: give the kernel source "
         "with --base"

@@ -65,7 +65,7 @@ class Base:
 
     def version_of(self, sha256: str) -> str | None:
         """Return the tested version whose tarball has a hash, or None."""
-        return next((one.version for one in self.tested if one.sha256 == sha256), None)
+        return next((release.version for release in self.tested if release.sha256 == sha256), None)
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
     if (schema := top.data.pop("schema", None)) != 2:
         raise UserError(f"{where}: schema {schema}, known is 2")
     default = top.text("default")
-    found = [_one_base(table) for table in top.tables("linux")]
+    listed = [_one_base(table) for table in top.tables("linux")]
     top.end()
-    bases = {base.linux: base for base in found}
+    bases = {base.linux: base for base in listed}
     if default not in bases:
         raise UserError(
             f"{where}: the default is '{default}', which is not one of {', '.join(bases)}"
@@ -142,12 +142,12 @@ def installed_version(base: Base) -> str | None:
     """Return the version of the installed package, or None."""
     require("dpkg-query")
     form = "${db:Status-Status} ${Version}"
-    said = call(
+    output = call(
         ["dpkg-query", "-W", "-f", form, base.package],
         good=(0, 1),
         what=f"looking for {base.package}",
     )
-    status, _, version = said.decode("utf-8", "replace").strip().partition(" ")
+    status, _, version = output.decode("utf-8", "replace").strip().partition(" ")
     return version if status == "installed" else None
 
 
@@ -182,11 +182,11 @@ def check_space(layout: Layout, needed_mb: int, what: str) -> None:
 def _written_since(layout: Layout) -> str | None:
     """Return a file of the base that is newer than the unpacking, or None."""
     stamp = layout.state("base.json")
-    found = call(
+    newer = call(
         ["find", layout.base, "-type", "f", "-newer", stamp, "-print", "-quit"],
         what="looking for changed files of the base",
     )
-    return found.decode("utf-8", "replace").strip() or None
+    return newer.decode("utf-8", "replace").strip() or None
 
 
 def fetched(layout: Layout) -> Fetched | None:
@@ -216,10 +216,10 @@ def make_version(tree: Path) -> str:
         text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UserError(f"{tree} has no Makefile: it is not kernel source") from error
-    found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+) *$", text, re.MULTILINE))
-    if not {"VERSION", "PATCHLEVEL"} <= set(found):
+    parts = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+) *$", text, re.MULTILINE))
+    if not {"VERSION", "PATCHLEVEL"} <= set(parts):
         raise UserError(f"{tree}/Makefile names no version: it is not kernel source")
-    numbers = (found["VERSION"], found["PATCHLEVEL"], found.get("SUBLEVEL", "0"))
+    numbers = (parts["VERSION"], parts["PATCHLEVEL"], parts.get("SUBLEVEL", "0"))
     return ".".join(numbers)
 
 
@@ -252,17 +252,17 @@ def _scratch(layout: Layout) -> Iterator[Path]:
 
 
 def _only_folder(temp: Path, tarball: Path) -> Path:
-    found = sorted(temp.iterdir())
-    if len(found) != 1 or not (found[0] / "Makefile").is_file():
+    entries = sorted(temp.iterdir())
+    if len(entries) != 1 or not (entries[0] / "Makefile").is_file():
         raise UserError(f"{tarball} is not kernel source: one folder with a Makefile is expected")
-    return found[0]
+    return entries[0]
 
 
 def _from_tarball(layout: Layout, base: Base, tarball: Path, version: str | None) -> Fetched:
     """Unpack a tarball. ``version`` is that of its package, or None without a package."""
     sha256 = sha256_file(tarball)
     known = base.version_of(sha256)
-    if version is not None and known is None and version in [one.version for one in base.tested]:
+    if known is None and version in [release.version for release in base.tested]:
         raise UserError(
             f"{tarball} has sha256 {sha256[:16]}..., and is not what was tested as "
             f"{base.package} {version}: reinstall it, or give another with --base"
@@ -274,9 +274,9 @@ def _from_tarball(layout: Layout, base: Base, tarball: Path, version: str | None
                 ["tar", "-C", temp, "-xf", tarball, "--no-same-owner"], what=f"unpacking {tarball}"
             )
         top = _only_folder(temp, tarball)
-        found = check_series(base, top, tarball)
+        release = check_series(base, top, tarball)
         _swap(layout, top)
-    return Fetched(version or known or found, sha256, known is not None)
+    return Fetched(version or known or release, sha256, known is not None)
 
 
 def _from_package(layout: Layout, base: Base, package: Path) -> Fetched:
@@ -335,10 +335,10 @@ def fetch(layout: Layout, path: Path | None = None) -> tuple[Fetched, bool]:
             return known, False
         check_space(layout, 2 * base.unpacked_mb, "unpack the kernel")
         with telling("fetching the kernel source"):
-            found = _from_path(layout, base, path) if path else _from_debian(layout, base)
-        stamp = {"linux": base.linux, "version": found.version, "sha256": found.sha256}
+            source = _from_path(layout, base, path) if path else _from_debian(layout, base)
+        stamp = {"linux": base.linux, "version": source.version, "sha256": source.sha256}
         write_atomic(layout.state("base.json"), to_json(stamp))
-    return found, True
+    return source, True
 
 
 def fetch_any(
@@ -367,10 +367,10 @@ def fetch_command(layout: Layout) -> str:
 
 def require_fetched(layout: Layout) -> Fetched:
     """Return the unpacked base. The UserError names the command that fetches it."""
-    found = fetched(layout)
-    if found is None:
+    source = fetched(layout)
+    if source is None:
         raise UserError(f"the kernel source is not there: run '{fetch_command(layout)}'")
-    return found
+    return source
 
 
 def require_base(layout: Layout) -> str:

@@ -131,7 +131,7 @@ def apply_step(layout: Layout, step: Step, before: Mapping[str, bytes | None]) -
 
 def deltas(layout: Layout, steps: Sequence[Step]) -> list[Delta]:
     """Return the changes against the base after each of the steps."""
-    found: list[Delta] = []
+    deltas: list[Delta] = []
     for step in steps:
-        found.append(apply_step(layout, step, found[-1] if found else {}))
-    return found
+        deltas.append(apply_step(layout, step, deltas[-1] if deltas else {}))
+    return deltas

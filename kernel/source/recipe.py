@@ -116,7 +116,7 @@ def _edits(tables: Sequence[Table], linux: Series) -> tuple[Edit, ...]:
 
 
 def _append(tables: Sequence[Table], linux: Series) -> tuple[Append, ...]:
-    found = []
+    appends = []
     for table in tables:
         file, lines = inside(table.text("file"), table.where), table.texts("lines")
         wanted = table.is_for(linux)
@@ -124,8 +124,8 @@ def _append(tables: Sequence[Table], linux: Series) -> tuple[Append, ...]:
         if not lines or any("\n" in line for line in lines):
             raise UserError(f"{table.where}: 'lines' for {file} must be single lines, one at least")
         if wanted:
-            found.append(Append(file, lines))
-    return tuple(found)
+            appends.append(Append(file, lines))
+    return tuple(appends)
 
 
 def _changes(table: Table, name: str, changelog: str, edit_key: str, linux: Series) -> Step:
@@ -133,7 +133,7 @@ def _changes(table: Table, name: str, changelog: str, edit_key: str, linux: Seri
         name, changelog, table.pairs("copy"), table.paths("overlay"),
         table.paths("remove"), _append(table.tables("append"), linux),
         _edits(table.tables(edit_key), linux),
-        tuple(_replace(one) for one in table.tables("replace")),
+        tuple(_replace(entry) for entry in table.tables("replace")),
     )  # fmt: skip
     for more in table.tables("on"):
         if "linux" not in more.data:
@@ -148,9 +148,9 @@ def _changes(table: Table, name: str, changelog: str, edit_key: str, linux: Seri
 
 def _replace(table: Table) -> Replace:
     file = inside(table.text("file"), table.where)
-    found = Replace(file, table.text("text"), table.text("by"), table.count("sites"))
+    replacement = Replace(file, table.text("text"), table.text("by"), table.count("sites"))
     table.end()
-    return found
+    return replacement
 
 
 def _joined(step: Step, extra: Step) -> Step:
@@ -212,8 +212,8 @@ def load_recipe(layout: Layout) -> Recipe:
     top = Table(read_toml(path), shown)
     if (schema := top.data.pop("schema", None)) != 1:
         raise UserError(f"{shown}: schema {schema}, known is 1")
-    found = [_step(table, linux) for table in top.tables("step")]
-    steps = tuple(step for step in found if step is not None)
+    all_steps = [_step(table, linux) for table in top.tables("step")]
+    steps = tuple(step for step in all_steps if step is not None)
     for before, step in pairwise(steps):
         if before.test and not step.test:
             raise UserError(f"{shown}: step {step.name} of the series follows one for tests")

@@ -36,8 +36,8 @@ def sites(before: bytes, after: bytes) -> int:
         old, new = Path(folder) / "old", Path(folder) / "new"
         old.write_bytes(before)
         new.write_bytes(after)
-        said = call(["diff", "-U0", "--text", old, new], good=(0, 1), what="comparing two files")
-    return len(_HUNK.findall(said))
+        output = call(["diff", "-U0", "--text", old, new], good=(0, 1), what="comparing two files")
+    return len(_HUNK.findall(output))
 
 
 # Replaces a text that spatch cannot parse. spatch leaves comments where they are.
@@ -74,8 +74,8 @@ _OPENED = re.compile(rb"^(\w[^\n]*\))[ \t]*\{$", re.MULTILINE)
 def _mended(before: bytes, after: bytes) -> bytes:
     """Return spatch's result without what it leaves behind, and with functions in Linux's form."""
     for form, by in (*((left, b"") for left in _LEFT), (_OPENED, b"\\1\n{")):
-        there = {found[0] for found in form.finditer(before)}
-        new = {found[0]: found.expand(by) for found in form.finditer(after)}
+        there = {match[0] for match in form.finditer(before)}
+        new = {match[0]: match.expand(by) for match in form.finditer(after)}
         for text in new.keys() - there:
             after = after.replace(text, new[text])
     return after

@@ -81,8 +81,8 @@ def _create(layout: Layout, tree: Path, delta: Delta) -> int:
             ["cp", "-al", "--", str(layout.base), str(copy)], capture_output=True, check=False
         )
         if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise UserError(f"linking {layout.shown(tree)} to the base: {said[-1]}")
+            messages = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise UserError(f"linking {layout.shown(tree)} to the base: {messages[-1]}")
         changed = _bring(layout, copy, delta, ())
         copy.rename(tree)
     finally:
@@ -115,32 +115,32 @@ def bring_tree(layout: Layout, name: str, delta: Delta, base: str) -> int:
 
 def _files(tree: Path) -> dict[str, os.stat_result]:
     """Return the files of a tree, without git's folder and without builds."""
-    found = {}
+    files = {}
     for folder, folders, names in os.walk(tree):
         if Path(folder) == tree:
             folders[:] = [name for name in folders if name != ".git" and name[:6] != "build-"]
         for name in names:
             path = Path(folder) / name
-            found[str(path.relative_to(tree))] = path.lstat()
-    return found
+            files[str(path.relative_to(tree))] = path.lstat()
+    return files
 
 
-def _alike(one: Path, other: Path, a: os.stat_result, b: os.stat_result) -> bool:
+def _alike(path: Path, other: Path, a: os.stat_result, b: os.stat_result) -> bool:
     if os.path.samestat(a, b):
         return True
     if stat.S_IFMT(a.st_mode) != stat.S_IFMT(b.st_mode) or (a.st_mode ^ b.st_mode) & 0o111:
         return False
     if stat.S_ISLNK(a.st_mode):
-        return one.readlink() == other.readlink()
-    return one.read_bytes() == other.read_bytes()
+        return path.readlink() == other.readlink()
+    return path.read_bytes() == other.read_bytes()
 
 
-def first_difference(one: Path, other: Path) -> tuple[int, str | None]:
+def first_difference(tree: Path, other: Path) -> tuple[int, str | None]:
     """Return how many files the first tree has, and the first path that differs, or None."""
-    a, b = _files(one), _files(other)
+    a, b = _files(tree), _files(other)
     for path in sorted(set(a) | set(b)):
         if path not in a or path not in b:
             return len(a), path
-        if not _alike(one / path, other / path, a[path], b[path]):
+        if not _alike(tree / path, other / path, a[path], b[path]):
             return len(a), path
     return len(a), None

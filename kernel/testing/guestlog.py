@@ -243,7 +243,7 @@ def read_log(lines: Iterable[str]) -> GuestLog:
             elif not _machine(log, raw, text) and log.sections:
                 _of_section(log.sections[-1], number, text)
         elif (kind := complaint_in(text)) is not None:
-            found = log.sections[-1].complaints if log.sections else log.before
+            complaints = log.sections[-1].complaints if log.sections else log.before
             known = known_fault(text, texts[number : number + _RACE_LINES])
-            found.append(Complaint(kind, text.strip(), number, known))
+            complaints.append(Complaint(kind, text.strip(), number, known))
     return log

@@ -135,12 +135,12 @@ def verdict(step: Step, test: Test | None, section: Section | None, ended: str) 
         return Verdict(step.name, Status.FAILED, _why(complaints), *details)
     reason = test.reason
     failed = test.status is Status.FAILED
-    said = [line for line in section.output if not line.startswith(_OF_CHECK)]
-    if failed and said:
-        reason = f"{reason}: {said[-1]}" if reason else said[-1]
+    output = [line for line in section.output if not line.startswith(_OF_CHECK)]
+    if failed and output:
+        reason = f"{reason}: {output[-1]}" if reason else output[-1]
     if section.check_errors:
-        found = f"the kernel's check found {section.check_errors} errors"
-        reason = f"{found}, {reason}" if failed else found
+        errors = f"the kernel's check found {section.check_errors} errors"
+        reason = f"{errors}, {reason}" if failed else errors
         return Verdict(step.name, Status.FAILED, reason, *details)
     return Verdict(step.name, test.status, reason, *details, own=failed)
 

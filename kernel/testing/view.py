@@ -53,8 +53,8 @@ def _machine_table(machine: str, results: Sequence[GuestResult]) -> Table:
     table.add_row("KUnit", *(_kunit_cell(result) for result in results))
     names = list(dict.fromkeys(test.name for result in results for test in result.tests))
     for name in names:
-        found = [{test.name: test for test in result.tests}.get(name) for result in results]
-        table.add_row(name, *(_cell(verdict) for verdict in found))
+        verdicts = [{test.name: test for test in result.tests}.get(name) for result in results]
+        table.add_row(name, *(_cell(verdict) for verdict in verdicts))
     return table
 
 
@@ -62,23 +62,23 @@ def faults(result: GuestResult) -> list[str]:
     """Return every reason why a guest did not pass, one line each, with its log."""
     where = f"{result.variant}, {result.machine}"
     good = (Status.PASSED, Status.SKIPPED)
-    said = [f"{where}: {fault}" for fault in result.faults]
-    said += [f"{where}: KUnit: {failed}" for failed in result.kunit_failed]
-    said += [
+    lines = [f"{where}: {fault}" for fault in result.faults]
+    lines += [f"{where}: KUnit: {failed}" for failed in result.kunit_failed]
+    lines += [
         f"{where}: {test.name}: {test.status.value}: {test.reason or 'no reason given'} "
         f"(log {result.log})"
         for test in result.tests
         if test.status not in good
     ]
-    return said
+    return lines
 
 
 def differences(results: Sequence[GuestResult]) -> list[str]:
     """Return errors in tests of others: outcomes that differ between variants, and complaints."""
-    said = []
+    lines = []
     for result in results:
         tests = [test for test in result.tests if not test.own]
-        said += faults(replace(result, tests=tests))
+        lines += faults(replace(result, tests=tests))
     for machine in dict.fromkeys(result.machine for result in results):
         here = [result for result in results if result.machine == machine]
         for name in dict.fromkeys(test.name for result in here for test in result.tests):
@@ -86,8 +86,8 @@ def differences(results: Sequence[GuestResult]) -> list[str]:
             if len({test.status for test in ends.values()}) > 1:
                 words = ", ".join(f"{v} {t.status.value}" for v, t in ends.items())
                 why = next((t.reason for t in ends.values() if t.reason), "no reason given")
-                said.append(f"{machine}: {name}: {words} ({why})")
-    return said
+                lines.append(f"{machine}: {name}: {words} ({why})")
+    return lines
 
 
 def uncaught(result: GuestResult) -> list[str]:

@@ -52,8 +52,8 @@ def _emulated(emulation: str, firmware: str, layout: Layout) -> tuple[Emulation,
     """Return how guests run. Raise a UserError if their architecture cannot use the firmware."""
     from kernel.guest.boot import Emulation, Firmware, check_firmware
 
-    check_firmware(found := Firmware(firmware), layout.arch)
-    return Emulation(emulation), found
+    check_firmware(kind := Firmware(firmware), layout.arch)
+    return Emulation(emulation), kind
 
 
 def _shape_options(verb: Verb) -> Verb:

@@ -38,14 +38,14 @@ def fetch(path: Path | None, any_series: bool) -> None:
     if any_series and (path is not None or named):
         raise UserError("--any chooses the series: leave --base, --linux and SCHEDSHARD_LINUX out")
     if any_series:
-        layout, found = fetch_any(tell=lambda line: click.echo(f"schedshard: {line}", err=True))
+        layout, source = fetch_any(tell=lambda line: click.echo(f"schedshard: {line}", err=True))
         how = "is there"
     else:
         layout = the_layout(any_arch=True)
-        found, fresh = stage(layout, path)
+        source, fresh = stage(layout, path)
         how = "unpacked" if fresh else "already there"
-    click.echo(f"{layout.shown(layout.base)}: {found.version}, {how}", err=any_series)
-    if not found.tested:
+    click.echo(f"{layout.shown(layout.base)}: {source.version}, {how}", err=any_series)
+    if not source.tested:
         made, all_edits = try_edits(layout)
         words = f"not tested with this version, {made} of {all_edits} edits apply"
         click.echo(words, err=any_series)

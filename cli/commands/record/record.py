@@ -42,14 +42,14 @@ class _ExactOptions:
             raise UserError(f"{excluded} cannot be used with --exact; leave it out")
 
 
-_OF_GUEST = tuple(each.name for each in fields(GuestOptions))
+_OF_GUEST = tuple(field.name for field in fields(GuestOptions))
 # The parameters that --exact excludes: those of the emulator and of guests.
 _OF_EMULATOR = (
     "runs",
     "trace",
     "follow",
     "guest",
-    *(each.name for each in fields(Window)),
+    *(field.name for field in fields(Window)),
     *_OF_GUEST,
 )
 
@@ -172,12 +172,12 @@ def record_command(
 
 def _counts(text: str | None) -> tuple[int, ...]:
     """Return the numbers in the list of --threads."""
-    found = [word.strip() for word in text.split(",")] if text is not None else []
-    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 8192 for word in found):
+    words = [word.strip() for word in text.split(",")] if text is not None else []
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 8192 for word in words):
         raise UserError(f"--threads {text}: not a list of numbers from 1 to 8192, such as 2,64,384")
-    if len(set(found)) != len(found):
+    if len(set(words)) != len(words):
         raise UserError(f"--threads {text} contains a number twice")
-    return tuple(map(int, found))
+    return tuple(map(int, words))
 
 
 def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) -> dict[str, Any]:

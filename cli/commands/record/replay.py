@@ -42,9 +42,9 @@ def replay_command(trace: Path, machines: tuple[str, ...], outputs: Outputs, **s
     if not isinstance(data, dict):
         raise UserError(f"{names_path(trace)} does not hold the names of a trace")
     recorded = checked(data, str(names_path(trace)), Recorded.of)
-    found = tuple(load_machine(name) for name in machines)
+    loaded = tuple(load_machine(name) for name in machines)
     try:
-        made = make_report(recorded, Trace(trace, LIMITS), found, **shown)
+        made = make_report(recorded, Trace(trace, LIMITS), loaded, **shown)
         report = Report.of(made)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error
