@@ -29,17 +29,21 @@ class Box:
 
 @dataclass(frozen=True)
 class Boxes:
-    """A machine. ``colours`` has a number for each CPU; ``framed`` CPUs have a frame."""
+    """A machine. ``colours`` has a number for each CPU; ``framed`` CPUs have a frame.
+
+    ``steps``: the numbers are steps from 0 to 5 of one colour, not colours of their own.
+    """
 
     title: str
     parts: Sequence[Box]
     colours: Mapping[int, int]
     framed: frozenset[int] = frozenset()
+    steps: bool = False
 
 
 @dataclass(frozen=True)
 class Lead:
-    """The beginning of a page: a question, its answer, and the answer's interval."""
+    """The beginning of a page: a question, its answer, and the answer's interval, "" for none."""
 
     asked: str
     answer: str

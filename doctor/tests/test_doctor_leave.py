@@ -53,8 +53,12 @@ def test_page_shows_the_root_domains(capsys: Capture, tmp_path: Path) -> None:
     text = page(capsys, tmp_path, tar(tmp_path, machine))
     for words in ("LLC 3", "node 1", "HIGH: Isolated CPUs", "def_root_domain", "what helps"):
         assert words in text, words
-    # 12 CPUs of real-time threads.
-    assert text.count('class="framed"') >= 12
+    # 12 CPUs of real-time threads, in three partitions of a plan; one number and one sentence.
+    assert (text.count("--n: 5"), text.count("--n: 0")) == (12, 4)
+    assert text.count("<b>partition ") == 3
+    sentence = re.findall("<h2>(.*)</h2>", text)[0]
+    assert sentence.startswith("3 partitions would free ")
+    assert len(sentence.split()) <= 20
     again = tmp_path / "again"
     again.mkdir()
     assert page(capsys, again, tmp_path / "host.tar") == text
@@ -63,9 +67,8 @@ def test_page_shows_the_root_domains(capsys: Capture, tmp_path: Path) -> None:
 def test_page_without_findings(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=groups(4_000_000), cgroups=partitions("root"))
     text = page(capsys, tmp_path, tar(tmp_path, machine))
-    assert "No remedy found" in text
-    assert 'class="framed"' not in text
-    assert text.count("--n: 1") >= 4
+    assert "Nothing was found to do" in text
+    assert text.count("<b>group ") == 3
 
 
 def test_page_of_a_profile(capsys: Capture, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from common.show.page import Boxes, Lead, Section, rendered
 from common.show.sheet import Sheet
-from doctor.facts.domains import Domains
 from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad
 from doctor.facts.values import cut_ids
@@ -13,9 +12,13 @@ from doctor.judge.finding import Finding, count_of, per_second
 from doctor.judge.predictions import percent, prediction_words, share_words
 from doctor.judge.root_domains import Cost
 from doctor.judge.verdict import Verdict
+from doctor.plan.plan import Plan, make_plan
 from doctor.predict.prediction import Prediction, Unpredicted
-from model.machines.topo import ranges
+from model.machines.topo import label, ranges
 from model.machines.topo_picture import Placed, boxes
+
+# Wake-ups per second from which a CPU has the next step of the picture's colour.
+_STEPS = (1, 100, 1000, 3000, 10_000)
 
 
 def _cpus(facts: Facts) -> list[Placed]:
@@ -34,30 +37,39 @@ def _cpus(facts: Facts) -> list[Placed]:
     ]
 
 
-def _sharing(verdict: Verdict) -> frozenset[int]:
-    """Return the CPUs with real-time threads in root domains for which there is a finding."""
-    hot = [finding.cpus for finding in verdict.findings if finding.predicted is not None]
-    return frozenset(
-        cpu
-        for load in verdict.loads
-        if load.domain.cpus in hot
-        for group in load.apart or load.groups
-        for cpu in group.cpus & load.domain.cpus
-    )
+def _rates(verdict: Verdict) -> dict[int, float]:
+    """Return the real-time wake-ups per second by CPU: a thread's are spread over its CPUs."""
+    rates: dict[int, float] = {}
+    for load in verdict.loads:
+        for group in load.groups:
+            for cpu in group.cpus:
+                rates[cpu] = rates.get(cpu, 0.0) + group.wakeups / len(group.cpus)
+    return rates
 
 
-def picture(facts: Facts, domains: Domains, sharing: frozenset[int] = frozenset()) -> Boxes:
-    """Return the picture: boxes for caches and nodes, one colour per root domain."""
-    colours = {
-        cpu: number for number, domain in enumerate(domains.domains) for cpu in domain.cpus
-    }  # fmt: skip
-    cpus = [cpu for cpu in _cpus(facts) if cpu.cpu in colours]
-    said = "One colour per root domain"
-    if sharing:
-        said += "; real-time threads of CPUs with a frame share the hottest line of their domain"
+def picture(verdict: Verdict, facts: Facts) -> Boxes:
+    """Return the picture: a tile per cache, with a box for each partition of a plan or group."""
+    plan = make_plan(verdict)
+    inside: dict[int, str] = {}
+    if isinstance(plan, Plan):
+        what = "Boxes within a cache are the partitions of a plan"
+        for row in plan.rows:
+            inside |= dict.fromkeys(row.cpus, f"partition {label(row.cpus)}")
+    else:
+        what = "Boxes within a cache are groups of real-time threads that share CPUs"
+        for load in verdict.loads:
+            for part in load.parts if load.wakeups >= 1 else ():
+                inside |= dict.fromkeys(part.cpus, f"group {label(part.cpus)}")
+    rates = _rates(verdict)
+    steps = {cpu: sum(rates.get(cpu, 0.0) >= least for least in _STEPS) for cpu in facts.online}
+    cpus = _cpus(facts)
+    names = ", ".join(f"{least:,}" for least in _STEPS)
     size = f"{count_of(len(facts.online), 'CPU')}, {count_of(len(facts.llcs), 'LLC')}"
-    label = f"Linux {facts.release}: {size}"
-    return boxes(cpus, [cpu.cpu for cpu in cpus], colours, label, said, sharing)
+    return boxes(
+        cpus, [cpu.cpu for cpu in cpus], steps, f"Linux {facts.release}: {size}",
+        f"The darker, the more real-time wake-ups per second: from {names}. {what}",
+        inside=inside,
+    )  # fmt: skip
 
 
 def _domain_row(load: DomainLoad, cost: Cost) -> list[str]:
@@ -80,14 +92,14 @@ def _machine_section(verdict: Verdict) -> Section:
         return Section("machine", "What was judged", f"{kinds}; no machine")
     section = Section(
         "machine",
-        "Root domains",
-        f"{verdict.source}: computed by the rules of Linux {facts.release}, read for "
-        f"{facts.seconds:.1f} s",
+        _sentence(verdict),
+        "",
     )
-    section.machine = picture(facts, domains, _sharing(verdict))
+    section.machine = picture(verdict, facts)
     numbers = ("CPUs", "RT wake-ups/s", "groups", "LLCs", "cost")
     rows = [_domain_row(*each) for each in zip(verdict.loads, verdict.costs)]
-    section.parts.append(Sheet(None, "CPU numbers", *numbers, "why", right=numbers, rows=rows))
+    title = f"Root domains by the rules of Linux {facts.release}, read for {facts.seconds:.1f} s"
+    section.parts.append(Sheet(title, "CPU numbers", *numbers, "why", right=numbers, rows=rows))
     return section
 
 
@@ -115,13 +127,25 @@ def _finding_section(number: int, finding: Finding) -> Section:
     return section
 
 
+def _sentence(verdict: Verdict) -> str:
+    """Return the verdict in at most 20 words."""
+    if verdict.facts is None or not verdict.findings:
+        if verdict.doubts:
+            return "Whether something is lost cannot be told: the notes below say why."
+        return verdict.findings[0].entry.title if verdict.findings else "Nothing was found to do."
+    plan, cpus = make_plan(verdict), len(verdict.facts.online)
+    saved = sum(each.saved for each in verdict.costs if isinstance(each, Prediction))
+    if verdict.findings[0].predicted is None:
+        return f"{verdict.findings[0].entry.title}."
+    many = count_of(len(plan.rows), "partition") if isinstance(plan, Plan) else "Partitions"
+    return f"{many} would free {saved * cpus:.1f} of {cpus} CPUs (predicted)."
+
+
 def _lead(verdict: Verdict) -> Lead:
-    said = f"{share_words(verdict.cost)} of the machine's CPU time" if verdict.loads else ""
-    return Lead(
-        f"Does {verdict.source} lose time on lines of the scheduler that many CPUs write?",
-        verdict.sentence,
-        said or "none: nothing was predicted",
-    )
+    if verdict.facts is None or not verdict.loads:
+        return Lead("Does the scheduler lose time on shared lines?", _sentence(verdict), "")
+    cost = share_words(verdict.cost)
+    return Lead("How much CPU time do the scheduler's shared lines cost?", cost, "")
 
 
 def verdict_page(verdict: Verdict) -> str:

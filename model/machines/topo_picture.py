@@ -32,8 +32,12 @@ def boxes(
     label: str,
     title: str,
     framed: Iterable[int] = (),
+    inside: Mapping[int, str] | None = None,
 ) -> Boxes:
-    """Return CPUs, in their order, in the boxes of their caches, nodes and packages."""
+    """Return CPUs, in their order, in the boxes of their caches, nodes and packages.
+
+    ``inside`` names a further box within these for some CPUs; the colours are steps then.
+    """
     where = {cpu.cpu: cpu for cpu in cpus}
     root = Box(label)
     known: dict[tuple[int, ...], Box] = {(): root}
@@ -46,8 +50,12 @@ def boxes(
                 name = "LLC" if level == "llc" else level
                 known[path] = Box(f"{name} {path[-1] if path[-1] >= 0 else '?'}")
                 parent.parts.append(known[path])
-        known[path].cpus.append(cpu)
-    return Boxes(title, [root], colours, frozenset(framed))
+        parts = known[path].parts
+        name = inside.get(cpu, "") if inside is not None else ""
+        if name and (not parts or parts[-1].label != name):
+            parts.append(Box(name))
+        (parts[-1] if name else known[path]).cpus.append(cpu)
+    return Boxes(title, [root], colours, frozenset(framed), inside is not None)
 
 
 def picture(data: Topo) -> Boxes:
