@@ -71,17 +71,20 @@ def test_wrong_input(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, 
         ("record", b"[]", "is not a result"),
         ("record", b"{}", "is not a result"),
         ("record", b'{"format": "schedshard/topo/1"}', "is not a result"),
+        ("report", b'{"format": "schedshard/kernel-count/1"}', "is not a result"),
         ("record", b'{"format": "schedshard/run/2"}', "is damaged: 'experiment' is missing"),
         ("record", b"[" * 100_000, "nested too deeply"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_file_that_cannot_be_read(
     cli: Cli, tmp_path: Path, verb: str, content: bytes, words: str
 ) -> None:
     path = tmp_path / "input.toml"
     path.write_bytes(content)
-    assert_user_error(cli(verb, "show", path), "input.toml", words)
+    args = (path, "--out", tmp_path / "page.html") if verb == "report" else ("show", path)
+    assert_user_error(cli(verb, *args), "input.toml", words)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_unwritable_output_is_refused_before_the_work(

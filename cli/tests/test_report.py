@@ -11,18 +11,9 @@ import pytest
 
 from common.progress import Ticker
 from common.show.format import compact, nanoseconds, percent, signed_percent, significant, times
-from conftest import Cli, assert_user_error
+from conftest import Cli
 from html_page import read_page
 from model.run.run import RunPlan, execute
-
-
-def test_report_refuses_other_files(cli: Cli, tmp_path: Path) -> None:
-    other = tmp_path / "x.json"
-    other.write_text('{"format": "schedshard/kernel-count/1"}')
-    assert_user_error(
-        cli("report", other, "--out", tmp_path / "p.html"), "x.json is not a result", "topo --out"
-    )
-    assert not (tmp_path / "p.html").exists()
 
 
 @pytest.mark.slow(reason="all experiments")

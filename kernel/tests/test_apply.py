@@ -250,15 +250,11 @@ def test_rule_that_matches_another_number(
 
 
 @needs_spatch
-def test_rule_that_is_wrong(layout: Layout) -> None:
-    write(layout.inputs / "cocci/set.cocci", "@@\nexpresion rq;\n@@\n- f(rq)\n")
-    write_series(layout, STEP + edit(sites=1))
-    refused(layout, r"step 02-edit: kernel/cocci/set\.cocci on kernel/sched/rt\.c: ")
-
-
-def test_rule_that_is_missing(layout: Layout) -> None:
+def test_rule_that_is_wrong_or_missing(layout: Layout) -> None:
     write_series(layout, STEP + edit(sites=1))
     refused(layout, r"step 02-edit: kernel/cocci/set\.cocci does not exist")
+    write(layout.inputs / "cocci/set.cocci", "@@\nexpresion rq;\n@@\n- f(rq)\n")
+    refused(layout, r"step 02-edit: kernel/cocci/set\.cocci on kernel/sched/rt\.c: ")
 
 
 @needs_spatch
