@@ -92,21 +92,21 @@ def _simulated(
     return results
 
 
-def _tables(found: _Results) -> Iterator[RenderableType]:
+def _tables(results: _Results) -> Iterator[RenderableType]:
     yield _heading("The contended counter")
-    for curve in found.curves:
+    for curve in results.curves:
         yield run_tables(curve)
     yield _heading("The yield experiment")
-    yield run_tables(found.main)
+    yield run_tables(results.main)
     yield Text("")
-    yield comparison_table("The same on other machines (all of it predicted)", found.others)
-    if found.scans:
+    yield comparison_table("The same on other machines (all of it predicted)", results.others)
+    if results.scans:
         yield _heading("Cache-aware scheduling: where a process has been")
-    for result in found.scans:
+    for result in results.scans:
         yield run_tables(result)
-    if found.rt:
+    if results.rt:
         yield _heading("The RT scheduler's global state")
-    for result in found.rt:
+    for result in results.rt:
         yield run_tables(result)
         yield Text("")
 
@@ -124,14 +124,14 @@ def reproduce_all(
     _save(read, out / "topology.json")
     host = Topo.of(read)
     results = _simulated(request, plans, out, show)
-    found = _Results.of(results)
+    grouped = _Results.of(results)
 
     show(_heading("This host"))
     show(topo_view(host))
-    for table in _tables(found):
+    for table in _tables(grouped):
         show(table)
 
-    main = found.main
+    main = grouped.main
     lead = Lead(
         "What do others publish, and what does the simulated machine predict for it?",
         sentence(main),

@@ -59,13 +59,13 @@ SANITIZER_ENV = {
 
 def shell_scripts() -> list[str]:
     """Return the files whose first line names a shell."""
-    found = []
+    scripts = []
     for name in tracked():
         with Path(name).open("rb") as file:
             first = file.readline(64)
         if first.startswith(b"#!") and first.rstrip().endswith((b"sh", b"bash")):
-            found.append(name)
-    return found
+            scripts.append(name)
+    return scripts
 
 
 def setup(directory: Path, options: Sequence[str], env: dict[str, str]) -> Command:

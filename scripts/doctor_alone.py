@@ -100,22 +100,22 @@ def _file(module: str) -> Path | None:
 
 def _imported(path: Path) -> set[str]:
     """Return the modules of schedshard that a file imports, anywhere in it."""
-    found = set()
+    names = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typed = {
-        each
+        inner
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for each in ast.walk(node)
+        for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
         if node in typed:
             continue
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in found if name.partition(".")[0] in ROOMS and _file(name)}
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in names if name.partition(".")[0] in ROOMS and _file(name)}
 
 
 def modules() -> list[Path]:
@@ -208,10 +208,10 @@ def make_wheel(python: str) -> None:
 def digest() -> str:
     """Return a hash of all files that go into the single file and the wheel."""
     files = modules()
-    found = hashlib.sha256()
+    total = hashlib.sha256()
     for path in (*files, *data(files), LOCK, ROOT / "VERSION", Path(__file__)):
-        found.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
-    return found.hexdigest()
+        total.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
+    return total.hexdigest()
 
 
 def made() -> list[Path]:

@@ -40,26 +40,26 @@ def is_source(path: Path, text: bytes) -> bool:
 def faults(path: Path) -> list[str]:
     """Return the errors of one file, one line each."""
     text = path.read_bytes()
-    found = []
+    errors = []
     if is_source(path, text) and not DATA.search(str(path)):
         head = text[:512].decode("utf-8", "replace").splitlines()[:4]
         if not any(TAG in line for line in head):
-            found.append(f"{path}:1: no {TAG.strip()} line at its top")
+            errors.append(f"{path}:1: no {TAG.strip()} line at its top")
     for number, line in enumerate(text.splitlines(), 1):
         match = HOME.search(line)
         if match and b"\0" not in text:
-            found.append(f"{path}:{number}: names a path of one workplace: {match[0].decode()}")
+            errors.append(f"{path}:{number}: names a path of one workplace: {match[0].decode()}")
         if path.suffix in C_SUFFIXES and (columns := len(line.expandtabs(8))) > C_COLUMNS:
-            found.append(f"{path}:{number}: {columns} columns, {C_COLUMNS} at most")
-    return found
+            errors.append(f"{path}:{number}: {columns} columns, {C_COLUMNS} at most")
+    return errors
 
 
 def main() -> int:
     """Check all files; print the faults; return the exit status."""
     paths = [Path(name) for name in tracked() if not EXEMPT.match(name)]
-    found = [fault for path in paths for fault in faults(path)]
-    print("\n".join(found) if found else f"{len(paths)} files, nothing found")
-    return 1 if found else 0
+    errors = [fault for path in paths for fault in faults(path)]
+    print("\n".join(errors) if errors else f"{len(paths)} files, nothing found")
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

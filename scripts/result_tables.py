@@ -97,14 +97,14 @@ class Cells:
 
     def figures(self, row: Spec, variant: str) -> list[float]:
         """Return a figure for all seeds, perhaps as a fraction of another variant's mean."""
-        each = self.found(row["run"], variant)
-        values = [v.get(row["figure"], v["metrics"].get(row["figure"])) for v in each]
+        results = self.found(row["run"], variant)
+        values = [v.get(row["figure"], v["metrics"].get(row["figure"])) for v in results]
         numbers = [value for value in values if value is not None]
         if "against" not in row:
             return numbers
         alone = {key: value for key, value in row.items() if key != "against"}
-        one = self.mean(alone, row["against"])
-        return [number / one for number in numbers] if one else []
+        mean = self.mean(alone, row["against"])
+        return [number / mean for number in numbers] if mean else []
 
     def mean(self, row: Spec, variant: str) -> float | None:
         """Return the mean over the seeds."""
@@ -128,10 +128,10 @@ class Cells:
         runs = self.found(name, variant)
         if not runs:
             return None
-        found = runs[0]
-        value: dict[str, float] | None = of(found.get("interval"), row["figure"])
-        if value is None and isinstance(found.get("intervals"), dict):
-            value = found["intervals"].get(row["figure"])
+        first = runs[0]
+        value: dict[str, float] | None = of(first.get("interval"), row["figure"])
+        if value is None and isinstance(first.get("intervals"), dict):
+            value = first["intervals"].get(row["figure"])
         return value
 
 
@@ -145,11 +145,11 @@ def shown(value: float | None, row: Spec) -> str:
 def cell(cells: Cells, row: Spec, variant: str, kind: str) -> str:
     """Return one cell of a table."""
     if kind == "interval":
-        found = cells.interval(row, variant)
-        if found is None or found["low"] == found["high"]:
+        interval = cells.interval(row, variant)
+        if interval is None or interval["low"] == interval["high"]:
             return ""
-        low, high = shown(found["low"], row), shown(found["high"], row)
-        return f"{shown(found['median'], row)} ({low} to {high})"
+        low, high = shown(interval["low"], row), shown(interval["high"], row)
+        return f"{shown(interval['median'], row)} ({low} to {high})"
     predicted = kind in ("predicted", "spread")
     value = cells.mean(row, variant) if predicted else cells.published(row, variant)
     if kind == "spread":
@@ -174,10 +174,10 @@ def lines(table: Spec) -> list[str]:
     made = ["| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     for row in table["row"]:
         if kinds:
-            each = [cell(cells, row, row["variant"], kind) for kind in kinds]
+            cells_of_row = [cell(cells, row, row["variant"], kind) for kind in kinds]
         else:
-            each = [cell(cells, row, name, row["kind"]) for name in cells.variants]
-        made.append("| " + " | ".join([row["title"], *each]) + " |")
+            cells_of_row = [cell(cells, row, name, row["kind"]) for name in cells.variants]
+        made.append("| " + " | ".join([row["title"], *cells_of_row]) + " |")
     return made
 
 

@@ -125,8 +125,8 @@ def run_stage(stage: Stage, logs: Path, total: Count, nice: int = 0) -> bool:
     total.add(count)
     lines = []
     if not good:
-        said = COLOUR.sub("", log_path.read_text(encoding="utf-8", errors="replace"))
-        lines += [f"    | {line[:200]}" for line in said.splitlines()[-SHOWN_ON_FAILURE:]]
+        output = COLOUR.sub("", log_path.read_text(encoding="utf-8", errors="replace"))
+        lines += [f"    | {line[:200]}" for line in output.splitlines()[-SHOWN_ON_FAILURE:]]
     tests = f", {count}" if stage.results else ""
     verdict = "ok" if good else f"FAILED (whole log: {log_path})"
     lines.append(f"[{stage.name}] {time.monotonic() - started:.0f} s  {verdict}{tests}")

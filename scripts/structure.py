@@ -30,19 +30,19 @@ def may_use(table: str) -> tuple[dict[str, set[str]], list[str]]:
 
     The second value has a fault for each row that names a folder of no row above it.
     """
-    found: dict[str, set[str]] = {}
+    allowed: dict[str, set[str]] = {}
     faults = []
     for line in table.splitlines():
         cells = line.split("|")
         if len(cells) != 5 or "everything" in cells[3]:
             continue
         for folder in FOLDER.findall(cells[1]):
-            found[folder] = {folder, *FOLDER.findall(cells[3])}
+            allowed[folder] = {folder, *FOLDER.findall(cells[3])}
             faults += [
                 f"{TABLE}: the row of {folder}/ names {other}/, which has no row above it"
-                for other in sorted(found[folder] - set(found))
+                for other in sorted(allowed[folder] - set(allowed))
             ]
-    return found, faults
+    return allowed, faults
 
 
 def meant(name: str, written: str, texts: Mapping[str, str]) -> list[str]:
@@ -60,7 +60,8 @@ def main(root: Path) -> int:
         """Return the folder of the table that contains a file. Tests may use everything."""
         if "tests" in PurePosixPath(name).parts:
             return ""
-        return next((str(one) for one in PurePosixPath(name).parents if str(one) in allowed), "")
+        above = map(str, PurePosixPath(name).parents)
+        return next((folder for folder in above if folder in allowed), "")
 
     texts = {
         name: (root / name).read_text(encoding="utf-8")

@@ -30,15 +30,15 @@ PIN = re.compile(r"[A-Za-z0-9].*?==\S+ \\\n(?:    --hash=\S+(?: \\)?\n)+")
 @cache
 def tags(oldest: int) -> frozenset[Tag]:
     """Return the tags of wheels that a supported Python installs."""
-    found: set[Tag] = set()
+    usable: set[Tag] = set()
     for arch in ("x86_64", "aarch64"):
         names = [f"manylinux_2_{minor}" for minor in GLIBC]
         names += ["manylinux1", "manylinux2010", "manylinux2014", "linux"]
         platforms = [f"{name}_{arch}" for name in names]
         for minor in range(oldest, NEWEST + 1):
-            found.update(cpython_tags((3, minor), platforms=platforms))
-            found.update(compatible_tags((3, minor), f"cp3{minor}", platforms))
-    return frozenset(found)
+            usable.update(cpython_tags((3, minor), platforms=platforms))
+            usable.update(compatible_tags((3, minor), f"cp3{minor}", platforms))
+    return frozenset(usable)
 
 
 def is_usable(file: str, oldest: int) -> bool:
@@ -49,11 +49,11 @@ def is_usable(file: str, oldest: int) -> bool:
 def with_usable(block: str, files: Mapping[str, str], oldest: int) -> str:
     """Return a pin without the hashes of files that nobody installs."""
     pin, _, rest = block.partition(" \\\n")
-    kept = [each for each in HASH.findall(rest) if is_usable(files[each], oldest)]
+    kept = [digest for digest in HASH.findall(rest) if is_usable(files[digest], oldest)]
     if not kept:
         raise ValueError(f"{pin}: no wheel for a supported Python")
     comments = [line for line in rest.splitlines() if "--hash=" not in line]
-    hashes = " \\\n".join(f"    --hash=sha256:{each}" for each in kept)
+    hashes = " \\\n".join(f"    --hash=sha256:{digest}" for digest in kept)
     return "\n".join([f"{pin} \\", hashes, *comments, ""])
 
 
@@ -65,9 +65,11 @@ def leave_out_hashes(folder: Path) -> None:
         for pin, block in pins(text):
             package, version = pin.split(" ", 1)[0].split("==")
             with index.allow_all_wheels():
-                found = index.find_all_candidates(package)
+                offers = index.find_all_candidates(package)
             files = {
-                each.link.hash: each.link.filename for each in found if str(each.version) == version
+                file.link.hash: file.link.filename
+                for file in offers
+                if str(file.version) == version
             }
             text = text.replace(block, with_usable(block, files, oldest))
         (folder / name).write_text(text, encoding="utf-8")

@@ -17,10 +17,10 @@ def verbs(
     context = click.Context(command, info_name=name.split()[-1], parent=parent)
     yield name, command.get_help(context)
     if isinstance(command, click.Group):
-        for each in command.list_commands(context):
-            found = command.get_command(context, each)
-            if found is not None and not found.hidden:
-                yield from verbs(f"{name} {each}", found, context)
+        for word in command.list_commands(context):
+            inner = command.get_command(context, word)
+            if inner is not None and not inner.hidden:
+                yield from verbs(f"{name} {word}", inner, context)
 
 
 def commands() -> str:

@@ -102,7 +102,7 @@ class Links:
             name = page_of(path)
         elif path in self.known:
             name = self.copied(path)
-        elif any(each.startswith(f"{path}/") for each in self.known):
+        elif any(file.startswith(f"{path}/") for file in self.known):
             return text  # a folder is nothing that a site can show
         else:
             _log.warning("%s: no file %s for the link %r", self.source, path, text)
