@@ -15,6 +15,9 @@
 #include "pairs.h"
 #include "result.h"
 
+/* Accesses in which some CPU must store: a few seconds. */
+#define PATIENCE (1ull << 26)
+
 /* Return the processor time: the cost of the run, independent of other load on the host. */
 static double seconds(void)
 {
@@ -92,6 +95,7 @@ static void run(const struct options *o, const struct machine *machine)
 		     machine->name, MODEL_MAX_THREADS);
 	if (sim_init(&model, o->seed))
 		errx(2, "out of memory for %u simulated CPUs", n);
+	sim_give_up_after(PATIENCE);
 	started = seconds();
 	if (o->experiment->execute(&r))
 		errx(2, "%s %s: %s", o->experiment->name, o->variant, r.failure);

@@ -15,15 +15,14 @@
  *  engine.c          this file
  *  fetch.h           the steps of a miss
  *  store_buffer.c    when a store becomes visible
+ *  watchdog.h        ends a simulation in which nothing happens any more
  *  engine_state.c    the CPUs: made, freed, read by reports
  */
 #include "engine.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "sim.h"
 #include "store_buffer.h"
+#include "watchdog.h"
 
 noinline struct cpu *engine_next(void)
 {
@@ -35,9 +34,7 @@ noinline struct cpu *engine_next(void)
 		if (unlikely(sim.coherence.events.first.time == UINT64_MAX)) {
 			if (sim.stuck && sim.stuck())
 				continue;
-			fprintf(stderr,
-				"schedshard: all simulated CPUs idle, nothing to wake them\n");
-			abort();
+			watchdog_give_up("all simulated CPUs are idle, and nothing wakes them");
 		}
 		ev = events_pop(&sim.coherence.events);
 		id = (uint32_t)ev.what;
@@ -79,6 +76,7 @@ static void cpu_main(void *arg)
 	c->body(c->number, c->arg);
 	if (c->clock > sim.finished_at)
 		sim.finished_at = c->clock;
+	c->returned = true;
 	sim.bodies--;
 	next = engine_next();
 	sim.running = next;
@@ -92,6 +90,7 @@ void sim_spawn(uint32_t cpu, void (*body)(uint32_t cpu, void *arg), void *arg, u
 	c->body = body;
 	c->arg = arg;
 	c->clock = start;
+	c->returned = false;
 	fiber_start(c->fiber, cpu_main, c, &sim.main);
 	events_push(&sim.coherence.events, start, EVENT_RESUME, cpu);
 	sim.bodies++;

@@ -14,6 +14,7 @@
 #include "sim.h"
 #include "sim_threads.h"
 #include "store_buffer.h"
+#include "watchdog.h"
 
 #define SEQ_CST	      5
 #define always_inline inline __attribute__((always_inline)) /* where gcc would not inline */
@@ -34,7 +35,7 @@ static inline struct line *touch(uint32_t line)
 {
 	struct line_table *t = &sim.coherence.lines;
 
-	sim.events++;
+	watchdog_access();
 	if (unlikely(line >= t->n || t->line[line].touched != sim.stats.epoch))
 		return first_touch(line);
 	return &t->line[line];
@@ -325,6 +326,7 @@ void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, con
 	if (c) {
 		uint32_t line = arena_line(addr);
 
+		watchdog_progress();
 		/* A seq_cst store is an xchg on x86. */
 		if (mo == SEQ_CST) {
 			exchange(c, addr, size, val, pc);
@@ -343,8 +345,11 @@ static inline uint64_t rmw_value(volatile void *addr, uint32_t size, enum sim_rm
 				 uint64_t operand)
 {
 	uint64_t old = sim_raw_read(sim_memory(addr), size);
+	uint64_t new = sim_rmw_result(op, old, operand);
 
-	sim_raw_write(sim_memory(addr), size, sim_rmw_result(op, old, operand));
+	if (new != old)
+		watchdog_progress();
+	sim_raw_write(sim_memory(addr), size, new);
 	return old;
 }
 
@@ -379,6 +384,7 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 		*expected = old;
 		return false;
 	}
+	watchdog_progress();
 	sim_raw_write(sim_memory(addr), size, desired);
 	return true;
 }
@@ -427,6 +433,7 @@ void sim_plain(const volatile void *addr, unsigned int size, bool write, const v
 	if (unlikely(!c))
 		return;
 	if (write) {
+		watchdog_progress();
 		if (likely(fast_hit(c, touch(line), line, true, sim.model->store)))
 			store_hit(c, addr, size, pc);
 		else

@@ -55,7 +55,7 @@ struct cpu {
 	} fetch;
 	struct fiber *fiber;
 	uint8_t wait; /* enum wait */
-	bool computing;
+	bool computing, returned;
 	uint64_t waits;	   /* since when the CPU waits for its oldest store */
 	uint64_t timer_at; /* when computing ends; a timer event with another time is stale */
 	uint64_t irq_at;   /* when the pending interrupt comes, or NEVER */
@@ -79,6 +79,13 @@ struct sim {
 	struct cpu *running; /* NULL outside sim_run(), where accesses are free */
 	uint32_t bodies;
 	uint64_t events, finished_at;
+	struct {
+		/* In accesses: when to look, how long to wait, when it was looked last. */
+		uint64_t deadline, patience, looked;
+		uint64_t
+			until; /* at the first look: the latest time at which a CPU acts by itself */
+		bool over;     /* that time is over */
+	} watch;
 	uint64_t relax;	       /* picoseconds of a cpu_relax() */
 	uint32_t delayed;      /* entries of all store buffers whose value is not in memory */
 	uint64_t *const *real; /* see sim_threads.h; NULL: the arena contains the values */

@@ -36,6 +36,15 @@ void sim_exit(void);
  */
 void sim_relax_takes(uint64_t ps);
 
+/**
+ * sim_give_up_after - end the process with the state of each CPU, in a line each on stderr, if no
+ *	CPU changes memory within three times this number of accesses, and none computes meanwhile.
+ *	sim_init() sets 0: never.
+ *
+ * A body that neither accesses the arena nor computes (sim_compute()) is not noticed.
+ */
+void sim_give_up_after(uint64_t accesses);
+
 /** sim_spawn - let @body(cpu, arg) run on @cpu from time @start (picoseconds). Before sim_run(). */
 void sim_spawn(uint32_t cpu, void (*body)(uint32_t cpu, void *arg), void *arg, uint64_t start);
 
