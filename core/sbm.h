@@ -63,14 +63,6 @@ static port_always_inline u64 sbm_bit(uintptr_t at)
 	return 1ull << sbm_pos(at);
 }
 
-/* Where a CPU's bit is, for a CPU that changes its own bit often; never changes. */
-struct sbm_place {
-	u64 *word;    /* its word */
-	u64 bit;      /* its bit there */
-	u64 *summary; /* its shard's word in the summary */
-	u64 occupied; /* the shard's bit there */
-};
-
 /* An empty bitmap, @flags 0 or SBM_SUMMARY; the plan outlives it. NULL: no memory. May sleep. */
 struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 
@@ -97,30 +89,6 @@ static port_always_inline void sbm_clear(struct sbm *b, u32 cpu)
 	uintptr_t at = b->at[cpu];
 
 	port_and64(sbm_word(at), ~sbm_bit(at));
-}
-
-/* The place of a CPU's bit; the bitmap has a summary. Valid until sbm_free(). */
-static inline struct sbm_place sbm_place(const struct sbm *b, u32 cpu)
-{
-	u32 shard = b->plan->slot[cpu].shard;
-	struct sbm_place place = { sbm_word(b->at[cpu]), sbm_bit(b->at[cpu]),
-				   shard_summary_word(b->summary, shard),
-				   shard_summary_occupied(shard) };
-
-	return place;
-}
-
-/* sbm_set() with a summary, for a caller that knows the place. */
-static port_always_inline void sbm_set_at(const struct sbm_place *at)
-{
-	port_or64(at->word, at->bit);
-	shard_summary_note_bit(at->summary, at->occupied);
-}
-
-/* sbm_clear() for a caller that knows the place. */
-static port_always_inline void sbm_clear_at(const struct sbm_place *at)
-{
-	port_and64(at->word, ~at->bit);
 }
 
 /* Is a CPU's bit set? Line: the shard's, read. */

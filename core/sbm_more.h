@@ -2,9 +2,9 @@
 /*
  * More operations of the sharded bitmap, for user space: no user in a kernel needs them.
  *
- * Concurrency: as in sbm.h, except for plain updates: __sbm_set(), __sbm_clear(), and
- * sbm_from_mask(), which updates every shard. They exclude all other updates of the same shard,
- * which they would undo. With a summary they also exclude searches, which may clean the summary:
+ * Concurrency: as in sbm.h, except for sbm_from_mask(), which updates
+ * every shard by plain stores. It excludes all other updates, which it would undo. With a summary it
+ * also excludes searches, which may clean the summary:
  * nothing orders a plain store before the load of the summary (sbm_more.c). sbm_test() and
  * sbm_to_mask() are not searches.
  *
@@ -36,24 +36,6 @@ static port_always_inline bool sbm_test_and_clear(struct sbm *b, u32 cpu)
 	uintptr_t at = b->at[cpu];
 
 	return port_test_and_clear64(sbm_word(at), sbm_pos(at));
-}
-
-/* sbm_set() by plain accesses. Ordering: none. */
-static inline void __sbm_set(struct sbm *b, u32 cpu)
-{
-	u64 *word = sbm_word(b->at[cpu]);
-
-	WRITE_ONCE(*word, READ_ONCE(*word) | sbm_bit(b->at[cpu]));
-	if (b->summary)
-		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
-}
-
-/* sbm_clear() by plain accesses. */
-static inline void __sbm_clear(struct sbm *b, u32 cpu)
-{
-	u64 *word = sbm_word(b->at[cpu]);
-
-	WRITE_ONCE(*word, READ_ONCE(*word) & ~sbm_bit(b->at[cpu]));
 }
 
 /* How many bits are set? Lines touched: all. */

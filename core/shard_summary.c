@@ -95,7 +95,7 @@ void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line)
 	port_and64(word, ~occupied); /* C2 */
 
 	/*
-	 * C3: pairs with S2 in shard_summary_note_bit(). Without it C4 may read 0 before C2 is
+	 * C3: pairs with S2 in shard_summary_note(). Without it C4 may read 0 before C2 is
 	 * visible, while a setter sees "occupied" still set and leaves it.
 	 */
 	smp_mb__after_atomic();

@@ -55,12 +55,20 @@ static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 s
 	return &s->word[shard / SHARD_SUMMARY_SHARDS];
 }
 
-/* The slow half of shard_summary_note_bit(): sets the shard's bit @occupied in its word. */
+/* The slow half of shard_summary_note(): sets the shard's bit @occupied in its word. */
 void shard_summary_mark(u64 *word, u64 occupied);
 
-/* shard_summary_note() for a caller that knows the shard's word, and its bit there. */
-static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
+/*
+ * An atomic operation has just set a bit in the shard's line. When the function returns, the
+ * summary's bit is set for every search that starts later. Ordering: a full barrier (S2) between
+ * that operation and the load of the summary: pairs with C3 in shard_summary_clean(). Without
+ * it the load may see an occupied bit that a cleaner, which has not seen the caller's bit, clears.
+ * Another one (S5) at the end.
+ */
+static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {
+	u64 *word = shard_summary_word(s, shard), occupied = shard_summary_occupied(shard);
+
 	smp_mb__after_atomic(); /* S2: pairs with C3 in shard_summary_clean() */
 	if (unlikely(!(READ_ONCE(*word) & occupied))) {
 		shard_summary_mark(word, occupied);
@@ -72,18 +80,6 @@ static port_always_inline void shard_summary_note_bit(u64 *word, u64 occupied)
 		 */
 		smp_mb();
 	}
-}
-
-/*
- * An atomic operation has just set a bit in the shard's line. When the function returns, the
- * summary's bit is set for every search that starts later. Ordering: a full barrier (S2) between
- * that operation and the load of the summary: pairs with C3 in shard_summary_clean(). Without
- * it the load may see an occupied bit that a cleaner, which has not seen the caller's bit, clears.
- * Another one (S5) at the end.
- */
-static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
-{
-	shard_summary_note_bit(shard_summary_word(s, shard), shard_summary_occupied(shard));
 }
 
 /* May the shard's line hold anything? False: it was empty at some moment of this call. */

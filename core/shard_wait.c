@@ -36,8 +36,8 @@
  * A waker that finds no waiter in a shard does not clean the summary at once: a shard whose threads
  * wait again and again would write the summary's line twice per wait.
  */
-#include "shard_wait.h"
 #include "shard_lines.h"
+#include "shard_signal.h"
 
 struct shard_wait *shard_wait_alloc(const struct shard_plan *plan)
 {

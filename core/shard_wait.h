@@ -1,141 +1,19 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Counts the waiters for a bit of a set, by shard: a waker finds a waiter near it, and no wake-up
- * is lost. The caller decides how a thread sleeps: lib/claim_wait.c uses futexes.
- *
- *	A waiter:				A waker:
- *
- *	shard_wait_join(w, cpu);		sbm_put(set, cpu);
- *	cpu = sbm_claim_near(set, cpu);		at = shard_wait_wake(w, cpu);
- *	found: shard_wait_leave(w, cpu),	if (at)
- *	       true: wake another one			wake one that sleeps at @at
- *	else:  sleep until
- *	       shard_wait_woken(w, cpu),
- *	       then all of this again
- *
- * One waiter at a time may ask to be the first: the next caller of shard_wait_give() gives it what
- * it would have put, and no search can take that before.
- *
- *	The first waiter:			A waker:
- *
- *	shard_wait_ask(w, &got);		at = shard_wait_give(w, cpu + 1);
- *	cpu = sbm_claim_near(set, cpu);		if (at)
- *	found: shard_wait_unask(w, &got),		wake the one that sleeps at @at
- *	       false: @got has another one	else
- *	else:  sleep until @got is not 0		sbm_put(set, cpu), and so on, as above
- *
- * Concurrency: shard_wait_alloc() and shard_wait_free() exclude everything else. All other calls
- * may overlap. A waiter joins, then leaves or is woken once, all for one CPU number. Of all waiters
- * one at a time asks.
- *
- * Context: any; alloc and free may sleep. Ordering: as said. CPU numbers are of possible CPUs of
- * the plan; no function checks them.
+ * The waiters for a bit of a set or for a slot, by shard: shard_signal.h has the operations. Making
+ * and freeing exclude everything else, and may sleep.
  */
 #ifndef SHARD_WAIT_H
 #define SHARD_WAIT_H
 
-#include "port.h"
 #include "shard_plan.h"
-#include "shard_summary.h"
 
-/*
- * A shard's word counts its waiters and its signals. A signal is a wake-up that no waiter has
- * taken. The second word of the line counts wakers that found no waiter.
- */
-#define SHARD_WAIT_ONE	  (1ull << 32) /* one waiter; the low half counts signals */
-#define SHARD_WAIT_SIGNAL 1ull	       /* one signal; never more than waiters */
-#define SHARD_WAIT_CLOSED (1ull << 31) /* in the low half: nobody sleeps any more */
-
-#define SHARD_WAIT_AGAIN 0xffffffffu /* given to the first waiter: it claims again */
-
-/* Wakers that find no waiter in a shard before the summary forgets the shard. */
-#define SHARD_WAIT_STALE 16u
-
-/* A place in the queue of waiters that ask one after the other; lib/claim_wait.c. */
-struct shard_wait_turn {
-	struct shard_wait_turn *next;
-	u32 got; /* 0: nothing yet; SHARD_WAIT_AGAIN; or what it got, plus 1 */
-};
-
-/**
- * struct shard_wait - waiters by shard
- * @plan: the plan; must outlive this
- * @summary: shards that may have waiters
- * @bytes: memory of this header with its table
- * @queue: the waiters that ask or will ask, in the order in which they came; under a lock
- * @first: address of the @got of the waiter that asks, or 0; on a line that is seldom written
- * @closed: nobody waits any more
- * @line: by shard: waiters and signals
- */
-struct shard_wait {
-	const struct shard_plan *plan;
-	struct shard_summary *summary;
-	size_t bytes;
-	struct shard_wait_turn *queue;
-	u64 first __aligned(PORT_CACHELINE);
-	u64 closed;
-	u64 *line[] __aligned(PORT_CACHELINE);
-};
+struct shard_wait;
 
 /* Make a structure without waiters. NULL: no memory. May sleep. */
 struct shard_wait *shard_wait_alloc(const struct shard_plan *plan);
 
 /* Free it, or NULL. It must have no waiters. May sleep. */
 void shard_wait_free(struct shard_wait *w);
-
-/*
- * Count the caller as a waiter of a CPU's shard. Ordering: a full barrier at the end, so that the
- * claim that follows finds each bit whose waker did not see this waiter.
- */
-void shard_wait_join(struct shard_wait *w, u32 cpu);
-
-/*
- * Stop waiting, without a wake-up. Return: true: a wake-up was for this waiter, and the caller must
- * pass it on with shard_wait_wake(). Ordering: a full barrier.
- */
-bool shard_wait_leave(struct shard_wait *w, u32 cpu);
-
-/*
- * Take a signal of the CPU's shard, if there is one. True: the caller has taken it, and no longer
- * counts as a waiter; full barrier.
- */
-bool shard_wait_woken(struct shard_wait *w, u32 cpu);
-
-/*
- * Ask to be the first. Ordering: a full barrier at the end, as in shard_wait_join(): a claim
- * follows.
- */
-void shard_wait_ask(struct shard_wait *w, u32 *got);
-
-/* Stop asking. False: somebody has given something, or is about to store it in @got. */
-bool shard_wait_unask(struct shard_wait *w, u32 *got);
-
-/*
- * Give @value, not 0, to the waiter that asks. Return: where it sleeps; NULL: nobody asks, and
- * nothing has happened. Ordering: a release, which pairs with an acquire of @got, and a full
- * barrier before it. Lines touched: that of @first, read; if somebody asks, also written.
- */
-u32 *shard_wait_give(struct shard_wait *w, u32 value);
-
-/* The number of signals of a CPU's shard: the word at which a waiter sleeps while it is 0. */
-static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
-{
-	u32 *half = (u32 *)w->line[w->plan->slot[cpu].shard];
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	return half + 1;
-#else
-	return half;
-#endif
-}
-
-/*
- * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put().
- * A waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter
- * may sleep; NULL: there is no waiter without a signal. Ordering: a full barrier between that
- * operation and the look for waiters. Lines touched: those of @first and of the summary, read; if
- * somebody waits, those of near shards, and one is written.
- */
-u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
 
 #endif /* SHARD_WAIT_H */

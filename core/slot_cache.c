@@ -26,6 +26,7 @@
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */
 #include "slot_cache.h"
+#include "slot_steal.h"
 
 static void lock(struct slot_set *s)
 {

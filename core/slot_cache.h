@@ -34,11 +34,11 @@
  */
 struct slot_cache {
 	u32 tail;
+	u32 cpu; /* between the two, which the explorer's model weak would take for one word */
 	u32 head;
 	u32 slot[SLOT_CACHE_RING];
 	struct slot_set *set;
 	struct slot_cache *next;
-	u32 cpu;
 } port_cacheline_aligned;
 
 /* Make an empty cache, for a thread near a CPU. NULL: no memory. May sleep. */

@@ -13,6 +13,7 @@
  * slot counts does not depend on its shard.
  */
 #include "slot_claim.h"
+#include "slot_steal.h"
 
 /* Limit of a claim, and the size of the set. */
 struct bounds {

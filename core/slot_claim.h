@@ -11,13 +11,6 @@
 /* Claim the free slot nearest to a CPU. Return: its number, -1: none. Lines: up to the hit. */
 s64 slot_claim_near(struct slot_set *s, u32 cpu);
 
-/* Claim from the set alone, and from the set and its caches. Private to slot_claim.c, slot_cache.c. */
-u32 slot_claim_set(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
-u32 slot_claim_cached(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
-
-/* How many slots are in caches. Private to slot_set_nr_free(). */
-u32 slot_cache_nr(const struct slot_set *s);
-
 /**
  * slot_claim_n() - claim several slots, nearest first
  * @s: the set

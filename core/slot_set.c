@@ -14,8 +14,8 @@
  * claimed the slot, or got it from the thread that did: so it sees the part.
  */
 #include "shard_lines.h"
-#include "slot_cache.h"
 #include "slot_set.h"
+#include "slot_steal.h"
 
 #define WORD_BITS  64u
 #define LINE_WORDS (PORT_CACHELINE / sizeof(u64))

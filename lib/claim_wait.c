@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include "claim_wait.h"
 #include "locks.h"
+#include "shard_signal.h"
 
 #define NS_PER_S    1000000000
 #define PATIENCE_NS 1000000

@@ -29,8 +29,8 @@ ENUMERATION = re.compile(r"\benum \w+ \{([^}]*)\}")
 INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 # Functions that only macros and inline functions of the headers call.
 PRIVATE = re.compile(
-    r"sbm_(iter|chunk|read_shard|near_search)\w*|near_wider|shard_summary_(mark|cleaning|occupied|word)"
-    r"|cpu_counter_(flush|note)"
+    r"sbm_(iter|chunk|read_shard|near_search)\w*|sbm_(bit|pos|word)|slot_own_\w+|near_wider"
+    r"|shard_summary_(mark|cleaning|occupied|word|note)|cpu_counter_(flush|note)"
 )
 
 PEDANTIC = r"""#pragma GCC diagnostic push
@@ -47,8 +47,6 @@ def public(name: str) -> str:
     for begin, instead in (("shard_", "schedshard_"), ("SHARD_", "SCHEDSHARD_")):
         if bare.startswith(begin):
             return instead + bare.removeprefix(begin)
-    if name.startswith("__sbm_"):  # as Linux spells it
-        return f"schedshard_{bare}_plain"
     return ("SCHEDSHARD_" if bare == bare.upper() else "schedshard_") + bare
 
 

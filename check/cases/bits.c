@@ -2,9 +2,6 @@
 /*
  * Small broken variants of the real bitmap and summary, each with its correct form.
  *
- * Plain updates: __sbm_set() on a shard that another CPU updates too, which sbm.h forbids: the
- * read-modify-write of one CPU undoes the other's.
- *
  * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads one
  * after the other. In between a cleaner can set one and clear the other, and the reader misses both
  * (core/shard_summary.c). The rest of the cleaner is the real one.
@@ -21,23 +18,6 @@
 #include "objects.h"
 
 enum { RETURNED }; /* ghost: the setter has returned */
-
-static struct sbm *b;
-
-static void setup_plain(uint32_t nr_cpus)
-{
-	b = case_sbm(case_plan(4, 4), 0);
-}
-
-static void plain_rmw(uint32_t cpu)
-{
-	__sbm_set(b, cpu);
-}
-
-static void check_plain(uint32_t nr_cpus)
-{
-	explore_check(sbm_weight(b) == nr_cpus, "%u of %u bits are left", sbm_weight(b), nr_cpus);
-}
 
 /* -------- separate bits -------- */
 
@@ -178,14 +158,6 @@ static void check_bytes(uint32_t nr_cpus)
 }
 
 const struct explore_case explore_bits_cases[] = {
-	{ .name = "planted-plain-rmw",
-	  .title = "planted: __sbm_set() on a shard that another CPU updates",
-	  .kind = "planted",
-	  .min_cpus = 2,
-	  .max_cpus = 4,
-	  .setup = setup_plain,
-	  .body = plain_rmw,
-	  .check = check_plain },
 	{ .name = "planted-separate-bits",
 	  .title = "planted: occupied and cleaning bits are read one after the other",
 	  .kind = "planted",

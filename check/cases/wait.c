@@ -12,7 +12,7 @@
 #include "cases.h"
 #include "objects.h"
 #include "sbm_claim.h"
-#include "shard_wait.h"
+#include "shard_signal.h"
 #include "slot_claim.h"
 
 static struct sbm *b;

@@ -7,6 +7,7 @@
 #include "claim_wait.h"
 #include "locks.h"
 #include "sbm_more.h"
+#include "shard_signal.h"
 #include "shapes.h"
 #include "../../core/tests/stress/threads.h"
 

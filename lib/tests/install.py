@@ -20,8 +20,9 @@ import tempfile
 from pathlib import Path
 
 PRIVATE = re.compile(
-    r"schedshard_(sbm_(iter|chunk|read_shard|near_search)\w*|near_wider|cpu_counter_(flush|note)"
-    r"|summary_(mark|cleaning|occupied|word)|cpu_relax|port_light_barrier|watched\w*)"
+    r"schedshard_(sbm_(iter|chunk|read_shard|near_search)\w*|sbm_(bit|pos|word)|slot_own_\w+"
+    r"|near_wider|cpu_counter_(flush|note)|summary_(mark|cleaning|occupied|word|note)"
+    r"|cpu_relax|port_light_barrier|watched\w*)"
 )
 
 

@@ -48,7 +48,7 @@ static int sets(void)
 	CHECK(schedshard_sbm_test_acquire(set, cpu));
 	schedshard_sbm_clear_release(set, cpu);
 	CHECK(!schedshard_sbm_test_acquire(set, cpu));
-	schedshard_sbm_set_plain(set, cpu);
+	schedshard_sbm_set(set, cpu);
 	schedshard_sbm_clear(set, cpu);
 	CHECK(schedshard_sbm_empty(set));
 	schedshard_sbm_destroy(set);

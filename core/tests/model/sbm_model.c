@@ -33,23 +33,11 @@ static void check_empty(struct model *m)
 		CHECK_EQ(sbm_seems_empty(m->b), !weight);
 }
 
-/* As a caller that keeps the address and position of its bit. */
-static void change_at(struct model *m, u32 idx)
-{
-	struct sbm_place at = sbm_place(m->b, cpu_at(m, idx));
-
-	m->set[idx] = test_below(&m->random, 2);
-	if (m->set[idx])
-		sbm_set_at(&at);
-	else
-		sbm_clear_at(&at);
-}
-
 static void change(struct model *m)
 {
 	u32 idx = any_idx(m), cpu = cpu_at(m, idx);
 
-	switch (test_below(&m->random, 5)) {
+	switch (test_below(&m->random, 4)) {
 	case 0:
 		sbm_set(m->b, cpu);
 		m->set[idx] = true;
@@ -60,10 +48,6 @@ static void change(struct model *m)
 		break;
 	case 2:
 		empty_shard_of(m, cpu);
-		break;
-	case 3:
-		if (m->b->summary)
-			change_at(m, idx);
 		break;
 	default:
 		CHECK_EQ(sbm_test(m->b, cpu), m->set[idx]);

@@ -107,7 +107,7 @@ static void change(struct model *m)
 {
 	u32 idx = any_idx(m), cpu = cpu_at(m, idx);
 
-	switch (test_below(&m->random, 6)) {
+	switch (test_below(&m->random, 4)) {
 	case 0:
 		CHECK_EQ(sbm_test_and_set(m->b, cpu), m->set[idx]);
 		m->set[idx] = true;
@@ -117,14 +117,6 @@ static void change(struct model *m)
 		m->set[idx] = false;
 		break;
 	case 2:
-		__sbm_set(m->b, cpu);
-		m->set[idx] = true;
-		break;
-	case 3:
-		__sbm_clear(m->b, cpu);
-		m->set[idx] = false;
-		break;
-	case 4:
 		empty_shard_of(m, cpu);
 		break;
 	default:

@@ -100,10 +100,6 @@ static void test_and(struct sbm *b)
 	CHECK(sbm_test(b, 9));
 	CHECK(sbm_test_and_clear(b, 9));
 	CHECK(!sbm_test_and_clear(b, 9));
-	__sbm_set(b, 9);
-	CHECK_EQ(sbm_first_cpu(b), 9);
-	CHECK(!sbm_test(b, 8));
-	__sbm_clear(b, 9);
 	CHECK(sbm_empty(b));
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What slot_claim.c and slot_cache.c need from each other. Private to core/. Concurrency, context:
+ * as slot_claim_n().
+ */
+#ifndef SLOT_STEAL_H
+#define SLOT_STEAL_H
+
+#include "slot_set.h"
+
+/* Claim up to @n slots, from the set alone, and from the set and its caches. */
+u32 slot_claim_set(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
+u32 slot_claim_cached(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
+
+/* How many slots are in caches. */
+u32 slot_cache_nr(const struct slot_set *s);
+
+#endif /* SLOT_STEAL_H */
