@@ -179,7 +179,8 @@ def main(directory: Path, paths: list[Path], private: list[Path]) -> None:
         (directory / path.name).write_text(made, encoding="utf-8")
     inside = [path.read_text(encoding="utf-8") for path in private]
     (directory / "names.h").write_text(renamed([*texts.values(), *inside]), encoding="utf-8")
-    exported = [path for path in headers if path.name not in ("port.h", "gcc_atomics.h", "watch.h")]
+    own = ("port.h", "gcc_atomics.h", "checked.h")
+    exported = [path for path in headers if path.name not in own]
     (directory / "exports.c").write_text(exports(exported, names), encoding="utf-8")
 
 

@@ -22,7 +22,7 @@
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit or a count stands for
- *   watch.h          what finds a second put, and tells ThreadSanitizer of claims
+ *   checked.h        what finds a second put, and tells ThreadSanitizer of claims
  *   shard_summary.h  a bit per shard above an sbm
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    of lines: port_alloc(), port_free()
@@ -79,6 +79,6 @@ extern "C" {
 #endif
 
 /* the last one: it gives calls of the others a file and a line */
-#include "watch.h"
+#include "checked.h"
 
 #endif

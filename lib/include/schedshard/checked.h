@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * watch.h - claims and puts of a program that looks for its faults; schedshard.h includes it.
+ * checked.h - claims and puts of a program that looks for its faults; schedshard.h includes it.
  *
  * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of something that is free, and a
  * number that the set does not have, end the program. A line on stderr says in which file and line,
@@ -13,8 +13,8 @@
  *
  * Concurrency: as the calls without it.
  */
-#ifndef SCHEDSHARD_WATCH_H
-#define SCHEDSHARD_WATCH_H
+#ifndef SCHEDSHARD_CHECKED_H
+#define SCHEDSHARD_CHECKED_H
 
 #include "claim_wait.h"
 

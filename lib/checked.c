@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "locks.h"
-#include "watch.h"
+#include "checked.h"
 
 static struct noted {
 	const void *set;
