@@ -4,15 +4,15 @@
 #include "create.h"
 #include "internal.h"
 
-/* Return the plan for @opts, with @cap if @opts has none; NULL with errno. */
+/* Return the plan for @opts, which may be NULL, and a maximum of CPUs per line; NULL with errno. */
 static const struct shard_plan *plan_or_errno(const struct shard_create_opts *opts, u32 cap)
 {
 	const struct shard_plan *plan = NULL;
 	int ret;
 
-	if (opts && opts->cap)
-		cap = opts->cap;
-	if (opts && opts->allowed)
+	if (opts && opts->size && opts->size != sizeof(*opts)) /* a program of another version */
+		ret = -EINVAL;
+	else if (opts && opts->allowed)
 		ret = shard_plan_here_allowed(cap, &plan, NULL);
 	else
 		ret = shard_plan_here_cap(cap, &plan, NULL);
@@ -33,9 +33,8 @@ struct sbm *sbm_create_opts(const struct shard_create_opts *opts)
 {
 	u32 cap = opts && opts->pool ? SHARD_CAP_CORE : SHARD_CAP_LOCKED;
 	const struct shard_plan *plan = plan_or_errno(opts, cap);
-	unsigned int flags = opts && opts->summary ? SBM_SUMMARY : 0;
 
-	return plan ? allocated(sbm_alloc(plan, flags)) : NULL;
+	return plan ? allocated(sbm_alloc(plan, 0)) : NULL;
 }
 
 struct sbm *sbm_create(void)

@@ -106,7 +106,7 @@ static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
 
 	CHECK(s);
 	CHECK_EQ(slot_set_nr_free(s), nr);
-	CHECK_EQ(s->plan->nr_shards, opts ? 5 : 40);
+	CHECK_EQ(s->plan->nr_shards, 40);
 	follow = s->nr_follow;
 	slot_set_destroy(s);
 	return follow;
@@ -115,10 +115,8 @@ static bool slots_follow(u32 nr, const struct shard_create_opts *opts)
 /* An LLC of 40 CPUs: sets and counters divide it, counters by CPU do not. */
 static void each_structure_has_its_cap(void)
 {
-	static const struct shard_create_opts eight = { .cap = 8, .summary = true };
-	static const struct shard_create_opts large = { .cap = 41 }, none = { 0 };
-	static const struct shard_create_opts wrong = { .cap = 65 };
-	static const struct shard_create_opts follow = { .cap = 8, .follow = true };
+	static const struct shard_create_opts none = { 0 }, all = { .size = sizeof(all) };
+	static const struct shard_create_opts wrong = { .size = 4 }, follow = { .follow = true };
 	const struct shard_plan *plan, *same;
 	struct shard_err err = { "" };
 	struct shard_counter *counter;
@@ -163,31 +161,18 @@ static void each_structure_has_its_cap(void)
 	CHECK(slots->plan == same);
 	CHECK_EQ(slot_set_nr_free(slots), 100);
 	slot_set_destroy(slots);
-	slots = slot_set_create_opts(100, &eight);
-	CHECK(slots);
-	CHECK_EQ(slots->plan->nr_shards, 5);
-	CHECK_EQ(slot_set_nr_free(slots), 100);
-	slot_set_destroy(slots);
 	errno = 0;
 	CHECK(!slot_set_create_opts(100, &wrong));
 	CHECK_EQ(errno, EINVAL);
 	errno = 0;
 	CHECK(!slot_set_create(0) && !slot_set_create(SLOT_SET_MAX + 1));
 	CHECK_EQ(errno, EINVAL);
-	CHECK(!slots_follow(100, NULL) && !slots_follow(100, &eight));
+	CHECK(!slots_follow(100, NULL) && !slots_follow(100, &all));
 	CHECK(slots_follow(100, &follow));
 	errno = 0;
 	CHECK(!slot_set_create_opts(0, &follow) &&
 	      !slot_set_create_opts(SLOT_FOLLOW_MAX + 1, &follow));
 	CHECK_EQ(errno, EINVAL);
-
-	set = sbm_create_opts(&eight);
-	CHECK(set && set->summary);
-	CHECK_EQ(set->nr_shards, 5);
-	sbm_destroy(set);
-	counter = shard_counter_create_opts(&large);
-	CHECK(counter && counter->lines->plan == plan);
-	shard_counter_destroy(counter);
 
 	errno = 0;
 	CHECK(!sbm_create_opts(&wrong));
@@ -204,7 +189,6 @@ static void each_structure_has_its_cap(void)
 static void a_line_for_each_core(void)
 {
 	static const struct shard_create_opts pool = { .pool = true };
-	static const struct shard_create_opts four = { .pool = true, .cap = 4, .summary = true };
 	const struct shard_plan *plan;
 	struct slot_set *slots;
 	struct sbm *set;
@@ -228,10 +212,6 @@ static void a_line_for_each_core(void)
 	CHECK_EQ(plan->nr_shards, 2);
 	sbm_destroy(set);
 	slot_set_destroy(slots);
-	set = sbm_create_opts(&four);
-	CHECK(set && set->summary);
-	CHECK_EQ(set->nr_shards, 2);
-	sbm_destroy(set);
 }
 
 #define SINGLE 32 /* CPUs 0 to 31 have a core each; CPUs 32 and 33 share one */
@@ -240,7 +220,6 @@ static void a_line_for_each_core(void)
 static void a_line_for_each_core_of_any_size(void)
 {
 	static const struct shard_create_opts pool = { .pool = true };
-	static const struct shard_create_opts cores = { .cap = SHARD_CAP_CORE };
 	struct slot_set *slots;
 	struct sbm *set;
 
@@ -258,7 +237,7 @@ static void a_line_for_each_core_of_any_size(void)
 		write_tree(text);
 	}
 	set = sbm_create_opts(&pool);
-	slots = slot_set_create_opts(100, &cores);
+	slots = slot_set_create(100);
 	tree_remove(root);
 	CHECK(set && slots);
 	CHECK_EQ(set->nr_shards, SINGLE + 1);

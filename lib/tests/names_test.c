@@ -23,9 +23,9 @@
 
 static int sets(void)
 {
-	struct schedshard_create_opts sparse = { 0, true, false, false, false };
-	struct schedshard_create_opts too_large = { 65, false, true, false, false };
-	struct schedshard_sbm *set = schedshard_sbm_create_opts(&sparse);
+	struct schedshard_create_opts pool = { sizeof(pool), true, false, false };
+	struct schedshard_create_opts strange = { 4, true, false, false };
+	struct schedshard_sbm *set = schedshard_sbm_create_opts(&pool);
 	uint32_t cpu = schedshard_this_cpu(), got[2], seen = 0;
 
 	CHECK(set && schedshard_plan_has_cpu(set->plan, cpu));
@@ -52,7 +52,7 @@ static int sets(void)
 	schedshard_sbm_clear(set, cpu);
 	CHECK(schedshard_sbm_empty(set));
 	schedshard_sbm_destroy(set);
-	CHECK(!schedshard_sbm_create_opts(&too_large));
+	CHECK(!schedshard_sbm_create_opts(&strange));
 	return 0;
 }
 

@@ -33,7 +33,7 @@ pub use cpu::{allowed, generation, how, refresh, Cpu};
 pub use number::{Items, Statistic};
 pub use owned::{Pool, Taken};
 pub use pool::{Claimed, CpuPool};
-pub use set::{Options, Set};
+pub use set::Set;
 pub use slots::{Kept, Slot, Slots};
 
 use std::io;

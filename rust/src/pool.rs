@@ -5,7 +5,7 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-use crate::{nanoseconds, sys, Cpu, Options, Set};
+use crate::{nanoseconds, sys, Cpu, Set};
 
 /// Waiters for a set or for slots.
 pub(crate) struct Waiters(NonNull<sys::Wait>);
@@ -16,12 +16,10 @@ unsafe impl Send for Waiters {}
 unsafe impl Sync for Waiters {}
 
 impl Waiters {
-    /// With as many CPUs per line as the set; 0: the default.
-    pub(crate) fn new(cap: u32) -> io::Result<Waiters> {
-        const USUAL: u32 = 16; // SCHEDSHARD_CAP_LOCKED
-        let mut plan = ptr::null();
-        let cap = if cap == 0 { USUAL } else { cap };
-        // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
+    /// With a line per core, as pools and slots have.
+    pub(crate) fn new() -> io::Result<Waiters> {
+        let (mut plan, cap) = (ptr::null(), u32::MAX); // SCHEDSHARD_CAP_CORE
+                                                       // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
         let status = unsafe { sys::schedshard_plan_here_cap(cap, &mut plan, ptr::null_mut()) };
         if status != 0 {
             return Err(io::Error::from_raw_os_error(-status));
@@ -67,18 +65,9 @@ pub struct CpuPool {
 impl CpuPool {
     /// A pool in which nothing is free, with a line per core.
     pub fn new() -> io::Result<CpuPool> {
-        CpuPool::with(Options {
-            cap: Options::EACH_CORE,
-            summary: false,
-        })
-    }
-
-    /// The same with options.
-    pub fn with(options: Options) -> io::Result<CpuPool> {
-        let set = Set::with(options)?;
         Ok(CpuPool {
-            set,
-            waiters: Waiters::new(options.cap)?,
+            set: Set::made(true)?,
+            waiters: Waiters::new()?,
         })
     }
 

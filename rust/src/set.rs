@@ -6,21 +6,6 @@ use std::ptr::{self, NonNull};
 
 use crate::{created, sys, Cpu};
 
-/// Options of a [`Set`] or a [`CpuPool`](crate::CpuPool).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Maximum number of CPUs per cache line, 1 to 64, or [`Options::EACH_CORE`], which suits
-    /// pools. 0: the default, which suits most sets.
-    pub cap: u32,
-    /// Keep a summary: for sets that are often empty or sparse.
-    pub summary: bool,
-}
-
-impl Options {
-    /// For `cap`: a cache line per core.
-    pub const EACH_CORE: u32 = u32::MAX; // SCHEDSHARD_CAP_CORE
-}
-
 /// A set of CPUs with one bit per CPU. Updates are atomic, by any thread.
 ///
 /// ```
@@ -47,14 +32,12 @@ unsafe impl Sync for Set {}
 impl Set {
     /// An empty set.
     pub fn new() -> io::Result<Set> {
-        Set::with(Options::default())
+        Set::made(false)
     }
 
-    /// An empty set with options.
-    pub fn with(options: Options) -> io::Result<Set> {
+    pub(crate) fn made(pool: bool) -> io::Result<Set> {
         let opts = sys::CreateOpts {
-            cap: options.cap,
-            summary: options.summary,
+            pool,
             ..Default::default()
         };
         // SAFETY: the options live through the call.

@@ -52,7 +52,7 @@ impl Slots {
     }
 
     fn made(count: u32, follow: bool) -> io::Result<Slots> {
-        let waiters = Waiters::new(0)?;
+        let waiters = Waiters::new()?;
         let opts = sys::CreateOpts {
             follow,
             ..Default::default()

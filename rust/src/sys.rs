@@ -18,11 +18,10 @@ opaque!(Plan Sbm CpuCounter Counter SlotSet Wait);
 #[repr(C)]
 #[derive(Default)]
 pub struct CreateOpts {
-    pub cap: u32,
-    pub summary: bool,
+    pub size: u32, // 0: as declared here
+    pub pool: bool,
     pub allowed: bool,
     pub follow: bool,
-    pub pool: bool,
 }
 
 extern "C" {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use schedshard::{allowed, generation, how, refresh};
-use schedshard::{Cpu, CpuPool, Items, Kept, Options, Pool, Set, Slots, Statistic};
+use schedshard::{Cpu, CpuPool, Items, Kept, Pool, Set, Slots, Statistic};
 
 const THREADS: usize = 4;
 
@@ -36,11 +36,7 @@ fn the_plan_may_be_made_anew() {
 
 #[test]
 fn a_set_is_a_set() {
-    let set = Set::with(Options {
-        cap: 1,
-        summary: true,
-    })
-    .unwrap();
+    let set = Set::new().unwrap();
     let all: Vec<Cpu> = Cpu::all().unwrap().collect();
     assert!(set.is_empty() && set.near(all[0]).is_none());
     for cpu in &all {
@@ -55,11 +51,6 @@ fn a_set_is_a_set() {
     assert!(!set.contains(all[0]) && !set.remove(all[0]));
     set.set(all[0]);
     assert!(set.remove(all[0]));
-    assert!(Set::with(Options {
-        cap: 65,
-        summary: false
-    })
-    .is_err());
 }
 
 #[test]

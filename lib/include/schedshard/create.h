@@ -16,8 +16,8 @@
  * calls find it ready. Plans are the only global state of the library, and never change. Sets and
  * counters have at most SHARD_CAP_LOCKED CPUs per line, because a locked instruction waits for the
  * line. Slots have a line per core, because no function walks them; so do sets with the option
- * pool. Functions that end in _opts() take another number. With your own plan use sbm_alloc() or
- * shard_counter_attach().
+ * pool. For another number, or a summary, use a plan of shard_plan_here_cap() with sbm_alloc(),
+ * slot_set_alloc() or shard_counter_attach().
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
  * all of these, including offline CPUs and CPUs that a cpuset or a container forbids. So a number
@@ -68,11 +68,10 @@ extern "C" {
 
 /* Options of a create function; all 0, or NULL: the defaults of the structure. */
 struct shard_create_opts {
-	u32 cap;      /* most CPUs per line, 1..64, or SHARD_CAP_CORE; 0: the structure's default */
-	bool summary; /* sets: with SBM_SUMMARY, for sets that are often empty or sparse */
+	u32 size;     /* sizeof(struct shard_create_opts), or 0; another size is refused */
+	bool pool;    /* sets: for claims, not for walks: a line per core, as slots have */
 	bool allowed; /* use the plan of shard_plan_here_allowed(): all other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
-	bool pool;    /* sets: for claims, not for walks: a line per core; only with a @cap of 0 */
 };
 
 /**
@@ -86,7 +85,7 @@ struct shard_create_opts {
  */
 struct sbm *sbm_create(void);
 
-/* sbm_create() with options, or NULL. Also EINVAL for a wrong cap. */
+/* sbm_create() with options, or NULL. Also EINVAL for a wrong size. */
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -102,7 +101,7 @@ void sbm_destroy(struct sbm *b);
  */
 struct shard_counter *shard_counter_create(void);
 
-/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong cap. */
+/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong size. */
 struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -136,9 +135,8 @@ void cpu_counter_destroy(struct cpu_counter *c);
 struct slot_set *slot_set_create(u32 nr);
 
 /*
- * slot_set_create() with options, or NULL. Also EINVAL for a wrong cap, and with @opts->follow
- * for more than SLOT_FOLLOW_MAX. No summary.
- */
+ * slot_set_create() with options, or NULL. Also EINVAL for a wrong size, and with @opts->follow
+ * for more than SLOT_FOLLOW_MAX. */
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);
 
 /**
