@@ -159,12 +159,17 @@ def lines(scores: Sequence[Score]) -> list[str]:
             f"{statistics.median(one.factors):.2f} | {max(one.factors):.2f} | "
             f"{one.inside} of {len(one.factors)} |"
         )
-    factors = [factor for one in scores for factor in one.factors]
-    inside = sum(one.inside for one in scores)
-    made.append(
-        f"| all | | {len(factors)} | {statistics.median(factors):.2f} | {max(factors):.2f} | "
-        f"{inside} of {len(factors)}, {inside / len(factors):.0%} |"
-    )
+    chosen = [one for one in scores if one.calibrated]
+    others = [one for one in scores if not one.calibrated]
+    for name, part in (("calibrated", chosen), ("others", others), ("all", scores)):
+        factors = [factor for one in part for factor in one.factors]
+        inside = sum(one.inside for one in part)
+        if factors:
+            made.append(
+                f"| {name}: {len(part)} curves | | {len(factors)} | "
+                f"{statistics.median(factors):.2f} | {max(factors):.2f} | "
+                f"{inside} of {len(factors)}, {inside / len(factors):.0%} |"
+            )
     return made
 
 
