@@ -116,7 +116,7 @@ def residuals_of(curve: dict[str, Any], base: Path) -> list[Residual]:
         made.append(
             Residual(
                 machine, vendor, curve["kind"], curve["name"], threads, measured,
-                point["ns_per_op"], inputs["low"], inputs["high"],
+                point["ns_per_op"], inputs["low"], inputs["high"], bool(curve.get("calibrated")),
             )
         )  # fmt: skip
     return made
@@ -175,12 +175,15 @@ def lines(scores: Sequence[Score]) -> list[str]:
 
 def kinds(known: Sequence[Residual]) -> list[str]:
     """Return the table of kinds, with the model's error factor in the intervals of each."""
-    made = ["| kind | curves | machines | makers | threads | error factor |",
-            "|---|---|---|---|---|---|"]  # fmt: skip
+    made = [
+        "| kind | calibrated curves | others | of machines | of makers | threads | error factor |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for kind in [*sorted({one.kind for one in known}), "workload"]:
         one = estimate(known, kind)
         made.append(
-            f"| {words(kind)} | {one.curves} | {one.machines} | {', '.join(one.vendors)} | "
+            f"| {words(kind)} | {one.calibrated} | {one.curves} | {one.machines} | "
+            f"{', '.join(one.vendors)} | "
             f"{one.threads or ''} | {one.factor:.2f} |"
         )
     return made
@@ -251,7 +254,8 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
         mine = [one for one in known if one.curve == curve["name"]]
         first = mine[0]
         made += ["", "[[curve]]", f'name = "{first.curve}"', f'machine = "{first.machine}"',
-                 f'vendor = "{first.vendor}"', f'kind = "{first.kind}"', "points = ["]  # fmt: skip
+                 f'vendor = "{first.vendor}"', f'kind = "{first.kind}"']  # fmt: skip
+        made += [*(["calibrated = true"] if curve.get("calibrated") else []), "points = ["]
         points = [
             f"[{one.threads},{one.measured:.5g},{one.predicted:.5g},{one.low:.5g},{one.high:.5g}],"
             for one in mine

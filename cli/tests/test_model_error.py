@@ -3,6 +3,7 @@
 
 import math
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import doctor_predictions
@@ -51,6 +52,15 @@ def test_a_machine_counts_once_however_many_points_it_has() -> None:
     few = [residual("a", "locked", 1.5), residual("b", "locked", 1.1)]
     many = [*[residual("a", "locked", 1.5)] * 50, residual("b", "locked", 1.1)]
     assert estimate(many, "locked").factor == pytest.approx(estimate(few, "locked").factor)
+
+
+def test_only_curves_on_which_nothing_was_chosen_validate() -> None:
+    fitted = replace(residual("a", "locked", 1.1, 420), calibrated=True)
+    found = estimate([fitted, residual("b", "locked", 1.2, 16)], "locked")
+    assert found.sentence("Intel").startswith("validated on 1 curve of 1 machine, to 16 threads")
+    alone = estimate([fitted], "locked").sentence("Intel")
+    assert alone.startswith("never validated for locked operations; error factor 1.")
+    assert alone.endswith(" on calibrated curves")
 
 
 def test_what_unknown_inputs_explain_is_not_the_models_error() -> None:

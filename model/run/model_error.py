@@ -50,6 +50,7 @@ class Residual:
     predicted: float
     low: float
     high: float
+    calibrated: bool = False  # a number or a rule of the model was chosen on the curve
 
     @property
     def score(self) -> float:
@@ -62,9 +63,14 @@ class Residual:
 
 @dataclass(frozen=True)
 class ModelError:
-    """The validation of one kind of operation. 90% of figures are within ``factor``."""
+    """The validation of one kind of operation. 90% of figures are within ``factor``.
+
+    Curves, machines, vendors and threads are those of curves on which nothing was chosen;
+    ``calibrated`` counts the others.
+    """
 
     kind: str
+    calibrated: int
     curves: int
     machines: int
     vendors: tuple[str, ...]
@@ -75,9 +81,12 @@ class ModelError:
         """Return a sentence that says on what predictions were validated, and their error."""
         about = f"error factor {self.factor:.2f}"
         if not self.machines:
-            return f"never validated for {words(self.kind)}; {about} as for all other kinds"
+            of = "on calibrated curves" if self.calibrated else "as for all other kinds"
+            return f"never validated for {words(self.kind)}; {about} {of}"
         if vendor is not None and vendor not in self.vendors:
             return f"never validated for {words(self.kind)} on {vendor}; {about} as on others"
+        if self.calibrated:
+            about += f" with {self.calibrated} calibrated"
         curves = f"{self.curves} curve{'s' * (self.curves != 1)}"
         machines = f"{self.machines} machine{'s' * (self.machines != 1)}"
         return f"validated on {curves} of {machines}, to {self.threads} threads, {about}"
@@ -121,11 +130,13 @@ def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
     widest = next(
         score for (score, _), sum_ in zip(weighted, reached, strict=True) if sum_ >= wanted
     )
-    mine = [one for (of, _), points in by_machine.items() if of == kind for one in points]
+    all_mine = [one for (of, _), points in by_machine.items() if of == kind for one in points]
+    mine = [one for one in all_mine if not one.calibrated]
     return ModelError(
         kind,
+        len({one.curve for one in all_mine if one.calibrated}),
         len({one.curve for one in mine}),
-        own,
+        len({one.machine for one in mine}),
         tuple(sorted({one.vendor for one in mine})),
         max((one.threads for one in mine), default=0),
         math.exp(max(widest, LEAST)),
@@ -154,6 +165,7 @@ def read_residuals(data: Mapping[str, Any]) -> Sequence[Residual]:
         Residual(
             str(curve["machine"]), str(curve["vendor"]), str(curve["kind"]), str(curve["name"]),
             int(threads), float(measured), float(predicted), float(low), float(high),
+            bool(curve.get("calibrated")),
         )
         for curve in data["curve"]
         for threads, measured, predicted, low, high in curve["points"]
