@@ -139,8 +139,3 @@ u32 fair_task_cpu(const struct fair_thread *t)
 {
 	return t->task->cpu;
 }
-
-const struct fair_thread *fair_running(const struct fair *f, u32 cpu)
-{
-	return f->cpu[cpu].curr->thread;
-}

@@ -187,6 +187,5 @@ u64 fair_checks_made(const struct fair *f);
 
 /* For tests, outside simulated time. */
 u32 fair_task_cpu(const struct fair_thread *t);
-const struct fair_thread *fair_running(const struct fair *f, u32 cpu);
 
 #endif

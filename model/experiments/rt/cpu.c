@@ -76,12 +76,6 @@ void rt_block(struct rt_cpu *me)
 	me->curr->thread->blocked = true;
 }
 
-void rt_exit(struct rt_cpu *me)
-{
-	me->curr->thread->exited = true;
-	rt_block(me);
-}
-
 void rt_yield(struct rt_cpu *me)
 {
 	rt_syscall_begin(me);
@@ -151,7 +145,7 @@ static void user(struct rt_cpu *me)
 	if (!t)
 		abort(); /* the idle task was to run a program */
 	rt_enter(me, RT_USER);
-	if (!t->left && !t->exited)
+	if (!t->left)
 		t->run(me, t);
 	if (!t->left || t->blocked) {
 		rt_enter(me, RT_KERNEL);

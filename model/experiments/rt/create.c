@@ -196,11 +196,6 @@ struct rt *rt_of(const struct rt_cpu *me)
 	return me->rt;
 }
 
-struct rt_thread *rt_current(const struct rt_cpu *me)
-{
-	return me->curr->thread;
-}
-
 u32 rt_cpu_number(const struct rt_cpu *me)
 {
 	return me->number;
@@ -209,14 +204,4 @@ u32 rt_cpu_number(const struct rt_cpu *me)
 u64 rt_salt(const struct rt *rt, u32 cpu)
 {
 	return rt->by_number[cpu]->salt;
-}
-
-u32 rt_task_cpu(const struct rt_thread *t)
-{
-	return t->task->cpu;
-}
-
-const struct rt_thread *rt_running(const struct rt *rt, u32 cpu)
-{
-	return rt->by_number[cpu]->curr->thread;
 }

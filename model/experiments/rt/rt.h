@@ -7,8 +7,8 @@
  * accesses. A thread is a program: a function that runs, in user mode, whenever the thread has
  * nothing left to compute. It chooses what the thread does next:
  *
- *	t->left = ps; compute for that time, then call again rt_futex_wait(), rt_sleep_until(),
- *	rt_exit() then return at once
+ *	t->left = ps; compute for that time, then call again rt_futex_wait(), rt_sleep_until()
+ *	then return at once
  *
  * Before that a program may call all other functions here any number of times.
  *
@@ -88,7 +88,6 @@ struct rt_stats {
  * @left: picoseconds to compute before @run is called again
  * @woken_at: start of the last wake-up
  * @latency: from @woken_at until it ran
- * @exited: never runs again
  */
 struct rt_thread {
 	struct rt_task *task;
@@ -96,7 +95,7 @@ struct rt_thread {
 	void *arg;
 	u64 left, woken_at, latency;
 	u32 id, first_cpu;
-	bool blocked, exited;
+	bool blocked;
 };
 
 /* ---- building, before sim_run() ---- */
@@ -162,8 +161,6 @@ void rt_sleep_until(struct rt_cpu *me, u64 when);
  */
 void rt_yield(struct rt_cpu *me);
 
-void rt_exit(struct rt_cpu *me);
-
 /** rt_set_level - change the level of a task, as sched_setscheduler() and boosting do. */
 void rt_set_level(struct rt_cpu *me, struct rt_task *p, int level);
 
@@ -184,7 +181,6 @@ void rt_syscall_begin(struct rt_cpu *me);
 void rt_syscall_end(struct rt_cpu *me);
 
 struct rt *rt_of(const struct rt_cpu *me);
-struct rt_thread *rt_current(const struct rt_cpu *me);
 u32 rt_cpu_number(const struct rt_cpu *me);
 u64 rt_salt(const struct rt *rt, u32 cpu); /* random, from the seed, constant during the run */
 
@@ -217,9 +213,5 @@ enum rt_check { RT_CHECK_NOTHING, RT_CHECK_STATE, RT_CHECK_PLACEMENT };
 void rt_check(struct rt *rt, enum rt_check what);
 u64 rt_checks_made(const struct rt *rt);
 u64 rt_checks_misplaced(const struct rt *rt); /* checks in which a task waited without need */
-
-/* For tests, outside simulated time. */
-u32 rt_task_cpu(const struct rt_thread *t);
-const struct rt_thread *rt_running(const struct rt *rt, u32 cpu);
 
 #endif
