@@ -44,7 +44,9 @@ SAVED = {
     "kernel": ("report", "record show"),
     "validate": ("report", "machine validate"),
 }
-OTHERS: tuple[Any, ...] = (GONE, None, "x", "\ud800", [], {}, [{}], -1, 1e300, 10**400, True)
+OTHERS: tuple[Any, ...] = (
+    GONE, None, "x", "\ud800", "x\n\x1b[1m", [], {}, [{}], -1, 1e300, 10**400, True,
+)  # fmt: skip
 # Of a longer list only the ends are damaged.
 _ENDS = 2
 # Damages of each kind.
@@ -81,6 +83,7 @@ def calls(reader: str, path: Path) -> tuple[str | Path, ...]:
 def assert_one_line(cli: Cli, reader: str, path: Path, what: object) -> None:
     """Success, or one line and status 2."""
     outcome = cli(*calls(reader, path))
+    assert "\x1b" not in outcome.out + outcome.err, what
     if outcome.status in (0, 4, 5):  # validate: its predictions are off
         return
     lines = [line for line in outcome.err.splitlines() if line.startswith("schedshard:")]
