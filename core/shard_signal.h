@@ -34,21 +34,18 @@
 #ifndef SHARD_SIGNAL_H
 #define SHARD_SIGNAL_H
 
-#include "shard_summary.h"
+#include "port.h"
 #include "shard_wait.h"
 
 /*
  * A shard's word counts its waiters and its signals. A signal is a wake-up that no waiter has
- * taken. The second word of the line counts wakers that found no waiter.
+ * taken.
  */
 #define SHARD_WAIT_ONE	  (1ull << 32) /* one waiter; the low half counts signals */
 #define SHARD_WAIT_SIGNAL 1ull	       /* one signal; never more than waiters */
 #define SHARD_WAIT_CLOSED (1ull << 31) /* in the low half: nobody sleeps any more */
 
 #define SHARD_WAIT_AGAIN 0xffffffffu /* given to the first waiter: it claims again */
-
-/* Wakers that find no waiter in a shard before the summary forgets the shard. */
-#define SHARD_WAIT_STALE 16u
 
 /* A place in the queue of waiters that ask one after the other; lib/claim_wait.c. */
 struct shard_wait_turn {
@@ -59,19 +56,19 @@ struct shard_wait_turn {
 /**
  * struct shard_wait - waiters by shard
  * @plan: the plan; must outlive this
- * @summary: shards that may have waiters
  * @bytes: memory of this header with its table
  * @queue: the waiters that ask or will ask, in the order in which they came; under a lock
- * @first: address of the @got of the waiter that asks, or 0; on a line that is seldom written
+ * @total: waiters of all shards; on a line that only waiters write
+ * @first: address of the @got of the waiter that asks, or 0
  * @closed: nobody waits any more
  * @line: by shard: waiters and signals
  */
 struct shard_wait {
 	const struct shard_plan *plan;
-	struct shard_summary *summary;
 	size_t bytes;
 	struct shard_wait_turn *queue;
-	u64 first __aligned(PORT_CACHELINE);
+	u64 total __aligned(PORT_CACHELINE);
+	u64 first;
 	u64 closed;
 	u64 *line[] __aligned(PORT_CACHELINE);
 };
@@ -126,7 +123,7 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
  * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put().
  * A waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter
  * may sleep; NULL: there is no waiter without a signal. Ordering: a full barrier between that
- * operation and the look for waiters. Lines touched: those of @first and of the summary, read; if
+ * operation and the look for waiters. Lines touched: that of @total and @first, read; if
  * somebody waits, those of near shards, and one is written.
  */
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);

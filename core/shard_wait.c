@@ -5,15 +5,13 @@
  *   A waiter:                           A waker:
  *
  *   W1  count itself in its shard       K1  set the bit
- *   W2  set the shard's summary bit     K2  full barrier
- *   W3  full barrier                    K3  load the summary; no shard: done
+ *   W2  count itself in the total       K2  full barrier
+ *   W3  full barrier                    K3  load the total; 0: done
  *   W4  claim a bit; found: leave       K4  find a shard with more waiters than
  *   W5  sleep while there is no signal      signals, and add a signal there
  *
  * If K3 or K4 does not see W1 and W2, the barriers make W4 see K1: store buffering. If it sees
- * them, there is a signal in the waiter's shard, by this waker or by another one. W2 and W3 are
- * shard_summary_note(): from its return until the shard has no waiter, no waker that starts later
- * misses the shard, also while another waker cleans the summary (shard_summary.c).
+ * them, there is a signal in the waiter's shard, by this waker or by another one.
  *
  * There are never more signals than waiters: K4 adds a signal only where there are more waiters. A
  * waiter that takes a signal claims again, and joins again before it sleeps again. So the argument
@@ -25,7 +23,8 @@
  * for the others. Linux's sbitmap lost wake-ups of both kinds: a waker that looked too early, and a
  * wake-up that nobody passed on.
  *
- * A compare-and-swap changes both counts of a shard's word at once.
+ * A compare-and-swap changes both counts of a shard's word at once. Between W1 and W2 a waker may
+ * see a total of 0: W4 comes later.
  *
  * The waiter that asks: A1 stores @first, A2 is a full barrier, A3 claims. If a put's load of
  * @first after K2 misses A1, then A3 sees K1. If it sees A1, the waiter gets SHARD_WAIT_AGAIN, and
@@ -33,8 +32,9 @@
  * that could not clear @first itself has been given something, and waits for that store. Once A1 is
  * visible, what is given to it was never free: nobody can take that before it does.
  *
- * A waker that finds no waiter in a shard does not clean the summary at once: a shard whose threads
- * wait again and again would write the summary's line twice per wait.
+ * A summary by shard in place of the total was slower: a put visited shards whose waiters had left.
+ * Predicted for join, claim, leave and put on epyc-9654-2s: 814 ns with 2 threads and 242,000 with
+ * 192, with the total 149 and 36,300.
  */
 #include "shard_lines.h"
 #include "shard_signal.h"
@@ -48,9 +48,7 @@ struct shard_wait *shard_wait_alloc(const struct shard_plan *plan)
 		return NULL;
 	w->plan = plan;
 	w->bytes = bytes;
-	w->summary = shard_summary_alloc(plan);
-	if (!w->summary || !shard_lines_alloc(plan, w->line)) {
-		shard_summary_free(w->summary);
+	if (!shard_lines_alloc(plan, w->line)) {
 		port_free(w, bytes);
 		return NULL;
 	}
@@ -62,7 +60,6 @@ void shard_wait_free(struct shard_wait *w)
 	if (!w)
 		return;
 	shard_lines_free(w->plan, w->line);
-	shard_summary_free(w->summary);
 	port_free(w, w->bytes);
 }
 
@@ -83,13 +80,8 @@ static u32 waiters_of(u64 word)
 
 void shard_wait_join(struct shard_wait *w, u32 cpu)
 {
-	u32 shard = w->plan->slot[cpu].shard;
-	u64 *line = w->line[shard];
-
-	port_fetch_add64(line, SHARD_WAIT_ONE); /* W1 */
-	if (READ_ONCE(line[1]))
-		WRITE_ONCE(line[1], 0);
-	shard_summary_note(w->summary, shard); /* W2; W3: pairs with K2 */
+	port_fetch_add64(line_of(w, cpu), SHARD_WAIT_ONE); /* W1 */
+	port_fetch_add64(&w->total, 1);			   /* W2; W3: pairs with K2 */
 }
 
 /* Remove a waiter: one that leaves, or one with a signal. Return: was there a signal for it? */
@@ -109,6 +101,7 @@ static bool take_off(struct shard_wait *w, u32 cpu, bool leaves)
 		if (seen == word)
 			break;
 	}
+	port_fetch_add64(&w->total, (u64)-1);
 	return signal;
 }
 
@@ -159,37 +152,21 @@ u32 *shard_wait_give(struct shard_wait *w, u32 value)
 	return got;
 }
 
-/* A waker finds no waiter in a shard that the summary names. */
-static void forget(struct shard_wait *w, u32 shard)
-{
-	u64 *line = w->line[shard], seen;
-
-	if (READ_ONCE(*line))
-		return; /* its waiters have signals */
-	seen = READ_ONCE(line[1]) + 1;
-	WRITE_ONCE(line[1], seen);
-	if (seen >= SHARD_WAIT_STALE)
-		shard_summary_clean(w->summary, shard, line);
-}
-
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu)
 {
 	struct shard_near_iter near;
-	u32 shard, nr = w->plan->nr_shards, *first;
+	u32 shard, *first;
 
 	smp_mb__after_atomic(); /* K2: pairs with W3 and A2; without it K3 may come before K1 */
 	first = shard_wait_give(w, SHARD_WAIT_AGAIN);
 	if (unlikely(first))
 		return first;
-	if (likely(shard_summary_next(w->summary, 0, nr) == nr))
+	if (likely(!port_read64(&w->total)))
 		return NULL;
 	shard = shard_near_begin(&near, w->plan, cpu);
 	do {
-		if (!shard_summary_test(w->summary, shard))
-			continue;
 		if (signal_one(w->line[shard]))
 			return shard_wait_signals(w, w->plan->shard_cpus[shard][0]);
-		forget(w, shard);
 	} while (shard_near_next(&near, &shard));
 	return NULL;
 }

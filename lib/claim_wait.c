@@ -157,7 +157,6 @@ void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 
 void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
 {
-	u32 nr = w->plan->nr_shards;
 	s64 got;
 
 	if (READ_ONCE(c->head) - READ_ONCE(c->tail) ==
@@ -168,7 +167,7 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
 	slot_cache_put(c, slot);
 	/* Pairs with the heavy barrier of the claim that a waiter tries after it joined or asked. */
 	port_light_barrier();
-	if (likely(!port_read64(&w->first) && shard_summary_next(w->summary, 0, nr) == nr))
+	if (likely(!port_read64(&w->first) && !port_read64(&w->total)))
 		return;
 	got = slot_cache_claim(c);
 	if (got >= 0)

@@ -28,25 +28,12 @@ static void setup(uint32_t nr_cpus)
 	w = shard_wait_alloc(plan);
 	if (!w)
 		abort();
-	explore_const(w, offsetof(struct shard_wait, first));
+	explore_const(w, offsetof(struct shard_wait, total));
+	explore_name(&w->total, sizeof(w->total), "total");
 	explore_name(&w->first, sizeof(w->first), "first");
 	explore_const(w->line, plan->nr_shards * sizeof(*w->line));
-	explore_const(w->summary, offsetof(struct shard_summary, word));
-	explore_name(w->summary->word, sizeof(u64), "summary");
 	explore_name(w->line[0], 8, "waiters 0");
 	explore_name(w->line[1], 8, "waiters 1");
-}
-
-/* The summary names both shards, which have no waiter: the next waker forgets one. */
-static void setup_stale(uint32_t nr_cpus)
-{
-	setup(nr_cpus);
-	for (u32 shard = 0; shard < 2; shard++) {
-		shard_wait_join(w, 2 * shard);
-		if (shard_wait_leave(w, 2 * shard))
-			abort();
-		w->line[shard][1] = SHARD_WAIT_STALE - 1;
-	}
 }
 
 /* A set of one slot, which is taken. */
@@ -88,13 +75,8 @@ static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pas
 static port_always_inline void put(u32 cpu, bool barrier)
 {
 	sbm_put(b, cpu);
-	if (barrier || shard_summary_next(w->summary, 0, 2) < 2)
+	if (barrier || READ_ONCE(w->total))
 		shard_wait_wake(w, cpu);
-}
-
-static u64 waiters(u32 cpu)
-{
-	return *w->line[cpu / 2] >> 32;
 }
 
 static void check(uint32_t nr_cpus)
@@ -103,8 +85,8 @@ static void check(uint32_t nr_cpus)
 
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
 		asleep += explore_result_of(cpu) == ASLEEP;
-	explore_check(waiters(0) + waiters(2) == asleep, "%u waiters are counted, %u sleep",
-		      (unsigned int)(waiters(0) + waiters(2)), (unsigned int)asleep);
+	explore_check(w->total == asleep, "%u waiters are counted, %u sleep",
+		      (unsigned int)w->total, (unsigned int)asleep);
 	explore_check(sbm_empty(b) || !asleep || signals,
 		      "lost wake-up: a bit is set, and %u sleep", (unsigned int)asleep);
 	explore_check(signals <= asleep, "a signal for nobody");
@@ -275,15 +257,6 @@ const struct explore_case explore_wait_cases[] = {
 	     one),
 	CASE("wait-one-weak", "the same in any order", "core", 2, 2, true, one),
 	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false, two),
-	{ .name = "wait-stale",
-	  .title = "a put wakes a waiter, while another put forgets its shard",
-	  .kind = "core",
-	  .min_cpus = 2,
-	  .max_cpus = 2,
-	  .weak = true,
-	  .setup = setup_stale,
-	  .body = one,
-	  .check = check },
 	FIRST("wait-first", "a waiter that asks gets the next slot, before any claim", "core",
 	      first_gets),
 	{ .name = "wait-grow",

@@ -105,7 +105,6 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("wait-one", [2, 3], False, ()),
     ("wait-one-weak", [2], False, ()),
     ("wait-two", [2, 3], False, ()),
-    ("wait-stale", [2], False, ()),
     ("wait-first", [2, 3], False, ()),
     ("wait-grow", [2], False, ()),
     ("wakeup-sbm", [2, 3, 4], False, ()),

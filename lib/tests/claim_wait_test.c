@@ -34,7 +34,7 @@ static void set_up(unsigned int flags, u32 bits)
 static void tear_down(u32 bits)
 {
 	CHECK_EQ(sbm_weight(b), bits);
-	CHECK(!w->queue && !w->first);
+	CHECK(!w->total && !w->queue && !w->first);
 	for (u32 shard = 0; shard < plan->nr_shards; shard++)
 		CHECK_EQ(*w->line[shard] & ~SHARD_WAIT_CLOSED,
 			 0); /* no waiter, and no signal is left */

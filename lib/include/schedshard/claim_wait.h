@@ -11,8 +11,8 @@
  *
  * For sets of slots there are slot_claim_wait() and slot_put_wake(). If threads may wait for a set,
  * every put uses sbm_put_wake() or slot_put_wake(), or is followed by shard_wait_wake_near(). No
- * wake-up is lost: the argument is in shard_wait.c. While no thread waits, such a put reads two
- * more lines, and writes none.
+ * wake-up is lost: the argument is in shard_wait.c. While no thread waits, such a put reads one
+ * more line, and writes none.
  *
  * Order: near waiters first, and threads that do not sleep before them. A thread that has slept for
  * 1 ms enters a queue, first in, first out. From then on every put gives what it puts to the head
