@@ -24,6 +24,7 @@ from common.output import write_atomic
 from common.tool import run_many
 from doctor.predict.points import EXPERIMENT, Seen, Spot, lone, request_of, seen
 from doctor.predict.predict import MODEL_ERROR
+from doctor.predict.shape import STOCK
 from doctor.predict.surface import FILE, SHARD, Asked, Point, Surface
 from model.machines.machine_list import list_machines
 from model.machines.presets import load_machine
@@ -95,16 +96,10 @@ def keys(row: Mapping[str, Any]) -> list[Key]:
     far = apart({2, 8, 32, cpus})[:-1] if row["packages"] > 1 else []
     made: list[Key] = [(SHARD, None, False, None, size) for size in (2, 8, 32)]
     made.append((SHARD, None, True, None, 8))
-    for kernel, push, pinned in (
-        (kernel, push, pinned)
-        for kernel in ("stock", "published")
-        for push, pinned in ((True, False), (False, False), (None, True))
-    ):
-        # With the published series the curves bend less, so half of the sizes are enough.
-        step = 1 if kernel == "stock" else 2
-        made += [(kernel, push, pinned, False if far else None, size) for size in near[::step]]
-        made += [(kernel, push, pinned, True, size) for size in far[::step]]
-        made.append((kernel, push, pinned, None, cpus))
+    for push, pinned in ((True, False), (False, False), (None, True)):
+        made += [(STOCK, push, pinned, False if far else None, size) for size in near]
+        made += [(STOCK, push, pinned, True, size) for size in far]
+        made.append((STOCK, push, pinned, None, cpus))
     return made
 
 
@@ -187,8 +182,7 @@ def probes(surface: Surface) -> list[Spot]:
     cpus = surface.row["cpus"]
     made = []
     for kernel, push, shares in (
-        ("stock", True, (0.0, 0.03, 0.15)), ("stock", False, (0.0, 0.03, 0.15)),
-        ("published", True, (0.0, 0.05)),
+        (STOCK, True, (0.0, 0.03, 0.15)), (STOCK, False, (0.0, 0.03, 0.15)),
     ):  # fmt: skip
         for share in shares:
             rate = 200.0 * cpus

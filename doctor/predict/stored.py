@@ -59,6 +59,11 @@ def on_surface(shape: Shape, found: Nearest) -> Prediction:
     """Return the prediction on a machine of the table, or on all of them."""
     surfaces = {surface.name: surface for surface in load_surfaces()}
     used = list(surfaces.values()) if found.name is None else [surfaces[found.name]]
-    rows = tuple(_row(shape, variant, used) for variant in shape.asked(True))
+    stored_kernels = used[0].row["stretch"]
+    rows = tuple(
+        _row(shape, variant, used)
+        for variant, asked in shape.asked(True).items()
+        if asked.kernel in stored_kernels
+    )
     kind = "estimate" if found.name is None else str(used[0].row["kind"])
     return Prediction(found.name or ANY, kind, found.why, shape, _SOURCE, None, rows)

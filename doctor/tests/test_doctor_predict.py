@@ -201,7 +201,7 @@ def test_stored_and_simulated_agree(number: int) -> None:
     now = predict_on(shape, name, "drawn", None, COUNTED)
     for row in kept.rows:
         other = now.row(row.variant)
-        assert other is not None
+        assert other is not None, "what is stored is simulated as well"
         if max(row.share.value, other.share.value) > 1e-4:
             assert row.share.meets(other.share), (shape.words, row.variant)
 

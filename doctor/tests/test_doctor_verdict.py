@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -517,3 +518,25 @@ def test_speaks_of_what_it_collects(capsys: Capture, tmp_path: Path) -> None:
     hidden = Machine(tasks=groups(500), kernel_threads=False)
     said = " ".join(judged(capsys, tar(tmp_path / "hidden", hidden)).json["doubts"])
     assert "hidepid" in said
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_healthy_hosts_are_silent(capsys: Capture, tmp_path: Path, seed: int) -> None:
+    """Audio, watchdogs, packet threads that poll, guests in root partitions, on any machine."""
+    dice = random.Random(seed)
+    cpus, cache = dice.choice([(4, 4), (8, 4), (16, 8), (32, 8)])
+    tasks = [Task(60 + cpu, f"watchdog/{cpu}", priority=99, allowed=str(cpu), flags=KTHREAD,
+                  voluntary=dice.randrange(3)) for cpu in range(cpus)]  # fmt: skip
+    tasks += [Task(900, "pipewire", allowed=f"0-{cpus - 1}", cgroup="/user.slice/s.scope",
+                   voluntary=dice.randrange(800))]  # fmt: skip
+    for n in range(dice.randrange(cpus // 2)):
+        often = 0 if dice.random() < 0.7 else dice.randrange(100)
+        tasks.append(Task(1000 + n, f"pmd{n}", allowed=str(cpus - 1 - n), cgroup="/ovs.service",
+                          voluntary=often))  # fmt: skip
+    tree = {ROOT: {"cpuset.cpus.effective": f"0-{cpus - 1}"}}
+    machine = Machine(
+        cpus=cpus, llc_cpus=cache, node_cpus=max(cache, cpus // 2), tasks=tasks, cgroups=tree,
+        release=dice.choice(["5.14.0-570.el9_6.x86_64", "6.1.0-30-amd64", "6.12.43", "7.3.4"]),
+    )  # fmt: skip
+    outcome = call(capsys, "doctor", tar(tmp_path, machine), "--json")
+    assert (outcome.status, outcome.json["findings"]) == (0, [])
