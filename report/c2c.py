@@ -49,8 +49,6 @@ def _lead(report: Report) -> Lead:
         f"most often that of {line.place}, {line.hitm:,} of {variant.hitm_total:,} times with "
         f"'{variant.name}'"
     )
-    if isinstance(report, Recorded) and report.advice:
-        answer.append(f"what helps: {report.advice[0].words}")
     interval = f"{'; '.join(parts)}: 90% of the samples" if parts else "none: one run of the model"
     return Lead(asked, f"Predicted: {'; '.join(answer)}", interval)
 

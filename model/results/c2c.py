@@ -337,25 +337,44 @@ class Advice(Saved, kw_only=True):
 
     object: str = absent("")
     words: str
+    edit: str = absent("")
     bytes_moved: Count = absent(0)
     machines: dict[str, Gain]
 
+    @property
+    def said(self) -> str:
+        """The change, and the edit of the source that makes it."""
+        return f"{self.words}, with {self.edit}" if self.edit else self.words
+
 
 class Waited(Saved, kw_only=True):
-    """An object whose waits no layout removes: ``writers`` CPUs write the same bytes."""
+    """An object whose waits no layout removes: ``writers`` CPUs write the same bytes.
+
+    ``advised``: there is advice for the object, and the share is what stays without its gain.
+    ``counter``: threads only add to the bytes.
+    """
 
     object: str
     field: str
     machine: str
     writers: Count
     share: Real
+    advised: bool = absent(False)
+    counter: bool = absent(False)
 
     @property
     def words(self) -> str:
         """The cost, the cause, and what would help."""
+        helps = "in any layout: " if self.advised else "padding cannot help; "
+        helps += (
+            "keep a count per thread, and let readers sum them"
+            if self.counter
+            else "shard it or use it less"
+        )
         return (
             f"{self.share:.1%} of all cycles on {self.machine} wait for `{self.field}`, which "
-            f"{self.writers} CPUs write: padding cannot help; shard it or use it less"
+            f"{self.writers} CPUs write{', ' if self.advised else ': '}{helps} "
+            f"(a bound: {self.share:.1%} fewer cycles without these waits)"
         )
 
 

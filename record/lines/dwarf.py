@@ -16,7 +16,7 @@ from common.errors import UserError, os_reason
 from record.lines.references import type_of
 
 _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
-_AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
+AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}
 
 _FORTRAN = (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D)
 _COLUMN_MAJOR = 1
@@ -125,6 +125,7 @@ _CONTAINER = re.compile(
     r"^((forward_)?list|vector|deque|(unordered_)?(multi)?(map|set)|basic_string|function"
     r"|(shared|weak|unique)_ptr|Vec|VecDeque|HashMap|HashSet|BTreeMap|BTreeSet|BinaryHeap)<|^String$"
 )
+_LOCK = re.compile(r"^(Mutex|RwLock)<")
 _STANDARD = {"std", "alloc", "hashbrown"}
 # Types of C++ whose content is what the program put there.
 _CLEAR = re.compile(r"^(array|optional|_Optional_\w+|_Storage)<")
@@ -158,22 +159,23 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
             die = element
         elif (inside := _held(die)) is not None:
             die = inside
-        elif die.tag in _AGGREGATES:
-            found = _member_at(die, offset - start)
+        elif die.tag in AGGREGATES:
+            found = member_at(die, offset - start)
             if found is None:
                 return
             named = named and not (_ATOMIC.match(die_name(die)) and (die_size(die) or 0) <= 16)
             clear = bool(_CLEAR.match(die_name(die))) and _is_standard(die)
-            name, at, die = found
-            start += at
+            name = die_name(found)
+            start += member_start(found)
             path += f".{name}" if name and named and not clear else ""
+            die = type_of(found)
         else:
             return
 
 
 def _held(die: DIE) -> DIE | None:
     """Return the type in memory that a C++ container declares as bytes, such as a map's node."""
-    if die.tag not in _AGGREGATES or not die_name(die).startswith(_BYTES_OF):
+    if die.tag not in AGGREGATES or not die_name(die).startswith(_BYTES_OF):
         return None
     of = template_type(die)
     return of if of is not None and die_size(of) == die_size(die) else None
@@ -187,8 +189,8 @@ def template_type(die: DIE) -> DIE | None:
     return None
 
 
-def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
-    """Return name, start and type of the member or base class at an offset of a structure."""
+def member_at(die: DIE, offset: int) -> DIE | None:
+    """Return the member or base class at an offset of a structure."""
     for child in die.iter_children():
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
             continue
@@ -202,14 +204,21 @@ def _member_at(die: DIE, offset: int) -> tuple[str, int, DIE] | None:
             continue
         # An array without a known size reaches to the end of the object.
         if start <= offset and (size is None or offset < start + size):
-            return die_name(child), start, of
+            return child
     return None
+
+
+def is_opaque(die: DIE) -> bool:
+    """Whether a program uses a type as a whole: an atomic value, a lock, or a container."""
+    name = die_name(die)
+    known = _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(die))
+    return bool(known or (_ATOMIC.match(name) and (die_size(die) or 0) <= 16))
 
 
 def _is_empty(die: DIE) -> bool:
     """Whether a class has no data, so a neighbour uses its one byte."""
-    die = _bare(die)
-    if die.tag not in _AGGREGATES or die_size(die) not in (0, 1):
+    die = bare_of(die)
+    if die.tag not in AGGREGATES or die_size(die) not in (0, 1):
         return False
     # In an enumeration of Rust the byte says which variant it is.
     if any(child.tag == "DW_TAG_variant_part" for child in die.iter_children()):
@@ -225,7 +234,7 @@ def _is_empty(die: DIE) -> bool:
 def member_path(die: DIE, offset: int) -> str:
     """Return the member at an offset: '.word', '[3].word', '' for a type without members."""
     *_, (last, start, path) = steps(die, offset)
-    return f"{path}.(padding)" if last.tag in _AGGREGATES and offset > start else path
+    return f"{path}.(padding)" if last.tag in AGGREGATES and offset > start else path
 
 
 def fits(die: DIE, offset: int, size: int) -> bool:
@@ -233,7 +242,7 @@ def fits(die: DIE, offset: int, size: int) -> bool:
     *_, (first, start, _) = steps(die, offset)
     *_, (last, begin, _) = steps(die, offset + size - 1)
     ends = begin + (die_size(last) or 0)
-    return start == offset and ends == offset + size and first.tag not in _AGGREGATES
+    return start == offset and ends == offset + size and first.tag not in AGGREGATES
 
 
 def _names(die: DIE) -> set[str]:
@@ -249,17 +258,18 @@ def _unwrapped(die: DIE) -> Iterator[DIE]:
         yield die
 
 
-def _bare(die: DIE) -> DIE:
+def bare_of(die: DIE) -> DIE:
+    """Return a type without typedefs and qualifiers."""
     *_, last = _unwrapped(die)
     return last
 
 
 def _same(one: DIE, other: DIE) -> bool:
     """Whether two descriptions mean the same type, or numbers of the same size."""
-    plain, like = _bare(one), _bare(other)
+    plain, like = bare_of(one), bare_of(other)
     if die_size(plain) != die_size(like):
         return False
-    kinds = {each.tag in _AGGREGATES or each.tag == "DW_TAG_array_type" for each in (plain, like)}
+    kinds = {each.tag in AGGREGATES or each.tag == "DW_TAG_array_type" for each in (plain, like)}
     if kinds == {False}:
         return True
     return kinds == {True} and (bool(_names(one) & _names(other)) or plain is like)
@@ -269,7 +279,7 @@ def contains(die: DIE, offset: int, other: DIE) -> bool:
     """Whether an object of type ``other`` begins at an offset: the whole or a nested member."""
     if offset == 0 and _same(die, other):
         return True
-    plain = _bare(die)
+    plain = bare_of(die)
     if plain.tag == "DW_TAG_array_type":
         element = type_of(plain)
         size = die_size(element)
@@ -277,7 +287,7 @@ def contains(die: DIE, offset: int, other: DIE) -> bool:
     inside = _held(plain)
     if inside is not None:
         return contains(inside, offset, other)
-    for child in plain.iter_children() if plain.tag in _AGGREGATES else ():
+    for child in plain.iter_children() if plain.tag in AGGREGATES else ():
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
             continue
         if "DW_AT_external" in child.attributes or "DW_AT_type" not in child.attributes:
@@ -300,10 +310,26 @@ def _is_standard(die: DIE) -> bool:
     return False
 
 
+def _lock_of(die: DIE, offset: int) -> tuple[int, int] | None:
+    """Return the start and size of what a lock of Rust has besides the data that it protects."""
+    if not _LOCK.match(die_name(die)) or not _is_standard(die):
+        return None
+    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
+    found = [(member_start(m), die_size(type_of(m)) or 0, die_name(m)) for m in members]
+    if any(name == "data" and at <= offset < at + size for at, size, name in found):
+        return None
+    own = [(at, at + size) for at, size, name in found if name != "data"]
+    low = min((at for at, _ in own), default=0)
+    return low, max((end for _, end in own), default=0) - low
+
+
 def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
     """Return start, size and path of the library object around an offset, or None."""
     for each, start, path in steps(die, offset):
         name = die_name(each)
+        lock = _lock_of(each, offset - start)
+        if lock is not None:
+            return start + lock[0], lock[1], path
         if _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(each)):
             return start, die_size(each) or 0, path
     return None
@@ -360,7 +386,7 @@ class Layouts:
 
     def _keep(self, name: str, die: DIE) -> bool:
         """Keep a type if it is described. Return whether it is."""
-        if die.tag == "DW_TAG_typedef" or (die.tag in _AGGREGATES and die_size(die) is not None):
+        if die.tag == "DW_TAG_typedef" or (die.tag in AGGREGATES and die_size(die) is not None):
             self._types[name] = die
         return name in self._types
 

@@ -17,7 +17,7 @@ _OF_LIBRARIES = re.compile(
     r"<*(std|core|alloc|hashbrown|__gnu_cxx)::.*|(runtime|sync|internal)[./].*"
     r"|_start|__libc_start.*"
 )
-_PATHS_OF_LIBRARIES = re.compile(
+PATHS_OF_LIBRARIES = re.compile(
     r"(/usr/|/rustc/|\./).*|.*/(\.cargo/(registry|git)|rustlib/src|go/pkg/mod|include/c\+\+)/.*"
 )
 
@@ -37,7 +37,7 @@ class Frame:
     def own(self) -> bool:
         """Whether the function is the program's own, judged by its path or its name."""
         if self.path:
-            return not _PATHS_OF_LIBRARIES.fullmatch(self.path)
+            return not PATHS_OF_LIBRARIES.fullmatch(self.path)
         return not _OF_LIBRARIES.fullmatch(self.function)
 
     def to_json(self) -> dict[str, str]:

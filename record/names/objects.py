@@ -5,6 +5,7 @@ It looks in this order: heap objects, which the allocating calls name; local var
 stacks; variables of files; other mapped memory.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ _LARGEST_STACK = 64 << 20  # bytes of a thread's stack; 8 MiB are usual
 # address glibc reserves twice as much.
 _ARENA, _ARENA_STATE = 64 << 20, 2304
 _RESERVED = (_ARENA, 2 * _ARENA)
+_GO_LIBRARY = re.compile(r"(runtime|internal|sync)[./]")
 _GO_ARENA = 4 << 20  # Go's heap grows by multiples of this, at multiples of this
 
 # The most instructions, those with most accesses, that are decoded to find types.
@@ -339,7 +341,10 @@ class Objects:
             element = (typed.name, typed.size)
         elif typed is None and chosen.element and chosen.size > chosen.element:
             element = ("element", chosen.element)
-        thing = Thing(name, "heap", chosen.at, chosen.size, frames=frames, others=len(found) - 1)
+        thing = Thing(
+            name, "heap", chosen.at, chosen.size, frames=frames, others=len(found) - 1,
+            foreign=bool(self._system(chosen.site)),
+        )  # fmt: skip
         field = fields_of(typed, chosen.size, chosen.element)
         return replace(of_type(thing, typed), element=element, field=field)
 
@@ -431,9 +436,10 @@ class Objects:
                 foreign=module.of_system,
             )  # fmt: skip
         typed = self._type_of(module, found.address)
+        internal = self._modules.runtime == "Go" and bool(_GO_LIBRARY.match(found.name))
         thing = Thing(
             found.name, "variable", module.bias + found.address, found.size,
-            foreign=module.of_system,
+            foreign=module.of_system or internal,
         )  # fmt: skip
         return of_type(thing, typed)
 
@@ -481,6 +487,6 @@ class Objects:
         if at < 0 or address >= self._used[at][0] + self._used[at][1].size:
             return None
         start, use = self._used[at]
-        foreign = use.typed.name.startswith("runtime.")
+        foreign = bool(_GO_LIBRARY.match(use.typed.name))
         thing = Thing(f"{area}: {use.typed.name}", "heap", start, use.size, foreign=foreign)
         return of_type(thing, use.typed)

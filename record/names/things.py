@@ -38,6 +38,8 @@ class Thing:
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
     # Returns element type, element size and path of the array member at an offset.
     row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
+    # Returns the edit that aligns the member at an offset to a line, or each object of the type.
+    edit: Callable[..., str] = lambda _, each: ""
     area: bool = False  # memory of a runtime, whose objects are unknown
     owner: str = ""  # the thread whose copy of a variable this is
 
@@ -48,7 +50,7 @@ def of_type(thing: Thing, typed: Typed | None) -> Thing:
         return thing
     return replace(
         thing, type=typed.name, field=typed.field, element=typed.element, whole=typed.whole,
-        row=typed.row,
+        row=typed.row, edit=typed.edit, foreign=thing.foreign or typed.is_internal,
     )  # fmt: skip
 
 

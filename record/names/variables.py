@@ -30,6 +30,7 @@ from record.lines.dwarf import (
     steps,
     whole_member,
 )  # fmt: skip
+from record.lines.edits import edit_of
 from record.lines.references import bytes_of, is_of_a_type, referred, type_of
 from record.lines.split import Splits
 from record.lines.units import FAULTS, Units
@@ -47,6 +48,8 @@ _DW_OP_DEREF_SIZE = 0x94
 _DW_OP_CONST8U = 0x0E
 _DW_OP_CONSTX = (0xA2, 0xFC)
 _DW_OP_TLS = ([0x9B], [0xE0])  # of DWARF, and GNU's before it
+# Objects that the C++ library makes for a thread or a task.
+_INTERNAL = re.compile(r"(_State_impl|_Async_state|_Task_state|_Deferred_state)")
 _FRAME = ".Frame"  # gcc names a coroutine's frame after the function
 # A type with a longer name is shown without its template arguments.
 _LONGEST = 48
@@ -112,9 +115,21 @@ def bare(die: DIE | None) -> DIE | None:
 class Typed:
     """A type with its name. It finds members by offset."""
 
-    def __init__(self, die: DIE, name: str) -> None:
+    def __init__(self, die: DIE, name: str, variable: DIE | None = None) -> None:
         self.die = die
         self.name = name
+        self._variable = variable
+
+    def edit(self, offset: int, *, each: bool) -> str:
+        """Return the edit that gives the member at an offset, or each object, a line."""
+        with suppress(*FAULTS):
+            return edit_of(self.die, offset, self._variable, each=each)
+        return ""
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the type is a library's own, of which a program's source has no object."""
+        return bool(_INTERNAL.match(die_name(self.die)))
 
     @property
     def size(self) -> int | None:
@@ -350,7 +365,7 @@ class DebugInfo:
                 described = target(declared(child))
                 if address in missing and described is not None:
                     name = type_name(described, cplusplus)
-                    found[address] = Typed(described, name)
+                    found[address] = Typed(described, name, declared(child))
                     missing.discard(address)
             elif child.tag == "DW_TAG_common_block":
                 self._common(child, missing, found)

@@ -2,14 +2,15 @@
 """Chooses bytes of contended lines to move to other lines, and words the advice.
 
 Every hot line is a candidate, whatever its kind of sharing: accesses to two words that are truly
-shared still queue for one line. A replay shows what each candidate gains. An object that the
-program's author did not write, such as a mutex or a library's data, is never split.
+shared still queue for one line. A replay shows what each candidate gains, with the bytes where the
+sentence puts them. If different threads use parts of one element, there are two candidates: a line
+for each element, and one for each part. An object that the program's author did not write, such as
+a mutex or a library's data, is never split.
 """
 
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from model.results.raw import Line
 from record.names.memory import member_of
@@ -25,6 +26,8 @@ _COLD = 0.005
 # The least HITM of an object, or cycles of its stores, for advice. With fewer, a replay's gain may
 # come from another order of threads.
 _FEWEST = 10
+# An edit in more places is not written out.
+_MOST_EDITS = 3
 _STORED = 10_000
 
 
@@ -41,14 +44,17 @@ class Part:
 def parts(line: Line) -> list[Part]:
     """Return a line's bytes in use, cut wherever the set of CPUs that use them changes.
 
-    Bytes that any one access covers stay together, even if that access is rare. Parts that are
-    seldom used are left out, because they are no reason to move anything.
+    Bytes that any one access covers stay together, even if that access is rare. But a rare access
+    does not make its CPU a user. Parts that are seldom used are left out, because they are no
+    reason to move anything.
     """
     every = line.accesses
+    least = _COLD * sum(a.records for a in every), _COLD * sum(a.hitm for a in every)
     found: list[tuple[Part, int, int]] = []
     for access in sorted(every, key=lambda a: (a.offset, a.size)):
         low, high = access.offset, min(access.offset + access.size, LINE)
-        part = Part(low, high, frozenset(access.by), access.stores > 0)
+        often = access.records > least[0] or access.hitm > least[1]
+        part = Part(low, high, frozenset(access.by if often else ()), access.stores > 0)
         records, hitms = access.records, access.hitm
         if found and low < found[-1][0].high:
             last, before, hitms_before = found.pop()
@@ -56,7 +62,6 @@ def parts(line: Line) -> list[Part]:
             part = Part(last.low, max(high, last.high), by, written)
             records, hitms = records + before, hitms + hitms_before
         found.append((part, records, hitms))
-    least = _COLD * sum(a.records for a in every), _COLD * sum(a.hitm for a in every)
     return _joined(
         [part for part, *counts in found if counts[0] > least[0] or counts[1] > least[1]]
     )
@@ -93,8 +98,8 @@ def _piece(address: int, part: Part, thing: Thing) -> _Piece:
     low, high = address + part.low, address + part.high
     whole = thing.whole(low - thing.address)
     if whole is None:
-        name = member_of(thing, thing.field(low - thing.address))
-        return _Piece(low, high, name, not thing.foreign, thing, part.by)
+        path = thing.field(low - thing.address).removesuffix(".(padding)")
+        return _Piece(low, high, member_of(thing, path), not thing.foreign, thing, part.by)
     start, size, path = whole
     begin = thing.address + start
     return _Piece(
@@ -124,13 +129,20 @@ def _pieces(line: Line, at: Callable[[int], Thing | None]) -> list[_Piece]:
     return [replace(p, low=max(p.low, address), high=min(p.high, address + LINE)) for p in found]
 
 
-def _several(pieces: Sequence[_Piece]) -> bool:
-    """Whether each piece belongs to another allocated object, all of one type."""
-    if not all(each.thing.kind == "heap" and each.thing.field(0) for each in pieces):
-        return False
-    begins = {piece.thing.address for piece in pieces}
-    types = {(piece.thing.type, piece.thing.size) for piece in pieces}
-    return len(begins) == len(pieces) > 1 and len(types) == 1
+def _is_of(piece: _Piece, thing: Thing) -> bool:
+    """Whether a piece belongs to an allocated object of the same place and type."""
+    of = piece.thing
+    return of.kind == "heap" and (of.name, of.type) == (thing.name, thing.type)
+
+
+def _is_padded(thing: Thing, lines: Sequence[Sequence[_Piece]]) -> bool:
+    """Whether to pad each allocated object like this one, of which these lines contain pieces.
+
+    It has a type, and other objects beside it. Elements of an array inside are padded instead.
+    """
+    typed = thing.kind == "heap" and bool(thing.field(0)) and thing.element is None
+    beside = any(len({(p.thing.kind, p.thing.address) for p in pieces}) > 1 for pieces in lines)
+    return typed and beside and not any(map(_rows, lines))
 
 
 def _element(piece: _Piece) -> tuple[int, str] | None:
@@ -143,14 +155,20 @@ def _element(piece: _Piece) -> tuple[int, str] | None:
     return (thing.address, f"{row[2]}{number[0]}") if row and number else None
 
 
-def _within(pieces: Sequence[_Piece]) -> bool:
-    """Whether different CPUs use parts of one element, so that padding elements would not help."""
-    users: dict[tuple[int, str], list[frozenset[int]]] = {}
+def _whole_elements(pieces: Sequence[_Piece], *, padded: bool) -> list[_Piece]:
+    """Return the pieces with those of one array element, or of one padded object, joined."""
+    found: list[_Piece] = []
+    keys: list[tuple[int, str] | None] = []
     for piece in pieces:
-        element = _element(piece)
-        if element is not None:
-            users.setdefault(element, []).append(piece.by)
-    return any(not one & other for by in users.values() for one, other in pairwise(by))
+        whole = padded and piece.thing.kind == "heap"
+        key = (piece.thing.address, "") if whole else _element(piece)
+        if found and key is not None and key == keys[-1]:
+            by = found[-1].by | piece.by
+            found[-1] = replace(found[-1], high=max(found[-1].high, piece.high), by=by)
+        else:
+            found.append(piece)
+            keys.append(key)
+    return found
 
 
 def _row(piece: _Piece) -> tuple[str, int, str] | None:
@@ -181,43 +199,53 @@ def _padded(of: str, size: int, row: str) -> str:
     return f"pad {what} ({length}, an element of {row}) to a line"
 
 
+def _edits(away: Sequence[_Piece]) -> str:
+    """Return the edits that align each of these pieces, or '' if they are many or unknown."""
+    edits = {p.thing.edit(p.low - p.thing.address, each=False) for p in away}
+    return " and ".join(sorted(edits)) if len(edits) <= _MOST_EDITS and "" not in edits else ""
+
+
 def _words(
-    thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece], several: bool, within: bool
-) -> str:
-    """Return the advice as text.
+    thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece], padded: bool, within: bool
+) -> tuple[str, str]:
+    """Return the advice as text, and the edit.
 
     ``pieces`` are those that the program can move, in lines from which some (``away``) are moved.
     """
     rows = set() if within else _rows(pieces)
     names = list(dict.fromkeys(_called(piece, rows) for piece in pieces))
-    if several and thing.element is None:
-        return f"pad `{thing.type}` ({thing.size} bytes, {thing.name}) to a line"
-    if thing.element is not None and not within:
-        if thing.element[1] % LINE:
-            return _padded(*thing.element, thing.name)
-        moved = list(dict.fromkeys(f"`{piece.name}`" for piece in away))
+    first, offset = away[0].thing, away[0].low - away[0].thing.address
+    if padded:
+        said = f"pad `{thing.type}` ({thing.size} bytes, {thing.name}) to a line"
+        return said, first.edit(offset, each=True)
+    moved = list(dict.fromkeys(f"`{piece.name}`" for piece in away))
+    edit = _edits(away)
+    if thing.element is not None and not within and thing.element[1] % LINE:
+        return _padded(*thing.element, thing.name), first.edit(offset, each=True)
+    if thing.element is not None and not thing.element[1] % LINE:
         stay = [name for name in names if name not in moved]
         if moved and stay:
-            return f"move {' and '.join(moved)} out of the line of {' and '.join(stay)}"
+            return f"move {' and '.join(moved)} out of the line of {' and '.join(stay)}", edit
     row = _row(away[0])
     if row is not None and row[2] in rows and {_row(piece) for piece in away} == {row}:
-        return _padded(*row[:2], f"`{row[2]}`")
+        return _padded(*row[:2], f"`{row[2]}`"), first.edit(offset, each=True)
     if not thing.area and any(name != f"`{thing.name}`" for name in names):
         which = " and ".join(names[:3])
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         one = len(names) == 1 and not names[0].startswith("each")
-        return f"give {which}{more} a line {'of its own' if one else 'each'}"
-    return f"separate the words of {thing.name} that different threads use: a line each"
+        return f"give {which}{more} a line {'of its own' if one else 'each'}", edit
+    return f"separate the words of {thing.name} that different threads use: a line each", ""
 
 
 @dataclass(frozen=True)
 class Move:
-    """One piece of advice: the object, the bytes to move by address, and the sentence."""
+    """One piece of advice: the object, the bytes to move by address, the sentence, the edit."""
 
     name: str
     ranges: tuple[tuple[int, int], ...]
     cycles: float
     words: str
+    edit: str = ""
 
 
 def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
@@ -227,10 +255,41 @@ def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
     return [replace(piece, ours=piece.ours and piece.thing.kind not in _RAW) for piece in pieces]
 
 
-def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Return the pieces to move: all but the first, or all but those that cannot move."""
-    stays = next((p for p in pieces if not p.ours), pieces[0])
-    return [p for p in pieces if p is not stays and p.ours]
+def _moved(pieces: Sequence[_Piece], thing: Thing | None) -> list[_Piece]:
+    """Return the pieces to move: all but the first, or all but those that cannot move.
+
+    With ``thing`` only allocated objects like that one move.
+    """
+    stays = [p for p in pieces if thing is not None and not _is_of(p, thing)]
+    stays = stays or [next((p for p in pieces if not p.ours), pieces[0])]
+    return [p for p in pieces if p not in stays and p.ours]
+
+
+def _move(
+    thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, padded: bool, within: bool
+) -> Move | None:
+    """Return the move that gives the pieces of an object's lines a line each, or None."""
+    meant: list[_Piece] = []
+    every: list[_Piece] = []  # all that are moved
+    for _, pieces in group:
+        away = _moved(pieces, thing if padded else None) if len(pieces) > 1 else []
+        every += away
+        meant += [piece for piece in pieces if away and piece.ours]
+    if not every:
+        return None
+    cycles = sum(line.waited for line, _ in group)
+    words, edit = _words(thing, meant, every, padded, within)
+    ranges = sorted({(piece.low, piece.high) for piece in every})
+    return Move(thing.name, tuple(ranges[:_MAX_MOVED]), cycles, words, edit)
+
+
+def _programs_own(line: Line, thing: Thing, at: Callable[[int], Thing | None]) -> Thing:
+    """Return the object of a line's hottest byte that the program can move, or else ``thing``."""
+    if not thing.foreign:
+        return thing
+    hot = sorted(line.accesses, key=lambda access: -access.heat)
+    found = (at(line.start + access.offset) for access in hot)
+    return next((each for each in found if each and not each.foreign), thing)
 
 
 def moves(
@@ -238,38 +297,30 @@ def moves(
     at: Callable[[int], Thing | None],
     most: int = MOST_TRIED,
 ) -> list[Move]:
-    """Return at most ``most`` moves to try, those of the most expensive lines first.
+    """Return the moves to try for at most ``most`` objects, the most expensive ones first.
 
     ``lines`` contains each line with the object of its hottest byte. ``at`` returns the object of
-    any byte.
+    any byte. Moves with one name are alternatives, the simplest edit first.
     """
     by_thing: dict[tuple[str, str], list[tuple[Line, Thing]]] = {}
-    for line, thing in lines:
-        if thing is not None and (line.hitm or line.stored):
+    for line, named in lines:
+        if named is not None and (line.hitm or line.stored):
+            thing = _programs_own(line, named, at)
             by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
     found = []
-    for (_, name), group in by_thing.items():
+    for group in by_thing.values():
         few = sum(line.hitm for line, _ in group) < _FEWEST
         if few and sum(line.stored for line, _ in group) < _STORED:
             continue
-        ranges: list[tuple[int, int]] = []
-        meant: list[_Piece] = []
-        every: list[_Piece] = []  # all that are moved
-        several, within = True, False
         # A cold line is no reason to move either: objects of one allocation site have many.
         least = _COLD * max(line.heat for line, _ in group)
-        for line, _ in group:
-            if line.heat < least:
-                continue
-            pieces = _named_only(_pieces(line, at))
-            away = _moved(pieces) if len(pieces) > 1 else []
-            several = several and (not away or _several(pieces))
-            within = within or (bool(away) and _within(pieces))
-            ranges += [(piece.low, piece.high) for piece in away]
-            every += away
-            meant += [piece for piece in pieces if away and piece.ours]
-        if ranges:
-            cycles = sum(line.waited for line, _ in group)
-            words = _words(group[0][1], meant, every, several, within)
-            found.append(Move(name, tuple(sorted(set(ranges))[:_MAX_MOVED]), cycles, words))
-    return sorted(found, key=lambda move: -move.cycles)[:most]
+        words = [(line, _named_only(_pieces(line, at))) for line, _ in group if line.heat >= least]
+        thing = group[0][1]
+        padded = _is_padded(thing, [pieces for _, pieces in words])
+        elements = [(line, _whole_elements(pieces, padded=padded)) for line, pieces in words]
+        tried = [_move(thing, elements, padded=padded, within=False)]
+        if elements != words:
+            tried.append(_move(thing, words, padded=False, within=True))
+        found.append([each for each in tried if each is not None])
+    found = sorted(filter(None, found), key=lambda tried: -tried[0].cycles)[:most]
+    return [move for tried in found for move in tried]

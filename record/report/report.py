@@ -57,6 +57,8 @@ LIMITS = (
 WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles, and its wait"
 # A gain below this share of the cycles is not worth a sentence.
 _WORTH = 0.005
+# What a more complex edit for the same object must gain beyond the simpler one.
+_SIMPLER = 0.02
 _SENTENCES = 3
 
 
@@ -206,16 +208,20 @@ def _line(
 def _worth_it(
     source: Source, jobs: Sequence[Job], tried: Sequence[Move], base: Sequence[raw.Run]
 ) -> list[tuple[Move, list[raw.Run]]]:
-    """Return the moves that gain enough, best first, each with its replay on every machine."""
+    """Return the moves that gain enough, best first, each with its replay on every machine.
+
+    Of alternatives for one object a later one counts if it gains clearly more.
+    """
     after = iter(source.all([replace(job, moved=m.ranges) for m in tried for job in jobs]))
-    found = []
+    found: dict[str, tuple[float, Move, list[raw.Run]]] = {}
     for move in tried:
         apart = [next(after) for _ in jobs]
         gain = max(_fewer(*each) for each in zip(base, apart, strict=True))
-        if gain >= _WORTH:
-            found.append((gain, move, apart))
-    found.sort(key=lambda each: -each[0])
-    return [(move, apart) for _, move, apart in found[:_SENTENCES]]
+        least = found[move.name][0] + _SIMPLER if move.name in found else _WORTH
+        if gain >= least:
+            found[move.name] = gain, move, apart
+    best = sorted(found.values(), key=lambda each: -each[0])[:_SENTENCES]
+    return [(move, apart) for _, move, apart in best]
 
 
 def _is_felt(move: Move, base: raw.Run) -> bool:
@@ -256,7 +262,12 @@ def _gains(
         if all(each.interval is not None and each.interval.low <= 0 for each in gains.values()):
             continue
         moved = sum(high - low for low, high in move.ranges)
-        advice.append(Advice(object=move.name, words=move.words, bytes_moved=moved, machines=gains))
+        advice.append(
+            Advice(
+                object=move.name, words=move.words, edit=move.edit, bytes_moved=moved,
+                machines=gains,
+            )
+        )  # fmt: skip
     advice.sort(key=lambda one: -max(gain.shown for gain in one.machines.values()))
     return advice
 
@@ -341,7 +352,7 @@ def make_report(
                 for name, lines_of, named_as in zip(names, hot, things, strict=True)
             },
             {name: each.work_cycles for name, each in zip(names, base, strict=True)},
-            {each.object for each in advice},
+            {each.object: {m: gain.shown for m, gain in each.machines.items()} for each in advice},
         )
         variants = []
         for index, machine in enumerate(machines):

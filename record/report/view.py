@@ -158,11 +158,25 @@ def _advice(advice: Advice) -> str:
             ends = sorted((sign * gain.interval.low, sign * gain.interval.high))
             sure = f" (90%: {ends[0]:.1%} to {ends[1]:.1%})"
         gains.append(f"{abs(gain.shown):.1%}{sure} {word} cycles on {name}")
-    return f"{advice.words}: {', '.join(gains)}"
+    return f"{advice.said}: {', '.join(gains)}"
+
+
+def _sentences(report: Recorded) -> list[str]:
+    """Return what to change and what that gains; also what no layout gains, if that is more."""
+    worth = [
+        (max(gain.shown for gain in each.machines.values()), _advice(each))
+        for each in report.advice
+    ]
+    # A bound is worth less than a gain.
+    worth += [(each.share / 2, each.words) for each in report.waits]
+    return [words for _, words in sorted(worth, key=lambda each: -each[0])]
 
 
 def headline(report: Recorded) -> str:
-    """Return the first sentence of a report: what shared lines cost, and what can be gained."""
+    """Return the first sentence of a report: what to change and what that gains, or why nothing."""
+    found = _sentences(report)
+    if found:
+        return found[0]
     shares = [
         (each.waited / each.work_cycles, each.name) for each in report.variants if each.work_cycles
     ]
@@ -172,11 +186,6 @@ def headline(report: Recorded) -> str:
     said = f"shared lines take {percent(share)} of all cycles on {name}"
     if not report.advised:
         return said
-    gains = [gain.shown for each in report.advice for gain in each.machines.values()]
-    if gains:
-        return f"{said}: up to {percent(max(gains))} fewer cycles are possible"
-    if report.waits:
-        return f"{said}: most wait for `{report.waits[0].field}`, and padding cannot help"
     if _only_unknown(_false_lines(report)):
         return f"{said}: some are falsely shared, in memory of unknown objects"
     return f"{said}: nothing to gain"
@@ -221,18 +230,14 @@ def _nothing_gained(report: Recorded) -> str:
 def record_view(report: Recorded) -> RenderableType:
     """Return the whole view of a report."""
     shown: list[RenderableType] = [Text(headline(report))]
-    shown += [Text(""), _machines(report)]
+    more = _sentences(report)[1:]
+    if not report.advice and not report.waits and report.advised:
+        more = [_nothing_gained(report)]
+    shown += [*map(Text, more), Text(""), _machines(report)]
     if report.program.signal:
         shown.append(
             Text(f"{report.program.signal} ended the program: the report covers the time before")
         )
-    shown += [Text(_advice(advice)) for advice in report.advice]
-    shown += [
-        Text(f"{each.words} (a bound: {each.share:.1%} fewer cycles without these waits)")
-        for each in report.waits
-    ]
-    if not report.advice and not report.waits and report.advised:
-        shown.append(Text(_nothing_gained(report)))
     for index, variant in enumerate(report.variants):
         shown.append(Text(""))
         shown.append(_lines(variant))

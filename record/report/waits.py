@@ -11,9 +11,11 @@ from record.names.memory import field_of, member_of
 from record.names.things import Thing
 from record.report.sharing import FALSE, kind_of
 
-# An object below this share of all cycles gets no sentence.
+# An object below this share of all cycles, less what advice gains, gets no sentence.
 _LEAST = 0.05
 _SENTENCES = 3
+# A counter has at most this share of accesses that do not add to it.
+_READ = 0.1
 
 
 def has_users(line: raw.Line) -> bool:
@@ -39,23 +41,33 @@ def _field(thing: Thing, address: int) -> str:
     return member_of(thing, whole[2])
 
 
+def _is_counter(thing: Thing, line: raw.Line, counted: raw.Access) -> bool:
+    """Whether threads only add to a word that is no lock, and hardly anybody reads it."""
+    if thing.whole(line.start + counted.offset - thing.address) is not None:
+        return False
+    uses = [each for each in line.accesses if each.offset == counted.offset]
+    return sum(each.records for each in uses if each.kind != "rmw") <= _READ * counted.records
+
+
 def waits(
     lines: Mapping[str, Sequence[tuple[raw.Line, Thing | None]]],
     work_cycles: Mapping[str, float],
-    advised: set[str],
+    advised: Mapping[str, Mapping[str, float]],
 ) -> list[Waited]:
-    """Return the objects without advice that cost most, with the part that padding cannot save.
+    """Return the objects that cost most, with the part that padding cannot save.
 
-    Both mappings are by machine. The cost of an object is that of all its lines.
+    All mappings are by machine, that of ``advised`` below the objects with advice: its gain. The
+    cost of an object is that of all its lines.
     """
     found = []
     for machine, named in lines.items():
         groups: dict[tuple[str, str], list[tuple[raw.Line, Thing]]] = {}
         for line, thing in named:
-            if thing is not None and thing.name not in advised and has_users(line):
+            if thing is not None and has_users(line):
                 groups.setdefault((thing.kind, thing.name), []).append((line, thing))
         for (_, name), group in groups.items():
             share = part_of(sum(line.waited for line, _ in group), work_cycles[machine])
+            share -= max(0.0, advised.get(name, {}).get(machine, 0.0))
             line, thing = max(group, key=lambda each: each[0].waited)
             hottest = max(line.accesses, key=lambda access: access.waited)
             writers = set(
@@ -70,6 +82,9 @@ def waits(
                 continue
             field = _field(thing, line.start + hottest.offset)
             found.append(
-                Waited(object=name, field=field, machine=machine, writers=len(writers), share=share)
-            )
+                Waited(
+                    object=name, field=field, machine=machine, writers=len(writers), share=share,
+                    advised=name in advised, counter=_is_counter(thing, line, hottest),
+                )
+            )  # fmt: skip
     return sorted(found, key=lambda each: -each.share)[:_SENTENCES]

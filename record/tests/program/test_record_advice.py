@@ -256,6 +256,30 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
     assert row[1:] == (2, "")
     assert two.whole(8) is None
     assert two.row(8) is None
+    # The edits: of a member, of an array's elements, of a variable that is a number.
+
+    def said(word: str) -> str:
+        return f"(p.cc:{1 + TYPES[: TYPES.index(word)].count(chr(10))})"
+
+    assert one.edit(0, each=False) == f"`alignas(64)` on `kind` {said('long kind')}"
+    assert one.edit(8 + 96, each=True) == f"`alignas(64)` on `stripe` {said('struct stripe')}"
+    assert tree[0] > 0
+    assert one.edit(tree[0] + 8, each=False) == f"`alignas(64)` on `tree` {said('tree;')}"
+    assert shorts.edit(6, each=True).endswith(said("shorts;"))
+
+
+def test_parts_of_one_element_are_an_alternative_to_its_padding() -> None:
+    """Regression: the sentence padded elements, and the replay separated their parts as well."""
+    accesses = (
+        access(offset, (cpu,), stores=9, loads=9, records=9, hitm_remote=9)
+        for offset, cpu in {8: 1, 16: 2, 24: 3}.items()
+    )
+    used = line(*accesses, avg_load_cycles=9.0, loads=9)
+    padded, parts = moves([(used, thing("p"))], lambda _: thing("p"))
+    assert padded.words == "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line"
+    assert padded.ranges == ((0x1018, 0x1020),)
+    assert parts.words.startswith("give `struct p.all[0].a` and `struct p.all[0].b` and")
+    assert parts.ranges == ((0x1010, 0x1018), (0x1018, 0x1020))
 
 
 def thing(name: str, element: tuple[str, int] | None = None) -> Thing:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -451,11 +452,26 @@ def test_waits_for_a_word_that_all_write_are_those_of_its_object() -> None:
     ]
     alone = line(access(0, (0,), **costs), address=0x1080, **costs)
     named = {"m": [(each, own) for each in (*shared, alone)]}
-    (found,) = waits(named, {"m": 1000.0}, set())
+    (found,) = waits(named, {"m": 1000.0}, {})
     assert (found.field, found.writers, found.share) == ("own.at_0", 2, 0.6)
-    assert found.words == (
-        "60.0% of all cycles on m wait for `own.at_0`, which 2 CPUs write: padding cannot help; "
-        "shard it or use it less"
-    )
-    assert waits(named, {"m": 1000.0}, {"own"}) == []
-    assert waits(named, {"m": 100_000.0}, set()) == []
+    assert "60.0% of all cycles on m wait for `own.at_0`, which 2 CPUs write" in found.words
+    assert "padding cannot help" in found.words
+    # Advice leaves what it does not gain.
+    (left,) = waits(named, {"m": 1000.0}, {"own": {"m": 0.4}})
+    assert left.share == pytest.approx(0.2)
+    assert waits(named, {"m": 1000.0}, {"own": {"m": 0.58}}) == []
+    assert waits(named, {"m": 100_000.0}, {}) == []
+
+
+def test_threads_that_only_add_are_told_to_count_apart() -> None:
+    """A lock, or a word that threads also read, is no counter."""
+    costs = {"stores": 99, "loads": 99, "records": 99, "avg_load_cycles": 30, "hitm_true": 99}
+    adds = access(0, (0, 1), kind="rmw", hitm_remote=99, **costs)
+    reads = access(0, (0, 1), kind="load", records=50, loads=50, avg_load_cycles=1)
+    word = Thing("own", "variable", 0x1000, 8, "long", lambda _: "")
+    lock = replace(word, whole=lambda _: (0, 8, ""))
+    shown = [
+        waits({"m": [(line(*used, **costs), thing)]}, {"m": 3000.0}, {})[0].counter
+        for thing, used in ((word, (adds,)), (lock, (adds,)), (word, (adds, reads)))
+    ]
+    assert shown == [True, False, False]
