@@ -20,6 +20,7 @@ from click.shell_completion import shell_complete
 from cli.old_names import renamed
 from common.errors import OutputError, UserError, did_you_mean, near_names, os_reason, output_lost
 from common.paths import ALONE, PROGRAM, typed
+from common.safe import safe_stream
 
 # Variables that Click's completion scripts set.
 COMPLETE = "_SCHEDSHARD_COMPLETE"
@@ -155,6 +156,15 @@ def _lost(error: OSError) -> int:
 def run(argv: Sequence[str] | None = None, verbs: click.Command | None = None) -> int:
     """Run the command line, or only ``verbs``. Return the exit status; never raise."""
     _have_streams()
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(safe_stream, streams)
+    try:
+        return _run_and_flush(argv, verbs)
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def _run_and_flush(argv: Sequence[str] | None, verbs: click.Command | None) -> int:
     status = _run(argv, verbs)
     try:
         sys.stdout.flush()

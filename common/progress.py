@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from common.safe import trusted
+
 LINE_EVERY_SECONDS = 5.0
 
 
@@ -26,7 +28,6 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
     """Show the progress of ``total`` pieces of work. Yield the function to call after each."""
     if sys.stderr.isatty():
         # Imported only where a bar is shown.
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -36,6 +37,8 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
             TimeRemainingColumn,
         )
 
+        from common.show.terminal import SafeConsole
+
         with Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=32),
@@ -44,7 +47,7 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
             TextColumn("left"),
             TimeRemainingColumn(compact=True),
             TextColumn("[dim]{task.fields[what]}"),
-            console=Console(stderr=True),
+            console=SafeConsole(file=trusted(sys.stderr)),
             transient=True,
         ) as progress:
             task = progress.add_task(title, total=total, what="")
@@ -72,9 +75,9 @@ def ticking(title: str, total: int) -> Iterator[Ticker]:
 def working(title: str, *, silent: bool = False) -> Iterator[None]:
     """Report that one long step is running. A ``silent`` step is shown only on a terminal."""
     if sys.stderr.isatty():
-        from rich.console import Console
+        from common.show.terminal import SafeConsole
 
-        with Console(stderr=True).status(title):
+        with SafeConsole(file=trusted(sys.stderr)).status(title):
             yield
         return
     if silent:

@@ -12,6 +12,8 @@ from cli.commands.options import number_option, path_option, target_option
 from common.errors import UserError
 from common.extra import need_sweep
 from common.output import check_writable, write_atomic
+from common.safe import trusted
+from common.show.terminal import SafeConsole
 from model.machines.hostfile import host_path, make_parent
 from model.machines.making.classes import CLASSES, Evidence
 from model.machines.making.document import Facts, validated
@@ -30,7 +32,8 @@ def _finish(
     Without ``out`` the file goes to stdout, and the report to stderr.
     """
     validated(text)
-    console = Console(file=sys.stderr if out is None else sys.stdout, highlight=False)
+    stream = trusted(sys.stderr if out is None else sys.stdout)
+    console = SafeConsole(file=stream, highlight=False)
     if out is None:
         click.echo(text, nl=False)
     else:

@@ -1,31 +1,30 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Prints to stdout, as wide as the terminal, or with a fixed width to a file. Obeys NO_COLOR."""
 
-import re
+from __future__ import annotations
+
 import shutil
 import sys
 from collections.abc import Iterable
 
-from rich.console import Console, RenderableType
-from rich.segment import Segment, Segments
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
-from common.errors import printable
+from common.safe import safe, trusted
 
 _FILE_WIDTH = 100
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def _harmless(console: Console, part: RenderableType) -> Segments:
-    """Return a part in which a file's names, such as those of objects, hold no control characters.
+class SafeConsole(Console):
+    """A console that makes safe the text between its own control sequences."""
 
-    A terminal would obey them.
-    """
-    return Segments(
-        segment
-        if segment.control
-        else Segment(_CONTROL.sub(lambda met: printable(met[0]), segment.text), segment.style)
-        for segment in console.render(part)
-    )
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the segments of a renderable."""
+        for segment in super().render(renderable, options):
+            known = segment.control or segment.text.isspace()
+            yield segment if known else Segment(safe(segment.text), segment.style)
 
 
 def show(
@@ -36,12 +35,13 @@ def show(
     A terminal that is narrower than ``narrowest`` gets the width of a file.
     """
     asked = sys.stdout.isatty() and shutil.get_terminal_size().columns >= narrowest
-    console = Console(width=None if asked else file_width, highlight=False)
+    width = None if asked else file_width
+    console = SafeConsole(file=trusted(sys.stdout), width=width, highlight=False)
     if console.is_terminal:
         for part in parts:
-            console.print(_harmless(console, part), end="")
+            console.print(part)
         return
     with console.capture() as captured:
         for part in parts:
-            console.print(_harmless(console, part), end="")
+            console.print(part)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

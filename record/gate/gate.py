@@ -12,6 +12,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.output import to_json, write_atomic
+from common.safe import trusted
 from model.results.c2c import Recorded
 from record.gate.annotate import annotation_of_failure, commands
 from record.gate.baseline import Side, side_of
@@ -59,7 +60,7 @@ class Gate:
         status = CLOSED if judged.failed else 0
         self._write(sarif(judged, status), junit(judged))
         if self.annotate:
-            self._say(*commands(judged))
+            self._annotate(*commands(judged))
         self._say(verdict(judged))
         return status
 
@@ -71,7 +72,7 @@ class Gate:
         why = f"{how}: nothing was judged"
         self._write(sarif(None, status), junit_of_failure(report.experiment, why))
         if self.annotate:
-            self._say(annotation_of_failure(said))
+            self._annotate(annotation_of_failure(said))
         self._say(said)
 
     def _write(self, in_sarif: Mapping[str, Any], in_xml: str) -> None:
@@ -80,6 +81,10 @@ class Gate:
         if self.junit is not None:
             write_atomic(self.junit, in_xml)
 
-    def _say(self, *lines: str) -> None:
+    def _annotate(self, *lines: str) -> None:
+        """Print commands of GitHub's runner."""
+        trusted(sys.stderr).write("".join(f"{line}\n" for line in lines))
+
+    def _say(self, line: str) -> None:
         """Print to stderr, because the program owns standard output."""
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        print(line, file=sys.stderr)
