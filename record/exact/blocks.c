@@ -97,6 +97,8 @@ uint32_t blocks_after(const void *pc)
 
 static __attribute__((noinline)) void rare(const struct block *b)
 {
+	if (b->calls)
+		exact_self->block = (const void *)(uintptr_t)b->pc;
 	exact_cycles += away_pointed(b->entry) * EXACT_AWAY;
 	away_back();
 	unseen_block(b->unseen);

@@ -87,6 +87,8 @@ struct turns {
  * @until: when that wait ends by itself; @alarms: the alarms for that
  * @timed_out: the last wait ended by itself
  * @waits_in, @waits_pc: the function that it waits in, and where it was called
+ * @block: its last block that calls code without instrumentation; @from: where it called the function
+ *	of this library that it is in, or was in last; both in instrumented code
  * @slice: when another thread of its CPU may run
  * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
  *	thread that does not return continues
@@ -122,6 +124,7 @@ struct thread {
 	uint32_t bits;
 	const char *waits_in;
 	const void *waits_pc;
+	const void *block, *from;
 	uint64_t slice;
 	uint64_t allowed[THREAD_MASK];
 	uint32_t allowed_words;

@@ -114,6 +114,8 @@ static inline void hook_fence(int mo, const void *pc)
 /* @pc: in the caller */
 static inline void hook_enter(const void *pc)
 {
+	if (lines_mine && ways_own(__builtin_return_address(0)) && !ways_own(pc))
+		exact_self->from = unseen_hooked(pc) ? pc : exact_self->block;
 	if (exact.races && lines_mine)
 		unseen_caller(pc, __builtin_frame_address(0));
 	if (__builtin_expect(ways_mine != NULL, false))

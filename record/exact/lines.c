@@ -187,9 +187,14 @@ static char *place(uint64_t at, bool write)
 	return place(at, write);
 }
 
-static const void *counter(const void *pc)
+/*
+ * An access by this library, such as that of a lock, counts at the place that called it. A call has
+ * at least two bytes: reads count at the last one, writes at the one before.
+ */
+static const void *counter(const void *pc, bool write)
 {
-	uint64_t at = (uint64_t)(uintptr_t)pc - 1;
+	const void *from = ways_own(pc) && exact_self->from ? exact_self->from : pc;
+	uint64_t at = (uint64_t)(uintptr_t)from - 1 - (from != pc && write);
 
 	return (const char *)&__executable_start + (ways_mine ? ways_site(at) : at);
 }
@@ -212,7 +217,7 @@ static uint32_t later(const void *pc)
 /* Count an access that the model saw. @rest: what later() returned */
 static void note(const char *in, uint32_t size, bool write, const void *pc, uint32_t rest)
 {
-	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc));
+	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc, write));
 	exact_near = EXACT_NEAR;
 	exact_ran += rest;
 	if (away_since)
@@ -244,7 +249,7 @@ static void plain(uint64_t at, uint32_t size, uint32_t how, const void *pc)
 	/* The model has the time of the access itself. */
 	exact_ran -= exact_ran > 0;
 	rest = later(pc);
-	sim_plain(in, size, write, counter(pc));
+	sim_plain(in, size, write, counter(pc, write));
 	check(at, size, how, in, pc);
 	note(in, size, write, pc, rest);
 }
@@ -319,7 +324,7 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 	}
 	rest = later(pc);
 	loads++;
-	value = sim_load(in, size, mo, counter(pc));
+	value = sim_load(in, size, mo, counter(pc, false));
 	atomic(addr, size, ORDER_LOAD, mo, in, pc);
 	note(in, size, false, pc, rest);
 	return value;
@@ -365,7 +370,7 @@ void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, con
 		return;
 	}
 	stores++;
-	sim_store(in, size, value, mo, counter(pc));
+	sim_store(in, size, value, mo, counter(pc, true));
 	note(in, size, true, pc, rest);
 }
 
@@ -400,7 +405,7 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 		changed(addr, old != sim_rmw_result(op, old, operand));
 		return old;
 	}
-	old = sim_rmw(in, size, op, operand, mo, counter(pc));
+	old = sim_rmw(in, size, op, operand, mo, counter(pc, true));
 	atomic(addr, size, ORDER_BOTH, mo, in, pc);
 	changed(addr, old != sim_rmw_result(op, old, operand));
 	note_locked(in, size, pc, rest, EXACT_FREE);
@@ -425,7 +430,7 @@ bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t 
 		changed(addr, done && old != desired);
 		return done;
 	}
-	done = sim_cas(in, size, expected, desired, mo, counter(pc));
+	done = sim_cas(in, size, expected, desired, mo, counter(pc, true));
 	atomic(addr, size, done ? ORDER_BOTH : ORDER_LOAD, mo, in, pc);
 	changed(addr, done && *expected != desired);
 	note_locked(in, size, pc, rest, EXACT_FREE_SWAP);
@@ -438,7 +443,7 @@ void lines_locked(volatile void *addr, const void *pc)
 	char *in = locked_place(addr, EXACT_FREE, pc, &rest);
 
 	if (in)
-		sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc));
+		sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc, true));
 	atomic(addr, 16, ORDER_BOTH, __ATOMIC_SEQ_CST, in, pc);
 	if (in)
 		note_locked(in, 16, pc, rest, EXACT_FREE_SWAP);

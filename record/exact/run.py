@@ -4,7 +4,6 @@
 import contextlib
 import ctypes
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -14,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
@@ -30,6 +29,7 @@ from record.exact.blocks import HOOK, write_blocks
 from record.exact.ends import why_stopped
 from record.exact.flags import LIBRARY, library
 from record.exact.races import OFF, SHARED
+from record.exact.standard_input import StandardInput
 from record.names.elf_symbols import elf_symbols
 from record.program.interrupts import awaiting, end_of, in_child
 from record.program.machine_view import write_view
@@ -167,7 +167,7 @@ class Runs:
     races: int = SHARED
     blocks: Path = field(init=False)
     callees: list[tuple[str, ...]] = field(init=False)  # the sets of callees, by number
-    stdin: Path | None = field(init=False)
+    stdin: StandardInput = field(init=False)
     first: tuple[Job, Ran] | None = None
     count: int = 0
     viewed: dict[tuple[Path, tuple[int, ...]], Path] = field(default_factory=dict)
@@ -175,7 +175,7 @@ class Runs:
     running: Running = field(default_factory=Running)
 
     def __post_init__(self) -> None:
-        """Analyse the program, and save its input, which each run reads from the beginning."""
+        """Analyse the program, and find its input."""
         path = self.program.path.resolve()
         found = [path, *libraries(path)]
         mixed = next((each.name for each in found if _needs_runtime(each)), None)
@@ -192,11 +192,7 @@ class Runs:
         self.blocks = self.folder / "blocks"
         others = [each for each in found if each not in instrumented and not _is_of_system(each)]
         self.callees = write_blocks(instrumented, library(), self.blocks, others)
-        self.stdin = None
-        if not sys.stdin.isatty():
-            self.stdin = self.folder / "stdin"
-            with self.stdin.open("wb") as file, contextlib.suppress(OSError, ValueError):
-                shutil.copyfileobj(sys.stdin.buffer, file)
+        self.stdin = StandardInput(self.folder)
 
     @property
     def limits(self) -> Sequence[str]:
@@ -269,8 +265,10 @@ class Runs:
                 self.viewed[key] = write_view(at, job.machine, job.cpus)
             return self.viewed[key]
 
-    def _input(self) -> IO[bytes] | int | None:
-        return self.stdin.open("rb") if self.stdin is not None else None
+    def _input(self, job: Job, *, shown: bool) -> int | None:
+        if not shown and self.stdin.too_long:
+            raise AnotherEndError(f"{self._which(job)}, the program's input is too long to repeat")
+        return self.stdin.first() if shown else self.stdin.again()
 
     def _run(self, job: Job, *, shown: bool) -> Ran:
         at = self._folder()
@@ -284,7 +282,7 @@ class Runs:
         executable = self.program.path.absolute()
         env[_SETTINGS] = padded(settings, self.program.argv, executable, env)
         out = (sys.stderr if self.output_to_stderr else None) if shown else subprocess.DEVNULL
-        given = self._input()
+        given = self._input(job, shown=shown)
         with (
             awaiting() if shown else contextlib.nullcontext(),
             telling(f"cannot run {self.program.path}"),
@@ -298,8 +296,12 @@ class Runs:
                 preexec_fn=_prepare,
             ) as child,
         ):
+            if given is not None:
+                os.close(given)
             # Later runs are in threads: Ctrl-C reaches the main one, which stops them.
             code = end_of(child) if shown else child.wait()
+        if shown:
+            self.stdin.first_ended()
         name = signal.Signals(-code).name if code < 0 else None
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"

@@ -73,10 +73,22 @@ static void leave(void)
 	rseq_end();
 }
 
+static bool began;
+
 static void at_exit(void)
 {
 	result_write(NULL);
 	leave();
+}
+
+/*
+ * The recording ends here and not in a function of atexit(): the program's own destructors, which
+ * may still wait for threads, run before those of the libraries that the program needs.
+ */
+__attribute__((destructor)) static void at_end(void)
+{
+	if (began)
+		at_exit();
 }
 
 /* Prepare what needs no thread of the program. */
@@ -133,7 +145,7 @@ static void begin(const char *settings)
 		refuse("no memory for the model");
 	/* Now: a library that the program loads later may have its part in a heap object. */
 	preload_locals(notes_locals);
-	atexit(at_exit);
+	began = true;
 	at_quick_exit(at_exit);
 	sim_threads_begin(&threads, 0, &exact.threads[0]->fiber);
 	exact.ends_now = ends_now;

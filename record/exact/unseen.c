@@ -17,7 +17,7 @@ static _Thread_local uintptr_t called[CALLS] __attribute__((tls_model("initial-e
 
 static struct module {
 	uint64_t low, high;
-	bool seen, system;
+	bool seen, system, hooked;
 } module[MODULES];
 static uint32_t nr_modules;
 static uint64_t *except; /* bases of instrumented modules */
@@ -82,9 +82,10 @@ static int has(struct dl_phdr_info *info, size_t size, void *arg)
 		if (part->p_type != PT_LOAD || w->at < low || w->at >= low + part->p_memsz)
 			continue;
 		w->found = (struct module){ low, low + part->p_memsz, known(info->dlpi_name),
-					    is_system(info->dlpi_name) };
+					    is_system(info->dlpi_name), false };
 		for (uint32_t n = 0; n < nr_except; n++)
-			w->found.seen |= except[n] == info->dlpi_addr;
+			w->found.hooked |= except[n] == info->dlpi_addr;
+		w->found.seen |= w->found.hooked;
 		return 1;
 	}
 	return 0;
@@ -92,7 +93,7 @@ static int has(struct dl_phdr_info *info, size_t size, void *arg)
 
 static const struct module *module_of(uint64_t at)
 {
-	struct wanted w = { .at = at, .found = { at, at + 1, false, false } };
+	struct wanted w = { .at = at, .found = { .low = at, .high = at + 1 } };
 
 	for (uint32_t i = 0; i < nr_modules; i++)
 		if (at >= module[i].low && at < module[i].high)
@@ -120,6 +121,11 @@ void unseen_left(const void *frame)
 		unseen_calls--;
 		unseen_now = true;
 	}
+}
+
+bool unseen_hooked(const void *pc)
+{
+	return module_of((uint64_t)(uintptr_t)pc)->hooked;
 }
 
 bool unseen_system(uint64_t pc)

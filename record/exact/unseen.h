@@ -22,6 +22,9 @@ void unseen_except(uint64_t base);
 /** unseen_block - a block begins. @has: it contains such code */
 void unseen_block(bool has);
 
+/** unseen_hooked - is the code at @pc instrumented? */
+bool unseen_hooked(const void *pc);
+
 /** unseen_system - is the code at @pc the C library's, or this one's? */
 bool unseen_system(uint64_t pc);
 

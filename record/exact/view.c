@@ -146,14 +146,47 @@ API int pthread_setaffinity_np(pthread_t real, size_t size, const cpu_set_t *set
 
 /* ---- files ---- */
 
+/*
+ * Write a path without "//", "." and "..", each part behind a slash. Return: the end of the text;
+ * NULL: it has no room.
+ */
+static char *tidy(const char *path, char *into, const char *end)
+{
+	char *at = into;
+
+	for (size_t n; *(path += strspn(path, "/")); path += n) {
+		n = strcspn(path, "/");
+		if (n == 1 && *path == '.')
+			continue;
+		if (n == 2 && !memcmp(path, "..", 2)) {
+			while (at > into && *--at != '/')
+				;
+			continue;
+		}
+		if ((size_t)(end - at) < n + 2)
+			return NULL;
+		*at++ = '/';
+		at = mempcpy(at, path, n);
+	}
+	*at = '\0';
+	return at;
+}
+
 /* Return the machine's file of this name, in @into, or else the name itself. */
 static const char *seen(const char *path, char into[4096])
 {
-	if (!exact.recording || !exact.view || !path)
+	size_t before;
+	char *at;
+
+	if (!exact.recording || !exact.view || !path || *path != '/')
 		return path;
-	if (strncmp(path, "/sys/", 5) != 0 && strncmp(path, "/proc/", 6) != 0)
+	before = strlen(exact.view);
+	if (before >= 4096)
 		return path;
-	if (snprintf(into, 4096, "%s%s", exact.view, path) >= 4096 ||
+	memcpy(into, exact.view, before);
+	at = into + before;
+	if (!tidy(path, at, into + 4096) ||
+	    (strncmp(at, "/sys/", 5) != 0 && strncmp(at, "/proc/", 6) != 0) ||
 	    REAL(int, access, (const char *, int))(into, F_OK))
 		return path;
 	return into;

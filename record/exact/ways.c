@@ -7,8 +7,6 @@
  */
 #include "ways.h"
 
-#include <stdbool.h>
-
 #include "memory.h"
 
 #define DEPTH 1024u /* deeper calls are only counted */
@@ -22,9 +20,6 @@ struct ways {
 		bool own;	/* from this library */
 	} call[DEPTH];
 };
-
-/* Symbols of the linker: the bounds of this library's code. */
-extern const char __ehdr_start HIDDEN, etext HIDDEN;
 
 struct sites ways_sites;
 _Thread_local struct ways *ways_mine;
@@ -42,11 +37,6 @@ void ways_thread(const struct thread *t)
 		ways_mine = &all[t->number];
 }
 
-static bool is_own(const void *pc)
-{
-	return (const char *)pc >= &__ehdr_start && (const char *)pc < &etext;
-}
-
 void ways_entered(const void *pc, const void *frame)
 {
 	struct ways *c = ways_mine;
@@ -57,7 +47,7 @@ void ways_entered(const void *pc, const void *frame)
 		return;
 	c->call[c->n - 1].frame = (uintptr_t)frame;
 	c->call[c->n - 1].pc = (uint64_t)(uintptr_t)pc - 1;
-	c->call[c->n - 1].own = is_own(pc);
+	c->call[c->n - 1].own = ways_own(pc);
 	c->call[c->n - 1].entry = 0;
 }
 
@@ -84,9 +74,11 @@ uint64_t ways_site(uint64_t pc)
 
 	/*
 	 * If a function of this library accesses memory for its caller, the last call is that
-	 * access.
+	 * access (lines.c has the place of a write one byte earlier).
 	 */
-	if (n && c->call[n - 1].pc == pc)
+	while (n && c->call[n - 1].own)
+		n--;
+	if (n && c->call[n - 1].pc - pc <= 1)
 		n--;
 	/* Back to the nearest call that has an entry. */
 	at = n;

@@ -7,12 +7,22 @@
 #ifndef EXACT_WAYS_H
 #define EXACT_WAYS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "exact.h"
 #include "sites.h"
 
 struct ways;
+
+/* Symbols of the linker: the bounds of this library's code. */
+extern const char __ehdr_start HIDDEN, etext HIDDEN;
+
+/** ways_own - is @pc in this library? */
+static inline bool ways_own(const void *pc)
+{
+	return (const char *)pc >= &__ehdr_start && (const char *)pc < &etext;
+}
 
 extern struct sites ways_sites HIDDEN;
 /* The calls of this thread; NULL: the recording has no stacks, or does not know the thread. */

@@ -50,6 +50,33 @@ static void run_all(void *(*run)(void *))
 	}
 }
 
+static pthread_t pool[3];
+
+static void *pooled(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	while (!go)
+		pthread_cond_wait(&changed, &lock);
+	plain++;
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+/* As of libuv: it ends the workers after main() has returned. */
+__attribute__((destructor)) static void end_of_pool(void)
+{
+	if (!pool[0])
+		return;
+	pthread_mutex_lock(&lock);
+	go = 1;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	for (int i = 0; i < 3; i++)
+		pthread_join(pool[i], NULL);
+	printf("%ld joined\n", plain);
+	fflush(stdout);
+}
+
 static void *with_mutex(void *arg)
 {
 	own = (long)arg;
@@ -543,7 +570,10 @@ int main(int argc, char **argv)
 		run_all(with_once);
 	else if (!strcmp(kind, "key"))
 		run_all(with_key);
-	else if (!strcmp(kind, "pipe"))
+	else if (!strcmp(kind, "pool")) {
+		for (int i = 0; i < 3; i++)
+			pool[i] = start(pooled, NULL);
+	} else if (!strcmp(kind, "pipe"))
 		pipes();
 	else if (!strcmp(kind, "sigwait")) {
 		pthread_t made;

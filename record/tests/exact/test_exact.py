@@ -64,6 +64,7 @@ def test_checked_variants_of_calls_are_not_linked(compiler: str, tmp_path: Path)
         "timed-join",
         "cancel",
         "user",
+        "pool",
     ],
 )
 def test_programs_do_what_they_do_natively(
