@@ -31,7 +31,7 @@ static long copied(bool in, void *own, void *theirs, size_t size)
 	return moved == (long)size ? 0 : -EFAULT;
 }
 
-static long tells_time(clockid_t clock, void *to)
+static long get_time(clockid_t clock, void *to)
 {
 	struct timespec now;
 
@@ -40,7 +40,7 @@ static long tells_time(clockid_t clock, void *to)
 	return copied(false, &now, to, sizeof(now));
 }
 
-static long tells_cpu(void *to_cpu, void *to_node)
+static long get_cpu(void *to_cpu, void *to_node)
 {
 	unsigned int cpu, node;
 
@@ -62,7 +62,7 @@ static long binds(pid_t thread, size_t size, void *set)
 }
 
 /* Like the kernel, it returns how many bytes it wrote. */
-static long tells_affinity(pid_t thread, size_t size, void *set)
+static long get_affinity(pid_t thread, size_t size, void *set)
 {
 	uint32_t nr = exact.watch.setup.machine->topo.nr_cpus;
 	size_t most = (nr + 63ul) / 64 * sizeof(uint64_t);
@@ -118,17 +118,17 @@ bool asks_call(long number, const long *arg, long *result)
 {
 	switch (number) {
 	case SYS_clock_gettime:
-		*result = tells_time((clockid_t)arg[0], (void *)arg[1]);
+		*result = get_time((clockid_t)arg[0], (void *)arg[1]);
 		return true;
 	case SYS_getcpu:
-		*result = tells_cpu((void *)arg[0], (void *)arg[1]);
+		*result = get_cpu((void *)arg[0], (void *)arg[1]);
 		return true;
 	/* For a thread of another process the kernel answers. */
 	case SYS_sched_setaffinity:
 		*result = binds((pid_t)arg[0], (size_t)arg[1], (void *)arg[2]);
 		return *result != -ESRCH;
 	case SYS_sched_getaffinity:
-		*result = tells_affinity((pid_t)arg[0], (size_t)arg[1], (void *)arg[2]);
+		*result = get_affinity((pid_t)arg[0], (size_t)arg[1], (void *)arg[2]);
 		return *result != -ESRCH;
 	case SYS_prctl:
 		return names(arg[0], (char *)arg[1], result);

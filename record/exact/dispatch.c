@@ -324,14 +324,18 @@ static bool copies(greg_t *r, long number)
 	return error_of(r, made);
 }
 
-/* Return: true: the result is in @r; false: the kernel does the call now. */
-static bool waited(long number, greg_t *r)
+/*
+ * Functions for a group of calls each. Return: 1: the result is in @r; 0: the kernel does the call
+ * now; OTHER: it is in another group.
+ */
+#define OTHER (-1)
+
+typedef int (*group)(long number, greg_t *r, const long *arg);
+
+/* Calls that read or write. */
+static int read_or_write(long number, greg_t *r, const long *arg)
 {
-	const long arg[6] = {
-		r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]
-	};
-	int file = (int)arg[0], status = (int)arg[1];
-	long result = 0;
+	int file = (int)arg[0];
 
 	switch (number) {
 	case SYS_read:
@@ -367,6 +371,17 @@ static bool waited(long number, greg_t *r)
 	case SYS_splice:
 	case SYS_sendfile:
 		return reads(r, (int)arg[number == SYS_sendfile], true);
+	default:
+		return OTHER;
+	}
+}
+
+/* Calls that wait for files, processes, time, or other threads. */
+static int wait_for(long number, greg_t *r, const long *arg)
+{
+	int file = (int)arg[0], status = (int)arg[1];
+
+	switch (number) {
 	case SYS_open:
 		return opens(r, AT_FDCWD, (const char *)arg[0], (int)arg[1], arg[2]);
 	case SYS_openat:
@@ -411,6 +426,15 @@ static bool waited(long number, greg_t *r)
 	case SYS_rt_sigtimedwait:
 		return error_of(r, sigtimedwait((const void *)arg[0], (void *)arg[1],
 						(const void *)arg[2]));
+	default:
+		return OTHER;
+	}
+}
+
+/* Calls of System V and of POSIX that exchange messages or count. */
+static int exchange(long number, greg_t *r, const long *arg)
+{
+	switch (number) {
 	case SYS_msgrcv:
 		return queues(r, number, &r[REG_R8], ENOMSG);
 	case SYS_msgsnd:
@@ -422,6 +446,17 @@ static bool waited(long number, greg_t *r)
 		return semaphores(r, NULL);
 	case SYS_semtimedop:
 		return semaphores(r, (const struct timespec *)arg[3]);
+	default:
+		return OTHER;
+	}
+}
+
+/* Calls about signals, and the number of a thread, which senders name. */
+static int signal_call(long number, greg_t *r, const long *arg)
+{
+	int file = (int)arg[0], status = (int)arg[1];
+
+	switch (number) {
 	case SYS_rt_sigprocmask:
 		return blocks(r);
 	case SYS_rt_sigaction:
@@ -446,6 +481,17 @@ static bool waited(long number, greg_t *r)
 	case SYS_kill:
 	case SYS_rt_sigqueueinfo:
 		return kills(r, number);
+	default:
+		return OTHER;
+	}
+}
+
+/* Calls that make or copy processes and files, or close files. */
+static int copy_or_close(long number, greg_t *r, const long *arg)
+{
+	int file = (int)arg[0];
+
+	switch (number) {
 	case SYS_fork:
 		return error_of(r, fork());
 	case SYS_vfork:
@@ -470,9 +516,28 @@ static bool waited(long number, greg_t *r)
 	case SYS_dup3:
 		return copies(r, number);
 	default:
-		return (asks_call(number, arg, &result) || timers_call(number, arg, &result)) &&
-		       give(r, result);
+		return OTHER;
 	}
+}
+
+/* Return: true: the result is in @r; false: the kernel does the call now. */
+static bool waited(long number, greg_t *r)
+{
+	static const group groups[] = { read_or_write, wait_for, exchange, signal_call,
+					copy_or_close };
+	const long arg[6] = {
+		r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]
+	};
+	long result = 0;
+
+	for (unsigned int i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		int done = groups[i](number, r, arg);
+
+		if (done != OTHER)
+			return done;
+	}
+	return (asks_call(number, arg, &result) || timers_call(number, arg, &result)) &&
+	       give(r, result);
 }
 
 /* Calls that order nothing between threads (order.h). */

@@ -271,7 +271,7 @@ static void end(int which)
 	fall(which);
 }
 
-static void tell_kernel(int which);
+static void set_kernel_action(int which);
 
 static void run(siginfo_t *info, ucontext_t *uc)
 {
@@ -295,7 +295,7 @@ static void run(siginfo_t *info, ucontext_t *uc)
 	}
 	if (a.flags & SA_RESETHAND) {
 		action[which].handler = NULL;
-		tell_kernel(which);
+		set_kernel_action(which);
 	}
 	memcpy(&uc->uc_sigmask, &t->mask, sizeof(t->mask));
 	t->mask |= (a.mask | (a.flags & SA_NODEFER ? 0 : masks_bit(which))) & ~NEVER;
@@ -383,7 +383,7 @@ void masks_keep(int which)
 }
 
 /* Set the kernel's handler. Signals that this library uses keep its handlers. */
-static void tell_kernel(int which)
+static void set_kernel_action(int which)
 {
 	struct masks_action own = action[which];
 
@@ -414,7 +414,7 @@ int masks_action(int which, const struct masks_action *asked, struct masks_actio
 		return 0;
 	action[which] = *asked;
 	action[which].mask &= ~NEVER;
-	tell_kernel(which);
+	set_kernel_action(which);
 	return 0;
 }
 
@@ -624,6 +624,6 @@ void masks_begin(void *restorer)
 			continue;
 		action[which] = now;
 		if (calls_program(&now))
-			tell_kernel(which);
+			set_kernel_action(which);
 	}
 }

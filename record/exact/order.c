@@ -113,7 +113,7 @@ static void learn(struct order *o, const struct release *r)
 	changed(o);
 }
 
-/* ---- a thread tells ---- */
+/* ---- a thread releases ---- */
 
 static struct shared *shared_of(const uint32_t *at, uint32_t n)
 {

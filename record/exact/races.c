@@ -91,7 +91,7 @@ static struct line *new_line(uint64_t at)
 	return &chunk[(nr_lines - 1) / CHUNK][(nr_lines - 1) % CHUNK];
 }
 
-static __attribute__((noinline)) void tell(uint64_t at, const struct used *was,
+static __attribute__((noinline)) void report(uint64_t at, const struct used *was,
 					   const struct used *now)
 {
 	uint8_t both = was->bytes & now->bytes;
@@ -145,7 +145,7 @@ static void word(struct used *kept, uint64_t at, const struct used *now)
 		} else if (!before && was->bytes & now->bytes &&
 			   (was->how | now->how) & RACES_WRITE &&
 			   !(was->how & now->how & RACES_ATOMIC)) {
-			tell(at, was, now);
+			report(at, was, now);
 		}
 	}
 	if (!into)

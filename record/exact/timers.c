@@ -110,7 +110,7 @@ static struct timer *new_timer(clockid_t clock)
 
 /* ---- a timer expires ---- */
 
-static void tell(struct timer *t, uint64_t times, uint64_t at)
+static void expire(struct timer *t, uint64_t times, uint64_t at)
 {
 	siginfo_t info = { .si_signo = t->which };
 
@@ -146,7 +146,7 @@ void timers_due(uint32_t id, uint64_t at)
 	if (t->period)
 		times += (at / NS - t->at) / t->period;
 	arm(t, t->period ? t->at + times * t->period : NEVER, t->period);
-	tell(t, times, at);
+	expire(t, times, at);
 }
 
 uint64_t timers_next(bool once)

@@ -60,7 +60,7 @@ void access_end(void)
 }
 
 /* Report that the page belongs to the CPU's node. */
-static void tell_home(uint64_t place, uint32_t cpu)
+static void report_home(uint64_t place, uint32_t cpu)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
 	struct item item = { .kind = ITEM_HOME, .instr = v->instr - v->base };
@@ -144,7 +144,7 @@ static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t place, uint32_t s
 	}
 }
 
-static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t word)
+static void report_writer(struct vcpu *v, uint32_t cpu, uint64_t word)
 {
 	uint64_t tag, *slot = writer_of(word, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	uint64_t *seen = &tables.seen[((size_t)cpu << SEEN_BITS) + word % (1u << SEEN_BITS)];
@@ -165,7 +165,7 @@ static void tell_writer(struct vcpu *v, uint32_t cpu, uint64_t word)
  * the clocks. The order in which the emulator executes them says nothing, because each thread
  * executes many in a row.
  */
-static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, uint32_t size,
+static void report_order(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t pc, uint32_t size,
 			 bool writes)
 {
 	struct access_loads *l = &tables.loads[cpu];
@@ -178,7 +178,7 @@ static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 	for (uint32_t i = 0; i < l->n && i < LOADS; i++) {
 		if (l->load[i].place == place && l->load[i].pc == pc) {
 			for (uint64_t w = place >> WORD_SHIFT; w <= last_word(place, size); w++)
-				tell_writer(v, cpu, w);
+				report_writer(v, cpu, w);
 			return;
 		}
 	}
@@ -186,7 +186,7 @@ static void tell_waiting(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 	l->load[(l->n - 1) % LOADS].pc = pc;
 }
 
-static bool tells(uint64_t state)
+static bool state_contended(uint64_t state)
 {
 	uint64_t both = SHARED | WRITTEN;
 
@@ -211,7 +211,7 @@ static uint16_t *lines_of(uint64_t page, uint32_t cpu)
 							 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 			seen = page + 1;
 			if (tables.homes)
-				tell_home(page << PAGE_SHIFT, cpu);
+				report_home(page << PAGE_SHIFT, cpu);
 		}
 		if (seen == page + 1)
 			return &tables.lines[n * PAGE_LINES];
@@ -254,7 +254,7 @@ static uint32_t state_after(uint16_t *lines, uint64_t line, uint32_t cpu, bool w
 
 static bool contended(const uint16_t *state)
 {
-	return tells(__atomic_load_n(state, __ATOMIC_RELAXED));
+	return state_contended(__atomic_load_n(state, __ATOMIC_RELAXED));
 }
 
 bool access_contended(uint64_t line)
@@ -274,7 +274,7 @@ bool access_page_contended(uint64_t place)
 	return false;
 }
 
-static void tell(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint32_t shift)
+static void report(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint32_t shift)
 {
 	struct item item = { .place = place, .pc = data & ITEM_PLACE_MASK };
 
@@ -289,12 +289,12 @@ static void tell(struct vcpu *v, uint64_t place, uint64_t data, bool write, uint
 	stream_push(&v->stream, &item);
 }
 
-bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
+bool access_report(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
 		 uint32_t shift)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
 	uint32_t flags = state_after(lines, place >> LINE_SHIFT, cpu, write);
-	bool locked = access_is_locked(data), contended = tells(flags);
+	bool locked = access_is_locked(data), contended = state_contended(flags);
 
 	if (!contended && !locked) {
 		v->private_accesses++;
@@ -303,8 +303,8 @@ bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, b
 	if (contended)
 		step_meet(v);
 	if (tables.writers)
-		tell_waiting(v, cpu, place, data, 1u << shift, locked || write);
-	tell(v, place, data, write, shift);
+		report_order(v, cpu, place, data, 1u << shift, locked || write);
+	report(v, place, data, write, shift);
 	v->reported++;
 	return contended;
 }

@@ -84,7 +84,7 @@ bool access_page_contended(uint64_t place);
  */
 void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc);
 
-/* The same, with a callback that ends in access_tell(). */
+/* The same, with a callback that ends in access_report(). */
 void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,
 		     api_mem_cb cb);
 
@@ -105,13 +105,13 @@ static inline bool access_is_own(const uint16_t *lines, uint64_t place, uint32_t
 }
 
 /**
- * access_tell - one access while the window is open; in the CPU's thread.
+ * access_report - one access while the window is open; in the CPU's thread.
  * @lines: of access_lines()
  * @data: argument of the callback
  *
  * Return: is the line contended?
  */
-bool access_tell(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
+bool access_report(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
 		 uint32_t shift);
 
 /**

@@ -62,7 +62,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 		plugin.vcpu[vcpu].device_accesses++;
 		return;
 	}
-	access_tell(vcpu, access_lines(place, vcpu), place, (uint64_t)(uintptr_t)data,
+	access_report(vcpu, access_lines(place, vcpu), place, (uint64_t)(uintptr_t)data,
 		    qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info));
 }
 

@@ -89,14 +89,14 @@ static bool *meets_at(uint64_t pc)
 	return &meets[(pc ^ pc / MEETS) % MEETS];
 }
 
-static __attribute__((noinline)) void tell(struct user_thread *t, qemu_plugin_meminfo_t info,
+static __attribute__((noinline)) void report(struct user_thread *t, qemu_plugin_meminfo_t info,
 					   uint64_t vaddr, void *data)
 {
 	const struct pages_entry *page = pages_entry(&t->tlb, vaddr);
 
 	if (!page)
 		page = pages_enter(&t->tlb, vaddr, t->held);
-	if (page && access_tell(t->held, page->lines, page->at + vaddr % PAGES_SIZE,
+	if (page && access_report(t->held, page->lines, page->at + vaddr % PAGES_SIZE,
 				(uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
 				qemu_plugin_mem_size_shift(info)))
 		__atomic_store_n(meets_at((uint64_t)(uintptr_t)data), true, __ATOMIC_RELAXED);
@@ -114,7 +114,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 	if (page && access_is_own(page->lines, vaddr, t->held))
 		t->seen->private_accesses++;
 	else
-		tell(t, info, vaddr, data);
+		report(t, info, vaddr, data);
 }
 
 static void on_locked_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
@@ -123,7 +123,7 @@ static void on_locked_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint
 	struct user_thread *t = &user.thread[vcpu];
 
 	if (t->seen && window_is_open())
-		tell(t, info, vaddr & (ITEM_PLACE_MASK >> 1), data);
+		report(t, info, vaddr & (ITEM_PLACE_MASK >> 1), data);
 }
 
 /* Called before a locked instruction, by which a thread may meet others again after a long time. */

@@ -134,7 +134,7 @@ static uint32_t look_after(void)
 
 /* ---- the window ---- */
 
-static void tell_window(enum shared_window is)
+static void share_window(enum shared_window is)
 {
 	__atomic_store_n(&shared->is, is, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &shared->is, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -145,7 +145,7 @@ static void open_window(void)
 	if (shared->is != SHARED_SHUT)
 		return;
 	window_open();
-	tell_window(SHARED_OPEN);
+	share_window(SHARED_OPEN);
 }
 
 static void close_window(void)
@@ -153,7 +153,7 @@ static void close_window(void)
 	if (shared->is != SHARED_OPEN)
 		return;
 	window_close();
-	tell_window(SHARED_CLOSED);
+	share_window(SHARED_CLOSED);
 }
 
 static void on_stop(int number)

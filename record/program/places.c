@@ -128,9 +128,9 @@ static __attribute__((noinline)) uint32_t new_place(uint64_t pc, const char *slo
 	uint64_t pcs[PROTOCOL_FRAMES], key, is, *place;
 	uint32_t n;
 
-	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
 	n = preload_frames(frame, slot);
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	learn(frame, n);
 	/* With the new distances the key is longer, and its place may be known. */
 	key = way(pc, slot, levels);
@@ -144,7 +144,7 @@ static __attribute__((noinline)) uint32_t new_place(uint64_t pc, const char *slo
 		pcs[0] = pc; /* all that is known without an unwinder */
 		for (uint32_t i = 0; i < n; i++)
 			pcs[i] = frame[i].pc;
-		preload_tell(PROTOCOL_SITE, number_of(place), (uint64_t)(uintptr_t)pcs, n ? n : 1,
+		preload_send(PROTOCOL_SITE, number_of(place), (uint64_t)(uintptr_t)pcs, n ? n : 1,
 			     0, 0);
 	}
 	return number_of(place);

@@ -57,13 +57,13 @@ bool preload_enter(void)
 	if (!ready || inside)
 		return false;
 	inside = true;
-	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
 	return true;
 }
 
 void preload_leave(void)
 {
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	inside = false;
 }
 
@@ -95,7 +95,7 @@ static void find_all(void)
 
 static void local(uint64_t base, uint64_t distance)
 {
-	preload_tell(PROTOCOL_LOCALS, base, distance, 0, 0, 0);
+	preload_send(PROTOCOL_LOCALS, base, distance, 0, 0, 0);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -106,16 +106,16 @@ __attribute__((constructor)) static void begin(void)
 
 	find_all();
 	inside = true;
-	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
 	/* backtrace() loads the libraries that it needs. Not every C library has it. */
 	backtrace = dlsym(RTLD_DEFAULT, "backtrace");
 	if (backtrace)
 		backtrace(frames, 4);
 	preload_find_unwinder();
 	preload_locals(local);
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	inside = false;
-	preload_tell(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word,
+	preload_send(PROTOCOL_HELLO, (uint64_t)(uintptr_t)&word, word,
 		     (uint64_t)(uintptr_t)__ehdr_start, (uint64_t)(uintptr_t)etext, 0);
 	ready = true;
 }
@@ -126,7 +126,7 @@ allocated(void *at, size_t size, size_t element, size_t alignment, void *back, v
 	if (!at || !ready || inside)
 		return;
 	inside = true;
-	preload_tell(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, preload_place(back, stack),
+	preload_send(PROTOCOL_ALLOC, (uint64_t)(uintptr_t)at, size, preload_place(back, stack),
 		     element, alignment);
 	inside = false;
 }
@@ -135,7 +135,7 @@ allocated(void *at, size_t size, size_t element, size_t alignment, void *back, v
 static void freed(void *at, size_t size)
 {
 	if (at && ready && !inside)
-		preload_tell(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, size, 0, 0, 0);
+		preload_send(PROTOCOL_FREE, (uint64_t)(uintptr_t)at, size, 0, 0, 0);
 }
 
 /* ---- memory ---- */
@@ -282,6 +282,6 @@ void preload_callers(const void *back, const void *stack)
 	last[1] = stack;
 	n = preload_frames(frame, stack);
 	if (n)
-		preload_tell(PROTOCOL_CALLERS, (uint64_t)(uintptr_t)frame, n, 0, 0, 0);
+		preload_send(PROTOCOL_CALLERS, (uint64_t)(uintptr_t)frame, n, 0, 0, 0);
 	preload_leave();
 }

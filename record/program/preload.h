@@ -13,8 +13,8 @@
 /* A function's caller. */
 #define PRELOAD_HERE __builtin_return_address(0), __builtin_frame_address(0)
 
-/** preload_tell - send a message (protocol.h); keeps errno. */
-void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
+/** preload_send - send a message (protocol.h); keeps errno. */
+void preload_send(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
 
 /**
  * preload_readable - can a page be read?

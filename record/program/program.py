@@ -28,6 +28,7 @@ class Program:
     dynamic: bool
     symbols: bool
     debug: bool
+    compiler: str = ""
 
     @property
     def words(self) -> str:
@@ -82,6 +83,7 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
                 symbols=elf.get_section_by_name(".symtab") is not None
                 or elf.get_section_by_name(".dynsym") is not None,
                 debug=elf.has_dwarf_info(strict=True),
+                compiler=_compiler(elf),
             )
     except OSError as error:
         raise UserError(f"cannot read {path}: {os_reason(error)}") from error
@@ -90,6 +92,13 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
         raise UserError(
             f"{path} is not an x86-64 ELF program: its headers are cut short or damaged"
         ) from error
+
+
+def _compiler(elf: ELFFile) -> str:
+    """Return the compilers that left their names in a program, or ''."""
+    section = elf.get_section_by_name(".comment")
+    names = set(section.data().split(b"\0")) - {b""} if section is not None else set()
+    return printable("; ".join(sorted(each.decode("utf-8", "replace") for each in names)))
 
 
 def find_emulator() -> str:

@@ -172,7 +172,7 @@ static void write_meta(const char *why)
 }
 
 /* Write the file, once, unless an exec failed and the process continues. */
-static bool tell(const char *why)
+static bool write_once(const char *why)
 {
 	if (user.dead || __atomic_exchange_n(&user.told, true, __ATOMIC_SEQ_CST))
 		return false;
@@ -182,13 +182,13 @@ static bool tell(const char *why)
 
 void user_finish(const char *why)
 {
-	if (tell(why))
+	if (write_once(why))
 		__atomic_store_n(&user.dead, true, __ATOMIC_SEQ_CST);
 }
 
 void user_leave(struct user_thread *t)
 {
-	tell(NULL);
+	write_once(NULL);
 	cpus_leave(t);
 	__atomic_store_n(&shared->image[user.image].left, true, __ATOMIC_RELEASE);
 }

@@ -8,7 +8,7 @@
 #include "preload.h"
 #include "protocol.h"
 
-void preload_tell(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+void preload_send(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	int before = errno;
 
@@ -25,10 +25,10 @@ bool preload_readable(const void *page)
 	int before = errno;
 	bool faulted;
 
-	preload_tell(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 1, 0, 0, 0, 0);
 	faulted = syscall(SYS_rt_sigaction, PROTOCOL_CALL, page, NULL, sizeof(uint64_t)) < 0 &&
 		  errno == EFAULT;
-	preload_tell(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
+	preload_send(PROTOCOL_HIDE, 0, 0, 0, 0, 0);
 	errno = before;
 	return !faulted;
 }
