@@ -290,8 +290,16 @@ void sched_yield_cpu(void);
 /** sched_move - @t may run on these CPUs only. May switch. */
 int sched_move(struct thread *t, const uint64_t *mask, uint32_t words);
 
-/** sched_cpu_time - get CPU @n's clock and idle time, picoseconds, and its instructions. */
-void sched_cpu_time(uint32_t n, uint64_t *clock, uint64_t *idle, uint64_t *instructions);
+/** sched_second - the second thread starts: the result's times begin. */
+void sched_second(void);
+
+/**
+ * sched_cpu_time - get CPU @n's busy and idle time, picoseconds, and its instructions
+ *
+ * All count from the start of the second thread; without one, from the beginning. Return: the time
+ * from then until the CPU's clock.
+ */
+uint64_t sched_cpu_time(uint32_t n, uint64_t *busy, uint64_t *idle, uint64_t *instructions);
 
 /* ---- futex.c ---- */
 

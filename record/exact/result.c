@@ -106,18 +106,18 @@ static json_t *cpu_times(uint64_t *busy, uint64_t *latest, uint64_t *instruction
 	json_t *all = json_array();
 
 	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++) {
-		uint64_t clock, idle, executed;
+		uint64_t worked, idle, executed, time;
 
-		sched_cpu_time(n, &clock, &idle, &executed);
+		time = sched_cpu_time(n, &worked, &idle, &executed);
 		if (!executed)
 			continue;
-		*busy += clock - idle;
+		*busy += worked;
 		*instructions += executed;
-		if (clock > *latest)
-			*latest = clock;
+		if (time > *latest)
+			*latest = time;
 		json_array_append_new(all, json_pack("[I, I, I, I]", (json_int_t)exact_cpu(n),
-						     (json_int_t)executed,
-						     (json_int_t)(clock - idle), (json_int_t)idle));
+						     (json_int_t)executed, (json_int_t)worked,
+						     (json_int_t)idle));
 	}
 	return all;
 }

@@ -35,10 +35,11 @@ from record.program.interrupts import awaiting, end_of, in_child
 from record.program.machine_view import write_view
 from record.program.program import Program
 from record.report.callers import Sites
-from record.report.replaying import Job, watch_lines
+from record.report.replaying import WINDOW, Job, watch_lines
 
 LIMITS = (
     "predicted, not measured: read the ranking first, cycles second",
+    WINDOW,
     "modelled: which core has a line, how far it is away, queues at lines, and all waiting",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, over seeds; with --uncertainty over the ranged numbers of the machine's file",

@@ -34,8 +34,12 @@ static struct queue {
 	struct thread *running, *first, **last;
 	uint32_t threads;
 	uint64_t idle, instructions;
+	struct {
+		uint64_t clock, idle, instructions;
+	} before; /* the second thread started */
 } cpu[FEED_MAX_CPUS];
 static uint64_t executed; /* instructions of all CPUs */
+static uint64_t second;	  /* when the second thread started */
 
 static void init(struct queue *q)
 {
@@ -291,9 +295,24 @@ uint64_t sched_busy(void)
 	return sum;
 }
 
-void sched_cpu_time(uint32_t n, uint64_t *clock, uint64_t *idle, uint64_t *instructions)
+void sched_second(void)
 {
-	*clock = sim_clock_of(n);
-	*idle = cpu[n].idle;
-	*instructions = cpu[n].instructions;
+	sched_work(0);
+	for (uint32_t n = 0; n < exact.watch.setup.nr_cpus; n++) {
+		cpu[n].before.clock = sim_clock_of(n);
+		cpu[n].before.idle = cpu[n].idle;
+		cpu[n].before.instructions = cpu[n].instructions;
+	}
+	second = sim_now();
+}
+
+uint64_t sched_cpu_time(uint32_t n, uint64_t *busy, uint64_t *idle, uint64_t *instructions)
+{
+	const struct queue *q = &cpu[n];
+	uint64_t clock = sim_clock_of(n);
+
+	*idle = q->idle - q->before.idle;
+	*busy = clock - q->before.clock - *idle;
+	*instructions = q->instructions - q->before.instructions;
+	return clock > second ? clock - second : 0;
 }

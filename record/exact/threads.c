@@ -297,8 +297,10 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 			made, attr, start, arg));
 	preload_callers(PRELOAD_HERE);
 	sched_cycles(10 * EXACT_CALL);
-	if (exact.nr_threads == 1)
+	if (exact.nr_threads == 1) {
+		sched_second();
 		lines_second();
+	}
 	reap_detached();
 	sched_catch_up();
 	t = new_thread();

@@ -55,6 +55,9 @@ struct feed_cpu {
 	uint64_t after;	   /* instruction of another CPU whose store the next access sees */
 	uint32_t after_cpu;
 	bool is_after;
+	struct {
+		uint64_t done, clock, waited;
+	} before;	  /* the second CPU was used */
 	uint32_t next;	  /* next one held by the same CPU */
 	uint32_t waiters; /* first one that this CPU holds */
 	uint64_t first_held;
@@ -75,6 +78,9 @@ struct feed {
 	uint64_t idle_until;
 	uint64_t now; /* see feed_clock() */
 	uint64_t finished;
+	uint32_t used;	/* 0: no CPU was used, 1: one, 2: several */
+	uint64_t begin; /* when the second one was, or 0 */
+	const struct feed_cpu *first;
 	struct feed_lines lines;
 };
 
@@ -288,6 +294,32 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 }
 
 /*
+ * A program starts alone. Figures count from the time when it uses a second CPU: what the first
+ * thread does before that depends on the recorder, which may see the loader and the C library.
+ */
+static void use(struct feed *f, struct feed_cpu *c)
+{
+	if (f->used > 1 || !f->setup.detailed)
+		return;
+	if (!f->used) {
+		f->used = 1;
+		f->first = c;
+	} else if (f->first != c) {
+		f->used = 2;
+		f->begin = sim_now();
+		sim_measure_from_here();
+		memset(f->items, 0, sizeof(f->items));
+		for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
+			struct feed_cpu *x = &f->cpu[n];
+
+			x->before.done = x->done;
+			x->before.clock = x->clock;
+			x->before.waited = x->waited;
+		}
+	}
+}
+
+/*
  * The emulator let this CPU see what another one wrote. In the clocks, too, the access must come
  * after that store, and after the store has left the store buffer. The clocks alone do not ensure
  * that, because CPUs are only kept within a quantum of each other. A CPU that waits for a word
@@ -384,6 +416,7 @@ static void body(uint32_t n, void *arg)
 			c->after_cpu = (uint32_t)item.pc;
 			c->after = item.place;
 		} else if (item.kind != ITEM_TIME) {
+			use(f, c);
 			perform(f, n, &item);
 			publish(f, c);
 		}
@@ -463,13 +496,14 @@ static json_t *cpu_times_json(const struct feed *f)
 
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
 		const struct feed_cpu *c = &f->cpu[n];
+		uint64_t waited = c->waited - c->before.waited;
 
-		if (c->done)
-			json_array_append_new(all,
-					      json_pack("[I, I, I, I]", (json_int_t)f->setup.cpu[n],
-							(json_int_t)c->done,
-							(json_int_t)(c->clock - c->waited),
-							(json_int_t)c->waited));
+		if (c->done > c->before.done)
+			json_array_append_new(
+				all, json_pack("[I, I, I, I]", (json_int_t)f->setup.cpu[n],
+					       (json_int_t)(c->done - c->before.done),
+					       (json_int_t)(c->clock - c->before.clock - waited),
+					       (json_int_t)waited));
 	}
 	return all;
 }
@@ -493,20 +527,20 @@ void feed_json(const struct feed *f, json_t *into)
 	json_t *lines = json_array();
 
 	for (uint32_t n = 0; n < f->setup.nr_cpus; n++) {
-		instructions += f->cpu[n].done;
-		clocks += f->cpu[n].clock;
+		instructions += f->cpu[n].done - f->cpu[n].before.done;
+		clocks += f->cpu[n].clock - f->cpu[n].before.clock;
 	}
 	feed_machine_json(m, into);
-	json_object_set_new(into, "model",
-			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "virtual_ns",
-				      (double)f->finished / 1000, "busy_ns", (double)clocks / 1000,
-				      "instructions", (json_int_t)instructions, "loads",
-				      (json_int_t)f->items[ITEM_LOAD], "stores",
-				      (json_int_t)f->items[ITEM_STORE], "locked",
-				      (json_int_t)f->items[ITEM_LOCKED], "idle",
-				      (json_int_t)f->items[ITEM_IDLE], "released",
-				      (json_int_t)f->released, "lines_touched",
-				      (json_int_t)sim_lines_touched()));
+	json_object_set_new(
+		into, "model",
+		json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "virtual_ns",
+			  (double)(f->finished - f->begin) / 1000, "busy_ns", (double)clocks / 1000,
+			  "instructions", (json_int_t)instructions, "loads",
+			  (json_int_t)f->items[ITEM_LOAD], "stores",
+			  (json_int_t)f->items[ITEM_STORE], "locked",
+			  (json_int_t)f->items[ITEM_LOCKED], "idle",
+			  (json_int_t)f->items[ITEM_IDLE], "released", (json_int_t)f->released,
+			  "lines_touched", (json_int_t)sim_lines_touched()));
 	if (f->setup.detailed)
 		json_object_set_new(into, "cpu_times", cpu_times_json(f));
 	feed_lines_json(&f->lines, &f->model, into, append, lines);

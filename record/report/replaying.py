@@ -15,6 +15,8 @@ from record.lines.replay_tool import replay_trace
 from record.watch import Node, one_line
 
 Range = tuple[int, int]
+# A limit that both recorders have.
+WINDOW = "figures count from the start of the second thread"
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from record.report.callers import Sites, callers, calls_of
 from record.report.costs import runs_of, with_names
 from record.report.moving import Move, moves
 from record.report.notes import notes
-from record.report.replaying import Job, Source
+from record.report.replaying import WINDOW, Job, Source
 from record.report.sharing import hitm_of_false_sharing, joined, kind_of, shares_truly
 from record.report.taken import caches, taken
 from record.report.uncertain import (
@@ -48,6 +48,7 @@ from record.report.waits import at_lines, waits
 NAMES = "schedshard/record-names/1"
 LIMITS = (
     "predicted, not measured: read the ranking first, cycles second",
+    WINDOW,
     "modelled: which core has a line, how far it is away, and queues at lines",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, of the ranged numbers in the machine's file, not of what is not modelled",

@@ -232,24 +232,44 @@ static void hits(const struct feed_setup *setup)
 	CHECK(contended > time_of_plain(setup, 8, false) - 8000 / 2.45);
 }
 
-/* The clock of a CPU that resumes is at least that of the CPU that woke it up. */
-static void resuming(const struct feed_setup *setup)
+/* The second CPU begins at about half of the first one's time. */
+static json_t *half(const struct feed_setup *setup)
 {
-	json_t *all;
-	double cycle;
-
 	start();
 	for (uint64_t i = 1; i <= 1000; i++)
 		push(0, ITEM_STORE, PLACE, PC, 1000 * i);
 	push(1, ITEM_IDLE, 0, 0, 10);
 	push(1, ITEM_RESUME, 500000, 0, 10);
 	push(1, ITEM_LOAD, PLACE, PC, 20);
-	all = run(setup);
+	return run(setup);
+}
+
+/* The clock of a CPU that resumes is at least that of the CPU that woke it up. */
+static void resuming(const struct feed_setup *setup)
+{
+	json_t *all = half(setup);
+	double cycle;
+
 	cycle = 1 / 2.45;
 	CHECK(number(all, "released") == 0);
 	CHECK(hitm(all) == 1);
 	/* CPU 1 ends at about half of CPU 0's time: all busy time is 1.5 times CPU 0's. */
 	CHECK(number(all, "busy_ns") > 1.49e6 * cycle && number(all, "busy_ns") < 1.6e6 * cycle);
+	json_decref(all);
+}
+
+/* The figures of a program count from the first item of its second CPU. */
+static void window(const struct feed_setup *setup)
+{
+	const double cycle = 1 / 2.45;
+	struct feed_setup program = *setup;
+	json_t *all;
+
+	program.detailed = true;
+	all = half(&program);
+	CHECK(hitm(all) == 1);
+	CHECK(number(all, "busy_ns") > 0.49e6 * cycle && number(all, "busy_ns") < 0.6e6 * cycle);
+	CHECK(number(all, "virtual_ns") < 0.6e6 * cycle);
 	json_decref(all);
 }
 
@@ -398,6 +418,7 @@ int main(int argc, char **argv)
 	reading(&setup);
 	hits(&setup);
 	resuming(&setup);
+	window(&setup);
 	all_idle(&setup);
 	timers(&setup);
 	nonsense(&setup);
