@@ -163,6 +163,7 @@ def _report(
         path=str(program.path),
         dynamic=program.dynamic,
         debug=program.debug,
+        compiler=program.compiler,
         meta=meta,
         stepping=raw.stepping,
         **ended,

@@ -391,6 +391,7 @@ class Program(Saved, kw_only=True):
     signal: str | None
     placement: str
     stopped: str | None = None
+    compiler: str = absent("")
 
     @property
     def failed(self) -> bool:

@@ -31,6 +31,7 @@ class Side:
     name: str
     recorder: str
     placement: str
+    compiler: str
     runs: Mapping[str, list[Run]]
     machine_files: Mapping[str, str]
 
@@ -56,6 +57,7 @@ def side_of(report: dict[str, Any], name: str) -> Side:
         name,
         found.recorder,
         found.program.placement,
+        found.program.compiler,
         {each.name: each.runs for each in found.variants},
         {each.name: each.machine_sha256 for each in found.variants},
     )
@@ -76,8 +78,13 @@ def check_recorder(before: Side, recorder: str) -> None:
 
 
 def check_same(before: Side, after: Side) -> None:
-    """Raise a UserError unless recorder, machines, placement and number of threads match."""
+    """Raise a UserError unless recorder, compiler, machines, placement and threads match."""
     check_recorder(before, after.recorder)
+    if before.compiler and after.compiler and before.compiler != after.compiler:
+        raise UserError(
+            f"{before.name} is of a program that '{before.compiler}' compiled, this one is of "
+            f"'{after.compiler}', whose instructions cost differently: {AGAIN}"
+        )
     if before.placement != after.placement:
         raise UserError(
             f"{before.name} was recorded with --placement {before.placement}, this is "

@@ -18,7 +18,7 @@ from model.machines.presets import Machine, machine_topology
 from model.results import raw
 from model.results.c2c import Advice, Gain, RecordedLine
 from model.results.lines import part_of
-from model.results.saved import Count, Few, Saved
+from model.results.saved import Count, Few, Saved, absent
 from model.run.model_error import validation
 from model.run.uncertain.inputs import machine_inputs
 from record.lines.symbols import Frame
@@ -77,6 +77,7 @@ class Recorded(Saved, kw_only=True):
     path: str
     dynamic: bool
     debug: bool
+    compiler: str = absent("")
     meta: dict[str, Any]
     stepping: raw.Stepping
 
@@ -425,6 +426,7 @@ def _program(recorded: Recorded) -> dict[str, Any]:
         "processes": len({pid for pid, *_ in recorded.meta["images"]}),
         "placement": recorded.placement,
         "operations": recorded.operations,
+        "compiler": recorded.compiler,
     }
 
 

@@ -50,6 +50,17 @@ def test_the_same_program_passes_without_any_tolerance(made: Path) -> None:
     assert last.startswith("gate: passed: no line appeared or grew by more than 0% since ")
 
 
+def test_a_baseline_by_another_compiler_is_refused(made: Path, tmp_path: Path) -> None:
+    """Regression: the gate failed with a growth of "+0.0%"."""
+    report = json.loads((made / "base.json").read_text())
+    assert "GCC" in report["program"]["compiler"]
+    report["program"]["compiler"] = "another one 1.0"
+    (tmp_path / "base.json").write_text(json.dumps(report))
+    done = gated(made / "GOOD", tmp_path)
+    assert done.returncode == 2
+    assert "base.json is of a program that 'another one 1.0' compiled" in done.stderr
+
+
 ON_THE_STACK = """
 #include <pthread.h>
 
