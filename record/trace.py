@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.errors import telling
+from common.errors import UserError, telling
 from common.output import replacing
 from record.watch import one_line
 
@@ -27,5 +27,7 @@ def new_trace(trace: Path | None) -> Iterator[Path | None]:
     one_line(trace)
     with replacing(trace) as new:
         yield new
+        if not new.exists():
+            raise UserError(f"cannot write all of {trace}: nothing is kept", status=1)
         with telling(f"cannot write {names_path(trace)}"):
             names_path(trace).unlink(missing_ok=True)

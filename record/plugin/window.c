@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "counts.h"
@@ -211,13 +212,23 @@ static void write_result(void)
 		kill(getpid(), SIGTERM);
 }
 
+/* A part of a trace is no use. A device stays. */
+static void remove_trace(void)
+{
+	struct stat file;
+
+	fprintf(stderr, "schedshard: cannot write all of %s\n", plugin.watch.trace);
+	if (!lstat(plugin.watch.trace, &file) && S_ISREG(file.st_mode))
+		unlink(plugin.watch.trace);
+}
+
 static void *run_model(void *arg)
 {
 	feed_run(plugin.feed);
 	if (due)
 		guest_clock_leave();
 	if (trace && trace_close(trace))
-		fprintf(stderr, "schedshard: cannot write all of %s\n", plugin.watch.trace);
+		remove_trace();
 	write_result();
 	__atomic_store_n(&model_done, true, __ATOMIC_RELEASE);
 	return NULL;
