@@ -20,7 +20,7 @@ from record.program.machine_view import cpus_in_order
 from record.program.program import Program, find_emulator, find_program
 from record.program.window import Window
 from record.report.replaying import Trace
-from record.report.report import LIMITS, Recorded, make_report
+from record.report.report import LIMITS, Recorded, Wanted, make_report
 from record.trace import names_path, new_trace
 
 
@@ -178,9 +178,7 @@ def _report(
             recorded,
             Trace(trace, LIMITS),
             machines,
-            lines=request.lines,
-            advise=request.advise,
-            uncertainty=request.uncertainty,
+            Wanted(request.lines, request.advise, request.uncertainty),
         )
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stage of 'record --exact': runs the program on each machine, and reports its lines."""
 
-import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from record.exact.run import INTERRUPTS, AnotherEndError, Runs, check_exact
 from record.program.machine_view import cpus_in_order, room_for_views
 from record.program.program import find_program
 from record.report.replaying import Job
-from record.report.report import Recorded, make_report
+from record.report.report import Recorded, Wanted, make_report
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class ExactRequest:
     races: bool = False
     threads: tuple[int, ...] = ()
     stacks: bool = False
+    measured: list[str] = field(default_factory=list)  # on this host: below the report
 
 
 def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
@@ -66,17 +66,11 @@ def _report(
     request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
 ) -> dict[str, Any]:
     with working("running the program on each machine, and naming its lines", silent=True):
-        return make_report(
-            recorded,
-            runs,
-            machines,
-            lines=request.lines,
-            advise=request.advise,
-            uncertainty=request.uncertainty or 0,
-            seed=request.seed,
-            seeds=request.seeds,
+        wanted = Wanted(
+            request.lines, request.advise, request.uncertainty or 0, request.seed, request.seeds,
             recorder="exact",
-        )
+        )  # fmt: skip
+        return make_report(recorded, runs, machines, wanted)
 
 
 def _without(
@@ -141,7 +135,7 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
     report["recording"]["outside"] = outside
     report["notes"] += sentences(outside)
     if outside["calls"] and not request.output_to_stderr:
-        print(measured(callees, ran.meta, outside, busy_ns), file=sys.stderr)
+        request.measured.append(measured(callees, ran.meta, outside, busy_ns))
     forced = turns(ran.meta)
     if forced is not None:
         report["notes"].append(forced)

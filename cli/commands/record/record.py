@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -159,15 +160,16 @@ def record_command(
         **options,
     }
     asked = kernel.request(machines[0], cpus) if guest else None
+    below: list[str] = []
     with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
         if exactly.exact:
-            report = _record_exact(Path(folder), exactly, common)
+            report = _record_exact(Path(folder), exactly, {**common, "measured": below})
         else:
             request = RecordRequest(window=window, guest=asked, runs=runs or gate.runs, **common)
             report = record(
                 request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace)
             )
-    _deliver(report, outputs, gate, closing)
+    _deliver(report, outputs, gate, closing, below)
 
 
 def _counts(text: str | None) -> tuple[int, ...]:
@@ -188,8 +190,13 @@ def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) ->
     return record_exact(request, folder)
 
 
-def _deliver(data: dict[str, Any], to: Outputs, asked: GateOptions, closing: Gate | None) -> None:
-    """Output the report, and exit with the program's status, or with the gate's if that is 0."""
+def _deliver(
+    data: dict[str, Any], to: Outputs, asked: GateOptions, closing: Gate | None, below: list[str]
+) -> None:
+    """Output the report and what stands below it.
+
+    Exit with the program's status, or with the gate's if that is 0.
+    """
     from model.results.c2c import Recorded
 
     report = Recorded.of(data)
@@ -200,6 +207,7 @@ def _deliver(data: dict[str, Any], to: Outputs, asked: GateOptions, closing: Gat
             to.give(data, report)
         else:
             to.give_to_stderr(data, report)
+            print("".join(f"{said}\n" for said in below), end="", file=sys.stderr)
         if status and closing is not None:
             closing.not_judged(report)
     if not status:

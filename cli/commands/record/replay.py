@@ -29,7 +29,7 @@ def replay_command(trace: Path, machines: tuple[str, ...], outputs: Outputs, **s
     from model.results.c2c import Recorded as Report
     from model.results.read import checked
     from record.report.replaying import Trace
-    from record.report.report import LIMITS, NAMES, Recorded, make_report
+    from record.report.report import LIMITS, NAMES, Recorded, Wanted, make_report
     from record.trace import names_path
 
     check_uncertainty(shown["uncertainty"])
@@ -44,7 +44,7 @@ def replay_command(trace: Path, machines: tuple[str, ...], outputs: Outputs, **s
     recorded = checked(data, str(names_path(trace)), Recorded.of)
     loaded = tuple(load_machine(name) for name in machines)
     try:
-        made = make_report(recorded, Trace(trace, LIMITS), loaded, **shown)
+        made = make_report(recorded, Trace(trace, LIMITS), loaded, Wanted(**shown))
         report = Report.of(made)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error

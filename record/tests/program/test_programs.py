@@ -18,7 +18,7 @@ from model.results.raw import Line
 from record.names.allocators import ALLOCATORS
 from record.names.modules import _load
 from record.names.readable import short as shortened
-from record.report.report import bytes_named
+from record.report.variant import bytes_named
 
 pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Makes the variant of a report: the lines on one machine, with their objects and accesses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from msgspec import structs
+
+from common.provenance import sha256_file
+from model.machines.presets import machine_topology
+from model.results import raw
+from model.results.c2c import RecordedLine
+from model.results.lines import part_of
+from model.results.saved import Saved
+from record.lines.symbols import Frame
+from record.names.memory import Memory, field_of, others_of
+from record.names.things import Thing, used_by
+from record.report.callers import callers, calls_of
+from record.report.costs import runs_of, with_names
+from record.report.replaying import Job
+from record.report.sharing import hitm_of_false_sharing, joined, kind_of, shares_truly
+from record.report.taken import caches, taken
+from record.report.uncertain import Draws, line_interval, totals
+from record.report.waits import at_lines
+
+
+def threads(meta: Mapping[str, Any]) -> list[list[int]]:
+    """Return number, kernel's thread ID and CPU of each thread of each process."""
+    return [thread for each in meta["processes"] for thread in each["threads"]]
+
+
+def _threads_of(of_threads: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+    """Return the numbers of the threads on each CPU."""
+    found: dict[int, list[int]] = {}
+    for number, _, cpu in of_threads:
+        found.setdefault(int(cpu), []).append(int(number))
+    return found
+
+
+@dataclass(frozen=True)
+class _Context:
+    """The inputs for the lines of one machine, besides its results."""
+
+    frames: Mapping[int, tuple[Frame, ...]]
+    threads: Mapping[int, list[int]]
+    cpus: Sequence[int]
+    objects: Memory
+
+    def operation(self, pc: int) -> object:
+        """Return the functions and source lines of an instruction, or the instruction itself.
+
+        Copies that the compiler made of one source line, as of an unrolled loop, are the same.
+        """
+        frames = self.frames.get(pc, ())
+        known = bool(frames) and frames[0].source[-1:].isdigit()
+        return frames if known else self.objects.instruction(pc)
+
+
+def _without(part: Saved, *names: str) -> dict[str, Any]:
+    """Return the members of a part but those with ``names``."""
+    return {name: getattr(part, name) for name in part.__struct_fields__ if name not in names}
+
+
+def _access(
+    access: raw.Access, line: raw.Line, thing: Thing | None, context: _Context
+) -> dict[str, Any]:
+    frames = context.frames.get(access.instruction, ())
+    address = line.start + access.offset
+    return {
+        **_without(access, "by", "ways"),
+        "hitm_remote_share": part_of(access.hitm_remote, line.hitm_remote),
+        "hitm_local_share": part_of(access.hitm_local, line.hitm_local),
+        "store_share": part_of(access.stores, sum(a.stores for a in line.accesses)),
+        "on_cpus": [context.cpus[n] for n in access.by],
+        "threads": sorted({t for n in access.by for t in context.threads.get(n, [])}),
+        "shared_truly": shares_truly(access, line.accesses),
+        "symbol": " < ".join(f.function for f in frames) or access.pc,
+        "source": frames[0].source if frames else "?",
+        "frames": [f.to_json() for f in frames],
+        "own": next((number for number, f in enumerate(frames) if f.own), None),
+        "callers": callers(access, context.frames),
+        "field": field_of(context.objects.name_of(address), address, thing),
+    }
+
+
+def _allocated(thing: Thing) -> list[dict[str, Any]]:
+    return [{**frame.to_json(), "own": frame.own} for frame in thing.frames]
+
+
+def _line(
+    line: raw.Line, run: raw.Run, thing: Thing | None, context: _Context, draws: Draws
+) -> dict[str, Any]:
+    offset = line.start - thing.address if thing is not None else 0
+    accesses = joined(line.accesses, context.operation)
+    accesses.sort(key=lambda a: (-a.heat, -a.records, a.offset, a.pc))
+    line = structs.replace(line, accesses=accesses)
+    return {
+        **_without(line, "accesses", "pairs"),
+        "taken": [each.to_data() for each in taken(line)],
+        "object": f"{thing.name}{thing.owner}" if thing is not None else line.address,
+        "kind": thing.kind if thing is not None else "unknown",
+        "type": thing.type if thing is not None else "",
+        "offset": offset,
+        "process": context.objects.process(line.start),
+        "line": offset // 64,
+        "hitm_share": part_of(line.hitm, run.hitm),
+        "sharing": kind_of(line),
+        "hitm_false": hitm_of_false_sharing(line),
+        "locked": sum(a.records for a in accesses if a.kind == "rmw"),
+        "cycles": line.waited,
+        "cycle_share": part_of(line.waited, run.work_cycles),
+        "threads": sorted({t for a in accesses for n in a.by for t in context.threads.get(n, [])}),
+        "allocated": _allocated(thing) if thing is not None else [],
+        "beside": [
+            {"object": other.name, "allocated": _allocated(other)}
+            for other in others_of(
+                thing, (context.objects.name_of(line.start + a.offset) for a in accesses)
+            )
+        ],
+        "accesses": [_access(a, line, thing, context) for a in accesses],
+        "interval": line_interval(line, draws),
+    }
+
+
+def _instructions(lines: Sequence[raw.Line]) -> set[int]:
+    """Return the addresses of all instructions that access these lines."""
+    return {access.instruction for line in lines for access in line.accesses}
+
+
+def _uses(hot: Sequence[Sequence[raw.Line]], lines: int) -> dict[int, frozenset[int]]:
+    """Return the bytes to name, each with the sizes of the accesses that begin there."""
+    sizes: dict[int, set[int]] = {}
+    for found in hot:
+        for byte in bytes_named(found, lines):
+            sizes.setdefault(byte, set())
+        for line in found:
+            for access in line.accesses:
+                byte = line.start + access.offset
+                if byte in sizes:
+                    sizes[byte].add(access.size)
+    return {byte: frozenset(found) for byte, found in sizes.items()}
+
+
+def _accesses(
+    hot: Sequence[Sequence[raw.Line]], named: Mapping[int, frozenset[int]]
+) -> list[tuple[int, int]]:
+    """Return pairs of instruction and accessed byte to name, those with most accesses first."""
+    found: Counter[tuple[int, int]] = Counter()
+    for line in chain.from_iterable(hot):
+        for access in line.accesses:
+            byte = line.start + access.offset
+            if byte in named:
+                found[access.instruction, byte] += access.hitm + access.records
+    return [each for each, _ in found.most_common()]
+
+
+def bytes_named(found: Sequence[raw.Line], lines: int) -> set[int]:
+    """Return every byte whose name one machine's report shows.
+
+    The hottest byte of a line can differ between machines. If only that byte had a name, the fields
+    that one machine's report names would depend on the other machines of the request.
+    """
+    return {
+        line.start + offset
+        for number, line in enumerate(found)
+        if number < lines or line.heat
+        for offset in (0, *(access.offset for access in line.accesses))
+    }
+
+
+def _hottest(line: raw.Line) -> int:
+    """Return the address of a line's hottest byte, whose object names the line."""
+    access = max(line.accesses, key=lambda a: (a.heat, a.records), default=None)
+    return line.start + (access.offset if access is not None else 0)
+
+
+@dataclass(frozen=True)
+class Named:
+    """The lines of each machine with their objects, and the numbers of those to show."""
+
+    lines: list[list[tuple[raw.Line, Thing | None]]]
+    shown: list[list[int]]
+    most: int
+    frames: Mapping[int, tuple[Frame, ...]]
+    objects: Memory
+    accesses_reported: int
+
+
+def name_lines(
+    base: Sequence[raw.Run], objects: Memory, most: int, accesses_reported: int
+) -> Named:
+    """Name the lines of each machine, of which a report shows ``most``."""
+    hot = [each.lines for each in base]
+    shown = [with_names(each, most) for each in base]
+    frames = objects.frames(
+        {
+            pc
+            for found, numbers in zip(hot, shown, strict=True)
+            for wanted in ([found[n] for n in numbers],)
+            for pc in _instructions(wanted) | calls_of(wanted)
+        }
+    )
+    sizes = _uses(hot, most)
+    objects.learn(sizes, _accesses(hot, sizes))
+    lines = [
+        [(line, used_by(objects.name_of(_hottest(line)), line, frames)) for line in found]
+        for found in hot
+    ]
+    return Named(lines, shown, most, frames, objects, accesses_reported)
+
+
+def make_variant(
+    job: Job,
+    run: raw.Run,
+    found: Named,
+    index: int,
+    draws: Draws,
+    of_threads: Sequence[Sequence[int]],
+    *,
+    seeds: bool,
+    operations: int,
+) -> dict[str, Any]:
+    """Return the lines of one machine, that of ``index``, as a report's variant."""
+    context = _Context(found.frames, _threads_of(of_threads), job.cpus, found.objects)
+    lines = [
+        _line(line, run, thing, context, draws)
+        for line, thing in (found.lines[index][n] for n in found.shown[index])
+    ]
+    runs = runs_of(
+        [RecordedLine.of(each) for each in lines], draws if seeds else [run], found.frames,
+        threads=len(of_threads), operations=operations,
+    )  # fmt: skip
+    return {
+        "name": job.machine.name,
+        "cpus": len(run.cpu_times),
+        "lines_total": run.nr_lines,
+        "hitm_total": run.hitm,
+        "hitm_remote": run.hitm_remote,
+        "hitm_local": run.hitm_local,
+        "work_cycles": run.work_cycles,
+        "at_lines": at_lines(run),
+        "partial": run.partial,
+        "model": run.model.to_data(),
+        "interval": totals(draws),
+        "lines": lines[: found.most],
+        "machine_sha256": sha256_file(job.machine.path),
+        "caches": [each.to_data() for each in caches(machine_topology(job.machine), job.cpus)],
+        "runs": [each.to_data() for each in runs],
+    }
