@@ -6,14 +6,14 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from common.show.format import significant
+from common.show.format import percent, significant
 from common.show.page import Image, Lead, Section
 from common.show.sheet import Sheet, flat
 from kernel.profile.c2c_view import c2c_view
 from kernel.profile.replay_view import replay_view
 from model.results.c2c import Kernel, Recorded, Replayed, Report
 from model.tables.c2c import c2c_tables
-from record.report.view import headline, record_view
+from record.report.view import record_view, short_headline
 
 _VIEWS: dict[type[Report], Callable[[Any], RenderableType]] = {
     Recorded: record_view,
@@ -42,13 +42,20 @@ def _lead(report: Report) -> Lead:
     parts, answer = [], []
     if (bounds := line.interval) is not None:
         ends = f"{significant(bounds.low)} to {significant(bounds.high)}"
-        parts.append(f"{ends} cycles per load of that line")
+        parts.append(f"{ends} cycles per load of {line.place}")
     if isinstance(report, Recorded):
-        answer.append(headline(report))
-    answer.append(
-        f"most often that of {line.place}, {line.hitm:,} of {variant.hitm_total:,} times with "
-        f"'{variant.name}'"
-    )
+        answer.append(short_headline(report))
+        parts += [
+            f"{percent(gain.interval.low)} to {percent(gain.interval.high)} fewer cycles"
+            for advice in report.advice[:1]
+            for gain in advice.machines.values()
+            if gain.interval is not None
+        ]
+    else:
+        answer.append(
+            f"most often that of {line.place}, {line.hitm:,} of {variant.hitm_total:,} times with "
+            f"'{variant.name}'"
+        )
     interval = f"{'; '.join(parts)}: 90% of the samples" if parts else "none: one run of the model"
     return Lead(asked, f"Predicted: {'; '.join(answer)}", interval)
 

@@ -191,6 +191,15 @@ def headline(report: Recorded) -> str:
     return f"{said}: nothing to gain"
 
 
+def short_headline(report: Recorded) -> str:
+    """Return the first sentence of a page, in at most 20 words if names are short."""
+    if not report.advice or headline(report) != _advice(report.advice[0]):
+        return headline(report).partition(" (a bound")[0]
+    best = report.advice[0]
+    name, gain = max(best.machines.items(), key=lambda each: each[1].shown)
+    return f"{gain.shown:.1%} fewer cycles on {name}: {best.edit or best.words}"
+
+
 def _is_hot(line: RecordedLine) -> bool:
     return line.hitm_share >= _HOT or line.stored >= _HOT * line.cycles > 0
 
