@@ -92,7 +92,7 @@ static struct line *new_line(uint64_t at)
 }
 
 static __attribute__((noinline)) void report(uint64_t at, const struct used *was,
-					   const struct used *now)
+					     const struct used *now)
 {
 	uint8_t both = was->bytes & now->bytes;
 	struct pair *p;

@@ -290,7 +290,7 @@ static void report(struct vcpu *v, uint64_t place, uint64_t data, bool write, ui
 }
 
 bool access_report(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
-		 uint32_t shift)
+		   uint32_t shift)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
 	uint32_t flags = state_after(lines, place >> LINE_SHIFT, cpu, write);

@@ -112,7 +112,7 @@ static inline bool access_is_own(const uint16_t *lines, uint64_t place, uint32_t
  * Return: is the line contended?
  */
 bool access_report(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
-		 uint32_t shift);
+		   uint32_t shift);
 
 /**
  * access_idle, access_resume - the vCPU halts or resumes. Its own thread calls them.

@@ -63,7 +63,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 		return;
 	}
 	access_report(vcpu, access_lines(place, vcpu), place, (uint64_t)(uintptr_t)data,
-		    qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info));
+		      qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info));
 }
 
 void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,

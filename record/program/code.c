@@ -90,15 +90,15 @@ static bool *meets_at(uint64_t pc)
 }
 
 static __attribute__((noinline)) void report(struct user_thread *t, qemu_plugin_meminfo_t info,
-					   uint64_t vaddr, void *data)
+					     uint64_t vaddr, void *data)
 {
 	const struct pages_entry *page = pages_entry(&t->tlb, vaddr);
 
 	if (!page)
 		page = pages_enter(&t->tlb, vaddr, t->held);
 	if (page && access_report(t->held, page->lines, page->at + vaddr % PAGES_SIZE,
-				(uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
-				qemu_plugin_mem_size_shift(info)))
+				  (uint64_t)(uintptr_t)data, qemu_plugin_mem_is_store(info),
+				  qemu_plugin_mem_size_shift(info)))
 		__atomic_store_n(meets_at((uint64_t)(uintptr_t)data), true, __ATOMIC_RELAXED);
 }
 
