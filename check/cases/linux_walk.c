@@ -15,6 +15,9 @@
  * finds the set empty and ends. A new request finds loop_start taken and returns. The window is a
  * few instructions wide. The newly overloaded CPU read the levels before that request, and does not
  * read them again.
+ *
+ * Since 7.3 a walk skips the CPU on which it stands. The kernel series lets its first round serve
+ * all requests so far, unless the CPU that starts it is overloaded: that round skips its tasks.
  */
 #include "port.h"
 
@@ -199,6 +202,91 @@ static void check_last(uint32_t nr_cpus)
 		      "CPU 2 lowered its level and asked, and no CPU looked after that");
 }
 
+/* ---- 7.3's walk: CPUs 0 and 2 are overloaded, and CPU 0 starts it; CPU 1 lowers its level ---- */
+
+static bool careful; /* the series */
+
+static void setup_start(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	careful = true;
+}
+
+static void setup_start_careless(uint32_t nr_cpus)
+{
+	setup_start(nr_cpus);
+	careful = false;
+}
+
+static bool overloaded_at(s64 cpu)
+{
+	return cpu != 1;
+}
+
+static s64 next_cpu(s64 this_cpu)
+{
+	struct linux_walk *w = &s->walk;
+
+	for (;;) {
+		u64 wanted;
+
+		/* Here w->cpu is 1 more than the number of the CPU where the walk is, or 0. */
+		while (++w->cpu <= 3)
+			if (overloaded_at((s64)w->cpu - 1) && (s64)w->cpu - 1 != this_cpu)
+				return (s64)w->cpu - 1;
+		w->cpu = 0;
+		wanted = smp_load_acquire(&w->next);
+		if (w->loop == wanted)
+			return -1;
+		w->loop = wanted;
+	}
+}
+
+/* CPU 0 reads all levels when the walk reaches it; CPU 2's tasks do not matter. */
+static void carry(s64 cpu)
+{
+	while (cpu >= 0) {
+		if (!cpu)
+			look();
+		if (!try_lock()) {
+			explore_result(0, 1);
+			return;
+		}
+		cpu = next_cpu(cpu);
+		unlock();
+	}
+}
+
+/* CPU 1's request counts only if it comes while CPU 0 starts the walk. */
+static void start(uint32_t cpu)
+{
+	struct linux_walk *w = &s->walk;
+	s64 first;
+
+	WRITE_ONCE(s->low[cpu], cpu);
+	smp_mb();
+	port_fetch_add64(&w->next, 1);
+	if (port_cmpxchg64(&w->start, 0, 1))
+		return;
+	if (cpu || !try_lock()) {
+		explore_result(0, 1);
+		return;
+	}
+	if (!careful || !overloaded_at(cpu))
+		w->loop = smp_load_acquire(&w->next);
+	first = next_cpu(cpu);
+	unlock();
+	smp_store_release(&w->start, 0);
+	carry(first);
+}
+
+static void check_start(uint32_t nr_cpus)
+{
+	(void)nr_cpus;
+	explore_check(explore_result_of(0) || READ_ONCE(s->seen[1]),
+		      "CPU 1 lowered its level and asked, and CPU 0 did not look after that");
+}
+
 #define CASE(name_, title_, kind_, cpus_, setup_, body_, check_)                                 \
 	{                                                                                        \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = cpus_,                \
@@ -211,6 +299,11 @@ const struct explore_case explore_linux_walk_cases[] = {
 	CASE("walk-linux",
 	     "Linux's walk with a remedy serves requests, as long as no CPU waits for its lock",
 	     "core", 2, setup, ask, check),
+	CASE("walk-start", "the series' walk serves requests that come while it starts", "core", 2,
+	     setup_start, start, check_start),
+	CASE("planted-walk-start",
+	     "planted: the first round of an overloaded CPU counts as one for all requests",
+	     "planted", 2, setup_start_careless, start, check_start),
 	CASE("planted-walk-linux-visit",
 	     "Linux's walk, nothing planted: a request is lost that comes during a visit",
 	     "planted", 2, setup_stock, ask, check),

@@ -10,8 +10,9 @@ expression rq;
  	...
 -	if (rq->rd->rto_cpu < 0)
 +	if (rq->rd->rto_cpu < 0) {
-+		/* As rto_next_cpu(): this round serves all requests so far. */
-+		rq->rd->rto_loop = atomic_read_acquire(&rq->rd->rto_loop_next);
++		/* As rto_next_cpu(): a round without this CPU serves the others. */
++		if (!rq->rt.overloaded)
++			rq->rd->rto_loop = atomic_read_acquire(&rq->rd->rto_loop_next);
  		cpu = rto_next_cpu(rq->rd);
 +	}
  	...
