@@ -2,13 +2,16 @@
 /*
  * The levels and the set of overloaded queues of the kernel series (core/sched/), combined as in
  * the layout "shard". A CPU falls while a queue becomes overloaded, or while an overloaded queue
- * gets a task that may leave its shard, or a task of higher level:
+ * gets a task that may leave its shard, or a task of higher level or for other CPUs:
  *
- *   F1  lower own level                P1  store the queue's highest waiting level, and its state
+ *   F1  lower own level                P1  store where tasks of which level wait, and may run
  *   F2  full barrier, in rto_others()  P2  full barrier, in push_rt_task()
  *   F3  look for overloaded queues     P3  search for CPUs of lower level
  *
  * F3 sees P1 or P3 sees F1. Each planted case omits one barrier.
+ *
+ * With RT_PUSH_IPI F3 asks the queue to search: it marks the queue's interrupt, and sends it if it
+ * was not marked. The queue clears the mark, then searches.
  *
  * A task of higher level does not change the state of an overloaded queue, so no barrier can come
  * with a change of state. Linux has no explicit barrier there. On x86 the increment by which
@@ -34,40 +37,60 @@ extern const struct rd_ops rd_case_shard;
 static struct rd *rd;
 static const unsigned long everyone = 0xf;
 
-/* CPU 2's queue: its highest waiting level, and the reference count of that task. */
+/* CPU 2's queue: its highest waiting level, the reference count of that task, where it may run. */
 static u32 *highest_next, *usage;
+static u64 *places;
+static u64 *marked; /* its interrupt */
 
-/* Two shards of two CPUs. CPU 0 at level 2, the others at 4. */
+#define CPUS 12
+
+/* Shards of two CPUs; CPUs from 4 on only make tasks that may run in many of them. */
 static void setup(uint32_t nr_cpus)
 {
-	static struct shard_cpu cpu[4];
-	static const struct shard_topo topo = { 4, cpu };
+	static struct shard_cpu cpu[CPUS];
+	static const struct shard_topo topo = { CPUS, cpu };
 
 	(void)nr_cpus;
-	for (s32 i = 0; i < 4; i++)
+	for (s32 i = 0; i < CPUS; i++)
 		cpu[i] = (struct shard_cpu){ .llc = i / 2, .core = i, .possible = true };
 	linux_sched_forget(); /* left from the case's last run */
 	rd = rd_case_shard.create(&topo, NULL, &everyone);
 	if (!rd || !cpus_share_shard(0, 1) || cpus_share_shard(1, 2))
 		abort();
+	/* CPU 0 at level 2, the others at 4. */
 	for (u32 i = 0; i < 4; i++)
 		set_level(rd, i, i ? 4 : 2);
 	explore_const(rd, sizeof(*rd));
 	explore_const(rd->active, sizeof(unsigned long));
-	explore_const(cpu_slot, 4 * sizeof(*cpu_slot));
-	explore_const(slot_run, 4 * sizeof(*slot_run));
+	explore_const(cpu_slot, CPUS * sizeof(*cpu_slot));
+	explore_const(cpu_slot_run, CPUS * sizeof(*cpu_slot_run));
 	explore_const(&rd->root->cpupri, sizeof(rd->root->cpupri));
 	explore_name(rd->root->cpupri.level, nr_cpu_slots, "levels");
-	explore_const(slot_cpu, nr_cpu_slots * sizeof(*slot_cpu));
+	explore_const(cpu_slot_cpu, nr_cpu_slots * sizeof(*cpu_slot_cpu));
 	explore_name(rd->root->rto.state, nr_cpu_slots, "overloaded");
-	explore_name(&rd->root->rto.leaving, sizeof(u32), "leaving");
+	explore_name(rd->root->rto.from, nr_cpu_slots, "from");
+	explore_name(&rd->root->rto.any, sizeof(u32), "any");
+	explore_const(rd->own, CPUS * sizeof(*rd->own));
+	explore_name(rd->own[2], sizeof(*rd->own[2]), "own");
 }
+
+#define OWN  cpu_shard_bit(2)
+#define BOTH (cpu_shard_bit(0) | OWN)
+#define MANY 0x3full
 
 static void setup_overloaded(uint32_t nr_cpus)
 {
 	setup(nr_cpus);
 	set_level(rd, 0, 60);
-	overload_set_cpu(rd, 2, false);
+	overload_set_cpu(rd, 2, OWN);
+}
+
+/* A task that CPU 0 may run waits already. */
+static void setup_growing(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	set_level(rd, 0, 60);
+	overload_set_cpu(rd, 2, BOTH);
 }
 
 static void setup_busy(uint32_t nr_cpus)
@@ -76,19 +99,24 @@ static void setup_busy(uint32_t nr_cpus)
 	set_level(rd, 0, 60);
 }
 
-/* A task of level 10 waits on CPU 2, and may leave its shard. */
+/* A task of level 10 waits on CPU 2. It may run in both shards, but not on CPU 0. */
 static void setup_further(uint32_t nr_cpus)
 {
 	setup_busy(nr_cpus);
-	overload_set_cpu(rd, 2, true);
+	overload_set_cpu(rd, 2, BOTH);
 	highest_next = port_alloc(sizeof(*highest_next), 0);
 	usage = port_alloc(sizeof(*usage), 0);
-	if (!highest_next || !usage)
+	places = port_alloc(sizeof(*places), 0);
+	marked = port_alloc(sizeof(*marked), 0);
+	if (!highest_next || !usage || !places || !marked)
 		abort();
 	*highest_next = 10;
 	*usage = 1;
+	*marked = 1;
 	explore_name(highest_next, sizeof(*highest_next), "highest_prio.next");
 	explore_name(usage, sizeof(*usage), "usage");
+	explore_name(places, sizeof(*places), "places");
+	explore_name(marked, sizeof(*marked), "marked");
 }
 
 /* CPU 0 rises; a search finds it at 2, or the others at 4. */
@@ -126,61 +154,131 @@ static void rise_alone(uint32_t cpu)
 static port_always_inline void fall(bool barrier)
 {
 	struct rto *rto = &rd->root->rto;
+	u64 from;
 
 	set_level(rd, 0, CPUPRI_NORMAL);
 	if (barrier)
-		explore_result(0, rto_others(rto, 0));
+		explore_result(0, rto_others(rto, 0, &from));
 	else
-		explore_result(0, rto_next_for(rto, -1, 0) < nr_cpu_ids);
+		explore_result(0, rto_next_for(rto, -1, 0, rto_from(rto, 0)) < nr_cpu_ids);
 }
 
-/* atomic_inc() orders nothing by itself, so without the barrier a plain store stands for it. */
-static port_always_inline void push(bool barrier)
+static bool free_found(void)
 {
 	const unsigned long allowed = 1;
+
+	return find(rd, 50, 2, &allowed, NULL, NULL, NULL) > 0;
+}
+
+/* atomic_add() orders nothing by itself, so without the barrier a plain store stands for it. */
+static port_always_inline void push(u64 shards, bool barrier)
+{
 	struct rto *rto = &rd->root->rto;
 
 	if (barrier) {
-		overload_set_cpu(rd, 2, true);
+		overload_set_cpu(rd, 2, shards);
 	} else {
 		WRITE_ONCE(rto->state[cpu_slot[2]], RTO_LEAVES);
-		WRITE_ONCE(rto->leaving.counter, 1);
+		WRITE_ONCE(rto_counter(rto, 0, 2)->counter, 1);
 	}
-	explore_result(2, find(rd, 50, 2, &allowed, NULL, NULL, NULL) > 0);
+	explore_result(2, free_found());
 }
 
 static void pull_or_push(uint32_t cpu)
 {
-	cpu ? push(true) : fall(true);
+	cpu ? push(BOTH, true) : fall(true);
+}
+
+static void pull_or_push_any(uint32_t cpu)
+{
+	cpu ? push(MANY, true) : fall(true);
 }
 
 static void no_fall_barrier(uint32_t cpu)
 {
-	cpu ? push(true) : fall(false);
+	cpu ? push(BOTH, true) : fall(false);
 }
 
 static void no_push_barrier(uint32_t cpu)
 {
-	cpu ? push(false) : fall(true);
+	cpu ? push(BOTH, false) : fall(true);
 }
 
-/* CPU 0 falls to 20 and skips queues without a higher task, as pull_rt_task() does. */
+/* CPU 2 gets a task that may run in many shards. */
+static void grow(uint32_t cpu)
+{
+	if (cpu)
+		rto_publish(&rd->root->rto, 2, rd->own[2], MANY);
+	else
+		fall(true);
+}
+
+/* The same, but the few shards of before no longer count it when all see it. */
+static void grow_and_forget(uint32_t cpu)
+{
+	struct rto *rto = &rd->root->rto;
+
+	if (!cpu) {
+		fall(true);
+		return;
+	}
+	atomic_add(-1, rto_counter(rto, 0, 2));
+	WRITE_ONCE(rto->state[cpu_slot[2]], RTO_ANY);
+	atomic_add(1, &rto->any);
+}
+
+static void check_seen(uint32_t nr_cpus)
+{
+	(void)nr_cpus;
+	explore_check(explore_result_of(0), "CPU 0 did not see a queue that was overloaded before");
+}
+
+/* CPU 0 falls to 20 and skips queues without a higher task for it, as pull_rt_task() does. */
 static void fall_a_little(void)
 {
+	u64 from;
+
 	set_level(rd, 0, 20);
-	explore_result(0, rto_others(&rd->root->rto, 0) && READ_ONCE(*highest_next) > 20);
+	explore_result(0, rto_others(&rd->root->rto, 0, &from) && READ_ONCE(*highest_next) > 20 &&
+				  READ_ONCE(*places) & cpu_place_bit(0));
 }
 
-/* CPU 2 gets a task of level 50, and takes a reference on it to push it. */
+/* CPU 2 has been asked. CPU 0 falls and asks, and sends no interrupt if the mark is there. */
+static port_always_inline void asked(uint32_t cpu, bool clear_first)
+{
+	if (!cpu) {
+		set_level(rd, 0, 20);
+		smp_mb();
+		explore_result(0, !port_fetch_or64(marked, 1));
+		return;
+	}
+	if (clear_first)
+		port_and64(marked, 0);
+	smp_mb__after_atomic();
+	explore_result(2, free_found());
+	if (!clear_first)
+		port_and64(marked, 0);
+}
+
+static void ask(uint32_t cpu)
+{
+	asked(cpu, true);
+}
+
+static void ask_and_clear_late(uint32_t cpu)
+{
+	asked(cpu, false);
+}
+
+/* CPU 2 gets a task of level 50 for CPU 0, and takes a reference on it to push it. */
 static port_always_inline void push_further(bool barrier)
 {
-	const unsigned long allowed = 1;
-
+	WRITE_ONCE(*places, cpu_place_bit(0) | cpu_place_bit(1));
 	WRITE_ONCE(*highest_next, 50);
 	atomic_inc32(usage);
 	if (barrier)
 		smp_mb__after_atomic();
-	explore_result(2, find(rd, 50, 2, &allowed, NULL, NULL, NULL) > 0);
+	explore_result(2, free_found());
 }
 
 static void further(uint32_t cpu)
@@ -217,7 +315,13 @@ const struct explore_case explore_levels_cases[] = {
 	CASE("levels-leaving",
 	     "a CPU falls, an overloaded one gets a task that may leave its shard", "core", 2,
 	     setup_overloaded, pull_or_push, check_served),
-	CASE("levels-further", "a CPU falls, an overloaded one gets a task of higher level", "core",
+	CASE("levels-any", "the same with a task that may run in many shards", "core", 2,
+	     setup_busy, pull_or_push_any, check_served),
+	CASE("levels-grow", "a queue is seen while its tasks may run in ever more shards", "core",
+	     2, setup_growing, grow, check_seen),
+	CASE("levels-ask", "a CPU falls and asks a queue that has been asked", "core", 2,
+	     setup_further, ask, check_served),
+	CASE("levels-further", "a CPU falls, an overloaded one gets a higher task for it", "core",
 	     2, setup_further, further, check_served),
 	CASE("levels-further-linux", "the same without a barrier of its own, as in Linux: on x86",
 	     "core", 2, setup_further, further_linux, check_served),
@@ -227,6 +331,10 @@ const struct explore_case explore_levels_cases[] = {
 	     "planted", 2, setup_busy, no_push_barrier, check_served),
 	CASE("planted-levels-leaving", "planted: the same without a barrier before the search",
 	     "planted", 2, setup_overloaded, no_push_barrier, check_served),
+	CASE("planted-levels-grow", "planted: shards stop counting a queue before all see it",
+	     "planted", 2, setup_growing, grow_and_forget, check_seen),
+	CASE("planted-levels-ask", "planted: a queue that was asked searches, then clears the mark",
+	     "planted", 2, setup_further, ask_and_clear_late, check_served),
 	CASE("planted-levels-further", "planted: the same where an atomic increment orders nothing",
 	     "planted", 2, setup_further, further_linux, check_served, .posted = true),
 	{ 0 },

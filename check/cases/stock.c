@@ -98,16 +98,17 @@ static void rise_count_first(uint32_t cpu)
 /* A query that reports other CPUs leads to one; CPU 0 stays overloaded. */
 static void told(void)
 {
-	u32 state = overloaded(rd, 2, 0);
+	u64 from;
+	u32 state = overloaded(rd, 2, &from);
 
-	explore_check(!state || next(rd, 2, 0, -1) == 0,
+	explore_check(!state || next(rd, 2, from, -1) == 0,
 		      "others are overloaded, and none is found");
 }
 
 static void overload(uint32_t cpu)
 {
 	if (!cpu)
-		overload_set_cpu(rd, 0, true);
+		overload_set_cpu(rd, 0, 1);
 	else
 		told();
 }

@@ -11,8 +11,8 @@
  */
 
 unsigned int *cpu_slot __ro_after_init;
-u8 *slot_run __ro_after_init;
-int *slot_cpu __ro_after_init;
+u8 *cpu_slot_run __ro_after_init;
+int *cpu_slot_cpu __ro_after_init;
 unsigned int nr_cpu_slots __ro_after_init;
 
 void __init __weak arch_cpu_place(struct cpu_place *place)
@@ -27,23 +27,37 @@ static int __init compare_places(const void *first, const void *second)
 		return a->node < b->node ? -1 : 1;
 	if (a->cache != b->cache)
 		return a->cache < b->cache ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
+	return a->core < b->core ? -1 : a->core > b->core;
 }
 
-/* Cut the CPUs of a cache into few shards. Each gets its shard's first slot. */
+/*
+ * Cut the CPUs of a cache into few shards of whole cores, at multiples of eight
+ * CPUs if the cores let it. Each CPU gets its shard's first slot.
+ */
 static void __init cut_cache(const struct cpu_place *place, unsigned int n)
 {
-	unsigned int shards = DIV_ROUND_UP(n, SHARD_SLOTS);
-	unsigned int each = DIV_ROUND_UP(n, shards), i;
+	unsigned int each =
+		round_up(DIV_ROUND_UP(n, DIV_ROUND_UP(n, SHARD_SLOTS)), 8);
+	unsigned int i, end, first = 0;
 
-	for (i = 0; i < n; i++)
-		cpu_slot[place[i].cpu] = nr_cpu_slots + i / each * SHARD_SLOTS;
-	nr_cpu_slots += shards * SHARD_SLOTS;
+	for (i = 0; i < n; i = end) {
+		end = i + 1;
+		while (end < n && end - i < each &&
+		       place[end].core == place[i].core)
+			end++;
+		if (end - first > each) {
+			nr_cpu_slots += SHARD_SLOTS;
+			first = i;
+		}
+		for (; i < end; i++)
+			cpu_slot[place[i].cpu] = nr_cpu_slots;
+	}
+	nr_cpu_slots += SHARD_SLOTS;
 }
 
 /*
  * In a shard CPUs are in the order of their numbers. So a search compares a run
- * of them at once: slot_run, to the end of the eight slots of a word.
+ * of them at once: cpu_slot_run, to the end of the eight slots of a word.
  */
 static void __init number_slots(void)
 {
@@ -51,15 +65,15 @@ static void __init number_slots(void)
 
 	/* The first slot of a shard counts the CPUs that have theirs. */
 	for_each_possible_cpu(cpu)
-		cpu_slot[cpu] += slot_cpu[cpu_slot[cpu]]++;
+		cpu_slot[cpu] += cpu_slot_cpu[cpu_slot[cpu]]++;
 	for_each_possible_cpu(cpu)
-		slot_cpu[cpu_slot[cpu]] = cpu;
+		cpu_slot_cpu[cpu_slot[cpu]] = cpu;
 
 	for (cpu = nr_cpu_ids - 1; cpu >= 0; cpu--) {
-		slot_run[cpu] = 1;
+		cpu_slot_run[cpu] = 1;
 		if (cpu + 1 < nr_cpu_ids && cpu_slot[cpu] % 8 < 7 &&
 		    cpu_slot[cpu + 1] == cpu_slot[cpu] + 1)
-			slot_run[cpu] += slot_run[cpu + 1];
+			cpu_slot_run[cpu] += cpu_slot_run[cpu + 1];
 	}
 }
 
@@ -71,14 +85,14 @@ void __init cpu_slots_init(void)
 
 	place = kcalloc(num_possible_cpus(), sizeof(*place), GFP_KERNEL);
 	cpu_slot = kcalloc(nr_cpu_ids, sizeof(*cpu_slot), GFP_KERNEL);
-	slot_run = kcalloc(nr_cpu_ids, sizeof(*slot_run), GFP_KERNEL);
-	if (!place || !cpu_slot || !slot_run)
+	cpu_slot_run = kcalloc(nr_cpu_ids, sizeof(*cpu_slot_run), GFP_KERNEL);
+	if (!place || !cpu_slot || !cpu_slot_run)
 		panic("sched: no memory for the slots of CPUs\n");
 
 	for_each_possible_cpu(cpu) {
 		place[n].cpu = cpu;
 		place[n].node = cpu_to_node(cpu);
-		place[n].id = cpu;
+		place[n].core = cpu;
 		arch_cpu_place(&place[n++]);
 	}
 	sort(place, n, sizeof(*place), compare_places, NULL);
@@ -91,8 +105,8 @@ void __init cpu_slots_init(void)
 		cut_cache(&place[first], end - first);
 	}
 
-	slot_cpu = kcalloc(nr_cpu_slots, sizeof(*slot_cpu), GFP_KERNEL);
-	if (!slot_cpu)
+	cpu_slot_cpu = kcalloc(nr_cpu_slots, sizeof(*cpu_slot_cpu), GFP_KERNEL);
+	if (!cpu_slot_cpu)
 		panic("sched: no memory for the slots of CPUs\n");
 	number_slots();
 	kfree(place);

@@ -66,7 +66,7 @@ static unsigned long that_fit(struct task_struct *p, int cpu,
 	return bits;
 }
 
-/* The levels of @cpu and of those in its run, see slot_run. */
+/* The levels of @cpu and of those in its run, see cpu_slot_run. */
 static u64 read_levels(const struct cpupri *cp, int cpu)
 {
 	unsigned int slot = cpu_slot[cpu];
@@ -93,6 +93,8 @@ static int search(const struct cpupri *cp, struct task_struct *p,
 	u64 levels;
 	int cpu;
 
+	if (lowest == LEVEL_INVALID)
+		return 0; /* a deadline task, which is searched for as a donor */
 	for (i = 0; i < 2 * words; i++) {
 		if (i == words && found == CPUPRI_NORMAL + 1)
 			break;
@@ -104,7 +106,7 @@ static int search(const struct cpupri *cp, struct task_struct *p,
 			k = __ffs(left);
 			cpu = w * BITS_PER_LONG + k;
 			levels = read_levels(cp, cpu);
-			run = left >> k & ((1 << slot_run[cpu]) - 1);
+			run = left >> k & ((1 << cpu_slot_run[cpu]) - 1);
 			bits = run & levels_below(levels, lowest + !!found);
 			if (bits && fits)
 				bits = that_fit(p, cpu, bits, fits);

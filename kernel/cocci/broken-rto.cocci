@@ -5,5 +5,5 @@
 @@
 expression rq, p;
 @@
--rq->rt.may_leave = rq->rt.may_leave || rt_task_may_leave(p);
-+rq->rt.may_leave = false;
+-WRITE_ONCE(rq->rt.shards, rq->rt.shards | p->rt.shards);
++WRITE_ONCE(rq->rt.shards, cpu_shard_bit(rq->cpu));

@@ -7,13 +7,15 @@
 +#include "rto.h"
 
 @@
-typedef bool;
+typedef bool, u64;
 @@
  struct rt_rq {
 	...
 -	bool overloaded;
-+	u8 overloaded;
-+	bool may_leave;
++	u64 shards;
++	u64 places;
++	struct rto_rq rto;
++	struct irq_work push_work;
 	...
  };
 
@@ -28,3 +30,12 @@ typedef atomic_t, cpumask_var_t;
 +	struct rto rto;
 	...
  };
+
+@@
+@@
+-extern void rto_push_irq_work_func(struct irq_work *work);
+
+@@
+@@
++extern void rto_push_irq_work_func(struct irq_work *work);
+ extern void init_sched_rt_class(void);

@@ -17,60 +17,75 @@ identifier rt_clear_overload = rt_clear_overload;
 -static inline void rt_clear_overload(...) { ... }
 
 @@
+identifier init_rt_rq = init_rt_rq;
+identifier rt_rq;
+@@
+ init_rt_rq(struct rt_rq *rt_rq)
+ {
+	<...
+-	rt_rq->overloaded = 0;
++	if (IS_ENABLED(CONFIG_SMP))
++		rt_rq->push_work = IRQ_WORK_INIT_HARD(rto_push_irq_work_func);
+	...>
+ }
+
+@@
 identifier rt_overload_update = rt_overload_update;
 identifier rq, donor, waits;
 expression E;
-typedef bool, u8;
+typedef bool;
 @@
  void rt_overload_update(struct rq *rq, const struct task_struct *donor)
  {
 	...
 	bool waits = E;
-+	u8 state = RTO_NONE;
 
 -	if (likely(waits == rq->rt.overloaded))
-+	if (waits)
-+		state = rq->rt.may_leave ? RTO_LEAVES : RTO_STAYS;
-+	if (likely(state == rq->rt.overloaded))
-		return;
+-		return;
 -	rq->rt.overloaded = waits;
 -	if (waits)
 -		rt_set_overload(rq);
 -	else
 -		rt_clear_overload(rq);
-+	rq->rt.overloaded = state;
-+	if (rq->online)
-+		rto_set(&rq->rd->rto, rq->cpu, state);
++	rto_publish(&rq->rd->rto, rq->cpu, &rq->rt.rto,
++		    waits && rq->online ? rq->rt.shards : 0);
+ }
+
+@@
+identifier rt_overload_ease = {rt_overload_ease, tell_cpu_to_push};
+expression rq;
+@@
+ rt_overload_ease(...)
+ {
+	<...
+-	rq->rt.overloaded
++	rq->rt.rto.shards
+	...>
  }
 
 @@
 identifier enqueue_pushable_task = enqueue_pushable_task;
 identifier rq, p;
 expression running;
-typedef bool;
-iterator name for_each_cpu_wrap;
+typedef u64, bool;
 @@
-+/* May @p run outside of the shard of its CPU? */
-+static bool rt_task_may_leave(struct task_struct *p)
++/* May a task come from @src_rq? Without its lock, see pull_rt_task(). */
++static bool rt_may_come(const struct rq *rq, const struct rq *src_rq)
 +{
-+	int cpu;
++	u64 shards = READ_ONCE(src_rq->rt.shards);
++	u64 places = READ_ONCE(src_rq->rt.places);
 +
-+	if (nr_cpu_slots == SHARD_SLOTS)
++	if (src_rq->rt.highest_prio.next >= rq->rt.highest_prio.curr)
 +		return false;
-+	if (p->nr_cpus_allowed > SHARD_SLOTS)
-+		return true;
-+	/* Often the last CPU or the first one is in another shard. */
-+	for_each_cpu_wrap(cpu, &p->cpus_mask, cpumask_last(&p->cpus_mask))
-+		if (!cpus_share_shard(cpu, task_cpu(p)))
-+			return true;
-+	return false;
++	return src_rq != rq && rto_reaches(shards, places, rq->cpu);
 +}
 +
  static void enqueue_pushable_task(struct rq *rq, struct task_struct *p)
  {
 	...
-+	/* Until no task is pushable: it may be up in vain. */
-+	rq->rt.may_leave = rq->rt.may_leave || rt_task_may_leave(p);
++	/* Until no task is pushable: some may have left. */
++	WRITE_ONCE(rq->rt.shards, rq->rt.shards | p->rt.shards);
++	WRITE_ONCE(rq->rt.places, rq->rt.places | p->rt.places);
 	rt_overload_update(rq, running);
  }
 
@@ -83,8 +98,51 @@ expression E;
  {
 	<...
 	rq->rt.highest_prio.next = E - 1;
-+	rq->rt.may_leave = false;
++	WRITE_ONCE(rq->rt.shards, 0);
++	WRITE_ONCE(rq->rt.places, 0);
 	...>
+ }
+
+@@
+identifier rto_push_irq_work_func = rto_push_irq_work_func;
+identifier rq, work;
+expression E;
+iterator name for_each_rto_cpu;
+typedef u64;
+@@
++/* Ask few queues to push by an interrupt each, many by a walk. */
++static void rt_ask_to_push(struct rq *rq, u64 from)
++{
++	int asked[8];
++	int n = 0;
++	int cpu;
++
++	if (from == ~0ull) {
++		tell_cpu_to_push(rq);
++		return;
++	}
++	for_each_rto_cpu(cpu, &rq->rd->rto, rq->cpu, from) {
++		if (!rt_may_come(rq, cpu_rq(cpu)))
++			continue;
++		if (n == ARRAY_SIZE(asked)) {
++			tell_cpu_to_push(rq);
++			return;
++		}
++		asked[n++] = cpu;
++	}
++	while (n--)
++		irq_work_queue_on(&cpu_rq(asked[n])->rt.push_work, asked[n]);
++}
++
+ void rto_push_irq_work_func(struct irq_work *work)
+ {
+	...
+	if (has_pushable_tasks(rq)) { ... }
+-	raw_spin_lock(E);
++	if (work == &rq->rt.push_work)
++		return;
++	raw_spin_lock(E);
+	...
  }
 
 @@
@@ -101,18 +159,44 @@ expression rd;
 
 @@
 identifier pull_rt_task = pull_rt_task;
+expression src, dst;
+@@
+ pull_rt_task(...)
+ {
+	<...
+-	src->rt.highest_prio.next >= dst->rt.highest_prio.curr
++	!rt_may_come(dst, src)
+	...>
+ }
+
+@@
+identifier pull_rt_task = pull_rt_task;
+expression rq;
+@@
+ pull_rt_task(...)
+ {
+	<...
+-	tell_cpu_to_push(rq);
++	rt_ask_to_push(rq, from);
+	...>
+ }
+
+@@
+identifier pull_rt_task = pull_rt_task;
 identifier this_rq, cpu, count;
 iterator name for_each_cpu;
 iterator name for_each_rto_cpu;
 statement S;
+typedef u64;
 @@
  pull_rt_task(struct rq *this_rq)
  {
 	...
 -	int count = rt_overloaded(this_rq);
++	u64 from;
 	if (likely(
 -	!count
-+	!rto_others(&this_rq->rd->rto, this_cpu)
++	!rto_others(&this_rq->rd->rto, this_cpu, &from)
 	))
 		return;
 -	smp_rmb();
@@ -120,7 +204,7 @@ statement S;
 -		return;
 	...
 -	for_each_cpu(cpu, this_rq->rd->rto_mask)
-+	for_each_rto_cpu(cpu, &this_rq->rd->rto, this_cpu)
++	for_each_rto_cpu(cpu, &this_rq->rd->rto, this_cpu, from)
 	S
 	...
  }
@@ -133,7 +217,7 @@ identifier rq;
  {
 -	if (rq->rt.overloaded)
 -		rt_set_overload(rq);
-+	rto_set(&rq->rd->rto, rq->cpu, rq->rt.overloaded);
++	rt_overload_update(rq, rq->donor);
 	...
  }
 
@@ -145,6 +229,6 @@ identifier rq;
  {
 -	if (rq->rt.overloaded)
 -		rt_clear_overload(rq);
-+	rto_set(&rq->rd->rto, rq->cpu, RTO_NONE);
++	rto_publish(&rq->rd->rto, rq->cpu, &rq->rt.rto, 0);
 	...
  }

@@ -210,6 +210,19 @@ static void hand_out(struct rt_cpu *me, struct rt_thread *t)
 
 /* ---- building ---- */
 
+/* Groups of CPUs whose first ones lie @by CPUs further on, in the order of caches. */
+static u32 *shifted(u32 *cpus, u32 n, u32 by)
+{
+	u32 *out = calloc(n, sizeof(*out));
+
+	if (!out)
+		abort();
+	for (u32 i = 0; i < n; i++)
+		out[i] = cpus[(i + by) % n];
+	free(cpus);
+	return out;
+}
+
 static void make_instance(struct rt *rt, struct ffmpeg *f, const u32 *cpus, u32 n,
 			  unsigned long *allowed)
 {
@@ -247,6 +260,7 @@ static int build(struct run *run, struct rt *rt, struct ffmpeg *f)
 
 	if (!allowed)
 		abort();
+	cpus = shifted(cpus, n * size, (u32)run_param(run, "offset"));
 	for (u32 i = 0; i < n && !failed; i++) {
 		memset(allowed, 0, words * sizeof(*allowed));
 		for (u32 k = pinned ? i * size : 0; k < (pinned ? i + 1 : n) * size; k++)
@@ -295,8 +309,9 @@ static int execute(struct run *run)
 }
 
 static const char *const params[] = {
-	RT_PARAMS, "cpus_per_instance", "pinned",	"threads",    "rows",	     "lag_rows",
-	"row_us",  "row_spread",	"frame_spread", "main_share", "extra_finds", NULL
+	RT_PARAMS,    "cpus_per_instance", "offset", "pinned",	   "threads",
+	"rows",	      "lag_rows",	   "row_us", "row_spread", "frame_spread",
+	"main_share", "extra_finds",	   NULL
 };
 
 extern const struct experiment ffmpeg_rt;

@@ -39,5 +39,5 @@ void arch_cpu_place(struct cpu_place *place)
 	if (linux_flat || cpu->llc < 0 || cpu->core < 0)
 		return;
 	place->cache = (u32)cpu->llc;
-	place->id = (u32)cpu->core;
+	place->core = (u32)cpu->core;
 }

@@ -176,7 +176,7 @@ static size_t overload_bytes(const struct rd *rd)
 
 #endif
 
-static void overload_set_cpu(struct rd *rd, u32 cpu, bool wide)
+static void overload_set_cpu(struct rd *rd, u32 cpu, u64 shards)
 {
 	overload_mark(rd, cpu, true);
 	smp_wmb(); /* pairs with smp_rmb() in overloaded(), the acquire in next_stop() */
@@ -191,10 +191,11 @@ static void overload_clear_cpu(struct rd *rd, u32 cpu)
 	overload_mark(rd, cpu, false);
 }
 
-static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
+static u32 overloaded(struct rd *rd, u32 this_cpu, u64 *from)
 {
 	u32 count;
 
+	*from = RD_FROM_ALL;
 	if (MASKS == MASKS_NONE)
 		smp_mb(); /* F2 of core/sched/cpupri.c: pairs with P2 in overload_set_cpu() */
 	count = overload_sum(rd, this_cpu);
@@ -204,8 +205,7 @@ static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
 	return count == 1 && overload_has(rd, this_cpu) ? RD_ONLY_ME : RD_OTHERS;
 }
 
-/* These layouts have one walk, which visits all overloaded CPUs. */
-static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
+static s64 next(const struct rd *rd, u32 this_cpu, u64 from, s64 cpu)
 {
 	return next_overloaded(rd, cpu);
 }

@@ -35,6 +35,7 @@
  * @slab: the masks of the root domain
  * @node_slab: by node: masks of levels, MASKS_NODE
  * @arrays: the arrays of pointers to the masks in @node_slab
+ * @own: COUNTS_NONE: what each queue has published, in a line of its own as in its queue
  */
 struct rd {
 	ROOT_DOMAIN *root;
@@ -44,6 +45,7 @@ struct rd {
 	const struct shard_plan *plan;
 	struct mask_slab slab, arrays;
 	struct mask_slab *node_slab;
+	struct rto_rq **own;
 	s32 home;
 };
 
@@ -70,7 +72,7 @@ struct rd {
 #include "linux_walk.h"
 
 #if COUNTS != COUNTS_NONE
-static bool rto_alloc(struct rd *rd)
+static bool rto_alloc(struct rd *rd, const struct shard_topo *topo)
 {
 	(void)rd;
 	return true;
@@ -129,7 +131,7 @@ static bool fill(struct rd *rd, const struct shard_topo *topo, const unsigned lo
 	if (!overload_alloc_mask(rd) || !overload_alloc_counts(rd))
 		return false;
 	root->cpudl.free_cpus = mask_slab_take(&rd->slab);
-	return levels_alloc(rd, topo) && rto_alloc(rd);
+	return levels_alloc(rd, topo) && rto_alloc(rd, topo);
 }
 
 static struct rd *create(const struct shard_topo *topo, const struct shard_plan *plan,
@@ -154,9 +156,17 @@ static struct rd *create(const struct shard_topo *topo, const struct shard_plan 
 }
 
 #if COUNTS == COUNTS_NONE
-static bool same_shard(u32 a, u32 b)
+static struct rd_reach reach(const unsigned long *allowed)
 {
-	return cpus_share_shard((int)a, (int)b);
+	struct rd_reach r;
+
+	rto_reach((const struct cpumask *)allowed, &r.shards, &r.places);
+	return r;
+}
+
+static bool reaches(struct rd_reach r, u32 cpu)
+{
+	return rto_reaches(r.shards, r.places, (int)cpu);
 }
 
 static u32 place(u32 cpu)
@@ -175,7 +185,8 @@ const struct rd_ops RD_OPS(LAYOUT) = {
 	.find_near = find,
 #endif
 #if COUNTS == COUNTS_NONE
-	.same_shard = same_shard,
+	.reach = reach,
+	.reaches = reaches,
 	.place = place,
 #endif
 	RD_OPERATIONS,

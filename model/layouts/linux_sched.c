@@ -14,11 +14,11 @@ static void free_tables(void)
 {
 	linux_machine_free();
 	kfree(cpu_slot);
-	kfree(slot_run);
-	kfree(slot_cpu);
+	kfree(cpu_slot_run);
+	kfree(cpu_slot_cpu);
 	cpu_slot = NULL;
-	slot_run = NULL;
-	slot_cpu = NULL;
+	cpu_slot_run = NULL;
+	cpu_slot_cpu = NULL;
 }
 
 bool linux_sched_get(const struct shard_topo *topo, bool flat)
@@ -31,7 +31,7 @@ bool linux_sched_get(const struct shard_topo *topo, bool flat)
 		return false;
 	nr_cpu_slots = 0;
 	cpu_slots_init();
-	if (slot_cpu) {
+	if (cpu_slot_cpu) {
 		users = 1;
 		return true;
 	}

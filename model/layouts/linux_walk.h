@@ -40,7 +40,7 @@ static void send_work(ROOT_DOMAIN *root)
 		WRITE_ONCE(root->rto_push_work.next, 0);
 }
 
-static s64 walk_request(struct rd *rd, u32 this_cpu, u32 walk)
+static s64 walk_request(struct rd *rd, u32 this_cpu)
 {
 	ROOT_DOMAIN *root = rd->root;
 	s64 cpu = -1;
@@ -60,7 +60,7 @@ static s64 walk_request(struct rd *rd, u32 this_cpu, u32 walk)
 	return cpu;
 }
 
-static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
+static void walk_arrive(struct rd *rd, u32 this_cpu)
 {
 	struct irq_work *work = &rd->root->rto_push_work;
 
@@ -70,7 +70,7 @@ static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
 	smp_mb(); /* pairs with atomic_or32() in send_work() */
 }
 
-static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
+static s64 walk_next(struct rd *rd, u32 this_cpu)
 {
 	ROOT_DOMAIN *root = rd->root;
 	s64 cpu;

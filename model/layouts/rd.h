@@ -35,8 +35,14 @@
 /* What a pull sees of the CPUs with pushable RT tasks: an OR of these, 0: none. */
 enum rd_overload {
 	RD_ONLY_ME = 1, /* the caller's CPU, and no other from which it may pull */
-	RD_OTHERS = 2,	/* CPUs that walk 0 visits */
-	RD_FAR = 4,	/* CPUs that walk 1 visits, for a layout that has two */
+	RD_OTHERS = 2,	/* CPUs from which it may pull */
+};
+
+#define RD_FROM_ALL (~0ull)
+
+/* Where a task may run: see core/sched/rto.h. */
+struct rd_reach {
+	u64 shards, places;
 };
 
 struct rd;
@@ -59,20 +65,17 @@ struct rd;
  *	(not NULL). Linux has no such search: its layouts do as @find
  * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
  *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
- * @same_shard: do two CPUs share a last-level cache, as the layout sees it? Not NULL: @overload_set
- *	uses @wide, for all tasks that were pushable since none was, and CPUs of other shards see
- *	wide CPUs only
+ * @reach: where a task may run that may use the CPUs of @allowed. NULL: the layout does not use it
+ * @reaches: may a task with that reach run on @cpu? It may say yes in vain
  * @place: a CPU's place in the order of @next; NULL: see @by_index
- * @walk_a_shard: there is a walk per shard, 0, and one for the machine, 1. @overload_set uses
- *	@wide: other shards see such CPUs only, and walk 1 is for them
- * @overload_set: the CPU has pushable RT tasks; @wide: one of them may run outside the CPU's shard.
+ * @overload_set: the CPU has pushable RT tasks; @shards: of all that were pushable since none was.
  *	Also called when only that changes
  * @overload_clear: the CPU no longer has any
- * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @period rises
- *	a few times per second: a layout with a hint may correct it once in each
- * @next: first CPU after @cpu (-1: from the start) that a walk of @this_cpu visits, in the order of
- *	CPU numbers or, with @by_index, of topology; -1: none. @walk: 0 or, after RD_FAR, 1
- * @walk_request: @this_cpu wants the CPUs of a walk to push. Returns the CPU to interrupt, which
+ * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @from: for
+ *	@next; RD_FROM_ALL: they may be anywhere, or the layout does not know
+ * @next: first CPU after @cpu (-1: from the start) from which @this_cpu may pull, in the order of
+ *	CPU numbers or, with @by_index, of topology from the own shard on; -1: none
+ * @walk_request: @this_cpu wants all overloaded CPUs to push. Returns the CPU to interrupt, which
  *	then calls walk_arrive() and, after its push, walk_next(). -1: a walk under way starts over
  *	after this call, or there is no CPU to visit
  * @walk_arrive: the interrupt has come
@@ -85,8 +88,8 @@ struct rd_ops {
 	const char *name;
 	bool by_index;
 	bool only_waiting;
-	bool walk_a_shard;
-	bool (*same_shard)(u32 a, u32 b);
+	struct rd_reach (*reach)(const unsigned long *allowed);
+	bool (*reaches)(struct rd_reach reach, u32 cpu);
 	u32 (*place)(u32 cpu);
 	struct rd *(*create)(const struct shard_topo *topo, const struct shard_plan *plan,
 			     const unsigned long *span);
@@ -96,13 +99,13 @@ struct rd_ops {
 		    unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
 	int (*find_near)(struct rd *rd, int level, u32 home_cpu, const unsigned long *allowed,
 			 unsigned long *found, bool (*fits)(u32 cpu, void *arg), void *arg);
-	void (*overload_set)(struct rd *rd, u32 cpu, bool wide);
+	void (*overload_set)(struct rd *rd, u32 cpu, u64 shards);
 	void (*overload_clear)(struct rd *rd, u32 cpu);
-	u32 (*overloaded)(struct rd *rd, u32 this_cpu, u64 period);
-	s64 (*next)(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu);
-	s64 (*walk_request)(struct rd *rd, u32 this_cpu, u32 walk);
-	void (*walk_arrive)(struct rd *rd, u32 this_cpu, u32 walk);
-	s64 (*walk_next)(struct rd *rd, u32 this_cpu, u32 walk);
+	u32 (*overloaded)(struct rd *rd, u32 this_cpu, u64 *from);
+	s64 (*next)(const struct rd *rd, u32 this_cpu, u64 from, s64 cpu);
+	s64 (*walk_request)(struct rd *rd, u32 this_cpu);
+	void (*walk_arrive)(struct rd *rd, u32 this_cpu);
+	s64 (*walk_next)(struct rd *rd, u32 this_cpu);
 	u8 *(*flag)(struct rd *rd);
 	size_t (*map_bytes)(const struct rd *rd);
 };

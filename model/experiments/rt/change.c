@@ -58,6 +58,8 @@ static void set_mask(struct rt_cpu *me, struct rt_task *p, const unsigned long *
 		p->allowed[w] = allowed[w];
 		p->nr_allowed += port_popcount64(allowed[w]);
 	}
+	if (me->rt->ops->reach)
+		p->reach = me->rt->ops->reach(allowed);
 }
 
 void rt_set_affinity(struct rt_cpu *me, struct rt_task *p, const unsigned long *allowed)

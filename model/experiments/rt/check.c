@@ -107,12 +107,16 @@ static void check_levels(struct look *l, const struct rt_rq *rq)
 	free(only);
 }
 
-static u32 in_overload_set(const struct rt *rt, const struct rt_rq *rq, u32 walk)
+/* Does @by, a CPU that a pushable task of @rq may use, find @rq? */
+static bool in_overload_set(const struct rt *rt, const struct rt_rq *rq, const struct rt_rq *by)
 {
+	const struct rd_ops *ops = rt->ops;
 	u32 found = 0, visited = 0;
+	u64 from;
 
-	for (s64 cpu = rt->ops->next(rq->rd, rq->cpu, walk, -1); cpu >= 0;
-	     cpu = rt->ops->next(rq->rd, rq->cpu, walk, cpu)) {
+	ops->overloaded(by->rd, by->cpu, &from);
+	for (s64 cpu = ops->next(by->rd, by->cpu, from, -1); cpu >= 0;
+	     cpu = ops->next(by->rd, by->cpu, from, cpu)) {
 		found += cpu == rq->cpu;
 		if (++visited > rt->nr_cpus)
 			wrong(rq, "length of a walk over the overload set", visited, rt->nr_cpus);
@@ -120,31 +124,11 @@ static u32 in_overload_set(const struct rt *rt, const struct rt_rq *rq, u32 walk
 	return found;
 }
 
-static bool leaves_shard(const struct rt *rt, const struct rt_rq *rq, const struct rt_task *p)
-{
-	for (u32 i = 0; i < rt->nr_cpus; i++) {
-		u32 cpu = rt->cpus[i].number;
-
-		if (rt_may_run(p, cpu) &&
-		    rt->plan->slot[cpu].shard != rt->plan->slot[rq->cpu].shard)
-			return true;
-	}
-	return false;
-}
-
-static bool leaves_slots(const struct rt *rt, const struct rt_rq *rq, const struct rt_task *p)
-{
-	for (u32 i = 0; i < rt->nr_cpus; i++)
-		if (rt_may_run(p, rt->cpus[i].number) &&
-		    !rt->ops->same_shard(rt->cpus[i].number, rq->cpu))
-			return true;
-	return false;
-}
-
 static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 {
+	const struct rd_ops *ops = rt->ops;
 	s32 level = RT_LEVELS;
-	u32 n = 0, wide = 0;
+	u32 n = 0;
 
 	for (struct rt_list *i = rq->pushable.next; i != &rq->pushable; i = i->next, n++) {
 		const struct rt_task *p = rt_list_item(i, struct rt_task, push_node);
@@ -152,21 +136,23 @@ static void check_pushable(const struct rt *rt, const struct rt_rq *rq)
 		same(rq, "whether a task on the pushable list is pushable", p->pushable, 1);
 		same(rq, "order of pushable tasks", p->level <= level, 1);
 		level = p->level;
-		wide += rt->ops->walk_a_shard && leaves_shard(rt, rq, p);
-		if (rt->ops->same_shard && leaves_slots(rt, rq, p))
-			same(rq, "whether a waiting task may leave the shard", rq->leaves, 1);
+		for (u32 k = 0; k < rt->nr_cpus; k++) {
+			const struct rt_rq *by = rt->cpus[k].rq;
+
+			if (by->rd != rq->rd || !rt_may_run(p, by->cpu))
+				continue;
+			same(rq, "presence in the overload set", in_overload_set(rt, rq, by), 1);
+			if (ops->reaches)
+				same(rq, "reach", ops->reaches(rq->reach, by->cpu), 1);
+		}
 	}
-	same(rq, "pushable tasks that may leave the shard", rq->nr_wide, wide);
-	same(rq, "overloaded", rq->overloaded,
-	     n ? wide || rq->leaves ? RT_OVERLOADED_WIDE : RT_OVERLOADED : 0);
-	same(rq, "presence in the overload set", in_overload_set(rt, rq, 0), n > 0);
-	if (rt->ops->walk_a_shard)
-		same(rq, "presence among wide CPUs", in_overload_set(rt, rq, 1), wide > 0);
-	if (!n || !rt->ops->same_shard)
-		same(rq, "whether a waiting task may leave the shard", rq->leaves, 0);
+	same(rq, "presence in the overload set", in_overload_set(rt, rq, rq), n > 0);
+	same(rq, "overloaded", (s64)rq->overloaded, n ? ops->reach ? (s64)rq->reach.shards : 1 : 0);
 	if (!n)
-		return;
-	same(rq, "level of the first pushable task", rq->next_level, rt_first_pushable(rq)->level);
+		same(rq, "reach of no task", (s64)(rq->reach.shards | rq->reach.places), 0);
+	if (n)
+		same(rq, "level of the first pushable task", rq->next_level,
+		     rt_first_pushable(rq)->level);
 }
 
 /* The number of queues that break rule 5. */

@@ -240,7 +240,6 @@ void rt_measure_from_here(struct rt_cpu *me)
 		rt->cpus[i].stats = (struct rt_stats){ 0 };
 		rt->cpus[i].since = sim_now();
 	}
-	rt->period++; /* a new period clears marks in the summary that the start left */
 	sim_measure_from_here();
 }
 

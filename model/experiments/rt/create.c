@@ -35,6 +35,8 @@ static struct rt_task *task_new(struct rt *rt, struct rt_cpu *c, int level,
 		p->allowed[w] = allowed[w];
 		p->nr_allowed += port_popcount64(allowed[w]);
 	}
+	if (t && rt->ops->reach) /* the first root domain makes the slots */
+		p->reach = rt->ops->reach(allowed);
 	return p;
 }
 
@@ -123,7 +125,6 @@ struct rt *rt_create(const struct model *model, const struct rd_ops *ops,
 	rt->ops = ops;
 	rt->costs = *costs;
 	rt->push_ipi = push_ipi;
-	rt->period = 1;
 	rt->nr_cpus = model->nr_cpus;
 	rt->nr_numbers = model->machine->topo.nr_cpus;
 	rt->mask_words = (rt->nr_numbers + 63) / 64;

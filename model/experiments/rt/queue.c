@@ -25,12 +25,12 @@ static void publish_level(struct rt_cpu *me, struct rt_rq *rq)
 	me->stats.sets++;
 }
 
-static void set_overload(struct rt_cpu *me, struct rt_rq *rq, u32 overloaded)
+static void set_overload(struct rt_cpu *me, struct rt_rq *rq, u64 overloaded)
 {
 	u64 begin = sim_now();
 
 	if (overloaded)
-		me->rt->ops->overload_set(rq->rd, rq->cpu, overloaded == RT_OVERLOADED_WIDE);
+		me->rt->ops->overload_set(rq->rd, rq->cpu, overloaded);
 	else
 		me->rt->ops->overload_clear(rq->rd, rq->cpu);
 	me->stats.overload_time += sim_now() - begin;
@@ -47,10 +47,10 @@ static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
 {
 	const struct rd_ops *ops = me->rt->ops;
 	const struct rt_task *last = rt_list_item(rq->pushable.prev, struct rt_task, push_node);
-	u32 overloaded = RT_NOT_OVERLOADED;
+	u64 overloaded = 0;
 
 	if (!rt_list_empty(&rq->pushable) && (!ops->only_waiting || last->level <= running))
-		overloaded = rq->nr_wide || rq->leaves ? RT_OVERLOADED_WIDE : RT_OVERLOADED;
+		overloaded = ops->reach ? rq->reach.shards : 1;
 	if (overloaded != rq->overloaded)
 		set_overload(me, rq, overloaded);
 }
@@ -81,26 +81,12 @@ struct rt_task *rt_first_pushable(const struct rt_rq *rq)
 	return rt_list_item(rq->pushable.next, struct rt_task, push_node);
 }
 
-/* May the task run outside its CPU's shard? */
-static bool is_wide(const struct rt_cpu *me, const struct rt_rq *rq, const struct rt_task *p)
-{
-	const struct shard_plan *plan = me->rt->plan;
-	u32 shard = plan->slot[rq->cpu].shard;
-
-	if (!me->rt->ops->walk_a_shard)
-		return false;
-	return p->nr_allowed > plan->shard[shard].nr_cpus ||
-	       p->nr_allowed != port_popcount64(shard_gather(plan, shard, p->allowed));
-}
-
 static void unlink_pushable(struct rt_rq *rq, struct rt_task *p)
 {
 	if (!p->pushable)
 		return;
 	rt_list_del(&p->push_node);
 	p->pushable = 0;
-	rq->nr_wide -= p->wide;
-	p->wide = 0;
 }
 
 static void dequeue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p, s32 running)
@@ -110,23 +96,11 @@ static void dequeue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task
 	unlink_pushable(rq, p);
 	first = rt_first_pushable(rq);
 	WRITE_ONCE(rq->next_level, first ? first->level : 0);
-	if (!first)
-		rq->leaves = 0;
+	if (!first) {
+		WRITE_ONCE(rq->reach.shards, 0);
+		WRITE_ONCE(rq->reach.places, 0);
+	}
 	update_overload(me, rq, running);
-}
-
-/* The same for a layout with same_shard(). Stops at the first CPU outside the shard. */
-static bool may_leave(const struct rt_cpu *me, const struct rt_rq *rq, const struct rt_task *p)
-{
-	const struct rt *rt = me->rt;
-
-	if (p->nr_allowed > PORT_CACHELINE)
-		return true;
-	for (u32 w = 0; w < rt->mask_words; w++)
-		for (u64 left = p->allowed[w]; left; left &= left - 1)
-			if (!rt->ops->same_shard(w * 64 + port_ctz64(left), rq->cpu))
-				return true;
-	return false;
 }
 
 static void enqueue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
@@ -139,12 +113,10 @@ static void enqueue_pushable(struct rt_cpu *me, struct rt_rq *rq, struct rt_task
 			break;
 	rt_list_add_before(&p->push_node, at);
 	p->pushable = 1;
-	p->wide = is_wide(me, rq, p);
-	rq->nr_wide += p->wide;
 	if (p->level > rq->next_level)
 		WRITE_ONCE(rq->next_level, p->level);
-	if (me->rt->ops->same_shard && !rq->leaves)
-		rq->leaves = may_leave(me, rq, p);
+	WRITE_ONCE(rq->reach.shards, rq->reach.shards | p->reach.shards);
+	WRITE_ONCE(rq->reach.places, rq->reach.places | p->reach.places);
 	update_overload(me, rq, rq->curr->level);
 }
 

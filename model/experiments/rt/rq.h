@@ -37,13 +37,13 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @cpu: CPU of the queue it is on, or was on last
  * @level: 1-99 RT, RT_NORMAL, RT_IDLE
  * @nr_allowed: CPUs in @allowed
+ * @reach: where they are, if the layout needs this
  * @moving: the task may no longer use its CPU, and must leave it
  * @wake_next: next on a CPU's wake list
  * @thread: the private half
  * @run_node: on its level's list
  * @push_node: on the list of pushable tasks
  * @pushable: is on that list
- * @wide: is counted in its queue's nr_wide
  * @wait_node: on a futex's list of waiters
  * @allowed: cpumask, long enough for the machine's CPU numbers
  */
@@ -51,12 +51,13 @@ struct rt_task {
 	u32 lock, state, on_rq, on_cpu, cpu;
 	s32 level;
 	u32 nr_allowed, moving;
+	struct rd_reach reach;
 	struct rt_task *wake_next;
 	struct rt_thread *thread;
 
 	struct rt_list run_node port_cacheline_aligned;
 	struct rt_list push_node;
-	u32 pushable, wide;
+	u32 pushable;
 	struct rt_list wait_node;
 
 	unsigned long allowed[] port_cacheline_aligned;
@@ -70,18 +71,17 @@ struct rt_task {
  * @rd: its root domain
  * @curr: the running task
  * @wake_list: tasks that other CPUs woke for this one
- * @irq_work: a bit for each push-IPI walk that has arrived here
+ * @irq_work: RT_WALK, RT_ASKED: the push-IPI walk has arrived here, a CPU asked this one to push
  * @resched: the CPU should switch away from the running task
  * @level: highest RT level that is queued or running; 0: none
  * @next_level: highest level of a pushable task; 0: none
  * @nr_rt: RT tasks, queued or running
  * @nr_normal: normal tasks, queued or running
- * @nr_wide: pushable tasks that may run outside the CPU's shard, if the layout needs this
- * @overloaded: the CPU's state in the root domain's overload set: enum rt_overload
- * @leaves: a pushable task may run outside the CPU's shard, or one might since the list was empty;
- *	if the layout needs this
+ * @reach: where pushable tasks may run, including those that were pushable since none was, if the
+ *	layout needs this
  * @used: levels with tasks
  * @pushable: tasks that could run elsewhere, highest level first
+ * @overloaded: @reach.shards as the root domain's overload set has it, or 1; 0: not overloaded
  * @normal: normal tasks
  * @queue: RT tasks by level
  */
@@ -97,16 +97,17 @@ struct rt_rq {
 
 	s32 level port_cacheline_aligned;
 	s32 next_level;
-	u32 nr_rt, nr_normal, nr_wide, overloaded, leaves;
+	u32 nr_rt, nr_normal;
+	struct rd_reach reach;
 	u64 used[2];
 	struct rt_list pushable;
+	u64 overloaded;
 
 	struct rt_list normal port_cacheline_aligned;
 	struct rt_list queue[RT_LEVELS];
 };
 
-/* A queue's state in the overload set. */
-enum rt_overload { RT_NOT_OVERLOADED, RT_OVERLOADED, RT_OVERLOADED_WIDE };
+enum { RT_WALK = 1, RT_ASKED = 2 };
 
 struct rt_timer {
 	u64 when;
@@ -162,7 +163,6 @@ struct rt {
 	u32 in_kernel; /* CPUs */
 	u32 extra_finds;
 	u64 checks, misplaced;
-	u64 period; /* for rd_ops.overloaded(); a real period of 250 ms is longer than any run */
 };
 
 static inline struct rt_rq *rt_rq_of(const struct rt_cpu *me, u32 cpu)
@@ -217,7 +217,8 @@ void rt_pull(struct rt_cpu *me, struct rt_rq *rq);
 bool rt_double_lock(struct rt_rq *mine, struct rt_rq *other); /* was @mine dropped? */
 
 /* push_ipi.c */
-void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq, u32 walk);
+void rt_tell_to_push(struct rt_cpu *me, struct rt_rq *rq);
+void rt_ask_to_push(struct rt_cpu *me, u32 cpu);
 void rt_push_work(struct rt_cpu *me);
 
 /* wake.c */

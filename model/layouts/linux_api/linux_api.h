@@ -20,6 +20,7 @@
 #define __ro_after_init
 #define __weak		   __attribute__((weak))
 #define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
+#define round_up(n, to)	   (DIV_ROUND_UP(n, to) * (to))
 #define max(a, b)	   ((a) > (b) ? (a) : (b))
 #define GFP_KERNEL	   0
 #define MAX_RT_PRIO	   100
@@ -39,15 +40,10 @@ typedef struct {
 	u32 counter;
 } atomic_t;
 
-/* Operations without a result. Ordering: none. */
-static inline void atomic_inc(atomic_t *v)
+/* Without a result. Ordering: none. */
+static inline void atomic_add(int i, atomic_t *v)
 {
-	__atomic_fetch_add(&v->counter, 1, __ATOMIC_RELAXED);
-}
-
-static inline void atomic_dec(atomic_t *v)
-{
-	__atomic_fetch_sub(&v->counter, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&v->counter, (u32)i, __ATOMIC_RELAXED);
 }
 
 static inline u32 atomic_read(const atomic_t *v)
@@ -94,7 +90,12 @@ struct sched_domain *linux_sd_llc(int cpu); /* NULL for -1 */
 #define BITS_PER_LONG	  64
 #define BITS_TO_LONGS(nr) DIV_ROUND_UP(nr, BITS_PER_LONG)
 #define __ffs(word)	  port_ctz64(word)
+#define __ffs64(word)	  port_ctz64(word)
+#define hweight64(word)	  port_popcount64(word)
 #define cpumask_bits(m)	  ((m)->bits)
+#define for_each_cpu(cpu, mask)                      \
+	for ((cpu) = 0; (cpu) < nr_cpu_ids; (cpu)++) \
+		if ((mask)->bits[(cpu) / 64] >> (cpu) % 64 & 1)
 
 static inline u64 le64_to_cpu(u64 word)
 {

@@ -40,6 +40,7 @@ static int find(const unsigned long *allowed, bool near)
 static unsigned long repeat(const char *operation, unsigned long n)
 {
 	unsigned long four[TEST_MAX_WORDS] = { 0xf }, sum = 0;
+	u64 from;
 	const unsigned long *allowed = machine.span;
 	bool level = !strcmp(operation, "level"), overload = !strcmp(operation, "overload");
 	bool ask = !strcmp(operation, "ask"), any = !strcmp(operation, "any");
@@ -56,10 +57,10 @@ static unsigned long repeat(const char *operation, unsigned long n)
 		if (level) {
 			ops->set_level(rd, 0, i & 1 ? 50 : CPUPRI_NORMAL);
 		} else if (overload) {
-			ops->overload_set(rd, 0, true);
+			ops->overload_set(rd, 0, 1);
 			ops->overload_clear(rd, 0);
 		} else if (ask) {
-			sum += ops->overloaded(rd, 0, 1);
+			sum += ops->overloaded(rd, 0, &from);
 		} else {
 			sum += (unsigned long)find(allowed, !any);
 		}

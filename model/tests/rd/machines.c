@@ -12,6 +12,8 @@ const struct shape rd_shapes[] = {
 	{ .name = "holes", 2, 1, 3, 15, 2, 1, .hole = 5 },
 	{ .name = "2 CPUs per shard", 1, 1, 40, 1, 2, 1 },
 	{ .name = "nothing known", 2, 2, 2, 10, 2, 1, .hidden = 31 },
+	{ .name = "86 CPUs in one LLC", 1, 1, 1, 43, 2, 1 },
+	{ .name = "more than 64 LLCs", 2, 1, 40, 2, 2, 1 },
 	{ .name = "2048 CPUs", 4, 2, 8, 16, 2, 1 },
 };
 

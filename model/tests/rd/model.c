@@ -14,7 +14,7 @@ struct model {
 	unsigned long span[TEST_MAX_WORDS];
 	bool partial; /* the root domain does not contain all CPUs */
 	int level[TEST_MAX_CPUS];
-	bool overloaded[TEST_MAX_CPUS], wide[TEST_MAX_CPUS];
+	u64 shards[TEST_MAX_CPUS]; /* where the CPU's waiting tasks may run; 0: none waits */
 	u32 nr_overloaded;
 	unsigned long unfit[TEST_MAX_WORDS];
 };
@@ -138,35 +138,46 @@ static void check_find(struct model *m)
 	CHECK_EQ(m->ops->find(m->rd, limit, from, allowed, NULL, fits, m) > 0, expect >= 0);
 }
 
-/* Does the walk of @me visit @cpu? With same_shard() @walk is 0 for a pull, 1 for the one walk. */
-static bool visits(const struct model *m, u32 me, u32 walk, u32 cpu)
+static u64 shard_bit(const struct model *m, u32 cpu)
 {
-	const struct shard_slot *slot = m->machine.plan->slot;
+	unsigned long only[TEST_MAX_WORDS] = { 0 };
 
-	if (m->overloaded[cpu] && m->ops->same_shard)
-		return walk || m->wide[cpu] || m->ops->same_shard(cpu, me);
-	if (!m->overloaded[cpu] || !m->ops->walk_a_shard)
-		return m->overloaded[cpu];
-	return walk ? m->wide[cpu] : slot[cpu].shard == slot[me].shard;
+	test_set_bit(only, cpu);
+	return m->ops->reach(only).shards;
 }
 
-static void check_overload(struct model *m)
+/* May a task of @cpu come to @me? Linux's layouts do not know. */
+static bool may_come(const struct model *m, u32 me, u32 cpu)
 {
-	const struct shard_slot *slot = m->machine.plan->slot;
-	u32 me = rd_machine_any(&m->machine, &m->random), expect = 0;
+	if (!m->ops->reach || !m->shards[cpu])
+		return m->shards[cpu];
+	return m->shards[cpu] & shard_bit(m, me);
+}
 
-	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++) {
-		bool other = slot[cpu].shard != slot[me].shard;
+/*
+ * A pull visits each CPU that may have a task, once. A layout with reach() may visit others, but
+ * none of another shard whose tasks stay there.
+ */
+static void check_pull(struct model *m)
+{
+	static bool visited[TEST_MAX_CPUS];
+	u32 me = rd_machine_any(&m->machine, &m->random), nr = m->machine.topo.nr_cpus;
+	u32 others = 0, found, expect = m->shards[me] ? RD_ONLY_ME : 0;
+	u64 from = 0;
 
-		if (m->overloaded[cpu] && m->ops->same_shard)
-			other = !m->ops->same_shard(cpu, me);
-
-		if (m->overloaded[cpu] && cpu != me && (!other || m->wide[cpu]))
-			expect |= other && m->ops->walk_a_shard ? RD_FAR : RD_OTHERS;
+	memset(visited, 0, sizeof(visited));
+	found = m->ops->overloaded(m->rd, me, &from);
+	for (s64 cpu = -1; found && (cpu = m->ops->next(m->rd, me, from, cpu)) >= 0;) {
+		CHECK(m->shards[cpu] && !visited[cpu]);
+		if (m->ops->reach && m->machine.plan->nr_shards <= 64 &&
+		    shard_bit(m, (u32)cpu) != shard_bit(m, me))
+			CHECK(m->shards[cpu] != shard_bit(m, (u32)cpu));
+		visited[cpu] = true;
+		others += cpu != me;
 	}
-	if (!expect && m->overloaded[me])
-		expect = RD_ONLY_ME;
-	CHECK_EQ(m->ops->overloaded(m->rd, me, m->random >> 60), expect);
+	for (u32 cpu = 0; cpu < nr; cpu++)
+		CHECK(visited[cpu] || !may_come(m, me, cpu));
+	CHECK_EQ(found, others ? RD_OTHERS : expect);
 }
 
 static u32 place_of(const struct model *m, u32 cpu)
@@ -176,61 +187,53 @@ static u32 place_of(const struct model *m, u32 cpu)
 	return m->ops->by_index ? m->machine.plan->slot[cpu].idx : cpu;
 }
 
-/* The next CPU that a walk of @me visits. */
-static s64 expect_next(const struct model *m, u32 me, u32 walk, s64 cpu)
+/* The overloaded CPU after @cpu. */
+static s64 expect_next(const struct model *m, s64 cpu)
 {
 	s64 from = cpu < 0 ? -1 : (s64)place_of(m, (u32)cpu), best = -1;
 
 	for (u32 i = 0; i < m->machine.plan->nr_cpus; i++)
-		if (visits(m, me, walk, i) && (s64)place_of(m, i) > from &&
+		if (m->shards[i] && (s64)place_of(m, i) > from &&
 		    (best < 0 || place_of(m, i) < place_of(m, (u32)best)))
 			best = i;
 	return best;
 }
 
-static u32 any_walk(struct model *m)
+static void check_pull_order(struct model *m)
 {
-	return m->ops->walk_a_shard ? (u32)test_below(&m->random, 2) : 0;
-}
-
-static void check_walk_order(struct model *m)
-{
-	u32 me = rd_machine_any(&m->machine, &m->random), walk = any_walk(m);
+	u32 me = rd_machine_any(&m->machine, &m->random);
 	s64 cpu = test_below(&m->random, 2) ? -1 : (s64)me;
 
-	for (s64 expect;; cpu = expect) {
-		expect = expect_next(m, me, walk, cpu);
-		CHECK_EQ(m->ops->next(m->rd, me, walk, cpu), expect);
+	for (s64 expect; !m->ops->reach; cpu = expect) {
+		expect = expect_next(m, cpu);
+		CHECK_EQ(m->ops->next(m->rd, me, RD_FROM_ALL, cpu), expect);
 		if (expect < 0)
 			break;
 	}
 }
 
-/* Without interrupts in between a walk visits every CPU that it concerns once, in order. */
+/* Without interrupts in between a walk visits every overloaded CPU once, in order. */
 static void check_walk(struct model *m)
 {
-	u32 me = rd_machine_any(&m->machine, &m->random);
-	u32 walk = m->ops->same_shard ? 1 : any_walk(m);
-	s64 cpu = m->ops->walk_request(m->rd, me, walk), expect = expect_next(m, me, walk, -1);
-	u32 visited = 0, more = test_below(&m->random, 3), rounds = 1, nr = 0;
+	u32 me = rd_machine_any(&m->machine, &m->random), nr = m->nr_overloaded;
+	s64 cpu = m->ops->walk_request(m->rd, me), expect = expect_next(m, -1);
+	u32 visited = 0, more = test_below(&m->random, 3), rounds = 1;
 
-	for (u32 i = 0; i < m->machine.topo.nr_cpus; i++)
-		nr += visits(m, me, walk, i);
 	while (cpu >= 0) {
 		CHECK_EQ(cpu, expect);
-		m->ops->walk_arrive(m->rd, (u32)cpu, walk);
+		m->ops->walk_arrive(m->rd, (u32)cpu);
 		visited++;
 		/* Requests during a walk: no second walk starts, this one starts over. */
 		if (more && visited % (nr + 1) == 1) {
-			CHECK_EQ(m->ops->walk_request(m->rd, me, walk), -1);
-			CHECK_EQ(m->ops->walk_request(m->rd, me, walk), -1);
+			CHECK_EQ(m->ops->walk_request(m->rd, me), -1);
+			CHECK_EQ(m->ops->walk_request(m->rd, me), -1);
 			more--;
 			rounds++;
 		}
-		cpu = m->ops->walk_next(m->rd, (u32)cpu, walk);
-		expect = expect_next(m, me, walk, expect);
+		cpu = m->ops->walk_next(m->rd, (u32)cpu);
+		expect = expect_next(m, expect);
 		if (expect < 0 && cpu >= 0)
-			expect = expect_next(m, me, walk, -1);
+			expect = expect_next(m, -1);
 	}
 	CHECK(visited >= nr);
 	CHECK(visited <= nr * (rounds + 1));
@@ -251,24 +254,25 @@ static void change_level(struct model *m)
 
 static void change_overload(struct model *m)
 {
+	static unsigned long allowed[TEST_MAX_WORDS];
 	u32 cpu = rd_machine_any(&m->machine, &m->random);
 
 	/* Half of the time few CPUs are overloaded, so that none and only-me occur everywhere. */
-	if (!m->overloaded[cpu] && m->nr_overloaded > 2 && m->random >> 63)
+	if (!m->shards[cpu] && m->nr_overloaded > 2 && m->random >> 63)
 		return;
-	if (m->overloaded[cpu] && (m->ops->walk_a_shard || m->ops->same_shard) &&
-	    test_below(&m->random, 2)) {
-		m->wide[cpu] = !m->wide[cpu];
-		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
+	if (m->shards[cpu] && (!m->ops->reach || test_below(&m->random, 2))) {
+		m->shards[cpu] = 0;
+		m->ops->overload_clear(m->rd, cpu);
+		m->nr_overloaded--;
 		return;
 	}
-	m->overloaded[cpu] = !m->overloaded[cpu];
-	m->wide[cpu] = (!m->ops->walk_a_shard && !m->ops->same_shard) || test_below(&m->random, 2);
-	if (m->overloaded[cpu])
-		m->ops->overload_set(m->rd, cpu, m->wide[cpu]);
-	else
-		m->ops->overload_clear(m->rd, cpu);
-	m->nr_overloaded += m->overloaded[cpu] ? 1 : -1;
+	m->nr_overloaded += !m->shards[cpu];
+	random_mask(m, allowed);
+	if (test_below(&m->random, 3))
+		memset(allowed, 0, sizeof(allowed));
+	test_set_bit(allowed, cpu);
+	m->shards[cpu] |= m->ops->reach ? m->ops->reach(allowed).shards : 1;
+	m->ops->overload_set(m->rd, cpu, m->shards[cpu]);
 }
 
 static void calm_down(struct model *m)
@@ -276,8 +280,8 @@ static void calm_down(struct model *m)
 	u32 keep = test_below(&m->random, 3);
 
 	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++)
-		if (m->overloaded[cpu] && m->nr_overloaded > keep) {
-			m->overloaded[cpu] = false;
+		if (m->shards[cpu] && m->nr_overloaded > keep) {
+			m->shards[cpu] = 0;
 			m->nr_overloaded--;
 			m->ops->overload_clear(m->rd, cpu);
 		}
@@ -291,9 +295,9 @@ static void step(struct model *m)
 	if (!test_below(&m->random, 8))
 		calm_down(m);
 	check_find(m);
-	check_overload(m);
+	check_pull(m);
 	if (!test_below(&m->random, 8))
-		check_walk_order(m);
+		check_pull_order(m);
 	if (!test_below(&m->random, 8))
 		check_walk(m);
 }

@@ -7,9 +7,9 @@
 #include "rd.h"
 
 static const struct rd_ops *ops;
-static u32 everybody; /* number of the walk that visits all CPUs */
 static struct rd_machine machine;
 static struct rd *rd;
+static u64 from; /* not looked at */
 
 static void set_up(const char *shape)
 {
@@ -23,10 +23,10 @@ static void set_up(const char *shape)
 	CHECK(rd != NULL);
 }
 
-/* The next CPU, for a walk that visits all. */
+/* The next CPU, of all. */
 static s64 next(s64 cpu)
 {
-	return ops->next(rd, 0, everybody, cpu);
+	return ops->next(rd, 0, RD_FROM_ALL, cpu);
 }
 
 static void tear_down(void)
@@ -43,11 +43,11 @@ static void endless_next_bit_loop(void)
 	set_up("384 CPUs in 24 LLCs");
 	last = machine.plan->idx_to_cpu[machine.plan->nr_possible - 1];
 	CHECK_EQ(next(-1), -1);
-	ops->overload_set(rd, last, true);
+	ops->overload_set(rd, last, ~0ull);
 	CHECK_EQ(next(-1), last);
 	CHECK_EQ(next(last), -1);
-	CHECK_EQ(ops->overloaded(rd, 0, 1), everybody ? RD_FAR : RD_OTHERS);
-	CHECK_EQ(ops->overloaded(rd, last, 1), RD_ONLY_ME);
+	CHECK_EQ(ops->overloaded(rd, 0, &from), RD_OTHERS);
+	CHECK_EQ(ops->overloaded(rd, last, &from), RD_ONLY_ME);
 	tear_down();
 }
 
@@ -56,7 +56,7 @@ static void more_than_64_cpus_a_leaf(void)
 {
 	set_up("480 CPUs in two LLCs");
 	for (u32 cpu = 0; cpu < machine.topo.nr_cpus; cpu += 2)
-		ops->overload_set(rd, cpu, true);
+		ops->overload_set(rd, cpu, ~0ull);
 	for (u32 cpu = 1; cpu < machine.topo.nr_cpus; cpu += 2) {
 		s64 found = next(cpu - 1);
 
@@ -64,7 +64,7 @@ static void more_than_64_cpus_a_leaf(void)
 	}
 	for (u32 cpu = 0; cpu < machine.topo.nr_cpus; cpu += 2)
 		ops->overload_clear(rd, cpu);
-	CHECK_EQ(ops->overloaded(rd, 0, 1), 0);
+	CHECK_EQ(ops->overloaded(rd, 0, &from), 0);
 	CHECK_EQ(next(-1), -1);
 	tear_down();
 }
@@ -79,12 +79,12 @@ static void shift_off_by_one(void)
 
 			if (!rd_machine_has(&machine, cpu))
 				continue;
-			ops->overload_set(rd, cpu, true);
+			ops->overload_set(rd, cpu, ~0ull);
 			CHECK_EQ(next(-1), cpu);
 			CHECK_EQ(next(cpu), -1);
-			CHECK_EQ(ops->overloaded(rd, cpu, 1), RD_ONLY_ME);
+			CHECK_EQ(ops->overloaded(rd, cpu, &from), RD_ONLY_ME);
 			ops->overload_clear(rd, cpu);
-			CHECK_EQ(ops->overloaded(rd, cpu, 1), 0);
+			CHECK_EQ(ops->overloaded(rd, cpu, &from), 0);
 
 			test_set_bit(expect, cpu);
 			ops->set_level(rd, cpu, 42);
@@ -106,21 +106,21 @@ static void unwrapped_walk(void)
 
 	set_up("480 CPUs in two LLCs");
 	for (u32 i = 0; i < 3; i++)
-		ops->overload_set(rd, cpus[i], true);
-	cpu = ops->walk_request(rd, 7, everybody);
+		ops->overload_set(rd, cpus[i], ~0ull);
+	cpu = ops->walk_request(rd, 7);
 	CHECK(cpu >= 0);
 	/* A request after the walk has passed the first CPUs makes it visit all once more. */
 	for (u32 i = 0; i < 2; i++) {
 		visits[cpu]++;
-		ops->walk_arrive(rd, (u32)cpu, everybody);
-		cpu = ops->walk_next(rd, (u32)cpu, everybody);
+		ops->walk_arrive(rd, (u32)cpu);
+		cpu = ops->walk_next(rd, (u32)cpu);
 		CHECK(cpu >= 0);
 	}
-	CHECK_EQ(ops->walk_request(rd, 300, everybody), -1);
+	CHECK_EQ(ops->walk_request(rd, 300), -1);
 	memset(visits, 0, sizeof(visits));
-	for (; cpu >= 0; cpu = ops->walk_next(rd, (u32)cpu, everybody)) {
+	for (; cpu >= 0; cpu = ops->walk_next(rd, (u32)cpu)) {
 		visits[cpu]++;
-		ops->walk_arrive(rd, (u32)cpu, everybody);
+		ops->walk_arrive(rd, (u32)cpu);
 	}
 	for (u32 i = 0; i < 3; i++)
 		CHECK(visits[cpus[i]] >= 1);
@@ -133,15 +133,15 @@ static void unwrapped_walk(void)
 static void walk_of_nobody(void)
 {
 	set_up("16 CPUs");
-	CHECK_EQ(ops->walk_request(rd, 3, everybody), -1);
-	CHECK_EQ(ops->walk_request(rd, 4, everybody), -1);
-	ops->overload_set(rd, 9, true);
-	CHECK_EQ(ops->walk_request(rd, 3, everybody), 9);
-	CHECK_EQ(ops->walk_request(rd, 4, everybody), -1);
-	ops->walk_arrive(rd, 9, everybody);
+	CHECK_EQ(ops->walk_request(rd, 3), -1);
+	CHECK_EQ(ops->walk_request(rd, 4), -1);
+	ops->overload_set(rd, 9, ~0ull);
+	CHECK_EQ(ops->walk_request(rd, 3), 9);
+	CHECK_EQ(ops->walk_request(rd, 4), -1);
+	ops->walk_arrive(rd, 9);
 	ops->overload_clear(rd, 9);
-	CHECK_EQ(ops->walk_next(rd, 9, everybody), -1);
-	CHECK_EQ(ops->walk_request(rd, 3, everybody), -1);
+	CHECK_EQ(ops->walk_next(rd, 9), -1);
+	CHECK_EQ(ops->walk_request(rd, 3), -1);
 	tear_down();
 }
 
@@ -196,7 +196,6 @@ int main(void)
 {
 	for (u32 i = 0; rd_layouts[i]; i++) {
 		ops = rd_layouts[i];
-		everybody = ops->walk_a_shard;
 		printf("%s\n", ops->name);
 		RUN(endless_next_bit_loop);
 		RUN(more_than_64_cpus_a_leaf);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The slots of core/sched/cpu_slot.c against a count. Shards are in the order of nodes, caches and
- * ids, each cache has as few as possible, and a shard's CPUs are in the order of their numbers.
+ * The slots of core/sched/cpu_slot.c against their rules. Shards are in the order of nodes, caches
+ * and cores, each of one cache and of whole cores. A shard's CPUs are in the order of their
+ * numbers.
  */
 #include "linux_sched.h"
 #include "machines.h"
@@ -11,7 +12,7 @@ static bool flat;
 
 static struct cpu_place place_of(int cpu)
 {
-	struct cpu_place place = { .cpu = cpu, .id = (unsigned int)cpu };
+	struct cpu_place place = { .cpu = cpu, .core = (unsigned int)cpu };
 
 	place.node = flat ? 0 : machine.topo.cpu[cpu].node;
 	arch_cpu_place(&place);
@@ -29,7 +30,12 @@ static bool cache_before(const struct cpu_place *a, const struct cpu_place *b)
 	return a->node < b->node || (a->node == b->node && a->cache < b->cache);
 }
 
-/* The shards of a CPU's cache, or 0 if another CPU of it has a lower number. */
+static u32 shard_of(const struct cpu_place *p)
+{
+	return cpu_slot[p->cpu] / SHARD_SLOTS;
+}
+
+/* The shards that a cache must have, or 0 if @i is not its first CPU. */
 static u32 shards_of_first(const struct cpu_place *place, u32 n, u32 i)
 {
 	u32 cpus = 0;
@@ -42,60 +48,75 @@ static u32 shards_of_first(const struct cpu_place *place, u32 n, u32 i)
 	return DIV_ROUND_UP(cpus, SHARD_SLOTS);
 }
 
-/* The number of a CPU's shard, if CPUs of equal ids never are in two of them. */
-static u32 shard_of(const struct cpu_place *place, const u32 *shards, u32 n, u32 i)
+static void check_pair(const struct cpu_place *a, const struct cpu_place *b)
 {
-	u32 shard = 0, own = 0, cpus = 0, before = 0;
-
-	for (u32 j = 0; j < n; j++) {
-		if (cache_before(&place[j], &place[i]))
-			shard += shards[j];
-		if (!same_cache(&place[j], &place[i]))
-			continue;
-		own += shards[j];
-		cpus++;
-		if (place[j].id < place[i].id || (place[j].id == place[i].id && j < i))
-			before++;
+	CHECK(cpus_share_shard(a->cpu, b->cpu) == (shard_of(a) == shard_of(b)));
+	CHECK((shard_of(a) == shard_of(b)) == (cpu_shard_bit(a->cpu) == cpu_shard_bit(b->cpu)) ||
+	      nr_cpu_slots > 64 * SHARD_SLOTS);
+	if (shard_of(a) == shard_of(b)) {
+		CHECK(same_cache(a, b));
+		CHECK((a->cpu < b->cpu) == (cpu_slot[a->cpu] < cpu_slot[b->cpu]));
+		return;
 	}
-	return shard + before / DIV_ROUND_UP(cpus, own);
+	CHECK(!same_cache(a, b) || a->core != b->core);
+	if (cache_before(a, b) || (same_cache(a, b) && a->core < b->core))
+		CHECK(shard_of(a) < shard_of(b));
 }
 
 static void check_slots(void)
 {
-	u32 nr = machine.topo.nr_cpus, n = 0, most = 0;
+	u32 nr = machine.topo.nr_cpus, n = 0, shards = 0, found = 0;
 	struct cpu_place *place = calloc(nr, sizeof(*place));
-	u32 *shard = calloc(nr, sizeof(*shard)), *slot = calloc(nr, sizeof(*slot));
-	u32 *shards = calloc(nr, sizeof(*shards));
 
-	CHECK(place && shard && slot && shards);
+	CHECK(place);
 	for (u32 cpu = 0; cpu < nr; cpu++)
 		if (rd_machine_has(&machine, cpu))
 			place[n++] = place_of((int)cpu);
-	for (u32 i = 0; i < n; i++)
-		shards[i] = shards_of_first(place, n, i);
 	for (u32 i = 0; i < n; i++) {
-		shard[i] = shard_of(place, shards, n, i);
-		slot[i] = shard[i] * SHARD_SLOTS;
-		for (u32 j = 0; j < i; j++)
-			slot[i] += shard[j] == shard[i];
-		most = shard[i] > most ? shard[i] : most;
-		CHECK_EQ(cpu_slot[place[i].cpu], slot[i]);
-		CHECK_EQ(slot_cpu[slot[i]], place[i].cpu);
-		CHECK(cpus_share_shard(place[i].cpu, place[0].cpu) == (shard[i] == shard[0]));
-	}
-	CHECK_EQ(nr_cpu_slots, (most + 1) * SHARD_SLOTS);
-	for (u32 i = 0; i < n; i++) {
+		unsigned int slot = cpu_slot[place[i].cpu];
 		u32 run = 1;
 
+		CHECK_EQ(cpu_slot_cpu[slot], place[i].cpu);
+		CHECK(slot % SHARD_SLOTS == 0 || cpu_slot_cpu[slot - 1] < place[i].cpu);
+		found += slot % SHARD_SLOTS == 0;
+		shards += shards_of_first(place, n, i);
+		for (u32 j = 0; j < n; j++)
+			if (i != j)
+				check_pair(&place[i], &place[j]);
 		while (i + run < n && place[i + run].cpu == place[i].cpu + (int)run &&
-		       slot[i + run] == slot[i] + run && (slot[i] + run) % 8)
+		       cpu_slot[place[i + run].cpu] == slot + run && (slot + run) % 8)
 			run++;
-		CHECK_EQ(slot_run[place[i].cpu], run);
+		CHECK_EQ(cpu_slot_run[place[i].cpu], run);
 	}
+	CHECK_EQ(found, shards);
+	CHECK_EQ(nr_cpu_slots, shards * SHARD_SLOTS);
 	free(place);
-	free(shard);
-	free(slot);
-	free(shards);
+}
+
+/* @sizes: CPUs of each shard. */
+static void check_cut(u32 cores, u32 threads, const u32 *sizes)
+{
+	const struct shape shape = { .name = "a cache", 1, 1, 1, cores, threads, 1 };
+	u32 found[8] = { 0 };
+
+	rd_machine_make(&machine, &shape);
+	CHECK(linux_sched_get(&machine.topo, false));
+	for (u32 cpu = 0; cpu < cores * threads; cpu++)
+		found[cpu_slot[cpu] / SHARD_SLOTS]++;
+	for (u32 i = 0; i < nr_cpu_slots / SHARD_SLOTS; i++)
+		CHECK_EQ(found[i], sizes[i]);
+	linux_sched_put();
+	rd_machine_free(&machine);
+}
+
+static void cuts_keep_cores_and_groups_of_eight(void)
+{
+	check_cut(120, 2, (const u32[]){ 64, 64, 64, 48 });
+	check_cut(43, 2, (const u32[]){ 48, 38 });
+	check_cut(70, 2, (const u32[]){ 48, 48, 44 });
+	check_cut(72, 1, (const u32[]){ 40, 32 });
+	check_cut(27, 3, (const u32[]){ 48, 33 });
+	check_cut(22, 5, (const u32[]){ 55, 55 });
 }
 
 static void slots_follow_caches(void)
@@ -120,5 +141,6 @@ int main(void)
 {
 	RUN(slots_follow_caches);
 	RUN(slots_of_unknown_caches);
+	RUN(cuts_keep_cores_and_groups_of_eight);
 	return test_done();
 }

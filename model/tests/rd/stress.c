@@ -11,7 +11,6 @@
 #define ROUNDS 20000u
 
 static const struct rd_ops *ops;
-static u32 everybody; /* number of the walk that visits all CPUs */
 static struct rd_machine machine;
 static struct rd *rd;
 
@@ -93,10 +92,11 @@ static u64 told[2], looked[2];
 static void tell_and_look(u32 thread)
 {
 	u32 pair = thread & 1, cpu = pair ? 70 : 3;
+	u64 from;
 
 	for (u64 round = 1; round <= ROUNDS; round++) {
 		if (thread < 2) {
-			ops->overload_set(rd, cpu, true);
+			ops->overload_set(rd, cpu, ~0ull);
 			smp_store_release(&told[pair], round);
 			while (smp_load_acquire(&looked[pair]) < round)
 				sched_yield();
@@ -104,13 +104,13 @@ static void tell_and_look(u32 thread)
 			continue;
 		}
 		while (smp_load_acquire(&told[pair]) < round) {
-			ops->overloaded(rd, 10, 2 * round);
+			ops->overloaded(rd, 10, &from);
 			sched_yield();
 		}
-		CHECK(ops->overloaded(rd, 10, 2 * round + 1) & (RD_OTHERS | RD_FAR));
-		CHECK(ops->overloaded(rd, cpu, 2 * round + 1) != 0);
-		CHECK(ops->next(rd, 10, everybody, -1) >= 0);
-		CHECK_EQ(ops->next(rd, 10, everybody, (s64)cpu - 1), cpu);
+		CHECK(ops->overloaded(rd, 10, &from) & RD_OTHERS);
+		CHECK(ops->overloaded(rd, cpu, &from) != 0);
+		CHECK(ops->next(rd, 10, RD_FROM_ALL, -1) >= 0);
+		CHECK_EQ(ops->next(rd, 10, RD_FROM_ALL, (s64)cpu - 1), cpu);
 		smp_store_release(&looked[pair], round);
 	}
 }
@@ -151,9 +151,9 @@ static void ask(u32 thread)
 		s64 cpu;
 
 		smp_store_release(&asked[thread], round);
-		for (cpu = ops->walk_request(rd, thread, everybody); cpu >= 0;
-		     cpu = ops->walk_next(rd, (u32)cpu, everybody)) {
-			ops->walk_arrive(rd, (u32)cpu, everybody);
+		for (cpu = ops->walk_request(rd, thread); cpu >= 0;
+		     cpu = ops->walk_next(rd, (u32)cpu)) {
+			ops->walk_arrive(rd, (u32)cpu);
 			look();
 		}
 		while (smp_load_acquire(&served[thread]) < round) {
@@ -166,8 +166,8 @@ static void ask(u32 thread)
 static void no_request_for_a_walk_is_lost(void)
 {
 	set_up(4);
-	ops->overload_set(rd, 100, true);
-	ops->overload_set(rd, 200, true);
+	ops->overload_set(rd, 100, ~0ull);
+	ops->overload_set(rd, 200, ~0ull);
 	memset(asked, 0, sizeof(asked));
 	memset(served, 0, sizeof(served));
 	run_threads(ask);
@@ -178,7 +178,6 @@ int main(void)
 {
 	for (u32 i = 0; rd_layouts[i]; i++) {
 		ops = rd_layouts[i];
-		everybody = ops->walk_a_shard;
 		printf("%s\n", ops->name);
 		RUN(a_cpu_that_rises_is_never_missed);
 		RUN(who_is_set_is_seen);

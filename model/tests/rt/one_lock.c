@@ -80,7 +80,7 @@ static void set_overload(struct rd *rd, u32 cpu, bool on)
 	rt_unlock(&rd->lock);
 }
 
-static void overload_set(struct rd *rd, u32 cpu, bool wide)
+static void overload_set(struct rd *rd, u32 cpu, u64 shards)
 {
 	set_overload(rd, cpu, true);
 }
@@ -98,15 +98,16 @@ static s64 next_overloaded(const struct rd *rd, s64 cpu)
 	return -1;
 }
 
-static s64 next(const struct rd *rd, u32 this_cpu, u32 walk, s64 cpu)
+static s64 next(const struct rd *rd, u32 this_cpu, u64 from, s64 cpu)
 {
 	return next_overloaded(rd, cpu);
 }
 
-static u32 overloaded(struct rd *rd, u32 this_cpu, u64 period)
+static u32 overloaded(struct rd *rd, u32 this_cpu, u64 *from)
 {
 	s64 first = next_overloaded(rd, -1);
 
+	*from = RD_FROM_ALL;
 	if (first < 0)
 		return 0;
 	return first == this_cpu && next_overloaded(rd, first) < 0 ? RD_ONLY_ME : RD_OTHERS;
@@ -122,7 +123,7 @@ static s64 step(struct rd *rd)
 	return rd->cpu;
 }
 
-static s64 walk_request(struct rd *rd, u32 this_cpu, u32 walk)
+static s64 walk_request(struct rd *rd, u32 this_cpu)
 {
 	s64 cpu = -1;
 
@@ -135,11 +136,11 @@ static s64 walk_request(struct rd *rd, u32 this_cpu, u32 walk)
 	return cpu;
 }
 
-static void walk_arrive(struct rd *rd, u32 this_cpu, u32 walk)
+static void walk_arrive(struct rd *rd, u32 this_cpu)
 {
 }
 
-static s64 walk_next(struct rd *rd, u32 this_cpu, u32 walk)
+static s64 walk_next(struct rd *rd, u32 this_cpu)
 {
 	s64 cpu;
 

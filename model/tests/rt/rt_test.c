@@ -47,7 +47,7 @@ static void storms(const struct rd_ops *ops)
 		CHECK(r.stats.wakeups > 1000);
 		CHECK(r.stats.preempted > 100);
 		CHECK(r.stats.pushes > 10);
-		CHECK(wind.push_ipi ? r.stats.walks > 0 : r.stats.pulled > 0);
+		CHECK(wind.push_ipi ? r.stats.steps > 0 : r.stats.pulled > 0);
 		CHECK(wind.push_ipi ? !r.stats.pulled : !r.stats.walks);
 	}
 }

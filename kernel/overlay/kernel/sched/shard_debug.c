@@ -6,16 +6,16 @@
  * lock it must agree with the queue exactly, on any CPU:
  *
  *  - the level of an online queue is that of its deadline or RT tasks;
- *  - the byte of an online queue among the overloaded ones is
- *    rq->rt.overloaded;
- *  - rq->rt.overloaded is set if a pushable task does not outrank rq->donor
+ *  - the byte of an online queue among the overloaded ones is that of
+ *    rq->rt.rto.shards;
+ *  - rq->rt.rto.shards is set if a pushable task does not outrank rq->donor
  *    (else no CPU pulls it). It is not set without pushable tasks (else CPUs
  *    look without need). If all pushable tasks outrank rq->donor, it is not
  *    set either, unless the CPU is about to reschedule or picks a task. A
  *    pull drops the lock then, and another CPU may change the policy of the
  *    task that the CPU leaves;
- *  - rq->rt.may_leave is set if a pushable task may run in another shard, and
- *    not set without pushable tasks; an overloaded queue publishes it.
+ *  - rq->rt.shards and places are at least the reach of each pushable task, and
+ *    0 without pushable tasks; an overloaded queue publishes all shards.
  *
  * A push walk never goes on to its own CPU. rt.c reports each step.
  *
@@ -66,10 +66,8 @@ static const char *const what[KINDS] = {
 	[RT_BYTE] = "byte of an overloaded queue",
 	[RT_MISSED] = "an RT task waits, and the queue does not say so",
 	[RT_IN_VAIN] = "no RT task is pushable, and the queue says so",
-	[RT_STAYS] =
-		"a task may leave the shard, and the queue does not say so",
-	[RT_LEAVES] =
-		"no RT task is pushable, and the queue says that it may leave",
+	[RT_STAYS] = "a task may run where the queue does not say so",
+	[RT_LEAVES] = "no RT task is pushable, and the queue says where",
 	[WALK_SELF] = "a push walk sends its own CPU an interrupt",
 };
 
@@ -123,7 +121,7 @@ static void check_published(struct rq *rq)
 	expect(LEVEL, rq->cpu, rd->cpupri.level[cpu_slot[rq->cpu]],
 	       level_of(rq));
 	expect(RT_BYTE, rq->cpu, rd->rto.state[cpu_slot[rq->cpu]],
-	       rq->rt.overloaded);
+	       rto_state(rq->cpu, rq->rt.rto.shards));
 }
 
 /*
@@ -136,36 +134,35 @@ void shard_debug_walk(int next)
 	       false);
 }
 
-static bool leaves(struct task_struct *p)
+/* The shards or places of a task of which its queue knows nothing. */
+static int untold(struct rq *rq, struct task_struct *p)
 {
-	int cpu;
+	u64 shards, places;
 
-	for_each_cpu(cpu, &p->cpus_mask)
-		if (!cpus_share_shard(cpu, task_cpu(p)))
-			return true;
-	return false;
+	rto_reach(&p->cpus_mask, &shards, &places);
+	return hweight64(shards & ~rq->rt.shards) +
+	       hweight64(places & ~rq->rt.places);
 }
 
 static void check_tasks(struct rq *rq)
 {
-	int waiting = 0, leaving = 0;
+	int waiting = 0, missing = 0;
 	struct task_struct *p;
 
 	plist_for_each_entry(p, &rq->rt.pushable_tasks, pushable_tasks) {
 		waiting += p->prio >= rq->donor->prio;
-		leaving += leaves(p);
+		missing += untold(rq, p);
 	}
-	if (waiting)
-		expect(RT_MISSED, rq->cpu, rq->rt.overloaded != RTO_NONE, true);
+	if (waiting && rq->online)
+		expect(RT_MISSED, rq->cpu, rq->rt.rto.shards == rq->rt.shards,
+		       true);
 	else if (plist_head_empty(&rq->rt.pushable_tasks) ||
 		 (rq->curr->on_rq && !test_tsk_need_resched(rq->curr)))
-		expect(RT_IN_VAIN, rq->cpu, rq->rt.overloaded, RTO_NONE);
-	if (leaving && waiting)
-		expect(RT_STAYS, rq->cpu, rq->rt.overloaded, RTO_LEAVES);
-	else if (leaving)
-		expect(RT_STAYS, rq->cpu, rq->rt.may_leave, true);
-	else if (plist_head_empty(&rq->rt.pushable_tasks))
-		expect(RT_LEAVES, rq->cpu, rq->rt.may_leave, false);
+		expect(RT_IN_VAIN, rq->cpu, !!rq->rt.rto.shards, false);
+	expect(RT_STAYS, rq->cpu, missing, 0);
+	if (plist_head_empty(&rq->rt.pushable_tasks))
+		expect(RT_LEAVES, rq->cpu, rq->rt.shards || rq->rt.places,
+		       false);
 }
 
 /*

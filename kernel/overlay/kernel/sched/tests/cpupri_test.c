@@ -110,7 +110,7 @@ static void a_search_finds_what_the_model_finds(struct kunit *test)
 				below(2) ? below(PRIOS) - 1 : CPUPRI_NORMAL;
 			cpupri_set(&m.cp, cpu, m.prio[cpu]);
 		}
-		m.task->prio = below(MAX_RT_PRIO - 1);
+		m.task->prio = below(MAX_RT_PRIO) - 1; /* -1: a deadline task */
 		cpu = cpumask_nth(below(num_possible_cpus()),
 				  cpu_possible_mask);
 		task_thread_info(m.task)->cpu = cpu;
@@ -138,8 +138,8 @@ static void every_level_against_every_other(struct kunit *test)
 	cpumask_copy(&m.task->cpus_mask, cpu_possible_mask);
 	for (stored = CPUPRI_INVALID; stored <= CPUPRI_HIGHER; stored++) {
 		cpupri_set(&m.cp, cpu, stored);
-		for (prio = 0; prio < MAX_RT_PRIO - 1; prio++) {
-			bool lower = stored != CPUPRI_INVALID &&
+		for (prio = -1; prio < MAX_RT_PRIO - 1; prio++) {
+			bool lower = prio >= 0 && stored != CPUPRI_INVALID &&
 				     stored != CPUPRI_HIGHER && stored > prio;
 
 			m.task->prio = prio;

@@ -10,6 +10,7 @@
 #include <linux/cpufeature.h>
 #include <linux/processor.h>
 #include <linux/sched/cpu_slot.h>
+#include <linux/topology.h>
 #include <asm/apic.h>
 #include <asm/cpuid/api.h>
 
@@ -48,5 +49,5 @@ void __init arch_cpu_place(struct cpu_place *place)
 	if (shift < 0)
 		shift = l3_shift();
 	place->cache = apicid >> shift;
-	place->id = apicid;
+	place->core = apicid >> topology_get_domain_shift(TOPO_CORE_DOMAIN);
 }
