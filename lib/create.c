@@ -10,6 +10,8 @@ static const struct shard_plan *plan_or_errno(const struct shard_create_opts *op
 	const struct shard_plan *plan = NULL;
 	int ret;
 
+	if (opts && opts->cap)
+		cap = opts->cap;
 	if (opts && opts->size && opts->size != sizeof(*opts)) /* a program of another version */
 		ret = -EINVAL;
 	else if (opts && opts->allowed)

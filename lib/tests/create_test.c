@@ -117,6 +117,7 @@ static void each_structure_has_its_cap(void)
 {
 	static const struct shard_create_opts none = { 0 }, all = { .size = sizeof(all) };
 	static const struct shard_create_opts wrong = { .size = 4 }, follow = { .follow = true };
+	static const struct shard_create_opts eight = { .cap = 8 }, large = { .cap = 65 };
 	const struct shard_plan *plan, *same;
 	struct shard_err err = { "" };
 	struct shard_counter *counter;
@@ -174,6 +175,12 @@ static void each_structure_has_its_cap(void)
 	      !slot_set_create_opts(SLOT_FOLLOW_MAX + 1, &follow));
 	CHECK_EQ(errno, EINVAL);
 
+	set = sbm_create_opts(&eight);
+	CHECK(set && set->nr_shards == 5);
+	sbm_destroy(set);
+	errno = 0;
+	CHECK(!shard_counter_create_opts(&large));
+	CHECK_EQ(errno, EINVAL);
 	errno = 0;
 	CHECK(!sbm_create_opts(&wrong));
 	CHECK_EQ(errno, EINVAL);

@@ -19,6 +19,7 @@ opaque!(Plan Sbm CpuCounter Counter SlotSet Wait);
 #[derive(Default)]
 pub struct CreateOpts {
     pub size: u32, // 0: as declared here
+    pub cap: u32,  // 0: the structure's own
     pub pool: bool,
     pub allowed: bool,
     pub follow: bool,

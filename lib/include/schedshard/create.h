@@ -16,8 +16,8 @@
  * calls find it ready. Plans are the only global state of the library, and never change. Sets and
  * counters have at most SHARD_CAP_LOCKED CPUs per line, because a locked instruction waits for the
  * line. Slots have a line per core, because no function walks them; so do sets with the option
- * pool. For another number, or a summary, use a plan of shard_plan_here_cap() with sbm_alloc(),
- * slot_set_alloc() or shard_counter_attach().
+ * pool. The option cap is another number. For a summary use a plan of shard_plan_here_cap() with
+ * sbm_alloc().
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
  * all of these, including offline CPUs and CPUs that a cpuset or a container forbids. So a number
@@ -69,6 +69,7 @@ extern "C" {
 /* Options of a create function; all 0, or NULL: the defaults of the structure. */
 struct shard_create_opts {
 	u32 size;     /* sizeof(struct shard_create_opts), or 0; another size is refused */
+	u32 cap;      /* most CPUs per line, 1..64, or SHARD_CAP_CORE; 0: the structure's own */
 	bool pool;    /* sets: for claims, not for walks: a line per core, as slots have */
 	bool allowed; /* use the plan of shard_plan_here_allowed(): all other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
