@@ -6,8 +6,8 @@
  * each add is in exactly one difference.
  *
  * A sum reads only the lines of CPUs whose bit in @noted is set (the CPU's note). The note is set
- * in the CPU's first add, and stays set. A sum contains each add that the caller of the sum was told
- * of, because the note is visible as well:
+ * in the CPU's first add, and stays set. A sum contains each add that the caller of the sum was
+ * told of, because the note is visible as well:
  *
  *   - The adding thread set the note itself, before the add returned. It tells of the add later.
  *   - Another thread set it, and cpu_counter_add_any() read the flag with acquire, which is the
@@ -16,11 +16,12 @@
  *   - Another thread set it, and cpu_counter_add() read the flag. Adds of that kind exclude each
  *     other and those of the other kind. So the caller has ordered the two threads.
  *
- * A sum may see an add's note without its count, or miss both while the add runs. A later sum never misses what an earlier one
- * contains, because no bit of @noted is ever cleared. The flag is part of the count, so that an add
- * needs no extra load for it. The flag that says whether there is an estimate is there too: an add
- * without an estimate reads only the CPU's pointer and its line. "The count is not 0" could not
- * replace the first flag: a CPU whose count returns to 0 would be noted again.
+ * A sum may see an add's note without its count, or miss both while the add runs. A later sum never
+ * misses what an earlier one contains, because no bit of @noted is ever cleared. The flag is part
+ * of the count, so that an add needs no extra load for it. The flag that says whether there is an
+ * estimate is there too: an add without an estimate reads only the CPU's pointer and its line. "The
+ * count is not 0" could not replace the first flag: a CPU whose count returns to 0 would be noted
+ * again.
  *
  * The estimate: @about is the sum of the @told of all CPUs. After each add of a CPU, its @told
  * differs from its count by less than @batch. An add reads @told and seldom writes it.

@@ -25,8 +25,8 @@
  *	       false: @got has another one	else
  *	else:  sleep until @got is not 0		sbm_put(set, cpu), and so on, as above
  *
- * Concurrency: all calls may overlap. A waiter joins, then leaves or is woken once, all for one CPU number. Of all waiters
- * one at a time asks.
+ * Concurrency: all calls may overlap. A waiter joins, then leaves or is woken once, all for one CPU
+ * number. Of all waiters one at a time asks.
  *
  * Context: any. Ordering: as said. CPU numbers are of possible CPUs of
  * the plan; no function checks them.

@@ -154,7 +154,7 @@ void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
  */
 bool slot_take(struct slot_set *s, u32 slot);
 
-/* Is a slot free? False also for one in a cache. Lines: the slot's in each shard where it may be. */
+/* Is a slot free? False also for one in a cache. Lines: the slot's in each shard it may be in. */
 bool slot_is_free(const struct slot_set *s, u32 slot);
 
 /* How many are free, also in caches? Exact if none changes meanwhile. Lines touched: all, read. */

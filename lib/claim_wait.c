@@ -96,8 +96,8 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu)
 }
 
 /*
- * Put what the caller had claimed, and wake a waiter. Where a thread asks only after the first look,
- * a claim follows for it: a waiter that must wake up to claim could be passed over meanwhile.
+ * Put what the caller had claimed, and wake a waiter. Where a thread asks only after the first
+ * look, a claim follows for it: a waiter that must wake up to claim could be passed over meanwhile.
  */
 static void put_wake(const struct set_ops *ops, void *set, struct shard_wait *w, u32 what, u32 cpu)
 {
@@ -165,7 +165,7 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
 		return;
 	}
 	slot_cache_put(c, slot);
-	/* Pairs with the heavy barrier of the claim that a waiter tries after it joined or asked. */
+	/* Pairs with the heavy barrier of the claim that a waiter tries once it joined or asked. */
 	port_light_barrier();
 	if (likely(!port_read64(&w->first) && !port_read64(&w->total)))
 		return;

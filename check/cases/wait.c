@@ -157,8 +157,8 @@ static void no_barrier(uint32_t cpu)
 }
 
 /*
- * The waiter that asks to be the first, for a slot of the other shard: its claim begins with a load.
- * A claim that begins with a locked instruction would hide a missing barrier.
+ * The waiter that asks to be the first, for a slot of the other shard: its claim begins with a
+ * load. A claim that begins with a locked instruction would hide a missing barrier.
  */
 
 #define ASKS 0 /* ghost: CPU 1 has asked */

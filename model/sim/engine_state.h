@@ -82,9 +82,8 @@ struct sim {
 	struct {
 		/* In accesses: when to look, how long to wait, when it was looked last. */
 		uint64_t deadline, patience, looked;
-		uint64_t
-			until; /* at the first look: the latest time at which a CPU acts by itself */
-		bool over;     /* that time is over */
+		uint64_t until; /* at the first look: the latest time at which a CPU acts */
+		bool over;	/* that time is over */
 	} watch;
 	uint64_t relax;	       /* picoseconds of a cpu_relax() */
 	uint32_t delayed;      /* entries of all store buffers whose value is not in memory */

@@ -20,7 +20,7 @@
 
 #include "away.h"
 #include "lines.h"
-#include "unseen.h"
+#include "modules.h"
 
 #define UNKNOWN 4u
 
@@ -31,8 +31,7 @@ _Thread_local uint32_t exact_ran, exact_cycles;
 /*
  * @pc: 0: a free slot; @instructions: for an access, those that follow it in its block
  * @pauses: pause instructions, as waiting loops have; @calls: calls of code without
- * instrumentation, to the callees of set @away; @unseen: it may contain a lock that no hook sees
- * (unseen.h)
+ * instrumentation, to the callees of set @away
  * @pointer: the calls are by pointer: the next block shows where they went; @entry: a function
  * begins with it
  */
@@ -41,7 +40,7 @@ static struct block {
 	uint32_t instructions;
 	uint16_t pauses, calls;
 	uint32_t away;
-	bool unseen, pointer, entry;
+	bool pointer, entry;
 } * blocks;
 static uint64_t mask, used;
 
@@ -101,7 +100,6 @@ static __attribute__((noinline)) void rare(const struct block *b)
 		exact_self->block = (const void *)(uintptr_t)b->pc;
 	exact_cycles += away_pointed(b->entry) * EXACT_AWAY;
 	away_back();
-	unseen_block(b->unseen);
 	exact_cycles += b->pauses * EXACT_PAUSE + (b->pointer ? 0 : b->calls) * EXACT_AWAY;
 	/* A loop that pauses waits for another thread. */
 	if (b->pauses || exact_cycles > EXACT_AHEAD)
@@ -128,7 +126,7 @@ API void __sanitizer_cov_trace_pc(void)
 		b = b == &blocks[mask] ? blocks : b + 1;
 	}
 	exact_ran += b->instructions;
-	if (__builtin_expect(away_since | b->pauses | b->calls | b->unseen | unseen_now, false))
+	if (__builtin_expect(away_since | b->pauses | b->calls, false))
 		rare(b);
 	if (__builtin_expect(exact_ran > EXACT_AHEAD, false))
 		sched_catch_up();
@@ -180,9 +178,8 @@ static int read_line(const char *line, uint64_t base, blocks_stamp *stamp)
 		b.calls = (uint16_t)strtoul(end, &end, 10);
 		b.away = (uint32_t)strtoul(end, &end, 10);
 		flags = strtoul(end, &end, 10);
-		b.unseen = flags & 1;
-		b.pointer = flags & 2;
-		b.entry = flags & 4;
+		b.pointer = flags & 1;
+		b.entry = flags & 2;
 		if (b.calls && away_room(b.away))
 			return -1;
 	}
@@ -208,7 +205,7 @@ int blocks_read(const char *path, blocks_stamp *stamp)
 			module.inode = strtoull(end, NULL, 10);
 			dl_iterate_phdr(is_it, &module);
 			if (module.found)
-				unseen_except(module.base);
+				modules_instrumented(module.base);
 		} else if (module.found) {
 			failed = read_line(line, module.base, stamp);
 		}

@@ -32,7 +32,7 @@ _SPILL = re.compile(
 )
 _FRAME = re.compile(r"(?:add|sub) +\$0x\w+,%rsp$")
 _BY_POINTER = ("a call by pointer",)
-_UNSEEN, _POINTER, _ENTRY = 1, 2, 4  # the flags of record/exact/blocks.c
+_POINTER, _ENTRY = 1, 2  # the flags of record/exact/blocks.c
 _RESULT = re.compile(r"mov +%(?:[er]?ax|al),%\w+$")
 # The recorder's library wraps these to name objects, but the C library does their work.
 _ALLOCATORS = frozenset(
@@ -57,7 +57,6 @@ class Block:
     count: int = 0
     pauses: int = 0
     outside: list[str] = field(default_factory=list)  # calls of code without instrumentation
-    unseen: bool = False  # it may take a lock that the recorder cannot see (record/exact/unseen.h)
     pointers: int = 0  # calls whose callee is known only at run time
     entry: bool = False  # it begins a function
     stamps: dict[int, int] = field(default_factory=dict)  # rdtsc: address to length in bytes
@@ -89,8 +88,6 @@ class Block:
         self.count += 1
         if text.startswith("pause"):
             self.pauses += 1
-        elif text.startswith(("lock ", "xchg", "mfence")):
-            self.unseen = True
         found = _SETS.search(text)
         if found is not None:
             self._sets.add(found[1])
@@ -102,13 +99,10 @@ class Block:
         return self
 
 
-def parse(
-    lines: Iterable[str], inside: Container[str] = frozenset(), locks: Container[str] = frozenset()
-) -> Iterator[Block]:
+def parse(lines: Iterable[str], inside: Container[str] = frozenset()) -> Iterator[Block]:
     """Yield each block of a disassembly.
 
-    ``inside`` contains the functions of other instrumented files. ``locks`` contains functions that
-    may wait without the recorder seeing it.
+    ``inside`` contains the functions of other instrumented files.
     """
     block: Block | None = None
     begins: str | None = None  # the hook that the last line called, of a block or an access
@@ -141,7 +135,6 @@ def parse(
                 continue
             if imported and not callee.startswith("__tsan_") and callee not in inside:
                 block.outside.append(callee)
-                block.unseen |= callee in locks
             elif not leaves and not imported and "*" in text:
                 block.pointers += 1
             block.instruction("call")
@@ -178,24 +171,18 @@ def _defined(path: Path) -> set[str]:
         return {each.name for each in elf_symbols(ELFFile(file), ".dynsym") if each.defined}
 
 
-def write_blocks(
-    paths: Iterable[Path], library: Path, into: Path, others: Iterable[Path] = ()
-) -> list[tuple[str, ...]]:
-    """Write the file that record/exact/blocks.c reads. Return the numbered sets of callees.
-
-    ``others`` are libraries without instrumentation that may contain locks.
-    """
+def write_blocks(paths: Iterable[Path], library: Path, into: Path) -> list[tuple[str, ...]]:
+    """Write the file that record/exact/blocks.c reads. Return the numbered sets of callees."""
     paths = list(paths)
     inside = set().union(*map(_defined, [*paths, library])) - _ALLOCATORS
-    locks = set[str]().union(*map(_defined, others))
     sets: dict[tuple[str, ...], int] = {}
     with into.open("w", encoding="utf-8") as file:
         for path in paths:
             of = path.stat()
             file.write(f"module {of.st_dev} {of.st_ino}\n")
-            for block in parse(_disassembly(path), inside, locks):
+            for block in parse(_disassembly(path), inside):
                 more, number = "", 0
-                flags = _UNSEEN * block.unseen + _ENTRY * block.entry
+                flags = _ENTRY * block.entry
                 calls = len(block.outside)
                 if calls:
                     number = sets.setdefault(tuple(block.outside), len(sets))

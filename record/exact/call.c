@@ -11,7 +11,6 @@
 #include "pass.h"
 #include "lines.h"
 #include "protocol.h"
-#include "races.h"
 #include "sync.h"
 #include "user.h"
 
@@ -60,9 +59,6 @@ static void told(const long *arg)
 		heap_free((uint64_t)arg[1]);
 	else if (arg[0] == PROTOCOL_CALLERS)
 		notes_frames((const struct protocol_frame *)arg[1], (uint32_t)arg[2]);
-	/* For freed memory the size is known only if it was mapped. */
-	if (arg[0] == PROTOCOL_ALLOC || arg[0] == PROTOCOL_FREE)
-		races_forget((uint64_t)arg[1], (uint64_t)arg[2]);
 	busy = false;
 	if (!was || arg[0] == PROTOCOL_HIDE)
 		show();

@@ -39,7 +39,6 @@
 #include "asks.h"
 #include "files.h"
 #include "masks.h"
-#include "order.h"
 #include "outside.h"
 #include "pass.h"
 #include "real.h"
@@ -540,28 +539,6 @@ static bool waited(long number, greg_t *r)
 	       give(r, result);
 }
 
-/* Calls that order nothing between threads (order.h). */
-static bool quiet(long number)
-{
-	switch (number) {
-	case SYS_futex:
-	case SYS_mmap:
-	case SYS_munmap:
-	case SYS_mprotect:
-	case SYS_madvise:
-	case SYS_brk:
-	case SYS_gettid:
-	case SYS_sched_yield:
-	case SYS_rt_sigprocmask:
-	case SYS_clock_gettime:
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void called(int which, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -580,8 +557,6 @@ static void called(int which, siginfo_t *info, void *context)
 		sched_cycles(EXACT_CALL);
 		if (info->si_syscall != SYS_futex)
 			spin_else();
-		if (!quiet(info->si_syscall))
-			order_world();
 		exact_self->dispatched = true;
 		there = waited(info->si_syscall, r);
 		exact_self->dispatched = false;

@@ -87,8 +87,8 @@ struct turns {
  * @until: when that wait ends by itself; @alarms: the alarms for that
  * @timed_out: the last wait ended by itself
  * @waits_in, @waits_pc: the function that it waits in, and where it was called
- * @block: its last block that calls code without instrumentation; @from: where it called the function
- *	of this library that it is in, or was in last; both in instrumented code
+ * @block: its last block that calls code without instrumentation
+ * @from: where it called the function of this library that it is in, or was in last
  * @slice: when another thread of its CPU may run
  * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
  *	thread that does not return continues
@@ -101,7 +101,6 @@ struct turns {
  * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel(); @cancel_point: pthread_cancel() ends
  *	this wait
  * @spin, @turns: whether it is in a loop without an end
- * @order: what it knows of others (order.c)
  * @stack_size: bytes of its stack
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; with no words: all
  * @moved: it was bound to other CPUs, and may not have gone there yet
@@ -140,7 +139,6 @@ struct thread {
 	struct mutex *robust;
 	bool outside, dispatched;
 	bool cancelled, cancel_off, cancel_soon, cancel_point;
-	struct order *order;
 	uint64_t stack_size;
 	struct spin spin;
 	struct turns turns;
@@ -158,8 +156,6 @@ struct thread {
  * @strangers: there are children, or threads that the C library made for itself: both may store to
  *	shared memory, and wait in the kernel
  * @waited_outside: calls that waited for something outside of the program
- * @races: which accesses are checked (races.h); @too_many: checking stopped, since there are too
- *	many threads
  * @meta: path of the file for names; @view: folder of the machine's files
  * @ends_now: of ends.c; @endless, @last_resort: of fatal.c
  * @sent: not 0: a signal waits to be handled; @handle: of masks.c; NULL: there is one mask for all
@@ -175,8 +171,6 @@ struct exact {
 	uint32_t children;
 	bool strangers;
 	uint64_t waited_outside;
-	int races;
-	bool too_many;
 	const char *meta, *view;
 	void (*ends_now)(struct thread *t, void *result);
 	void (*endless)(time_t since);

@@ -17,7 +17,6 @@
 #include "cancel.h"
 #include "exact.h"
 #include "lines.h"
-#include "order.h"
 #include "pass.h"
 #include "sim.h"
 #include "sim_threads.h"
@@ -127,7 +126,6 @@ int futex_wake(const void *word, int n, uint32_t bits)
 		if (t->at != word || !(t->bits & bits))
 			continue;
 		leave(t);
-		order_wakes(t);
 		sched_wake(t, sim_now());
 		woken++;
 	}
@@ -145,7 +143,6 @@ bool futex_look(void)
 		    __atomic_load_n((const uint32_t *)t->at, __ATOMIC_SEQ_CST) == t->value)
 			continue;
 		leave(t);
-		order_wakes(t);
 		sched_wake(t, 0);
 		any = true;
 	}
@@ -203,8 +200,6 @@ void futex_rouse(struct thread *t, uint64_t at)
 
 void futex_interrupt(struct thread *t)
 {
-	if (t->at)
-		order_wakes(t);
 	futex_rouse(t, sched_time());
 }
 

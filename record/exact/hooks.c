@@ -9,7 +9,7 @@
 
 #include "lines.h"
 #include "start.h"
-#include "unseen.h"
+#include "modules.h"
 #include "ways.h"
 
 static inline void hook_plain(void *addr, unsigned int size, bool write, const void *pc)
@@ -115,17 +115,13 @@ static inline void hook_fence(int mo, const void *pc)
 static inline void hook_enter(const void *pc)
 {
 	if (lines_mine && ways_own(__builtin_return_address(0)) && !ways_own(pc))
-		exact_self->from = unseen_hooked(pc) ? pc : exact_self->block;
-	if (exact.races && lines_mine)
-		unseen_caller(pc, __builtin_frame_address(0));
+		exact_self->from = modules_hooked(pc) ? pc : exact_self->block;
 	if (__builtin_expect(ways_mine != NULL, false))
 		ways_entered(pc, __builtin_frame_address(0));
 }
 
 static inline void hook_leave(const void *to)
 {
-	if (__builtin_expect(unseen_calls, false))
-		unseen_left(__builtin_frame_address(0));
 	if (__builtin_expect(ways_mine != NULL, false))
 		ways_left(to, __builtin_frame_address(0));
 }

@@ -20,7 +20,6 @@
 #include "blocks.h"
 #include "feed_lines.h"
 #include "model.h"
-#include "races.h"
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
@@ -34,7 +33,6 @@ extern const char __executable_start;
 struct model exact_model;
 
 uint32_t *lines_word;
-bool lines_all;
 
 static uint16_t *page_cpu;  /* per page: the CPU that used it first, + 1 */
 static uint32_t *rest_word; /* the words of LINES_MOVED lines for the bytes that stay */
@@ -86,7 +84,7 @@ void lines_first(void)
 void lines_second(void)
 {
 	lines_own = (exact_self->cpu + 1) << 1 | 1;
-	lines_mine = lines_all ? LINES_WATCHED : lines_own;
+	lines_mine = lines_own;
 }
 
 /* ---- into the model ---- */
@@ -224,13 +222,6 @@ static void note(const char *in, uint32_t size, bool write, const void *pc, uint
 		away_leave();
 }
 
-/* @in: where an access was in the model, or NULL */
-static void check(uint64_t at, uint32_t size, uint32_t how, const char *in, const void *pc)
-{
-	if (exact.races && exact.nr_threads > 1 && (in || lines_all))
-		races_access(at, size, how, pc);
-}
-
 static void plain(uint64_t at, uint32_t size, uint32_t how, const void *pc)
 {
 	bool write = how & LINES_WRITE;
@@ -241,16 +232,13 @@ static void plain(uint64_t at, uint32_t size, uint32_t how, const void *pc)
 		spin_wrote((void *)(uintptr_t)at);
 	else
 		spin_event((void *)(uintptr_t)at);
-	if (!in) {
-		check(at, size, how, in, pc);
+	if (!in)
 		return;
-	}
 	*(write ? &stores : &loads) += 1;
 	/* The model has the time of the access itself. */
 	exact_ran -= exact_ran > 0;
 	rest = later(pc);
 	sim_plain(in, size, write, counter(pc, write));
-	check(at, size, how, in, pc);
 	note(in, size, write, pc, rest);
 }
 
@@ -293,24 +281,6 @@ static char *atomic_place(const volatile void *addr, bool write)
 	return place((uint64_t)(uintptr_t)addr, write);
 }
 
-/* Check and order an atomic operation: a store before it happens, others afterwards. */
-static void atomic(const volatile void *addr, uint32_t size, enum order_access how, int mo,
-		   const char *in, const void *pc)
-{
-	uint32_t writes = how & ORDER_STORE ? RACES_WRITE : 0;
-
-	if (!exact.races)
-		return;
-	if (how == ORDER_STORE) {
-		check((uint64_t)(uintptr_t)addr, size, RACES_ATOMIC | writes, in, pc);
-		order_atomic(addr, how, mo);
-	} else {
-		order_atomic(addr, how & ORDER_LOAD, mo);
-		check((uint64_t)(uintptr_t)addr, size, RACES_ATOMIC | writes, in, pc);
-		order_atomic(addr, how & ORDER_STORE, mo);
-	}
-}
-
 uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void *pc)
 {
 	char *in = atomic_place(addr, false);
@@ -318,14 +288,11 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 	uint32_t rest;
 
 	spin_event(addr);
-	if (!in) {
-		atomic(addr, size, ORDER_LOAD, mo, in, pc);
+	if (!in)
 		return sim_raw_read(addr, size);
-	}
 	rest = later(pc);
 	loads++;
 	value = sim_load(in, size, mo, counter(pc, false));
-	atomic(addr, size, ORDER_LOAD, mo, in, pc);
 	note(in, size, false, pc, rest);
 	return value;
 }
@@ -364,7 +331,6 @@ void lines_store(volatile void *addr, uint32_t size, uint64_t value, int mo, con
 			rest = later(pc);
 	}
 	spin_wrote(addr);
-	atomic(addr, size, ORDER_STORE, mo, in, pc);
 	if (!in) {
 		sim_raw_write(addr, size, value);
 		return;
@@ -401,12 +367,10 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 	if (!in) {
 		old = sim_raw_read(addr, size);
 		sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
-		atomic(addr, size, ORDER_BOTH, mo, in, pc);
 		changed(addr, old != sim_rmw_result(op, old, operand));
 		return old;
 	}
 	old = sim_rmw(in, size, op, operand, mo, counter(pc, true));
-	atomic(addr, size, ORDER_BOTH, mo, in, pc);
 	changed(addr, old != sim_rmw_result(op, old, operand));
 	note_locked(in, size, pc, rest, EXACT_FREE);
 	return old;
@@ -426,12 +390,10 @@ bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t 
 		if (done)
 			sim_raw_write(addr, size, desired);
 		*expected = old;
-		atomic(addr, size, done ? ORDER_BOTH : ORDER_LOAD, mo, in, pc);
 		changed(addr, done && old != desired);
 		return done;
 	}
 	done = sim_cas(in, size, expected, desired, mo, counter(pc, true));
-	atomic(addr, size, done ? ORDER_BOTH : ORDER_LOAD, mo, in, pc);
 	changed(addr, done && *expected != desired);
 	note_locked(in, size, pc, rest, EXACT_FREE_SWAP);
 	return done;
@@ -444,7 +406,6 @@ void lines_locked(volatile void *addr, const void *pc)
 
 	if (in)
 		sim_rmw(in, 8, SIM_RMW_OR, 0, __ATOMIC_SEQ_CST, counter(pc, true));
-	atomic(addr, 16, ORDER_BOTH, __ATOMIC_SEQ_CST, in, pc);
 	if (in)
 		note_locked(in, 16, pc, rest, EXACT_FREE_SWAP);
 }
@@ -452,7 +413,6 @@ void lines_locked(volatile void *addr, const void *pc)
 void lines_fence(int mo, const void *pc)
 {
 	sched_work(0);
-	races_fence(mo, pc);
 	sim_fence(mo, pc);
 }
 

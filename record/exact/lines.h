@@ -48,13 +48,10 @@ uint64_t *const *lines_real(void);
 /* The same word, also while lines_mine is LINES_WATCHED. */
 extern _Thread_local uint32_t lines_own HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* Check all accesses for races, once there is a second thread. */
-extern bool lines_all HIDDEN;
-
 /* Send all accesses of the calling thread to lines_slow(), or stop that. */
 static inline void lines_watch(bool all)
 {
-	lines_mine = all || (lines_all && exact.nr_threads > 1) ? LINES_WATCHED : lines_own;
+	lines_mine = all ? LINES_WATCHED : lines_own;
 }
 
 /** lines_thread - the calling thread's CPU is @cpu. No effect while there is only one thread. */

@@ -27,7 +27,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "order.h"
 #include "pass.h"
 #include "real.h"
 #include "sim_threads.h"
@@ -302,10 +301,8 @@ static void run(siginfo_t *info, ucontext_t *uc)
 	update();
 	spin_else();
 	sched_cycles(2 * EXACT_CALL);
-	order_world();
 	t->dispatched = t->cancel_point = t->outside = false;
 	stacks_call(&a, info, uc);
-	order_world();
 	t->dispatched = dispatched;
 	t->cancel_point = point;
 	t->outside = outside;

@@ -23,7 +23,6 @@
 #include "files.h"
 #include "masks.h"
 #include "pass.h"
-#include "order.h"
 #include "real.h"
 #include "timers.h"
 
@@ -43,7 +42,6 @@ bool outside_stuck(void)
 void outside_call(void)
 {
 	sched_cycles(EXACT_CALL);
-	order_world();
 }
 
 bool outside_blocks(int file)
@@ -98,7 +96,6 @@ bool outside_again(struct outside *call)
 	exact_self->outside = true;
 	futex_sleep(sched_time() + LOOK_AGAIN, "a call that waits for the world");
 	exact_self->outside = false;
-	order_world();
 	return !outside_ended(call);
 }
 

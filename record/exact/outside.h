@@ -12,7 +12,7 @@
 
 #include "exact.h"
 
-/** outside_call - the caller begins a system call that may order threads (order_world()). */
+/** outside_call - the caller begins a system call. */
 void outside_call(void);
 
 /** outside_blocks - would a call on @file wait? */

@@ -14,7 +14,6 @@ from model.machines.presets import Machine, load_machine
 from record.counts import by_counts
 from record.exact.away import away, in_source_form, measured, sentences
 from record.exact.ends import turns
-from record.exact.races import ALL, SHARED, notes, races
 from record.exact.run import INTERRUPTS, AnotherEndError, Runs, check_exact
 from record.program.machine_view import cpus_in_order, room_for_views
 from record.program.program import find_program
@@ -36,7 +35,6 @@ class ExactRequest:
     advise: bool
     output_to_stderr: bool
     uncertainty: int | None
-    races: bool = False
     threads: tuple[int, ...] = ()
     stacks: bool = False
     measured: list[str] = field(default_factory=list)  # on this host: below the report
@@ -116,8 +114,7 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
         if request.cpus is not None and request.cpus > len(found):
             raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(found)}")
     count = request.cpus or min(map(len, orders))
-    looked = ALL if request.races else SHARED
-    runs = Runs(program, folder, views, request.output_to_stderr, request.stacks, looked)
+    runs = Runs(program, folder, views, request.output_to_stderr, request.stacks)
     ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))
     if ran.signal in INTERRUPTS:
         machines = machines[:1]
@@ -139,10 +136,6 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
     forced = turns(ran.meta)
     if forced is not None:
         report["notes"].append(forced)
-    raced = races(ran.meta)
-    if raced:
-        report["recording"]["races"] = raced
-    report["notes"] += notes(raced, ran.meta)
     if ran.signal in INTERRUPTS:
         report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
     waited = ran.raw.stepping.waited_outside

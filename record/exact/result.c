@@ -16,7 +16,6 @@
 #include "lines.h"
 #include "maps.h"
 #include "model.h"
-#include "races.h"
 #include "sim.h"
 #include "sim_threads.h"
 #include "spin.h"
@@ -244,8 +243,6 @@ static json_t *meta(bool deadlock, bool spin)
 			(int)getpid(), 0, -1, 1, "pages", "deadlock", waits);
 	json_object_set_new(all, "spins", spin ? spins() : json_array());
 	json_object_set_new(all, "turns", turns_json());
-	json_object_set_new(all, "races", races_json());
-	json_object_set_new(all, "races_stopped", json_boolean(exact.too_many));
 	away_json(all);
 	if (ways_sites.all)
 		sites_json(&ways_sites, all);

@@ -28,7 +28,6 @@ from model.results.read import checked
 from record.exact.blocks import HOOK, write_blocks
 from record.exact.ends import why_stopped
 from record.exact.flags import LIBRARY, library
-from record.exact.races import OFF, SHARED
 from record.exact.standard_input import StandardInput
 from record.names.elf_symbols import elf_symbols
 from record.program.interrupts import awaiting, end_of, in_child
@@ -47,10 +46,6 @@ LIMITS = (
     "compiled with the flags takes 100 (estimates)",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
-_SYSTEM = (
-    "libc.", "libm.", "libstdc++.", "libc++.", "libc++abi.", "libgcc_s.", "libpthread.", "ld-linux",
-    LIBRARY,
-)  # fmt: skip
 # Stack space of arguments and environment is padded to a multiple of this. A single argument may be
 # four times as long.
 _STACK_USED = 32768
@@ -82,17 +77,6 @@ def _has_symbol(elf: ELFFile, table: str, name: str) -> bool:
 def _imports_hook(path: Path) -> bool:
     with path.open("rb") as file:
         return _has_symbol(ELFFile(file), ".dynsym", HOOK)
-
-
-def _is_rust(path: Path) -> bool:
-    with path.open("rb") as file:
-        comment = ELFFile(file).get_section_by_name(".comment")
-        return comment is not None and b"rustc" in comment.data()
-
-
-def _is_of_system(path: Path) -> bool:
-    """Whether this is a system library, whose waits record/exact/unseen.c replaces."""
-    return path.name.startswith(_SYSTEM)
 
 
 def check_exact(program: Program) -> None:
@@ -165,7 +149,6 @@ class Runs:
     views: Path  # the folder of the machines' files
     output_to_stderr: bool
     stacks: bool = False
-    races: int = SHARED
     blocks: Path = field(init=False)
     callees: list[tuple[str, ...]] = field(init=False)  # the sets of callees, by number
     stdin: StandardInput = field(init=False)
@@ -187,12 +170,8 @@ class Runs:
                 "as well"
             )
         instrumented = [each for each in found if _imports_hook(each)]
-        # Rust's standard library is part of the program, and its locks are not instrumented.
-        if _is_rust(path):
-            self.races = OFF
         self.blocks = self.folder / "blocks"
-        others = [each for each in found if each not in instrumented and not _is_of_system(each)]
-        self.callees = write_blocks(instrumented, library(), self.blocks, others)
+        self.callees = write_blocks(instrumented, library(), self.blocks)
         self.stdin = StandardInput(self.folder)
 
     @property
@@ -277,7 +256,7 @@ class Runs:
         watch.write_text(watch_lines(job, result), encoding="utf-8")
         view = self._view(job)
         stacks = "stacks" if self.stacks else "none"
-        parts = (watch, meta, self.blocks, view, job.seed, stacks, self.races)
+        parts = (watch, meta, self.blocks, view, job.seed, stacks)
         settings = "\n".join(map(str, parts))
         env = {name: value for name, value in os.environ.items() if name != _SETTINGS}
         executable = self.program.path.absolute()

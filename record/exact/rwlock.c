@@ -5,16 +5,11 @@
  *
  * A writer stores its identity where glibc does. As there, a thread that would wait for itself gets
  * EDEADLK.
- *
- * Ordered operations on the word would order readers after readers. So these are relaxed, and
- * the order is stated separately (order.h): every user comes after a writer, and a writer after
- * every user.
  */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "order.h"
 #include "sync.h"
 
 #define WRITER 0x80000000u
@@ -39,28 +34,6 @@ static_assert(offsetof(struct rwlock, writer) == offsetof(pthread_rwlock_t, __da
 	__atomic_compare_exchange_n(&(l)->state, old, new, false, __ATOMIC_RELAXED, \
 				    __ATOMIC_RELAXED)
 
-/* Two addresses stand for what writers and readers have done. */
-static void has_read(struct rwlock *l)
-{
-	order_atomic((char *)&l->state + 1, ORDER_STORE, __ATOMIC_RELEASE);
-}
-
-static void has_written(struct rwlock *l)
-{
-	order_atomic(&l->state, ORDER_STORE, __ATOMIC_RELEASE);
-}
-
-static void may_read(struct rwlock *l)
-{
-	order_atomic(&l->state, ORDER_LOAD, __ATOMIC_ACQUIRE);
-}
-
-static void may_write(struct rwlock *l)
-{
-	may_read(l);
-	order_atomic((char *)&l->state + 1, ORDER_LOAD, __ATOMIC_ACQUIRE);
-}
-
 static int wait_on(struct rwlock *l, uint32_t seen, uint64_t until, const char *in, const void *pc)
 {
 	int result;
@@ -83,7 +56,6 @@ static void leave_reading(struct rwlock *l)
 {
 	uint32_t state = LOAD(&l->state);
 
-	has_read(l);
 	while (!STATE_CAS(l, &state, state - 1)) {
 	}
 	if (state == 1)
@@ -97,7 +69,6 @@ static bool is_mine(struct rwlock *l)
 
 static void now_mine(struct rwlock *l)
 {
-	may_write(l);
 	__atomic_store_n(&l->writer, exact_self->number + 1, __ATOMIC_RELAXED);
 }
 
@@ -110,7 +81,6 @@ static int read_lock(struct rwlock *l, uint64_t until, const void *pc)
 		uint32_t seen;
 
 		if (!(STATE_ADD(l) & WRITER)) {
-			may_read(l);
 			return 0;
 		}
 		seen = LOAD(&l->releases);
@@ -190,7 +160,6 @@ API int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 		if (state & WRITER)
 			return EBUSY;
 	} while (!STATE_CAS(l, &state, state + 1));
-	may_read(l);
 	return 0;
 }
 
@@ -242,7 +211,6 @@ API int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 	sched_work(10);
 	if (LOAD(&l->state) & WRITER) {
 		__atomic_store_n(&l->writer, 0, __ATOMIC_RELAXED);
-		has_written(l);
 		__atomic_fetch_and(&l->state, ~WRITER, __ATOMIC_RELAXED);
 		released(l);
 	} else {

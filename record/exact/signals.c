@@ -11,7 +11,6 @@
 
 #include "files.h"
 #include "masks.h"
-#include "order.h"
 #include "outside.h"
 #include "pass.h"
 #include "real.h"
@@ -56,7 +55,6 @@ API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec
 			break;
 	}
 	t->awaits = 0;
-	order_world();
 	return found;
 }
 

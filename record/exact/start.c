@@ -2,8 +2,8 @@
 /*
  * The beginning and the end of a recording. The command starts the program with SCHEDSHARD_EXACT.
  * It holds four paths: the settings (record/plugin/watch.h), the file of names, the file of blocks,
- * the folder of the machine's files. Three words follow: the seed, 'stacks' or 'none', and the
- * accesses that are checked for races (races.h). Without it the program runs as always.
+ * the folder of the machine's files. Two words follow: the seed, and 'stacks' or 'none'. Without
+ * it the program runs as always.
  *
  * The recording begins when the first instrumented file calls __tsan_init() after this library's
  * constructors have run.
@@ -25,7 +25,6 @@
 #include "pass.h"
 #include "preload.h"
 #include "private.h"
-#include "races.h"
 #include "real.h"
 #include "rseq.h"
 #include "sim.h"
@@ -97,18 +96,16 @@ static void prepare(const char *settings)
 	static char *own; /* its parts are used until the end */
 	char *watch = strtok(own = strdup(settings), "\n"), *meta = strtok(NULL, "\n");
 	char *blocks = strtok(NULL, "\n"), *view = strtok(NULL, "\n"), *seed = strtok(NULL, "\n");
-	char *stacks = strtok(NULL, "\n"), *races = strtok(NULL, "\n");
+	char *stacks = strtok(NULL, "\n");
 	struct watch_error err;
 
-	if (!races)
+	if (!stacks)
 		refuse(SETTINGS " has too few parts: 'record --exact' makes it");
 	if (watch_read(&exact.watch, watch, &err))
 		refuse(err.text);
 	exact.meta = meta;
 	exact.view = view;
 	exact.seed = strtoull(seed, NULL, 10);
-	exact.races = atoi(races);
-	lines_all = exact.races == RACES_ALL;
 	exact.pid = getpid();
 	read_machine();
 	away_start();
@@ -116,7 +113,7 @@ static void prepare(const char *settings)
 		refuse("cannot read the file of blocks");
 	if (!strcmp(stacks, "stacks") && ways_begin())
 		refuse("no memory for stacks");
-	if (sim_init(&exact_model, exact.seed) || lines_begin() || races_begin())
+	if (sim_init(&exact_model, exact.seed) || lines_begin())
 		refuse("no memory for the model");
 }
 

@@ -26,7 +26,6 @@
 #include "lines.h"
 #include "masks.h"
 #include "preload.h"
-#include "races.h"
 #include "rseq.h"
 #include "spin.h"
 #include "stacks.h"
@@ -130,7 +129,6 @@ static void *thread_main(void *arg)
 	ways_thread(t);
 	sched_settle();
 	/* Another thread may have had this stack, and its local memory above. */
-	races_forget((uintptr_t)t->fiber.local - t->stack_size, t->stack_size + LOCAL);
 	t->top = __builtin_frame_address(0);
 	t->end = &end;
 	if (!_setjmp(end))
@@ -194,7 +192,6 @@ int threads_begin(void)
 	t->tid = (pid_t)syscall(SYS_gettid);
 	t->real = pthread_self();
 	t->top = environ;
-	order_thread(t);
 	exact_self = t;
 	sched_start(t);
 	return 0;
@@ -321,7 +318,6 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	}
 	*made = t->real;
 	lines_plain(made, sizeof(*made), true, __builtin_return_address(0));
-	order_thread(t);
 	sched_place(t);
 	sched_wake(t, sched_time());
 	return 0;
@@ -380,7 +376,6 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 		cancel_test();
 	}
 	cancel_test();
-	order_after(t);
 	if (result)
 		*result = t->result;
 	reap(t);

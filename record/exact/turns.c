@@ -37,7 +37,7 @@
 #include "real.h"
 #include "sim.h"
 #include "spin.h"
-#include "unseen.h"
+#include "modules.h"
 
 #define TICK_NS	 50000000l
 #define QUICK_NS 4000000l /* from the first turn on */
@@ -194,7 +194,7 @@ void turns_tick(int which, siginfo_t *info, void *context)
 	t = &exact_self->turns;
 	moved = went_on(t);
 	/* Code that calls hooks runs its handlers at a hook, independent of the host's time. */
-	if (!moved && exact.sent && !unseen_system(pc)) {
+	if (!moved && exact.sent && !modules_system(pc)) {
 		exact_signals();
 		masks_frame(context);
 		moved = went_on(t);
@@ -210,7 +210,7 @@ void turns_tick(int which, siginfo_t *info, void *context)
 	t->repeated += again;
 	if (!place_of(pc) && (t->ns < SURE_NS || t->repeated < OFTEN) && t->ns < LONG_NS)
 		return;
-	if (!unseen_system(pc))
+	if (!modules_system(pc))
 		let_others(pc, again);
 	masks_frame(context);
 }

@@ -31,13 +31,12 @@ class _ExactOptions:
     exact: bool
     seed: int
     seeds: int | None
-    races: bool
 
     def check(self, ctx: click.Context) -> None:
         """Raise a UserError for an option that --exact excludes, or that needs it."""
         if not self.exact:
-            if self.seeds is not None or self.races:
-                raise UserError(f"--{'races' if self.races else 'seeds'} needs --exact: add it")
+            if self.seeds is not None:
+                raise UserError("--seeds needs --exact: add it")
             return
         if excluded := _given(ctx, _OF_EMULATOR):
             raise UserError(f"{excluded} cannot be used with --exact; leave it out")
@@ -94,9 +93,6 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
 )
 @number_option("--seed", default=1, help="With --exact: the seed for the order of threads.")
 @number_option("--seeds", low=2, help="With --exact: give intervals over N seeds.")
-@click.option(
-    "--races", is_flag=True, help="With --exact: report data races in all memory (slower)."
-)
 @click.option(
     "--threads",
     metavar="LIST",
@@ -186,7 +182,7 @@ def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) ->
     from record.exact.record import ExactRequest, record_exact
 
     shared = {name: value for name, value in common.items() if name not in _OF_EMULATOR}
-    request = ExactRequest(seed=asked.seed, seeds=asked.seeds or 0, races=asked.races, **shared)
+    request = ExactRequest(seed=asked.seed, seeds=asked.seeds or 0, **shared)
     return record_exact(request, folder)
 
 

@@ -66,8 +66,8 @@ static void check_to_mask(struct model *m)
 }
 
 /*
- * The search finds the CPU itself, or the set, allowed CPU in the shard of lowest rank, at the lowest
- * position.
+ * The search finds the CPU itself, or the set, allowed CPU in the shard of lowest rank, at the
+ * lowest position.
  */
 static void check_near(struct model *m)
 {

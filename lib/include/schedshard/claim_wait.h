@@ -16,7 +16,8 @@
  *
  * Order: near waiters first, and threads that do not sleep before them. A thread that has slept for
  * 1 ms enters a queue, first in, first out. From then on every put gives what it puts to the head
- * of the queue. So of the puts that begin later at most one for each thread in front passes it over.
+ * of the queue. So of the puts that begin later at most one for each thread in front passes it
+ * over.
  *
  * shard_wait_close() ends all waiting. A waiter is a cancellation point of pthread_cancel(), and a
  * cancelled one passes on what came for it.

@@ -39,9 +39,9 @@
  * There are plan->nr_possible numbers; more threads than that need a second set.
  *
  * Concurrency: calls to create may overlap with everything. A call to destroy excludes all others
- * on its object. After fork() parent and child each have a copy, and a child may create and destroy,
- * also if its parent had threads. Context: create and destroy allocate or free memory, and may read
- * files. They may not run in a signal handler; all other functions may. Ordering: none.
+ * on its object. After fork() parent and child each have a copy, and a child may create and
+ * destroy, also if its parent had threads. Context: create and destroy allocate or free memory, and
+ * may read files. They may not run in a signal handler; all other functions may. Ordering: none.
  */
 #ifndef SCHEDSHARD_CREATE_H
 #define SCHEDSHARD_CREATE_H

@@ -24,10 +24,10 @@
  * offline now stays known. So switching SMT off and on again makes no new plan, and the number of
  * CPUs bounds the number of plans.
  *
- * Concurrency: all calls may overlap, also in a forked child. Context: functions that make or refresh a
- * plan allocate memory and read files, and may not run in signal handlers; all others run anywhere.
- * Ordering: the contents of a plan are visible to a thread that gets the plan, and a generation to
- * a thread that reads its number; else none.
+ * Concurrency: all calls may overlap, also in a forked child. Context: functions that make or
+ * refresh a plan allocate memory and read files, and may not run in signal handlers; all others run
+ * anywhere. Ordering: the contents of a plan are visible to a thread that gets the plan, and a
+ * generation to a thread that reads its number; else none.
  */
 #ifndef SCHEDSHARD_PLANS_H
 #define SCHEDSHARD_PLANS_H
@@ -81,9 +81,9 @@ int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_er
  * For a process that permanently uses a few CPUs of a large machine: CPUs that a cpuset, a
  * container or an affinity forbids have no lines. Their numbers are holes. Once the affinity has
  * changed, shard_this_cpu() may return a hole: a claim or a search may start at one, but a hole has
- * no bit, so threads use shard_plan_this_cpu() instead. Call this function before threads are bound.
- * After the affinity has changed, the next call returns another plan, and the plan of all CPUs once
- * SHARD_MAX_ALLOWED plans of some CPUs exist, because no plan is ever freed.
+ * no bit, so threads use shard_plan_this_cpu() instead. Call this function before threads are
+ * bound. After the affinity has changed, the next call returns another plan, and the plan of all
+ * CPUs once SHARD_MAX_ALLOWED plans of some CPUs exist, because no plan is ever freed.
  *
  * Return: as shard_plan_here_cap().
  */

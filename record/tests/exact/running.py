@@ -15,7 +15,6 @@ import pytest
 
 from common.paths import ROOT, build_dir
 from model.machines.presets import load_machine
-from record.exact.races import SHARED
 from record.exact.run import Ran, Runs
 from record.program.machine_view import cpus_in_order
 from record.program.program import find_program
@@ -80,10 +79,9 @@ def runs(
     *words: str,
     cpus: int = 16,
     seed: int = 1,
-    races: int = SHARED,
 ) -> Ran:
     """Record a program exactly, in this process and without a report."""
     machine = load_machine(MACHINE)
     found = find_program((str(program), *words))
     job = Job(machine, tuple(cpus_in_order(machine, "numbered")[:cpus]), seed=seed)
-    return Runs(found, folder, folder, output_to_stderr=False, races=races).begin(job)
+    return Runs(found, folder, folder, output_to_stderr=False).begin(job)

@@ -29,6 +29,7 @@ def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folders = ("core", "port/user", "port", "model/primitives", "kernel/guest")
     sources = [ROOT / "record" / "tests" / "program" / "loops.c"]
     sources += [*ROOT.glob("model/primitives/*.c"), *ROOT.glob("core/*.c")]
+    sources.append(ROOT / "port" / "user" / "barrier.c")
     words = [*(f"-I{ROOT / each}" for each in folders), *map(str, sources)]
     return compiled(tmp_path_factory.mktemp("loops") / "loops", "gcc", *words)
 
@@ -306,16 +307,6 @@ def test_instructions_of_a_block() -> None:
     assert (first.begin, first.count, first.after, first.outside) == (0x15, 3, {0x21: 2}, [])
     assert (second.begin, second.count, second.pauses) == (0x2B, 6, 1)
     assert (second.after, second.outside) == ({0x3A: 5}, ["puts", "free"])
-
-
-@pytest.mark.parametrize("text", ["lock xadd %eax,(%rdi)", "xchg   %eax,(%rdi)", "mfence"])
-def test_a_block_may_have_a_lock_that_nobody_sees(text: str) -> None:
-    lines = ["10:\tcall   20 <__sanitizer_cov_trace_pc@plt>", "15:\tnop", f"19:\t{text}"]
-    assert [block.unseen for block in parse(lines)] == [True]
-    assert [block.unseen for block in parse(lines[:2])] == [False]
-    calls = [lines[0], "15:\tcall   30 <GOMP_barrier@plt>"]
-    assert [block.unseen for block in parse(calls, set(), {"GOMP_barrier"})] == [True]
-    assert [block.unseen for block in parse(calls, set(), {"other"})] == [False]
 
 
 @pytest.mark.parametrize("jump", ["jmp    *%rax", "notrack jmp *%rax", "bnd jmp *%rax"])
