@@ -142,3 +142,8 @@ def test_all_memory_of_an_odd_shape_belongs_to_nodes(shape: Shape) -> None:
     assert not sizes or sum(sizes) == memory_mb(shape)
     assert 1 <= shape.cpus <= MOST_CPUS
     assert f"{shape.cpus} CPU" in shape.words
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 7, 16, 48, 64, 240])
+def test_the_usual_shapes_have_their_cpus(cpus: int) -> None:
+    assert usual_shape(cpus).cpus == cpus
