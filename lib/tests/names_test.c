@@ -23,8 +23,8 @@
 
 static int sets(void)
 {
-	struct schedshard_create_opts pool = { sizeof(pool), true, false, false };
-	struct schedshard_create_opts strange = { 4, true, false, false };
+	struct schedshard_create_opts pool = { sizeof(pool), 0, true, false, false };
+	struct schedshard_create_opts strange = { 4, 0, true, false, false };
 	struct schedshard_sbm *set = schedshard_sbm_create_opts(&pool);
 	uint32_t cpu = schedshard_this_cpu(), got[2], seen = 0;
 
