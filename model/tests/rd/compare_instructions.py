@@ -35,7 +35,7 @@ def judge(machine: str, operation: str, stock: float, ours: float) -> None:
     elif operation == "overload":
         assert ours <= 120
     elif operation == "ask":
-        assert ours <= 200
+        assert ours <= 230  # on any number of CPUs: a line of bytes and a line of counters
     elif operation in ("idle", "any"):
         assert ours <= PER_CPU * CACHE[machine] + BESIDES
     else:
