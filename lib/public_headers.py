@@ -161,6 +161,7 @@ def renamed(texts: list[str]) -> str:
     called = {n for text in texts for n, inline in functions(text).items() if not inline}
     lines = ["/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */"]
     lines += ["/* Made by public_headers.py: the names of the library's symbols. */"]
+    lines += ["#define SCHEDSHARD_INSIDE /* for checked.h: these calls are the library's own */"]
     for name in sorted(called):
         if public(name) != name:
             lines.append(f"#define {name} {public(name)}")

@@ -45,7 +45,7 @@ void shard_watch_forget(const void *set);
 #endif
 #endif
 
-#if defined(SHARD_TSAN) || defined(SCHEDSHARD_CHECKED)
+#if !defined(SCHEDSHARD_INSIDE) && (defined(SHARD_TSAN) || defined(SCHEDSHARD_CHECKED))
 
 #ifdef SHARD_TSAN
 #ifdef __cplusplus
