@@ -88,8 +88,7 @@ static inline void rto_reach(const struct cpumask *mask, u64 *shards,
 
 	*shards = 0;
 	*places = 0;
-	for_each_cpu(cpu, mask)
-	{
+	for_each_cpu(cpu, mask) {
 		*shards |= cpu_shard_bit(cpu);
 		*places |= cpu_place_bit(cpu);
 	}
@@ -105,6 +104,7 @@ static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 			       u64 shards)
 {
 	u64 old_shards = own->shards, told = own->told;
+	bool any, was_any;
 	u8 state, old;
 
 	if (likely(shards == old_shards))
@@ -128,8 +128,10 @@ static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 		WRITE_ONCE(rto->state[cpu_slot[cpu]], state);
 	rto_count(rto, cpu, own->told & ~told, 1);
 	rto_count(rto, cpu, told & ~own->told, -1);
-	if ((state == RTO_ANY) != (old == RTO_ANY))
-		atomic_add(old == RTO_ANY ? -1 : 1, &rto->any);
+	any = state == RTO_ANY;
+	was_any = old == RTO_ANY;
+	if (any != was_any)
+		atomic_add(was_any ? -1 : 1, &rto->any);
 }
 
 /*
