@@ -104,6 +104,34 @@ static inline void sim_raw_write(volatile void *addr, unsigned int size, uint64_
 	}
 }
 
+/*
+ * Write @val if the word still contains *@old, which becomes what it contains. Atomic: in an exact run
+ * another process may use the word at the same time.
+ */
+static inline bool sim_raw_cas(volatile void *addr, unsigned int size, uint64_t *old, uint64_t val)
+{
+#define SIM_RAW_CAS(type)                                                                       \
+	({                                                                                      \
+		type before = (type)*old;                                                       \
+		bool done =                                                                     \
+			__atomic_compare_exchange_n((volatile type *)addr, &before, (type)val,  \
+						    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		*old = before;                                                                  \
+		done;                                                                           \
+	})
+	switch (size) {
+	case 1:
+		return SIM_RAW_CAS(uint8_t);
+	case 2:
+		return SIM_RAW_CAS(uint16_t);
+	case 4:
+		return SIM_RAW_CAS(uint32_t);
+	default:
+		return SIM_RAW_CAS(uint64_t);
+	}
+#undef SIM_RAW_CAS
+}
+
 static inline uint64_t sim_rmw_result(enum sim_rmw_op op, uint64_t old, uint64_t operand)
 {
 	switch (op) {
@@ -122,6 +150,17 @@ static inline uint64_t sim_rmw_result(enum sim_rmw_op op, uint64_t old, uint64_t
 	default:
 		return ~(old & operand);
 	}
+}
+
+/* Replace the word's value by that of sim_rmw_result(), atomically. Return: the value before. */
+static inline uint64_t sim_raw_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op,
+				   uint64_t operand)
+{
+	uint64_t old = sim_raw_read(addr, size);
+
+	while (!sim_raw_cas(addr, size, &old, sim_rmw_result(op, old, operand)))
+		;
+	return old;
 }
 
 #endif

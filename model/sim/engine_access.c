@@ -344,12 +344,10 @@ void sim_store(volatile void *addr, unsigned int size, uint64_t val, int mo, con
 static inline uint64_t rmw_value(volatile void *addr, uint32_t size, enum sim_rmw_op op,
 				 uint64_t operand)
 {
-	uint64_t old = sim_raw_read(sim_memory(addr), size);
-	uint64_t new = sim_rmw_result(op, old, operand);
+	uint64_t old = sim_raw_rmw(sim_memory(addr), size, op, operand);
 
-	if (new != old)
+	if (sim_rmw_result(op, old, operand) != old)
 		watchdog_progress();
-	sim_raw_write(sim_memory(addr), size, new);
 	return old;
 }
 
@@ -374,18 +372,13 @@ bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_
 	     const void *pc)
 {
 	struct cpu *c = simulated(addr);
-	uint64_t old;
 
 	/* A failing cmpxchg also takes the line exclusively. */
 	if (c && !locked_hits(c, addr, size, sim.model->locked, pc))
 		slow_locked(c, addr, size, false, sim.model->locked, pc);
-	old = sim_raw_read(sim_memory(addr), size);
-	if (old != *expected) {
-		*expected = old;
+	if (!sim_raw_cas(sim_memory(addr), size, expected, desired))
 		return false;
-	}
 	watchdog_progress();
-	sim_raw_write(sim_memory(addr), size, desired);
 	return true;
 }
 

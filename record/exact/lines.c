@@ -365,8 +365,7 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 	uint64_t old;
 
 	if (!in) {
-		old = sim_raw_read(addr, size);
-		sim_raw_write(addr, size, sim_rmw_result(op, old, operand));
+		old = sim_raw_rmw(addr, size, op, operand);
 		changed(addr, old != sim_rmw_result(op, old, operand));
 		return old;
 	}
@@ -384,13 +383,8 @@ bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t 
 	bool done;
 
 	if (!in) {
-		uint64_t old = sim_raw_read(addr, size);
-
-		done = old == *expected;
-		if (done)
-			sim_raw_write(addr, size, desired);
-		*expected = old;
-		changed(addr, done && old != desired);
+		done = sim_raw_cas(addr, size, expected, desired);
+		changed(addr, done && *expected != desired);
 		return done;
 	}
 	done = sim_cas(in, size, expected, desired, mo, counter(pc, true));
