@@ -42,13 +42,13 @@ typedef bool;
 
 -	if (likely(waits == rq->rt.overloaded))
 -		return;
++	rto_publish(&rq->rd->rto, rq->cpu, &rq->rt.rto,
++		    waits && rq->online ? rq->rt.shards : 0);
 -	rq->rt.overloaded = waits;
 -	if (waits)
 -		rt_set_overload(rq);
 -	else
 -		rt_clear_overload(rq);
-+	rto_publish(&rq->rd->rto, rq->cpu, &rq->rt.rto,
-+		    waits && rq->online ? rq->rt.shards : 0);
  }
 
 @@
@@ -104,36 +104,42 @@ expression E;
  }
 
 @@
-identifier rto_push_irq_work_func = rto_push_irq_work_func;
-identifier rq, work;
-expression E;
+identifier rto_start_trylock = rto_start_trylock;
+identifier v;
 iterator name for_each_rto_cpu;
-typedef u64;
+typedef u64, bool, atomic_t;
 @@
-+/* Ask few queues to push by an interrupt each, many by a walk. */
-+static void rt_ask_to_push(struct rq *rq, u64 from)
++/* Ask few queues to push, by an interrupt each. Return: false: ask by a walk. */
++static bool rt_ask_few(struct rq *rq, u64 from)
 +{
 +	int asked[8];
 +	int n = 0;
 +	int cpu;
 +
-+	if (from == ~0ull) {
-+		tell_cpu_to_push(rq);
-+		return;
-+	}
++	if (from == ~0ull)
++		return false;
 +	for_each_rto_cpu(cpu, &rq->rd->rto, rq->cpu, from) {
 +		if (!rt_may_come(rq, cpu_rq(cpu)))
 +			continue;
-+		if (n == ARRAY_SIZE(asked)) {
-+			tell_cpu_to_push(rq);
-+			return;
-+		}
++		if (n == ARRAY_SIZE(asked))
++			return false;
 +		asked[n++] = cpu;
 +	}
 +	while (n--)
 +		irq_work_queue_on(&cpu_rq(asked[n])->rt.push_work, asked[n]);
++	return true;
 +}
 +
+ static inline bool rto_start_trylock(atomic_t *v)
+ {
+ 	...
+ }
+
+@@
+identifier rto_push_irq_work_func = rto_push_irq_work_func;
+identifier rq, work;
+expression E;
+@@
  void rto_push_irq_work_func(struct irq_work *work)
  {
 	...
@@ -177,7 +183,8 @@ expression rq;
  {
 	<...
 -	tell_cpu_to_push(rq);
-+	rt_ask_to_push(rq, from);
++	if (!rt_ask_few(rq, from))
++		tell_cpu_to_push(rq);
 	...>
  }
 
