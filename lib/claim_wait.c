@@ -81,7 +81,8 @@ static bool sleep_at(u32 *word, const struct timespec *until, void (*leave)(void
 	int type;
 
 	pthread_cleanup_push(leave, me);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	/* As in the C library: a raw system call is no cancellation point. */
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type); /* NOLINT(concurrency-*) */
 	in_time = !syscall(SYS_FUTEX, word, FUTEX_WAIT_BITSET_PRIVATE, 0, until, NULL,
 			   FUTEX_BITSET_MATCH_ANY) ||
 		  errno != ETIMEDOUT;
