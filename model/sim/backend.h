@@ -105,8 +105,8 @@ static inline void sim_raw_write(volatile void *addr, unsigned int size, uint64_
 }
 
 /*
- * Write @val if the word still contains *@old, which becomes what it contains. Atomic: in an exact run
- * another process may use the word at the same time.
+ * Write @val if the word still contains *@old, which becomes what it contains. Atomic: in an exact
+ * run another process may use the word at the same time.
  */
 static inline bool sim_raw_cas(volatile void *addr, unsigned int size, uint64_t *old, uint64_t val)
 {
