@@ -33,7 +33,6 @@ help: ## this list
 demo: ## install what is missing, build, and reproduce the published measurements
 	scripts/bootstrap demo
 	scripts/build $(BUILD)
-	cli/environment
 	./schedshard reproduce
 
 check: ## before a commit: linters, tests in C with gcc and under two sanitizers, tests in Python

@@ -99,8 +99,10 @@ def run_commands(stage: Stage, log_path: Path, nice: int) -> bool:
                     env={**os.environ, **command.env},
                 ).returncode  # fmt: skip
             except OSError as error:
-                how = "'scripts/bootstrap demo check' installs it"
-                print(f"{command.argv[0]}: {error.strerror}: {how}", file=log, flush=True)
+                how = ": 'scripts/bootstrap demo check' installs it"
+                ours = "/" in command.argv[0]  # of this checkout, and no package's
+                text = f"{command.argv[0]}: {error.strerror}{'' if ours else how}"
+                print(text, file=log, flush=True)
                 status = 127
             if status:
                 return False
