@@ -14,6 +14,11 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 place=${2:-$root}
 status=0
 
+# On other distributions nothing says which of the packages are there.
+unchecked=
+[ $# -eq 2 ] || { command -v apt-get && command -v dpkg-query; } >/dev/null ||
+	unchecked=", if its packages are installed (docs/install.md)"
+
 # product NAME COMMAND LACK...: print one line; each LACK that is not empty is something missing
 product() {
 	name=$1 command=$2 lacks=
@@ -22,7 +27,7 @@ product() {
 		[ -z "$lack" ] || lacks=${lacks:+$lacks, }$lack
 	done
 	if [ -z "$lacks" ]; then
-		printf '%-10s works\n' "$name"
+		printf '%-10s works%s\n' "$name" "$unchecked"
 	else
 		status=1
 		printf '%-10s lacks %s%s\n' "$name" "$lacks" "${command:+: $command}"
@@ -31,10 +36,7 @@ product() {
 
 # packages GROUP...: what scripts/bootstrap would install
 packages() {
-	command -v bash >/dev/null || {
-		echo "packages that only bash can list"
-		return
-	}
+	[ -z "$unchecked" ] || return
 	# shellcheck disable=SC2046 # one word per package
 	set -- $(bash "$root/scripts/bootstrap" --list "$@")
 	case $# in

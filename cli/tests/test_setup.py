@@ -67,6 +67,13 @@ def test_a_package_that_is_there_is_not_missing(bare: Path) -> None:
     assert "packages" in products["run"]
 
 
+def test_another_distribution_is_not_said_to_lack_packages(bare: Path) -> None:
+    (bare / "dpkg-query").unlink()
+    _, products = check(bare)
+    assert products["library"] == "works, if its packages are installed (docs/install.md)"
+    assert "packages (" not in products["run"]
+
+
 @pytest.mark.parametrize("loads", [False, True])
 def test_only_an_emulator_that_loads_plugins_counts(bare: Path, loads: bool) -> None:
     option = "-plugin" if loads else "-cpu"
