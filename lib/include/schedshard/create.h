@@ -70,7 +70,7 @@ extern "C" {
 struct shard_create_opts {
 	u32 size;     /* sizeof(struct shard_create_opts), or 0; another size is refused */
 	u32 cap;      /* most CPUs per line, 1..64, or SHARD_CAP_CORE; 0: the structure's own */
-	bool pool;    /* sets: for claims, not for walks: a line per core, as slots have */
+	bool pool;    /* sets without @cap, for claims, not walks: a line per core, as slots have */
 	bool allowed; /* use the plan of shard_plan_here_allowed(): all other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
 };
@@ -86,7 +86,7 @@ struct shard_create_opts {
  */
 struct sbm *sbm_create(void);
 
-/* sbm_create() with options, or NULL. Also EINVAL for a wrong size. */
+/* sbm_create() with options, or NULL. Also EINVAL for a wrong size or cap. */
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -102,7 +102,7 @@ void sbm_destroy(struct sbm *b);
  */
 struct shard_counter *shard_counter_create(void);
 
-/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong size. */
+/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong size or cap. */
 struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -136,8 +136,9 @@ void cpu_counter_destroy(struct cpu_counter *c);
 struct slot_set *slot_set_create(u32 nr);
 
 /*
- * slot_set_create() with options, or NULL. Also EINVAL for a wrong size, and with @opts->follow
- * for more than SLOT_FOLLOW_MAX. */
+ * slot_set_create() with options, or NULL. Also EINVAL for a wrong size or cap, and with
+ * @opts->follow for more than SLOT_FOLLOW_MAX.
+ */
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);
 
 /**
