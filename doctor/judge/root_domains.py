@@ -12,7 +12,7 @@ from typing import Union
 
 from common.paths import typed
 from doctor.facts.facts import Facts
-from doctor.facts.load import DomainLoad
+from doctor.facts.load import DomainLoad, Part
 from doctor.judge.finding import Evidence, Finding, count_of, per_second
 from doctor.judge.predictions import delay_words, percent, share_words
 from doctor.judge.severity import Policy, of_gain
@@ -35,6 +35,10 @@ Cost = Union[Prediction, Unpredicted]
 LEAST_CPUS = 0.05
 # An interval whose ends differ by more than this factor does not tell what sharing costs.
 _WIDE = 10.0
+_MEASURE = (
+    "What would tell: perf c2c record -a -- sleep 10, then the text of perf c2c report --stdio as "
+    "--perf; or one partition, and 'doctor diff' of the host before and after"
+)
 # docs/doctor.md has the table.
 _ISOLATION = (
     "predicted in an emulator: pinned FIFO threads on Linux 7.3 wake up as often with isolcpus or "
@@ -43,15 +47,11 @@ _ISOLATION = (
 )
 
 
-_MEASURE = (
-    "What would tell: perf c2c record -a -- sleep 10, then the text of perf c2c report --stdio as "
-    "--perf; or one partition, and 'doctor diff' of the host before and after"
-)
-
-
-def _wide(share: Range) -> bool:
-    """Whether a cost's interval does not tell how much it is."""
-    return share.low is not None and share.high is not None and share.high > _WIDE * share.low
+def wide_words(share: Range) -> str:
+    """Return a cost's interval as text if it does not tell how much it is, else ""."""
+    if share.low is None or share.high is None or share.high <= _WIDE * share.low:
+        return ""
+    return f"{percent(share.low)} to {percent(share.high)}"
 
 
 def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence]:
@@ -71,15 +71,14 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
             f"{load.llcs or 'an unknown number of'} last-level caches",
         ),
     ]
-    parts = [(part.cpus, part.groups, part.wakeups, part.places) for part in load.parts]
-    alone = [(each.cpus, (each,), each.wakeups, each.cgroups) for each in load.groups[:1]]
-    for cpus, groups, wakeups, places in sorted(parts or alone, key=lambda each: -each[2])[:3]:
-        names = ", ".join(places[:2]) or "cgroup unknown"
-        threads = sum(len(group.threads) for group in groups)
+    parts = load.parts or [Part(each.cgroups, (each,)) for each in load.groups[:1]]
+    for part in sorted(parts, key=lambda each: -each.wakeups)[:3]:
+        names = ", ".join(part.places[:2]) or "cgroup unknown"
+        threads = sum(len(group.threads) for group in part.groups)
         evidence.append(
             Evidence(
-                f"CPUs {ranges(sorted(cpus))}",
-                f"{count_of(threads, 'thread')}, {per_second(wakeups)} wake-ups per second, "
+                f"CPUs {ranges(sorted(part.cpus))}",
+                f"{count_of(threads, 'thread')}, {per_second(part.wakeups)} wake-ups per second, "
                 f"{names}",
             )
         )
@@ -89,7 +88,7 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
     if domain.default:
         evidence.append(Evidence("emulated guests", _ISOLATION))
     evidence.append(Evidence("RT_PUSH_IPI", f"{state} ({push.why})"))
-    if _wide(cost.now.share):
+    if wide_words(cost.now.share):
         measured = "" if facts.busy else ", which this archive lacks"
         evidence.append(
             Evidence(
@@ -169,7 +168,7 @@ def domain_finding(
         return None
     kind = "isolated CPUs" if load.domain.default else "CPUs"
     best = cost.row(PARTITION, PIN)
-    now = cost.now.share
+    now, wide = cost.now.share, wide_words(cost.now.share)
     shared = (
         f"{len(load.domain.cpus)} {kind} share one root domain on which real-time threads wake up "
         f"{per_second(load.wakeups)} times per second"
@@ -178,15 +177,12 @@ def domain_finding(
         f"{share_words(now)} of the machine's CPU time goes into sharing: {shared}, each delayed "
         f"by {delay_words(cost.now.late_ns)} on average"
     )
-    if _wide(now) and now.low is not None and now.high is not None:
-        summary = (
-            f"{shared}: cannot tell how much of the machine's CPU time that costs, "
-            f"{percent(now.low)} to {percent(now.high)}"
-        )
+    if wide:
+        summary = f"{shared}: cannot tell how much of the machine's CPU time that costs, {wide}"
     if best is not None and cost.saved > 0:
         what = "partitions" if best.variant == PARTITION else "pinning and partitions"
         summary += f"; {what} would leave {share_words(best.share)}"
-        if not _wide(now):
+        if not wide:
             summary += (
                 f", and a delay of {delay_words(best.late_ns)}, which frees "
                 f"{gain * len(facts.online):.1f} of {len(facts.online)} CPUs"
