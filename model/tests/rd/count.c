@@ -37,12 +37,22 @@ static int find(const unsigned long *allowed, bool near)
 	return ops->find(rd, 90, 0, allowed, NULL, NULL, NULL);
 }
 
+/* Where the waiting task may run: CPU 0's shard, four others, more; 0: another operation. */
+static u64 shards_of(const char *operation)
+{
+	if (!strcmp(operation, "overload"))
+		return 1;
+	if (!strcmp(operation, "overload-few"))
+		return 0x1f;
+	return !strcmp(operation, "overload-many") ? ~0ull : 0;
+}
+
 static unsigned long repeat(const char *operation, unsigned long n)
 {
 	unsigned long four[TEST_MAX_WORDS] = { 0xf }, sum = 0;
-	u64 from;
+	u64 from, shards = shards_of(operation);
 	const unsigned long *allowed = machine.span;
-	bool level = !strcmp(operation, "level"), overload = !strcmp(operation, "overload");
+	bool level = !strcmp(operation, "level");
 	bool ask = !strcmp(operation, "ask"), any = !strcmp(operation, "any");
 
 	ops->set_level(rd, 0, 90);
@@ -56,8 +66,8 @@ static unsigned long repeat(const char *operation, unsigned long n)
 	for (unsigned long i = 0; i < n; i++) {
 		if (level) {
 			ops->set_level(rd, 0, i & 1 ? 50 : CPUPRI_NORMAL);
-		} else if (overload) {
-			ops->overload_set(rd, 0, 1);
+		} else if (shards) {
+			ops->overload_set(rd, 0, shards);
 			ops->overload_clear(rd, 0);
 		} else if (ask) {
 			sum += ops->overloaded(rd, 0, &from);
