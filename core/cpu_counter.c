@@ -27,6 +27,7 @@
  * differs from its count by less than @batch. An add reads @told and seldom writes it.
  */
 #include "cpu_counter.h"
+#include "shard_lines.h"
 
 static struct cpu_counter_line **first_line(const struct cpu_counter *c, u32 shard)
 {
@@ -41,9 +42,7 @@ static u32 noted_words(const struct shard_plan *plan)
 /* The header with its table, to the end of a line: the notes follow. */
 static size_t header_bytes(const struct shard_plan *plan)
 {
-	size_t bytes = sizeof(struct cpu_counter) + plan->nr_cpus * sizeof(void *);
-
-	return (bytes + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
+	return shard_whole_lines(sizeof(struct cpu_counter) + plan->nr_cpus * sizeof(void *));
 }
 
 static size_t shard_bytes(const struct shard_plan *plan, u32 shard)

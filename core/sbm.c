@@ -13,9 +13,8 @@
 
 struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags)
 {
-	size_t tables = (sizeof(struct sbm) + plan->nr_cpus * sizeof(uintptr_t) +
-			 plan->nr_shards * sizeof(u64 *) + PORT_CACHELINE - 1) &
-			~(size_t)(PORT_CACHELINE - 1);
+	size_t tables = shard_whole_lines(sizeof(struct sbm) + plan->nr_cpus * sizeof(uintptr_t) +
+					  plan->nr_shards * sizeof(u64 *));
 	size_t bytes = tables + (plan->nr_possible < plan->nr_cpus ? PORT_CACHELINE : 0);
 	struct sbm *b = (struct sbm *)port_alloc(bytes, -1);
 	u64 **line;

@@ -18,6 +18,12 @@ bool shard_lines_alloc(const struct shard_plan *plan, u64 **line);
 /* The first shard after @s that is on another node. Each such run is one allocation. */
 u32 shard_node_end(const struct shard_plan *plan, u32 s);
 
+/* A size rounded up to whole lines. */
+static inline size_t shard_whole_lines(size_t bytes)
+{
+	return (bytes + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
+}
+
 /* Free the lines of shard_lines_alloc(). */
 void shard_lines_free(const struct shard_plan *plan, u64 *const *line);
 

@@ -14,6 +14,7 @@
  * The plan is one block of memory: the struct, then the tables, each on separate lines.
  */
 #include "shard_plan_make.h"
+#include "shard_lines.h"
 #include "shard_mask.h"
 
 int shard_rec_by_topology(const void *a, const void *b)
@@ -212,7 +213,7 @@ struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct s
 	};
 	for (u32 i = 0; i < 7; i++) {
 		at[i] = bytes;
-		bytes += (size[i] + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
+		bytes += shard_whole_lines(size[i]);
 	}
 	block = (char *)port_alloc(bytes, -1);
 	if (!block)

@@ -212,9 +212,7 @@ bool slot_set_grow(struct slot_set *s, u32 nr)
 /* Bytes of the table in front of a set, rounded up to whole lines. */
 static size_t own_bytes(const struct shard_plan *plan)
 {
-	size_t bytes = plan->nr_cpus * sizeof(struct slot_own);
-
-	return (bytes + PORT_CACHELINE - 1) & ~(size_t)(PORT_CACHELINE - 1);
+	return shard_whole_lines(plan->nr_cpus * sizeof(struct slot_own));
 }
 
 static void free_set(struct slot_set *s)
