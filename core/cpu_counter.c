@@ -6,13 +6,13 @@
  * each add is in exactly one difference.
  *
  * A sum reads only the lines of CPUs whose bit in @noted is set (the CPU's note). The note is set
- * in the CPU's first add, and stays set. A sum contains each add that the caller of the sum was
- * told of, because the note is visible as well:
+ * in the CPU's first add, and stays set. A sum contains each add that happened before it, because
+ * the note happened before it as well:
  *
- *   - The adding thread set the note itself, before the add returned. It tells of the add later.
+ *   - The adding thread set the note itself, before the add returned.
  *   - Another thread set it, and cpu_counter_add_any() read the flag with acquire, which is the
- *     lowest bit of the CPU's count. The flag was set with release after the note. So a thread that
- *     is told of the add sees the note as well.
+ *     lowest bit of the CPU's count. The flag was set with release after the note. So the note
+ *     happened before the add returned.
  *   - Another thread set it, and cpu_counter_add() read the flag. Adds of that kind exclude each
  *     other and those of the other kind. So the caller has ordered the two threads.
  *

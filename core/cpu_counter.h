@@ -99,7 +99,7 @@ static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cp
 {
 	/*
 	 * Without a load before it, which would fetch the line shared. Pairs with the release in
-	 * cpu_counter_note(): else a sum that is told of the add may miss the note.
+	 * cpu_counter_note(): else a sum that comes after the add may miss the note.
 	 */
 	u64 was = port_fetch_add64_acquire(&c->line[cpu]->count, 4 * (u64)n);
 
