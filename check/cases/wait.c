@@ -240,48 +240,31 @@ static void check_first(uint32_t nr_cpus)
 	explore_check(!late || late == 1 || late == SHARD_WAIT_AGAIN, "%u was given", late);
 }
 
-#define CASE(name_, title_, kind_, min, max, weak_, body_)                                       \
+#define CASE(name_, title_, kind_, min, max, weak_, setup_, body_, check_)                       \
 	{                                                                                        \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
-		.weak = weak_, .setup = setup, .body = body_, .check = check                     \
-	}
-
-#define FIRST(name_, title_, kind_, body_)                                                   \
-	{                                                                                    \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = 3, \
-		.weak = true, .setup = setup_first, .body = body_, .check = check_first      \
+		.weak = weak_, .setup = setup_, .body = body_, .check = check_                   \
 	}
 
 const struct explore_case explore_wait_cases[] = {
 	CASE("wait-one", "a put wakes a waiter, or the waiter finds the bit", "core", 2, 3, false,
-	     one),
-	CASE("wait-one-weak", "the same in any order", "core", 2, 2, true, one),
-	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false, two),
-	FIRST("wait-first", "a waiter that asks gets the next slot, before any claim", "core",
-	      first_gets),
-	{ .name = "wait-grow",
-	  .title = "a slot that is added wakes a waiter, or the waiter finds it",
-	  .kind = "core",
-	  .min_cpus = 2,
-	  .max_cpus = 2,
-	  .setup = setup_slots,
-	  .body = grows,
-	  .check = check_grown },
+	     setup, one, check),
+	CASE("wait-one-weak", "the same in any order", "core", 2, 2, true, setup, one, check),
+	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false,
+	     setup, two, check),
+	CASE("wait-first", "a waiter that asks gets the next slot, before any claim", "core", 2, 3,
+	     true, setup_first, first_gets, check_first),
+	CASE("wait-grow", "a slot that is added wakes a waiter, or the waiter finds it", "core", 2,
+	     2, false, setup_slots, grows, check_grown),
 	CASE("planted-wait-look", "planted: a waiter that does not look again after it joined",
-	     "planted", 2, 2, false, one_look),
+	     "planted", 2, 2, false, setup, one_look, check),
 	CASE("planted-wait-leave", "planted: a waiter that leaves with another one's wake-up",
-	     "planted", 3, 3, false, keeps_it),
+	     "planted", 3, 3, false, setup, keeps_it, check),
 	CASE("planted-wait-barrier", "planted: a waker without a barrier before its look",
-	     "planted", 2, 2, true, no_barrier),
-	FIRST("planted-wait-ask", "planted: a waiter that asks without a barrier", "planted",
-	      first_no_barrier),
-	{ .name = "planted-wait-pass",
-	  .title = "planted: a put that gives the first waiter nothing",
-	  .kind = "planted",
-	  .min_cpus = 3,
-	  .max_cpus = 3,
-	  .setup = setup_first,
-	  .body = first_passed_over,
-	  .check = check_first },
+	     "planted", 2, 2, true, setup, no_barrier, check),
+	CASE("planted-wait-ask", "planted: a waiter that asks without a barrier", "planted", 2, 3,
+	     true, setup_first, first_no_barrier, check_first),
+	CASE("planted-wait-pass", "planted: a put that gives the first waiter nothing", "planted",
+	     3, 3, false, setup_first, first_passed_over, check_first),
 	{ 0 },
 };
