@@ -426,7 +426,7 @@ static void setup_cache_two(uint32_t nr_cpus)
 	setup_cache(nr_cpus);
 	slot_set_grow(slots, 1);
 	slot_cache_put(cache, 0);
-	if (slot_claim_n(slots, 0, 2, &(u32[2]){ 0 }[0]) != 2)
+	if (slot_claim_n(slots, 0, 2, (u32[2]){ 0 }) != 2)
 		abort();
 	slot_cache_put(cache, 0);
 	slot_cache_put(cache, 1);
@@ -447,9 +447,9 @@ static void cached_two(uint32_t cpu)
 		if (got < 0)
 			continue;
 		own(got);
-		if (i)
+		if (i) {
 			n++;
-		else {
+		} else {
 			explore_ghost_set((u32)got, 0);
 			slot_cache_put(cache, (u32)got);
 		}
