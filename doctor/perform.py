@@ -122,30 +122,39 @@ def _leave(request: JudgeRequest, verdict: Verdict) -> int:
     return verdict.status
 
 
+def _write(request: JudgeRequest, verdict: Verdict) -> list[str]:
+    """Write the page and the plan, and return what to say about them."""
+    if request.html is None and request.plan is None:
+        return []
+    from doctor.plan.plan import make_plan, plan_data, plan_text
+
+    plan, said = make_plan(verdict), []
+    if request.plan is not None:
+        if isinstance(plan, str):
+            said.append(f"no plan: {plan}")
+        else:
+            data = request.plan.with_suffix(".json")
+            write_atomic(request.plan, plan_text(verdict, plan))
+            write_atomic(data, to_json(plan_data(verdict, plan)))
+            said.append(f"wrote {request.plan} and {data}")
+    if request.html is not None:
+        from doctor.verdict.html import verdict_page
+
+        write_atomic(request.html, verdict_page(verdict, plan))
+        said.append(f"wrote {request.html}")
+    return said
+
+
 def _perform(request: JudgeRequest) -> int:
     _check(request)
     read = [read_profile(path) for path in request.profiles]
     facts, source = _facts(request)
     policy = Policy(request.threshold / 100, batch.severities(request.out))
     verdict = judge(source, facts, read, _predictor(request, facts), policy)
-    if request.html is not None:
-        from doctor.verdict.html import verdict_page
-
-        write_atomic(request.html, verdict_page(verdict))
+    said = _write(request, verdict)
     status = _leave(request, verdict)
-    if request.plan is not None:
-        from doctor.plan.plan import make_plan, plan_data, plan_text
-
-        plan = make_plan(verdict)
-        if isinstance(plan, str):
-            print(f"no plan: {plan}", file=sys.stderr)
-        else:
-            data = request.plan.with_suffix(".json")
-            write_atomic(request.plan, plan_text(verdict, plan))
-            write_atomic(data, to_json(plan_data(verdict, plan)))
-            print(f"wrote {request.plan} and {data}", file=sys.stderr)
-    if request.html is not None:
-        print(f"wrote {request.html}", file=sys.stderr)
+    for line in said:
+        print(line, file=sys.stderr)
     return status
 
 

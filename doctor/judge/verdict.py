@@ -18,7 +18,7 @@ from doctor.judge.profiled import all_findings
 from doctor.judge.root_domains import Cost, left_words, machine_cost
 from doctor.judge.severity import NO_POLICY, Policy
 from doctor.known.catalogue import load_catalogue
-from doctor.predict.prediction import Range, Unpredicted
+from doctor.predict.prediction import Prediction, Range, Unpredicted
 from doctor.predict.stored import stored
 from doctor.profiles.profile import Profile
 
@@ -65,6 +65,11 @@ class Verdict:
     def cost(self) -> Range:
         """Return the share of the machine's CPU time that sharing costs, over all root domains."""
         return machine_cost(self.costs)
+
+    @property
+    def saved(self) -> float:
+        """Return the share of the machine's CPU time that partitions save, over all of them."""
+        return sum(each.saved for each in self.costs if isinstance(each, Prediction))
 
 
 def _doubts(

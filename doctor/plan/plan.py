@@ -17,10 +17,10 @@ from common.paths import typed
 from doctor.facts.cpusets import Cpuset
 from doctor.facts.facts import Facts
 from doctor.facts.load import Part, kind_of
-from doctor.judge.predictions import percent
+from doctor.judge.predictions import percent, share_words
 from doctor.judge.verdict import Verdict
 from doctor.known.offers import V1, no_partitions
-from doctor.predict.prediction import PARTITION, PIN, Prediction
+from doctor.predict.prediction import Prediction
 from model.machines.topo import label
 
 # Names of cgroups with other characters are in no command.
@@ -370,12 +370,10 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
     facts = verdict.facts
     assert facts is not None
     count = len(facts.online)
-    costs = [cost for cost in verdict.costs if isinstance(cost, Prediction)]
-    saved = sum(cost.saved for cost in costs if cost.row(PARTITION, PIN) is not None)
     lines = [
         f"# {len(plan.rows)} partitions for {verdict.source}: Linux {facts.release}, {count} CPUs.",
-        f"# Predicted: sharing costs {percent(verdict.cost.value)} of the machine now, and up to "
-        f"{percent(saved)} less then ({saved * count:.1f} of {count} CPUs).",
+        f"# Predicted: sharing costs {share_words(verdict.cost)} of the machine now, and up to "
+        f"{percent(verdict.saved)} less then ({verdict.saved * count:.1f} of {count} CPUs).",
         f"# CPUs {label(plan.rest)} stay for all other tasks. No other task runs on a partition's "
         "CPUs, even when they idle.",
         *(f"# {line}" for line in _boot(plan, facts)),

@@ -16,6 +16,7 @@ from common.show.terminal import show
 from doctor.facts.archive import read_directory
 from doctor.facts.facts import Facts, read_facts
 from doctor.judge.verdict import Verdict, judge
+from doctor.plan.plan import make_plan
 from doctor.verdict import batch
 from doctor.verdict.data import verdict_data
 from doctor.verdict.html import verdict_page
@@ -47,7 +48,7 @@ def leaves_in_every_way(verdict: Verdict, facts: Facts) -> None:
     show(verdict_parts(verdict))
     assert batch.nagios(verdict).startswith("SCHEDSHARD ")
     assert batch.prometheus(verdict).endswith("\n")
-    assert verdict_page(verdict).startswith("<!DOCTYPE html>")
+    assert verdict_page(verdict, make_plan(verdict)).startswith("<!DOCTYPE html>")
 
 
 @pytest.fixture(scope="module")

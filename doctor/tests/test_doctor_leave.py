@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from doctor_cli import assert_refused, call
-from doctor_tree import Machine, Task
+from doctor_tree import KTHREAD, Machine, Task
 from test_doctor_verdict import DATA, ROOT, groups, partitions, tar
 
 Capture = pytest.CaptureFixture[str]
@@ -69,6 +69,23 @@ def test_page_without_findings(capsys: Capture, tmp_path: Path) -> None:
     text = page(capsys, tmp_path, tar(tmp_path, machine))
     assert "Nothing was found to do" in text
     assert text.count("<b>group ") == 3
+
+
+def test_page_claims_no_more_than_the_verdict(capsys: Capture, tmp_path: Path) -> None:
+    interrupts = [
+        Task(100 + n, f"irq/{n}", allowed=str(n), voluntary=200_000, flags=KTHREAD)
+        for n in range(16)
+    ]
+    for name, tasks, answer, sentence in (
+        ("impossible", groups(40_000_000), "cannot tell<", "Whether something is lost cannot"),
+        ("wide", groups(4_000_000), "cannot tell: 4", "3 partitions would free CPU time, but"),
+        ("interrupts", interrupts, "11% (", "Real-time threads of separate groups share"),
+        ("narrow", groups(400_000), "4.0% (", "3 partitions would free 0.5 of 16 CPUs"),
+    ):
+        (tmp_path / name).mkdir()
+        text = page(capsys, tmp_path / name, tar(tmp_path / name, Machine(tasks=tasks)))
+        assert f">{answer}" in text, name
+        assert re.findall("<h2>(.*)</h2>", text)[0].startswith(sentence), name
 
 
 def test_page_of_a_profile(capsys: Capture, tmp_path: Path) -> None:

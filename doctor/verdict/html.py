@@ -10,9 +10,9 @@ from doctor.facts.load import DomainLoad
 from doctor.facts.values import cut_ids
 from doctor.judge.finding import Finding, count_of, per_second
 from doctor.judge.predictions import percent, prediction_words, share_words
-from doctor.judge.root_domains import Cost
-from doctor.judge.verdict import Verdict
-from doctor.plan.plan import Plan, make_plan
+from doctor.judge.root_domains import Cost, wide_words
+from doctor.judge.verdict import CANNOT_TELL, Verdict
+from doctor.plan.plan import Plan
 from doctor.predict.prediction import Prediction, Unpredicted
 from model.machines.topo import label, ranges
 from model.machines.topo_picture import Placed, boxes
@@ -47,9 +47,8 @@ def _rates(verdict: Verdict) -> dict[int, float]:
     return rates
 
 
-def picture(verdict: Verdict, facts: Facts) -> Boxes:
+def picture(verdict: Verdict, facts: Facts, plan: Plan | str) -> Boxes:
     """Return the picture: a tile per cache, with a box for each partition of a plan or group."""
-    plan = make_plan(verdict)
     inside: dict[int, str] = {}
     if isinstance(plan, Plan):
         what = "Boxes within a cache are the partitions of a plan"
@@ -85,17 +84,13 @@ def _domain_row(load: DomainLoad, cost: Cost) -> list[str]:
     ]
 
 
-def _machine_section(verdict: Verdict) -> Section:
-    facts, domains = verdict.facts, verdict.domains
-    if facts is None or domains is None:
+def _machine_section(verdict: Verdict, sentence: str, plan: Plan | str) -> Section:
+    facts = verdict.facts
+    if facts is None:
         kinds = ", ".join(f"{each.kind} ({each.source})" for each in verdict.profiles)
         return Section("machine", "What was judged", f"{kinds}; no machine")
-    section = Section(
-        "machine",
-        _sentence(verdict),
-        "",
-    )
-    section.machine = picture(verdict, facts)
+    section = Section("machine", sentence, "")
+    section.machine = picture(verdict, facts, plan)
     numbers = ("CPUs", "RT wake-ups/s", "groups", "LLCs", "cost")
     rows = [_domain_row(*each) for each in zip(verdict.loads, verdict.costs)]
     title = f"Root domains by the rules of Linux {facts.release}, read for {facts.seconds:.1f} s"
@@ -127,34 +122,41 @@ def _finding_section(number: int, finding: Finding) -> Section:
     return section
 
 
-def _sentence(verdict: Verdict) -> str:
+def _sentence(verdict: Verdict, plan: Plan | str) -> str:
     """Return the verdict in at most 20 words."""
-    if verdict.facts is None or not verdict.findings:
-        if verdict.doubts:
-            return "Whether something is lost cannot be told: the notes below say why."
-        return verdict.findings[0].entry.title if verdict.findings else "Nothing was found to do."
-    plan, cpus = make_plan(verdict), len(verdict.facts.online)
-    saved = sum(each.saved for each in verdict.costs if isinstance(each, Prediction))
-    if verdict.findings[0].predicted is None:
-        return f"{verdict.findings[0].entry.title}."
+    if verdict.status == CANNOT_TELL:
+        return "Whether something is lost cannot be told: the notes below say why."
+    if not verdict.findings:
+        return "Nothing was found to do."
+    first = verdict.findings[0]
+    if verdict.facts is None or first.predicted is None or not verdict.saved:
+        return f"{first.entry.title}."
     many = count_of(len(plan.rows), "partition") if isinstance(plan, Plan) else "Partitions"
-    return f"{many} would free {saved * cpus:.1f} of {cpus} CPUs (predicted)."
+    if wide_words(verdict.cost):
+        return f"{many} would free CPU time, but rates alone cannot tell how much."
+    cpus = len(verdict.facts.online)
+    return f"{many} would free {verdict.saved * cpus:.1f} of {cpus} CPUs (predicted)."
 
 
-def _lead(verdict: Verdict) -> Lead:
+def _lead(verdict: Verdict, sentence: str) -> Lead:
     if verdict.facts is None or not verdict.loads:
-        return Lead("Does the scheduler lose time on shared lines?", _sentence(verdict), "")
+        return Lead("Does the scheduler lose time on shared lines?", sentence, "")
     cost = share_words(verdict.cost)
+    if verdict.status == CANNOT_TELL:
+        cost = "cannot tell"
+    elif wide := wide_words(verdict.cost):
+        cost = f"cannot tell: {wide}"
     return Lead("How much CPU time do the scheduler's shared lines cost?", cost, "")
 
 
-def verdict_page(verdict: Verdict) -> str:
-    """Return the page as HTML text."""
-    sections = [_machine_section(verdict)]
+def verdict_page(verdict: Verdict, plan: Plan | str) -> str:
+    """Return the page as HTML text. ``plan`` is what make_plan() returns for the verdict."""
+    sentence = _sentence(verdict, plan)
+    sections = [_machine_section(verdict, sentence, plan)]
     sections += [_finding_section(n, each) for n, each in enumerate(verdict.findings, 1)]
     if verdict.doubts or verdict.notes:
         said = Section("notes", "Doubts and notes", "")
         said.lacks += verdict.doubts
         said.notes += verdict.notes
         sections.append(said)
-    return rendered(f"schedshard doctor: {verdict.source}", (_lead(verdict),), sections)
+    return rendered(f"schedshard doctor: {verdict.source}", (_lead(verdict, sentence),), sections)
