@@ -22,6 +22,9 @@
  * none counts. Nobody falls any more LIMIT_SECONDS after a section began: if it still lasts by
  * then, its end was not in sight.
  *
+ * With patch 06 no walk starts here, as the others may not run what waits on A. So broken-self makes
+ * a walk of every request.
+ *
  * By the rule a walk never makes a CPU send itself an interrupt, however many CPUs fall. RCU and
  * printk() may do so now and then: hence one for each section is allowed.
  *
