@@ -53,6 +53,7 @@ int sim_init(const struct model *model, uint64_t seed)
 		c->core = model->cpu[i].core;
 		c->fiber = &sim.fibers[i];
 		c->irq_at = NEVER;
+		c->fetch.line = UINT32_MAX; /* no miss yet */
 		c->random = mix(seed * 0x9e3779b97f4a7c15ull + i + 1);
 		c->sb = calloc(model->stores, sizeof(*c->sb));
 		if (!c->sb) {

@@ -35,7 +35,8 @@ static void print_cpu(const struct cpu *c)
 	else if (c->sb_n)
 		fprintf(stderr, ": %" PRIu32 " stores in its buffer", c->sb_n);
 	if (o && !c->returned)
-		fprintf(stderr, "; last %s %s, byte %" PRIu64, c->fetch.write ? "wrote" : "read",
+		fprintf(stderr, "; last miss: %s %s, byte %" PRIu64,
+			c->fetch.write ? "wrote" : "read",
 			o->name ? o->name : "an object without a name",
 			(uint64_t)c->fetch.line * LINE_SIZE - o->offset);
 	fputc('\n', stderr);

@@ -47,6 +47,7 @@ static void sleeps_for_ever(void)
 	struct step s = { .kind = STEP_COMPUTE }, none = { .kind = STEP_FENCE };
 	struct script script = { &s, 1 }, other = { &none, 1 };
 
+	arena_alloc(64, 0, "not accessed", NULL);
 	sim_spawn(0, toy_body, &script, 0);
 	sim_spawn(1, toy_body, &other, 0);
 	sim_run();
@@ -88,13 +89,13 @@ int main(void)
 	} cases[] = {
 		{ spins_for_ever,
 		  1,
-		  { "no simulated CPU makes progress", "; last read turn, byte 0\n" } },
+		  { "no simulated CPU makes progress", "; last miss: read turn, byte 0\n" } },
 		{ swaps_in_vain,
 		  1,
-		  { "no simulated CPU makes progress", "; last wrote turn, byte 0\n" } },
+		  { "no simulated CPU makes progress", "; last miss: wrote turn, byte 0\n" } },
 		{ sleeps_for_ever,
 		  1,
-		  { ": idle until an interrupt", "CPU 1 at 12.000 ns: returned\n" } },
+		  { ": idle until an interrupt\n", "CPU 1 at 12.000 ns: returned\n" } },
 		{ waits_for_a_late_thread, 0, { "", "" } },
 	};
 	unsigned int n = sizeof(cases) / sizeof(cases[0]);
