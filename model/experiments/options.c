@@ -27,7 +27,7 @@ enum {
 };
 
 static const struct argp_option option[] = {
-	{ "machine", KEY_MACHINE, "FILE", 0, "machine file (TOML)", 0 },
+	{ "machine", KEY_MACHINE, "FILE", 0, "a machine in its flat form", 0 },
 	{ "variant", KEY_VARIANT, "NAME", 0, "layout to run", 0 },
 	{ "cpus", KEY_CPUS, "N", 0, "use only N CPUs of the machine (default: all)", 0 },
 	{ "cap", KEY_CAP, "N", 0, "at most N CPUs per shard, 1 to 64 (default: 64)", 0 },

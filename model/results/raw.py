@@ -28,7 +28,7 @@ class Access(_Traffic, kw_only=True):
     """The accesses of one instruction to one place of a line.
 
     ``by``: the CPUs, by their place in the watch file. ``ways``: HITM and cycles of each way to the
-    access (c2c/report/callers.py); None without stacks.
+    access (record/report/callers.py); None without stacks.
     """
 
     offset: Place

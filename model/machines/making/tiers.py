@@ -50,10 +50,10 @@ class Tier:
     inside: Mask
 
 
-def _ranks(topology: Topology, unit: Unit) -> tuple[Ids, Ids, int] | None:
-    """Return the rank of each CPU's unit in its parent, the parent, and the units per parent.
+def _ranks(topology: Topology, unit: Unit) -> tuple[Ids, int] | None:
+    """Return the rank of each CPU's unit in its parent, and the units per parent.
 
-    This is the rule of lib/machine_tiers.cc. None: parents have unequal numbers of units.
+    Groups are then those of model/machines/flat.py. None: parents have unequal numbers of units.
     """
     own = topology.ids(unit.level)
     parent = np.zeros_like(own) if unit.parent is None else topology.ids(unit.parent)
@@ -66,7 +66,7 @@ def _ranks(topology: Topology, unit: Unit) -> tuple[Ids, Ids, int] | None:
         units = np.unique(own[mine])
         rank[mine] = np.searchsorted(units, own[mine])
         sizes.add(int(units.size))
-    return (rank, parent, sizes.pop()) if len(sizes) == 1 else None
+    return (rank, sizes.pop()) if len(sizes) == 1 else None
 
 
 def find_tiers(
@@ -81,7 +81,7 @@ def find_tiers(
         ranks = _ranks(topology, unit)
         if ranks is None:
             continue
-        rank, _, size = ranks
+        rank, size = ranks
         rest = kind == unit.pairs
         last = 1
         for count in (n for n in range(2, size) if size % n == 0):
