@@ -2,10 +2,10 @@
 /*
  * More operations of the sharded bitmap, for user space: no user in a kernel needs them.
  *
- * Concurrency: as in sbm.h, except for sbm_from_mask(), which updates
- * every shard by plain stores. It excludes all other updates, which it would undo. With a summary
- * it also excludes searches, which may clean the summary: nothing orders a plain store before the
- * load of the summary (sbm_more.c). sbm_test() and sbm_to_mask() are not searches.
+ * Concurrency: as in sbm.h, except for sbm_from_mask(), which updates every shard by plain stores.
+ * It excludes all other updates, which it would undo. With a summary it also excludes searches,
+ * which may clean the summary: nothing orders a plain store before the load of the summary
+ * (sbm_more.c). sbm_test() and sbm_to_mask() are not searches.
  *
  * Guarantees of a search, context, ordering and lines touched: as in sbm.h. sbm_weight() is a
  * search too. A CPU number of -1 means none.

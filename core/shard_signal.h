@@ -28,8 +28,8 @@
  * Concurrency: all calls may overlap. A waiter joins, then leaves or is woken once, all for one CPU
  * number. Of all waiters one at a time asks.
  *
- * Context: any. Ordering: as said. CPU numbers are of possible CPUs of
- * the plan; no function checks them.
+ * Context: any. Ordering: as said. CPU numbers are of possible CPUs of the plan; no function checks
+ * them.
  */
 #ifndef SHARD_SIGNAL_H
 #define SHARD_SIGNAL_H
@@ -123,8 +123,8 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
  * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put().
  * A waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter
  * may sleep; NULL: there is no waiter without a signal. Ordering: a full barrier between that
- * operation and the look for waiters. Lines touched: that of @total and @first, read; if
- * somebody waits, those of near shards, and one is written.
+ * operation and the look for waiters. Lines touched: that of @total and @first, read; if somebody
+ * waits, those of near shards, and one is written.
  */
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
 
