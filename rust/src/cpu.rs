@@ -74,7 +74,8 @@ impl Cpu {
     }
 }
 
-/// On how many CPUs the thread may run now: how many workers are useful.
+/// How many workers are useful: the CPUs on which the thread may run now, or fewer if a control
+/// group grants less time. Reads a few files.
 pub fn allowed() -> io::Result<u32> {
     let plan = plan()?;
     // SAFETY: the plan lives forever.

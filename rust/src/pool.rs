@@ -18,9 +18,11 @@ unsafe impl Sync for Waiters {}
 impl Waiters {
     /// With a line per core, as pools and slots have.
     pub(crate) fn new() -> io::Result<Waiters> {
-        let (mut plan, cap) = (ptr::null(), u32::MAX); // SCHEDSHARD_CAP_CORE
-                                                       // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
-        let status = unsafe { sys::schedshard_plan_here_cap(cap, &mut plan, ptr::null_mut()) };
+        const EACH_CORE: u32 = u32::MAX; // SCHEDSHARD_CAP_CORE
+        let mut plan = ptr::null();
+        // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
+        let status =
+            unsafe { sys::schedshard_plan_here_cap(EACH_CORE, &mut plan, ptr::null_mut()) };
         if status != 0 {
             return Err(io::Error::from_raw_os_error(-status));
         }

@@ -60,7 +60,7 @@ impl Set {
         unsafe { sys::schedshard_sbm_test_and_clear(self.raw(), cpu.number()) }
     }
 
-    /// `insert()` without a result and, if there is no summary, without a barrier: the fastest way.
+    /// `insert()` without a result and without a barrier: the fastest way.
     pub fn set(&self, cpu: Cpu) {
         unsafe { sys::schedshard_sbm_set(self.raw(), cpu.number()) }
     }

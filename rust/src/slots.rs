@@ -112,7 +112,8 @@ impl Slots {
         self.slot(unsafe { sys::schedshard_slot_claim_limit(self.set.as_ptr(), here, limit) })
     }
 
-    /// `claim()` that sleeps until there is a free slot; `None`: the timeout has passed.
+    /// `claim()` that sleeps until there is a free slot; `None`: the timeout has passed, or
+    /// somebody called [`Slots::close`].
     pub fn claim_wait(&self, timeout: Option<Duration>) -> Option<Slot<'_>> {
         let (here, limit) = (Cpu::current().number(), nanoseconds(timeout));
         self.slot(unsafe {
