@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The levels and the set of overloaded queues of the kernel series (core/sched/), combined as in
- * the layout "shard". A CPU falls while a queue becomes overloaded, or while an overloaded queue
- * gets a task that may leave its shard, or a task of higher level or for other CPUs:
+ * the layout "shard". A CPU's level drops while a queue becomes overloaded, or while an overloaded
+ * queue gets a task that may leave its shard, or a task of higher level or for other CPUs:
  *
  *   F1  lower own level                P1  store where tasks of which level wait, and may run
  *   F2  full barrier, in rto_others()  P2  full barrier, in push_rt_task()
@@ -233,7 +233,7 @@ static void check_seen(uint32_t nr_cpus)
 	explore_check(explore_result_of(0), "CPU 0 did not see a queue that was overloaded before");
 }
 
-/* CPU 0 falls to 20 and skips queues without a higher task for it, as pull_rt_task() does. */
+/* CPU 0 drops to level 20 and skips queues without a higher task for it, as pull_rt_task() does. */
 static void fall_a_little(void)
 {
 	u64 from;
@@ -243,7 +243,7 @@ static void fall_a_little(void)
 				  READ_ONCE(*places) & cpu_place_bit(0));
 }
 
-/* CPU 2 has been asked. CPU 0 falls and asks, and sends no interrupt if the mark is there. */
+/* CPU 2 has been asked. CPU 0's level drops, and it sends no interrupt if the mark is there. */
 static port_always_inline void asked(uint32_t cpu, bool clear_first)
 {
 	if (!cpu) {
@@ -310,23 +310,25 @@ const struct explore_case explore_levels_cases[] = {
 	     "core", 3, setup, rise, NULL),
 	CASE("levels-rise-alone", "the same, by a search for it alone", "core", 4, setup,
 	     rise_alone, NULL),
-	CASE("levels-pull-or-push", "a CPU falls, another becomes overloaded: one sees the other",
-	     "core", 2, setup_busy, pull_or_push, check_served),
+	CASE("levels-pull-or-push",
+	     "a CPU's level drops, another becomes overloaded: one sees the other", "core", 2,
+	     setup_busy, pull_or_push, check_served),
 	CASE("levels-leaving",
-	     "a CPU falls, an overloaded one gets a task that may leave its shard", "core", 2,
-	     setup_overloaded, pull_or_push, check_served),
+	     "a CPU's level drops, an overloaded one gets a task that may leave its shard", "core",
+	     2, setup_overloaded, pull_or_push, check_served),
 	CASE("levels-any", "the same with a task that may run in many shards", "core", 2,
 	     setup_busy, pull_or_push_any, check_served),
 	CASE("levels-grow", "a queue is seen while its tasks may run in ever more shards", "core",
 	     2, setup_growing, grow, check_seen),
-	CASE("levels-ask", "a CPU falls and asks a queue that has been asked", "core", 2,
-	     setup_further, ask, check_served),
-	CASE("levels-further", "a CPU falls, an overloaded one gets a higher task for it", "core",
-	     2, setup_further, further, check_served),
+	CASE("levels-ask", "a CPU's level drops, and it asks a queue that has been asked", "core",
+	     2, setup_further, ask, check_served),
+	CASE("levels-further", "a CPU's level drops, an overloaded one gets a higher task for it",
+	     "core", 2, setup_further, further, check_served),
 	CASE("levels-further-linux", "the same without a barrier of its own, as in Linux: on x86",
 	     "core", 2, setup_further, further_linux, check_served),
-	CASE("planted-levels-fall", "planted: no barrier between falling and looking for queues",
-	     "planted", 2, setup_busy, no_fall_barrier, check_served),
+	CASE("planted-levels-fall",
+	     "planted: no barrier between the lower level and the look for queues", "planted", 2,
+	     setup_busy, no_fall_barrier, check_served),
 	CASE("planted-levels-push", "planted: no barrier between being overloaded and searching",
 	     "planted", 2, setup_busy, no_push_barrier, check_served),
 	CASE("planted-levels-leaving", "planted: the same without a barrier before the search",

@@ -8,10 +8,10 @@
  * never at neither. Neighbours in a line are safe: no architecture with SMP has
  * to read a word and write it back to store a byte.
  *
- * cpupri_set() orders nothing. A search may therefore miss a CPU that has just
- * fallen, but then that CPU finds the task:
+ * cpupri_set() orders nothing. A search may therefore miss a CPU whose level
+ * has just dropped, but then that CPU finds the task:
  *
- *	CPU falls:	F1 cpupri_set()
+ *	Level drops:	F1 cpupri_set()
  *			F2 full barrier
  *			F3 look for overloaded queues, at highest_prio.next
  *	Task waits:	P1 store highest_prio.next, mark the queue

@@ -211,8 +211,8 @@ static inline int rto_next_for(const struct rto *rto, int cpu, int this_cpu,
 }
 
 /*
- * Does another CPU have a task that may come here? For a CPU that fell. @from:
- * where to store what rto_from() returns.
+ * Does another CPU have a task that may come here? For a CPU whose level has
+ * dropped. @from: where to store what rto_from() returns.
  */
 static inline bool rto_others(const struct rto *rto, int this_cpu, u64 *from)
 {

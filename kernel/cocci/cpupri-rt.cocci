@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c: cpupri_set() no longer has a barrier. This adds the two that a falling CPU and a
-// waiting task need.
+// kernel/sched/rt.c: cpupri_set() no longer has a barrier. This adds the two that a CPU whose
+// priority drops and a waiting task need.
 
 @@
 identifier rt_overloaded = rt_overloaded;
@@ -8,7 +8,7 @@ expression count;
 @@
  rt_overloaded(...)
  {
-+	/* F2 in cpupri.c: a CPU that falls has stored its level before. */
++	/* F2 in cpupri.c: a CPU whose level drops has stored it before. */
 +	smp_mb();
  	return atomic_read(count);
  }

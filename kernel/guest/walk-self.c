@@ -6,31 +6,31 @@
  *   CPU A    a task is in a section of the kernel that cannot be preempted: it copies a table of a
  *            million files under a spinlock (unshare(CLONE_FILES)). Two tasks wait behind it
  *   CPU B    a task keeps both from B, the only other CPU that they may use
- *   others   tasks fall from FIFO 50 to a normal one, step by step, again and again. So does B's,
- *            down to FIFO 40
+ *   others   the priority of a task drops from FIFO 50 to a normal one, step by step, again and
+ *            again. So does that of B's, down to FIFO 40
  *
  * The first waiting task (FIFO 30) outranks the task in the section. So a push on A only asks for a
- * reschedule, and A stays overloaded. Each fall of another CPU asks for a round of the walk, which
- * leads back to A. Without that commit's rule A sends itself an interrupt for it. If another CPU
- * falls before A has handled that one, A sends the next one, and so on.
+ * reschedule, and A stays overloaded. Each other CPU whose priority drops asks for a round of the
+ * walk, which leads back to A. Without that commit's rule A sends itself an interrupt for it. If
+ * another priority drops before A has handled that one, A sends the next one, and so on.
  *
  * The task in the section is a normal one, as in the commit, and of FIFO 20, in turn. The other
  * waiting task has FIFO 10. So both waiting tasks outrank the normal task, and only the first one
  * outranks the other. Patch 01 ends the overload where both do.
  *
  * A section counts if both tasks waited for half of it. With PREEMPT_RT it can be preempted, and
- * none counts. Nobody falls any more LIMIT_SECONDS after a section began: if it still lasts by
+ * none counts. No priority drops any more LIMIT_SECONDS after a section began: if it still lasts by
  * then, its end was not in sight.
  *
- * With patch 06 no walk starts here, as the others may not run what waits on A. So broken-self makes
- * a walk of every request.
+ * With patch 06 no walk starts here, as the others may not run what waits on A. So broken-self
+ * makes a walk of every request.
  *
- * By the rule a walk never makes a CPU send itself an interrupt, however many CPUs fall. RCU and
- * printk() may do so now and then: hence one for each section is allowed.
+ * By the rule a walk never makes a CPU send itself an interrupt, however many ask for it. RCU
+ * and printk() may do so now and then: hence one for each section is allowed.
  *
  * Exit status 0: A sent itself no more interrupts than there were sections, of either kind. 1: it
- * sent more. 2: a task or the table was refused, or no CPU fell. 4, skip: fewer than four CPUs,
- * interrupts are not counted, or no section counts.
+ * sent more. 2: a task or the table was refused, or no priority dropped. 4, skip: fewer than four
+ * CPUs, interrupts are not counted, or no section counts.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -93,7 +93,7 @@ struct figures {
 static struct waiter first = { .priority = 30 }, second = { .priority = 10 };
 static struct faller fallers[GUEST_CPUS];
 static unsigned int nr_fallers;
-static _Atomic bool calm; /* nobody falls */
+static _Atomic bool calm; /* no priority drops */
 
 /* The second number of a line of /proc/interrupts: A is the second CPU that is online. */
 static uint64_t of_a(const char *line)

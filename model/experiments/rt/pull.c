@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Pull: a CPU whose level fell takes tasks that wait on other CPUs. push.c says why no task is
+ * Pull: a CPU whose level dropped takes tasks that wait on other CPUs. push.c says why no task is
  * missed.
  */
 #include "rq.h"

@@ -4,7 +4,7 @@
  * the queue's lock, together with the queue.
  *
  * - level: the queue's highest RT level, running task included. Only a change of it reaches the map
- *   (set_level): rises in enqueue, falls in dequeue.
+ *   (set_level): rises in enqueue, drops in dequeue.
  * - pushable: RT tasks that are queued, do not run, and may run elsewhere. In Linux the CPU is in
  *   the overload set while there is one. A task woken on an idle CPU is pushable for the short time
  *   until it runs there. So every wake-up of a task that may migrate sets and clears its CPU's

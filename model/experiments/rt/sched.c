@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The context switch. The order of its steps matters. A task that sleeps leaves its queue first,
- * which updates the map. Then the CPU pulls if its level fell, and then picks the next task. The
+ * which updates the map. Then the CPU pulls if its level dropped, and then picks the next task. The
  * previous task may run elsewhere only when on_cpu says that its registers are saved. The CPU
  * pushes the waiting tasks last, when the new task already runs.
  */
