@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import exp, hypot, log, sqrt
 from pathlib import Path
 from statistics import quantiles
@@ -181,17 +181,14 @@ def probes(surface: Surface) -> list[Spot]:
     """Return the loads at which samples show how far the model's time may be stretched."""
     cpus = surface.row["cpus"]
     made = []
-    for kernel, push, shares in (
-        (STOCK, True, (0.0, 0.03, 0.15)), (STOCK, False, (0.0, 0.03, 0.15)),
-    ):  # fmt: skip
-        for share in shares:
-            rate = 200.0 * cpus
-            while rate < 40_000 * cpus:
-                asked = Asked(kernel, push, False, False, cpus, rate)
-                if surface.at(asked).kernel_ns * 1e-9 * rate / cpus >= share:
-                    break
-                rate *= 1.1
-            made.append(Spot(kernel, push, False, False, cpus, rate))
+    for push, share in product((True, False), (0.0, 0.03, 0.15)):
+        rate = 200.0 * cpus
+        while rate < 40_000 * cpus:
+            asked = Asked(STOCK, push, False, False, cpus, rate)
+            if surface.at(asked).kernel_ns * 1e-9 * rate / cpus >= share:
+                break
+            rate *= 1.1
+        made.append(Spot(STOCK, push, False, False, cpus, rate))
     return made
 
 
@@ -215,7 +212,7 @@ def stretch_of(surface: Surface, spot: Spot, now: Seen) -> float | None:
 
 
 def stretches(surface: Surface) -> dict[str, list[float]]:
-    """Return the 5th and 95th percentile of samples per kernel, with the model's own error."""
+    """Return the 5th and 95th percentile of samples by kernel, with the model's own error."""
     machine, experiment = load_machine(surface.name), load_experiment(EXPERIMENT)
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
     samples = make_samples(machine, experiment, inputs, SAMPLES, 1)
@@ -235,17 +232,13 @@ def stretches(surface: Surface) -> dict[str, list[float]]:
         for spot, figures in zip(spots[1:], own[1:], strict=True):
             by = stretch_of(surface, spot, beyond(seen(spot, figures), alone))
             by_spot[spot] += [by] if by is not None else []
-    made: dict[str, list[float]] = {}
+    low = high = 1.0
     for spot, values in by_spot.items():
         cut = quantiles(values, n=20, method="inclusive") if len(values) > SAMPLES / 2 else [1, 1]
         print(f"  {spot.kernel} push {spot.push:d} {spot.rate:,.0f}/s: {cut[0]:.2f} {cut[-1]:.2f}")
-        held = made.setdefault(spot.kernel, [1.0, 1.0])
-        held[:] = [min(held[0], cut[0]), max(held[1], cut[-1])]
-    made["shard"] = made["stock"]
-    return {
-        kernel: [float(f"{_with_model(each):.3g}") for each in held]
-        for kernel, held in made.items()
-    }
+        low, high = min(low, cut[0]), max(high, cut[-1])
+    ends = [float(f"{_with_model(end):.3g}") for end in (low, high)]
+    return {STOCK: ends, SHARD: ends}
 
 
 def _with_model(factor: float) -> float:
