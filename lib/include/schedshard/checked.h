@@ -67,13 +67,11 @@ void __tsan_release(void *addr);
 #ifdef SCHEDSHARD_CHECKED
 #define SHARD_CHECK(call) call
 #else
-#define SHARD_CHECK(call) ((void)0)
+#define SHARD_CHECK(call) ((void)file, (void)line)
 #endif
 
 static inline s64 shard_watched(const void *set, s64 got, const char *file, int line)
 {
-	(void)file;
-	(void)line;
 	if (got >= 0) {
 		SHARD_TSAN_CLAIM(set, got);
 		SHARD_CHECK(shard_watch_claim(set, (u32)got, file, line));
@@ -89,12 +87,10 @@ static inline u32 shard_watched_n(const void *set, u32 n, const u32 *what, const
 	return n;
 }
 
-/* Whether a claim or a search of a set with this plan may start at a CPU. */
+/* Return @cpu, where a claim starts; end the program if the plan has no such number. */
 static inline u32 shard_watched_from(const struct shard_plan *plan, u32 cpu, const char *file,
 				     int line)
 {
-	(void)file;
-	(void)line;
 	SHARD_CHECK(cpu < plan->nr_cpus ? (void)0 : shard_watch_unknown("CPU", cpu, file, line));
 	(void)plan;
 	return cpu;
@@ -102,8 +98,6 @@ static inline u32 shard_watched_from(const struct shard_plan *plan, u32 cpu, con
 
 static inline void shard_watched_slot(struct slot_set *s, u32 slot, const char *file, int line)
 {
-	(void)file;
-	(void)line;
 	SHARD_CHECK(slot < slot_set_size(s)
 			    ? shard_watch_put(s, "slot", slot, slot_is_free(s, slot), file, line)
 			    : shard_watch_unknown("slot", slot, file, line));
@@ -112,8 +106,6 @@ static inline void shard_watched_slot(struct slot_set *s, u32 slot, const char *
 
 static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, int line)
 {
-	(void)file;
-	(void)line;
 	SHARD_CHECK(shard_plan_has_cpu(b->plan, cpu)
 			    ? shard_watch_put(b, "CPU", cpu, sbm_test(b, cpu), file, line)
 			    : shard_watch_unknown("CPU", cpu, file, line));
