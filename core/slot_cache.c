@@ -21,7 +21,8 @@
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
  * searched the set and then all caches. Meanwhile no free slot moves from a cache to the set, as
  * slot_cache_free() takes the lock, or back. A thread that left at C3 becomes a thief itself, if it
- * finds no other slot.
+ * finds no other slot. All claims become thieves once the set has had a cache: where they looked
+ * whether it has one, the last cache could leave while its slots are in neither place.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */
@@ -70,7 +71,8 @@ u32 slot_claim_cached(struct slot_set *s, u32 cpu, u32 n, u32 *slots)
 	u32 got;
 
 	lock(s);
-	port_heavy_barrier(); /* for slot_cache_put_wake(): see puts before it looked for waiters */
+	if (s->caches)
+		port_heavy_barrier(); /* to see what slot_cache_put_wake() put before its look */
 	got = slot_claim_set(s, cpu, n, slots);
 	for (struct slot_cache *c = s->caches; c && got < n; c = c->next) {
 		s64 slot;
@@ -87,7 +89,7 @@ u32 slot_cache_nr(const struct slot_set *set)
 	struct slot_set *s = (struct slot_set *)(uintptr_t)set; /* the lock changes */
 	u32 n = 0;
 
-	if (!READ_ONCE(s->caches))
+	if (!READ_ONCE(s->cached))
 		return 0;
 	lock(s);
 	for (const struct slot_cache *c = s->caches; c; c = c->next)
@@ -106,9 +108,11 @@ struct slot_cache *slot_cache_alloc(struct slot_set *s, u32 cpu)
 	c->set = s;
 	c->cpu = cpu;
 	c->head = port_has_heavy_barrier() ? 0 : SLOT_CACHE_OFF; /* always full, and empty */
+	/* Before the lock's full barrier: a waiter sees it, or slot_cache_put_wake() the waiter. */
+	WRITE_ONCE(s->cached, true);
 	lock(s);
 	c->next = s->caches;
-	WRITE_ONCE(s->caches, c);
+	s->caches = c;
 	unlock(s);
 	return c;
 }
@@ -122,7 +126,7 @@ void slot_cache_free(struct slot_cache *c)
 	lock(c->set);
 	for (at = &c->set->caches; *at != c;)
 		at = &(*at)->next;
-	WRITE_ONCE(*at, c->next);
+	*at = c->next;
 	for (u32 nr = slots_in(c); nr; nr--)
 		slot_put_near(c->set, c->slot[(c->head + nr - 1) % SLOT_CACHE_RING], c->cpu);
 	unlock(c->set);

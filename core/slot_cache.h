@@ -8,12 +8,12 @@
  * Concurrency: a cache belongs to one thread at a time, which alone calls slot_cache_claim() and
  * slot_cache_put(). Making and freeing caches may overlap with all calls of other threads.
  *
- * While a set has caches, a claim that finds the set empty, slot_put_wake() for a thread that asks,
- * slot_set_nr_free(), and making or freeing a cache take a lock of the set. So no signal handler
- * calls them then, and a forked child of a process with threads does not use the set. No handler
- * uses a cache, since it may interrupt the cache's thread. slot_claim_limit() takes no slot from a
- * cache. Ordering: as claims and puts of slot_set.h. A put hands over to the thread that takes the
- * slot from the cache.
+ * Once a set has had a cache, a claim that finds the set empty, slot_put_wake() for a thread that
+ * asks, slot_set_nr_free(), and making or freeing a cache take a lock of the set. So no signal
+ * handler calls them then, and a forked child of a process with threads does not use the set. No
+ * handler uses a cache, since it may interrupt the cache's thread. slot_claim_limit() takes no slot
+ * from a cache. Ordering: as claims and puts of slot_set.h. A put hands over to the thread that
+ * takes the slot from the cache.
  */
 #ifndef SLOT_CACHE_H
 #define SLOT_CACHE_H

@@ -132,7 +132,7 @@ static port_noinline u32 claim_anywhere(struct slot_set *s, u32 cpu, u32 n, u32 
 {
 	u32 got = slot_claim_set(s, cpu, n, slots);
 
-	if (got < n && READ_ONCE(s->caches))
+	if (got < n && READ_ONCE(s->cached))
 		got += slot_claim_cached(s, cpu, n - got, slots + got);
 	return got;
 }

@@ -92,9 +92,10 @@ struct slot_set {
 	struct slot_part *part[SLOT_SET_PARTS];
 	size_t bytes; /* memory of this header with its table */
 	u64 quick;    /* @nr * 8 + @shift of the first part; 0: homes follow */
-	/* slot_cache.c: all caches, and their lock */
+	/* slot_cache.c: all caches, their lock, and whether there ever was one */
 	u64 lock __aligned(PORT_CACHELINE);
 	struct slot_cache *caches;
+	bool cached;
 	u64 *word[] __aligned(PORT_CACHELINE); /* of the first part */
 };
 

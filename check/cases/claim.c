@@ -482,6 +482,15 @@ static void cache_hands_over(uint32_t cpu)
 		explore_check(READ_ONCE(*data), "CPU %u owns a slot without its data", cpu);
 }
 
+/* The last cache of the set is freed: its slot is free all the time. */
+static void cache_freed(uint32_t cpu)
+{
+	if (!cpu)
+		slot_cache_free(cache);
+	else
+		explore_check(slot_claim_near(slots, 3) == 0, "a claim misses a slot of a cache");
+}
+
 /* The cache's thread, without a barrier between its two steps. */
 static void cache_no_barrier(uint32_t cpu)
 {
@@ -543,6 +552,8 @@ const struct explore_case explore_claim_cases[] = {
 	     "core", 2, true, setup_cache_two, cached_two, check_cached_two),
 	CASE("claim-cache-hands-over", "a put into a cache hands its CPU's stores over", "core", 2,
 	     true, setup_cache, cache_hands_over, NULL),
+	CASE("claim-cache-freed", "a claim finds the slot of a cache that is being freed", "core",
+	     2, true, setup_cache_full, cache_freed, NULL),
 	CASE("planted-cache-barrier", "planted: a cache's CPU without its barrier", "planted", 2,
 	     false, setup_cache_full, cache_no_barrier, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,

@@ -129,6 +129,7 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("claim-cache-weak", [2], False, ()),
     ("claim-cache-two", [2], False, ()),
     ("claim-cache-hands-over", [2], False, ()),
+    ("claim-cache-freed", [2], False, ()),
     ("planted-cache-barrier", [2], True, ()),
     ("planted-claim-look", [2, 3, 4], True, ()),
     ("planted-claim-put", [2, 3], True, ()),

@@ -98,15 +98,6 @@ static void claim_slots(u32 thread)
 		if (thread == 0 && i % (ROUNDS / 5) == ROUNDS / 6 && slot_set_size(slots) < 6)
 			CHECK(slot_set_grow(slots, 1));
 	}
-	while (cache) { /* what it still has may be what another thread waits for */
-		s64 slot = slot_cache_claim(cache);
-
-		if (slot < 0)
-			break;
-		slot_put_wake(slots, w, (u32)slot, 0);
-		if ((s32)(cache->tail - cache->head) <= 0)
-			break;
-	}
 	slot_cache_free(cache);
 }
 

@@ -65,8 +65,8 @@ void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu);
 s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
 /*
- * slot_put_near() that wakes a waiter near @cpu. Context: any, but no signal handler while the set
- * has caches. Ordering: a full barrier after the put.
+ * slot_put_near() that wakes a waiter near @cpu. Context: any, but no signal handler once the set
+ * has had a cache. Ordering: a full barrier after the put.
  */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
 
