@@ -38,8 +38,8 @@ struct rto {
 
 /* What a queue has published, for itself. As cpu_shard_bit(). */
 struct rto_rq {
-	u64 shards; /* where waiting tasks may run; 0: none waits */
-	u64 told;   /* the shards that count the queue */
+	u64 shards;   /* where waiting tasks may run; 0: none waits */
+	u64 counting; /* the shards that count the queue */
 };
 
 /* @shards without that of @cpu, if no other shard has the same bit. */
@@ -66,7 +66,7 @@ static inline atomic_t *rto_counter(const struct rto *rto, unsigned int to,
 	return &rto->from[to * RTO_COUNTERS + shard % RTO_COUNTERS];
 }
 
-/* Tell shards modulo 64 in @shards that @cpu has a task for them, or not. */
+/* Let shards modulo 64 in @shards count the queue of @cpu, or no longer. */
 static inline void rto_count(struct rto *rto, int cpu, u64 shards, int add)
 {
 	unsigned int to;
@@ -103,8 +103,7 @@ static inline bool rto_reaches(u64 shards, u64 places, int cpu)
 static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 			       u64 shards)
 {
-	u64 old_shards = own->shards, told = own->told;
-	bool any, was_any;
+	u64 old_shards = own->shards, counting = own->counting;
 	u8 state, old;
 
 	if (likely(shards == old_shards))
@@ -118,20 +117,18 @@ static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 
 	state = rto_state(cpu, shards);
 	old = rto_state(cpu, old_shards);
-	/* At RTO_ANY those that were told before still count the queue. */
+	/* At RTO_ANY those that counted the queue before still do. */
 	if (state == RTO_LEAVES)
-		own->told = rto_abroad(cpu, shards);
+		own->counting = rto_abroad(cpu, shards);
 	else if (state != RTO_ANY)
-		own->told = 0;
+		own->counting = 0;
 
 	if (state != old)
 		WRITE_ONCE(rto->state[cpu_slot[cpu]], state);
-	rto_count(rto, cpu, own->told & ~told, 1);
-	rto_count(rto, cpu, told & ~own->told, -1);
-	any = state == RTO_ANY;
-	was_any = old == RTO_ANY;
-	if (any != was_any)
-		atomic_add(was_any ? -1 : 1, &rto->any);
+	rto_count(rto, cpu, own->counting & ~counting, 1);
+	rto_count(rto, cpu, counting & ~own->counting, -1);
+	if ((state == RTO_ANY) != (old == RTO_ANY))
+		atomic_add(state == RTO_ANY ? 1 : -1, &rto->any);
 }
 
 /*

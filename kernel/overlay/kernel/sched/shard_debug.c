@@ -135,7 +135,7 @@ void shard_debug_walk(int next)
 }
 
 /* The shards or places of a task of which its queue knows nothing. */
-static int untold(struct rq *rq, struct task_struct *p)
+static int missing_of(struct rq *rq, struct task_struct *p)
 {
 	u64 shards, places;
 
@@ -151,7 +151,7 @@ static void check_tasks(struct rq *rq)
 
 	plist_for_each_entry(p, &rq->rt.pushable_tasks, pushable_tasks) {
 		waiting += p->prio >= rq->donor->prio;
-		missing += untold(rq, p);
+		missing += missing_of(rq, p);
 	}
 	if (waiting && rq->online)
 		expect(RT_MISSED, rq->cpu, rq->rt.rto.shards == rq->rt.shards,
