@@ -105,6 +105,7 @@ static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 {
 	u64 old_shards = own->shards, counting = own->counting;
 	u8 state, old;
+	int any;
 
 	if (likely(shards == old_shards))
 		return;
@@ -127,8 +128,9 @@ static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 		WRITE_ONCE(rto->state[cpu_slot[cpu]], state);
 	rto_count(rto, cpu, own->counting & ~counting, 1);
 	rto_count(rto, cpu, counting & ~own->counting, -1);
-	if ((state == RTO_ANY) != (old == RTO_ANY))
-		atomic_add(state == RTO_ANY ? 1 : -1, &rto->any);
+	any = (state == RTO_ANY) - (old == RTO_ANY);
+	if (any)
+		atomic_add(any, &rto->any);
 }
 
 /*
