@@ -24,9 +24,8 @@ import subprocess
 import sys
 import textwrap
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,8 @@ from matplotlib.figure import Figure
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from model.machines.cores import vendor_of  # noqa: E402
+from model.machines.cores import core_of  # noqa: E402
 from model.run.model_error import (  # noqa: E402
-    INSIDE,
     RESIDUALS,
     Residual,
     estimate,
@@ -52,21 +50,27 @@ PLOT = ROOT / "docs/pictures/fidelity.png"
 KEPT = ROOT / "build/results"
 SAMPLES = 20
 PAIRS = "pairs"  # instead of points: latency class, and nanoseconds per turn
-BEGIN, END = "<!-- table: fidelity -->\n", "<!-- end of table -->"
-SPLITS_BEGIN = "<!-- table: fidelity-splits -->\n"
-FEW = 8  # threads
+FIRST, BEGIN = "<!-- table: fidelity-first -->\n", "<!-- table: fidelity -->\n"
+END = "<!-- end of table -->"
 
 
 @dataclass(frozen=True)
 class Score:
-    """One curve: its kind, its points, and how many of them are inside."""
+    """One point: its residual, and the 90% interval made without any curve of its machine."""
 
-    name: str
-    kind: str
-    machine: str
-    factors: tuple[float, ...]
-    inside: int
-    calibrated: bool
+    of: Residual
+    low: float
+    high: float
+
+    @property
+    def factor(self) -> float:
+        """Return the larger of measured and predicted, divided by the smaller."""
+        return max(self.of.measured / self.of.predicted, self.of.predicted / self.of.measured)
+
+    @property
+    def inside(self) -> bool:
+        """Return whether the interval contains the measured value."""
+        return self.low <= self.of.measured <= self.high
 
 
 def build() -> Path:
@@ -83,6 +87,7 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
         words_ += ["--threads", ",".join(str(n) for n, _ in curve["points"])]
         words_ += ["--placement", curve.get("placement", "os")]
         words_ += ["--work", f"{curve.get('work_ns', 0):g}"]
+        words_ += ["--hold", f"{curve['hold_ns']:g}"] if "hold_ns" in curve else []
         words_ += ["--lines", str(curve.get("lines", 1))]
     words_ += ["--uncertainty", str(SAMPLES)]
     key = hashlib.sha256(" ".join([curve["machine"], *words_[4:]]).encode())
@@ -101,13 +106,13 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
     return loaded
 
 
-def residuals_of(curve: dict[str, Any], base: Path) -> list[Residual]:
-    """Return one residual per point."""
+def residuals_of(curve: dict[str, Any], base: Path, cores: Mapping[str, str]) -> list[Residual]:
+    """Return one residual per point; ``cores``: the types of core of machines outside machines/."""
     result = predict(curve, base)
     place = "class" if PAIRS in curve else "threads"
     points = {point[place]: point for point in result["variants"][0]["points"]}
     machine = curve["machine"].rpartition("/")[2]
-    vendor = vendor_of(machine, result["machine"]["title"])
+    core = core_of(machine) or cores[machine]
     made = []
     for at, measured in curve.get(PAIRS) or curve["points"]:
         point = points[at]
@@ -115,7 +120,7 @@ def residuals_of(curve: dict[str, Any], base: Path) -> list[Residual]:
         inputs = point["interval"].get("inputs", point["interval"])
         made.append(
             Residual(
-                machine, vendor, curve["kind"], curve["name"], threads, measured,
+                machine, core, curve["kind"], curve["name"], threads, measured,
                 point["ns_per_op"], inputs["low"], inputs["high"], bool(curve.get("calibrated")),
             )
         )  # fmt: skip
@@ -130,117 +135,88 @@ def kept_of(curve: dict[str, Any]) -> list[Residual]:
     return mine if same else []
 
 
-def score(curve: dict[str, Any], mine: Sequence[Residual], known: Sequence[Residual]) -> Score:
-    """Return how good the predictions of one curve are, judged without its machine."""
-    others = [one for one in known if one.machine != mine[0].machine]
-    factor = estimate(others, curve["kind"]).factor
-    inside = 0
+def scores_of(mine: Sequence[Residual], known: Sequence[Residual]) -> list[Score]:
+    """Return the score of each point, whose interval is estimated without the point's machine."""
+    made = []
     for one in mine:
-        low, high = together(min(one.low, one.predicted), one.predicted,
-                             max(one.high, one.predicted), factor)  # fmt: skip
-        inside += low <= one.measured <= high
-    factors = tuple(max(one.measured / one.predicted, one.predicted / one.measured) for one in mine)
-    return Score(
-        curve["name"], curve["kind"], mine[0].machine, factors, inside,
-        bool(curve.get("calibrated")),
-    )  # fmt: skip
+        others = [other for other in known if other.machine != one.machine]
+        low, high = min(one.low, one.predicted), max(one.high, one.predicted)
+        low, high = together(low, one.predicted, high, known_factor(others, one.kind))
+        made.append(Score(one, low, high))
+    return made
+
+
+def known_factor(others: Sequence[Residual], kind: str) -> float:
+    """Return a kind's error factor from residuals, 1 if there are none to estimate it from."""
+    uncalibrated = [one for one in others if not one.calibrated]
+    return estimate(uncalibrated, kind).factor if uncalibrated else 1.0
+
+
+def figures(part: Sequence[Score]) -> str:
+    """Return cells: points, median factor, worst, inside, and the median ratio of the ends."""
+    factors = [one.factor for one in part]
+    inside = sum(one.inside for one in part)
+    width = statistics.median(one.high / one.low for one in part)
+    return (
+        f"{len(part)} | {statistics.median(factors):.2f} | {max(factors):.2f} | "
+        f"{inside} of {len(part)}, {inside / len(part):.0%} | {width:.2f} |"
+    )
 
 
 def lines(scores: Sequence[Score]) -> list[str]:
-    """Return the table of all curves, and the sum."""
+    """Return the table of all curves."""
     made = [
-        "| curve | kind | points | median factor | worst | inside |",
-        "|---|---|---|---|---|---|",
-    ]
-    for one in scores:
-        name = one.name + (" (calibrated)" if one.calibrated else "")
-        made.append(
-            f"| {name} | {words(one.kind)} | {len(one.factors)} | "
-            f"{statistics.median(one.factors):.2f} | {max(one.factors):.2f} | "
-            f"{one.inside} of {len(one.factors)} |"
-        )
-    chosen = [one for one in scores if one.calibrated]
-    others = [one for one in scores if not one.calibrated]
-    for name, part in (("calibrated", chosen), ("others", others), ("all", scores)):
-        factors = [factor for one in part for factor in one.factors]
-        inside = sum(one.inside for one in part)
-        if factors:
-            made.append(
-                f"| {name}: {len(part)} curves | | {len(factors)} | "
-                f"{statistics.median(factors):.2f} | {max(factors):.2f} | "
-                f"{inside} of {len(factors)}, {inside / len(factors):.0%} |"
-            )
-    return made
-
-
-def kinds(known: Sequence[Residual]) -> list[str]:
-    """Return the table of kinds, with the model's error factor in the intervals of each."""
-    made = [
-        "| kind | calibrated curves | others | of machines | of makers | threads | error factor |",
+        "| curve | kind | points | median factor | worst | inside | width |",
         "|---|---|---|---|---|---|---|",
     ]
-    for kind in [*sorted({one.kind for one in known}), "workload"]:
-        one = estimate(known, kind)
-        made.append(
-            f"| {words(kind)} | {one.calibrated} | {one.curves} | {one.machines} | "
-            f"{', '.join(one.vendors)} | "
-            f"{one.threads or ''} | {one.factor:.2f} |"
-        )
+    for name in dict.fromkeys(one.of.curve for one in scores):
+        part = [one for one in scores if one.of.curve == name]
+        mark = " (calibrated)" * part[0].of.calibrated
+        made.append(f"| {name}{mark} | {words(part[0].of.kind)} | {figures(part)}")
     return made
 
 
-def groupings(known: Sequence[Residual]) -> dict[str, Callable[[Residual], str]]:
-    """Return ways to group residuals: a name for each, and the group of a residual."""
-    most: dict[str, int] = {}
-    for one in known:
-        most[one.curve] = max(one.threads, most.get(one.curve, 0))
-    return {
-        "nothing": lambda _: "all",
-        "kind (as used)": lambda one: one.kind,
-        f"kind, and threads: to {FEW}, or more": lambda one: f"{one.kind} {one.threads <= FEW}",
-        "kind, and threads: to a quarter of the curve's, or more": lambda one: (
-            f"{one.kind} {one.threads <= most[one.curve] / 4}"
-        ),
-        "kind and maker": lambda one: f"{one.kind} {one.vendor}",
-        f"kind, maker, and threads: to {FEW}, or more": lambda one: (
-            f"{one.kind} {one.vendor} {one.threads <= FEW}"
-        ),
-    }
-
-
-def splits(known: Sequence[Residual]) -> list[str]:
-    """Return the table of groupings: what intervals hold that were estimated without a machine.
-
-    A group that only the omitted machine has takes its kind's error.
-    """
+def kinds(scores: Sequence[Score], known: Sequence[Residual]) -> list[str]:
+    """Return the table of kinds, worst first, with the error factor that predictions print."""
     made = [
-        "| residuals grouped by | points inside | if a machine counts once per kind | "
-        "mean error factor | loss |",
-        "|---|---|---|---|---|",
+        "| kind | curves | machines | cores | to threads | error factor | "
+        "points | median factor | worst | inside | width |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    per_machine = Counter((one.kind, one.machine) for one in known)
-    for name, group in groupings(known).items():
-        errors: dict[tuple[str, str], float] = {}
-        inside, weighted, width, loss = 0, 0.0, 0.0, 0.0
-        for one in known:
-            mine = group(one)
-            if (one.machine, mine) not in errors:
-                others = [other for other in known if other.machine != one.machine]
-                grouped = [replace(other, kind=group(other)) for other in others]
-                seen = any(other.kind == mine for other in grouped)
-                found = estimate(grouped, mine) if seen else estimate(others, one.kind)
-                errors[one.machine, mine] = math.log(found.factor)
-            over = one.score - errors[one.machine, mine]
-            weight = 1 / per_machine[one.kind, one.machine] / len(per_machine)
-            inside += over <= 1e-9
-            weighted += weight * (over <= 1e-9)
-            width += weight * errors[one.machine, mine]
-            loss += weight * (INSIDE * over if over > 0 else (INSIDE - 1) * over)
-        made.append(
-            f"| {name} | {inside / len(known):.0%} | {weighted:.0%} | {math.exp(width):.2f} | "
-            f"{loss:.3f} |"
-        )
-    return made
+    rows = []
+    for kind in [*sorted({one.kind for one in known}), "workload"]:
+        part = [one for one in scores if one.of.kind == kind and not one.of.calibrated]
+        one = estimate(known, kind)
+        rows.append((
+            statistics.median(point.factor for point in part) if part else math.inf,
+            f"| {words(kind)} | {one.curves} | {one.machines} | {', '.join(one.cores)} | "
+            f"{one.threads or ''} | {one.factor:.2f} | "
+            + (figures(part) if part else "0 | | | | |"),
+        ))  # fmt: skip
+    made += [row for _, row in sorted(rows, key=lambda row: -row[0])]
+    blind = [one for one in scores if not one.of.calibrated]
+    return [*made, f"| all of these | | | | | | {figures(blind)}"] if blind else made
+
+
+def headline(scores: Sequence[Score]) -> list[str]:
+    """Return the first paragraph of the page."""
+    blind = [one for one in scores if not one.of.calibrated]
+    chosen = [one for one in scores if one.of.calibrated]
+    curves = len({one.of.curve for one in blind})
+    worst = max(blind, key=lambda one: one.factor)
+    inside = statistics.mean(one.inside for one in blind)
+    width = statistics.median(one.high / one.low for one in blind)
+    text = (
+        f"{inside:.0%} of the {len(blind)} points of {curves} published curves lie inside the "
+        "90% interval of their prediction. No number or rule of the model was chosen on these "
+        "curves, and each interval was estimated without any curve of the same machine. At the "
+        f"median the ends of an interval differ by a factor of {width:.2f}, and prediction and "
+        f"measurement by {statistics.median(one.factor for one in blind):.2f}. The worst point is "
+        f"wrong by {worst.factor:.2f}: {worst.of.curve}, {worst.of.threads} threads. For the "
+        f"{len({one.of.curve for one in chosen})} calibrated curves, which prove little, the "
+        f"median factor is {statistics.median(one.factor for one in chosen):.2f}."
+    )
+    return textwrap.wrap(text, 120)
 
 
 def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -> str:
@@ -254,7 +230,7 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
         mine = [one for one in known if one.curve == curve["name"]]
         first = mine[0]
         made += ["", "[[curve]]", f'name = "{first.curve}"', f'machine = "{first.machine}"',
-                 f'vendor = "{first.vendor}"', f'kind = "{first.kind}"']  # fmt: skip
+                 f'core = "{first.core}"', f'kind = "{first.kind}"']  # fmt: skip
         made += [*(["calibrated = true"] if curve.get("calibrated") else []), "points = ["]
         points = [
             f"[{one.threads},{one.measured:.5g},{one.predicted:.5g},{one.low:.5g},{one.high:.5g}],"
@@ -269,8 +245,8 @@ def page_with(scores: Sequence[Score], known: Sequence[Residual]) -> str:
     """Return the page with new tables."""
     page = PAGE.read_text(encoding="utf-8")
     for begin, made in (
-        (BEGIN, [*lines(scores), "", *kinds(known)]),
-        (SPLITS_BEGIN, splits(known)),
+        (FIRST, headline(scores)),
+        (BEGIN, [*kinds(scores, known), "", *lines(scores)]),
     ):
         start = page.index(begin) + len(begin)
         page = page[:start] + "\n".join(made) + "\n" + page[page.index(END, start) :]
@@ -297,14 +273,15 @@ def main(arguments: Sequence[str]) -> int:
     """Score all curves, or those of another file; return the exit status."""
     files = [Path(word) for word in arguments if not word.startswith("--")]
     path = files[0] if files else CURVES
-    curves = tomllib.loads(path.read_text(encoding="utf-8"))["curve"]
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    curves, cores = table["curve"], table["cores"]
     base = path.parent if files else ROOT / "machines"
     kept = kept_of if "--new" in arguments else lambda _: []
-    by_curve = [kept(curve) or residuals_of(curve, base) for curve in curves]
+    by_curve = [kept(curve) or residuals_of(curve, base, cores) for curve in curves]
     mine = [one for points in by_curve for one in points]
     known = list(known_residuals()) if files else mine
-    scores = [score(*pair, known) for pair in zip(curves, by_curve, strict=True)]
-    print("\n".join([*lines(scores), "", *kinds(known)]))
+    scores = scores_of(mine, known)
+    print("\n".join([*lines(scores), "", *kinds(scores, known)]))
     if files:
         return 0
     page = page_with(scores, known)

@@ -46,6 +46,12 @@ def vendor_costs(vendor: str) -> Costs:
     return Costs(vendor, {}, dict(table.get("protocol", {})), dict(table.get("source", {})))
 
 
+def core_of(machine: str) -> str | None:
+    """Return the title of the type of core that a machine of machines/ has, None for others."""
+    cores = _table("cores").values()
+    return next((core["title"] for core in cores if machine in core["machines"]), None)
+
+
 def core_costs(name: str) -> Costs:
     """Return the costs of a type of core with its vendor's protocol; raise a UserError for none."""
     cores = _table("cores")

@@ -3,18 +3,11 @@
 
 The interval of the machine's unknown inputs must grow by a factor to contain a published point. The
 score of a point is the logarithm of that factor. The model's error is a quantile of scores, as in
-conformal prediction, which assumes no distribution of errors. (A normal distribution with the same
-mean square contained 97% of the points, because few curves cause most of it.)
+conformal prediction, which assumes no distribution of errors.
 
+Only curves on which no number of the model was chosen count, because a fit makes residuals small.
 Errors of one machine are correlated, so a machine counts once per kind. A kind with few machines
-says little about itself, so all other kinds together count as PRIOR machines. The quantile is the
-nominal 90%. With each machine omitted in turn, 90% of the points are inside if a machine counts
-once per kind, and 94% if a point counts once. The usual correction for few observations would
-contain nearly all of them. On 12 synthetic machines with normal errors the figure is 85%.
-
-Threads and vendor are not used. With either or both of them as part of the kind, the same share of
-points is inside (94% to 95%), and the mean factor is 1.32 to 1.37 instead of 1.31
-(docs/results/fidelity.md, the folded table that scripts/fidelity.py makes).
+says little about itself, so all other kinds together count as PRIOR machines.
 
 machines/published/residuals.toml contains the residuals, and scripts/fidelity.py makes it. Callers
 use validation().
@@ -29,7 +22,7 @@ from typing import Any
 
 from common.output import read_toml
 from common.paths import MACHINES
-from model.machines.cores import vendor_of
+from model.machines.cores import core_of
 
 RESIDUALS = MACHINES / "published/residuals.toml"
 PRIOR = 4.0
@@ -42,7 +35,7 @@ class Residual:
     """One published point. ``low`` to ``high`` is the 90% interval from uncertain inputs."""
 
     machine: str
-    vendor: str
+    core: str  # the title of its type
     kind: str
     curve: str
     threads: int
@@ -65,31 +58,30 @@ class Residual:
 class ModelError:
     """The validation of one kind of operation. 90% of figures are within ``factor``.
 
-    Curves, machines, vendors and threads are those of curves on which nothing was chosen;
-    ``calibrated`` counts the others.
+    Calibrated curves count nowhere here.
     """
 
     kind: str
-    calibrated: int
     curves: int
     machines: int
-    vendors: tuple[str, ...]
+    cores: tuple[str, ...]
     threads: int
     factor: float
 
-    def sentence(self, vendor: str | None = None) -> str:
-        """Return a sentence that says on what predictions were validated, and their error."""
-        about = f"error factor {self.factor:.2f}"
+    def sentence(self, core: str | None = None) -> str:
+        """Return a sentence that says on what predictions were validated, and their error.
+
+        ``core``: the type of core of the machine for which it is said, None for an unknown one.
+        """
+        about = f"90% of points are within a factor of {self.factor:.2f}"
         if not self.machines:
-            of = "on calibrated curves" if self.calibrated else "as for all other kinds"
-            return f"never validated for {words(self.kind)}; {about} {of}"
-        if vendor is not None and vendor not in self.vendors:
-            return f"never validated for {words(self.kind)} on {vendor}; {about} as on others"
-        if self.calibrated:
-            about += f" with {self.calibrated} calibrated"
+            return f"never validated for {words(self.kind)}; of other kinds {about}"
+        if core not in self.cores:
+            core = core or "this type of core"
+            return f"never validated for {words(self.kind)} on {core}; on others {about}"
         curves = f"{self.curves} curve{'s' * (self.curves != 1)}"
         machines = f"{self.machines} machine{'s' * (self.machines != 1)}"
-        return f"validated on {curves} of {machines}, to {self.threads} threads, {about}"
+        return f"validated on {curves} of {machines}, to {self.threads} threads: {about}"
 
 
 _WORDS = {
@@ -115,9 +107,10 @@ def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
     """Return the model's error for a kind of operation on a machine without residuals."""
     by_machine: dict[tuple[str, str], list[Residual]] = {}
     for one in residuals:
-        by_machine.setdefault((one.kind, one.machine), []).append(one)
+        if not one.calibrated:
+            by_machine.setdefault((one.kind, one.machine), []).append(one)
     if not by_machine:
-        raise ValueError("there are no residuals")
+        raise ValueError("there are no residuals of curves that are not calibrated")
     own = sum(of == kind for of, _ in by_machine)
     others = len(by_machine) - own
     weighted = sorted(
@@ -130,14 +123,12 @@ def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
     widest = next(
         score for (score, _), sum_ in zip(weighted, reached, strict=True) if sum_ >= wanted
     )
-    all_mine = [one for (of, _), points in by_machine.items() if of == kind for one in points]
-    mine = [one for one in all_mine if not one.calibrated]
+    mine = [one for (of, _), points in by_machine.items() if of == kind for one in points]
     return ModelError(
         kind,
-        len({one.curve for one in all_mine if one.calibrated}),
         len({one.curve for one in mine}),
         len({one.machine for one in mine}),
-        tuple(sorted({one.vendor for one in mine})),
+        tuple(sorted({one.core for one in mine})),
         max((one.threads for one in mine), default=0),
         math.exp(max(widest, LEAST)),
     )
@@ -163,7 +154,7 @@ def read_residuals(data: Mapping[str, Any]) -> Sequence[Residual]:
     """Return the residuals in a table."""
     return [
         Residual(
-            str(curve["machine"]), str(curve["vendor"]), str(curve["kind"]), str(curve["name"]),
+            str(curve["machine"]), str(curve["core"]), str(curve["kind"]), str(curve["name"]),
             int(threads), float(measured), float(predicted), float(low), float(high),
             bool(curve.get("calibrated")),
         )
@@ -178,14 +169,17 @@ def known_error(kind: str) -> ModelError:
     return estimate(known_residuals(), kind)
 
 
-def validation(kind: str, machine: str, title: str) -> dict[str, Any]:
+def validation(kind: str, machine: str) -> dict[str, Any]:
     """Return the validation of a kind for a machine, as results and pages show it."""
     error = known_error(kind)
+    core = core_of(machine) or next(
+        (one.core for one in known_residuals() if one.machine == machine), None
+    )
     return {
         "kind": kind,
         "curves": error.curves,
         "machines": error.machines,
         "threads": error.threads,
         "factor": error.factor,
-        "said": error.sentence(vendor_of(machine, title)),
+        "said": error.sentence(core),
     }

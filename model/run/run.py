@@ -290,7 +290,7 @@ def model_errors(plan: RunPlan) -> list[saved.ModelError]:
         by_kind.setdefault(kind_of(request, variant), []).append(variant.name)
     machine = request.machine
     return [
-        saved.ModelError(**validation(kind, machine.name, machine.title), variants=names)
+        saved.ModelError(**validation(kind, machine.name), variants=names)
         for kind, names in by_kind.items()
     ]
 

@@ -281,7 +281,7 @@ def make_report(
             ),
         ],
         "limits": [*source.limits, *(() if guest else (WITHOUT_GUEST,))],
-        "model_error": [validation("workload", one.name, one.title) for one in machines],
+        "model_error": [validation("workload", one.name) for one in machines],
         "advised": wanted.advise,
         "advice": [each.to_data() for each in advised.advice],
         "waits": [each.to_data() for each in advised.waits],
