@@ -181,6 +181,14 @@ def lines(table: Spec) -> list[str]:
     return made
 
 
+def all_tables() -> list[Spec]:
+    """Return all tables, each row with what its table's `each` says."""
+    tables: list[Spec] = tomllib.loads(TABLES.read_text(encoding="utf-8"))["table"]
+    for table in tables:
+        table["row"] = [table.get("each", {}) | row for row in table["row"]]
+    return tables
+
+
 def place(name: str) -> re.Pattern[str]:
     """Return the pattern that finds a table in a page."""
     begin, end = f"<!-- table: {re.escape(name)} -->\n", "<!-- end of table -->"
@@ -191,7 +199,7 @@ def main(arguments: Sequence[str]) -> int:
     """Make the tables with these names, or all; return the exit status."""
     check = "--check" in arguments
     names = [name for name in arguments if name != "--check"]
-    tables = tomllib.loads(TABLES.read_text(encoding="utf-8"))["table"]
+    tables = all_tables()
     if unknown := set(names) - {table["name"] for table in tables}:
         known = ", ".join(table["name"] for table in tables)
         print(f"results: no table {sorted(unknown)[0]!r}, only {known}", file=sys.stderr)
