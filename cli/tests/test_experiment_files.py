@@ -105,7 +105,7 @@ WRONG = [
     ("cpumask-yield", '= "global"', '= "glob"', "baseline 'glob' is not one of"),
     ("cpumask-yield", '= "global"', '= "global"\nsweep = "cpus"', "sweep is 'cpus'"),
     ("cpumask-yield", 'name = "node"', 'name = "llc"', "different names"),
-    ("cpumask-yield", 'title = "one global mask"', "", "key 'title' is missing"),
+    ("cpumask-yield", 'title = "one global mask", ', "", "key 'title' is missing"),
     ("cpumask-yield", "published = 0.012977", 'published = "x"', "could not convert"),
     ("cpumask-yield", 'role = "prediction"', "", "key 'role' is missing"),
     ("cpumask-yield", "low = 600\n", "", "param 'yield_ns' has 'high' alone"),
@@ -136,7 +136,7 @@ WRONG = [
      "a published line names 'stok'"),
     ("figures", 'baseline = "stock"', 'baseline = "stock"\nsweep = "threads"',
      "cannot sweep threads"),
-    ("figures", 'unit = "bytes"', "", "key 'unit' is missing"),
+    ("figures", ', unit = "bytes"', "", "key 'unit' is missing"),
     ("figures", "low = 700", 'low = "few"', "could not convert"),
 ]  # fmt: skip
 
