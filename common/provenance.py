@@ -55,11 +55,11 @@ def tool_versions() -> dict[str, str]:
 
 
 def machine_provenance(
-    path: Path, data: dict[str, Any], protocol_calibration: str
+    path: Path, sha256: str, data: dict[str, Any], protocol_calibration: str
 ) -> dict[str, str]:
     """Return the machine file's identity, and how the numbers predicted on it were calibrated.
 
-    ``data`` is the parsed file. Its [source] entries give the origin of latencies and protocol
+    ``data`` is what the file says. Its [source] entries give the origin of latencies and protocol
     constants. Constants that it omits are the simulator's; ``protocol_calibration`` names the data
     on which those were chosen.
     """
@@ -72,6 +72,6 @@ def machine_provenance(
     ]
     return {
         "machine_file": shown(path),
-        "machine_sha256": sha256_file(path),
+        "machine_sha256": sha256,
         "calibration": "; ".join(parts),
     }

@@ -27,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from model.machines.presets import load_machine  # noqa: E402
 from model.run.common_entries import experiment_sha256  # noqa: E402
 
 TABLES = ROOT / "docs/results/tables.toml"
@@ -61,7 +62,7 @@ def result(run: Run, variants: Sequence[str], seed: int) -> dict[str, Any]:
     words = command(run, variants, seed)
     key = hashlib.sha256(" ".join(words).encode())
     key.update((build() / "model/experiments/schedshard-sim").read_bytes())
-    key.update((ROOT / f"machines/{run['machine']}.toml").read_bytes())
+    key.update(load_machine(run["machine"]).sha256.encode())
     key.update(experiment_sha256(ROOT / f"model/experiments/{run['experiment']}.toml").encode())
     path = KEPT / f"{run['experiment']}-{key.hexdigest()[:16]}.json"
     if not path.exists():

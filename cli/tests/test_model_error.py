@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import saved_results
+from common.errors import UserError
 from common.paths import MACHINES
 from conftest import Cli
 from doctor.predict.surface import validation as surface_validation
-from model.machines.cores import vendor_costs, vendor_of
+from model.machines.cores import core_costs, vendor_of, with_core
 from model.run.experiment import experiment_names, load_experiment
 from model.run.model_error import Residual, estimate, known_residuals, words
 from model.run.run_options import RunOptions, make_request
@@ -163,21 +164,27 @@ def test_threads_with_work_meet_at_lines(cli: Cli, real: Path) -> None:
     assert many > 1.15 * few
 
 
-def test_a_core_has_one_table_of_costs() -> None:
+def test_a_core_names_the_presets_that_name_it() -> None:
     cores = tomllib.loads((MACHINES / "cores/cores.toml").read_text(encoding="utf-8"))
-    named = [machine for core in cores.values() for machine in core["machines"]]
-    assert len(set(named)) == len(named)
-    presets = {path.stem for path in MACHINES.glob("*.toml")}
-    assert presets - set(named) == {"future-2048", "future-4096"}
-    for core in cores.values():
-        for machine in core["machines"]:
-            data = tomllib.loads((MACHINES / f"{machine}.toml").read_text(encoding="utf-8"))
-            for table in ("op_cycles", "protocol", "source"):
-                shared = {key: data[table].get(key) for key in core.get(table, {})}
-                assert shared == core.get(table, {}), (machine, table)
-            for key, node in vendor_costs(core["vendor"]).protocol.items():
-                calibrated = data["source"].get(f"protocol.{key}", "calibrated")
-                assert data["protocol"].get(key) == node or calibrated.startswith("calibrated")
+    named = {machine: name for name, core in cores.items() for machine in core["machines"]}
+    files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in MACHINES.glob("*.toml")}
+    assert {name: data["core"] for name, data in files.items() if "core" in data} == named
+    assert files.keys() - named.keys() == {"future-2048", "future-4096"}
+
+
+def test_a_number_of_the_file_goes_before_that_of_its_core() -> None:
+    text = """core = "zen4"\n[topology]\nthreads_per_core = 1\n[op_cycles]\nstore = 9\n
+    [protocol]\ndata_leg = 1\n[source]\n"protocol.data_leg" = "mine" """
+    data, costs = with_core(tomllib.loads(text), "m.toml"), core_costs("zen4")
+    assert "core" not in data
+    assert data["op_cycles"] == costs.op_cycles | {"store": 9}
+    assert data["protocol"].keys() == costs.protocol.keys() - {"smt_locked_ns"}  # no siblings
+    assert (data["protocol"]["data_leg"], data["source"]["protocol.data_leg"]) == (1, "mine")
+    assert "op_cycles.store" not in data["source"]  # the file must say where its own is from
+    assert "op_cycles.locked" in data["source"]
+    for wrong in ('"zen44"', "3"):
+        with pytest.raises(UserError, match=r"^m\.toml: unknown core"):
+            with_core(tomllib.loads(f"core = {wrong}"), "m.toml")
 
 
 @pytest.mark.long
@@ -187,9 +194,8 @@ def test_stores_leave_the_buffer_one_by_one(cli: Cli, real: Path, tmp_path: Path
     ns = []
     for store in (1, 8):
         path = tmp_path / f"store-{store}.toml"
-        lines = [f"store = {store}" if line.startswith("store = ") else line
-                 for line in text.splitlines()]  # fmt: skip
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        own = f'[op_cycles]\nstore = {store}\n\n[source]\n"op_cycles.store" = "chosen"'
+        path.write_text(text.replace("[source]", own, 1), encoding="utf-8")
         data = cli(
             "run", "primitives", "--op", "plain-inc", "--threads", "64", "--machine", str(path),
             "--json",

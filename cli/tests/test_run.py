@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import saved_results
-from common.provenance import commit, sha256_file
+from common.provenance import commit
 from conftest import Cli
 from model.machines.presets import load_machine, machine_topology
 from model.results.run import Curve
@@ -44,7 +44,7 @@ def test_provenance_names_everything(cli: Cli) -> None:
     machine = load_machine("epyc-7763-2s")
     assert provenance["seed"] == 7
     assert provenance["machine_file"] == "machines/epyc-7763-2s.toml"
-    assert provenance["machine_sha256"] == sha256_file(machine.path)
+    assert provenance["machine_sha256"] == machine.sha256
     assert len(provenance["simulator_sha256"]) == 64
     assert provenance["version"]
     assert provenance["commit"]

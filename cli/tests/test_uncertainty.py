@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import random
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomlkit
 
 from conftest import Cli
+from model.machines.numbers import set_number
 from model.machines.presets import load_machine
 from model.run.experiment import load_experiment
 from model.run.uncertain import influence
@@ -207,12 +210,10 @@ def test_sensitivities_name_the_input(cli: Cli, tmp_path: Path) -> None:
 def test_nothing_with_a_range_means_seeds_only(cli: Cli, figures: Path, tmp_path: Path) -> None:
     machine = load_machine("epyc-7763-2s")
     plain = tmp_path / "plain.toml"
-    text = machine.path.read_text()
+    content = copy.deepcopy(machine.data) | {"name": "plain"}
     for one in machine_inputs(machine):
-        key = one.name.rpartition(".")[2]
-        lines = [li for li in text.splitlines() if li.startswith(f"{key} = {{")]
-        text = text.replace(lines[0], f"{key} = {one.value:g}")
-    plain.write_text(text.replace('name = "epyc-7763-2s"', 'name = "plain"'))
+        set_number(content, one.name, one.value, "without its range")
+    plain.write_text(tomlkit.dumps(content))
     args = ("run", "atomic-inc", "--machine", plain, "--cpus", "2", "--uncertainty", "20")
     assert experiment_inputs(load_experiment("atomic-inc")) == []
     outcome = cli(*args)

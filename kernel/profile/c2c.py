@@ -362,5 +362,5 @@ def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> 
         "quantum": request.quantum,
         "slow": request.slow,
         "variants": variants,
-        "provenance": {**tool_versions(), "machine_sha256": sha256_file(request.machine.path)},
+        "provenance": {**tool_versions(), "machine_sha256": request.machine.sha256},
     }

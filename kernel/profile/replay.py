@@ -152,7 +152,7 @@ def replay(request: ReplayRequest) -> dict[str, Any]:
                 "partial": run.partial or kept.partial,
                 "model": run.model.to_data(),
                 "lines": [_line(line, run.hitm, kept) for line in run.lines[: request.lines]],
-                "machine_sha256": sha256_file(machine.path),
+                "machine_sha256": machine.sha256,
             }
         )
     return {

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The tables of machines/cores/: what operations cost by type of core, and protocols by vendor."""
+"""The tables of machines/cores/: what operations cost by type of core, and protocols by vendor.
+
+A machine file that names its ``core`` has what these say of it, where it does not say it itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from common.errors import unknown_name
+from common.errors import UserError, unknown_name
 from common.output import read_toml
 from common.paths import MACHINES
 
@@ -65,3 +69,37 @@ def core_costs(name: str) -> Costs:
     }
     protocol = vendor.protocol | core["protocol"]
     return Costs(core["title"], core["op_cycles"], protocol, vendor.source | source)
+
+
+def with_core(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the content of a machine file with the costs of its core, and their sources.
+
+    A core without siblings has no number of siblings. Raise a UserError that begins with the
+    file's ``name`` if there is no such core.
+    """
+    own = {key: value for key, value in data.items() if key not in ("core", "source")}
+    if "core" not in data:
+        return dict(data)
+    known = _table("cores")
+    core = known.get(data["core"]) if isinstance(data["core"], str) else None
+    if core is None:
+        raise UserError(f"{name}: {unknown_name('core', str(data['core']), sorted(known))}")
+    vendor = _table("vendors")[core["vendor"]]
+    texts = vendor["source"] | core["source"]
+    topology = data.get("topology")
+    alone = isinstance(topology, Mapping) and topology.get("threads_per_core") == 1
+    given = data.get("source")
+    source = dict(given) if isinstance(given, Mapping) else {}
+    for table in ("op_cycles", "protocol"):
+        costs = vendor.get(table, {}) | core.get(table, {})
+        costs = {key: node for key, node in costs.items() if not (alone and key.startswith("smt_"))}
+        mine = own.pop(table, {})
+        own[table] = {**costs, **mine} if isinstance(mine, Mapping) else mine
+        if not isinstance(mine, Mapping):
+            continue
+        for key in own[table]:
+            dotted = f"{table}.{key}"
+            text = source.pop(dotted, None) if key in mine else texts[dotted]
+            if text is not None:
+                source[dotted] = text
+    return own | {"source": source}

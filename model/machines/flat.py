@@ -18,6 +18,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.output import read_toml, write_atomic
+from model.machines.cores import with_core
 from model.machines.numbers import (
     TABLES,
     Rule,
@@ -250,7 +251,9 @@ def _check_sources(data: Mapping[str, Any], values: Iterable[str]) -> None:
 def main(source: str, target: str) -> None:
     """Write one machine file in its flat form."""
     path = Path(source)
-    write_atomic(Path(target), flat_text(read_toml(path, "machine file"), str(path)))
+    write_atomic(
+        Path(target), flat_text(with_core(read_toml(path, "machine file"), source), source)
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from typing import Any
 
 from common.errors import UserError
 from common.paths import shown
-from common.provenance import sha256_file
 from model.machines.numbers import TIER_UNITS, number_nodes, range_of, source_of
 from model.machines.places import Places, places
 from model.machines.presets import Machine, load_machine, preset_names
@@ -70,7 +69,7 @@ def describe(machine: Machine) -> dict[str, Any]:
         "title": machine.title,
         "kind": machine.kind,
         "file": shown(machine.path),
-        "sha256": sha256_file(machine.path),
+        "sha256": machine.sha256,
         **counts,
         "numbers": [row | {"source": source_of(row["key"], sources)} for row in numbers],
     }

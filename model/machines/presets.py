@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tempfile
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -13,7 +15,9 @@ from typing import Any
 from common.errors import UserError, telling, unknown_name
 from common.output import read_toml
 from common.paths import MACHINES, topo_binary, typed
+from common.provenance import sha256_file
 from common.tool import run_json
+from model.machines.cores import with_core
 from model.machines.flat import flat_text
 from model.machines.hostfile import host_path
 from model.machines.numbers import value_of
@@ -45,6 +49,14 @@ class Machine:
     def clock_ghz(self) -> float:
         """Return the clock in GHz that relates cycles to time."""
         return value_of(self.data.get("clock_ghz", 0.0), "clock_ghz")
+
+    @cached_property
+    def sha256(self) -> str:
+        """Return the SHA-256 in hex of the file; if it names a core, of what it says with that."""
+        data = read_toml(self.path, "machine file")
+        if "core" not in data:
+            return sha256_file(self.path)
+        return hashlib.sha256(json.dumps(with_core(data, str(self.path))).encode()).hexdigest()
 
     @cached_property
     def flat_text(self) -> str:
@@ -107,7 +119,8 @@ def load_machine(name: str) -> Machine:
     """Find and parse a machine file. Only its syntax is checked: its use checks the rest."""
     path = machine_path(name)
     data = read_toml(path, "machine file")
-    return Machine(name=str(data.get("name", path.stem)), path=path, data=data)
+    named = str(data.get("name", path.stem))
+    return Machine(name=named, path=path, data=with_core(data, str(path)))
 
 
 def machine_topology(machine: Machine, cap: int | None = None) -> dict[str, Any]:

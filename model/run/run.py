@@ -254,7 +254,9 @@ def merge(plan: RunPlan, raws: Sequence[Any], layouts: Layouts | None = None) ->
         provenance=saved.Provenance(
             **tool_versions(),
             seed=request.seed,
-            **machine_provenance(machine.path, machine.data, protocol_calibration()),
+            **machine_provenance(
+                machine.path, machine.sha256, machine.data, protocol_calibration()
+            ),
             experiment_sha256=experiment_sha256(experiment.path),
             simulator_sha256=sha256_file(sim_binary()),
         ),

@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import structs
 
-from common.provenance import sha256_file
 from model.machines.presets import machine_topology
 from model.results import raw
 from model.results.c2c import RecordedLine
@@ -248,7 +247,7 @@ def make_variant(
         "model": run.model.to_data(),
         "interval": totals(draws),
         "lines": lines[: found.most],
-        "machine_sha256": sha256_file(job.machine.path),
+        "machine_sha256": job.machine.sha256,
         "caches": [each.to_data() for each in caches(machine_topology(job.machine), job.cpus)],
         "runs": [each.to_data() for each in runs],
     }

@@ -117,7 +117,7 @@ def _drawn(
 
 def _machine(machine: Machine, caps: tuple[int, ...]) -> SweepMachine:
     topologies = {cap: machine_topology(machine, cap) for cap in caps}
-    return SweepMachine(machine, sha256_file(machine.path), topologies)
+    return SweepMachine(machine, machine.sha256, topologies)
 
 
 def _check_names(machines: tuple[SweepMachine, ...]) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,7 +59,7 @@ PUBLISHED: dict[str, dict[str, int | tuple[int, int]]] = {
 
 
 def load(name: str) -> dict[str, Any]:
-    return tomllib.loads((MACHINES / f"{name}.toml").read_text(encoding="utf-8"))
+    return load_machine(name).data
 
 
 def topology_of(name: str) -> Topology:
