@@ -67,25 +67,12 @@ static void claim_near(void *state, const struct primitive_thread *thread, u64 n
 	}
 }
 
-const struct primitive primitive_claim_near = {
-	.name = "claim-near",
-	.what = "claim a free object near the CPU and put it back: sbm_claim_near(), sbm_put()",
-	.holds = true,
-	.create = create,
-	.ops = claim_near,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(claim_near, "claim-near",
+	  "claim a free object near the CPU and put it back: sbm_claim_near(), sbm_put()", true,
+	  create, claim_near, consistent, destroy);
 
-const struct primitive primitive_claim_pool = {
-	.name = "claim-pool",
-	.what = "the same of a set with a line for each core",
-	.holds = true,
-	.create = create_pool,
-	.ops = claim_near,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(claim_pool, "claim-pool", "the same of a set with a line for each core", true,
+	  create_pool, claim_near, consistent, destroy);
 
 /* The lowest set bit of the nearest shard that has any. */
 static s64 lowest_near(const struct sbm *b, u32 cpu)
@@ -117,12 +104,6 @@ static void claim_two_steps(void *state, const struct primitive_thread *thread, 
 	}
 }
 
-const struct primitive primitive_claim_two_steps = {
-	.name = "claim-two-steps",
-	.what = "the same by a search for the lowest bit and sbm_test_and_clear()",
-	.holds = true,
-	.create = create,
-	.ops = claim_two_steps,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(claim_two_steps, "claim-two-steps",
+	  "the same by a search for the lowest bit and sbm_test_and_clear()", true, create,
+	  claim_two_steps, consistent, destroy);

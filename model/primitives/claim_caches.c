@@ -79,15 +79,9 @@ static void ours_ops(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-const struct primitive primitive_claim_cached = {
-	.name = "claim-cached",
-	.what = "the same with a cache per thread: slot_cache_claim(), slot_cache_put()",
-	.holds = true,
-	.create = ours_create,
-	.ops = ours_ops,
-	.consistent = ours_consistent,
-	.destroy = ours_destroy,
-};
+PRIMITIVE(claim_cached, "claim-cached",
+	  "the same with a cache per thread: slot_cache_claim(), slot_cache_put()", true,
+	  ours_create, ours_ops, ours_consistent, ours_destroy);
 
 #define CACHE_SLOTS 8u
 
@@ -199,12 +193,6 @@ static void plain_ops(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-const struct primitive primitive_claim_caches = {
-	.name = "claim-caches",
-	.what = "the same with a plain cache per thread over a shared stack: DPDK's mempool",
-	.holds = true,
-	.create = plain_create,
-	.ops = plain_ops,
-	.consistent = plain_consistent,
-	.destroy = plain_destroy,
-};
+PRIMITIVE(claim_caches, "claim-caches",
+	  "the same with a plain cache per thread over a shared stack: DPDK's mempool", true,
+	  plain_create, plain_ops, plain_consistent, plain_destroy);

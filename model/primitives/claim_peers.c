@@ -104,15 +104,8 @@ static void packed_ops(void *state, const struct primitive_thread *thread, u64 n
 	}
 }
 
-const struct primitive primitive_claim_packed = {
-	.name = "claim-packed",
-	.what = "the same in a packed bitmap, each thread with a hint",
-	.holds = true,
-	.create = packed_create,
-	.ops = packed_ops,
-	.consistent = packed_consistent,
-	.destroy = packed_destroy,
-};
+PRIMITIVE(claim_packed, "claim-packed", "the same in a packed bitmap, each thread with a hint",
+	  true, packed_create, packed_ops, packed_consistent, packed_destroy);
 
 struct map_word {
 	u64 taken port_cacheline_aligned;
@@ -230,12 +223,6 @@ static void words_ops(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-const struct primitive primitive_claim_words = {
-	.name = "claim-words",
-	.what = "the same in words on lines of their own, cleared later: Linux's sbitmap",
-	.holds = true,
-	.create = words_create,
-	.ops = words_ops,
-	.consistent = words_consistent,
-	.destroy = words_destroy,
-};
+PRIMITIVE(claim_words, "claim-words",
+	  "the same in words on lines of their own, cleared later: Linux's sbitmap", true,
+	  words_create, words_ops, words_consistent, words_destroy);

@@ -39,12 +39,5 @@ static void ops(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-const struct primitive primitive_claim_slots = {
-	.name = "claim-slots",
-	.what = "the same with slots: slot_claim_near(), slot_put()",
-	.holds = true,
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(claim_slots, "claim-slots", "the same with slots: slot_claim_near(), slot_put()", true,
+	  create, ops, consistent, destroy);

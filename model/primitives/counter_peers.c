@@ -107,14 +107,8 @@ static void split_ops(void *state, const struct primitive_thread *thread, u64 n)
 		split_add(state, thread->number);
 }
 
-const struct primitive primitive_counter_split = {
-	.name = "counter-split",
-	.what = "increment a split counter: liburcu's scheme",
-	.create = create_threads,
-	.ops = split_ops,
-	.consistent = split_counted,
-	.destroy = destroy,
-};
+PRIMITIVE(counter_split, "counter-split", "increment a split counter: liburcu's scheme", false,
+	  create_threads, split_ops, split_counted, destroy);
 
 static void cached_add(struct counts *c, u32 thread)
 {
@@ -134,14 +128,9 @@ static void cached_ops(void *state, const struct primitive_thread *thread, u64 n
 		cached_add(state, thread->number);
 }
 
-const struct primitive primitive_counter_cached = {
-	.name = "counter-cached",
-	.what = "increment a counter that threads cache: folly's scheme",
-	.create = create_threads,
-	.ops = cached_ops,
-	.consistent = all_counted,
-	.destroy = destroy,
-};
+PRIMITIVE(counter_cached, "counter-cached",
+	  "increment a counter that threads cache: folly's scheme", false, create_threads,
+	  cached_ops, all_counted, destroy);
 
 static void striped_ops(void *state, const struct primitive_thread *thread, u64 n)
 {
@@ -151,11 +140,5 @@ static void striped_ops(void *state, const struct primitive_thread *thread, u64 
 		port_add64(&c->line[thread->number % STRIPES].count, 1);
 }
 
-const struct primitive primitive_counter_striped = {
-	.name = "counter-striped",
-	.what = "increment one of 64 padded atomic words",
-	.create = create_stripes,
-	.ops = striped_ops,
-	.consistent = all_counted,
-	.destroy = destroy,
-};
+PRIMITIVE(counter_striped, "counter-striped", "increment one of 64 padded atomic words", false,
+	  create_stripes, striped_ops, all_counted, destroy);

@@ -37,14 +37,8 @@ static void atomic_inc(void *state, const struct primitive_thread *thread, u64 n
 		port_add64(&c->count, 1);
 }
 
-const struct primitive primitive_atomic_inc = {
-	.name = "atomic-inc",
-	.what = "increment a shared counter, locked",
-	.create = counter_create,
-	.ops = atomic_inc,
-	.consistent = all_counted,
-	.destroy = counter_destroy,
-};
+PRIMITIVE(atomic_inc, "atomic-inc", "increment a shared counter, locked", false, counter_create,
+	  atomic_inc, all_counted, counter_destroy);
 
 static void plain_inc(void *state, const struct primitive_thread *thread, u64 n)
 {
@@ -63,14 +57,8 @@ static bool some_counted(const void *state, u64 ops)
 	return count <= ops && (count || !ops);
 }
 
-const struct primitive primitive_plain_inc = {
-	.name = "plain-inc",
-	.what = "load, add and store a shared counter, not locked",
-	.create = counter_create,
-	.ops = plain_inc,
-	.consistent = some_counted,
-	.destroy = counter_destroy,
-};
+PRIMITIVE(plain_inc, "plain-inc", "load, add and store a shared counter, not locked", false,
+	  counter_create, plain_inc, some_counted, counter_destroy);
 
 static void cas_loop(void *state, const struct primitive_thread *thread, u64 n)
 {
@@ -84,14 +72,8 @@ static void cas_loop(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-const struct primitive primitive_cas_loop = {
-	.name = "cas-loop",
-	.what = "increment a shared counter by compare-and-swap",
-	.create = counter_create,
-	.ops = cas_loop,
-	.consistent = all_counted,
-	.destroy = counter_destroy,
-};
+PRIMITIVE(cas_loop, "cas-loop", "increment a shared counter by compare-and-swap", false,
+	  counter_create, cas_loop, all_counted, counter_destroy);
 
 static void fetch_xor(void *state, const struct primitive_thread *thread, u64 n)
 {
@@ -113,11 +95,5 @@ static bool parity_kept(const void *state, u64 ops)
 	return READ_ONCE(c->count) == ops % 2;
 }
 
-const struct primitive primitive_fetch_xor = {
-	.name = "fetch-xor",
-	.what = "exclusive-or whose old value is used",
-	.create = counter_create,
-	.ops = fetch_xor,
-	.consistent = parity_kept,
-	.destroy = counter_destroy,
-};
+PRIMITIVE(fetch_xor, "fetch-xor", "exclusive-or whose old value is used", false, counter_create,
+	  fetch_xor, parity_kept, counter_destroy);

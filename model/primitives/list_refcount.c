@@ -143,22 +143,9 @@ static bool consistent(const void *state, u64 n)
 	return seen == ELEMENTS;
 }
 
-const struct primitive primitive_list_refcount_apart = {
-	.name = "list-refcount-apart",
-	.what = "walk a list of 10, hand over hand by reference counts",
-	.holds = true,
-	.create = create_apart,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy_apart,
-};
+PRIMITIVE(list_refcount_apart, "list-refcount-apart",
+	  "walk a list of 10, hand over hand by reference counts", true, create_apart, ops,
+	  consistent, destroy_apart);
 
-const struct primitive primitive_list_refcount = {
-	.name = "list-refcount",
-	.what = "the same, elements share cache lines",
-	.holds = true,
-	.create = create_packed,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy_packed,
-};
+PRIMITIVE(list_refcount, "list-refcount", "the same, elements share cache lines", true,
+	  create_packed, ops, consistent, destroy_packed);

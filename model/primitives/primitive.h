@@ -78,6 +78,16 @@ struct primitive {
 	void (*destroy)(void *state);
 };
 
+/* Define primitive_@id, which does not sleep. The arguments are the members in order. */
+#define PRIMITIVE(id, name_, what_, holds_, create_, ops_, consistent_, destroy_) \
+	const struct primitive primitive_##id = { .name = name_,                  \
+						  .what = what_,                  \
+						  .holds = holds_,                \
+						  .create = create_,              \
+						  .ops = ops_,                    \
+						  .consistent = consistent_,      \
+						  .destroy = destroy_ }
+
 extern const struct primitive *const primitives[]; /* all of names.h, NULL-terminated */
 
 /** primitive_find - the primitive of that name, or NULL. */

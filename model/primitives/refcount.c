@@ -47,12 +47,5 @@ static bool consistent(const void *state, u64 n)
 	return READ_ONCE(r->count) == 1;
 }
 
-const struct primitive primitive_refcount = {
-	.name = "refcount",
-	.what = "take a reference and drop it",
-	.holds = true,
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(refcount, "refcount", "take a reference and drop it", true, create, ops, consistent,
+	  destroy);

@@ -46,12 +46,5 @@ static bool consistent(const void *state, u64 n)
 	return !READ_ONCE(lock->count);
 }
 
-const struct primitive primitive_rwlock_read = {
-	.name = "rwlock-read",
-	.what = "read lock of Linux's queued rwlock",
-	.holds = true,
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(rwlock_read, "rwlock-read", "read lock of Linux's queued rwlock", true, create, ops,
+	  consistent, destroy);

@@ -96,12 +96,5 @@ static bool consistent(const void *state, u64 n)
 	return !READ_ONCE(lock->readers);
 }
 
-const struct primitive primitive_rwlock_glibc_read = {
-	.name = "rwlock-glibc-read",
-	.what = "read lock of glibc's pthread_rwlock_t",
-	.holds = true,
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(rwlock_glibc_read, "rwlock-glibc-read", "read lock of glibc's pthread_rwlock_t", true,
+	  create, ops, consistent, destroy);

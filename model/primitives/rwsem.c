@@ -61,12 +61,5 @@ static bool consistent(const void *state, u64 n)
 	return !READ_ONCE(sem->count) && (!n || READ_ONCE(sem->owner) & OWNED_BY_READERS);
 }
 
-const struct primitive primitive_rwsem_read = {
-	.name = "rwsem-read",
-	.what = "read lock of Linux's rw_semaphore",
-	.holds = true,
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(rwsem_read, "rwsem-read", "read lock of Linux's rw_semaphore", true, create, ops,
+	  consistent, destroy);

@@ -39,14 +39,8 @@ static void ops(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-const struct primitive primitive_set_clear = {
-	.name = "set-clear",
-	.what = "set and clear the own CPU: sbm_set(), sbm_clear()",
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(set_clear, "set-clear", "set and clear the own CPU: sbm_set(), sbm_clear()", false,
+	  create, ops, consistent, destroy);
 
 /* The words are on separate lines, behind a line with the number of bytes and of words. */
 struct packed {
@@ -97,11 +91,5 @@ static void packed_ops(void *state, const struct primitive_thread *thread, u64 n
 	}
 }
 
-const struct primitive primitive_set_clear_packed = {
-	.name = "set-clear-packed",
-	.what = "the same in a packed bitmap",
-	.create = packed_create,
-	.ops = packed_ops,
-	.consistent = packed_consistent,
-	.destroy = packed_destroy,
-};
+PRIMITIVE(set_clear_packed, "set-clear-packed", "the same in a packed bitmap", false, packed_create,
+	  packed_ops, packed_consistent, packed_destroy);

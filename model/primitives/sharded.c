@@ -47,14 +47,8 @@ static bool consistent(const void *state, u64 n)
 	return (u64)shard_counter_sum(state) == n;
 }
 
-const struct primitive primitive_sharded_counter = {
-	.name = "sharded-counter",
-	.what = "increment schedshard's counter, one line per LLC",
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(sharded_counter, "sharded-counter", "increment schedshard's counter, one line per LLC",
+	  false, create, ops, consistent, destroy);
 
 static void cpu_destroy(void *state)
 {
@@ -79,11 +73,6 @@ static bool cpu_consistent(const void *state, u64 n)
 	return (u64)cpu_counter_sum(state) == n;
 }
 
-const struct primitive primitive_cpu_counter = {
-	.name = "cpu-counter",
-	.what = "increment schedshard's counter, one line per CPU, not locked",
-	.create = cpu_create,
-	.ops = cpu_ops,
-	.consistent = cpu_consistent,
-	.destroy = cpu_destroy,
-};
+PRIMITIVE(cpu_counter, "cpu-counter",
+	  "increment schedshard's counter, one line per CPU, not locked", false, cpu_create,
+	  cpu_ops, cpu_consistent, cpu_destroy);

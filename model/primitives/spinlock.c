@@ -177,12 +177,4 @@ static bool consistent(const void *state, u64 n)
 	return !READ_ONCE(s->lock->word);
 }
 
-const struct primitive primitive_spinlock = {
-	.name = "spinlock",
-	.what = "Linux's queued spinlock",
-	.holds = true,
-	.create = create,
-	.ops = ops,
-	.consistent = consistent,
-	.destroy = destroy,
-};
+PRIMITIVE(spinlock, "spinlock", "Linux's queued spinlock", true, create, ops, consistent, destroy);

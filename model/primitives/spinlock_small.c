@@ -75,22 +75,9 @@ static bool ticket_counted(const void *state, u64 ops)
 	return READ_ONCE(lock->count) == ops && READ_ONCE(lock->serving) == ops;
 }
 
-const struct primitive primitive_spinlock_hot_apart = {
-	.name = "spinlock-hot-apart",
-	.what = "spin lock that all waiters look at, no pause; its data on another line",
-	.holds = true,
-	.create = create,
-	.ops = hot,
-	.consistent = hot_counted,
-	.destroy = destroy,
-};
+PRIMITIVE(spinlock_hot_apart, "spinlock-hot-apart",
+	  "spin lock that all waiters look at, no pause; its data on another line", true, create,
+	  hot, hot_counted, destroy);
 
-const struct primitive primitive_ticket_lock_apart = {
-	.name = "ticket-lock-apart",
-	.what = "ticket lock, no pause; its data on another line",
-	.holds = true,
-	.create = create,
-	.ops = ticket,
-	.consistent = ticket_counted,
-	.destroy = destroy,
-};
+PRIMITIVE(ticket_lock_apart, "ticket-lock-apart", "ticket lock, no pause; its data on another line",
+	  true, create, ticket, ticket_counted, destroy);
