@@ -507,11 +507,8 @@ static void cache_no_barrier(uint32_t cpu)
 	}
 }
 
-#define CASE(name_, title_, kind_, max, weak_, setup_, body_, check_)                          \
-	{                                                                                      \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
-		.weak = weak_, .setup = setup_, .body = body_, .check = check_                 \
-	}
+#define CASE(name_, title_, kind_, max, weak_, setup_, body_, check_) \
+	EXPLORE_CASE(name_, title_, kind_, 2, max, setup_, body_, check_, .weak = weak_)
 
 const struct explore_case explore_claim_cases[] = {
 	CASE("claim-near", "CPUs claim two bits: each has one owner", "core", 4, false, setup_two,

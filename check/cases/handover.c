@@ -115,11 +115,8 @@ static void take_off_no_release(uint32_t cpu)
 	take_off(cpu, false);
 }
 
-#define CASE(name_, title_, kind_, max, body_)                                                 \
-	{                                                                                      \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
-		.weak = true, .setup = setup, .body = body_                                    \
-	}
+#define CASE(name_, title_, kind_, max, body_) \
+	EXPLORE_CASE(name_, title_, kind_, 2, max, setup, body_, NULL, .weak = true)
 
 const struct explore_case explore_handover_cases[] = {
 	CASE("handover-set", "sbm_put() to sbm_test_acquire(), in any order", "core", 3,

@@ -156,11 +156,8 @@ static void check_stay(uint32_t nr_cpus)
 		      "the balancer saw no load, and the flag is down");
 }
 
-#define CASE(what, says, set_up, runs, last_check)                                         \
-	{                                                                                  \
-		.name = what, .title = says, .kind = "core", .min_cpus = 2, .max_cpus = 3, \
-		.setup = set_up, .body = runs, .check = last_check                         \
-	}
+#define CASE(what, says, set_up, runs, last_check) \
+	EXPLORE_CASE(what, says, "core", 2, 3, set_up, runs, last_check)
 
 const struct explore_case explore_idle_cases[] = {
 	CASE("idle-told-stock", "a CPU in Linux's idle set is found", setup_stock, told, NULL),
@@ -175,13 +172,8 @@ const struct explore_case explore_idle_cases[] = {
 	     setup_flags, enter_and_clear, check_enter),
 	CASE("idle-stay-flags", "the same: no decaying load is forgotten", setup_in_flags,
 	     stay_right, check_stay),
-	{ .name = "planted-idle-stay",
-	  .title = "planted: the flag is read without a barrier after the load",
-	  .kind = "planted",
-	  .min_cpus = 2,
-	  .max_cpus = 3,
-	  .setup = setup_in_flags,
-	  .body = stay_wrong,
-	  .check = check_stay },
+	EXPLORE_CASE("planted-idle-stay",
+		     "planted: the flag is read without a barrier after the load", "planted", 2, 3,
+		     setup_in_flags, stay_wrong, check_stay),
 	{ 0 },
 };

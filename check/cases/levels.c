@@ -299,11 +299,8 @@ static void check_served(uint32_t nr_cpus)
 		"CPU 0 is free and saw no task to pull, CPU 2 saw CPU 0 busy: its task waits");
 }
 
-#define CASE(name_, title_, kind_, max, setup_, body_, check_, ...)                            \
-	{                                                                                      \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = max, \
-		.setup = setup_, .body = body_, .check = check_, ##__VA_ARGS__                 \
-	}
+#define CASE(name_, title_, kind_, max, setup_, body_, check_, ...) \
+	EXPLORE_CASE(name_, title_, kind_, 2, max, setup_, body_, check_, ##__VA_ARGS__)
 
 const struct explore_case explore_levels_cases[] = {
 	CASE("levels-rise", "our kernel's levels: a CPU that rises is found at one of its levels",

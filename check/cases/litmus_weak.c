@@ -415,16 +415,9 @@ static port_always_inline void publish(u32 cpu, enum order o)
 
 TESTS(BODY)
 
-#define CASE(name_, title_, cpus_, call_) \
-	{ .name = "weak-" title_,         \
-	  .title = "litmus test " title_, \
-	  .kind = "litmus-weak",          \
-	  .min_cpus = cpus_,              \
-	  .max_cpus = cpus_,              \
-	  .weak = true,                   \
-	  .setup = setup,                 \
-	  .body = body_##name_,           \
-	  .check = check_memory,          \
-	  .results = { "r0", "r1", "r2", "r3", "r4", "x", "y", "z" } },
+#define CASE(name_, title_, cpus_, call_)                                                       \
+	EXPLORE_CASE("weak-" title_, "litmus test " title_, "litmus-weak", cpus_, cpus_, setup, \
+		     body_##name_, check_memory, .weak = true,                                  \
+		     .results = { "r0", "r1", "r2", "r3", "r4", "x", "y", "z" }),
 
 const struct explore_case explore_litmus_weak_cases[] = { TESTS(CASE){ 0 } };

@@ -76,13 +76,6 @@ static void body(uint32_t cpu)
 #endif
 
 const struct explore_case CASES[] = {
-	{ .name = NAME,
-	  .title = TITLE,
-	  .kind = KIND,
-	  .min_cpus = CPUS,
-	  .max_cpus = CPUS,
-	  .weak = true,
-	  .setup = setup,
-	  .body = body },
+	EXPLORE_CASE(NAME, TITLE, KIND, CPUS, CPUS, setup, body, NULL, .weak = true),
 	{ 0 },
 };

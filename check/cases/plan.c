@@ -78,20 +78,9 @@ static void publish_early(uint32_t cpu)
 }
 
 const struct explore_case explore_plan_cases[] = {
-	{ .name = "plan-publish",
-	  .title = "a CPU that sees the pointer to a plan sees the plan",
-	  .kind = "core",
-	  .min_cpus = 2,
-	  .max_cpus = 4,
-	  .setup = setup,
-	  .body = publish,
-	  .results = { "seen1", "seen2", "seen3" } },
-	{ .name = "planted-plan-early",
-	  .title = "planted: a plan is published before it is filled in",
-	  .kind = "planted",
-	  .min_cpus = 2,
-	  .max_cpus = 3,
-	  .setup = setup,
-	  .body = publish_early },
+	EXPLORE_CASE("plan-publish", "a CPU that sees the pointer to a plan sees the plan", "core",
+		     2, 4, setup, publish, NULL, .results = { "seen1", "seen2", "seen3" }),
+	EXPLORE_CASE("planted-plan-early", "planted: a plan is published before it is filled in",
+		     "planted", 2, 3, setup, publish_early, NULL),
 	{ 0 },
 };

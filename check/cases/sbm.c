@@ -203,11 +203,8 @@ static void walk_stale(uint32_t cpu)
 	judge(visited, twice, THROUGHOUT & ~1u);
 }
 
-#define CORE(name_, title_, min, max, setup_, body_, check_)                                      \
-	{                                                                                         \
-		.name = name_, .title = title_, .kind = "core", .min_cpus = min, .max_cpus = max, \
-		.setup = setup_, .body = body_, .check = check_                                   \
-	}
+#define CORE(name_, title_, min, max, setup_, body_, check_) \
+	EXPLORE_CASE(name_, title_, "core", min, max, setup_, body_, check_)
 
 #define WALK(name_, title_, setup_, body_)                                                    \
 	{                                                                                     \

@@ -123,11 +123,8 @@ static void overload_count_first(uint32_t cpu)
 	overload_mark(rd, 0, true);
 }
 
-#define CASE(name_, title_, kind_, body_)                                                    \
-	{                                                                                    \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = 3, \
-		.setup = setup, .body = body_                                                \
-	}
+#define CASE(name_, title_, kind_, body_) \
+	EXPLORE_CASE(name_, title_, kind_, 2, 3, setup, body_, NULL)
 
 const struct explore_case explore_stock_cases[] = {
 	CASE("stock-rise", "Linux's map: a CPU that rises is never missed", "core", rise),

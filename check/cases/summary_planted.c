@@ -48,14 +48,6 @@ static void check(uint32_t nr_cpus)
 }
 
 const struct explore_case CASES[] = {
-	{ .name = NAME,
-	  .title = TITLE,
-	  .kind = "planted",
-	  .posted = true,
-	  .min_cpus = 2,
-	  .max_cpus = 4,
-	  .setup = setup,
-	  .body = set_search,
-	  .check = check },
+	EXPLORE_CASE(NAME, TITLE, "planted", 2, 4, setup, set_search, check, .posted = true),
 	{ 0 },
 };

@@ -240,11 +240,8 @@ static void check_first(uint32_t nr_cpus)
 	explore_check(!late || late == 1 || late == SHARD_WAIT_AGAIN, "%u was given", late);
 }
 
-#define CASE(name_, title_, kind_, min, max, weak_, setup_, body_, check_)                       \
-	{                                                                                        \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
-		.weak = weak_, .setup = setup_, .body = body_, .check = check_                   \
-	}
+#define CASE(name_, title_, kind_, min, max, weak_, setup_, body_, check_) \
+	EXPLORE_CASE(name_, title_, kind_, min, max, setup_, body_, check_, .weak = weak_)
 
 const struct explore_case explore_wait_cases[] = {
 	CASE("wait-one", "a put wakes a waiter, or the waiter finds the bit", "core", 2, 3, false,

@@ -39,6 +39,13 @@ struct explore_case {
 	const char *results[EXPLORE_RESULTS]; /* names of the results, for reports */
 };
 
+/* One case of an array; members that it does not name may follow. */
+#define EXPLORE_CASE(name_, title_, kind_, min, max, setup_, body_, check_, ...)                 \
+	{                                                                                        \
+		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \
+		.setup = setup_, .body = body_, .check = check_, ##__VA_ARGS__                   \
+	}
+
 /* All cases, in arrays that end with a case without a name; the last entry is NULL. */
 extern const struct explore_case *const explore_all_cases[];
 
