@@ -22,7 +22,7 @@ enum what { COMPUTE, UNTIL, FORK, SEND, RECEIVE, AGAIN, NOTE, STOP };
 struct line {
 	enum what what;
 	u64 n; /* COMPUTE: us; UNTIL: us, sleep; FORK: actor; SEND: channel; AGAIN: lines back */
-	u64 times; /* AGAIN */
+	u64 times; /* AGAIN; FORK: the last of several actors, one a step */
 };
 
 struct note {
@@ -36,7 +36,7 @@ struct actor {
 	struct play *play;
 	const struct line *script;
 	u32 at;
-	u64 again;
+	u64 again, forked;
 	struct fair_thread *thread;
 	struct note note;
 };
@@ -74,7 +74,10 @@ static void follow(struct fair_cpu *me, struct fair_thread *t)
 		}
 		break;
 	case FORK:
-		fair_fork(me, p->actor[l->n].thread);
+		fair_fork(me, p->actor[l->n + a->forked].thread);
+		if (l->n + a->forked++ < l->times)
+			return;
+		a->forked = 0;
 		break;
 	case SEND:
 	case RECEIVE:
@@ -152,11 +155,7 @@ void idle_cpus_enter_the_set(const struct model *model, const struct idle_ops *o
 void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line boss[] = {
-		{ UNTIL, 3000, 0 },  { FORK, 1, 0 },  { FORK, 2, 0 },  { FORK, 3, 0 },
-		{ FORK, 4, 0 },	     { FORK, 5, 0 },  { FORK, 6, 0 },  { FORK, 7, 0 },
-		{ FORK, 8, 0 },	     { FORK, 9, 0 },  { FORK, 10, 0 }, { FORK, 11, 0 },
-		{ FORK, 12, 0 },     { FORK, 13, 0 }, { FORK, 14, 0 }, { FORK, 15, 0 },
-		{ COMPUTE, 500, 0 }, { STOP, 0, 0 }
+		{ UNTIL, 3000, 0 }, { FORK, 1, 15 }, { COMPUTE, 500, 0 }, { STOP, 0, 0 }
 	};
 	static const struct line hog[] = { { COMPUTE, 5000, 0 }, { NOTE, 0, 0 } };
 	struct play p;
@@ -176,14 +175,7 @@ void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops)
 /* 22 tasks for 16 CPUs, and the boss, which sleeps: some share a CPU in slices. */
 void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
 {
-	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	  { FORK, 3, 0 },
-					    { FORK, 4, 0 },  { FORK, 5, 0 },	  { FORK, 6, 0 },
-					    { FORK, 7, 0 },  { FORK, 8, 0 },	  { FORK, 9, 0 },
-					    { FORK, 10, 0 }, { FORK, 11, 0 },	  { FORK, 12, 0 },
-					    { FORK, 13, 0 }, { FORK, 14, 0 },	  { FORK, 15, 0 },
-					    { FORK, 16, 0 }, { FORK, 17, 0 },	  { FORK, 18, 0 },
-					    { FORK, 19, 0 }, { FORK, 20, 0 },	  { FORK, 21, 0 },
-					    { FORK, 22, 0 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 } };
+	static const struct line boss[] = { { FORK, 1, 22 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 } };
 	static const struct line hog[] = { { COMPUTE, 4000, 0 },
 					   { NOTE, 0, 0 },
 					   { UNTIL, 1000000, 0 } };
@@ -210,8 +202,7 @@ void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
 /* Four tasks on an idle machine start on separate cores, in all four LLCs. */
 void new_tasks_spread(const struct model *model, const struct idle_ops *ops)
 {
-	static const struct line boss[] = { { FORK, 1, 0 }, { FORK, 2, 0 },	 { FORK, 3, 0 },
-					    { FORK, 4, 0 }, { COMPUTE, 300, 0 }, { STOP, 0, 0 } };
+	static const struct line boss[] = { { FORK, 1, 4 }, { COMPUTE, 300, 0 }, { STOP, 0, 0 } };
 	static const struct line hog[] = { { NOTE, 0, 0 }, { COMPUTE, 5000, 0 } };
 	u32 llcs = 0, cores = 0;
 	struct play p;
@@ -234,9 +225,7 @@ void new_tasks_spread(const struct model *model, const struct idle_ops *ops)
 /* Two senders send more messages than the channel can hold: each arrives once. */
 void messages_arrive(const struct model *model, const struct idle_ops *ops)
 {
-	static const struct line boss[] = {
-		{ FORK, 1, 0 }, { FORK, 2, 0 }, { FORK, 3, 0 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 }
-	};
+	static const struct line boss[] = { { FORK, 1, 3 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 } };
 	static const struct line sender[] = {
 		{ SEND, 0, 0 }, { AGAIN, 1, 99 }, { NOTE, 0, 0 }, { UNTIL, 1000000, 0 }
 	};
@@ -266,12 +255,10 @@ void messages_arrive(const struct model *model, const struct idle_ops *ops)
 void balancer_empties_an_overloaded_cache(const struct model *model, const struct idle_ops *ops)
 {
 	static const struct line sender[] = {
-		{ FORK, 1, 0 },	 { FORK, 2, 0 },	{ FORK, 3, 0 },	    { FORK, 4, 0 },
-		{ FORK, 5, 0 },	 { FORK, 6, 0 },	{ FORK, 7, 0 },	    { FORK, 8, 0 },
-		{ FORK, 9, 0 },	 { FORK, 10, 0 },	{ UNTIL, 5000, 0 }, { SEND, 1, 0 },
-		{ SEND, 2, 0 },	 { SEND, 3, 0 },	{ SEND, 4, 0 },	    { SEND, 5, 0 },
-		{ SEND, 6, 0 },	 { SEND, 7, 0 },	{ SEND, 8, 0 },	    { SEND, 9, 0 },
-		{ SEND, 10, 0 }, { COMPUTE, 20000, 0 }, { STOP, 0, 0 }
+		{ FORK, 1, 10 },       { UNTIL, 5000, 0 }, { SEND, 1, 0 }, { SEND, 2, 0 },
+		{ SEND, 3, 0 },	       { SEND, 4, 0 },	   { SEND, 5, 0 }, { SEND, 6, 0 },
+		{ SEND, 7, 0 },	       { SEND, 8, 0 },	   { SEND, 9, 0 }, { SEND, 10, 0 },
+		{ COMPUTE, 20000, 0 }, { STOP, 0, 0 }
 	};
 	static struct line receiver[10][5];
 	struct play p;
@@ -301,14 +288,7 @@ void balancer_empties_an_overloaded_cache(const struct model *model, const struc
 /* 16 long tasks and 6 short ones for 16 CPUs: a CPU without tasks takes a waiting one at once. */
 void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idle_ops *ops)
 {
-	static const struct line boss[] = { { FORK, 1, 0 },  { FORK, 2, 0 },	   { FORK, 3, 0 },
-					    { FORK, 4, 0 },  { FORK, 5, 0 },	   { FORK, 6, 0 },
-					    { FORK, 7, 0 },  { FORK, 8, 0 },	   { FORK, 9, 0 },
-					    { FORK, 10, 0 }, { FORK, 11, 0 },	   { FORK, 12, 0 },
-					    { FORK, 13, 0 }, { FORK, 14, 0 },	   { FORK, 15, 0 },
-					    { FORK, 16, 0 }, { FORK, 17, 0 },	   { FORK, 18, 0 },
-					    { FORK, 19, 0 }, { FORK, 20, 0 },	   { FORK, 21, 0 },
-					    { FORK, 22, 0 }, { COMPUTE, 6000, 0 }, { STOP, 0, 0 } };
+	static const struct line boss[] = { { FORK, 1, 22 }, { COMPUTE, 6000, 0 }, { STOP, 0, 0 } };
 	static const struct line brief[] = { { COMPUTE, 400, 0 }, { UNTIL, 1000000, 0 } };
 	static const struct line lasting[] = { { COMPUTE, 2000, 0 },
 					       { NOTE, 0, 0 },
