@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from model.machines.cores import core_of  # noqa: E402
+from model.machines.presets import load_machine  # noqa: E402
 from model.run.model_error import (  # noqa: E402
     RESIDUALS,
     Residual,
@@ -91,8 +92,8 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
         words_ += ["--lines", str(curve.get("lines", 1))]
     words_ += ["--uncertainty", str(SAMPLES)]
     key = hashlib.sha256(" ".join([curve["machine"], *words_[4:]]).encode())
-    for path in (build() / "model/experiments/schedshard-sim", machine):
-        key.update(path.read_bytes())
+    key.update((build() / "model/experiments/schedshard-sim").read_bytes())
+    key.update(load_machine(str(machine)).sha256.encode())
     kept = KEPT / f"fidelity-{key.hexdigest()[:16]}.json"
     if not kept.exists():
         KEPT.mkdir(parents=True, exist_ok=True)
@@ -223,22 +224,24 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
     """Return the residuals as the table that predictions read."""
     made = [
         "# SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
-        "# Made by scripts/fidelity.py from curves.toml. points: threads, measured, predicted, and",
-        "# the prediction's 90% interval over unknown inputs; all in nanoseconds per operation.",
+        "# Made by scripts/fidelity.py from curves.toml, a curve a line. points: threads, then",
+        "# nanoseconds per operation: measured, predicted, and the ends of the prediction's 90%",
+        "# interval over unknown inputs.",
+        "curve = [",
     ]
     for curve in curves:
         mine = [one for one in known if one.curve == curve["name"]]
         first = mine[0]
-        made += ["", "[[curve]]", f'name = "{first.curve}"', f'machine = "{first.machine}"',
-                 f'core = "{first.core}"', f'kind = "{first.kind}"']  # fmt: skip
-        made += [*(["calibrated = true"] if curve.get("calibrated") else []), "points = ["]
-        points = [
-            f"[{one.threads},{one.measured:.5g},{one.predicted:.5g},{one.low:.5g},{one.high:.5g}],"
+        points = ", ".join(
+            f"[{one.threads},{one.measured:.5g},{one.predicted:.5g},{one.low:.5g},{one.high:.5g}]"
             for one in mine
-        ]
-        made += textwrap.wrap(" ".join(points), 98, break_long_words=False)
-        made.append("]")
-    return "\n".join(made) + "\n"
+        )
+        made.append(
+            f'{{ name = "{first.curve}", machine = "{first.machine}", core = "{first.core}", '
+            f'kind = "{first.kind}", calibrated = {str(first.calibrated).lower()}, '
+            f"points = [{points}] }},"
+        )
+    return "\n".join([*made, "]", ""])
 
 
 def page_with(scores: Sequence[Score], known: Sequence[Residual]) -> str:
