@@ -9,7 +9,7 @@
 /**
  * topo_write_json() - print everything as one JSON object
  * @out: the output stream
- * @source: the topology's source: "machine", "sysfs", "hwloc-xml" or "live"
+ * @source: the topology's source: "machine", "sysfs" or "live"
  * @topo: the topology
  * @plan: a plan of it
  * @machine: the machine file of the topology, or NULL

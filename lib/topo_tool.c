@@ -10,20 +10,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "command_line.h"
 #include "machine.h"
-#include "topo_hwloc.h"
 #include "topo_json.h"
 
-enum { MACHINE = 256, SYSFS, HWLOC_XML, LIVE, CAP, SPLIT_LLC };
+enum { MACHINE = 256, SYSFS, LIVE, CAP, SPLIT_LLC };
 
 static const struct argp_option option[] = {
 	{ "machine", MACHINE, "FILE", 0, "a machine in its flat form", 1 },
 	{ "sysfs", SYSFS, "ROOT", 0, "the tree below ROOT/sys; / is this machine", 1 },
-	{ "hwloc-xml", HWLOC_XML, "FILE", 0, "a topology that lstopo wrote", 1 },
-	{ "live", LIVE, NULL, 0, "this machine, as hwloc sees it", 1 },
+	{ "live", LIVE, NULL, 0, "this machine", 1 },
 	{ "cap", CAP, "N", 0, "most CPUs in a shard, 1 to 64 (default 64)", 2 },
 	{ "split-llc", SPLIT_LLC, "N", 0, "treat every LLC as N LLCs, 1 to 8192", 2 },
 	{ 0 },
@@ -51,7 +47,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case MACHINE:
 	case SYSFS:
-	case HWLOC_XML:
 	case LIVE:
 		set_source(request, option[key - MACHINE].name, arg);
 		return 0;
@@ -69,36 +64,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = option,
 	.parser = parse,
-	.args_doc = "--machine FILE|--sysfs ROOT|--hwloc-xml FILE|--live",
+	.args_doc = "--machine FILE|--sysfs ROOT|--live",
 	.doc = "Print the topology of one source and its shard plan as JSON.",
 };
-
-/*
- * hwloc trusts XML: version 2.9 crashes on an object that has a cpuset but no complete_cpuset, for
- * one. So a child reads the file first; the tool refuses a file that kills it.
- */
-static void try_hwloc_xml(const char *path)
-{
-	struct shard_topo *topo = NULL;
-	pid_t child = fork();
-	int status = 0;
-
-	if (!child) {
-		/*
-		 * hwloc's assertions write to standard error, where only this tool's line may
-		 * appear
-		 */
-		fclose(stderr);
-		alarm(60);
-		shard_topo_from_hwloc_xml(&topo, path, NULL);
-		_exit(0);
-	}
-	if (child < 0 || waitpid(child, &status, 0) < 0)
-		errx(1, "no child process could be started: %s", strerror(errno));
-	if (WIFSIGNALED(status))
-		errx(2, "%s: hwloc fails on it (%s): it must be XML as lstopo writes it", path,
-		     strsignal(WTERMSIG(status)));
-}
 
 /* Fills @machine or @topo, depending on the source. */
 static void load(const struct request *request, struct machine **machine, struct shard_topo **topo)
@@ -106,16 +74,10 @@ static void load(const struct request *request, struct machine **machine, struct
 	struct shard_err err = { "" };
 	int ret;
 
-	if (!strcmp(request->source, "machine")) {
+	if (!strcmp(request->source, "machine"))
 		ret = machine_load(machine, request->path, &err);
-	} else if (!strcmp(request->source, "sysfs")) {
-		ret = shard_topo_from_sysfs(topo, request->path, &err);
-	} else if (!strcmp(request->source, "hwloc-xml")) {
-		try_hwloc_xml(request->path);
-		ret = shard_topo_from_hwloc_xml(topo, request->path, &err);
-	} else {
-		ret = shard_topo_from_hwloc(topo, &err);
-	}
+	else
+		ret = shard_topo_from_sysfs(topo, request->path ? request->path : "/", &err);
 	if (ret)
 		errx(2, "%s", err.text);
 }
@@ -132,9 +94,7 @@ int main(int argc, char **argv)
 
 	command_line(&argp, argc, argv, &request);
 	if (!request.source)
-		errx(2, "give a source: --machine FILE, --sysfs ROOT, --hwloc-xml FILE or --live");
-	/* hwloc prints multi-line warnings about broken input; only this tool's line may appear */
-	setenv("HWLOC_HIDE_ERRORS", "2", 1);
+		errx(2, "give a source: --machine FILE, --sysfs ROOT or --live");
 	load(&request, &machine, &topo);
 	records = machine ? &machine->topo : topo;
 	request.opts.bad_cpu = &bad_cpu;

@@ -53,7 +53,6 @@ SANITIZER_ENV = {
     "ASAN_OPTIONS": f"detect_leaks=1:detect_stack_use_after_return=0:{HALT}",
     "UBSAN_OPTIONS": f"print_stacktrace=1:{HALT}",
     "TSAN_OPTIONS": HALT,
-    "LSAN_OPTIONS": f"suppressions={Path(__file__).resolve().parent.parent}/scripts/leaks.supp",
 }
 
 

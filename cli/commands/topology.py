@@ -30,7 +30,6 @@ def _advise(
 @click.command("topology")
 @click.option("--machine", metavar="M", help="A machine file: preset name or path.")
 @path_option("--sysfs", metavar="DIR", help="A folder that contains sys/.")
-@path_option("--hwloc-xml", help="An XML file of hwloc.")
 @number_option("--split-llc", help="Cut every LLC into N parts.")
 @CAP
 @click.option("--advise", is_flag=True, help="Predict how many CPUs should share a line or a lock.")
@@ -51,7 +50,6 @@ def _advise(
 def topology(
     machine: str | None,
     sysfs: Path | None,
-    hwloc_xml: Path | None,
     split_llc: int | None,
     cap: int | None,
     advise: bool,
@@ -62,13 +60,12 @@ def topology(
 ) -> None:
     """Show a topology and its shard plan.
 
-    It shows this host unless a machine, a sysfs tree or an hwloc file is given. With --advise it
-    predicts the cost of each shard size, for the given machine file, or for the one that 'machine
-    measure' made of this host.
+    It shows this host unless a machine or a sysfs tree is given. With --advise it predicts the cost
+    of each shard size, for the given machine file, or for the one that 'machine measure' made of
+    this host.
     """
     if advise:
-        others = {"--sysfs": sysfs, "--hwloc-xml": hwloc_xml, "--split-llc": split_llc,
-                  "--cap": cap}  # fmt: skip
+        others = {"--sysfs": sysfs, "--split-llc": split_llc, "--cap": cap}
         for name, value in others.items():
             if value is not None:
                 raise UserError(f"--advise and {name} exclude each other: it tries all sizes")
@@ -85,7 +82,7 @@ def topology(
     from model.tables.tools import topo_view
 
     source = load_machine(machine).flat if machine is not None else None
-    request = TopoRequest(source, sysfs, hwloc_xml, split_llc, cap)
+    request = TopoRequest(source, sysfs, split_llc, cap)
     data = read_topology(request)
     made = checked(data, "what schedshard-topo printed", Topo.of)
     deliver(data, as_json, out, topo_view(made))

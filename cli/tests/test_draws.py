@@ -134,7 +134,7 @@ def test_a_sample_has_files_and_arguments_of_its_own() -> None:
 
 def test_inputs_of_a_variant_are_not_drawn(tmp_path: Path, figures: Path) -> None:
     text = figures.read_text()
-    figures.write_text(text.replace('title = "ours"', 'title = "ours"\nparams = { wake_ns = 7 }'))
+    figures.write_text(text.replace('title = "ours"', 'title = "ours", params = { wake_ns = 7 }'))
     experiment = load_experiment("figures")
     inputs = experiment_inputs(experiment)
     for one in make_samples(load_machine("xeon-480"), experiment, inputs, 20, 1):

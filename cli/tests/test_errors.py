@@ -177,7 +177,6 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
         ("machine", "import", "{}", "--name", "x"),
         ("run", "cpumask-yield", "--machine", "{}"),
         ("machine", "topology", "--machine", "{}"),
-        ("machine", "topology", "--hwloc-xml", "{}"),
         ("doctor", "{}"),
         ("doctor", "--perf", "{}"),
         ("record", "--machine", "{}", "--", "/bin/true"),

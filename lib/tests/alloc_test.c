@@ -4,8 +4,8 @@
  * node, and must not overlap.
  *
  * This test compiles lib/alloc.c under other names (the harness has its own port_alloc()), above a
- * stand-in for hwloc with four nodes. PLAIN_MALLOC is off, so that the sanitizers watch the chunks,
- * too.
+ * stand-in for the kernel with four nodes. PLAIN_MALLOC is off, so that the sanitizers watch the
+ * chunks, too.
  */
 #include <pthread.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void lib_port_free(void *ptr, size_t size);
 
 #define CHUNK (64u << 10)
 
-/* The placements that were requested from hwloc, in order. */
+/* The placements that were requested, in order. */
 static struct placed {
 	char *start;
 	size_t size;

@@ -65,7 +65,7 @@ def estimated_machine(topology: Topology, folder: Path) -> Machine:
         topology=topology,
         latency_ns={},
         op_cycles={},
-        source={"clock_ghz": "estimate: not measured", "topology": "stated by the host (hwloc)"},
+        source={"clock_ghz": "estimate: not measured", "topology": "stated by the host (/sys)"},
     )
     add_usual_cycles(facts, "not measured")
     add_usual_latencies(facts)

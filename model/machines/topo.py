@@ -29,7 +29,6 @@ class TopoRequest:
 
     machine: Path | None = None
     sysfs: Path | None = None
-    hwloc_xml: Path | None = None
     split_llc: int | None = None
     cap: int | None = None
 
@@ -46,11 +45,7 @@ class Group:
 def topo_argv(request: TopoRequest) -> list[str]:
     """Return the command line of schedshard-topo."""
     argv = [str(topo_binary())]
-    sources = [
-        ("--machine", request.machine),
-        ("--sysfs", request.sysfs),
-        ("--hwloc-xml", request.hwloc_xml),
-    ]
+    sources = [("--machine", request.machine), ("--sysfs", request.sysfs)]
     given = [(option, path) for option, path in sources if path is not None]
     if len(given) > 1:
         names = " and ".join(option for option, _ in given)

@@ -2,7 +2,7 @@
 /*
  * shard_err.h - why a call failed, as one line for a person.
  *
- * Functions of the library that read external input (machine files, sysfs trees, hwloc XML) return
+ * Functions of the library that read external input (machine files, sysfs trees) return
  * 0 or a negative errno value. They describe a failure in a struct shard_err: what is wrong, where,
  * what would be right.
  *

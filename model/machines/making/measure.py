@@ -153,7 +153,7 @@ def host_machine(
         op_cycles=op_cycles,
         source={
             "clock_ghz": f"{how}: {cycle:.4f} ns per addition that waits for the one before",
-            "topology": "stated by the host (hwloc)"
+            "topology": "stated by the host (/sys)"
             + (f"; {describe(evidence)}" if evidence is not None else "")
             + "".join(f"; {note}" for note in notes),
             "latency_ns.memory": f"{how}: random walk through far more than the caches hold",

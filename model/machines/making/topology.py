@@ -26,7 +26,7 @@ Ids = npt.NDArray[np.int64]
 
 MAX_GIVEN_BYTES = 16 << 20
 MAX_CPUS = 8192
-GIVEN_RIGHT = "the text of 'lscpu -p', a folder that holds sys/, or an XML file of hwloc"
+GIVEN_RIGHT = "the text of 'lscpu -p', or a folder that holds sys/"
 # Columns of `lscpu -p` that give a CPU's place. All caches are one column: L1d:L1i:L2:L3.
 _COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2"}
 # The caches that may be a CPU's last, as Linux counts: the highest that it has.
@@ -130,14 +130,12 @@ def _fill_unknown(cpus: Sequence[int], levels: dict[str, Ids]) -> None:
 
 
 def read_given(path: Path) -> Topology:
-    """Read the argument of ``--topology``: a folder with sys/, hwloc XML, or `lscpu -p`."""
+    """Read the argument of ``--topology``: a folder with sys/, or the text of `lscpu -p`."""
     if path.is_dir():
         if not (path / "sys").is_dir():
             raise UserError(f"{path} holds no sys/: give {GIVEN_RIGHT}")
         return from_tool(run_json([str(topo_binary()), "--sysfs", str(path)]))
     text = read_input(path, "topology", MAX_GIVEN_BYTES).decode("utf-8", "replace")
-    if text.lstrip("\ufeff \t\r\n").startswith("<"):
-        return from_tool(run_json([str(topo_binary()), "--hwloc-xml", str(path)]))
     return parse_lscpu(text, path.name)
 
 

@@ -18,7 +18,7 @@ from model.machines.making.importer import Imported, ImportRequest, import_machi
 from model.machines.making.topology import Topology, from_tool, make_topology, same
 from model.machines.numbers import number_nodes, range_of, source_of, value_of
 from model.machines.presets import load_machine
-from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv, to_hwloc_xml
+from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape, to_csv
 
 
 def run(*args: str | Path) -> Result:
@@ -36,11 +36,6 @@ def failure(*args: str | Path, status: int = 2) -> str:
 def write(path: Path, topology: Topology, ns: dict[str, float], labels: bool = False) -> Path:
     matrix = latencies(topology, ns, 0.03, 1)
     path.write_text(to_csv(matrix, labels=topology.cpus if labels else None), encoding="ascii")
-    return path
-
-
-def xml_of(path: Path, topology: Topology) -> Path:
-    path.write_text(to_hwloc_xml(topology), encoding="ascii")
     return path
 
 
@@ -116,7 +111,7 @@ def test_without_a_topology_two_shapes_are_named_and_nothing_is_written(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-@pytest.mark.parametrize("to_file", [xml_of, lscpu_of, sys_of])
+@pytest.mark.parametrize("to_file", [lscpu_of, sys_of])
 def test_a_file_says_what_the_table_cannot(tmp_path: Path, to_file: object) -> None:
     """The same table fits two packages, or two caches of one package."""
     ns = {"llc": 32.0, "node": 114.0, "remote": 114.0}
@@ -169,8 +164,8 @@ def test_tiers_are_written_and_read(tmp_path: Path) -> None:
 def test_a_guess_has_a_range_in_a_file_that_is_made(tmp_path: Path) -> None:
     """The table covers only one LLC, so all other latencies are guesses."""
     csv = write(tmp_path / "a.csv", shape(1, 1, 4).expand(), MESH_NS)
-    xml = xml_of(tmp_path / "machine.xml", shape(2, 2, 4, 2, nodes=2).expand())
-    machine = tomllib.loads(import_machine(ImportRequest(csv, xml)).text)
+    given = lscpu_of(tmp_path / "lscpu", shape(2, 2, 4, 2, nodes=2).expand())
+    machine = tomllib.loads(import_machine(ImportRequest(csv, given)).text)
     guesses = 0
     for key, node in number_nodes(machine):
         source, limits = source_of(key, machine["source"]), range_of(node, key)
@@ -219,9 +214,9 @@ def test_a_topology_that_the_latencies_contradict_is_reported(tmp_path: Path) ->
 def test_a_file_with_more_cpus(tmp_path: Path) -> None:
     """Siblings were offline while latencies were measured."""
     whole = shape(2, 2, 4, 2).expand()
-    xml = xml_of(tmp_path / "machine.xml", whole)
+    given = lscpu_of(tmp_path / "lscpu", whole)
     csv = write(tmp_path / "a.csv", shape(2, 2, 4).expand(), COMPLEX_NS)
-    made = import_machine(ImportRequest(csv, xml))
+    made = import_machine(ImportRequest(csv, given))
     assert same(topology_of(made), whole)
     assert any("no latencies of CPUs 16-31" in note for note in made.notes)
     assert made.facts.source["latency_ns.smt"].startswith("estimate")
@@ -234,15 +229,18 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path: Path) -> None:
     cut.write_text(good.read_text(encoding="ascii")[:-30], encoding="ascii")
     binary = tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe,\x00")
-    xml = xml_of(tmp_path / "small.xml", shape(1, 1, 4).expand())
+    small = lscpu_of(tmp_path / "small", shape(1, 1, 4).expand())
+    xml = tmp_path / "of-hwloc.xml"
+    xml.write_text("<topology/>", encoding="ascii")
     cases = {
         "no such file": (tmp_path / "none.csv",),
         "is a directory": (tmp_path,),
         "truncated": (cut, "--shape", "1x2x4x1"),
         "not UTF-8": (binary,),
-        "none.xml": (good, "--topology", tmp_path / "none.xml"),
-        "CPUs 4-7 are not in small.xml": (good, "--topology", xml),
-        "give one of them": (good, "--topology", xml, "--shape", "1x2x4x1"),
+        "none": (good, "--topology", tmp_path / "none"),
+        "CPUs 4-7 are not in small": (good, "--topology", small),
+        "of-hwloc.xml is not the text of 'lscpu -p'": (good, "--topology", xml),
+        "give one of them": (good, "--topology", small, "--shape", "1x2x4x1"),
         "--clock-ghz 99 is not a clock": (good, "--clock-ghz", "99"),
     }
     for message, args in cases.items():
