@@ -40,7 +40,8 @@ static const unsigned long everyone = 0xf;
 /* CPU 2's queue: its highest waiting level, the reference count of that task, where it may run. */
 static u32 *highest_next, *usage;
 static u64 *places;
-static u64 *marked; /* its interrupt */
+static u64 *marked;    /* its interrupt */
+static u32 *loop_next; /* requests for a push walk */
 
 #define CPUS 12
 
@@ -117,6 +118,15 @@ static void setup_further(uint32_t nr_cpus)
 	explore_name(usage, sizeof(*usage), "usage");
 	explore_name(places, sizeof(*places), "places");
 	explore_name(marked, sizeof(*marked), "marked");
+}
+
+static void setup_walk(uint32_t nr_cpus)
+{
+	setup_busy(nr_cpus);
+	loop_next = port_alloc(sizeof(*loop_next), 0);
+	if (!loop_next)
+		abort();
+	explore_name(loop_next, sizeof(*loop_next), "rto_loop_next");
 }
 
 /* CPU 0 rises; a search finds it at 2, or the others at 4. */
@@ -281,6 +291,41 @@ static port_always_inline void push_further(bool barrier)
 	explore_result(2, free_found());
 }
 
+/*
+ * CPU 0's level drops. It sees CPU 2's queue (program 1), and prolongs a push walk. Program 2
+ * carries the walk: where it sees the request, it sees the queue that CPU 0 has seen.
+ */
+static port_always_inline void walk(uint32_t cpu, bool barrier)
+{
+	struct rto *rto = &rd->root->rto;
+	u64 from;
+
+	if (cpu == 1) {
+		rto_publish(rto, 2, rd->own[2], BOTH);
+	} else if (cpu == 2) {
+		if (smp_load_acquire(loop_next))
+			explore_check(rto_next(rto, -1) == 2,
+				      "CPU 0 asked for a walk to CPU 2, and the walk missed it");
+	} else {
+		set_level(rd, 0, CPUPRI_NORMAL);
+		if (!rto_others(rto, 0, &from))
+			return;
+		if (barrier)
+			smp_mb__before_atomic();
+		atomic_inc32(loop_next);
+	}
+}
+
+static void walk_ordered(uint32_t cpu)
+{
+	walk(cpu, true);
+}
+
+static void walk_relaxed(uint32_t cpu)
+{
+	walk(cpu, false);
+}
+
 static void further(uint32_t cpu)
 {
 	cpu ? push_further(true) : fall_a_little();
@@ -323,6 +368,12 @@ const struct explore_case explore_levels_cases[] = {
 	     "core", 2, setup_further, further, check_served),
 	CASE("levels-further-linux", "the same without a barrier of its own, as in Linux: on x86",
 	     "core", 2, setup_further, further_linux, check_served),
+	EXPLORE_CASE("levels-walk",
+		     "a walk sees the queue that the CPU which asked for it has seen", "core", 3, 3,
+		     setup_walk, walk_ordered, NULL),
+	EXPLORE_CASE("levels-walk-relaxed",
+		     "the same with a relaxed increment: where all CPUs see a store at once",
+		     "core", 3, 3, setup_walk, walk_relaxed, NULL),
 	CASE("planted-levels-fall",
 	     "planted: no barrier between the lower level and the look for queues", "planted", 2,
 	     setup_busy, no_fall_barrier, check_served),

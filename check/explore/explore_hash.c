@@ -32,18 +32,23 @@ static void hash_message(struct x_hash *h, uint32_t w, uint32_t k, uint32_t nr_a
 	x_hash_add(h, owners);
 	x_hash_add(h, m->bytes);
 	hash_view(h, &m->known, nr_active);
+	hash_view(h, &m->strong, nr_active);
 }
 
 /* Would a CPU that reads word @w learn of a newer store to another word? */
 static bool tells(uint32_t w, uint32_t nr_active, uint32_t running)
 {
-	const struct view *v = &message_of(w, xk.words[w].newest)->known;
+	const struct message *m = message_of(w, xk.words[w].newest);
 
 	for (uint32_t a = 0; a < nr_active; a++) {
+		uint32_t at = active[a];
+
 		for (uint32_t i = 0; i < xw.nr_cpus; i++) {
+			const struct weak_cpu *k = &xk.cpus[i];
+
 			if ((running >> i & 1) &&
-			    v->at[active[a]] > xk.cpus[i].read.at[active[a]] &&
-			    v->at[active[a]] > least[active[a]])
+			    ((m->known.at[at] > k->read.at[at] && m->known.at[at] > least[at]) ||
+			     (m->strong.at[at] > k->strong.at[at] && m->strong.at[at] > least[at])))
 				return true;
 		}
 	}
@@ -85,6 +90,7 @@ static void weak_hash(struct x_hash *h)
 		hash_view(h, &xk.cpus[i].read, nr_active);
 		hash_view(h, &xk.cpus[i].stored, nr_active);
 		hash_view(h, &xk.cpus[i].before, nr_active);
+		hash_view(h, &xk.cpus[i].strong, nr_active);
 		for (uint32_t p = 0; p < xk.cpus[i].nr_pointers; p++)
 			hash_view(h, &xk.cpus[i].pointer[p].read, nr_active);
 	}

@@ -11,17 +11,18 @@
  *   read      joined views of all stores that it has read
  *   stored    joined views of its own stores
  *   before    part of the view of each of its later stores
+ *   strong    the same: what full barriers knew, on this CPU or on one whose stores it has read
  *   fences    one for all CPUs: what full barriers know of each other
  *   seen      one for all CPUs: stores that a CPU has read, or that a full barrier followed
  *
  *   load               may return what "current" allows; read += view of the store it returned,
  *                      unless that was its own; "current" of its word rises to it (coherence)
  *   acquire, smp_rmb() current += read
- *   store              is the newest of its word; its view: itself, before, read, the view of the
+ *   store              is the newest of its word; its view: itself, before, strong, the view of the
  *                      store that it overwrites; stored += its view
  *   smp_wmb()          before += stored
- *   release            the store's view += stored
- *   full barrier       current += read, stored, fences; fences += current; before += current
+ *   release            the store's view += stored, read
+ *   full barrier       current += read, stored, fences; fences, strong += current
  *   atomic, no result  a store that is made from the newest value
  *   atomic, result     the same between two full barriers
  *   compare-exchange   as an atomic with a result when it exchanges; else a load
@@ -39,7 +40,9 @@
  *
  *  - from S to a store that a barrier orders after it,
  *  - from a store to its reader,
- *  - from a reader to each of its later stores (always, so the machine need not know dependencies),
+ *  - from a reader to a later store that is a release or follows a full barrier,
+ *  - from a full barrier along readers and their later stores (always, so the machine need not know
+ *    dependencies),
  *  - from a store to the one that overwrites it,
  *  - through "fences" from full barrier to full barrier, and
  *  - into "current" where a barrier or a dependency orders two loads.
@@ -54,8 +57,6 @@
  *  - Stores to one word take effect in the order in which they are performed. A store that a later
  *    store of its CPU passes is hidden from loads, but not from atomic operations and stores of
  *    other CPUs (2+2W).
- *  - Reads are cumulative: a store carries what its CPU has read before. A reader of that store
- *    knows this after its own barrier, as on multi-copy atomic machines (arm64, x86, RISC-V).
  *  - Address dependencies. A load from the allocation that a loaded pointer points into comes after
  *    the pointer's load and everything before it. Each load after port_ctz64() of a word comes
  *    after everything before the load of the word. This orders more than the true dependencies. An
@@ -223,7 +224,7 @@ static void full_barrier(struct weak_cpu *k)
 	join(&k->current, &xk.fences);
 	join(&xk.fences, &k->current);
 	join(&xk.seen, &k->current);
-	join(&k->before, &k->current);
+	join(&k->strong, &k->current);
 }
 
 /* The program loaded a pointer: accesses to its allocation depend on it. */
@@ -274,6 +275,7 @@ static void load_from(struct weak_cpu *k, int w, uint32_t store, uint8_t bytes)
 	}
 	if (others) {
 		join(&k->read, &m->known);
+		join(&k->strong, &m->strong);
 		join(&xk.seen, &m->known);
 	}
 	if (k->current.at[w] < store)
@@ -321,14 +323,20 @@ static void store_word(struct weak_cpu *k, uint64_t addr, uint32_t size, bool re
 
 	if (xk.nr_messages == MAX_MESSAGES || word->newest == MAX_STORES)
 		give_up("too many stores");
-	*m = (struct message){ .bytes = bytes_of(addr, size), .known = old->known };
+	*m = (struct message){ .bytes = bytes_of(addr, size),
+			       .known = old->known,
+			       .strong = old->strong };
 	memcpy(m->owner, old->owner, sizeof(m->owner));
 	for (uint32_t i = 0; i < size; i++)
 		m->owner[(addr & 7) + i] = (uint8_t)(k - xk.cpus);
+	join(&k->strong, &m->strong);
+	m->strong = k->strong;
 	join(&m->known, &k->before);
-	join(&m->known, &k->read);
-	if (release)
+	join(&m->known, &m->strong);
+	if (release) {
 		join(&m->known, &k->stored);
+		join(&m->known, &k->read);
+	}
 	word->message[++word->newest] = (uint16_t)xk.nr_messages++;
 	m->known.at[w] = (uint8_t)word->newest;
 	k->current.at[w] = (uint8_t)word->newest;

@@ -24,6 +24,7 @@ struct message {
 	uint8_t owner[8];  /* by byte: the CPU that stored it last */
 	uint8_t bytes;	   /* mask of the bytes that this store wrote */
 	struct view known; /* the view of the store */
+	struct view strong;
 };
 
 struct word {
@@ -42,7 +43,7 @@ struct pointer {
 
 /* State of a CPU. */
 struct weak_cpu {
-	struct view current, read, stored, before;
+	struct view current, read, stored, before, strong;
 	uint32_t nr_pointers;
 	struct pointer pointer[MAX_POINTERS];
 };

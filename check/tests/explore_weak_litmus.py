@@ -69,7 +69,7 @@ TABLE = [
     Row("lb-mb-control", LB, NEVER, HIDDEN, "LB+fencembonceonce+ctrlonceonce"),
     Row("wrc-onces", WRC, SOMETIMES, SHOWN, "WRC+poonceonces+Once"),
     Row("wrc-release-rmb", WRC, NEVER, HIDDEN, "WRC+pooncerelease+fencermbonceonce+Once"),
-    Row("wrc-acquire-acquire", WRC, SOMETIMES, HIDDEN),
+    Row("wrc-acquire-acquire", WRC, SOMETIMES, SHOWN),
     Row("iriw-onces", IRIW, SOMETIMES, SHOWN, "IRIW+poonceonces+OnceOnce"),
     Row("iriw-acquires", IRIW, SOMETIMES, SHOWN),
     Row("iriw-rmbs", IRIW, SOMETIMES, SHOWN),
