@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Functions shared by all sources of topology.
+ * Complete topologies, from records that leave some levels unknown.
  *
- * Why shard_plan_build() accepts each topology of shard_topo_fill(): an invented LLC contains CPUs
+ * Why shard_plan_build() accepts each topology of fill(): an invented LLC contains CPUs
  * of one package and node only. An invented package (node) belongs to a node (package) for which no
  * CPU knows the counterpart. All other values come from one other CPU, so that pair of package and
  * node exists already.
@@ -109,7 +109,14 @@ static void fill_llc(struct shard_cpu *cpu, u32 nr_cpus)
 	}
 }
 
-void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus)
+/*
+ * If a level is unknown for one CPU, the plan treats it as unknown for all. So a CPU without
+ * information is placed where it does no harm. If its package or its node is known, it gets the
+ * other one from the first CPU that shares the known one (or a new number). Else it gets both from
+ * the first CPU for which both are known. It shares an LLC with the other unknown CPUs of that
+ * package and node. A level that is unknown for all CPUs stays unknown.
+ */
+static void fill(struct shard_cpu *cpu, u32 nr_cpus)
 {
 	const size_t package = offsetof(struct shard_cpu, package);
 	const size_t node = offsetof(struct shard_cpu, node);
@@ -174,7 +181,8 @@ static bool number_member(struct shard_cpu *cpu, u32 nr_cpus, u32 ids, size_t me
 	return true;
 }
 
-bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids)
+/* Renumbers llc, l2 and core, which are below @ids, from 0 without holes in the same order. */
+static bool number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids)
 {
 	return number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, llc)) &&
 	       number_member(cpu, nr_cpus, ids, offsetof(struct shard_cpu, l2)) &&
@@ -190,9 +198,9 @@ struct shard_topo *shard_topo_complete(const struct shard_topo *known)
 		return NULL;
 	memcpy(cpu, known->cpu, known->nr_cpus * sizeof(*cpu));
 	drop_false_packages(cpu, topo->nr_cpus);
-	shard_topo_fill(cpu, topo->nr_cpus);
+	fill(cpu, topo->nr_cpus);
 	/* ids are CPU numbers; up to as many invented LLCs follow */
-	if (shard_topo_number(cpu, topo->nr_cpus, 2 * topo->nr_cpus))
+	if (number(cpu, topo->nr_cpus, 2 * topo->nr_cpus))
 		return topo;
 	shard_topo_free(topo);
 	return NULL;

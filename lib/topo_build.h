@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* topo_build.h - making a struct shard_topo, shared by all sources of topology. */
+/* topo_build.h - making a struct shard_topo. */
 #ifndef SCHEDSHARD_TOPO_BUILD_H
 #define SCHEDSHARD_TOPO_BUILD_H
 
@@ -15,29 +15,6 @@
  * Return: the topology, for shard_topo_free(); NULL: no memory.
  */
 struct shard_topo *shard_topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
-
-/**
- * shard_topo_fill() - complete the record of every possible CPU for the plan
- * @cpu: records, written
- * @nr_cpus: how many
- *
- * If a level is unknown for one CPU, the plan treats it as unknown for all. So a CPU without
- * information is placed where it does no harm. If its package or its node is known, it gets the
- * other one from the first CPU that shares the known one (or a new number). Else it gets both from
- * the first CPU for which both are known. It shares an LLC with the other unknown CPUs of that
- * package and node. A level that is unknown for all CPUs stays unknown.
- */
-void shard_topo_fill(struct shard_cpu *cpu, u32 nr_cpus);
-
-/**
- * shard_topo_number() - renumber llc, l2 and core from 0 without holes, in the same order
- * @cpu: records
- * @nr_cpus: how many
- * @ids: all ids are below this number
- *
- * Return: false: no memory.
- */
-bool shard_topo_number(struct shard_cpu *cpu, u32 nr_cpus, u32 ids);
 
 /**
  * shard_topo_read_known() - read a tree of /sys, for shard_topo_complete()

@@ -78,9 +78,6 @@ void explore_result(uint32_t slot, uint64_t val);
 /* The value passed to explore_result() in this execution, else 0. Final check only. */
 uint64_t explore_result_of(uint32_t slot);
 
-/* The CPU whose body runs; EXPLORE_MAX_CPUS in set-up and in the final check. */
-uint32_t explore_cpu(void);
-
 /**
  * explore_give_up - end the body here; the execution does not count.
  *

@@ -41,11 +41,6 @@ void explore_fail(const char *fmt, ...)
 	x_fail_at(xw.running, text);
 }
 
-uint32_t explore_cpu(void)
-{
-	return xw.running == X_NO_CPU ? EXPLORE_MAX_CPUS : (uint32_t)xw.running;
-}
-
 void explore_give_up(void)
 {
 	xw.gave_up = true;
