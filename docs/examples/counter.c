@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A counter with a line per shard: here it counts items that belong to CPUs. Each item is added and
- * removed under the number of its CPU ("paired use"), so that is-zero and more-than are exact.
+ * A counter with a line per shard, which counts items that belong to CPUs. Each item is added and
+ * removed under the number of its CPU ("paired use"), so schedshard_counter_is_zero() and
+ * schedshard_counter_more_than() are exact.
  */
 #include "example.h"
 
-/* counts from the start of the program on, in one place until there is a plan */
+/* counts in one place until it is attached to a plan */
 static struct schedshard_counter items = SCHEDSHARD_COUNTER_INIT;
 
 int main(int argc, char **argv)
@@ -24,7 +25,7 @@ int main(int argc, char **argv)
 	schedshard_counter_add(&items, there, 5);
 	printf("with one: %lld\n", (long long)schedshard_counter_sum(&items));
 
-	/* these start at the CPU's own line and stop as soon as the answer is known */
+	/* these read the CPU's own line first, and stop as soon as the answer is known */
 	printf("more than 1: %d\n", schedshard_counter_more_than(&items, there, 1));
 	printf("more than 7: %d\n", schedshard_counter_more_than(&items, there, 7));
 

@@ -2,7 +2,7 @@
 /*
  * example.h - how every example gets its machine, and ends on an error.
  *
- * An example runs on a machine of the shape in its argument, or without one on this machine. A
+ * An example uses the machine whose shape is its argument, or this machine if there is none. A
  * shape is packages x nodes of each x LLCs of each x cores of each x threads of each:
  *
  *   plan 2x1x8x8x2
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <schedshard/schedshard.h>
 
-/* Ends the program when a resource is missing. */
+/* Ends the program with the message @what unless @have. */
 static inline void example_need(bool have, const char *what)
 {
 	if (have)
@@ -26,7 +26,7 @@ static inline void example_need(bool have, const char *what)
 
 #define EXAMPLE_MAX_CPUS 1024
 
-/* The records of a shape: all first threads of its cores, then their siblings. */
+/* Makes the topology of a shape. All first threads of cores come first, then their siblings. */
 static inline struct schedshard_topo *example_shape(const char *shape)
 {
 	static struct schedshard_cpu cpu[EXAMPLE_MAX_CPUS];
@@ -54,7 +54,7 @@ static inline struct schedshard_topo *example_shape(const char *shape)
 	return &topo;
 }
 
-/* The topology of the shape argv[1], or of this machine. */
+/* Returns the topology of the shape argv[1], or of this machine. */
 static inline struct schedshard_topo *example_topo(int argc, char **argv)
 {
 	struct schedshard_err err = { "" };
@@ -66,7 +66,7 @@ static inline struct schedshard_topo *example_topo(int argc, char **argv)
 	return topo;
 }
 
-/* The machine's shard plan. */
+/* Returns the shard plan of that topology. */
 static inline struct schedshard_plan *example_plan(int argc, char **argv)
 {
 	struct schedshard_topo *topo = example_topo(argc, argv);
@@ -74,13 +74,13 @@ static inline struct schedshard_plan *example_plan(int argc, char **argv)
 	enum schedshard_plan_err ret = schedshard_plan_build(&plan, topo, NULL);
 
 	example_need(!ret, schedshard_plan_strerror(ret));
-	/* the plan does not need it any more */
+	/* the plan does not need the topology any more */
 	if (argc == 1)
 		schedshard_topo_free(topo);
 	return plan;
 }
 
-/* An ordinary mask: a bit for each CPU number, all clear. */
+/* Returns an ordinary mask: a bit for each CPU number, all clear. */
 static inline unsigned long *example_mask(const struct schedshard_plan *plan)
 {
 	unsigned long *mask =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * First use: a statistics counter with a line for each CPU. Any thread counts, wherever it runs. A
- * thread may migrate after it asked for its CPU and before it adds, so it adds by a locked
- * instruction. A thread that has a CPU number of its own calls schedshard_cpu_counter_add(), which
- * uses a plain store.
+ * First use: a statistics counter with a line for each CPU, to which any thread adds, wherever it
+ * runs. A thread may migrate between asking for its CPU and adding, so it adds by a locked
+ * instruction. A thread that has a CPU number of its own can call schedshard_cpu_counter_add()
+ * instead, which uses a plain store.
  */
 #include <err.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ int main(void)
 		if (pthread_create(&thread[i], NULL, send_packets, NULL))
 			errx(1, "no thread");
 	}
-	/* at any time: has all counts made before, and some of those in progress */
+	/* a sum contains all earlier additions, and may contain some of those in progress */
 	if (schedshard_cpu_counter_sum(bytes_sent) > THREADS * PACKETS * 1500)
 		errx(1, "more than there are");
 	for (int i = 0; i < THREADS; i++)

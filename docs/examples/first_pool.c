@@ -3,8 +3,8 @@
  * First use: a worker pool that finds idle workers near the caller.
  *
  * Each worker stands for a CPU, and is bound to it if that is allowed. Its bit means "my slot is
- * free". schedshard_sbm_claim_near() finds a free one near the caller and clears its bit in one
- * step: of several callers each gets another worker.
+ * free". schedshard_sbm_claim_near() finds a free worker near the caller and clears its bit in one
+ * atomic step, so two callers never get the same worker.
  */
 #define _GNU_SOURCE 1 /* for pthread_setaffinity_np() */
 #include <err.h>
@@ -22,7 +22,7 @@ struct worker {
 	pthread_t thread;
 	sem_t filled;
 	uint32_t cpu;
-	uint32_t job; /* its slot; 0: stop */
+	uint32_t job; /* the worker's slot for a job; 0: stop */
 };
 
 static struct schedshard_sbm *idle;
@@ -36,12 +36,12 @@ static void *work(void *arg)
 
 	for (;;) {
 		/*
-		 * Releases the slot to whoever claims it in dispatch() or stop(): the worker has
-		 * read its slot before the next job comes in.
+		 * Releases the slot to whoever claims the worker in dispatch() or stop(), so the
+		 * worker has read its slot before the next job is written to it.
 		 */
 		schedshard_sbm_put(idle, self->cpu);
 		while (sem_wait(&self->filled))
-			; /* a signal */
+			; /* interrupted by a signal */
 		if (!self->job)
 			return NULL;
 		__atomic_fetch_add(&runs_of[self->job], 1, __ATOMIC_RELAXED);
@@ -55,7 +55,7 @@ static void fill(uint32_t cpu, uint32_t job)
 	sem_post(&workers[cpu].filled);
 }
 
-/* Gives a job to the idle worker nearest to the caller; waits when all are busy. */
+/* Gives a job to the idle worker nearest to the caller. Waits while all are busy. */
 static void dispatch(uint32_t job)
 {
 	for (;;) {
@@ -81,7 +81,7 @@ static void start(uint32_t cpu, uint32_t nr_cpus)
 		errx(1, "no thread for CPU %u", cpu);
 	CPU_ZERO_S(bytes, mask);
 	CPU_SET_S(cpu, bytes, mask);
-	/* a worker that may not run there may run anywhere: jobs travel further, nothing breaks */
+	/* if the worker may not run there, its jobs travel further, but nothing breaks */
 	pthread_setaffinity_np(workers[cpu].thread, bytes, mask);
 	CPU_FREE(mask);
 }
@@ -101,7 +101,7 @@ int main(void)
 	const struct schedshard_plan *plan;
 	uint32_t nr_workers, once = 0;
 
-	/* a pool: claims are quickest with a line for each core */
+	/* .pool gives each core a line, with which claims are fastest */
 	idle = schedshard_sbm_create_opts(&(struct schedshard_create_opts){ .pool = true });
 	done = schedshard_counter_create();
 	if (!idle || !done)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A walk over all shards, nearest first: own LLC, own node, own package, the rest. */
+/* Walks over all shards, nearest first: own LLC, own node, own package, all others. */
 #include "example.h"
 
 int main(int argc, char **argv)

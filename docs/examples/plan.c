@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* From a topology to a shard plan, and its tables: CPU <-> (shard, position) <-> index. */
+/* Makes a shard plan from a topology, and reads its tables: CPU <-> (shard, position) <-> index. */
 #include "example.h"
 
 int main(int argc, char **argv)

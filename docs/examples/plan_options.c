@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Smaller shards than the caches allow: a cap, and LLCs cut into several. */
+/* Makes smaller shards than the caches require, by a cap or by cutting LLCs. */
 #include "example.h"
 
 static void print_plan(const struct schedshard_topo *topo, uint32_t cap, uint32_t split_llc)
@@ -24,9 +24,9 @@ int main(int argc, char **argv)
 	print_plan(topo, 0, 0);
 	/* fewer writers per line */
 	print_plan(topo, 8, 0);
-	/* a large machine's plan on a small machine, for tests */
+	/* each LLC counts as two: for tests, a small machine gets a large machine's plan */
 	print_plan(topo, 0, 2);
-	/* a word has 64 bits: more is refused */
+	/* refused, because a shard's word has 64 bits */
 	print_plan(topo, 65, 0);
 	if (argc == 1)
 		schedshard_topo_free(topo);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs an example and compares what it prints with what it must print.
+"""Run an example, and compare its output with the expected one.
 
 usage: run.py EXPECTED STATUS COMMAND...
 
-EXPECTED is a file. A line of it that begins with "/" is a regular expression for one line. A last
-line that begins with "*" is one for each of the lines that are left. At least one must be left.
+EXPECTED is a file with the expected lines. A line that begins with "/" is a regular expression for
+one line of output. If the last line begins with "*", it is a regular expression for each of the
+remaining lines of output, of which there must be at least one.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from pathlib import Path
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether a printed line is the expected one."""
+    """Return whether a printed line is as expected."""
     if expected.startswith(("/", "*")):
         return re.fullmatch(expected[1:], printed) is not None
     return expected == printed
 
 
 def main() -> int:
-    """Run and compare."""
+    """Run the example, and return 1 if status or output differ."""
     expected = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
     done = subprocess.run(sys.argv[3:], capture_output=True, text=True, check=False)
     printed = done.stdout.splitlines()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A bit per CPU: set, clear and test, from any thread at any time. */
+/* Sets, clears and tests a bit per CPU. Any thread may do so at any time. */
 #include "example.h"
 
 int main(int argc, char **argv)
@@ -11,19 +11,19 @@ int main(int argc, char **argv)
 	example_need(set, "out of memory");
 	printf("empty: %d\n", schedshard_sbm_empty(set));
 
-	/* no order with other memory accesses ... */
+	/* these are not ordered with other memory accesses ... */
 	schedshard_sbm_set(set, cpu);
 	schedshard_sbm_set(set, last);
 	printf("CPU %u: %d, CPU %u: %d\n", cpu, schedshard_sbm_test(set, cpu), last,
 	       schedshard_sbm_test(set, last));
 	printf("weight: %u\n", schedshard_sbm_weight(set));
-	/* "at least one?" need not count them all */
+	/* to know whether there is at least one, it need not count them all */
 	printf("weight up to 1: %u\n", schedshard_sbm_weight_upto(set, 1));
 
 	schedshard_sbm_clear(set, last);
 	printf("CPU %u: %d\n", last, schedshard_sbm_test(set, last));
 
-	/* ... and these are full barriers: one of several competing threads gets it */
+	/* ... but these are full barriers, and only one of several competing threads wins */
 	printf("got it: %d\n", schedshard_sbm_test_and_clear(set, cpu));
 	printf("got it again: %d\n", schedshard_sbm_test_and_clear(set, cpu));
 	printf("was set before: %d\n", schedshard_sbm_test_and_set(set, cpu));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Between a sharded set and an ordinary mask, whole or one shard at a time. */
+/* Converts a sharded set to an ordinary mask and back, as a whole or one shard at a time. */
 #include "example.h"
 
 int main(int argc, char **argv)
@@ -20,10 +20,10 @@ int main(int argc, char **argv)
 	schedshard_sbm_to_mask(set, copy);
 	printf("word 0 of the mask: %#lx\n", copy[0]);
 
-	/* the bits of one shard, by position in it */
+	/* get the mask's bits of one shard, by position in the shard */
 	word = schedshard_gather(plan, 0, mask);
 	printf("shard 0: %#llx\n", (unsigned long long)word);
-	/* and added back to a mask */
+	/* and add them to a mask again */
 	copy[0] = 0;
 	schedshard_scatter(plan, 0, word, copy);
 	printf("word 0 of the mask: %#lx\n", copy[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The ways around a set: in index order, from any CPU, and with an ordinary mask. */
+/* Walks over a set: in index order, from any CPU on, and with an ordinary mask. */
 #include "example.h"
 
 int main(int argc, char **argv)
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 	int64_t next;
 
 	example_need(set, "out of memory");
-	/* every 20th CPU in index order, of these every other one is allowed */
+	/* set every 20th CPU in index order, and allow every other one of these */
 	for (uint32_t idx = 0; idx < plan->nr_possible; idx += 20) {
 		schedshard_sbm_set(set, plan->idx_to_cpu[idx]);
 		if (idx % 40 == 0)
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	printf("\nfrom CPU %u on, once around:", start);
 	schedshard_sbm_for_each_cpu_wrap(cpu, it, set, start)
 		printf(" %u", cpu);
-	/* reads the lines only of shards that have an allowed CPU */
+	/* reads only the lines of shards that have an allowed CPU */
 	printf("\nallowed:");
 	schedshard_sbm_for_each_cpu_and(cpu, it, set, allowed)
 		printf(" %u", cpu);
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
 	schedshard_sbm_for_each_cpu_and_wrap(cpu, it, set, allowed, start)
 		printf(" %u", cpu);
 
-	/* a walk that keeps its state between calls, for one step at a time */
+	/* one step per call, where the CPU found is the only state */
 	printf("\nstep by step:");
 	for (next = schedshard_sbm_first_cpu_wrap(set, start); next >= 0;
 	     next = schedshard_sbm_next_cpu_wrap(set, (uint32_t)next, start))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A statistics counter, in C++: bytes sent, counted by any thread wherever it runs, read from time
- * to time. The threads put the CPUs that they sent from into a set.
+ * A statistics counter in C++. Any thread counts the bytes that it sends, wherever it runs, and the
+ * sum is read from time to time. The threads also record in a set from which CPUs they sent.
  *
- * Each thread counts under its current CPU. It may migrate after it asked for that CPU and before
- * the addition: that costs a cache miss, and is no error, since the addition is atomic. The sum is
- * exact while no thread counts. Otherwise it has at least all counts made before it began.
+ * Each thread counts under its current CPU. It may migrate between asking for that CPU and adding.
+ * That costs a cache miss, but is not an error, because the addition is atomic. The sum is exact
+ * while no thread counts. Otherwise it contains at least all additions made before it began.
  */
 #include <iostream>
 #include <thread>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A summary above the lines: a search of an almost empty set reads one shared word and the lines of
- * occupied shards, instead of all lines. It pays for sets that are mostly empty.
+ * A summary says which lines may have a bit set, so a search reads one shared word and the lines of
+ * occupied shards instead of all lines. That pays off for sets that are mostly empty.
  */
 #include "example.h"
 
@@ -24,11 +24,11 @@ int main(int argc, char **argv)
 	printf("lines to read: %u\n", occupied(set));
 	schedshard_sbm_set(set, cpu);
 	printf("one CPU set: %u\n", occupied(set));
-	/* a clear leaves the summary alone: it costs no more than without one ... */
+	/* a clear does not change the summary, so it costs no more than without one ... */
 	schedshard_sbm_clear(set, cpu);
 	printf("cleared: %u\n", occupied(set));
 	printf("seems empty: %d\n", schedshard_sbm_seems_empty(set));
-	/* ... the next search that finds the line empty corrects it */
+	/* ... but the next search that finds the line empty corrects the summary */
 	printf("empty: %d\n", schedshard_sbm_empty(set));
 	printf("searched: %u\n", occupied(set));
 	printf("seems empty: %d\n", schedshard_sbm_seems_empty(set));

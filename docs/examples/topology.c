@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The topology of this machine or of a captured tree of /sys, and the form of a refusal. */
+/* Reads the topology of this machine or of a captured /sys tree; prints why a tree is refused. */
 #include "example.h"
 
 int main(int argc, char **argv)
@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 	example_need(argc == 2, "usage: topology ROOT");
 	/* "/" is this machine */
 	if (schedshard_topo_from_sysfs(&topo, argv[1], &err)) {
-		/* one line: what is wrong, where, what would be right */
+		/* one line that says what is wrong, where, and what would be right */
 		printf("%s\n", err.text);
 		return 2;
 	}
