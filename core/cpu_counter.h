@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A counter with one cache line per CPU, written with plain stores. It is for statistics, which
- * change often and are read seldom. An add takes no lock and waits for no line, except the first
- * add of each CPU. A read sums the lines of the CPUs that ever added. shard_counter.h is for counts
- * that are often compared with 0.
+ * change often and are read seldom. Except for the first add of each CPU, an add neither takes a
+ * lock nor waits for a line. A read sums the lines of the CPUs that ever added. shard_counter.h is
+ * for counts that are often compared with 0.
  *
  * Concurrency: cpu_counter_alloc() and cpu_counter_free() exclude everything else. The caller
- * serialises cpu_counter_add() for one CPU number: a plain store undoes what another thread stored
- * since the load. So it is for threads that each have a CPU, or a CPU number, for themselves
- * (create.h). It is not for signal handlers. Other threads call cpu_counter_add_any(), which uses a
- * locked instruction. Adds of both kinds for one CPU number exclude each other. One
- * cpu_counter_take() at a time. All other calls may overlap. The sum of all adds for one CPU stays
- * nearer to 0 than 2^61.
+ * serialises cpu_counter_add() for one CPU number, because a plain store undoes what another thread
+ * stored since the load. So cpu_counter_add() is for threads that each have a CPU, or a CPU number,
+ * for themselves (create.h), and not for signal handlers. Other threads call cpu_counter_add_any(),
+ * which uses a locked instruction. Adds of both kinds for one CPU number exclude each other. Only
+ * one cpu_counter_take() may run at a time. All other calls may overlap. The sum of all adds for
+ * one CPU must stay nearer to 0 than 2^61.
  *
  * A sum reads the lines one after the other. It contains all adds that are visible when it begins,
  * and some of the concurrent ones. A sum that runs beside cpu_counter_take() contains at least what
- * was taken. The caller makes an add visible: the function returns before other CPUs see the add.
+ * was taken. An add returns before other CPUs see it; if that matters, the caller makes it visible.
  *
  * Ordering: none. Context: any; alloc and free may sleep. CPU numbers are of possible CPUs of the
  * plan; no function checks them.

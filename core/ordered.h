@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Operations with release and acquire, for user space: they hand over what a bit or a count stands
- * for. What a thread did before the release is visible to the thread that acquires its result.
- * ThreadSanitizer knows these operations, but not separate barriers.
+ * Operations with release and acquire, for user space. They hand over the object that a bit or a
+ * count stands for: what a thread did before the release is visible to the thread that acquires its
+ * result. ThreadSanitizer understands these operations, but not separate barriers.
  *
  *	releases				acquires; pairs with it
  *
@@ -12,14 +12,14 @@
  *	shard_counter_dec_release()		shard_counter_sum_acquire()
  *
  * All other operations are relaxed, or full barriers, as their comments say. A search or a walk
- * acquires nothing. Before a thread reads the data of a CPU that it found, it calls
- * sbm_test_acquire() for that CPU. The line is already in its cache.
+ * does not acquire. So before a thread reads the data of a CPU that it found, it calls
+ * sbm_test_acquire() for that CPU, whose line is then already in its cache.
  *
  * "Publish, then look whether a thread sleeps" needs a full barrier: a release is not enough,
  * because a later load may pass it. sbm_test_and_set() is a full barrier, and so is smp_mb() after
  * any of the stores.
  *
- * Concurrency, context, lines touched: as the operations without order.
+ * Concurrency, context and lines touched are those of the operations without ordering.
  */
 #ifndef ORDERED_H
 #define ORDERED_H
@@ -44,8 +44,8 @@ static port_always_inline bool sbm_test_acquire(const struct sbm *b, u32 cpu)
 }
 
 /*
- * shard_counter_dec() that releases: the caller no longer uses what it counted. The release also
- * orders the earlier inc before this dec, as paired use requires.
+ * shard_counter_dec() that releases, for a caller that no longer uses the counted item. The release
+ * also orders the earlier inc before this dec, as paired use requires.
  */
 static inline void shard_counter_dec_release(struct shard_counter *c, u32 cpu)
 {

@@ -6,16 +6,17 @@
  * Concurrency: sbm_alloc() and sbm_free() exclude everything else. All other calls may overlap.
  *
  * A search reads each shard's word once, as one snapshot of up to 64 CPUs (of 32 on a 32-bit
- * machine). It finds a bit that is set throughout the call, and none that is clear throughout. If a
- * CPU clears one bit and sets another, in a word already read, the search may miss both.
+ * machine). It finds each bit that is set throughout the call, and none that is clear throughout.
+ * If a CPU clears one bit and sets another, in a word that the search has already read, the search
+ * may miss both.
  *
  * With a summary a search that starts after sbm_set() returned finds the bit, unless a CPU cleared
  * it meanwhile (shard_summary.c). While sbm_set() runs, searches may find or miss it.
  *
- * Context of all functions: any, unless said. Ordering: none, unless said. CPU numbers ("cpu") are
- * of possible CPUs; no function checks them. A search touches the lines that its comment names;
- * with a summary, only those of them that the summary calls occupied. Header, tables and plan are
- * read-only.
+ * Context of all functions: any, unless said. Ordering: none, unless said. CPU numbers ("cpu") must
+ * be those of possible CPUs; no function checks them. A search touches the lines that its comment
+ * names; with a summary, only those of them that the summary calls occupied. Header, tables and
+ * plan are read-only.
  */
 #ifndef SBM_H
 #define SBM_H
@@ -63,7 +64,10 @@ static port_always_inline u64 sbm_bit(uintptr_t at)
 	return 1ull << sbm_pos(at);
 }
 
-/* An empty bitmap, @flags 0 or SBM_SUMMARY; the plan outlives it. NULL: no memory. May sleep. */
+/*
+ * Make an empty bitmap; @flags: 0 or SBM_SUMMARY. The plan must outlive it. NULL: no memory. May
+ * sleep.
+ */
 struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 
 /* Free a bitmap, or NULL. May sleep. */
@@ -103,10 +107,10 @@ static port_always_inline bool sbm_test(const struct sbm *b, u32 cpu)
 bool sbm_empty(const struct sbm *b);
 
 /*
- * Does the summary call every shard empty? The bitmap must have a summary. For frequent callers to
- * whom a wrong "no" costs little. Return: true: each shard was empty at some moment of this call.
- * False: a bit may be set, or was set and no search has read its line since. Lines touched: the
- * summary's, read.
+ * Does the summary call every shard empty? The bitmap must have a summary. This is for frequent
+ * callers to whom a wrong "no" costs little. Return: true if each shard was empty at some moment of
+ * this call; false if a bit may be set, or was set and no search has read its line since. Lines
+ * touched: the summary's, read.
  */
 bool sbm_seems_empty(const struct sbm *b);
 
@@ -206,7 +210,7 @@ static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
 
 /*
  * The same for set CPUs that are in a cpumask of plan->nr_cpus bits, from the first one on. Lines
- * touched: of shards that have a CPU in @mask.
+ * touched: those of shards that have a CPU in @mask.
  */
 #define sbm_for_each_cpu_and(cpu, it, b, mask) \
 	for (struct sbm_iter it = sbm_iter_begin(b, mask); sbm_iter_next(&(it), &(cpu));)

@@ -5,18 +5,19 @@
  * that cleared the bit owns what it stands for, until sbm_put() sets the bit again.
  *
  * Concurrency: claims and puts may overlap with each other, and with all that may overlap in sbm.h.
- * No two claims get the same bit. A claim finds a bit that is set throughout the call, and gets
- * none that is clear throughout. It may miss a bit that others put into a shard already searched.
+ * No two claims get the same bit. A claim succeeds if a bit is set throughout the call, and never
+ * gets a bit that is clear throughout. It may miss a bit that others put into a shard that it has
+ * already searched.
  *
- * Order of a search: the bit of @from_cpu, its core, its L2, its shard from its position on; then
- * the other shards, nearest first. In each of these, callers begin at different positions. So
- * callers that search a full shard do not contend for one bit.
+ * A claim looks at the bit of @from_cpu, then at its core, its L2, its shard from its position on,
+ * and then at the other shards, nearest first. In each of these, callers begin at different
+ * positions, so that callers that search a full shard do not contend for one bit.
  *
- * A claim clears @from_cpu's bit without a load before it: this fetches the line once, not twice.
- * So a claim writes that shard's line even if it finds nothing there. For a set that is mostly
- * empty use SBM_SUMMARY: then a claim writes only lines that the summary names.
+ * A claim clears @from_cpu's bit without a load before it, so that the line is fetched once, not
+ * twice. Therefore a claim writes that shard's line even if it finds nothing there. For a set that
+ * is mostly empty use SBM_SUMMARY, so that a claim writes only lines that the summary names.
  *
- * Context: any. Ordering: a full barrier where a bit is claimed, else none. It pairs with
+ * Context: any. Ordering: a full barrier if a bit is claimed, else none. The barrier pairs with
  * sbm_put(): what the caller of sbm_put() did before is visible to the claimer. CPU numbers: as in
  * sbm.h.
  */
@@ -26,14 +27,14 @@
 #include "sbm.h"
 
 /*
- * Claim the set CPU nearest to @from_cpu. Return: its number, -1: none. Lines touched: the own
- * shard's, written; those of near shards, up to the hit.
+ * Claim the set CPU nearest to @from_cpu. Return: its number, or -1 if none is set. Lines touched:
+ * that of @from_cpu's shard, written; those of near shards, up to the hit.
  */
 s64 sbm_claim_near(struct sbm *b, u32 from_cpu);
 
 /*
  * The same among the CPUs of a cpumask of plan->nr_cpus bits; NULL: all. Lines touched: as above,
- * of shards that have a CPU in @allowed.
+ * but only of shards that have a CPU in @allowed.
  */
 s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 
@@ -50,9 +51,9 @@ s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 u32 sbm_claim_n(struct sbm *b, u32 from_cpu, u32 n, u32 *cpus);
 
 /*
- * Return what a claim got, or make it available for the first time: sbm_set() that releases.
- * Ordering: all earlier accesses come before it. ThreadSanitizer knows it as a release. Lines
- * touched: as sbm_set().
+ * Return what a claim got, or make it available for the first time. This is an sbm_set() that
+ * releases. Ordering: all earlier accesses come before it. ThreadSanitizer understands it as a
+ * release. Lines touched: as sbm_set().
  */
 static port_always_inline void sbm_put(struct sbm *b, u32 cpu)
 {

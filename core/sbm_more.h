@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * More operations of the sharded bitmap, for user space: no user in a kernel needs them.
+ * More operations of the sharded bitmap, for user space; a kernel does not need them.
  *
  * Concurrency: as in sbm.h, except for sbm_from_mask(), which updates every shard by plain stores.
- * It excludes all other updates, which it would undo. With a summary it also excludes searches,
- * which may clean the summary: nothing orders a plain store before the load of the summary
- * (sbm_more.c). sbm_test() and sbm_to_mask() are not searches.
+ * The caller must exclude all other updates meanwhile, because sbm_from_mask() would undo them.
+ * With a summary the caller must also exclude searches, which may clean the summary: nothing orders
+ * a plain store before the load of the summary (sbm_more.c). sbm_test() and sbm_to_mask() are not
+ * searches.
  *
  * Guarantees of a search, context, ordering and lines touched: as in sbm.h. sbm_weight() is a
  * search too. A CPU number of -1 means none.
@@ -45,7 +46,8 @@ u32 sbm_weight_upto(const struct sbm *b, u32 limit);
 
 /*
  * The index of the first set bit at or after @idx, -1: none. Indices of nr_possible and more find
- * nothing. Lines touched: those from @idx's shard to the one found; also by the next four.
+ * nothing. Lines touched, also by the next four functions: those from @idx's shard to the one
+ * found.
  */
 s64 sbm_next_idx(const struct sbm *b, u32 idx);
 

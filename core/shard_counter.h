@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The sharded counter: one count per shard, each on a separate line on the shard's home node,
- * summed on demand. It works before the plan is known: a statically initialised counter counts in a
- * single place until a caller attaches it.
+ * summed on demand. It also works before the plan is known, because a statically initialised
+ * counter counts in a single place until a caller attaches it to a plan.
  *
  * Concurrency: one attach at a time. shard_counter_detach() excludes everything else. All other
  * calls may overlap.
@@ -14,9 +14,9 @@
  *   2. With concurrent adds it contains every add that was complete when it began, and a subset of
  *      the others.
  *
- * Guarantee 2 is weak. An item may move (dec for one CPU, inc for another, in any order): the sum
- * may count it at both CPUs, at one, or at neither. A sum of 0 does not mean that there was a
- * moment with none. What holds:
+ * Guarantee 2 is weak. If an item moves (dec for one CPU, inc for another, in any order), the sum
+ * may count it at both CPUs, at one, or at neither. So a sum of 0 does not mean that there was a
+ * moment without items. Further guarantees depend on the use:
  *
  *   3. Paired use: each dec names a CPU of the same shard as its inc did. For example, an item
  *      belongs to a CPU, and every caller names that CPU. Then every place counts its own items.
@@ -25,17 +25,17 @@
  *      true while an item stays counted from before the call to its end. shard_counter_more_than(n)
  *      is never false while n + 1 items do.
  *   4. Unpaired use (an inc on one CPU, its dec on whichever CPU the thread runs then): places may
- *      be negative. Use shard_counter_sum() only, for guarantee 1 only; is_zero and more_than stop
- *      early and would be wrong.
+ *      be negative. Use only shard_counter_sum(), which then has only guarantee 1; is_zero and
+ *      more_than stop early and would be wrong.
  *
- * In both uses the dec of an early item may come after the attach, for any CPU: is_zero and
- * more_than allow for it.
+ * In both uses an item that was counted before the attach may be uncounted after it, for any CPU;
+ * is_zero and more_than take this into account.
  *
- * "Complete" and "counted" mean: visible to the CPU that sums. An atomic operation without a result
- * may take effect after the function returns (not on x86): an add that has returned is not
- * necessarily complete. The caller orders an inc before its dec, and before any message about it to
- * another CPU. For that it uses smp_mb__after_atomic(), a release, or the handover of a lock. This
- * order pairs with smp_rmb() in shard_counter_sum() and shard_counter_more_than().
+ * "Complete" and "counted" mean: visible to the CPU that sums. Except on x86 an atomic operation
+ * without a result may take effect after the function returns, so an add that has returned is not
+ * necessarily complete. Therefore the caller must order an inc before its dec, and before any
+ * message about it to another CPU, by smp_mb__after_atomic(), by a release, or by the handover of a
+ * lock. This order pairs with smp_rmb() in shard_counter_sum() and shard_counter_more_than().
  *
  * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere, interrupts
  * included, and never waits. CPU numbers are of possible CPUs of the plan; no function checks them.
@@ -79,9 +79,10 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  * @c: the counter, not attached
  * @plan: the plan; must outlive the attachment
  *
- * Adds that started before count in the early place, which stays part of every sum. Later adds
- * count in their shard's. Return: false: no memory, or the counter is attached already; it then
- * works as before. Ordering: releases the new lines to later adds and sums.
+ * Adds that started earlier count in the early place, which stays part of every sum. Later adds
+ * count in the place of their shard. Return: false if there is no memory, or if the counter is
+ * attached already; it then works as before. Ordering: releases the new lines to later adds and
+ * sums.
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * One cache line per shard, on the shard's home node. Private to core/. The caller excludes
- * everything else. Context: may sleep.
+ * Allocates one cache line per shard, on the shard's home node. Private to core/. No other function
+ * may use the lines meanwhile. Context: may sleep.
  */
 #ifndef SHARD_LINES_H
 #define SHARD_LINES_H

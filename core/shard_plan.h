@@ -4,8 +4,8 @@
  *
  * A shard is at most 64 CPUs of one last-level cache (LLC). A plan maps a CPU number to (shard,
  * position in it) and to an index, and back. A plan never changes after shard_plan_make(), so
- * readers need no lock. The caller that frees a plan first frees all structures that use it, and
- * ensures that no function uses it.
+ * readers need no lock. Before a plan is freed, the caller must free all structures that use it,
+ * and ensure that no function uses it.
  *
  * Ordering: none. Context: any; free may sleep. Lines touched: the plan's tables, which are
  * read-only.

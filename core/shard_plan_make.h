@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Makes a shard plan: cuts the CPUs into shards, then fills the plan's tables. Any records give a
- * plan. An id counts only within its group of the level above: the same id in two such groups means
- * two groups. shard_plan_build() (shard_topo.h) reports such contradictions.
+ * Makes a shard plan: cuts the CPUs into shards, then fills the plan's tables. Every set of records
+ * results in a plan, even if the records contradict each other. An id counts only within its group
+ * of the level above, so the same id in two such groups means two groups. shard_plan_build()
+ * (shard_topo.h) reports such contradictions.
  *
  * Concurrency: records belong to one caller. Ordering: none. Context: may sleep.
  */

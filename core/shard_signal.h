@@ -14,8 +14,8 @@
  *	       shard_wait_woken(w, cpu),
  *	       then all of this again
  *
- * One waiter at a time may ask to be the first: the next caller of shard_wait_give() gives it what
- * it would have put, and no search can take that before.
+ * One waiter at a time may ask to be the first. The next caller of shard_wait_give() then gives it
+ * the bit or slot directly instead of putting it into the set, so no search can take it before.
  *
  *	The first waiter:			A waker:
  *
@@ -26,10 +26,10 @@
  *	else:  sleep until @got is not 0		sbm_put(set, cpu), and so on, as above
  *
  * Concurrency: all calls may overlap. A waiter joins, then leaves or is woken once, all for one CPU
- * number. Of all waiters one at a time asks.
+ * number. Only one waiter may ask at a time.
  *
- * Context: any. Ordering: as said. CPU numbers are of possible CPUs of the plan; no function checks
- * them.
+ * Context: any. Ordering: as each function says. CPU numbers must be those of possible CPUs of the
+ * plan; no function checks them.
  */
 #ifndef SHARD_SIGNAL_H
 #define SHARD_SIGNAL_H
@@ -74,20 +74,20 @@ struct shard_wait {
 };
 
 /*
- * Count the caller as a waiter of a CPU's shard. Ordering: a full barrier at the end, so that the
- * claim that follows finds each bit whose waker did not see this waiter.
+ * Count the caller as a waiter of a CPU's shard. Ordering: a full barrier at the end. So a waker
+ * that sets a bit either sees this waiter, or this waiter's next claim sees the bit.
  */
 void shard_wait_join(struct shard_wait *w, u32 cpu);
 
 /*
- * Stop waiting, without a wake-up. Return: true: a wake-up was for this waiter, and the caller must
- * pass it on with shard_wait_wake(). Ordering: a full barrier.
+ * Stop waiting, without a wake-up. Return: true if there was a wake-up for this waiter, which the
+ * caller must pass on with shard_wait_wake(). Ordering: a full barrier.
  */
 bool shard_wait_leave(struct shard_wait *w, u32 cpu);
 
 /*
- * Take a signal of the CPU's shard, if there is one. True: the caller has taken it, and no longer
- * counts as a waiter; full barrier.
+ * Take a signal of the CPU's shard, if there is one. Return: true if the caller has taken a signal,
+ * and so no longer counts as a waiter; then also a full barrier.
  */
 bool shard_wait_woken(struct shard_wait *w, u32 cpu);
 
@@ -97,13 +97,14 @@ bool shard_wait_woken(struct shard_wait *w, u32 cpu);
  */
 void shard_wait_ask(struct shard_wait *w, u32 *got);
 
-/* Stop asking. False: somebody has given something, or is about to store it in @got. */
+/* Stop asking. False if somebody has given something, or is about to store it in @got. */
 bool shard_wait_unask(struct shard_wait *w, u32 *got);
 
 /*
- * Give @value, not 0, to the waiter that asks. Return: where it sleeps; NULL: nobody asks, and
- * nothing has happened. Ordering: a release, which pairs with an acquire of @got, and a full
- * barrier before it. Lines touched: that of @first, read; if somebody asks, also written.
+ * Give @value, not 0, to the waiter that asks. Return: where that waiter sleeps, or NULL if no
+ * waiter asks, so that nothing was given. Ordering: a release, which pairs with an acquire of @got,
+ * and a full barrier before it. Lines touched: that of @first, read; if somebody asks, also
+ * written.
  */
 u32 *shard_wait_give(struct shard_wait *w, u32 value);
 
@@ -120,9 +121,9 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
 }
 
 /*
- * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put().
- * A waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter
- * may sleep; NULL: there is no waiter without a signal. Ordering: a full barrier between that
+ * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put(). A
+ * waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter may
+ * sleep, or NULL if each waiter already has a signal. Ordering: a full barrier between the atomic
  * operation and the look for waiters. Lines touched: that of @total and @first, read; if somebody
  * waits, those of near shards, and one is written.
  */

@@ -59,11 +59,11 @@ static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 s
 void shard_summary_mark(u64 *word, u64 occupied);
 
 /*
- * An atomic operation has just set a bit in the shard's line. When the function returns, the
- * summary's bit is set for every search that starts later. Ordering: a full barrier (S2) between
- * that operation and the load of the summary: pairs with C3 in shard_summary_clean(). Without
- * it the load may see an occupied bit that a cleaner, which has not seen the caller's bit, clears.
- * Another one (S5) at the end.
+ * Called after an atomic operation has set a bit in the shard's line. When the function returns,
+ * the summary's bit is set for every search that starts later. Ordering: a full barrier (S2)
+ * between that operation and the load of the summary, which pairs with C3 in shard_summary_clean(),
+ * and another one (S5) at the end. Without S2 the load may see an occupied bit that is about to be
+ * cleared by a cleaner which has not seen the caller's bit.
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {
@@ -93,9 +93,10 @@ static port_always_inline bool shard_summary_test(const struct shard_summary *s,
 u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
 
 /*
- * A searcher read the shard's word @line as 0. Clears the shard's occupied bit if the word is still
- * 0 and no other CPU is cleaning it. Ordering: a full barrier (C3) between clearing the bit and
- * reading the word again: pairs with S2 in shard_summary_note(). Lines touched: also @line, read.
+ * Called by a searcher that read the shard's word @line as 0. It clears the shard's occupied bit if
+ * the word is still 0 and no other CPU is cleaning it. Ordering: a full barrier (C3) between
+ * clearing the bit and reading the word again, which pairs with S2 in shard_summary_note(). Lines
+ * touched: also @line, read.
  */
 void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line);
 

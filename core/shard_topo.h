@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * From the description of a machine to a shard plan, for programs. A description may be wrong:
- * shard_plan_build() reports how. A kernel must use whatever its firmware reports, and calls
+ * Makes a shard plan from the description of a machine, for programs. If the description is wrong,
+ * shard_plan_build() reports how. A kernel must use whatever its firmware reports, so it calls
  * shard_plan_make() itself.
  *
  * Concurrency: builds of different plans may overlap. The caller publishes the pointer to a new
@@ -26,10 +26,10 @@
  * @thread: which SMT sibling in its core; only its order counts
  * @possible: false for a hole in the numbering; the rest is then ignored
  *
- * Ids are any numbers that rise in topology order, with gaps or not. They are unique in the
- * machine, not in the package as core_id in sysfs is. A negative number means unknown. A level
- * unknown for one possible CPU counts as unknown for all. Exceptions are @thread and @core: a CPU
- * of unknown @core counts as a separate core.
+ * Ids are any numbers that rise in topology order, with or without gaps. They must be unique in the
+ * machine, unlike core_id in sysfs, which is unique only in a package. A negative number means
+ * unknown. A level that is unknown for one possible CPU counts as unknown for all. Exceptions are
+ * @thread and @core: a CPU of unknown @core counts as a separate core.
  */
 struct shard_cpu {
 	s32 package;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Drops levels that are not known for all CPUs, chooses the level of the LLC, finds contradictions.
- * Private to core/.
+ * Drops levels that are not known for all CPUs, chooses the level that serves as LLC, and finds
+ * contradictions. Private to core/.
  */
 #ifndef SHARD_TOPO_CHECK_H
 #define SHARD_TOPO_CHECK_H

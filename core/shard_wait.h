@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The waiters for a bit of a set or for a slot, by shard: shard_signal.h has the operations. Making
- * and freeing exclude everything else, and may sleep.
+ * The waiters for a bit of a set or for a slot, by shard; their operations are in shard_signal.h.
+ * Making and freeing exclude everything else, and may sleep.
  */
 #ifndef SHARD_WAIT_H
 #define SHARD_WAIT_H

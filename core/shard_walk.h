@@ -3,9 +3,9 @@
  * A walk over the shards that hold an allowed CPU, nearest first, with the positions allowed in
  * each. Private to core/.
  *
- * Concurrency: a walk belongs to its caller. The mask may change meanwhile: the walk sees each of
- * its words at its old or its new value. Ordering: none. Context: any; a walk takes about 460 bytes
- * of stack. Lines touched: the plan's and the mask's.
+ * Concurrency: a walk belongs to its caller. The mask may change during a walk, which then sees the
+ * old or the new value of each of its words. Ordering: none. Context: any; a walk takes about 460
+ * bytes of stack. Lines touched: the plan's and the mask's.
  */
 #ifndef SHARD_WALK_H
 #define SHARD_WALK_H
@@ -35,11 +35,11 @@ struct shard_walk {
 	struct shard_stop stop[SHARD_WALK_SPARSE]; /* sparse: sorted by rank */
 };
 
-/* Start a walk near a CPU. @allowed: cpumask of plan->nr_cpus bits by CPU number, or NULL: all. */
+/* Start a walk near a CPU. @allowed: cpumask of plan->nr_cpus bits by CPU number; NULL: all. */
 void shard_walk_begin(struct shard_walk *w, const struct shard_plan *plan,
 		      const unsigned long *allowed, u32 from_cpu);
 
-/* The next shard, at most once each, and its allowed positions, never 0. False: the end. */
+/* Return the next shard, each at most once, and its allowed positions, never 0. False: the end. */
 bool shard_walk_next(struct shard_walk *w, u32 *shard, u64 *word);
 
 #endif /* SHARD_WALK_H */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A cache of a thread in front of a set of slots: a claim and a put of the same thread take no
- * locked instruction. A cache has at most SLOT_CACHE_MAX slots, and they stay free for others: a
- * claim that finds no slot in the set takes one from a cache, also of a thread that sleeps. So a
- * claim finds a slot that is free throughout the call, wherever it is.
+ * A thread's cache in front of a set of slots, with which claims and puts of that thread need no
+ * locked instruction. A cache holds at most SLOT_CACHE_MAX slots. They stay free for other threads,
+ * because a claim that finds no slot in the set takes one from a cache, even from that of a
+ * sleeping thread. So a claim succeeds if a slot is free throughout the call, wherever it is.
  *
- * Concurrency: a cache belongs to one thread at a time, which alone calls slot_cache_claim() and
- * slot_cache_put(). Making and freeing caches may overlap with all calls of other threads.
+ * Concurrency: a cache belongs to one thread at a time, and only that thread calls
+ * slot_cache_claim() and slot_cache_put(). Making and freeing caches may overlap with all calls of
+ * other threads.
  *
  * Once a set has had a cache, a claim that finds the set empty, slot_put_wake() for a thread that
- * asks, slot_set_nr_free(), and making or freeing a cache take a lock of the set. So no signal
- * handler calls them then, and a forked child of a process with threads does not use the set. No
- * handler uses a cache, since it may interrupt the cache's thread. slot_claim_limit() takes no slot
- * from a cache. Ordering: as claims and puts of slot_set.h. A put hands over to the thread that
- * takes the slot from the cache.
+ * asks, slot_set_nr_free(), and making or freeing a cache take a lock of the set. So signal
+ * handlers must not call them then, and a forked child of a process with threads must not use the
+ * set. A handler must not use a cache, because it may interrupt the cache's thread.
+ * slot_claim_limit() does not take slots from caches. Ordering: as claims and puts of slot_set.h; a
+ * put releases to the thread that takes the slot from the cache.
  */
 #ifndef SLOT_CACHE_H
 #define SLOT_CACHE_H

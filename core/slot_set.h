@@ -4,23 +4,23 @@
  * has a home shard: its bit is on a line of that shard. A claim takes a free slot whose home is
  * near a CPU. For one object per CPU use an sbm (sbm_claim.h).
  *
- * In one kind of set homes stay; in the other a home follows the last user: slot_put_near() makes
- * the CPU's shard the home. The second kind is for slots that one core claims and another one puts,
- * such as the tags of requests that complete on another core. It has one bit per slot in each
- * shard, and a pointer for each 64 of these bits.
+ * There are two kinds of sets. In one the homes stay. In the other a slot's home follows its last
+ * user, because slot_put_near() makes the CPU's shard the home. The second kind is for slots that
+ * one core claims and another one puts, such as the tags of requests that complete on another core.
+ * It has one bit per slot in each shard, and a pointer for each 64 of these bits.
  *
  * Concurrency: slot_set_alloc() and slot_set_free() exclude everything else. One slot_set_grow() at
  * a time. All other calls may overlap, also with a slot_set_grow(). No two claims get the same
- * slot. A claim finds a slot that is free throughout the call. It may miss a slot that others put
- * into a word already searched.
+ * slot. A claim succeeds if a slot is free throughout the call. It may miss a slot that others put
+ * into a word that it has already searched.
  *
  * Order of a search: the CPU's own slot, if its shard has slots; the other slots of that shard from
  * there on; then near shards, where callers begin at different slots. Slots that slot_set_grow()
  * added come after all others.
  *
- * Context: any, unless said. Ordering: a full barrier where a slot is claimed, else none; it pairs
- * with slot_put() and slot_put_near(), which release. CPU numbers are of possible CPUs; no function
- * checks them.
+ * Context: any, unless said. Ordering: a full barrier if a slot is claimed, else none; the barrier
+ * pairs with slot_put() and slot_put_near(), which release. CPU numbers must be those of possible
+ * CPUs; no function checks them.
  */
 #ifndef SLOT_SET_H
 #define SLOT_SET_H
@@ -83,7 +83,8 @@ struct slot_part {
 
 /*
  * A set; read-only except during a slot_set_grow(). The first part's table by CPU number is in
- * front of it, the table by word behind it: so neither a claim nor a put loads their addresses.
+ * front of the structure, and its table by word behind it, so that neither a claim nor a put has to
+ * load their addresses.
  */
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */
@@ -132,8 +133,8 @@ static inline u32 slot_set_size(const struct slot_set *s)
 void slot_put_any(struct slot_set *s, u32 slot);
 
 /*
- * Put a slot that the caller claimed: a release. Line: the slot's, written. Where homes follow, the
- * slot returns to its initial home.
+ * Put a slot that the caller claimed. Ordering: a release. Line: the slot's, written. Where homes
+ * follow, the slot returns to its initial home.
  */
 static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 {

@@ -5,14 +5,15 @@
  * A case is a set-up, one body per CPU and a final check. The bodies of all CPUs run in every
  * possible interleaving of their accesses to shared memory. Shared memory is only memory from
  * port_alloc(): the explorer does not reset static variables or the heap between executions. So a
- * case keeps its state in one shared object that its set-up allocates. Static variables contain
+ * case keeps its state in one shared object that its set-up allocates. Static variables may contain
  * pointers to it, which only set-up writes.
  *
- * The explorer does not see what the compiler does not instrument. So memset(), memcpy() and
- * assignments of whole structures to or from shared memory are allowed in set-up, not in a body.
+ * The explorer sees only accesses that the compiler instruments. So memset(), memcpy() and
+ * assignments of whole structures to or from shared memory are allowed only in set-up, not in a
+ * body.
  *
- * A body must be a function of what it reads from shared memory: after the same values it does the
- * same operations. It must end: a loop that waits for another CPU makes an execution endless.
+ * A body must depend only on what it reads from shared memory: if it reads the same values, it
+ * performs the same operations. It must also end, so it may not wait for another CPU in a loop.
  */
 #ifndef SIM_EXPLORE_CASE_H
 #define SIM_EXPLORE_CASE_H
@@ -81,8 +82,8 @@ uint64_t explore_result_of(uint32_t slot);
 /**
  * explore_give_up - end the body here; the execution does not count.
  *
- * For a body that would have to wait for a lock. In other executions it finds the lock free; only
- * executions without waiting count. The final check calls explore_gave_up().
+ * For a body that would have to wait for a lock. There are other executions in which it finds the
+ * lock free, and only those count. The final check calls explore_gave_up().
  */
 void explore_give_up(void);
 bool explore_gave_up(void);

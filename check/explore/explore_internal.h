@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * explore_internal.h - shared by the files of the machine: its state, and each CPU's view of
+ * explore_internal.h - what the files of the machine share: its state, and each CPU's view of
  * memory.
  *
  *   explore_machine.c  set-up, processes and steps
  *   explore_program.c  the functions that programs call: accesses, names, results
  *   explore_hash.c     the hash of a state
- *   explore_weak.c     the model weak: histories of words, and what each CPU knows of them
+ *   explore_weak.c     the model "weak": histories of words, and what each CPU knows of them
  *   explore_memory.c   memory overlaid with store buffers
  *   explore_state.c    the state itself, and its failures
  *

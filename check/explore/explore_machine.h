@@ -17,18 +17,18 @@
  *   weaker fences   | nothing (not even a step)               | nothing
  *   flush           | oldest buffered store takes effect      | never enabled
  *
- * A third model, "posted", is x86-TSO with one difference. An atomic operation with relaxed order
- * and no result (such as port_or64()) enters the buffer too. Its flush performs it atomically; a
- * load of the same bytes waits for that. Processors with far atomics, such as arm64, do this. x86
- * does not, which is why smp_mb__after_atomic() is empty there. This model shows why the others
- * need it.
+ * A third model, "posted", is x86-TSO with one difference: an atomic operation with relaxed order
+ * and without a result (such as port_or64()) also enters the buffer. Its flush performs it
+ * atomically, and a load of the same bytes waits for the flush. Processors with far atomics, such
+ * as those of arm64, do this. x86 does not, which is why smp_mb__after_atomic() is empty there. The
+ * model shows why other processors need that barrier.
  *
  * The fourth model, "weak", has no buffers. Each load may return an old value, within the limits of
  * barriers and coherence. So loads pass loads and stores, and stores pass stores; see
  * explore_weak.c.
  *
- * A step runs one operation and then the program up to, not including, its next one. So between two
- * steps the next operation of every process is known.
+ * A step runs one operation, and then the program up to its next operation, without performing
+ * that. So between two steps the next operation of every process is known.
  */
 #ifndef SIM_EXPLORE_MACHINE_H
 #define SIM_EXPLORE_MACHINE_H

@@ -9,8 +9,8 @@
  *   states  | every reachable state once               | explore_states.c
  *   brute   | every execution                          | explore_states.c
  *
- * All three reach every outcome and every violation that exists; the tests compare them. Only
- * states and brute can bound the number of preemptions.
+ * All three find every possible outcome and every violation; the tests compare them. Only states
+ * and brute can bound the number of preemptions.
  */
 #ifndef SIM_EXPLORE_SEARCH_H
 #define SIM_EXPLORE_SEARCH_H
@@ -91,7 +91,8 @@ static inline bool x_touches_conflict(uint64_t a, uint32_t as, enum x_touch at, 
 }
 
 /*
- * Return a process whose next step no other process can observe or affect; it goes first. -1: none.
+ * Return a process whose next step no other process can observe or affect, so that it can go first;
+ -1: none.
  */
 static inline int x_local_step(uint32_t enabled)
 {

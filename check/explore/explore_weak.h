@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * explore_weak.h - the state of the model weak: explore_weak.c changes it, explore_hash.c hashes
- * it.
+ * explore_weak.h - the state of the memory model "weak", which explore_weak.c changes and
+ * explore_hash.c hashes.
  */
 #ifndef SIM_EXPLORE_WEAK_H
 #define SIM_EXPLORE_WEAK_H
@@ -35,7 +35,7 @@ struct word {
 	uint16_t message[MAX_STORES + 1];
 };
 
-/* The allocation that a loaded pointer points into, and what the CPU had read at that load. */
+/* The allocation into which a loaded pointer points, and the CPU's view at that load. */
 struct pointer {
 	const struct arena_object *to;
 	struct view read;

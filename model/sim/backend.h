@@ -15,10 +15,10 @@
  * the access happens when the function returns, or later for a store. Outside a run (set-up and
  * final checks on the main stack) a backend performs the access at once, in no simulated time.
  *
- * sim_plain() is called only for memory of the arena (arena.h); the others for any memory.
+ * sim_plain() is called only for memory of the arena (arena.h), the other functions for any memory.
  *
- * @pc is an address inside the instrumented function, used only for reports.
- * @mo is the C11 memory order as the compiler passes it (0 relaxed ... 5 seq_cst).
+ * @pc is an address inside the instrumented function, used only for reports. @mo is the C11 memory
+ * order as the compiler passes it (0 relaxed to 5 seq_cst).
  */
 #ifndef SIM_BACKEND_H
 #define SIM_BACKEND_H
@@ -105,8 +105,8 @@ static inline void sim_raw_write(volatile void *addr, unsigned int size, uint64_
 }
 
 /*
- * Write @val if the word still contains *@old, which becomes what it contains. Atomic: in an exact
- * run another process may use the word at the same time.
+ * Write @val if the word still contains *@old; set *@old to what the word contained. This is
+ * atomic, because in an exact run another process may use the word at the same time.
  */
 static inline bool sim_raw_cas(volatile void *addr, unsigned int size, uint64_t *old, uint64_t val)
 {
@@ -152,7 +152,7 @@ static inline uint64_t sim_rmw_result(enum sim_rmw_op op, uint64_t old, uint64_t
 	}
 }
 
-/* Replace the word's value by that of sim_rmw_result(), atomically. Return: the value before. */
+/* Replace the word's value by that of sim_rmw_result(), atomically. Return: the old value. */
 static inline uint64_t sim_raw_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op,
 				   uint64_t operand)
 {

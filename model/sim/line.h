@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * line.h - the state of a line. coherence.c and ordering_point.c change it, coherence_hit.h reads
- * it for the engine, and line_queue.c keeps the requests that wait.
+ * it for the engine, and line_queue.c manages the requests that wait for it.
  */
 #ifndef SIM_LINE_H
 #define SIM_LINE_H

@@ -3,8 +3,8 @@
  * model.h - what the coherence protocol needs from a machine file: the caches of each CPU, and the
  * time of each leg of a transfer.
  *
- * A published core-to-core latency is one number for a whole transfer. Here a transfer has three
- * legs, which separate the effect of a distant home node from that of a queue at the line:
+ * A published core-to-core latency is one number for a whole transfer. The model divides a transfer
+ * into three legs, so that it can treat a distant home node and a queue at the line separately:
  *
  *   request  requester -> ordering point    \ share 1 - data_leg of the latency,
  *   snoop    ordering point -> owner        / half each
@@ -18,12 +18,12 @@
  * line_latency() in ordering_point.c adds the legs up.
  *
  * A leg that crosses packages costs R more. A transfer between packages with its home at one end
- * has two crossings. R is chosen so that it takes exactly the latency of the machine file. A
- * transfer between two groups of one package, with its home in another package, also has two
- * crossings (request and snoop). Published measurements show that it costs as much as a transfer
- * between packages.
+ * has two crossings, and R is chosen so that such a transfer takes exactly the latency of the
+ * machine file. A transfer between two groups of one package, with its home in another package,
+ * also has two crossings (request and snoop). According to published measurements it does cost as
+ * much as a transfer between packages.
  *
- * All times are picoseconds in u64: integers add up the same way on every host.
+ * All times are picoseconds in u64, because integers add up the same way on every host.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H

@@ -5,8 +5,8 @@
  *
  * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
  * simulated time. Other work takes none, except sim_spend() and the like. Exactly one body runs at
- * a time: the one with the earliest clock, within the shortest time in which one core can affect
- * another.
+ * a time: the one with the earliest clock. It may run ahead of the others by the shortest time in
+ * which one core can affect another.
  *
  * The same machine, seed and program give the same result, byte for byte.
  */
@@ -37,11 +37,13 @@ void sim_exit(void);
 void sim_relax_takes(uint64_t ps);
 
 /**
- * sim_give_up_after - end the process with the state of each CPU, in a line each on stderr, if no
- *	CPU changes memory within three times this number of accesses, and none computes meanwhile.
- *	sim_init() sets 0: never.
+ * sim_give_up_after - detect a simulation without progress. If no CPU has stored anything in about
+ *	3 x @accesses accesses, and no CPU is still computing (sim_compute()), print one line per
+ *	CPU with its state to stderr, and exit with status 1. 0, the default after sim_init(),
+ *	switches this off.
  *
- * A body that neither accesses the arena nor computes (sim_compute()) is not noticed.
+ * A body that spins without accessing the arena or calling sim_compute() is not detected, because
+ * only accesses are counted.
  */
 void sim_give_up_after(uint64_t accesses);
 
@@ -63,8 +65,8 @@ void sim_spend(uint64_t ps);
  * sim_compute - compute until done, or until an interrupt.
  * @ps: picoseconds without touching shared memory; UINT64_MAX: idle until an interrupt
  *
- * Return: the rest of @ps: 0: done; else an interrupt came first. An interrupt that arrived while
- * the CPU did not compute ends the next call at once.
+ * Return: the part of @ps that is left; 0 if it is over, more if an interrupt came first. An
+ * interrupt that arrived while the CPU did not compute ends the next call at once.
  */
 uint64_t sim_compute(uint64_t ps);
 
@@ -80,8 +82,8 @@ void sim_interrupt(uint32_t cpu, uint64_t delay);
 bool sim_store_waits(uint32_t cpu, const volatile void *addr);
 
 /**
- * sim_take_source - return where the running CPU's last load or locked operation that waited found
- * its line; SOURCE_HIT if none has waited since the last call.
+ * sim_take_source - return where the running CPU found the line of its last load or locked
+ * operation that had to wait; SOURCE_HIT if none has waited since the last call.
  */
 enum source sim_take_source(void);
 

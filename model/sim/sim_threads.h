@@ -2,9 +2,9 @@
 /*
  * sim_threads.h - threads of an ordinary program on simulated CPUs.
  *
- * The caller does not use sim_spawn() and sim_run(). It has a fiber per thread, and decides which
- * CPU runs which fiber. A CPU without a fiber is idle. The memory of the program is not the arena:
- * the caller assigns to each line of the arena the memory that the line stands for.
+ * Instead of using sim_spawn() and sim_run(), the caller has a fiber per thread, and decides which
+ * CPU runs which fiber. A CPU without a fiber is idle. The memory of the program is outside of the
+ * arena, so the caller tells for each line of the arena for which memory it stands.
  *
  * Context: the functions that say so may switch to another fiber before they return.
  */
@@ -21,8 +21,8 @@ struct fiber;
  * @real: address of an array: by line of the arena, the address of the memory that contains its
  *	values
  * @alarm: called when the time of sim_alarm() has come; must not switch fibers
- * @stuck: called when no CPU can run and there is no event. Return: true if there are events now.
- *	If nothing can ever happen it does not return
+ * @stuck: called when no CPU can run and there is no event. It returns true if there are events
+ *	now, and does not return if nothing can ever happen
  */
 struct sim_threads {
 	uint64_t *const *real;

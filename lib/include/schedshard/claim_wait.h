@@ -10,20 +10,20 @@
  *	sbm_put_wake(idle, waiters, (u32)cpu);
  *
  * For sets of slots there are slot_claim_wait() and slot_put_wake(). If threads may wait for a set,
- * every put uses sbm_put_wake() or slot_put_wake(), or is followed by shard_wait_wake_near(). No
- * wake-up is lost: the argument is in shard_wait.c. While no thread waits, such a put reads one
- * more line, and writes none.
+ * every put must use sbm_put_wake() or slot_put_wake(), or be followed by shard_wait_wake_near().
+ * Then no wake-up is lost; shard_wait.c explains why. While no thread waits, such a put reads one
+ * more line, but does not write it.
  *
- * Order: near waiters first, and threads that do not sleep before them. A thread that has slept for
- * 1 ms enters a queue, first in, first out. From then on every put gives what it puts to the head
- * of the queue. So of the puts that begin later at most one for each thread in front passes it
- * over.
+ * Order: near waiters come first, but threads that do not sleep may overtake them. Therefore a
+ * thread that has slept for 1 ms enters a queue, first in, first out. From then on every put gives
+ * what it puts to the head of the queue. So of the puts that begin later, at most one for each
+ * thread in front of it goes to another thread.
  *
- * shard_wait_close() ends all waiting. A waiter is a cancellation point of pthread_cancel(), and a
- * cancelled one passes on what came for it.
+ * shard_wait_close() ends all waiting. Waiting is a cancellation point of pthread_cancel(); a
+ * cancelled waiter passes on what came for it.
  *
- * Concurrency: all calls may overlap. Threads of one process only; a forked child does not inherit
- * the waiters of its parent, and makes new ones.
+ * Concurrency: all calls may overlap. Only threads of one process may share waiters; a forked child
+ * must make new ones, because it does not inherit those of its parent.
  */
 #ifndef SCHEDSHARD_CLAIM_WAIT_H
 #define SCHEDSHARD_CLAIM_WAIT_H
@@ -45,9 +45,9 @@ extern "C" {
  * @cpu: CPU number to start from; any number of threads may have the same one
  * @timeout_ns: nanoseconds after which it gives up; 0: it does not sleep; negative: no limit
  *
- * Return: the CPU number that it claimed; -1 with errno: ETIMEDOUT: the time passed without one;
- * ECANCELED: shard_wait_close() was called, and it claimed nothing. Context: may sleep; not in a
- * signal handler. Ordering: as sbm_claim_near().
+ * Return: the claimed CPU number, or -1 with errno ETIMEDOUT if none became free in time, ECANCELED
+ * if shard_wait_close() was called. Context: may sleep; not in a signal handler. Ordering: as
+ * sbm_claim_near().
  */
 s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
@@ -65,12 +65,12 @@ void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu);
 s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
 /*
- * slot_put_near() that wakes a waiter near @cpu. Context: any, but no signal handler once the set
+ * slot_put_near() that wakes a waiter near @cpu. Context: any, except signal handlers once the set
  * has had a cache. Ordering: a full barrier after the put.
  */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
 
-/* slot_cache_put() that wakes a waiter: if any thread waits, a slot goes there. */
+/* slot_cache_put() that wakes a waiter: if any thread waits, it gets a slot. */
 void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot);
 
 /**
@@ -83,8 +83,9 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot);
 void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
 
 /*
- * Wake all waiters, which get nothing, and make all later waits fail at once. Puts may go on. For
- * the end of a pool: then join the threads, and call shard_wait_free(). Context: any.
+ * Wake all waiters, which get nothing, and make all later waits fail at once. Puts are still
+ * allowed. To end a pool, call this function, join the threads, and call shard_wait_free().
+ * Context: any.
  */
 void shard_wait_close(struct shard_wait *w);
 

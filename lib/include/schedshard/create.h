@@ -16,14 +16,14 @@
  * calls find it ready. Plans are the only global state of the library, and never change. Sets and
  * counters have at most SHARD_CAP_LOCKED CPUs per line, because a locked instruction waits for the
  * line. Slots have a line per core, because no function walks them; so do sets with the option
- * pool. The option cap is another number. For a summary use a plan of shard_plan_here_cap() with
- * sbm_alloc().
+ * pool. The option cap sets another number. For a set with a summary call sbm_alloc() with a plan
+ * of shard_plan_here_cap().
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
  * all of these, including offline CPUs and CPUs that a cpuset or a container forbids. So a number
  * stays valid when CPUs go offline or online, and when the process moves. Numbers may have holes.
- * No function checks a number. The number of a CPU that does not exist causes accesses to other
- * memory:
+ * No function checks a number, and the number of a CPU that does not exist causes accesses to other
+ * memory. So a program that gets numbers from elsewhere checks them first:
  *
  *	if (!shard_plan_has_cpu(set->plan, cpu))
  *		errx(1, "there is no CPU %u", cpu);
@@ -34,14 +34,15 @@
  *
  * A program with threads chooses CPU numbers in two ways. For operations that any thread may do on
  * any CPU, such as counting, use shard_this_cpu(). State that belongs to a thread, such as its bit
- * in a set of idle workers, needs a CPU number per thread. A bound thread takes the number of its
- * CPU. If threads migrate, the i-th takes plan->idx_to_cpu[i], so that neighbours share a line.
- * There are plan->nr_possible numbers; more threads than that need a second set.
+ * in a set of idle workers, needs a CPU number per thread. A bound thread uses the number of its
+ * CPU. If threads migrate, the i-th thread uses plan->idx_to_cpu[i], so that neighbours share a
+ * line. There are plan->nr_possible numbers; more threads than that need a second set.
  *
  * Concurrency: calls to create may overlap with everything. A call to destroy excludes all others
- * on its object. After fork() parent and child each have a copy, and a child may create and
- * destroy, also if its parent had threads. Context: create and destroy allocate or free memory, and
- * may read files. They may not run in a signal handler; all other functions may. Ordering: none.
+ * on its object. After fork() parent and child each have a copy of an object, and a child may
+ * create and destroy objects, even if its parent had threads. Context: create and destroy allocate
+ * or free memory, and may read files. They may not run in a signal handler; all other functions
+ * may. Ordering: none.
  */
 #ifndef SCHEDSHARD_CREATE_H
 #define SCHEDSHARD_CREATE_H

@@ -6,10 +6,10 @@
  * changes and exists until the process ends. So hot-plug never invalidates a structure.
  *
  * A plan covers the CPUs that are present, including offline CPUs and CPUs that a cpuset or a
- * container forbids. CPUs that are possible but not present use no memory. A number of the plan
- * stays valid when CPUs go offline or online, and when the process moves. A plan cannot know the
- * caches of a CPU that has never been online, or CPUs that are plugged in later.
- * shard_plan_refresh() looks for both:
+ * container forbids. CPUs that are possible but not present use no memory. A CPU number stays valid
+ * when CPUs go offline or online, and when the process moves. A plan cannot know the caches of a
+ * CPU that has never been online, or CPUs that are plugged in later. shard_plan_refresh() looks for
+ * both:
  *
  *	u32 generation = shard_plan_generation();
  *	struct sbm *idle = sbm_create();
@@ -26,8 +26,8 @@
  *
  * Concurrency: all calls may overlap, also in a forked child. Context: functions that make or
  * refresh a plan allocate memory and read files, and may not run in signal handlers; all others run
- * anywhere. Ordering: the contents of a plan are visible to a thread that gets the plan, and a
- * generation to a thread that reads its number; else none.
+ * anywhere. Ordering: a thread that gets a plan sees its contents, and a thread that reads a
+ * generation's number sees that plan; else none.
  */
 #ifndef SCHEDSHARD_PLANS_H
 #define SCHEDSHARD_PLANS_H
@@ -46,8 +46,8 @@ extern "C" {
  * @plan: receives the plan, which is never freed; not written on failure
  * @err: describes a failure in one line, or NULL
  *
- * For the functions that take a plan. If /sys is missing or not readable, the plan treats all CPUs
- * alike, and shard_plan_how() says so. After a failure the next call tries again.
+ * This plan is for the functions that take one. If /sys is missing or not readable, the plan treats
+ * all CPUs alike, and shard_plan_how() says so. After a failure the next call tries again.
  *
  * Return: 0; -ENOMEM; -EINVAL when /sys contradicts itself; or the error of reading a file.
  */
@@ -78,12 +78,13 @@ int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_er
  * @plan: as for shard_plan_here(); callers with the same CPUs get the same plan
  * @err: as for shard_plan_here()
  *
- * For a process that permanently uses a few CPUs of a large machine: CPUs that a cpuset, a
- * container or an affinity forbids have no lines. Their numbers are holes. Once the affinity has
- * changed, shard_this_cpu() may return a hole: a claim or a search may start at one, but a hole has
- * no bit, so threads use shard_plan_this_cpu() instead. Call this function before threads are
- * bound. After the affinity has changed, the next call returns another plan, and the plan of all
- * CPUs once SHARD_MAX_ALLOWED plans of some CPUs exist, because no plan is ever freed.
+ * This plan is for a process that permanently uses a few CPUs of a large machine. CPUs that a
+ * cpuset, a container or an affinity forbids have no lines, and their numbers are holes. Once the
+ * affinity has changed, shard_this_cpu() may return a hole. A claim or a search may start at a
+ * hole, but a hole has no bit, so threads should use shard_plan_this_cpu() instead. Call this
+ * function before threads are bound. After the affinity has changed, the next call returns another
+ * plan. Since plans are never freed, only SHARD_MAX_ALLOWED such plans are made; after that the
+ * function returns the plan of all CPUs.
  *
  * Return: as shard_plan_here_cap().
  */
@@ -93,8 +94,9 @@ int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shar
  * shard_plan_refresh() - look whether the machine's CPUs have changed, and make a new plan if so
  * @err: describes a failure in one line, or NULL
  *
- * Reads two files if no CPU came or went since the last call, else /sys as at the start. Existing
- * structures keep their plan. Later calls to create and to shard_plan_here() use the new one.
+ * Reads two files if no CPU came or went since the last call, else /sys as for the first plan.
+ * Existing structures keep their plan. Later calls to create structures and to shard_plan_here()
+ * use the new one.
  *
  * Return: 1: there is a new plan, or a first one; 0: the current plan is still right; else as
  * shard_plan_here(), and the current plan stays.
@@ -119,8 +121,8 @@ const char *shard_plan_how(void);
 
 /*
  * How many workers are useful: the number of CPUs of a plan on which the calling thread may run
- * now, or fewer if cpu.max of its cgroup (version 2), or of one above, grants less time, rounded
- * up. At least 1; plan->nr_possible if the kernel does not say. The number changes with cpusets,
+ * now, or fewer if cpu.max of its cgroup (version 2) or of a parent grants less time (rounded up).
+ * At least 1; plan->nr_possible if the kernel does not tell. The number changes with cpusets,
  * hot-plug, affinity and cgroups. Reads a few files.
  */
 u32 shard_nr_allowed(const struct shard_plan *plan);

@@ -18,11 +18,11 @@
  *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
  *   slot_set.h       any number of slots, each with a home near some CPUs
  *   slot_claim.h     claims of one slot or several, or only up to a limit
- *   slot_cache.h     a cache of a thread over slots, whose slots others can take
+ *   slot_cache.h     a thread's cache of slots, which other threads can take
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit or a count stands for
- *   checked.h        what finds a second put, and tells ThreadSanitizer of claims
+ *   checked.h        finds wrong puts, and tells ThreadSanitizer of claims
  *   shard_summary.h  a bit per shard above an sbm
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    of lines: port_alloc(), port_free()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * topology.h - the place of each CPU, as a tree of /sys says: of this machine, or a captured one.
+ * topology.h - reads the place of each CPU from /sys of this machine, or from a captured tree.
  *
  * The result is the input of shard_plan_build(). A program may as well fill in the records itself.
  *
@@ -34,9 +34,9 @@ extern "C" {
  * @root: directory that has sys/devices/system/cpu below it; "/" for this machine
  * @err: describes a failure in one line, or NULL
  *
- * Covers all possible CPUs. A missing cache directory is not an error. Files that contradict each
- * other are an error (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not). On this
- * machine it reads the files of one CPU per cache and core, in a captured tree those of all CPUs.
+ * Covers all possible CPUs. A missing cache directory is not an error, but files that contradict
+ * each other are (CPU 3 claims to share a cache with CPU 4, and CPU 4 does not). On this machine
+ * the function reads the files of one CPU per cache and core, in a captured tree those of all CPUs.
  *
  * Context: any thread; allocates memory and reads files: about 20 per CPU of a captured tree.
  * Return: 0; -EINVAL when @root is not such a tree or contradicts itself, -ENOMEM, or the error of
