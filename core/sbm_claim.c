@@ -3,9 +3,10 @@
  * No bit is claimed twice: a claim is an atomic operation that clears the bit and returns whether
  * it was set. Of all CPUs that clear it between two puts, one sees it set.
  *
- * A search ends: @left loses a bit in each turn of take_one() and take_some(), and a walk visits
- * each shard once. A search finds a bit that is set throughout the call. The bit leaves @left only
- * after an attempt to clear it, which finds it set. The summary, if there is one, names its shard.
+ * A search ends, because @left loses a bit in each turn of take_one() and take_some(), and because
+ * a walk visits each shard once. A search finds a bit that is set throughout the call: the summary,
+ * if there is one, names the bit's shard, and the bit leaves @left only after an attempt to clear
+ * it, which finds it set.
  *
  * A claim clears its CPU's bit without a load before it. In a pool each CPU mostly puts and claims
  * its own bit. The load would fetch the line shared, and the clear would fetch it again exclusive:

@@ -7,9 +7,9 @@
  * changes only where later adds go. So the early place stays part of every sum. It shares a line
  * with the pointer, which a sum reads too.
  *
- * A sum that finds no lines reads the early place only. That is enough. An add to a line, complete
- * before the sum began, had seen the pointer: by its acquire it loads that before it adds. The sum
- * loads the pointer later and sees it too.
+ * A sum that finds no lines reads only the early place. That is enough: an add to a line that was
+ * complete before the sum began had seen the pointer to the lines, because its acquire orders the
+ * load of the pointer before the add. The sum loads the pointer later, so it would see it too.
  *
  * Paired use. Let g be the number of items that a shard counts for its own adds. Let d be the
  * number of early items whose dec came there. The line reads g - d. The early place E is at least
@@ -17,10 +17,11 @@
  *
  *   total = (E - sum of d) + sum of g >= sum of g over any shards >= sum of their lines
  *
- * So the lines read so far are a lower bound of the total, and more_than() may stop at it. E itself
- * is no lower bound, as early items may be gone: it counts only at the end, with all lines.
- * more_than() reads it after them. If a line has an early item's dec, E must not be older than the
- * item's inc, or one item would be missing.
+ * So the sum of the lines read so far is a lower bound of the total, and more_than() may stop as
+ * soon as it exceeds n. E itself is not a lower bound, because early items may be gone, so
+ * more_than() adds it only at the end, to the sum of all lines. It also reads E after the lines: if
+ * a line contains an early item's dec, E must not be older than the item's inc, or one item would
+ * be missing.
  */
 #include "shard_counter.h"
 #include "shard_lines.h"

@@ -4,8 +4,8 @@
  *
  * shard_gather() and shard_runs_scatter() are inverse to each other on the CPUs of a shard. The
  * shard's runs cut the positions 0..nr_cpus-1 into disjoint ranges. Each range contains consecutive
- * CPU numbers of one word of a cpumask (shard_plan_make.c). Within it bit number and position
- * differ by a constant: one rotation of the word moves all bits of the run to their positions.
+ * CPU numbers of one word of a cpumask (shard_plan_make.c). Within a range bit number and position
+ * differ by a constant, so one rotation of the word moves all bits of the run to their positions.
  *
  * The walk from near to far visits each shard once. LLC, node, package and machine are ranges of
  * shard numbers, each of which contains the one before. The walk keeps the visited range [first,

@@ -10,8 +10,8 @@
  *   W4  claim a bit; found: leave       K4  find a shard with more waiters than
  *   W5  sleep while there is no signal      signals, and add a signal there
  *
- * If K3 or K4 does not see W1 and W2, the barriers make W4 see K1: store buffering. If it sees
- * them, there is a signal in the waiter's shard, by this waker or by another one.
+ * If K3 or K4 does not see W1 and W2, the two full barriers make W4 see K1 (store buffering). If
+ * they see them, there is a signal in the waiter's shard, from this waker or from another one.
  *
  * There are never more signals than waiters: K4 adds a signal only where there are more waiters. A
  * waiter that takes a signal claims again, and joins again before it sleeps again. So the argument
@@ -24,7 +24,7 @@
  * wake-up that nobody passed on.
  *
  * A compare-and-swap changes both counts of a shard's word at once. Between W1 and W2 a waker may
- * see a total of 0: W4 comes later.
+ * see a total of 0, which does no harm because W4 comes later.
  *
  * The waiter that asks: A1 stores @first, A2 is a full barrier, A3 claims. If a put's load of
  * @first after K2 misses A1, then A3 sees K1. If it sees A1, the waiter gets SHARD_WAIT_AGAIN, and

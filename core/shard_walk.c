@@ -29,7 +29,7 @@ static bool is_sparse(const struct shard_plan *plan, const unsigned long *allowe
 	return n <= most;
 }
 
-/* Add one CPU. Return: false when there is no room. */
+/* Add one CPU. Return: false if there is no room. */
 static bool add_cpu(struct shard_walk *w, u32 cpu)
 {
 	const struct shard_slot *slot = &w->plan->slot[cpu];

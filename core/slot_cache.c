@@ -12,17 +12,19 @@
  *   C4  take the slot                   T4  take the slot
  *
  * A heavy barrier makes every thread of the process execute a full barrier before it returns, and a
- * light one keeps only the compiler from moving accesses. So together they are two full barriers,
- * and C3 sees T1 or T3 sees C1: store buffering. So at most one of them goes on. If both leave, the
- * slot stays in the cache. If the thread has put another slot at that place before T3, the thief
- * takes that one. A put beside a thief fills no place that the thief may read: at most
- * SLOT_CACHE_MAX of SLOT_CACHE_RING places lie behind @head, also if it is one too far.
+ * light one keeps only the compiler from moving accesses. Together they act as two full barriers,
+ * so C3 sees T1 or T3 sees C1 (store buffering). So at most one of the two takes the slot. If both
+ * leave, the slot stays in the cache. If the thread has put another slot at that place before T3,
+ * the thief takes that one. A put during a theft does not overwrite a place that the thief may
+ * read, because the ring has one place more than a cache has slots: even if @head is one too far,
+ * at most SLOT_CACHE_MAX of SLOT_CACHE_RING places lie behind it.
  *
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
  * searched the set and then all caches. Meanwhile no free slot moves from a cache to the set, as
  * slot_cache_free() takes the lock, or back. A thread that left at C3 becomes a thief itself, if it
- * finds no other slot. All claims become thieves once the set has had a cache: where they looked
- * whether it has one, the last cache could leave while its slots are in neither place.
+ * finds no other slot. Once the set has had a cache, all claims that find nothing become thieves.
+ * They do not first look whether there is still a cache, because the last one could be freed at
+ * that moment, while its slots are neither in the cache nor in the set.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */

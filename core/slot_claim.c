@@ -3,9 +3,9 @@
  * No slot is claimed twice: a claim is an atomic operation that clears the slot's bit and returns
  * whether it was set. Of all CPUs that clear it between two puts, one sees it set.
  *
- * A search ends: it visits each word of each shard once, and tries each bit that it may take once.
- * A slot that is free throughout the call keeps its home, because only a thread that claimed it can
- * put it elsewhere. So the search finds it there, or another slot before.
+ * A search ends, because it visits each word of each shard once, and tries each bit that it may
+ * take once. A slot that is free throughout the call keeps its home, because only a thread that
+ * claimed it can put it elsewhere. So the search finds it there, or another slot before.
  *
  * With a limit, floor(limit * b / size) - floor(limit * a / size) of the slots [a, b) of a set of
  * @size count: the first ones of their word. Over all words this adds up to @limit, and while

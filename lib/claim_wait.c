@@ -81,7 +81,7 @@ static bool sleep_at(u32 *word, const struct timespec *until, void (*leave)(void
 	int type;
 
 	pthread_cleanup_push(leave, me);
-	/* As in the C library: a raw system call is no cancellation point. */
+	/* As in the C library, because a raw system call is not a cancellation point. */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type); /* NOLINT(concurrency-*) */
 	in_time = !syscall(SYS_FUTEX, word, FUTEX_WAIT_BITSET_PRIVATE, 0, until, NULL,
 			   FUTEX_BITSET_MATCH_ANY) ||

@@ -14,7 +14,7 @@
  * @plan: a plan of it
  * @machine: the machine file of the topology, or NULL
  *
- * Return: false: no memory, or a write to @out failed.
+ * Return: false if there is no memory, or if a write to @out failed.
  */
 bool topo_write_json(FILE *out, const char *source, const struct shard_topo *topo,
 		     const struct shard_plan *plan, const struct machine *machine);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Claims of the bitmap and of slots. Plan CPUs are 0 to 3 in two shards. Planted cases claim by a
- * test and then a clear, and put by sbm_set(), which is not a release.
+ * Claims of the bitmap and of slots. Plan CPUs are 0 to 3 in two shards. Planted cases claim in two
+ * steps (a test, then a clear), or put by sbm_set(), which does not release.
  */
 #include "port.h"
 

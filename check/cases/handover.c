@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What the operations of ordered.h hand over, on a machine that performs accesses in any order. CPU
- * 0 stores data and releases; another one acquires and reads the data. Planted cases omit the
- * release or the acquire.
+ * The operations of ordered.h must hand over data, even on a machine that performs accesses in any
+ * order. CPU 0 stores data and releases; another CPU acquires and reads the data. Planted cases
+ * omit the release or the acquire.
  */
 #include "port.h"
 

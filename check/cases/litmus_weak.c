@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Litmus tests of the model weak. Each has one result that seems impossible at first sight.
- * check/tests/explore_weak_litmus.py says whether Linux's memory model and this model allow it.
- * The shapes and their names are those of the literature (MP, SB, WRC ...). A variant is named
+ * Litmus tests of the memory model "weak". Each has one result that seems impossible at first
+ * sight. check/tests/explore_weak_litmus.py says whether Linux's memory model and this model allow
+ * it. The shapes and their names are those of the literature (MP, SB, WRC ...). A variant is named
  * after what is between a CPU's two accesses.
  *
  * All locations start at 0; rN are the values loaded in the order of the CPUs; x, y, z the final

@@ -10,10 +10,10 @@
  *   POSTED      with real barriers, for the model in which atomic operations without a
  *               result wait in the store buffer: only the barriers order them there
  *
- * On x86 "returned" is a moment in real time: a ghost. In the posted model the setter reports its
- * return through memory, with a release store. In the last case it is a ghost in both models,
- * because shard_summary_mark() ends with a barrier. Without that barrier the bit may still be in
- * the buffer when the function returns.
+ * On x86 "returned" means a moment in real time, for which a ghost variable stands. In the posted
+ * model the setter reports its return through memory, with a release store. In the last case a
+ * ghost variable reports it in both models, because shard_summary_mark() ends with a barrier.
+ * Without that barrier the bit may still be in the buffer when the function returns.
  */
 #include "port.h"
 
@@ -149,9 +149,10 @@ static void check_both(uint32_t nr_cpus)
 }
 
 /*
- * Not guaranteed: before sbm_set() has returned, a search that has already read the summary may
- * find the bit in the line. A later search may read the summary as empty, and miss the bit. (Strict
- * linearisability would rule that out.) This requires a third CPU, which cleaned in between.
+ * While sbm_set() still runs, it is not guaranteed that the bit, once found, stays found: one
+ * search may find it, and a later one miss it. The first search read the summary before a third CPU
+ * cleaned it, and then finds the bit in the line. The later one reads the cleaned summary, in which
+ * the setter has not yet named the shard. (Strict linearisability would rule this out.)
  */
 static void set_search_twice(uint32_t cpu)
 {

@@ -7,8 +7,8 @@
  * 1. The code is the real one: core/ as it is, compiled against port/sim. The compiler's
  *    thread-sanitizer instrumentation reports each access to shared memory, so each access is a
  *    step of the machine (explore_machine.c).
- * 2. Executions differ only in the order of steps, including flushes of store buffers, and in the
- *    model weak in the values that loads return. Nothing else is nondeterministic.
+ * 2. Executions differ only in the order of steps, including flushes of store buffers, and under
+ *    the model "weak" in the values that loads return. Nothing else is nondeterministic.
  * 3. The search runs each order of steps, with two exceptions. It omits an order that is equivalent
  *    to one that it ran, which means that each program sees the same values (explore_dpor.c). It
  *    stops at a state from which it has continued before (explore_states.c). If it omits anything
@@ -19,8 +19,8 @@
  *
  * "Clean" says nothing about more CPUs or longer programs than the case's. It says nothing about
  * the compiler's treatment of non-atomic accesses, except their data races. In no model do stores
- * pass earlier loads of their CPU. Only the model weak (explore_weak.c) shows whether smp_wmb(),
- * smp_rmb(), acquire and release are in the right places: on x86 they are not instructions.
+ * pass earlier loads of their CPU. Only the model "weak" (explore_weak.c) shows whether smp_wmb(),
+ * smp_rmb(), acquire and release are in the right places, because on x86 they are not instructions.
  *
  * Exit status: 0 no violation, 1 violation, 2 bad usage.
  */

@@ -205,7 +205,7 @@ static unsigned int pick(const struct frame *f)
 	return (unsigned int)__builtin_ctz(f->todo);
 }
 
-/* Advance to the process's next alternative at @f. Return: false: there is none. */
+/* Advance to the process's next alternative at @f. Return: false if there is none. */
 static bool next_way(struct frame *f, unsigned int p)
 {
 	if (++f->alt >= x_alternatives(p))

@@ -161,7 +161,7 @@ static bool in_one_word(const struct x_op *op)
 
 /*
  * Find the store that a load returns in alternative @alt; 0: the newest. Stores that did not touch
- * the bytes do not count. Return: false: there are fewer alternatives.
+ * the bytes do not count. Return: false if there are fewer alternatives.
  */
 static bool candidate(const struct x_cpu *c, const struct x_op *op, int w, uint32_t alt,
 		      uint32_t *store)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model weak against Linux's memory model, on random small programs: the axioms must allow each
- * outcome of the machine. The axioms are those of tools/memory-model for marked accesses, written
- * here a second time: coherence, atomicity, happens-before, propagation. The machine and the axioms
- * share no code.
+ * Compares the model "weak" with Linux's memory model on random small programs: the axioms must
+ * allow each outcome of the machine. The axioms are those of tools/memory-model for marked
+ * accesses, written here a second time: coherence, atomicity, happens-before, propagation. The
+ * machine and the axioms share no code.
  *
  * An outcome is the value of every load and the final memory. Each store has its own value, so that
  * a load shows which store it read. The test tries all orders of the stores of a location. No

@@ -51,9 +51,9 @@ static bool is_partition(void)
 }
 
 /*
- * Make the partition while its @n-th allocation fails, and remove it. Return: 0: an allocation
- * failed; more: none failed, as the partition made that many allocations fewer than @n; -1: an
- * error. @refused: counts partitions that were not made.
+ * Make the partition while its @n-th allocation fails, and remove it. Return: 0 if an allocation
+ * failed, -1 for an error. If none failed, because the partition made fewer than @n allocations,
+ * return how many fewer. @refused: counts partitions that were not made.
  */
 static long make_with_failure(int fd, unsigned int n, unsigned int *refused)
 {

@@ -163,7 +163,7 @@ static void make_partition(unsigned int part, uint64_t *rng, struct tally *tally
 	write_group(part, "cgroup.procs", pid);
 }
 
-/* Move all back to the root group and remove the group. Return: false: it still exists. */
+/* Move all back to the root group and remove the group. Return: false if it still exists. */
 static bool drop_partition(unsigned int part)
 {
 	char path[64], procs[64], text[4096];

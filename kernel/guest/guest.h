@@ -99,7 +99,7 @@ int set_deadline(int tid, uint64_t runtime_ns, uint64_t period_ns);
  * @program: name, for the error
  * @text: the argument, or NULL when it is missing
  *
- * Return: 1 to 86400. Ends the program with status 2 when @text is no such number.
+ * Return: 1 to 86400. Ends the program with status 2 if @text is not such a number.
  */
 unsigned int parse_seconds(const char *program, const char *text);
 

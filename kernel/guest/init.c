@@ -267,7 +267,7 @@ static void report_left(const struct test *test)
 		closedir(proc);
 }
 
-/* End all other processes. Return: false: one did not end within 10 s. */
+/* End all other processes. Return: false if one did not end within 10 s. */
 static bool kill_all(const struct test *test)
 {
 	uint64_t until = now_ns() + 10 * SECOND;
@@ -351,7 +351,7 @@ static void report_result(const struct test *test, unsigned int number, int stat
 		say("not ok %u %s # %s", number, test->name, strsignal(WTERMSIG(status)));
 }
 
-/* Return: false: the machine is no longer fit for another test. */
+/* Return: false if the machine cannot run another test. */
 static bool run_test(const struct test *test, unsigned int number)
 {
 	struct check before = read_check(), after;

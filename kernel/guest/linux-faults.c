@@ -81,7 +81,7 @@ static uint64_t steps_in(uint64_t ns)
 	return atomic_load(&steps) - before;
 }
 
-/* Return: 1: forgotten; 0: not; -1: the test could not run. */
+/* Return: 1 if the task was forgotten, 0 if not, -1 if the test could not run. */
 static int try_once(void)
 {
 	uint64_t later, outside;

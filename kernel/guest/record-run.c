@@ -153,7 +153,7 @@ static void run(char **argv)
 	_exit(127);
 }
 
-/* Wait for a change of the program until a time, 0: for ever. Return: false: the time is over. */
+/* Wait for a change of the program until a time, 0: for ever. Return: false if the time is over. */
 static bool wait_until(sigset_t *child, pid_t pid, int *status, uint64_t until)
 {
 	for (;;) {

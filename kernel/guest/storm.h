@@ -77,8 +77,8 @@ void storm_wake(struct storm *storm, unsigned int who, bool by_pipe);
  *
  * The monitor watches a late worker for a second. It is a fault of the kernel when the worker
  * sleeps past the end of its timeout. It is also one when the worker waits as an RT task while CPUs
- * that it may use run something of lower priority. Nearly every sample must show that. It is no
- * fault when tasks of its priority or higher kept all these CPUs busy, because the storm may have
+ * that it may use run something of lower priority. Nearly every sample must show that. It is not a
+ * fault if tasks of its priority or higher kept all these CPUs busy, because the storm may have
  * more work than the machine can do.
  *
  * Return: the number of faults, each printed on stdout with what was seen.

@@ -93,7 +93,8 @@ static u64 work_of(const struct rt *rt, const struct worker *w)
 
 /*
  * pthread_cond_wait() until the value is at least @need. @waits: state that the caller keeps during
- * the sleep. Return: false: the thread sleeps; the program returns, and calls again when it runs.
+ * the sleep. Return: false if the thread sleeps; then the program must return, and call again when
+ * it runs.
  */
 static bool cond_wait(struct rt_cpu *me, struct cond *c, struct rt_futex *futex, u32 need,
 		      bool *waits)

@@ -5,8 +5,8 @@
  * store begins, median over all readers and rounds.
  *
  * Every reader reads the time-stamp counter before and after each read, as the published program
- * does. On x86 a read of the counter does not wait for the preceding load. So the time stamp after
- * a read is one read of the counter later than the one before it, whenever the load ends (*stamp*).
+ * does. On x86 a read of the counter does not wait for the preceding load. So the second time stamp
+ * is one read of the counter later than the first, whenever the load ends (*stamp*).
  */
 #include <stdlib.h>
 

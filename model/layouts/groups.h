@@ -26,7 +26,8 @@ struct cpu_groups {
 };
 
 /**
- * cpu_groups_init - find the groups. Return: false: no memory; then nothing is allocated.
+ * cpu_groups_init - find the groups. Return: false if there is no memory; then nothing is
+ * allocated.
  */
 bool cpu_groups_init(struct cpu_groups *g, const struct shard_topo *topo, enum groups_by by);
 void cpu_groups_free(struct cpu_groups *g);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A pool with one object per CPU: claim a free object near the CPU, and put it back. One variant
- * uses sbm_claim_near(); the other uses a search and then a clear.
+ * A pool with one object per CPU: claim a free object near the CPU, and put it back. claim-near and
+ * claim-pool use sbm_claim_near(), the latter with a line per core. claim-two-steps uses a
+ * search and then a clear.
  */
 #include "primitive.h"
 #include "sbm_claim.h"

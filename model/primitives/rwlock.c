@@ -3,8 +3,8 @@
  * The reader's side of Linux's queued rwlock: one word counts the readers from bit 9 on, the bits
  * below belong to writers. A reader adds itself and checks the result; it leaves by subtracting.
  *
- * There are no writers: the operation is a reader that does not wait. The branch for writers stays,
- * since it needs the value that the addition returned.
+ * Since there are no writers, the operation is a reader that does not wait. The branch for writers
+ * stays, because it needs the value that the addition returned.
  */
 #include "primitive.h"
 

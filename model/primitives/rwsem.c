@@ -5,7 +5,7 @@
  * with the rest replaced. Count and owner share a line, so the store contends with the next
  * reader's addition.
  *
- * There are no writers and no waiters: the operation is a reader that does not wait.
+ * Since there are neither writers nor waiters, the operation is a reader that does not wait.
  */
 #include "primitive.h"
 

@@ -115,7 +115,7 @@ static inline bool line_use(struct line *l, uint32_t line, uint32_t cpu, bool wr
  * @known: all events before this time have happened; later than @now: the answer is final
  * @extra: receives the extra picoseconds of a line that a sibling wrote
  *
- * Return: true: the access has happened; false: it misses, or the answer is not known yet.
+ * Return: true if the access has happened, false if it misses or the answer is not known yet.
  */
 static inline bool coherence_hit(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
 				 bool write, uint64_t op, uint64_t now, uint64_t known,

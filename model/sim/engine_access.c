@@ -42,9 +42,10 @@ static inline struct line *touch(uint32_t line)
 }
 
 /*
- * Can this CPU access the line at once? Its buffer is empty, its core has the line, and no later
- * event takes it away in time (coherence_hit.h). Most accesses end here. If the answer is no,
- * nothing has changed, and slow_hit() tries the ways that cost something.
+ * Can this CPU complete the access at once? Only if its store buffer is empty, its core has the
+ * line, and no event can take the line away before the access ends (coherence_hit.h). That holds
+ * for most accesses. Otherwise nothing has been changed, and the caller goes on to slow_hit(),
+ * whose checks are more expensive.
  */
 static inline bool fast_hit(const struct cpu *c, struct line *l, uint32_t line, bool write,
 			    uint64_t op)
@@ -145,7 +146,7 @@ static void store_hit(struct cpu *c, const volatile void *addr, uint32_t size, c
 }
 
 /*
- * A store that does not hit at once. @value is NULL for a plain store. Return: true: the value is
+ * A store that does not hit at once. @value is NULL for a plain store. Return: true if the value is
  * in the buffer and will be written later.
  */
 static always_inline bool slow_store(struct cpu *c, const volatile void *addr, uint32_t size,

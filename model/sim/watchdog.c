@@ -2,10 +2,11 @@
 /*
  * Ends a simulation that would never end by itself, with the state of each CPU.
  *
- * Why no program that would end is ended: a CPU that only reads acts differently when another one
- * has stored, or at a later time. Nobody has stored in a whole patience. The watchdog then notes
- * the latest time to which any CPU computes, and looks again until that time is over, and after
- * one more patience. By then each CPU has read what is there, and has not stored.
+ * Why it does not end a program that would end by itself: a CPU that only reads can act differently
+ * only when another CPU has stored, or at a later time. The watchdog waits for a number of accesses
+ * (its patience) in which no CPU has stored. It then notes the latest time to which any CPU
+ * computes, waits until that time is over, and then for one more patience. By then each CPU has
+ * read what there is to read, and has not stored anything.
  */
 #include "watchdog.h"
 

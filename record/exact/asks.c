@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The C library functions that this library replaces give the answers. The pointers are the
- * program's and may be invalid, so the kernel copies from and to them and reports EFAULT.
+ * Answers system calls by the functions that this library has in place of the C library's. The
+ * program's pointers may be invalid, so the kernel copies from and to them, and reports EFAULT.
  */
 #include "asks.h"
 

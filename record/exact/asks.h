@@ -9,7 +9,7 @@
  * asks_call - answer system call @number if it asks for a clock, a CPU, an affinity or a name
  * @arg: the call's six arguments
  *
- * Return: true: @result is what the kernel would return; false: the kernel has to do the call.
+ * Return: true if @result is what the kernel would return, false if the kernel must do the call.
  */
 bool asks_call(long number, const long *arg, long *result);
 

@@ -29,11 +29,14 @@ API void __sanitizer_cov_trace_pc(void);
 _Thread_local uint32_t exact_ran, exact_cycles;
 
 /*
- * @pc: 0: a free slot; @instructions: for an access, those that follow it in its block
- * @pauses: pause instructions, as waiting loops have; @calls: calls of code without
- * instrumentation, to the callees of set @away
- * @pointer: the calls are by pointer: the next block shows where they went; @entry: a function
- * begins with it
+ * @pc: address of the block or access; 0 if this slot of the table is free
+ * @instructions: instructions of the block; for an access, those after it in its block
+ * @pauses: pause instructions in it, as waiting loops have
+ * @calls: calls that it makes to code without instrumentation
+ * @away: number of the set of functions to which these calls go (away.h)
+ * @pointer: the calls go through a pointer, so only the next block shows whether they went to such
+ * code
+ * @entry: a function begins with this block
  */
 static struct block {
 	uint64_t pc;

@@ -324,8 +324,8 @@ static bool copies(greg_t *r, long number)
 }
 
 /*
- * Functions for a group of calls each. Return: 1: the result is in @r; 0: the kernel does the call
- * now; OTHER: it is in another group.
+ * Functions for a group of calls each. Return: 1 if the result is in @r, 0 if the kernel must do
+ * the call now, OTHER if the call belongs to another group.
  */
 #define OTHER (-1)
 
@@ -519,7 +519,7 @@ static int copy_or_close(long number, greg_t *r, const long *arg)
 	}
 }
 
-/* Return: true: the result is in @r; false: the kernel does the call now. */
+/* Return: true if the result is in @r, false if the kernel must do the call now. */
 static bool waited(long number, greg_t *r)
 {
 	static const group groups[] = { read_or_write, wait_for, exchange, signal_call,

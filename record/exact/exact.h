@@ -315,7 +315,7 @@ int futex_requeue(const void *word, int n, int more, const void *to);
 /** futex_interrupt - end @t's wait, if it waits for a word, a time, or a thread's end. */
 void futex_interrupt(struct thread *t);
 
-/** futex_rouse - the same at time @at, for callers that are no thread of the program. */
+/** futex_rouse - the same at time @at, for callers that are not threads of the program. */
 void futex_rouse(struct thread *t, uint64_t at);
 
 /** futex_look - wake threads whose words were changed outside of the model. Return: any? */

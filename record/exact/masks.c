@@ -165,7 +165,7 @@ static struct thread *add(struct thread *to, const siginfo_t *info)
 	return to && wants(to, which) ? to : NULL;
 }
 
-/* Take one of the noted signals. Return: false: there is none. */
+/* Take one of the noted signals. Return: false if there is none. */
 static bool next(siginfo_t *info)
 {
 	uint64_t noted = __atomic_load_n(&masks.noted, __ATOMIC_ACQUIRE);

@@ -84,7 +84,7 @@ int masks_expired(struct thread *to, const siginfo_t *info, uint64_t at);
 /** masks_forget - drop the signals that timer @id sent. */
 void masks_forget(int id);
 
-/** masks_take - take a signal of @set that the caller was sent. Return: false: there is none. */
+/** masks_take - take a signal of @set that the caller was sent. Return: false if there is none. */
 bool masks_take(uint64_t set, siginfo_t *info);
 
 /** masks_sent - was the caller sent one of @set? */
@@ -105,7 +105,7 @@ bool masks_handled(void);
  * masks_await - no thread can run: wait for a signal, at most a minute of the host's time
  * @look: has something else happened that lets a thread run? NULL: nothing can
  *
- * Return: false: nothing came, or nothing can.
+ * Return: false if nothing came, or if nothing can come.
  */
 bool masks_await(bool (*look)(void));
 

@@ -161,7 +161,7 @@ static struct several begin(bool any, uint64_t end, const sigset_t *mask)
 	return s;
 }
 
-/* Return: true: look again; false: *@found is the call's result. May switch. */
+/* Return: true if the caller must look again, false if *@found is the call's result. May switch. */
 static bool again(struct several *s, int *found)
 {
 	*found = found_now(*found);

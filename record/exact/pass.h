@@ -7,8 +7,8 @@
 #include "real.h"
 
 /*
- * The byte that the kernel reads: 1: system calls come to dispatch.c first. And its value outside
- * of PASS().
+ * The byte that the kernel reads at each system call: if it is 1, the call goes to dispatch.c
+ * first. pass_armed is its value outside of PASS().
  */
 extern volatile char pass_selector HIDDEN;
 extern char pass_armed HIDDEN;

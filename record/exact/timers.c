@@ -260,7 +260,7 @@ static struct thread *with_tid(pid_t tid)
 	return NULL;
 }
 
-/* Return: false: the kernel has to do it, because the thread is not the program's. */
+/* Return: false if the kernel must do it, because the thread is not the program's. */
 static bool create(clockid_t clock, const struct sigevent *event, int *id, long *result)
 {
 	int how = event ? event->sigev_notify : SIGEV_SIGNAL;

@@ -91,7 +91,7 @@ void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, u
 /**
  * access_lines - the states of the lines of a page; they stay where they are. In the CPU's thread.
  *
- * Return: NULL: there are too many pages.
+ * Return: NULL if there are too many pages.
  */
 uint16_t *access_lines(uint64_t place, uint32_t cpu);
 

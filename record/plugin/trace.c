@@ -166,7 +166,9 @@ static uint64_t unfolded(uint64_t value, uint64_t last)
 	return last + (value & 1 ? ~(value >> 1) : value >> 1);
 }
 
-/* Return: 1: there is an item; 0: the end (@cut: within an item); -1: damaged. */
+/*
+ * Return: 1 if there is an item, 0 at the end (@cut: within an item), -1 if the trace is damaged. /
+ */
 static int read_item(struct reader *r, struct last *all, uint32_t nr_cpus, uint32_t *cpu,
 		     struct item *item, bool *cut)
 {

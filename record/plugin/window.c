@@ -212,7 +212,7 @@ static void write_result(void)
 		kill(getpid(), SIGTERM);
 }
 
-/* A part of a trace is no use. A device stays. */
+/* A part of a trace is useless, so it is removed, except if it is a device. */
 static void remove_trace(void)
 {
 	struct stat file;

@@ -213,7 +213,10 @@ struct way {
 	int depth; /* of the last one */
 };
 
-/* From the file to the last interpreter. Return: false: too many, or a script without one. */
+/*
+ * From the file to the last interpreter. Return: false if there are too many, or if a script names
+ * none.
+ */
 static bool follow_scripts(struct way *w)
 {
 	while (look(w->path[w->depth], w->head[w->depth]) == SCRIPT) {

@@ -3,9 +3,9 @@
  * The program's allocations, and where in the code each was made.
  *
  * A program allocates millions of objects, of which a few are contended. The table of lines
- * (access.c) knows which lines are. So a freed object is kept only if one of its lines is
- * contended. At the end the same applies to live objects. The library inside the program numbers
- * the allocating places.
+ * (access.c) knows which lines are contended. So a freed object is kept only if one of its lines is
+ * contended. At the end the same applies to objects that are still allocated. The library inside
+ * the program numbers the places that allocate.
  */
 #include <pthread.h>
 #include <stdlib.h>

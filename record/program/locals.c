@@ -2,9 +2,9 @@
 /*
  * Where thread-local variables lie.
  *
- * Those of the files that a program begins with lie at the same distance from the pointer of each
- * thread, which is why the calling thread can tell it for all. Those of a file that was loaded
- * later may lie in a heap object of each thread; their distances differ.
+ * In the files with which a program starts, a variable lies at the same distance from each thread's
+ * thread pointer, so the calling thread can tell the distance for all threads. Variables of a file
+ * that was loaded later may lie in a heap object of each thread, at different distances.
  */
 #include <link.h>
 

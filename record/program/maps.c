@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * This avoids stdio, which allocates: the allocator may be the program's, and its lock may be held.
+ * This file avoids stdio because stdio allocates memory: the allocator may be the program's, and
+ * its lock may be held.
  */
 #include "maps.h"
 

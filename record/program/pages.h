@@ -48,7 +48,8 @@ extern uint32_t pages_generation __attribute__((visibility("hidden")));
 /** pages_init - make the tables, in the model's process, after shared_create(). */
 int pages_init(void);
 
-/** pages_entry - find a page among the thread's last pages. Return: NULL: call pages_enter(). */
+/** pages_entry - find a page among the thread's last pages. Return: NULL if it is not there; then
+ * call pages_enter(). */
 static inline const struct pages_entry *pages_entry(const struct pages_tlb *tlb, uint64_t address)
 {
 	uint64_t page = address / PAGES_SIZE;

@@ -2,10 +2,10 @@
 /*
  * The places that allocate: the return addresses on the stack, up to LEVELS of them.
  *
- * To unwind the stack takes far longer than an allocation. But a function's frame has the same size
+ * Unwinding the stack takes far longer than an allocation. But a function's frame has the same size
  * whenever the function is at the same return address. So this file keeps the distance from each
  * return address to the next one, and only a new chain of calls is unwound. All allocations of C++
- * come through one call in one library, so call's callers must tell them apart.
+ * come through one call in one library, so only the callers of that call can tell them apart.
  *
  * Frames of functions that use alloca() or align their stacks vary in size. A word read at a wrong
  * distance gives an unknown chain, so the stack is unwound. The unwinder then finds another

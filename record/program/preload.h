@@ -25,11 +25,12 @@ void preload_send(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uin
 bool preload_readable(const void *page);
 
 /**
- * preload_enter - begin work of the recorder that is not the program's
+ * preload_enter - begin work of the recorder, which is not the program's
  *
  * Until preload_leave() the recorder ignores this thread and its allocations.
  *
- * Return: false: too early, or the thread does such work already; do not call preload_leave().
+ * Return: false if it is too early, or if the thread does such work already; then do not call
+ * preload_leave().
  */
 bool preload_enter(void);
 void preload_leave(void);
@@ -64,7 +65,7 @@ void preload_callers(const void *back, const void *stack);
  * preload_place - return the number of a place that allocates, and report a new one
  * @back, @stack: the two values of PRELOAD_HERE
  *
- * Return: 0: there are too many.
+ * Return: the number, or 0 if there are too many.
  */
 uint32_t preload_place(const void *back, const void *stack);
 

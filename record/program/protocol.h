@@ -2,9 +2,9 @@
 /*
  * protocol.h - messages of the library inside the program (preload.c) to the recorder.
  *
- * The library makes a system call that no kernel has: syscall(PROTOCOL_CALL, code, ...). The
- * emulator shows the arguments to the plugin and returns ENOSYS, as a kernel without the recorder
- * does.
+ * The library makes a system call that does not exist in any kernel: syscall(PROTOCOL_CALL, code,
+ * ...). The emulator shows the arguments to the plugin and returns ENOSYS, as a kernel without the
+ * recorder does.
  */
 #ifndef RECORD_PROTOCOL_H
 #define RECORD_PROTOCOL_H

@@ -17,8 +17,9 @@ void preload_send(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uin
 }
 
 /*
- * The kernel reads the action before it checks the signal's number, and so does the emulator. No
- * signal has this number, so the call fails either way.
+ * Uses rt_sigaction() to find out whether a page can be read. The kernel and the emulator read the
+ * action before they check the signal's number. Since no signal has this number, the call always
+ * fails, with EFAULT if the page cannot be read.
  */
 bool preload_readable(const void *page)
 {

@@ -7,7 +7,7 @@
  * processes.
  *
  *   shared_create()    the model's process, first
- *   shared_attach()    every other one; a forked child has it already
+ *   shared_attach()    every other process; a forked child is attached already
  *
  * Concurrency: a process may be killed between any two instructions, and the others must continue.
  * So only compare-and-exchange fills tables, the word that takes a CPU names its holder (cpus.c),

@@ -3,10 +3,10 @@
  * A plugin sees where a call writes its return address, and where a return reads it. So this file
  * keeps each thread's stack of calls without frame pointers or debug information.
  *
- * A call or a return at @sp ends every call whose return address lies at @sp or below: longjmp(),
- * exceptions and the end of a signal handler leave none behind for longer. If @sp is far from all
- * calls it is on another stack: an alternate signal stack, or a fiber's stack. A thread's last
- * STACKS stacks are kept. A call on one stack is never a caller on another.
+ * A call or a return at @sp ends every call whose return address lies at @sp or below. So calls
+ * that longjmp(), an exception or the end of a signal handler has skipped do not remain for longer.
+ * If @sp is far from all calls it is on another stack: an alternate signal stack, or a fiber's
+ * stack. A thread's last STACKS stacks are kept. A call on one stack is never a caller on another.
  *
  * Most calls lead to no contended line, so a call gets its site with the first access below it.
  */

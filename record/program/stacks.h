@@ -2,7 +2,7 @@
 /*
  * stacks.h - the calls of each thread of an emulated program.
  *
- * Concurrency: a thread's own, but for the sites (sites.h).
+ * Concurrency: each thread has its own calls; only the sites are shared (sites.h).
  */
 #ifndef RECORD_STACKS_H
 #define RECORD_STACKS_H

@@ -57,8 +57,8 @@ static void on_thread(unsigned int vcpu)
 }
 
 /*
- * Attach the memory that the model's process has made. Return: false: that process has ended, or
- * there are too many images.
+ * Attach the memory that the model's process has made. Return: false if that process has ended, or
+ * if there are too many images.
  */
 static bool attach(const char *path, bool arrives)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * user.h - threads of a program, and the CPUs of the model that they run on.
+ * user.h - threads of a program, and the CPUs of the model on which they run.
  *
  * Here a guest CPU of the plugin (vcpu.h) is a slot that threads hold in turn: its instructions,
  * stream and clock are those of its holder. A thread holds its CPU while it executes, and releases
  * it while it waits in the kernel. So threads that share one take turns.
  *
- * Concurrency: only the thread uses its own fields; any thread uses those marked "any", with
- * atomics. The tables of notes.c and heap.c have a lock each.
+ * Concurrency: a thread's fields are used only by that thread, except those marked "any", which any
+ * thread uses with atomics. The tables of notes.c and heap.c have a lock each.
  */
 #ifndef RECORD_USER_H
 #define RECORD_USER_H
@@ -90,7 +90,7 @@ extern _Thread_local struct user_thread *user_current __attribute__((visibility(
 
 /* ---- cpus.c ---- */
 
-/** cpus_enter - take the thread's CPU. Return: false: the bounded wait for it has timed out. */
+/** cpus_enter - take the thread's CPU. Return: false if the bounded wait for it has timed out. */
 bool cpus_enter(struct user_thread *t);
 
 /** cpus_leave - the thread waits in the kernel, or ends. */
@@ -106,7 +106,7 @@ void cpus_forget(struct user_thread *t);
 
 /**
  * cpus_carry - the thread executes a program that keeps its CPU
- * @over: true: hand its CPU over to the new program; false: that failed, take it back
+ * @over: true to hand its CPU over to the new program, false to take it back because that failed
  */
 void cpus_carry(const struct user_thread *t, bool over);
 
@@ -134,8 +134,8 @@ void notes_thread(const struct user_thread *t);
 void notes_region(uint64_t at, uint64_t size, bool shared, bool reserved);
 void notes_break(uint64_t at); /* the end of the memory that brk() gives, now */
 /*
- * notes_code - code of a file was mapped; notes_unmaps - memory will be unmapped: keep the names of
- * its files.
+ * notes_code - remember that this range maps code of a file. notes_unmaps - call before a range is
+ * unmapped: if it contains such code, keep the names of the files that are mapped there.
  */
 void notes_code(uint64_t at, uint64_t size);
 void notes_unmaps(uint64_t at, uint64_t size);

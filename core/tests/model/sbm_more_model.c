@@ -66,8 +66,8 @@ static void check_to_mask(struct model *m)
 }
 
 /*
- * The search finds the CPU itself, or the set, allowed CPU in the shard of lowest rank, at the
- * lowest position.
+ * The search must find the CPU itself, or else the set and allowed CPU at the lowest position of
+ * the shard of lowest rank.
  */
 static void check_near(struct model *m)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on one counter while it is attached: the final count is exact, and every sum includes an
- * item that stays counted. Threads on new counters with a line per CPU: a sum includes each add
- * that was announced before.
+ * Threads use one counter while it is attached: the final count must be exact, and every sum must
+ * include an item that stays counted. Threads also use new counters with a line per CPU: a sum must
+ * include each add that was announced before.
  */
 #include "cpu_counter.h"
 #include "shapes.h"

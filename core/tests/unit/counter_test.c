@@ -67,8 +67,8 @@ static void each_shard_counts_on_its_own_line(void)
 }
 
 /*
- * Items counted early and removed later make shards negative while the early count is positive:
- * only their sum is right.
+ * If items are counted early and removed later, shards become negative while the early count is
+ * positive; only the sum of both is right.
  */
 static void early_items_may_be_taken_off_later(void)
 {

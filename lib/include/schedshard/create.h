@@ -82,7 +82,7 @@ struct shard_create_opts {
  * A bit per CPU, on a line that CPUs of its last-level cache share, in memory of their NUMA node.
  * No summary.
  *
- * Return: the set; NULL with errno: ENOMEM; EINVAL when /sys contradicts itself; or the error of
+ * Return: the set, or NULL with errno ENOMEM, EINVAL if /sys contradicts itself, or the error of
  * reading a file there. shard_plan_here() describes the error in words.
  */
 struct sbm *sbm_create(void);

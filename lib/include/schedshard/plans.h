@@ -98,14 +98,14 @@ int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shar
  * Existing structures keep their plan. Later calls to create structures and to shard_plan_here()
  * use the new one.
  *
- * Return: 1: there is a new plan, or a first one; 0: the current plan is still right; else as
- * shard_plan_here(), and the current plan stays.
+ * Return: 1 if there is a new plan, or a first one, and 0 if the current plan is still right. Else
+ * as shard_plan_here(), and the current plan stays.
  */
 int shard_plan_refresh(struct shard_err *err);
 
 /*
- * The number of the current plan: 0: there is none yet; 1: the first one. Each shard_plan_refresh()
- * that makes a plan increments it.
+ * The number of the current plan, which is 0 before the first plan, and 1 for it. Each
+ * shard_plan_refresh() that makes a plan increments it.
  */
 u32 shard_plan_generation(void);
 

@@ -185,7 +185,7 @@ bool fair_send(struct fair_cpu *me, struct fair_channel *x)
 	return true;
 }
 
-/* Return: a buffer, or -1: there is no message. */
+/* Return: a buffer, or -1 if there is no message. */
 static s64 take(struct fair_channel *x)
 {
 	struct channel *c = x->c;

@@ -180,7 +180,7 @@ struct walk {
 	bool update, blocked;
 };
 
-/* Visit one CPU of a walk. Return: false: the walk ends, because this CPU has work. */
+/* Visit one CPU of a walk. Return: false if the walk ends, because this CPU has work. */
 static bool visit(struct fair_cpu *me, u32 cpu, struct walk *w)
 {
 	struct fair_rq *rq = fair_rq_of(me, cpu);

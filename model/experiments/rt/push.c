@@ -27,7 +27,7 @@ bool rt_double_lock(struct rt_rq *mine, struct rt_rq *other)
 	return true;
 }
 
-/* Find and lock a queue to which @p may be pushed. Return: NULL: none. */
+/* Find and lock a queue to which @p may be pushed. Return: NULL if there is none. */
 static struct rt_rq *lock_lowest(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p)
 {
 	for (int i = 0; i < PUSH_TRIES; i++) {

@@ -146,7 +146,7 @@ u64 rt_run(struct rt *rt);
 /**
  * rt_futex_wait - sleep while *@word is @expected.
  *
- * Return: true: the thread sleeps, the program returns now; false: the word differed.
+ * Return: true if the thread sleeps and the program must return now, false if the word differed.
  */
 bool rt_futex_wait(struct rt_cpu *me, struct rt_futex *f, const u32 *word, u32 expected);
 
