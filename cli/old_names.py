@@ -22,7 +22,7 @@ _NOW = {
 
 
 def renamed(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line with today's verb. Warn if they have an old one."""
+    """Replace an old verb in the words of a command line by today's, with a warning."""
     for count in (2, 1):
         now = _NOW.get(tuple(words[:count]))
         if now is not None:

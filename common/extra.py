@@ -16,4 +16,4 @@ def need_sweep(what: str) -> None:
     lacks = [name for name in _PACKAGES if find_spec(name) is None]
     if lacks:
         how = "pip install 'schedshard[sweep]'" if INSTALLED else "run 'cli/environment --sweep'"
-        raise UserError(f"{what} needs Python packages that are not here ({lacks[0]}): {how}")
+        raise UserError(f"{what} needs Python packages that are missing ({lacks[0]}): {how}")

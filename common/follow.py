@@ -35,7 +35,7 @@ def run_followed(argv: Sequence[str], title: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UserError(f"{tool.name} printed no whole JSON: {error}", status=1) from error
+        raise UserError(f"{tool.name} did not print complete JSON: {error}", status=1) from error
 
 
 def _follow(child: subprocess.Popen[bytes], title: str) -> tuple[str, int]:

@@ -127,7 +127,7 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
         raise UserError(f"{what} {path} is not text: byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
         raise UserError(
-            f"{what} {path} is not whole JSON: line {error.lineno}, column {error.colno}: "
+            f"{what} {path} is not complete JSON: line {error.lineno}, column {error.colno}: "
             f"{error.msg.lower()}; make it again with --json or --out"
         ) from error
     except ValueError as error:

@@ -100,7 +100,7 @@ def run_tool(argv: Sequence[str], running: Running) -> Any:
     try:
         return json.loads(stdout)
     except ValueError as error:
-        raise UserError(f"{binary.name} printed no whole JSON: {error}", status=1) from error
+        raise UserError(f"{binary.name} did not print complete JSON: {error}", status=1) from error
 
 
 def run_json(argv: Sequence[str]) -> Any:

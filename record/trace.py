@@ -19,7 +19,7 @@ def names_path(trace: Path) -> Path:
 def new_trace(trace: Path | None) -> Iterator[Path | None]:
     """Yield a path to record to, which replaces ``trace`` at the end. Names are yet to come.
 
-    A recording that ends early must not stand beside the names of the one before.
+    A recording that ends early must not be left beside the names of the previous one.
     """
     if trace is None:
         yield None

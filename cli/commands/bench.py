@@ -60,7 +60,7 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
 def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
     """Measure how two CPUs of this host take turns on one cache line.
 
-    'run ping-pong' predicts the same.
+    'run ping-pong' predicts the same figures.
     """
     from model.live.measure import LiveRequest, bench_ping_pong
     from model.live.view import live_tables
@@ -73,10 +73,10 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
 @click.command(name="peers")
 @click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
 def peers_command(machine: str) -> None:
-    """Compare the library's set of CPUs with Concurrency Kit's, hwloc's and a packed one.
+    """Compare the library's sets of CPUs with those of Concurrency Kit and hwloc, and packed ones.
 
-    One thread on this host uses sets for the CPUs of machine M. 'bench primitives' compares what
-    threads do at the same time: pools, counters and sets.
+    One thread on this host uses sets for the CPUs of machine M. 'bench primitives' compares pools,
+    counters and sets that many threads use at the same time.
     """
     from common.paths import build_dir
     from common.tool import require

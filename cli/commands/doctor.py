@@ -26,12 +26,13 @@ def doctor() -> None:
     script of 'doctor collect' made on another host. Only 'apply' and 'undo' change anything.
 
     With --perf it also judges a profile: the text of 'perf report --stdio', 'perf script' or 'perf
-    c2c report --stdio', or perf.data if perf is installed. Without HOST.tar it judges only the
-    profile; --live adds this host.
+    c2c report --stdio', or perf.data if perf is installed. Without HOST.tar it then judges only the
+    profile; --live also judges this host.
 
     Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input. With --batch
-    nagios it is that of a plugin: 0 nothing above low, 1 findings of severity medium, 2 of severity
-    high, 3 cannot tell or bad input. With --batch prometheus it is 0 once the file is written.
+    nagios the exit status is that of a Nagios plugin: 0 no finding above severity low, 1 findings
+    of severity medium, 2 of severity high, 3 cannot tell or bad input. With --batch prometheus it
+    is 0 once the file is written.
     """
 
 
@@ -49,15 +50,15 @@ def doctor() -> None:
 )
 @path_option(
     "--out",
-    help="The file of metrics: see --batch. A severity in it stays until its value is 30% below "
-    "the limit, so that a monitor does not flap.",
+    help="The file for the metrics of --batch prometheus. A severity in it is lowered only when "
+    "its value is 30% below the limit, so that a monitor does not flap.",
 )
 @click.option(
     "--threshold",
     type=float,
     default=0.0,
     metavar="PERCENT",
-    help="Leave out findings whose remedy saves less of the machine's CPU time.",
+    help="Leave out findings whose remedy saves less than this share of the machine's CPU time.",
 )
 @click.option(
     "--predict",
@@ -102,8 +103,8 @@ def fleet(
     """Judge the archives of many hosts, with sums by finding, and by machine and kernel.
 
     DIR and all folders in it are searched for .tar, .tar.gz and .tgz. An archive that cannot be
-    read is listed, and the run goes on. Exit status: 0 nothing found, 4 findings, 3 no findings but
-    a host that cannot be judged or read.
+    read is listed, and the others are judged. Exit status: 0 nothing found, 4 findings, 3 no
+    findings, but some hosts cannot be judged or read.
     """
     import os
 
@@ -133,7 +134,7 @@ def fleet(
 @_JSON
 @click.pass_context
 def diff(ctx: click.Context, /, before: Path, after: Path, as_json: bool) -> None:
-    """Show what changed on one host, and whether the predicted gain was reached.
+    """Show what changed on a host between two archives, and whether the predicted gain was reached.
 
     Exit status: 0 not worse, 4 a finding is new or sharing costs more.
     """
@@ -169,8 +170,9 @@ def collect() -> None:
 def apply(plan: Path) -> None:
     """Make the partitions of a plan on this host, as root.
 
-    --plan writes PLAN.json beside its page. The kernel is asked after each partition. If it refuses
-    one, all is taken back, and its reason is printed (exit status 1).
+    'doctor --plan FILE' writes PLAN.json beside its page. After each partition the command asks the
+    kernel whether it is valid. If not, all changes are undone, and the kernel's reason is printed
+    (exit status 1).
     """
     import platform
 
@@ -181,7 +183,7 @@ def apply(plan: Path) -> None:
 
 @doctor.command()
 def undo() -> None:
-    """Take back what apply did, also if it was interrupted."""
+    """Undo what 'apply' did, even if it was interrupted."""
     from doctor.plan import apply as work
 
     print(work.undo(work.this_host()))
@@ -190,7 +192,7 @@ def undo() -> None:
 @doctor.command()
 @click.pass_context
 def verify(ctx: click.Context, /) -> None:
-    """Ask the kernel whether it has the partitions that apply made.
+    """Check that the kernel still has the partitions that 'apply' made.
 
     Exit status: 0 yes, 4 no.
     """

@@ -109,8 +109,8 @@ def import_command(
     """Make a machine file from a core-to-core latency table.
 
     CSV contains a row per writing CPU and a column per responding CPU, in nanoseconds one way. The
-    upper triangle may be empty. It does not say which CPU is where: --topology or --shape does.
-    Without either, this names the two shapes that fit best, and ends with status 3.
+    upper triangle may be empty. Since CSV does not say where each CPU is, give --topology or
+    --shape. Without them the command names the two shapes that fit best, and ends with status 3.
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
         raise UserError(
@@ -145,8 +145,8 @@ def import_command(
 def measure_command(out: Path | None, cpus: str | None, samples: int, all_pairs: bool) -> None:
     """Measure this host, and write the machine file that '--machine host' names.
 
-    This takes at most a minute. On a host with more than 64 CPUs it measures a few hundred pairs
-    per distance.
+    This takes at most a minute. On a host with more than 64 CPUs only a few hundred pairs per
+    distance are measured.
     """
     request = MeasureRequest(parse_cpu_list(cpus) if cpus is not None else None, samples, all_pairs)
     target = out if out is not None else host_path()

@@ -67,23 +67,26 @@ def main(ctx: click.Context) -> None:
 
 @main.group(cls=UnnamedGroup, unnamed="program", usage="[OPTIONS] [--] PROGRAM [ARGUMENTS]")
 def record() -> None:
-    """Record PROGRAM in an emulator, and show which cache lines its threads contend on.
+    """Record PROGRAM in an emulator, and show on which cache lines its threads contend.
 
-    The report names lines, types and source lines, for each machine, and what padding would gain.
-    With --fail-above it is a gate: 'record diff' and its exit status compare two recordings.
+    For each machine the report names objects, types and source lines, and predicts what padding
+    would gain. With --baseline it is a gate: the exit status is 4 if PROGRAM costs more than the
+    baseline. 'record diff' compares two saved recordings.
     """
 
 
 @record.command("show")
 @click.argument("result", type=click.Path(path_type=Path))
-@number_option("--lines", default=5)
-@many_option("--variant", "variants", metavar="V", help="Repeatable [the baseline].")
+@number_option("--lines", default=5, help="Show the N hottest lines.")
+@many_option(
+    "--variant", "variants", metavar="V", help="Show this variant; repeatable [the baseline]."
+)
 @JSON
 def record_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bool) -> None:
     """Show the contended cache lines of RESULT.
 
-    RESULT was saved by 'run --out RESULT' or 'record --out RESULT'. The tables follow perf c2c
-    report.
+    RESULT was saved by 'run --out RESULT' or 'record --out RESULT'. The tables resemble those of
+    perf c2c report.
     """
     from common.formats import C2C, RUN
     from model.results.c2c import report_of
@@ -102,7 +105,7 @@ def record_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bo
 
 @main.group(cls=NamedGroup)
 def bench() -> None:
-    """Measure on this host's CPUs."""
+    """Measure operations on shared memory, on this host's CPUs."""
 
 
 @main.command()
@@ -122,14 +125,13 @@ def report(results: tuple[Path, ...], out: Path) -> None:
 
 
 @main.command()
-@path_option("--out", metavar="DIR", help="[out at the root]")
+@path_option("--out", metavar="DIR", help="Folder for the files [out].")
 @SEED
 @click.option("--quick", is_flag=True, help="Fewer machines and fewer points of the curve.")
 def reproduce(out: Path | None, seed: int, quick: bool) -> None:
-    """Predict and report in one command.
+    """Predict the published experiments, and report the results.
 
-    It predicts the published experiments, prints the tables, and writes report.html and one JSON
-    file per result.
+    The command prints tables, and writes report.html and one JSON file per result.
     """
     from report.reproduce import ReproduceRequest
     from report.reproduce_view import reproduce_all

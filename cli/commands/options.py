@@ -76,14 +76,14 @@ OUT = target_option("--out", help="Save the result as JSON.")
 PLACEMENT = choice_option(
     "--placement",
     choices=["os", "compact", "scatter"],
-    help="Which CPUs come first: in order of their numbers, close together, or far apart.",
+    help="Order in which CPUs are used: by their numbers, close together, or far apart.",
 )
 LIMIT = number_option(
     "--limit",
     high=86400,
     default=50,
     metavar="SECONDS",
-    help="Start no measurement after this time.",
+    help="Do not start a measurement after this time.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 JSON_OR_TABLE = click.option(
@@ -92,7 +92,7 @@ JSON_OR_TABLE = click.option(
 SEED = number_option("--seed", low=0, high=2**32 - 1, metavar=None, default=1)
 CAP = number_option("--cap", high=64, help="At most N CPUs per shard [64].")
 PARAMETERS = many_option(
-    "--append", "parameters", metavar="P", help="A kernel parameter; repeatable."
+    "--append", "parameters", metavar="P", help="Boot with this kernel parameter; repeatable."
 )
 BZIMAGE = path_option("--bzimage", help="The kernel image that belongs to --vmlinux.")
 

@@ -65,7 +65,11 @@ def _list(as_json: bool) -> None:
 @many_option(
     "--op", "ops", metavar="OP", help="ping-pong, primitives: only this operation; repeatable."
 )
-@click.option("--threads", metavar="N,N...", help="atomic-inc, primitives: [1,2,4,...,all].")
+@click.option(
+    "--threads",
+    metavar="N,N...",
+    help="atomic-inc, primitives: numbers of threads [1,2,4,...,all].",
+)
 @click.option(
     "--hold", "hold_ns", type=float, metavar="NS", help="primitives: time a lock is held [0]."
 )
@@ -93,7 +97,7 @@ def _list(as_json: bool) -> None:
     "first",
     low=0,
     metavar="CPU",
-    help="ping-pong: this CPU with every other [one pair per latency class].",
+    help="ping-pong: pair this CPU with every other [one pair per latency class].",
 )
 @JSON
 @OUT
@@ -133,9 +137,13 @@ def run(
 
 
 @click.command()
-@many_option("--experiment", "experiments", required=True, metavar="E", help="Repeatable.")
-@many_option("--machine", "machines", metavar="M", help="Repeatable [the experiment's own].")
-@many_option("--variant", "variants", metavar="V", help="Repeatable [all].")
+@many_option(
+    "--experiment", "experiments", required=True, metavar="E", help="An experiment; repeatable."
+)
+@many_option(
+    "--machine", "machines", metavar="M", help="A machine; repeatable [the experiment's own]."
+)
+@many_option("--variant", "variants", metavar="V", help="A variant; repeatable [all].")
 @number_option(
     "--cap", "caps", multiple=True, high=64, help="At most N CPUs per shard; repeatable [64]."
 )
@@ -155,7 +163,7 @@ def run(
     "--scheduler", metavar="ADDRESS", hidden=INSTALLED, help="A Dask scheduler [this host's CPUs]."
 )
 def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
-    """Run every combination, and save the results in one Parquet file.
+    """Run every combination of the options, and save the results in one Parquet file.
 
     A sweep skips points that FILE already contains. So an interrupted sweep continues, and a larger
     one adds to a smaller one. Points of another simulator or machine file count as new.
@@ -188,7 +196,7 @@ def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
 @click.command()
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@many_option("--metric", "metrics", metavar="M", help="Repeatable [all].")
+@many_option("--metric", "metrics", metavar="M", help="Compare this metric; repeatable [all].")
 @JSON
 def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
     """Compare A and B over their seeds: mean, %stddev and %change.

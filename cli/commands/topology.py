@@ -60,9 +60,9 @@ def topology(
 ) -> None:
     """Show a topology and its shard plan.
 
-    It shows this host unless a machine or a sysfs tree is given. With --advise it predicts the cost
-    of each shard size, for the given machine file, or for the one that 'machine measure' made of
-    this host.
+    The topology is that of this host unless a machine or a sysfs tree is given. With --advise the
+    command predicts the cost of each shard size, for the given machine file, or for the one that
+    'machine measure' made of this host.
     """
     if advise:
         others = {"--sysfs": sysfs, "--split-llc": split_llc, "--cap": cap}

@@ -49,7 +49,7 @@ def validate(
     machine file, so that nothing can be concluded. 2: bad input. 1: a measurement failed.
 
     The file that --out writes contains the processor's name, the kernel's version, the topology and
-    the measurements. It names no host and no user: docs/validate.md.
+    the measurements. It does not name the host or its users (docs/validate.md).
     """
     from msgspec.structs import replace
 

@@ -284,13 +284,13 @@ def test_a_text_that_is_no_limit_is_refused(cli: Cli, tmp_path: Path, text: str)
 VARIANT = ("variants", 0)
 RUN, LINE = (*VARIANT, "runs", 0), (*VARIANT, "runs", 0, "lines", 0)
 OTHERS = [
-    (("recorder",), "emulator", "is of the emulator recorder, this is the exact one"),
-    ((*VARIANT, "name"), "other", "is of other, this is m"),
-    ((*VARIANT, "machine_sha256"), "1", "is of an earlier file of m"),
-    (("program", "placement"), "scatter", "was recorded with --placement scatter, this is os"),
-    ((*RUN, "threads"), 5, "is of 5 threads, this is 4"),
-    (("program", "status"), 1, "is of a program that failed or was stopped"),
-    (("recorder",), GONE, "is of an earlier version: record it again"),
+    (("recorder",), "emulator", "was recorded with the emulator recorder, this with the exact one"),
+    ((*VARIANT, "name"), "other", "was recorded for other, this for m"),
+    ((*VARIANT, "machine_sha256"), "1", "was recorded with an earlier machine file of m"),
+    (("program", "placement"), "scatter", "was recorded with --placement scatter, this with os"),
+    ((*RUN, "threads"), 5, "has 5 threads, this has 4"),
+    (("program", "status"), 1, "was recorded from a program that failed or was stopped"),
+    (("recorder",), GONE, "was recorded by an earlier version: record it again"),
     (("program",), GONE, "is not a recorded program"),
     ((*VARIANT, "runs"), [], "is damaged"),
     ((*VARIANT, "runs"), [7], "is damaged"),
@@ -320,7 +320,7 @@ def test_reports_that_do_not_compare_are_refused_in_a_line(
     assert (done.status, len(done.err.splitlines())) == (2, 1)
     assert said in done.err or side == "b"
     is_recording = place != ("program",) and other is not math.nan
-    if (side == "b" and is_recording) or ", this is" in said or "earlier file" in said:
+    if (side == "b" and is_recording) or ", this " in said or "earlier machine file" in said:
         failed = json.loads((tmp_path / "s").read_text())["runs"][0]
         assert failed["results"] == []
         assert failed["invocations"] == [{"executionSuccessful": False, "exitCode": 2}]

@@ -64,7 +64,7 @@ def test_one_cpu(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     ("mode", "status", "word"),
     [
         ("refuse", 1, "CPU 1 went offline"),
-        ("garbage", 1, "no whole JSON"),
+        ("garbage", 1, "did not print complete JSON"),
         ("zero", 1, "took no time"),
         ("nothing", 1, "longer --limit"),
     ],

@@ -244,8 +244,8 @@ def test_the_first_failure_ends_the_others(tmp_path: Path) -> None:
         ("echo 'schedshard: wrong' >&2; exit 2", "^wrong$", 2),
         ("echo oops >&2; exit 1", "^oops$", 1),
         ("kill -SEGV $$", "ended by SIGSEGV", 1),
-        ("echo '{'", "no whole JSON", 1),
-        ("printf '\\377\\376'", "no whole JSON", 1),
+        ("echo '{'", "did not print complete JSON", 1),
+        ("printf '\\377\\376'", "did not print complete JSON", 1),
         ("printf '\\377oops' >&2; exit 2", "oops", 2),
     ],
 )

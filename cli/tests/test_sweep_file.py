@@ -51,12 +51,12 @@ def test_files_that_are_no_whole_parquet(cli: Cli, tmp_path: Path, keep: int) ->
     path.write_bytes(parquet(rows_of(plan_sweep(request(cpus=(4,)))[0]))[:keep])
     before = path.read_bytes()
     outcome = cli("sweep", *SMALL, "--out", path)
-    assert_user_error(outcome, "s.parquet is not a whole Parquet file")
+    assert_user_error(outcome, "s.parquet is not a complete Parquet file")
     assert path.read_bytes() == before
     if keep > 0 or keep == -1:
         page = tmp_path / "p.html"
-        assert_user_error(cli("report", path, "--out", page), "not a whole Parquet file")
-        assert_user_error(cli("compare", path, path), "not a whole Parquet file")
+        assert_user_error(cli("report", path, "--out", page), "not a complete Parquet file")
+        assert_user_error(cli("compare", path, path), "not a complete Parquet file")
         assert not page.exists()
 
 

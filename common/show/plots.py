@@ -94,7 +94,7 @@ def count_axis(axes: Axes, counts: Sequence[float], label: str) -> None:
 
 
 def name_axis(axes: Axes, names: Sequence[str]) -> None:
-    """Make the y axis one of names, the first one on top."""
+    """Put names on the y axis, the first one on top."""
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(False, axis="y")

@@ -95,7 +95,7 @@ class _Headers(io.BytesIO):
 
 
 def _is_folder(member: tarfile.TarInfo) -> bool:
-    """Whether this is the entry of the folder itself, or of the one that holds it."""
+    """Whether this is the entry of the collector's folder itself, or of the folder around it."""
     return member.isdir() and member.name.removeprefix("./") in (".", _FOLDER)
 
 
@@ -163,7 +163,7 @@ def read_tar(path: Path) -> dict[str, str]:
                     raise UserError(f"{path} is truncated in '{name}': copy it again")
                 lists[name] = _decoded(path, name, content)
     except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError) as error:
-        raise UserError(f"{path} is not a whole tar file of the collector: {_HINT}") from error
+        raise UserError(f"{path} is not a complete tar file of the collector: {_HINT}") from error
     lists.pop(_README, None)
     return _checked(path, lists)
 

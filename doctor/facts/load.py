@@ -84,7 +84,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Part:
-    """The groups of one partition, and the cgroup that all of their threads are in or below.
+    """The groups of one partition, and the cgroup that contains all of their threads.
 
     ``places`` are several cgroups if threads of each share CPUs. ``split``: other groups of the
     cgroup are in another part, so that this one takes threads of it.
@@ -200,7 +200,7 @@ def _rate(thread: Thread, seconds: float) -> float:
 
 
 class _Whereabouts:
-    """Finds a thread's root domain: that of all CPUs it may use, or of the CPU it was last on."""
+    """Finds a thread's root domain: that of all CPUs that it may use, or of its last CPU."""
 
     def __init__(self, domains: Domains, facts: Facts) -> None:
         self._number = {

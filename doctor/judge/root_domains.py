@@ -48,7 +48,7 @@ _ISOLATION = (
 
 
 def wide_words(share: Range) -> str:
-    """Return a cost's interval as text if it does not tell how much it is, else ""."""
+    """Return a cost's interval as text if it is too wide to tell the cost, else ""."""
     if share.low is None or share.high is None or share.high <= _WIDE * share.low:
         return ""
     return f"{percent(share.low)} to {percent(share.high)}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Decides how severe a finding is: all limits, from the severest on.
+"""Decides how severe a finding is, by limits that are all in this file, the severest first.
 
-Other findings have a fixed severity where they are made.
+Findings that do not depend on a limit have a fixed severity where they are made.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def of_load(cycles: float) -> str:
 
 
 def of_interrupts(rate: float, entry: str = "", policy: Policy = NO_POLICY) -> str | None:
-    """Return the severity of interrupts that look for work, or None if they are no storm."""
+    """Return the severity of interrupts that look for work, or None if there are few."""
     return _by(_INTERRUPTS, rate, entry, Policy(held=policy.held))
 
 

@@ -15,9 +15,11 @@ _FIT = 0.6
 
 @dataclass(frozen=True)
 class HotSet:
-    """The functions of an entry in a profile. Shares are fractions of all samples.
+    """The functions of a catalogue entry that occur in a profile.
 
-    ``low`` and ``high`` are the ends of the share's interval.
+    Shares are fractions of all the profile's samples.
+
+    ``low`` and ``high`` are the ends of the interval of ``share``.
     """
 
     entry: Entry

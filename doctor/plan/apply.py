@@ -138,7 +138,9 @@ def read_plan(path: Path, release: str) -> list[Wanted]:
         if data["format"] != FORMAT or not 0 < len(rows) <= MOST:
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path} is no plan of '{typed('doctor HOST.tar --plan')}'") from error
+        raise UserError(
+            f"{path} is not a plan made by '{typed('doctor HOST.tar --plan')}'"
+        ) from error
     if data["release"] != release:
         shown = clean(str(data["release"])[:60])
         raise UserError(f"{path} is for a host with Linux {shown}, and this is {release}")
@@ -159,7 +161,7 @@ class Journal:
         self.save()
 
     def save(self) -> None:
-        """Write the journal, which replaces the one before in one step."""
+        """Replace the journal atomically."""
         body = {"format": _JOURNAL_FORMAT, "rows": self.rows, "writes": self.writes}
         write_atomic(self.path, to_json({**body, "sha256": _hash(body)}))
         self.path.chmod(0o600)
@@ -168,7 +170,7 @@ class Journal:
     def read(path: Path) -> Journal:
         """Return the journal of an earlier apply. One that others may have written is refused."""
         if not path.exists() and not path.is_symlink():
-            raise UserError(f"nothing is applied: there is no {path}")
+            raise UserError(f"no plan is applied: {path} does not exist")
         with telling(f"cannot read {path}"):
             facts = path.lstat()
         own = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid()
@@ -265,7 +267,7 @@ def _starved(kernel: Kernel, rows: list[Wanted]) -> str | None:
 def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL) -> str:
     """Make the partitions, and return what was done. After a refusal the state is as before."""
     if path.exists() or path.is_symlink():
-        raise UserError(f"a plan is applied already ({path}): '{typed('doctor undo')}' first")
+        raise UserError(f"a plan is already applied ({path}): run '{typed('doctor undo')}' first")
     if (starved := _starved(kernel, rows)) is not None:
         raise UserError(f"{clean(starved)} would have no CPU left: give it another one first")
     journal = Journal(path, [{"cgroup": row.cgroup, "cpus": label(row.cpus)} for row in rows])

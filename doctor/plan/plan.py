@@ -170,7 +170,7 @@ def _lists(part: Part, facts: Facts) -> frozenset[int]:
 
 
 def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
-    """Return a free CPU by the index of each guest's part: of the guest's node, if there is one.
+    """Return a free CPU for each guest's part, by its index, on the guest's node if possible.
 
     Some free CPUs stay for all other tasks.
     """

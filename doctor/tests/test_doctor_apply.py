@@ -145,13 +145,13 @@ def test_apply_verify_undo(tmp_path: Path) -> None:
     assert kernel.cpus("/s", ".exclusive") == {4, 5, 8, 9, 10, 11}
     assert journal.stat().st_mode & 0o777 == 0o600
     assert verify(kernel, journal) == []
-    with pytest.raises(UserError, match="applied already"):
+    with pytest.raises(UserError, match="already applied"):
         apply(ROWS, kernel, journal)
     kernel.file("/s/b.service", "cpuset.cpus.partition", "root invalid (offline)")
     assert "/s/b.service is root invalid (offline)" in verify(kernel, journal)
     undo(kernel, journal)
     assert kernel.seen() == before
-    with pytest.raises(UserError, match="nothing is applied"):
+    with pytest.raises(UserError, match="no plan is applied"):
         undo(kernel, journal)
 
 
@@ -234,8 +234,8 @@ def test_plans_are_read_or_refused(capsys: Capture, tmp_path: Path) -> None:
         ("emulator", 99), ("masks", 7), ("base", "/other"),
     ):  # fmt: skip
         path.write_text(json.dumps({**good, "rows": [{**good["rows"][0], name: value}]}))
-        with pytest.raises(UserError, match="is no plan"):
+        with pytest.raises(UserError, match="is not a plan"):
             read_plan(path, "6.12.10")
     path.write_text("[" * 100_000)
-    with pytest.raises(UserError, match="is no plan"):
+    with pytest.raises(UserError, match="is not a plan"):
         read_plan(path, "6.12.10")

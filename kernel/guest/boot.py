@@ -347,7 +347,9 @@ def check_firmware(firmware: Firmware, arch: Arch) -> None:
     if firmware is Firmware.USUAL:
         return
     if not arch.acpi:
-        raise UserError(f"--firmware {firmware.value}: guests of {arch.name} have one kind")
+        raise UserError(
+            f"--firmware {firmware.value}: guests of {arch.name} have only one kind of firmware"
+        )
     if not Path(arch.acpi).is_file():
         raise UserError(
             f"no {arch.acpi}: run 'scripts/bootstrap kernel arm64' (Debian's qemu-efi-aarch64)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Adds last-level caches to a guest's device tree, because the emulator describes none.
+"""Adds last-level caches to a guest's device tree, because the emulator does not describe any.
 
 The emulator writes the machine's tree. This file adds cache nodes to the tree's source,
 and a reference to its cache to every CPU.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Tests of other projects: Debian's rt-tests, stress-ng's scheduler class, the kernel's selftests.
 
-With any kernel, some of them fail in an emulated machine or in a small configuration. So the
-results are compared: a test must end in the same way in all variants.
+In an emulated machine or in a small configuration some of them fail with any kernel. So the results
+are compared: a test must have the same outcome in all variants.
 """
 
 import shutil

@@ -63,7 +63,7 @@ def read_raw(path: Path, booted: Booted | None = None) -> dict[str, Any]:
             f"the guest never opened its window: it {_ending(booted)}{why}", status=1
         ) from None
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not a whole result: {error}", status=1) from error
+        raise UserError(f"{path} is not a complete result: {error}", status=1) from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise UserError(f"{path} is not a result of the plugin", status=1)
     return raw

@@ -205,7 +205,7 @@ def _watch(
     program: Path | None,
     topology: Mapping[str, Any],
 ) -> Watch:
-    """Return what the plugin watches: the kernel's code, or that of one of our programs."""
+    """Return the code that the plugin watches: the kernel's, or that of one of our programs."""
     workload = find_workload(request.workload)
     cpus = map_cpus(request.shape, topology, request.machine.name)
     text = [image.text(), CODE] if kernel.scheduler else [image.text()]

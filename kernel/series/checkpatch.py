@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Runs checkpatch --strict over the series.
 
-A list contains the findings that may stay, with reasons.
+kernel/checkpatch.toml lists the findings that may stay, with reasons.
 """
 
 import fnmatch

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Owns the folders of patches: one for the series, and one beside it for each other part.
 
-A hidden file beside them has the name and the hash of each file in them. They are replaced together
-or not at all, and only if they contain nothing else. The folder of a part that no longer exists
-goes with them.
+A hidden file beside them contains the name and the hash of each file in them. The folders are
+replaced together or not at all, and only if they contain nothing else. The folder of a part that no
+longer exists is removed.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Checks that the series applies to a git tree of Linux, and names that tree's commit in it.
 
-The series itself is made from Debian's source package, which is no commit that others know.
+The series itself is made from Debian's source package, which corresponds to no public commit.
 """
 
 import tempfile

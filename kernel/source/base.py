@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage fetch: unpacks the kernel source for the series.
+"""The stage fetch: unpacks the kernel source for which the patches are made.
 
 The source comes from Debian's package or from a path that the user gives. The package is the
 installed one, or else the newest of the mirror (archive.py). kernel/base.toml lists the series of
-Linux, and the tested versions of each with their tarballs' hashes. Other versions of a series are
-accepted: every edit counts the places that it changes, and fetch tries all edits before it ends.
+Linux (such as 7.3), with the tested versions of each and the hashes of their tarballs. An untested
+version of such a series is accepted, too. That is safe because each edit fails unless it changes
+the expected number of places, and the command fetch tries all edits before it ends.
 
 The tree appears by one rename when it is complete. After that no program may write into it: the
 trees of the variants are hard links to its files.
@@ -227,7 +228,7 @@ def check_series(base: Base, tree: Path, where: Path) -> str:
     """Return the version of a source tree. Raise a UserError if it is of another series."""
     version = make_version(tree)
     if not f"{version}.".startswith(f"{base.linux}."):
-        raise UserError(f"{where} is Linux {version}, and a {base.linux} is wanted")
+        raise UserError(f"{where} is Linux {version}, but a {base.linux} is needed")
     return version
 
 

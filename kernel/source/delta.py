@@ -51,8 +51,8 @@ class _Tree:
         """
         if path not in self.delta and (self.layout.base / path).exists():
             raise self.fail(
-                f"{self.layout.shown(source)} would replace {path} of the base: "
-                "changes of existing files are semantic patches"
+                f"{self.layout.shown(source)} would replace {path}, which is in the kernel source: "
+                "change that file by a semantic patch instead"
             )
         try:
             self.delta[path] = self._credited(path, source.read_bytes())
@@ -63,7 +63,7 @@ class _Tree:
             ) from error
 
     def _credited(self, path: str, content: bytes) -> bytes:
-        """Return a file of the project that replaces one of the base, under that one's head.
+        """Return a file of the project that replaces one of the base, with that file's head.
 
         The base's licence line stays, and so does its opening comment up to the last line that
         names a copyright or an author.

@@ -181,7 +181,7 @@ def _variant(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
     known = [step.name for step in all_steps]
     name = _name(table)
     if name in _RESERVED or name.endswith("-deb"):
-        raise UserError(f"{table.where}: the name is taken by a tree of our own")
+        raise UserError(f"{table.where}: this name belongs to a tree of the command itself")
     whole = table.data.get("steps")
     if whole in ("all", "series"):
         del table.data["steps"]
@@ -200,7 +200,7 @@ def _variant(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
 def _no_duplicates(names: Sequence[str], where: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise UserError(f"{where}: '{name}' is there twice")
+            raise UserError(f"{where}: '{name}' appears twice")
 
 
 def load_recipe(layout: Layout) -> Recipe:
@@ -216,7 +216,9 @@ def load_recipe(layout: Layout) -> Recipe:
     steps = tuple(step for step in all_steps if step is not None)
     for before, step in pairwise(steps):
         if before.test and not step.test:
-            raise UserError(f"{shown}: step {step.name} of the series follows one for tests")
+            raise UserError(
+                f"{shown}: step {step.name} of the series must come before the steps for tests"
+            )
     most_lines = top.counts("most_lines")
     for step in steps:
         if most_lines and not step.test and step.part not in dict(most_lines):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads a guest's log besides its KTAP report: kernel complaints, the machine, checks, times.
+"""Reads all of a guest's log but its KTAP report: kernel complaints, the machine, checks, times.
 
 The kernel's messages and the guest's own pass through one buffer of the kernel, a record per line.
 So the order of lines is the order of events. A complaint belongs to the test between whose lines it
-stands.
+appears.
 """
 
 import re

@@ -156,7 +156,7 @@ def test_an_interrupted_creation_leaves_no_tree(
 def test_overlay_that_would_replace_a_file_of_the_base(layout: Layout) -> None:
     write(layout.inputs / "overlay/kernel/sched/rt.c", "int rt;\n")
     write_series(layout, STEP.replace("lib/schedshard/Makefile", "kernel/sched/rt.c"))
-    refused(layout, r"would replace kernel/sched/rt\.c of the base")
+    refused(layout, r"would replace kernel/sched/rt\.c, which is in the kernel source")
 
 
 CREDITS = "/*\n * set.c\n * Copyright (C) 1 N.\n *\n * Author: A\n"

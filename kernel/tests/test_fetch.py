@@ -149,7 +149,7 @@ def test_paths_that_are_no_source(layout: Layout, tmp_path: Path) -> None:
     subprocess.run(["tar", "-C", tmp_path, "-cJf", tarball, "empty", "bin"], check=True)
     refused(layout, "is not kernel source: one folder with a Makefile is expected", tarball)
     write(tree / "Makefile", "VERSION = 1\nPATCHLEVEL = 01\nSUBLEVEL = 2\n")
-    refused(layout, r"empty is Linux 1\.01\.2, and a 1\.0 is wanted", tree)
+    refused(layout, r"empty is Linux 1\.01\.2, but a 1\.0 is needed", tree)
 
 
 # From the mirror.

@@ -108,7 +108,7 @@ def test_a_guest_that_never_opened_its_window(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the guest never opened its window"):
         read_raw(tmp_path / "none")
     (tmp_path / "cut").write_text('{"format": "schedshard/c2c')
-    with pytest.raises(UserError, match="is not a whole result"):
+    with pytest.raises(UserError, match="is not a complete result"):
         read_raw(tmp_path / "cut")
     (tmp_path / "other").write_text("{}")
     with pytest.raises(UserError, match="is not a result of the plugin"):

@@ -204,7 +204,9 @@ def test_steps_for_tests_come_after_the_series(layout: Layout) -> None:
     write_series(layout, STEP + SECOND)
     assert len(write_patches(layout).parts) == 1
     write_series(layout, STEP + TEST_STEP + SECOND)
-    with pytest.raises(UserError, match="step 02-more of the series follows one for tests"):
+    with pytest.raises(
+        UserError, match="step 02-more of the series must come before the steps for tests"
+    ):
         write_patches(layout)
 
 

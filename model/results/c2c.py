@@ -325,7 +325,7 @@ class Gain(Saved, kw_only=True):
 
     @property
     def shown(self) -> float:
-        """The share to print: the median of the draws that the interval is of, if there are any.
+        """The share to print: the median of the draws behind the interval, if there are any.
 
         The one run without draws may lie outside of their interval.
         """
@@ -428,7 +428,7 @@ class Recorded(Report, kw_only=True):
 
     @property
     def by_threads(self) -> bool:
-        """Whether each variant is of one number of threads."""
+        """Whether each variant was recorded with one number of threads."""
         return all(variant.threads is not None for variant in self.variants)
 
 

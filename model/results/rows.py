@@ -261,7 +261,7 @@ class ThreadPoint(Point, kw_only=True):
         return f" at {self.threads} threads"
 
     def among(self, variant: str, cpus: int) -> tuple[str, int]:
-        """Return the variant, and the number of threads as that of the CPUs."""
+        """Return the variant, and the number of threads as the number of CPUs."""
         return variant, self.threads
 
 

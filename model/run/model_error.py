@@ -6,8 +6,8 @@ score of a point is the logarithm of that factor. The model's error is a quantil
 conformal prediction, which assumes no distribution of errors.
 
 Only curves on which no number of the model was chosen count, because a fit makes residuals small.
-Errors of one machine are correlated, so a machine counts once per kind. A kind with few machines
-says little about itself, so all other kinds together count as PRIOR machines.
+Errors of one machine are correlated, so each machine has the same weight within its kind. A kind
+with few machines says little about itself, so all other kinds together count as PRIOR machines.
 
 machines/published/residuals.toml contains the residuals, and scripts/fidelity.py makes it. Callers
 use validation().

@@ -123,7 +123,7 @@ def plan_run(request: RunRequest) -> RunPlan:
     if experiment.sweep == "pairs":
         if not request.pairs:
             raise UserError(
-                f"{experiment.name} runs pairs of CPUs: '{typed(f'run {experiment.name}')}' does"
+                f"{experiment.name} needs pairs of CPUs: use '{typed(f'run {experiment.name}')}'"
             )
         return RunPlan(
             request, cpus, tuple(Point(v, 2, pair) for v in variants for pair in request.pairs)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """How many CPUs should share a line or a lock: predicted for each size, with the flags to set.
 
-Two costs are opposed. On a shared line each write waits for the other CPUs' writes: larger shards
-cost more. A search of all lines reads one line per shard: smaller shards cost more. The locks of
-workqueue pods and of sched_ext's queues have the first cost only. For them the advice is the
-largest size whose lock is busy for at most a tenth of the time, at a given rate.
+Two costs are opposed. With larger shards writes cost more, because on a shared line each write
+waits for the other CPUs' writes. With smaller shards a search of all lines costs more, because it
+reads one line per shard. The locks of workqueue pods and of sched_ext's queues have the first cost
+only. For them the advice is the largest size whose lock is busy for at most a tenth of the time, at
+a given rate.
 
 Intervals come from samples of all uncertain inputs. A sample has one machine for all sizes, so
 each sample has its own choice. The advice says in how many samples the choice is the same.

@@ -211,8 +211,9 @@ class Runs:
         ran = self._run(job, shown=False)
         if self.first is not None and _end(ran) != _end(self.first[1]):
             raise AnotherEndError(
-                f"{self._which(job)}, the program ended {_end(ran)}, but {_end(self.first[1])} at "
-                "first: its runs depend on their order, or disturb each other (files, ports)"
+                f"{self._which(job)}, the program ended {_end(ran)}, but the first run ended "
+                f"{_end(self.first[1])}: runs depend on their order, or disturb each other "
+                "(files, ports)"
             )
         return ran.raw
 

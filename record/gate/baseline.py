@@ -49,10 +49,10 @@ def load_recorded(path: Path) -> dict[str, Any]:
 def side_of(report: dict[str, Any], name: str) -> Side:
     """Return the runs of a report, checked."""
     if "recorder" not in report:
-        raise UserError(f"{name} is of an earlier version: {AGAIN}")
+        raise UserError(f"{name} was recorded by an earlier version: {AGAIN}")
     found = checked(report, name, Gated.of)
     if found.failed:
-        raise UserError(f"{name} is of a program that failed or was stopped: {AGAIN}")
+        raise UserError(f"{name} was recorded from a program that failed or was stopped: {AGAIN}")
     return Side(
         name,
         found.recorder,
@@ -72,8 +72,8 @@ def check_recorder(before: Side, recorder: str) -> None:
     """Raise a UserError for a baseline of another recorder."""
     if before.recorder != recorder:
         raise UserError(
-            f"{before.name} is of the {before.recorder} recorder, this is the {recorder} one: "
-            f"{AGAIN}"
+            f"{before.name} was recorded with the {before.recorder} recorder, this with the "
+            f"{recorder} one: {AGAIN}"
         )
 
 
@@ -82,20 +82,22 @@ def check_same(before: Side, after: Side) -> None:
     check_recorder(before, after.recorder)
     if before.compiler and after.compiler and before.compiler != after.compiler:
         raise UserError(
-            f"{before.name} is of a program that '{before.compiler}' compiled, this one is of "
-            f"'{after.compiler}', whose instructions cost differently: {AGAIN}"
+            f"{before.name} was recorded from a program that '{before.compiler}' compiled, this "
+            f"from one of '{after.compiler}', whose instructions cost differently: {AGAIN}"
         )
     if before.placement != after.placement:
         raise UserError(
-            f"{before.name} was recorded with --placement {before.placement}, this is "
+            f"{before.name} was recorded with --placement {before.placement}, this with "
             f"{after.placement}: {AGAIN}"
         )
     for machine, runs in after.runs.items():
         if machine not in before.runs:
             known = ", ".join(before.runs)
-            raise UserError(f"{before.name} is of {known}, this is {machine}: {AGAIN}")
+            raise UserError(f"{before.name} was recorded for {known}, this for {machine}: {AGAIN}")
         if before.machine_files[machine] != after.machine_files[machine]:
-            raise UserError(f"{before.name} is of an earlier file of {machine}: {AGAIN}")
+            raise UserError(
+                f"{before.name} was recorded with an earlier machine file of {machine}: {AGAIN}"
+            )
         _check_threads(before, machine, runs)
 
 
@@ -103,4 +105,4 @@ def _check_threads(before: Side, machine: str, runs: list[Run]) -> None:
     were, are = max(r.threads for r in before.runs[machine]), max(r.threads for r in runs)
     most = _THREADS_MAY_DIFFER * were if before.recorder != "exact" else 0
     if abs(are - were) > most:
-        raise UserError(f"{before.name} is of {were} threads, this is {are}: {AGAIN}")
+        raise UserError(f"{before.name} has {were} threads, this has {are}: {AGAIN}")

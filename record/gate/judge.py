@@ -50,7 +50,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Row:
-    """The lines of one object on one machine, before and after."""
+    """The lines of one object on one machine, in the baseline and in the recording."""
 
     machine: str
     object: str

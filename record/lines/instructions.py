@@ -136,7 +136,11 @@ def _instruction(decoded: capstone.CsInsn) -> Instruction:
 
 
 def _decoded(data: bytes, low: int, begins: Collection[int]) -> Iterator[Instruction]:
-    """Yield all instructions. Bytes that the decoder does not know end where one is known."""
+    """Yield all instructions.
+
+    A stretch of bytes that cannot be decoded becomes one instruction, which ends at the next
+    address where an instruction is known to begin.
+    """
     reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     reader.detail = True
     at, end = low, low + len(data)

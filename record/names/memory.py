@@ -2,8 +2,8 @@
 """Finds the process, address and object behind a recording's number of a byte or instruction.
 
 In the first program, the number of a byte is its address. The recorder numbers the pages of other
-memory and code (record/program/pages.c) and lists their owners. If something replaced a mapped
-file, an address contains a tenant above its bits, everywhere in a recording.
+memory and code (record/program/pages.c) and lists their owners. Where something else replaced a
+mapped file, addresses are recorded with a tenant's number in their upper bits.
 """
 
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Finds the object that a byte of a program's memory belongs to.
+"""Finds the object to which a byte of a program's memory belongs.
 
 It looks in this order: heap objects, which the allocating calls name; local variables; threads'
 stacks; variables of files; other mapped memory.

@@ -70,8 +70,8 @@ def _added(
 def joined(accesses: Iterable[Access], instruction: Callable[[int], object]) -> list[Access]:
     """Return the accesses, merged where place, kind and instruction are the same.
 
-    ``instruction`` returns the same for two addresses of one instruction of a file, which several
-    programs may have mapped.
+    ``instruction`` returns equal values for two addresses of one instruction of a file, which
+    several programs may have mapped.
     """
     found: dict[tuple[object, ...], Access] = {}
     for access in accesses:

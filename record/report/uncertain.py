@@ -61,7 +61,7 @@ def replay_draws(
 def seed_draws(
     source: Source, base: Sequence[Job], moved: Sequence[Sequence[Range]], count: int
 ) -> list[list[Draws]]:
-    """Return the same as replay_draws(), with seeds for draws. A seed gives an order of threads."""
+    """Return the result of replay_draws() with seeds as draws. A seed gives an order of threads."""
     jobs = [
         replace(job, moved=tuple(ranges), seed=seed)
         for job in base

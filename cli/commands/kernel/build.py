@@ -14,7 +14,7 @@ from cli.commands.options import path_option
 @CONFIG
 @JOBS
 def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
-    """Compile a variant: bzImage, and vmlinux with its types."""
+    """Compile a variant into bzImage, and into vmlinux with type information."""
     from kernel.build.build import BuildRequest
     from kernel.build.build import build as stage
 
@@ -37,7 +37,7 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
     metavar="C",
     help="As for build; /boot/config-$(uname -r) copies that of the running Debian kernel.",
 )
-@path_option("--out", metavar="DIR", help="[build/kernel/deb]")
+@path_option("--out", metavar="DIR", help="Folder for the packages [build/kernel/deb].")
 @JOBS
 def deb(variant: str, config: str, out: Path | None, jobs: int) -> None:
     """Build Debian packages of a kernel and of its headers."""

@@ -47,7 +47,7 @@ class _Kernel(NamedGroup):
     metavar="V",
     envvar="SCHEDSHARD_LINUX",
     show_envvar=True,
-    help="Series of Linux in kernel/base.toml [the default there].",
+    help="Use this series of Linux, one of kernel/base.toml [the default there].",
 )
 @click.option(
     "--arch",
@@ -56,7 +56,7 @@ class _Kernel(NamedGroup):
     show_envvar=True,
     default="x86",
     show_default=True,
-    help="Processor: x86, or arm64 for build, boot and test.",
+    help="Architecture: x86, or arm64 for build, boot and test.",
 )
 @click.pass_context
 def kernel(context: click.Context, linux: str | None, arch: str) -> None:
@@ -91,13 +91,13 @@ def split_commas(
 
 def variant_option(words: str, *, required: bool) -> Decorator:
     """Return the option --variant, which a command receives as ``variants``."""
-    words = f"{words}; repeatable, or with commas."
+    words = f"{words}; repeatable, or separated by commas."
     return many_option(
         "--variant", "variants", required=required, metavar="V", callback=split_commas, help=words
     )
 
 
-VARIANTS = "stock, shard, ... (kernel/series.toml)"
+VARIANTS = "A variant of kernel/series.toml, such as stock or shard"
 VARIANT = variant_option(VARIANTS, required=True)
 CONFIG = click.option(
     "--config",

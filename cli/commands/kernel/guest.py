@@ -36,7 +36,7 @@ _SPLIT = number_option("--split-llc", help="Boot with shard_split=N.")
 _EMULATION = choice_option(
     "--emulation",
     choices=["single", "multi"],
-    help="Emulate all CPUs in one thread of the host, or each in a thread.",
+    help="Emulate all CPUs in one thread of the host, or each in its own.",
 )
 
 
@@ -78,10 +78,9 @@ def boot(
     verbose: bool,
     **machine: Any,
 ) -> None:
-    """Boot a built variant in the emulator, and report what it found.
+    """Boot a built variant in the emulator, run its KUnit suites, and report the result.
 
-    The machine has 16 CPUs on 2 sockets unless options choose another. The kernel's KUnit suites
-    run.
+    The machine has 16 CPUs on 2 sockets unless options choose another.
     """
     from kernel.testing.plan import guest_plan
     from kernel.testing.run import TestRequest, run_guest
@@ -139,7 +138,9 @@ def _quiet(line: str) -> None:
 @_EMULATION
 @_FIRMWARE
 @SEED
-@click.option("--caught", is_flag=True, help="Succeed only if a check or a test finds errors.")
+@click.option(
+    "--caught", is_flag=True, help="Succeed only if the kernel's checker or a test finds errors."
+)
 @JSON
 @OUT
 def test(
@@ -159,8 +160,8 @@ def test(
 
     Unless options choose a machine, three guests run: 16 CPUs on 2 sockets, 64 CPUs with
     shard_split=4, and 1 CPU. The exit status is 1 if anything failed in any of them. With --caught,
-    for variants that are broken on purpose, it is 1 if neither the kernel's check nor a test found
-    an error in a guest.
+    which is for variants that are broken on purpose, the exit status is 1 if neither the kernel's
+    checker nor a test found an error in a guest.
     """
     from kernel.testing.plan import OTHERS
     from kernel.testing.run import TestRequest, as_data

@@ -33,7 +33,7 @@ _WORKLOAD = click.option(
 )
 _AMOUNT = number_option("--amount", help="Number of operations [the workload's own].")
 _EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
-_LINES = number_option("--lines", default=10)
+_LINES = number_option("--lines", default=10, help="Show the N hottest lines.")
 _SLOW = number_option(
     "--slow",
     high=1000,
@@ -57,9 +57,11 @@ def _heard(line: str) -> None:
 @kernel.command()
 @variant_option("A built variant", required=False)
 @CONFIG
-@path_option("--vmlinux", help="The symbols of another kernel.")
+@path_option("--vmlinux", help="Symbols of a kernel that was not built here; needs --bzimage.")
 @BZIMAGE
-@many_option("--object", "objects", metavar="SYMBOL", help="Show only its lines; repeatable.")
+@many_option(
+    "--object", "objects", metavar="SYMBOL", help="Show only this object's lines; repeatable."
+)
 @_EPYC
 @number_option("--cpus", default=16)
 @_WORKLOAD
@@ -68,7 +70,7 @@ def _heard(line: str) -> None:
     "--scheduler",
     "schedulers",
     metavar="S",
-    help="Also run with this scheduler of tools/sched_ext of the kernel; repeatable.",
+    help="Also run with this scheduler from the kernel's tools/sched_ext; repeatable.",
 )
 @number_option(
     "--quantum",

@@ -21,13 +21,13 @@ from common.errors import UserError
     "--any",
     "any_series",
     is_flag=True,
-    help="If the mirror dropped the default series, use the next in kernel/base.toml; print it.",
+    help="Use the next Linux series in kernel/base.toml if the mirror no longer has the default "
+    "one; print which series was used.",
 )
 def fetch(path: Path | None, any_series: bool) -> None:
     """Unpack Debian's kernel source: the installed package, or else the mirror's newest.
 
-    A version that was not tested works if every edit of the series applies. This command tries
-    that.
+    If the version was not tested, the command tries whether every edit of the series applies to it.
     """
     from kernel.source.apply import try_edits
     from kernel.source.base import fetch as stage
@@ -54,16 +54,16 @@ def fetch(path: Path | None, any_series: bool) -> None:
 
 
 @kernel.command()
-@path_option("--out", metavar="DIR", help="[build/kernel/series]")
+@path_option("--out", metavar="DIR", help="Folder for the patches [build/kernel/series].")
 @path_option(
     "--onto",
     metavar="TREE",
-    help="Name the commit of this git tree of Linux, to which the series must apply.",
+    help="A git tree of Linux: the series must apply to its commit, which the cover letter names.",
 )
 @click.option(
     "--signoff",
     metavar="'NAME <MAIL>'",
-    help="Make this person the author, who signs off each patch [nobody].",
+    help="Make this person the author, and sign off each patch as them [nobody].",
 )
 @click.option(
     "--assisted-by",
@@ -85,7 +85,7 @@ def series(
     config: str,
     jobs: int,
 ) -> None:
-    """Write the patches as a series of git format-patch."""
+    """Write the patches, as git format-patch does."""
     from common.programs import require
     from kernel.arch import X86
     from kernel.build.make import tools as build_tools

@@ -34,7 +34,7 @@ _VERDICT = (
 _BASELINE = (
     path_option("--baseline", help="Judge the recording against this saved report (a gate)."),
     click.option(
-        "--update-baseline", is_flag=True, help="Save the report as the baseline, judge nothing."
+        "--update-baseline", is_flag=True, help="Save the report as the baseline; do not judge it."
     ),
 )
 

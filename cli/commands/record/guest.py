@@ -20,16 +20,22 @@ _OPTIONS = (
         "--variant", metavar="V", help="With --guest: a built kernel (kernel/series.toml)."
     ),
     click.option(
-        "--config", default="lab", show_default=True, metavar="C", help="Its configuration."
+        "--config",
+        default="lab",
+        show_default=True,
+        metavar="C",
+        help="With --guest: the configuration of that kernel.",
     ),
     click.option(
         "--linux",
         metavar="V",
         envvar="SCHEDSHARD_LINUX",
         show_envvar=True,
-        help="Its series of Linux [the default of kernel/base.toml].",
+        help="With --guest: the Linux series of that kernel [the default in kernel/base.toml].",
     ),
-    path_option("--vmlinux", help="With --guest: the symbols of another kernel."),
+    path_option(
+        "--vmlinux", help="With --guest: symbols of a kernel not built here; needs --bzimage."
+    ),
     BZIMAGE,
     PARAMETERS,
     path_option(
@@ -43,7 +49,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class GuestOptions:
-    """The kernel that a guest runs, and what it gets."""
+    """The kernel that a guest runs, its parameters, and the files that the guest gets."""
 
     variant: str | None
     config: str

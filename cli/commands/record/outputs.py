@@ -28,14 +28,20 @@ from common.output import to_json, write_atomic
 if TYPE_CHECKING:
     from model.results.c2c import Recorded
 
-MACHINES = many_option("--machine", "machines", metavar="M", help="Repeatable.", required=True)
+MACHINES = many_option(
+    "--machine",
+    "machines",
+    metavar="M",
+    help="Predict for this machine file: preset name or path; repeatable.",
+    required=True,
+)
 _REPORT = (
-    number_option("--lines", default=10),
+    number_option("--lines", default=10, help="Show the N hottest lines."),
     click.option(
         "--advice/--no-advice",
         "advise",
         default=True,
-        help="Predict what separate lines for falsely shared objects gain.",
+        help="Predict what separate lines for falsely shared objects would gain.",
     ),
     number_option(
         "--uncertainty",

@@ -124,7 +124,7 @@ def record_command(
     outputs: Outputs,
     **options: Any,
 ) -> None:
-    """Run PROGRAM, and show which lines its threads contend on, on each machine.
+    """Run PROGRAM, and show on which cache lines its threads contend, for each machine.
 
     Each thread runs on a CPU of the machine, in order of creation. PROGRAM keeps its input, output
     and exit status; the report goes to standard error. With --json the report goes to standard

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Regular shapes of machines, and how well each explains a table of latencies.
 
-A shape is packages x caches x cores x threads, each counted in one of the level before. Its CPUs
-are numbered in one of three ways. Its misfit is the mean distance of a pair from the median of its
-class, as a ratio. Two shapes may put all pairs into the same classes, such as two caches of one
-package, and two packages of one cache each. No table can tell these apart, so that a shape is only
-proposed, and a machine file is never made from the best one.
+A shape is packages x caches x cores x threads, where each number counts the parts of one part of
+the previous level. Its CPUs are numbered in one of three ways. Its misfit is the mean distance of a
+pair from the median of its class, as a ratio. Two shapes may put all pairs into the same classes,
+such as two caches of one package, and two packages of one cache each. No table can tell these
+apart. Therefore shapes are only proposed, and a machine file is never made from the best one.
 """
 
 import re

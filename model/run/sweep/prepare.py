@@ -65,7 +65,7 @@ def prepare(options: SweepOptions, directory: Path) -> Prepared:
     for experiment in experiments:
         if experiment.sweep == "pairs":
             raise UserError(
-                f"{experiment.name} runs pairs of CPUs, and a sweep all of them: "
+                f"{experiment.name} cannot be swept, because it runs pairs of CPUs: "
                 f"use 'run {experiment.name} --out FILE'"
             )
     names = options.machines or tuple(experiment.machine for experiment in experiments)

@@ -58,7 +58,7 @@ def test_a_baseline_by_another_compiler_is_refused(made: Path, tmp_path: Path) -
     (tmp_path / "base.json").write_text(json.dumps(report))
     done = gated(made / "GOOD", tmp_path)
     assert done.returncode == 2
-    assert "base.json is of a program that 'another one 1.0' compiled" in done.stderr
+    assert "base.json was recorded from a program that 'another one 1.0' compiled" in done.stderr
 
 
 ON_THE_STACK = """
@@ -152,7 +152,7 @@ def test_a_failing_program_is_no_baseline(made: Path, tmp_path: Path) -> None:
 def test_another_number_of_threads_is_refused(made: Path) -> None:
     done = gated(made / "GOOD", made, words=("5",))
     assert done.returncode == 2
-    assert "is of 5 threads, this is 6: record it again" in done.stderr.splitlines()[-1]
+    assert "has 5 threads, this has 6: record it again" in done.stderr.splitlines()[-1]
 
 
 def test_several_seeds_have_an_interval(made: Path) -> None:
