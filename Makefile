@@ -17,7 +17,7 @@ FOREIGN_7.3 := +sched-ext
 CONFIG := package
 # Of make faults: words of the file or the title of a fault.
 FAULTS :=
-# The series of Linux before the default one of kernel/base.toml.
+# The Linux series that precedes the default one of kernel/base.toml.
 OLD    := 6.12
 # Of make releases-check.
 RELEASES = trixie sid
@@ -103,7 +103,7 @@ ports: build ## fetch redis, port its count of memory to the library, and record
 	cli/environment --dev
 	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest record/tests/program/test_ports.py -k redis
 
-releases-check: ## as root, in roots of debootstrap: everything on Debian 13, the patches on sid, too
+releases-check: ## as root, in roots of debootstrap: check everything on Debian 13, and the patches on sid
 	scripts/bootstrap releases
 	scripts/releases_check $(RELEASES)
 
@@ -123,30 +123,30 @@ series: ## the patches for Linux in build/kernel/series, without building a kern
 	./schedshard kernel series
 
 kernel-old: export SCHEDSHARD_LINUX := $(OLD)
-kernel-old: ## the series before (OLD=6.12): built, booted with the storms, its patches checked
+kernel-old: ## the previous Linux series (OLD=6.12): build and boot it, run the storm tests, check its patches
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --set short --test storm-deadline --test storm-walk --test storm
 	./schedshard kernel series --check
 
-kernel-check: ## our kernel tested, profiled and packaged, a broken one caught
+kernel-check: ## test, profile and package our kernel, and check that a broken one is caught
 	scripts/bootstrap demo kernel
 	OLD=$(OLD) scripts/kernel_check
 
-kernel-arm64: ## build ours for arm64, and boot it with the storms
+kernel-arm64: ## build our kernel for arm64, boot it, and run the storm tests
 	scripts/bootstrap demo kernel arm64
 	./schedshard kernel fetch
 	./schedshard kernel --arch arm64 build --variant shard
 	./schedshard kernel --arch arm64 test --variant shard --cpus 16 --set short
 
-kernel-foreign: ## tests that others wrote, on the stock kernel and ours: they must end alike
+kernel-foreign: ## tests that others wrote, on the stock kernel and ours, with equal outcomes
 	scripts/bootstrap demo kernel foreign
 	./schedshard kernel fetch
 	./schedshard kernel build $(BOTH) --config $(FOREIGN)
 	./schedshard kernel test $(BOTH) --config $(FOREIGN) --set foreign
 
-kernel-shapes: ## the storms on small and odd machines
+kernel-shapes: ## the storm tests on small and odd machines
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel build --variant shard
@@ -161,7 +161,7 @@ kernel-broken: ## kernels that are broken on purpose: the check of each guest mu
 	./schedshard kernel test --variant broken-self --variant stock-self --emulation multi --cpus 4 --set short \
 		--test walk-self --caught
 
-kernel-debug: ## the same tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
+kernel-debug: ## the tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
 	scripts/bootstrap demo kernel foreign
 	./schedshard kernel fetch
 	set -e; for config in $(DEBUG); do \

@@ -52,7 +52,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Saved]] = {
 
 
 def read(path: Path) -> Saved:
-    """Return the result in a file; UserError for a damaged file, or one that is no result."""
+    """Return the result in a file; UserError for a damaged file, or one that is not a result."""
     if not is_parquet(path):
         data = load_data(path, *_READERS)
         return checked(data, str(path), _READERS[data["format"]])

@@ -133,7 +133,7 @@ def modules() -> list[Path]:
 
 
 def data(files: list[Path]) -> list[Path]:
-    """Return the files beside the modules that are no modules: scripts, tables, templates."""
+    """Return the files beside the modules that are not modules: scripts, tables, templates."""
     folders = {ROOT / "common" / "show" / "templates"}
     folders |= {file.parent for file in files if file.is_relative_to(ROOT / "doctor")}
     return sorted(

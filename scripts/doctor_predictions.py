@@ -71,7 +71,7 @@ def run(requests: Sequence[RunRequest]) -> list[dict[str, float]]:
 
 
 def apart(sizes: set[int]) -> list[int]:
-    """Return the sizes without those that are close to the one before; the largest one stays."""
+    """Return the sizes without those that are close to the previous one; the largest one stays."""
     kept: list[int] = []
     for size in sorted(sizes):
         if kept and size < 1.2 * kept[-1]:

@@ -57,7 +57,11 @@ def main(root: Path) -> int:
     allowed, faults = may_use((root / TABLE).read_text(encoding="utf-8"))
 
     def folder_of(name: str) -> str:
-        """Return the folder of the table that contains a file. Tests may use everything."""
+        """Return the folder, of those in the table, that contains the file.
+
+        Return '' for a test, because tests may include anything, and for a file in no such
+        folder.
+        """
         if "tests" in PurePosixPath(name).parts:
             return ""
         above = map(str, PurePosixPath(name).parents)

@@ -20,7 +20,7 @@ BUILD = ROOT / "build" / "faults" / "build"
 
 
 def copy_tree() -> None:
-    """Copy the tracked files; those that are the same keep their time, so that ninja skips them."""
+    """Copy the tracked files; unchanged ones keep their time, so that ninja skips them."""
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True
     )

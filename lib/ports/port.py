@@ -59,7 +59,10 @@ KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def run(*argv: str | Path, cwd: Path) -> str:
-    """Run a command that prints only when it fails; return what it printed."""
+    """Run a command without showing its output, and return its standard output.
+
+    If it fails, exit with the end of its output as the message.
+    """
     done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"port.py: {argv[0]} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
