@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Who claimed or put something last, for the message about a second put. The table forgets the
- * older of two that fall on one place: it is for the message alone. Whether something is free is
- * known from the set.
+ * Remembers who claimed or put something last, only for the message about a second put. So the
+ * table may forget the older of two entries that fall on one place. Whether something is free is
+ * known from the set itself.
  */
 #include <stdio.h>
 #include <stdlib.h>

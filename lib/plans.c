@@ -9,9 +9,9 @@
  * keeps the topology for the other plans, and for the plan with a line per core. A failure
  * publishes nothing.
  *
- * Why the number of generations is bounded: a generation contains all CPUs of the one before, and
- * each cache that was known. So a new one has at least one more CPU or cache. If the machine
- * contradicts what was known of offline CPUs, that alone makes no new generation.
+ * Why the number of generations is bounded: a generation contains all CPUs of the previous one, and
+ * each cache that was known. So a new generation has at least one more CPU or cache. If the machine
+ * contradicts what was known of offline CPUs, that alone does not lead to a new generation.
  *
  * shard_plan_refresh() reads the lists of CPUs before the rest. If they change meanwhile, the next
  * call sees a difference and reads again.

@@ -2,9 +2,9 @@
 /*
  * JSON of schedshard-topo.
  *
- * A jansson function that gets a NULL, because another one had no memory, returns an error.
- * json_pack() with "o" passes it on as NULL. So the code checks only the last value. Loops that
- * fill lists check each result.
+ * When a jansson function gets a NULL, because another one had no memory, it returns an error, and
+ * json_pack() with "o" returns NULL. So the code checks only the last value, and in loops that fill
+ * lists each result.
  */
 #include <jansson.h>
 #include "machine.h"

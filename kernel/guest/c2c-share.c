@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-share LAYOUT OPERATIONS THINK: a thread on every CPU. Each does OPERATIONS operations, with
- * about THINK instructions between two of them, on memory with known sharing:
+ * c2c-share LAYOUT OPERATIONS THINK: runs a thread on every CPU. Each performs OPERATIONS
+ * operations, with about THINK instructions between two of them, on memory with known sharing:
  *
  *   none    add to a counter in a line of its own
  *   false   add to a counter of its own; eight counters share a line

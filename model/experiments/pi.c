@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * pi_stress -g N/2: groups of three threads of rising FIFO priority on one CPU each, and one mutex
- * with priority inheritance. One round is one inversion:
+ * with priority inheritance. One round is one inversion, in these steps of each thread:
  *
- *	all	"go on?" under the group's mutex, loop; the last thread at loop reads the flag that
- *		ends the program, under the mutex of all groups; start
- *	low lock, "locked", elevate, (boosted by high:) unlock, finish med elevate, finish: without
- *	the boost it would keep low from running forever high "locked", lock (sleeps; lends its
- *	priority to low), unlock, finish
+ * - all: ask "go on?" under the group's mutex; barrier loop, at which the last thread reads the
+ *   flag that ends the program, under the mutex of all groups; barrier start.
+ * - low: lock; barriers "locked" and elevate; unlock, boosted by high; barrier finish.
+ * - med: barriers elevate and finish. Without the boost it would keep low from running forever.
+ * - high: barrier "locked"; lock, which sleeps and lends its priority to low; unlock; finish.
  *
- * loop, start and finish are barriers of all three, "locked" of low and high, elevate of low and
- * med. Barriers are those of glibc: a counter, and a futex for threads that come before the last
- * one. The mutex of all groups is glibc's default mutex: a word, and a futex.
+ * loop, start and finish are barriers of all three threads, "locked" of low and high, elevate of
+ * low and med. Barriers are those of glibc: a counter, and a futex for threads that come before the
+ * last one. The mutex of all groups is glibc's default mutex: a word, and a futex.
  *
  * Each thread may run on only one CPU: no task is pushed or pulled, and no CPU is ever in the
  * overload set. CPUs share only the priority map, with a dozen or more level changes per round, and

@@ -4,8 +4,8 @@
 #define LAYOUTS_CHOICES_H
 
 /*
- * The masks of a level: one; one per NUMA node; a sharded bitmap; none: each CPU has a byte for its
- * level.
+ * The masks of a level: one mask, one per NUMA node, a sharded bitmap, or none, because each CPU
+ * has a byte for its level.
  */
 #define MASKS_ONE  1
 #define MASKS_NODE 2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why the numbers hold. A sum adds the shares of at most 2^22 CPUs, each 0..2^20: no overflow.
- * best_sum is the largest sum, and present_sum is not larger. So if best_sum > 2 * present_sum, the
- * best LLC is not the present one, or no LLC is preferred yet.
+ * Why the numbers are right. A sum adds the shares of at most 2^22 CPUs, each 0..2^20, so it cannot
+ * overflow. best_sum is the largest sum, and present_sum is not larger. So if best_sum > 2 *
+ * present_sum, the best LLC is not the present one, or no LLC is preferred yet.
  */
 #include "scan_sums.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard's layout: per CPU a byte for its level and one for its waiting tasks, in the order of
- * caches.
+ * schedshard's layout: each CPU has a byte for its level and one for its waiting tasks, in the
+ * order of caches.
  */
 #define LAYOUT	     shard
 #define RD_NAME	     "shard"

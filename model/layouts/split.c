@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The alternative to the published patch 1: counters and masks separate, the counter of normal
- * tasks on its own line.
+ * The alternative to the published patch 1: counters and masks are separate, and the counter of
+ * normal tasks is on its own line.
  */
 #define LAYOUT	    split
 #define RD_NAME	    "split"

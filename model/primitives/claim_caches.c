@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The pool of claim_slots.c with a cache per thread, twice the slots, and initially one slot in
- * each cache: ours, whose slots others can take, and a plain one over a shared stack, as DPDK's
- * mempool has it, whose slots others cannot take. The stack's head has a number against reuse, and
- * a slot's successor is on a line of its own.
+ * each cache. There are two kinds of caches: ours, whose slots others can take, and a plain one
+ * over a shared stack, like that of DPDK's mempool, whose slots others cannot take. The stack's
+ * head has a number against reuse, and a slot's successor is on a line of its own.
  */
 #include "primitive.h"
 #include "shard_plan.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Counters that are also read: each thread adds, and reads the count at every 100th add. An
- * operation is an add with its share of a read. So the lines are in other caches when they are
+ * Counters that are also read: each thread adds, and reads the count at every 100th add. So an
+ * operation is an add and a hundredth of a read, and the lines are in other caches when they are
  * read, as in a program.
  */
 #include <stdlib.h>

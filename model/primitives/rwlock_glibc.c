@@ -9,7 +9,7 @@
  *
  * All of these words are on one line, which other readers write meanwhile: each load can miss.
  *
- * There are no writers: the operation is a reader that does not wait.
+ * Since there are no writers, the operation is a reader that does not wait.
  */
 #include "primitive.h"
 

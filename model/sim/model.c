@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * All free parameters of the protocol. Each has one default, below, with its source; a
- * machine's [protocol] table overrides the default.
+ * The free parameters of the protocol. Each has one default, which is below with its source; a
+ * machine's [protocol] table overrides it.
  */
 #include "model.h"
 

@@ -35,8 +35,9 @@ void *port_alloc(size_t size, int node);
 void port_free(void *ptr, size_t size);
 
 /*
- * A full barrier of all threads of the process, which costs microseconds: it and the other side's
- * port_light_barrier() order like two full barriers. Only where port_has_heavy_barrier() is true.
+ * A full barrier of all threads of the process, which costs microseconds. Together with the other
+ * side's port_light_barrier() it orders like two full barriers. Use it only where
+ * port_has_heavy_barrier() is true.
  */
 void port_heavy_barrier(void);
 bool port_has_heavy_barrier(void);

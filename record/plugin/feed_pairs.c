@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One table for all lines: most lines have one pair of caches, and a few have all pairs. The table
- * has one entry per distinct transfer.
+ * One table serves all lines, because most lines move between one pair of caches, and only a few
+ * between all pairs. The table has one entry per distinct transfer.
  */
 #include "feed_pairs.h"
 

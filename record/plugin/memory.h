@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * memory.h - allocator of what several processes may share. The default is the process's own
+ * memory.h - allocates objects that several processes may share. The default is the process's own
  * memory. A caller may set another allocator before the first use.
  */
 #ifndef PLUGIN_MEMORY_H

@@ -3,7 +3,7 @@
  * window.h - the guest says where the measurement begins and ends.
  *
  *   window_prepare()   each vCPU's thread sets up its clock, at its next block (guest_clock.c says
- *                      why before the window opens); window_open() calls it if the guest has not
+ *                      why it comes before the window); window_open() calls it if the guest has not
  *   window_open(), window_close()
  *   window_end()       when the emulator ends, whatever was open then
  *   window_finish()    the same for a program, whose result is complete; once

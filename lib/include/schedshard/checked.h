@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * checked.h - claims and puts of a program that looks for its faults; schedshard.h includes it.
+ * checked.h - checks claims and puts, for programs under test; schedshard.h includes it.
  *
- * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of something that is free in the
- * set ends the program. A slot in a cache is not free there, so a second put of it goes unseen. A
- * put of a number that the set does not have ends the program, and so does a claim for a CPU that
- * it does not have. A line on stderr says in which file and line, and who put or claimed it last:
+ * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of something that is already free
+ * in the set ends the program. A slot in a thread's cache does not count as free, so a second put
+ * of it is not detected. A put of a number that does not exist in the set ends the program, too,
+ * and so does a claim for a CPU that does not exist there. A line on stderr shows the file and line
+ * of the call, and who last put or claimed the thing:
  *
  *	schedshard: pool.c:31: slot 3 is put, but it is free: thread 812 put it at pool.c:30
  *

@@ -8,8 +8,9 @@
  * between these accesses. A thread is a program: a function that runs, in user mode, whenever the
  * thread has nothing left to compute. It chooses what the thread does next:
  *
- *	t->left = ps; compute for that time, then call again a call that returned false,
- *	fair_sleep_until(), fair_exit() then return at once
+ * - It sets t->left to a time: the thread computes for that time, then its program is called again.
+ * - It calls fair_sleep_until(), fair_exit(), or a function that returns false. Then the program
+ *   must return at once.
  *
  * All tasks have the same weight and may run anywhere. CPUs have the simulator's numbers; only the
  * idle set knows CPU numbers.

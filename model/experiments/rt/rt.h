@@ -7,8 +7,8 @@
  * accesses. A thread is a program: a function that runs, in user mode, whenever the thread has
  * nothing left to compute. It chooses what the thread does next:
  *
- *	t->left = ps; compute for that time, then call again rt_futex_wait(), rt_sleep_until()
- *	then return at once
+ * - It sets t->left to a time: the thread computes for that time, then its program is called again.
+ * - It calls rt_futex_wait() or rt_sleep_until(). Then the program must return at once.
  *
  * Before that a program may call all other functions here any number of times.
  *
