@@ -26,8 +26,8 @@ from common.safe import safe_stream
 COMPLETE = "_SCHEDSHARD_COMPLETE"
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 _INTERRUPTED = 130
-# Seconds after a signal in which others do nothing, so that children and files are removed. Later
-# they end what takes too long.
+# Seconds after a signal in which further signals do nothing, so that children end and files are
+# removed. Later signals end what takes too long.
 _UNWINDS = 3.0
 _PIPE_CLOSED = 141
 

@@ -79,7 +79,7 @@ def write_atomic(path: Path, data: str | bytes) -> None:
         if _stays(path):
             path.write_bytes(raw)
             return
-        # By its descriptor: another user may put a link in the place of the file.
+        # Use its descriptor, because another user may put a link in the place of the file.
         with _beside(path) as (fd, _), os.fdopen(fd, "wb") as file:
             file.write(raw)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from common.errors import UserError
 from common.inputs import open_input
 
-# An installed command has the rooms of a checkout, and the version beside this file. It may be
+# An installed command has the packages of a checkout, and the version beside this file. It may be
 # inside a zip file, which only importlib can read.
 _HERE = files("common")
 INSTALLED = (_HERE / "VERSION").is_file()

@@ -50,7 +50,7 @@ PACKAGE_OF = {
     "zstd": "zstd",
 }
 
-# Packages with which `kernel series` works; others need the group kernel.
+# Packages that suffice for `kernel series`; other commands need the group kernel.
 SERIES = {
     "apt", "coccinelle", "diffutils", "dpkg", "git", "perl", "tar", "xz-utils",
 }  # fmt: skip

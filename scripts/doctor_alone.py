@@ -27,8 +27,8 @@ ROOMS = frozenset(("cli", "common", "doctor", "model"))
 DATE = 1767225600  # of all files in the archives: 2026-01-01
 # All verbs and the simulator: doctor does not use them, or reports that they are missing.
 LEFT_OUT = frozenset(("cli.commands.main", "doctor.predict.predict"))
-# What rich imports for Markdown and for program text, and compiled modules: markupsafe also has its
-# code in Python.
+# Modules that rich imports only for Markdown and for program text, and compiled modules, because
+# markupsafe also has its code in Python.
 UNUSED = ("pygments", "markdown_it", "mdurl", "bin", "**/*.so", "**/__pycache__")
 _PYPROJECT = """\
 [build-system]
@@ -53,7 +53,8 @@ include-package-data = true
 [tool.setuptools.package-data]
 "*" = ["*"]
 """
-# The file is copied to hosts with any Python; what follows must be understood by all of them.
+# The file is copied to hosts with any Python, so all versions of Python must understand the
+# following lines.
 MAIN = """\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 import sys

@@ -19,7 +19,8 @@ from packaging.utils import parse_wheel_filename
 
 CLI = Path(__file__).resolve().parent.parent / "cli"
 ORDER = ("requirements.lock", "requirements-sweep.lock", "requirements-dev.lock")
-# Lock: its oldest Python 3. The file of doctor is made, and runs, with older ones.
+# Each lock file with the oldest Python 3 that it serves. Doctor's single file is made with, and
+# runs on, older ones.
 OLDEST = dict.fromkeys(ORDER, 11) | {"requirements-doctor.lock": 9}
 NEWEST = 15
 GLIBC = range(5, 46)

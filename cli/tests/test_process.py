@@ -120,7 +120,7 @@ def said_beside_progress(stderr: bytes) -> list[bytes]:
     return [line for line in stderr.splitlines() if not progress.search(line)]
 
 
-# The second one ends with a status of its own, as all of 'doctor' do. The third is Click's.
+# The second command ends with a status of its own, as all of 'doctor' do. Click ends the third one.
 HOST = str(ROOT / "doctor" / "tests" / "data" / "guests" / "16" / "pinned.tar.gz")
 WRITERS = [["machine", "list", "--json"], ["doctor", HOST], ["--help"]]
 

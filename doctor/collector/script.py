@@ -20,7 +20,7 @@ _LIMIT_SECONDS = 600
 def script_text() -> str:
     """Return the collector's text for users: both files as one."""
     part = _PSEUDONYMS.read_text(encoding="ascii")
-    # The first two lines name the shell and the licence, as those of the whole do.
+    # The first two lines name the shell and the licence, like those of the complete script.
     part = part.split("\n", 2)[2]
     return SCRIPT.read_text(encoding="ascii").replace(_PLACE, part, 1)
 

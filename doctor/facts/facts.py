@@ -298,7 +298,7 @@ def _places(
             allowed[tid] = _mask(place, match[3].partition(":")[2], known)
         else:
             _, controllers, path = [*match[3].split(":", 2), "", ""][:3]
-            # The collector writes a line with controllers, which is of cgroup v1, only for cpusets.
+            # The collector writes a line with controllers, as cgroup v1 has them, only for cpusets.
             if controllers or tid not in cgroups:
                 # One string for all threads of a cgroup.
                 cgroups[tid] = names.setdefault(path, clean(path) or "/")

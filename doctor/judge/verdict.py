@@ -31,7 +31,7 @@ _MUCH = 0.01
 # The source of a verdict on this host.
 LIVE = "this host"
 _DOCTOR = "./schedshard doctor"
-# Returns what a load costs, from the stored curves or from a simulation.
+# Returns the cost of a load, from the stored curves or from a simulation.
 Predictor = Callable[[Facts, DomainLoad], Cost]
 
 

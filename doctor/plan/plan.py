@@ -27,7 +27,7 @@ from model.machines.topo import label
 _PLAIN = re.compile(r"[A-Za-z0-9:_.\\@/+,=~-]{1,512}")
 # Parts with less than this share of the largest part's wake-ups would gain nothing: pollers.
 _LITTLE = 0.01
-# So many CPUs without real-time threads stay for all other tasks, whoever else needs one.
+# This many CPUs without real-time threads are left for all other tasks, even if others need one.
 _STAY = 2
 # Nobody reviews more partitions than this.
 MOST = 200

@@ -49,7 +49,8 @@ from model.run.uncertain.inputs import experiment_inputs, machine_inputs
 from model.run.uncertain.intervals import interval
 from model.run.uncertain.uncertainty import LEAST
 
-# A factor for the model's error on what it was fitted to, plain stores apart (README.md).
+# The factor of the model's error on the curves to which it was fitted, except plain stores
+# (docs/results/simulator.md).
 MODEL_ERROR = 1.25
 _COUNTED, _LEAST_COUNTED = 12_000.0, 1_500.0
 _TURNS, _CLOSE = 4, 0.02

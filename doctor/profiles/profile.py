@@ -19,7 +19,7 @@ _HALF = 0.00005
 # A name with a number is a process; a name alone is a command, of which many processes may run.
 _ALONE = 0.9
 _PROCESS = re.compile(r".*[-: ][0-9]+")
-# Rows that cover less than this share of the samples are said.
+# If the rows cover less than this share of the samples, the verdict says so.
 _WHOLE = 0.95
 
 

@@ -118,7 +118,7 @@ def test_something_else_is_nothing() -> None:
     )
     line = CacheLine(0xFF00, 10, 10, 10, accesses)
     assert known_lines(Profile("x", "c2c", lines=(line,)), catalogue) == []
-    # Another bitmap: the search alone does not make it one of cpupri.
+    # Another bitmap, because a search alone does not show that a bitmap is one of cpupri.
     bits = tuple(Access(8 * n, "_find_first_and_bit", 0.1, 0.1, 0, 300, 100) for n in range(8))
     line = CacheLine(0xFF00, 10, 10, 10, bits)
     assert known_lines(Profile("x", "c2c", lines=(line,)), catalogue) == []

@@ -102,7 +102,7 @@ def test_groups_on_one_root_domain(capsys: Capture, cpus: int) -> None:
 )
 def test_isolated_cpus_share_the_default_one(capsys: Capture, cpus: int, case: str) -> None:
     outcome = verdict(capsys, cpus, case)
-    # On 16 CPUs of isolcpus partitions would save 0.3%, which is no finding.
+    # On 16 CPUs with isolcpus, partitions would save 0.3%, which is not a finding.
     gains = (cpus, case) == (16, "isolated")
     assert found(outcome, cpus) == (["rd-isolated"] if gains else [])
     known = domains(outcome)

@@ -53,8 +53,8 @@ _POLL_SECONDS = 0.2
 _KILL_SECONDS = 5.0
 # Linux patches an instruction that may be running: first with a breakpoint, then with the new one.
 # QEMU 7.2 with CPUs in parallel sometimes executed the breakpoint after Linux had forgotten it. On
-# a busy host that ended 2 of 175 boots of stock 7.3.4 with 4 CPUs. Such an oops is no fault of the
-# guest's kernel.
+# a busy host that ended 2 of 175 boots of stock 7.3.4 with 4 CPUs. Such an oops is not a fault of
+# the guest's kernel.
 _STALE = "Oops: int3:"
 _BOOTS = 4
 # On a busy host, a guest that later finished its boot was silent for two minutes.
@@ -336,7 +336,7 @@ def _said(path: Path) -> str:
     """Return the emulator's last message without its name, or the plugin's first error."""
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
-    # An error of the plugin is the cause of the emulator's messages after it.
+    # After an error of the plugin the emulator prints messages, which the error has caused.
     own = [line for line in told if line.startswith("schedshard: ")]
     message = own[0] if own else told[-1] if told else ""
     return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", message)

@@ -107,7 +107,7 @@ def _forks(_: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "forks", str(amount))
 
 
-# Few enough threads per process that Linux lets it prefer a cache of 8 CPUs.
+# So few threads per process that Linux lets the process prefer a cache of 8 CPUs.
 def _threads(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "threads", str(max(1, cpus // 8)), "3", str(amount))
 
@@ -152,8 +152,8 @@ def _endless(
 
 
 WORKLOADS: Mapping[str, Workload] = {
-    # The amount is seconds. A limit of operations would end the waker, and the waiter would then
-    # wait forever.
+    # The amount is in seconds, because a limit of operations would end the waker, and the waiter
+    # would then wait forever.
     "cyclic": _endless(
         "stress-ng --cyclic, FIFO, one per CPU", ("stress-ng",), _cyclic, 2, 1, extra_mb=128
     ),

@@ -17,7 +17,8 @@ from kernel.source.delta import Delta
 
 # No setting of the user or the system may change a byte of the result.
 _CLEAN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "LC_ALL": "C", "TZ": "UTC"}
-# A commit of 86,000 files takes a quarter of the time. A broken repository is made again.
+# With these settings a commit of 86,000 files takes a quarter of the time. A repository that breaks
+# is made again.
 _FAST = ("-c", "core.fsync=none", "-c", "core.looseCompression=0", "-c", "core.autocrlf=false")
 # Another hard link changes the time of an inode, and nothing else about a file.
 _LINKED = ("-c", "core.trustctime=false", "-c", "core.checkStat=minimal")

@@ -96,7 +96,7 @@ PROGRAMS: Mapping[str, Program] = {
 }
 # Seconds of guest time, summed over all guests of a variant.
 SETS: Mapping[str, int] = {"short": 30, "quick": 90, "ci": 300, "soak": 3600}
-# Tests of other projects, which run without a time limit of the set.
+# Tests of other projects, for which --set gives no time limit.
 OTHERS = "foreign"
 # Each guest's share of the time, by its number of CPUs.
 _GUESTS: Mapping[int, int] = {16: 5, 64: 4, 1: 1}

@@ -24,7 +24,8 @@ def _row(name: str) -> dict[str, Any]:
     """Return the row of one machine. A broken file gives a row with its error."""
     try:
         machine = load_machine(name)
-        # Only what the row says is checked: to check 24 whole files takes longer than to list them.
+        # Only the contents of the row are checked, because checking 24 complete files takes longer
+        # than listing them.
         topology = machine.data.get("topology")
         counts = _counts(places(topology) if isinstance(topology, dict) else machine.places)
     except UserError as error:

@@ -91,7 +91,8 @@ class CalibratedOn:
     metric: str
 
 
-# "switch": 1 is on, 0 is off. "whole": the body counts by it, and would drop a fraction.
+# "switch": 1 is on, 0 is off. "whole": a whole number, because the body counts with it and would
+# drop a fraction.
 TAKES = ("number", "switch", "whole")
 
 

@@ -19,7 +19,7 @@ from common.paths import typed
 from model.results.gate import Gated, Run
 from model.results.read import checked
 
-# In the emulator the number of threads may vary, because a runtime may start some itself.
+# In the emulator the number of threads may vary, because a runtime may start threads of its own.
 _THREADS_MAY_DIFFER = 0.1
 AGAIN = "record it again, with --update-baseline"
 

@@ -163,7 +163,7 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
             )
             for each in elf.iter_segments("PT_TLS"):
                 module.part, align = each["p_memsz"], max(each["p_align"], 1)
-                # As the linker computes it: the part ends at the thread's pointer.
+                # The linker computes it in this way: the part ends at the thread pointer.
                 module.distance = -(-module.part // align * -align)
             _read_symbols(elf, module)
             if elf.has_dwarf_info(strict=True):

@@ -21,7 +21,7 @@ LINE = 64
 MOST_TRIED = 8
 _MAX_MOVED = 4096
 _RAW = ("file", "mapped", "unknown")
-# An access counts if it makes more than this share of a line's accesses, or of its HITM.
+# An access counts if it causes more than this share of a line's accesses, or of its HITM.
 _COLD = 0.005
 # The least HITM of an object, or cycles of its stores, for advice. With fewer, a replay's gain may
 # come from another order of threads.
@@ -312,7 +312,8 @@ def moves(
         few = sum(line.hitm for line, _ in group) < _FEWEST
         if few and sum(line.stored for line, _ in group) < _STORED:
             continue
-        # A cold line is no reason to move either: objects of one allocation site have many.
+        # A cold line is not a reason to move an object either, because objects of one allocation
+        # site have many cold lines.
         least = _COLD * max(line.heat for line, _ in group)
         words = [(line, _named_only(_pieces(line, at))) for line, _ in group if line.heat >= least]
         thing = group[0][1]

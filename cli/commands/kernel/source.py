@@ -100,7 +100,7 @@ def series(
     if onto is not None and not onto.is_dir():
         raise UserError(f"--onto {onto}: no such folder")
     layout = the_layout()
-    # Before work of minutes: all programs, then the source, which one command gets.
+    # Check before minutes of work: all programs, then the source, which one command fetches.
     programs = ["git", "spatch", "diff", *(["perl"] if check else [])]
     programs += build_tools(X86) if check_steps else ()
     require(*programs, then="" if fetched(layout) else fetch_command(layout))

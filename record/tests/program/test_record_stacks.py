@@ -70,7 +70,7 @@ def test_more_ways_than_are_told_apart_are_counted(report: Report) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_costs_of_the_ways_are_those_of_the_access(report: Report, name: str) -> None:
     (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == name]
-    # Only accesses of add() have ways: no call leads to the first function of a thread.
+    # Only accesses of add() have ways, because no call leads to the first function of a thread.
     (access,) = [one for one in line["accesses"] if one["symbol"] == "add"]
     ways_hitm = sum(caller["hitm"] for caller in access["callers"])
     assert ways_hitm == access["hitm_remote"] + access["hitm_local"]

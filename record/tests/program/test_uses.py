@@ -296,7 +296,7 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
     assert names(load + add + end) == ["mov", "inc", "ret"]
     assert names(load + b"\x06" + add + end) == ["mov", "??"]
     assert names(load + b"\x06" + add + end, 0x1004) == ["mov", "??", "inc", "ret"]
-    # Undecodable bytes end where an instruction is known to begin.
+    # A stretch of undecodable bytes ends where an instruction is known to begin.
     assert names(load + b"\x48" + add + end, 0x1004) == ["mov", "??", "inc", "ret"]
     # The target of a jump is the beginning of an instruction.
     assert names(b"\xeb\x01\x06" + add + end) == ["jmp", "??", "inc", "ret"]
