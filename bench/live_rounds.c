@@ -123,7 +123,7 @@ int live_measure(struct live *live)
 	return 0;
 }
 
-/* The value that a share @share of the sorted values does not exceed. */
+/* Return the quantile @share of the sorted values. */
 static double percentile(const double *sorted, u32 n, double share)
 {
 	return sorted[(u32)(share * (n - 1) + 0.5)];

@@ -123,9 +123,9 @@ static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 s64 shard_counter_sum(const struct shard_counter *c);
 
 /*
- * Is the count greater than @n, 0 or more, in paired use? Return: true as soon as the sum exceeds
- * @n. Lines touched: shards' lines, that of @from_cpu's shard and then the nearest first, until the
- * answer is known: all of them when it is false.
+ * Is the count greater than @n, 0 or more, in paired use? Returns true as soon as the sum exceeds
+ * @n. Lines touched: that of @from_cpu's shard, then those of other shards, nearest first, until
+ * the answer is known; all of them if the answer is false.
  */
 bool shard_counter_more_than(const struct shard_counter *c, u32 from_cpu, s64 n);
 

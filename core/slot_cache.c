@@ -110,7 +110,10 @@ struct slot_cache *slot_cache_alloc(struct slot_set *s, u32 cpu)
 	c->set = s;
 	c->cpu = cpu;
 	c->head = port_has_heavy_barrier() ? 0 : SLOT_CACHE_OFF; /* always full, and empty */
-	/* Before the lock's full barrier: a waiter sees it, or slot_cache_put_wake() the waiter. */
+	/*
+	 * Comes before the lock's full barrier, so that a waiter sees it, or slot_cache_put_wake()
+	 * sees the waiter.
+	 */
 	WRITE_ONCE(s->cached, true);
 	lock(s);
 	c->next = s->caches;

@@ -50,8 +50,8 @@ struct slot_cache *slot_cache_alloc(struct slot_set *s, u32 cpu);
 void slot_cache_free(struct slot_cache *c);
 
 /*
- * Claim a slot: of the cache, else the nearest one of the set, else one of another cache. Return:
- * its number, -1: none is free. Line touched: the cache's, written.
+ * Claim a slot of the cache, else the nearest one of the set, else one of another cache. Return:
+ * its number, or -1 if none is free. Line touched: the cache's, written.
  */
 static port_always_inline s64 slot_cache_claim(struct slot_cache *c)
 {

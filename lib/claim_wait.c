@@ -97,8 +97,8 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu)
 }
 
 /*
- * Put what the caller had claimed, and wake a waiter. Where a thread asks only after the first
- * look, a claim follows for it: a waiter that must wake up to claim could be passed over meanwhile.
+ * Put what the caller had claimed, and wake a waiter. If a thread begins to ask only after the
+ * first look, claim for it, because a waiter that must first wake up to claim could be passed over.
  */
 static void put_wake(const struct set_ops *ops, void *set, struct shard_wait *w, u32 what, u32 cpu)
 {

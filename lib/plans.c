@@ -127,7 +127,10 @@ static int read_known(struct generation *g, struct shard_err *err)
 /* Read a file below the root; NULL: there is none, or no memory. */
 static char *read_below(const char *dir, const char *path, const char *name)
 {
-	/* A path begins with one "/": whoever shows a program another /sys compares it. */
+	/*
+	 * A path begins with only one "/", because tools that show a program another /sys compare
+	 * the path.
+	 */
 	const char *above = strcmp(SYSFS_ROOT, "/") ? SYSFS_ROOT : "";
 	char *full, *text = NULL;
 	size_t len;

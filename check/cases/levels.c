@@ -223,7 +223,7 @@ static void grow(uint32_t cpu)
 		fall(true);
 }
 
-/* The same, but the few shards of before no longer count it when all see it. */
+/* The same, but once all shards see it, the few shards that counted it before no longer do. */
 static void grow_and_forget(uint32_t cpu)
 {
 	struct rto *rto = &rd->root->rto;

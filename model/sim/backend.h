@@ -55,7 +55,7 @@ uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uin
 bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
 	     const void *pc);
 
-/** sim_fence - a full fence when @mo is seq_cst; weaker fences order nothing more on x86. */
+/** sim_fence - a full fence if @mo is seq_cst; weaker fences have no effect on x86. */
 void sim_fence(int mo, const void *pc);
 
 /**

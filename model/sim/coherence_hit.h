@@ -84,8 +84,8 @@ static inline uint64_t line_safe_until(const struct coherence *c, const struct l
 }
 
 /*
- * A thread of the owner uses the line; false: its sibling wrote the line last, and nothing has
- * happened.
+ * Let a thread of the owner use the line. False if its sibling wrote the line last; then nothing
+ * has happened.
  */
 static inline bool line_use(struct line *l, uint32_t line, uint32_t cpu, bool write)
 {

@@ -29,7 +29,8 @@
 extern uint32_t *lines_word HIDDEN;
 
 /*
- * The word of a line that only this thread's CPU has used, and has written; 0: nothing is recorded.
+ * The word of a line that only this thread's CPU has used, and has written; 0 if nothing is
+ * recorded.
  */
 extern _Thread_local uint32_t lines_mine HIDDEN __attribute__((tls_model("initial-exec")));
 

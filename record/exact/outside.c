@@ -131,7 +131,7 @@ static uint64_t limit_of(int file, short events)
 	return after(most.tv_sec, most.tv_usec * 1000);
 }
 
-/* A signal of the kernel does not end the call: a handler that this thread runs does. */
+/* A signal of the kernel does not end the call, but a handler that this thread runs does. */
 static int found_now(int found)
 {
 	return found < 0 && errno == EINTR && masks_on() ? 0 : found;

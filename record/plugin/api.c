@@ -38,7 +38,7 @@ static const struct api_callbacks *on;
 
 __attribute__((constructor)) static void find_version(void)
 {
-	/* Version 6 (QEMU 11.0) has the same functions as 7: it refuses this plugin. */
+	/* Version 6 (QEMU 11.0) has the same functions as 7, but refuses this plugin. */
 	static const struct {
 		const char *has;
 		int version;

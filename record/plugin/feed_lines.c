@@ -260,7 +260,7 @@ static int by_heat(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The order that chooses the reported lines: a line of stores may have cost much without a HITM. */
+/* The order by which reported lines are chosen. HITM alone would miss lines of expensive stores. */
 static int by_time(const void *a, const void *b)
 {
 	const struct hot_line *x = a, *y = b;

@@ -181,7 +181,10 @@ static bool rests_for(uint32_t cpu)
 	const struct plugin_state *s = plugin.state;
 	uint32_t behind;
 
-	/* Pairs with the store in step_rest(): it sees what this CPU did, or this wakes it. */
+	/*
+	 * Pairs with the store in step_rest(): either the model sees what this CPU did, or this CPU
+	 * wakes the model.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&s->rests, __ATOMIC_RELAXED))
 		return false;

@@ -22,7 +22,9 @@
 #define PAGES_LIVE  (1u << 22)
 #define LINE	    64u
 #define PAGE_LINES  (PAGES_SIZE / LINE)
-/* The library inside the program numbers places below this, this file those from here on. */
+/*
+ * The library inside the program uses numbers of places below this, and this file those from it on.
+ */
 #define AGAIN	   65536u
 #define MOST_AGAIN 65536u
 

@@ -31,7 +31,7 @@ struct part {
 
 static struct part part[PARTS];
 static uint32_t nr_parts;
-/* Every file and place that a tenant was made for, whatever lies there now. */
+/* Every file and place for which a tenant was made, whatever lies there now. */
 static struct part known[PARTS];
 static uint32_t nr_known;
 static uint32_t last, nr_nameless;

@@ -17,8 +17,8 @@
 
 /*
  * What is mapped: a file, by @device and @inode, from @offset on; inode 0: memory without a file. A
- * new file may get the inode of a removed one. So @changed, the time of the last write, and @size
- * identify it too. Both are 0 for a file that the program itself may write.
+ * new file may get the inode of a removed one, so @changed, the time of the last write, and @size
+ * also identify the file. Both are 0 for a file that the program itself may write.
  */
 struct tenants_who {
 	uint64_t device, inode, offset, changed, size;
