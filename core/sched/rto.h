@@ -2,8 +2,6 @@
 #ifndef _KERNEL_SCHED_RTO_H
 #define _KERNEL_SCHED_RTO_H
 
-#include <linux/atomic.h>
-#include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/sched/cpu_slot.h>
 

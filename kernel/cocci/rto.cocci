@@ -113,8 +113,7 @@ typedef u64, bool, atomic_t;
 +static bool rt_ask_few(struct rq *rq, u64 from)
 +{
 +	int asked[8];
-+	int n = 0;
-+	int cpu;
++	int n = 0, cpu;
 +
 +	if (from == ~0ull)
 +		return false;
@@ -148,6 +147,18 @@ expression E;
 +	if (work == &rq->rt.push_work)
 +		return;
 +	raw_spin_lock(E);
+	...
+ }
+
+@@
+identifier tell_cpu_to_push = tell_cpu_to_push;
+expression E;
+@@
+ tell_cpu_to_push(...)
+ {
+	...
++	smp_mb__before_atomic(); /* a walk sees what rto_others() saw */
+	atomic_inc(E);
 	...
  }
 
