@@ -139,13 +139,12 @@ API long syscall(long number, ...)
 		if (!pass_armed)
 			sched_cycles(EXACT_CALL);
 	}
-	return REAL(long, syscall, (long, ...))(number, arg[0], arg[1], arg[2], arg[3], arg[4],
-						arg[5]);
+	return REAL(syscall)(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
 API pid_t gettid(void)
 {
 	if (!exact_on())
-		return (pid_t)REAL(long, syscall, (long, ...))(SYS_gettid);
+		return (pid_t)REAL(syscall)(SYS_gettid);
 	return exact_self->tid;
 }

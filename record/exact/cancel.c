@@ -16,13 +16,13 @@ API void pthread_testcancel(void)
 	if (exact_on())
 		cancel_test();
 	else
-		REAL(void, pthread_testcancel, (void))();
+		REAL(pthread_testcancel)();
 }
 
 API int pthread_setcancelstate(int state, int *before)
 {
 	if (!exact_on())
-		return REAL(int, pthread_setcancelstate, (int, int *))(state, before);
+		return REAL(pthread_setcancelstate)(state, before);
 	if (before)
 		*before = exact_self->cancel_off ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE;
 	exact_self->cancel_off = state == PTHREAD_CANCEL_DISABLE;
@@ -32,7 +32,7 @@ API int pthread_setcancelstate(int state, int *before)
 API int pthread_setcanceltype(int type, int *before)
 {
 	if (!exact_on())
-		return REAL(int, pthread_setcanceltype, (int, int *))(type, before);
+		return REAL(pthread_setcanceltype)(type, before);
 	if (before)
 		*before = exact_self->cancel_soon ? PTHREAD_CANCEL_ASYNCHRONOUS
 						  : PTHREAD_CANCEL_DEFERRED;
@@ -45,7 +45,7 @@ API int pthread_cancel(pthread_t real)
 	struct thread *t;
 
 	if (!exact_on())
-		return REAL(int, pthread_cancel, (pthread_t))(real);
+		return REAL(pthread_cancel)(real);
 	sched_cycles(EXACT_CALL);
 	sched_catch_up();
 	t = threads_find(real);

@@ -74,7 +74,7 @@ static struct timespec now(clockid_t clock)
 API int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	if (!exact_on())
-		return REAL(int, clock_gettime, (clockid_t, struct timespec *))(clock, ts);
+		return REAL(clock_gettime)(clock, ts);
 	*ts = now(clock);
 	lines_plain(ts, sizeof(*ts), true, HERE);
 	return 0;
@@ -85,7 +85,7 @@ API int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 	struct timespec ts;
 
 	if (!exact_on())
-		return REAL(int, gettimeofday, (struct timeval *, void *))(tv, zone);
+		return REAL(gettimeofday)(tv, zone);
 	ts = now(CLOCK_REALTIME);
 	*tv = (struct timeval){ ts.tv_sec, ts.tv_nsec / 1000 };
 	return 0;
@@ -96,7 +96,7 @@ API time_t time(time_t *into)
 	time_t t;
 
 	if (!exact_on())
-		return REAL(time_t, time, (time_t *))(into);
+		return REAL(time)(into);
 	t = now(CLOCK_REALTIME).tv_sec;
 	if (into)
 		*into = t;
@@ -106,7 +106,7 @@ API time_t time(time_t *into)
 API int timespec_get(struct timespec *ts, int base)
 {
 	if (!exact_on() || base != TIME_UTC)
-		return REAL(int, timespec_get, (struct timespec *, int))(ts, base);
+		return REAL(timespec_get)(ts, base);
 	*ts = now(CLOCK_REALTIME);
 	return base;
 }
@@ -114,7 +114,7 @@ API int timespec_get(struct timespec *ts, int base)
 API clock_t clock(void)
 {
 	if (!exact_on())
-		return REAL(clock_t, clock, (void))();
+		return REAL(clock)();
 	return (clock_t)(sched_busy() / (1000 * NS));
 }
 
@@ -123,7 +123,7 @@ API clock_t times(struct tms *into)
 	const uint64_t tick = SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
 
 	if (!exact_on())
-		return REAL(clock_t, times, (struct tms *))(into);
+		return REAL(times)(into);
 	if (into)
 		*into = (struct tms){ .tms_utime = (clock_t)(sched_busy() / tick) };
 	return (clock_t)(sched_time() / tick);
@@ -135,8 +135,8 @@ API int getrusage(__rusage_who_t who, struct rusage *into)
 	uint64_t ps;
 
 	if (!exact_on() || who == RUSAGE_CHILDREN)
-		return REAL(int, getrusage, (__rusage_who_t, struct rusage *))(who, into);
-	if (PASS(REAL(int, getrusage, (__rusage_who_t, struct rusage *))(who, into)))
+		return REAL(getrusage)(who, into);
+	if (PASS(REAL(getrusage)(who, into)))
 		return -1;
 	ps = who == RUSAGE_SELF ? sched_busy() : sched_time();
 	into->ru_utime =
@@ -182,7 +182,7 @@ static int said(int error)
 API int nanosleep(const struct timespec *ts, struct timespec *left)
 {
 	if (!exact_on())
-		return REAL(int, nanosleep, (const struct timespec *, struct timespec *))(ts, left);
+		return REAL(nanosleep)(ts, left);
 	return said(slept(rest(span(ts)), left));
 }
 
@@ -190,9 +190,7 @@ API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
 			struct timespec *left)
 {
 	if (!exact_on())
-		return REAL(int, clock_nanosleep,
-			    (clockid_t, int, const struct timespec *, struct timespec *))(
-			clock, flags, ts, left);
+		return REAL(clock_nanosleep)(clock, flags, ts, left);
 	if (flags & TIMER_ABSTIME)
 		return slept(rest_until(clock_until(clock, ts)), NULL);
 	return slept(rest(span(ts)), left);
@@ -201,13 +199,13 @@ API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
 API int usleep(useconds_t us)
 {
 	if (!exact_on())
-		return REAL(int, usleep, (useconds_t))(us);
+		return REAL(usleep)(us);
 	return said(slept(rest(us * 1000 * NS), NULL));
 }
 
 API unsigned int sleep(unsigned int seconds)
 {
 	if (!exact_on())
-		return REAL(unsigned int, sleep, (unsigned int))(seconds);
+		return REAL(sleep)(seconds);
 	return (unsigned int)((rest(seconds * SECOND) + SECOND - 1) / SECOND);
 }

@@ -19,8 +19,7 @@ API int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 	clockid_t clock = CLOCK_REALTIME;
 
 	if (!exact_on())
-		return REAL(int, pthread_cond_init,
-			    (pthread_cond_t *, const pthread_condattr_t *))(cond, attr);
+		return REAL(pthread_cond_init)(cond, attr);
 	if (attr)
 		pthread_condattr_getclock(attr, &clock);
 	memset(cond, 0, sizeof(*cond));
@@ -30,7 +29,7 @@ API int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 
 API int pthread_cond_destroy(pthread_cond_t *c)
 {
-	return exact_on() ? 0 : REAL(int, pthread_cond_destroy, (pthread_cond_t *))(c);
+	return exact_on() ? 0 : REAL(pthread_cond_destroy)(c);
 }
 
 static int wait_for(struct cond *c, pthread_mutex_t *m, uint64_t until, const void *pc)
@@ -56,7 +55,7 @@ static int wait_for(struct cond *c, pthread_mutex_t *m, uint64_t until, const vo
 API int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
 	if (!exact_on())
-		return REAL(int, pthread_cond_wait, (pthread_cond_t *, pthread_mutex_t *))(c, m);
+		return REAL(pthread_cond_wait)(c, m);
 	return wait_for((struct cond *)c, m, EXACT_EVER, HERE);
 }
 
@@ -65,9 +64,7 @@ API int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m, const s
 	struct cond *c = (struct cond *)cond;
 
 	if (!exact_on())
-		return REAL(int, pthread_cond_timedwait,
-			    (pthread_cond_t *, pthread_mutex_t *, const struct timespec *))(cond, m,
-											    ts);
+		return REAL(pthread_cond_timedwait)(cond, m, ts);
 	return wait_for(c, m, clock_until(c->clock, ts), HERE);
 }
 
@@ -75,9 +72,7 @@ API int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t 
 			       const struct timespec *ts)
 {
 	if (!exact_on())
-		return REAL(int, pthread_cond_clockwait,
-			    (pthread_cond_t *, pthread_mutex_t *, clockid_t,
-			     const struct timespec *))(c, m, clock, ts);
+		return REAL(pthread_cond_clockwait)(c, m, clock, ts);
 	return wait_for((struct cond *)c, m, clock_until(clock, ts), HERE);
 }
 
@@ -94,13 +89,13 @@ static int signal_some(struct cond *c, int n)
 API int pthread_cond_signal(pthread_cond_t *c)
 {
 	if (!exact_on())
-		return REAL(int, pthread_cond_signal, (pthread_cond_t *))(c);
+		return REAL(pthread_cond_signal)(c);
 	return signal_some((struct cond *)c, 1);
 }
 
 API int pthread_cond_broadcast(pthread_cond_t *c)
 {
 	if (!exact_on())
-		return REAL(int, pthread_cond_broadcast, (pthread_cond_t *))(c);
+		return REAL(pthread_cond_broadcast)(c);
 	return signal_some((struct cond *)c, INT32_MAX);
 }

@@ -179,7 +179,7 @@ static bool opens(greg_t *r, int folder, const char *path, int flags, greg_t mod
 	       errno == ENXIO && outside_again(&call))
 		;
 	if (file >= 0)
-		PASS(REAL(int, fcntl, (int, int, ...))((int)file, F_SETFL, flags));
+		PASS(REAL(fcntl)((int)file, F_SETFL, flags));
 	return error_of(r, file);
 }
 
@@ -312,8 +312,7 @@ static bool copies(greg_t *r, long number)
 	int from = (int)r[REG_RDI], to = (int)r[REG_RSI];
 	long made;
 
-	if (number != SYS_dup && from != to &&
-	    PASS(REAL(int, fcntl, (int, int, ...))(from, F_GETFD)) >= 0)
+	if (number != SYS_dup && from != to && PASS(REAL(fcntl)(from, F_GETFD)) >= 0)
 		closed(to);
 	made = KERNEL(number, from, to, r[REG_RDX]);
 	if (made >= 0 && made != from) {

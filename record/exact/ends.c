@@ -56,7 +56,7 @@ void ends_now(struct thread *t, void *result)
 API _Noreturn void pthread_exit(void *result)
 {
 	if (!exact_on()) {
-		REAL(void, pthread_exit, (void *))(result);
+		REAL(pthread_exit)(result);
 		__builtin_unreachable();
 	}
 	ends_now(exact_self, result);
@@ -65,7 +65,7 @@ API _Noreturn void pthread_exit(void *result)
 API void __pthread_register_cancel(__pthread_unwind_buf_t *handler)
 {
 	if (!exact_on()) {
-		REAL(void, __pthread_register_cancel, (__pthread_unwind_buf_t *))(handler);
+		REAL(__pthread_register_cancel)(handler);
 		return;
 	}
 	handler->__pad[0] = exact_self->handlers;
@@ -77,13 +77,13 @@ API void __pthread_unregister_cancel(__pthread_unwind_buf_t *handler)
 	if (exact_on())
 		exact_self->handlers = handler->__pad[0];
 	else
-		REAL(void, __pthread_unregister_cancel, (__pthread_unwind_buf_t *))(handler);
+		REAL(__pthread_unregister_cancel)(handler);
 }
 
 API _Noreturn void __pthread_unwind_next(__pthread_unwind_buf_t *handler)
 {
 	if (!exact_on()) {
-		REAL(void, __pthread_unwind_next, (__pthread_unwind_buf_t *))(handler);
+		REAL(__pthread_unwind_next)(handler);
 		__builtin_unreachable();
 	}
 	unwind(exact_self);

@@ -78,7 +78,7 @@ void fatal_endless(time_t since)
 {
 	struct timespec now = { 0 };
 
-	PASS(REAL(int, clock_gettime, (clockid_t, struct timespec *))(CLOCK_MONOTONIC, &now));
+	PASS(REAL(clock_gettime)(CLOCK_MONOTONIC, &now));
 	if ((!exact.children && !handlers() && timers_next(true) == EXACT_EVER) ||
 	    now.tv_sec >= since + LOOPS)
 		result_spin();

@@ -137,7 +137,7 @@ static bool kernel_has(int number)
 	struct pollfd p = { .fd = number, .events = POLLIN };
 
 	flag(false);
-	return PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(&p, 1, 0)) > 0;
+	return PASS(REAL(poll)(&p, 1, 0)) > 0;
 }
 
 ssize_t files_take(int number, void *into, size_t size, bool waits)
@@ -157,8 +157,7 @@ ssize_t files_take(int number, void *into, size_t size, bool waits)
 	}
 	/* This read does not wait, since the kernel has a signal or the call must not wait. */
 	if (done + sizeof(one) <= size && (kernel_has(number) || !(done || waits))) {
-		ssize_t more = PASS(REAL(ssize_t, read, (int, void *, size_t))(
-			number, (char *)into + done, size - (size_t)done));
+		ssize_t more = PASS(REAL(read)(number, (char *)into + done, size - (size_t)done));
 
 		if (more < 0 && !done)
 			return more;

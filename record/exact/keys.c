@@ -19,8 +19,7 @@ static void (*destructor[KEYS])(void *);
 
 API int pthread_key_create(pthread_key_t *key, void (*at_end)(void *))
 {
-	int failed = REAL(int, pthread_key_create,
-			  (pthread_key_t *, void (*)(void *)))(key, exact_on() ? NULL : at_end);
+	int failed = REAL(pthread_key_create)(key, exact_on() ? NULL : at_end);
 
 	if (!failed && *key < KEYS && exact_on()) {
 		destructor[*key] = at_end;
@@ -35,7 +34,7 @@ API int pthread_key_delete(pthread_key_t key)
 {
 	if (key < KEYS)
 		destructor[key] = NULL;
-	return REAL(int, pthread_key_delete, (pthread_key_t))(key);
+	return REAL(pthread_key_delete)(key);
 }
 
 API int pthread_setspecific(pthread_key_t key, const void *value)
@@ -43,7 +42,7 @@ API int pthread_setspecific(pthread_key_t key, const void *value)
 	struct thread *t = exact_self;
 
 	if (!exact_on())
-		return REAL(int, pthread_setspecific, (pthread_key_t, const void *))(key, value);
+		return REAL(pthread_setspecific)(key, value);
 	if (key >= KEYS)
 		return EINVAL;
 	if (!t->key)
@@ -59,11 +58,11 @@ API void *pthread_getspecific(pthread_key_t key)
 	const struct thread *t = exact_self;
 
 	if (!exact_on())
-		return REAL(void *, pthread_getspecific, (pthread_key_t))(key);
+		return REAL(pthread_getspecific)(key);
 	if (t->key && key < KEYS && t->key[key])
 		return (void *)(uintptr_t)t->key[key];
 	/* The value may have been set before the recording began. */
-	return REAL(void *, pthread_getspecific, (pthread_key_t))(key);
+	return REAL(pthread_getspecific)(key);
 }
 
 void keys_end(struct thread *t)

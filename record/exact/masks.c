@@ -566,8 +566,7 @@ bool masks_await(bool (*look)(void))
 		return false;
 	exact.waited_outside++;
 	for (long i = 0; !any && i < PATIENCE * (1000000000l / NAP_NS); i++) {
-		PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap,
-											NULL));
+		PASS(REAL(nanosleep)(&nap, NULL));
 		any = signals && arrived(wake_idle, NULL);
 		any |= look && look();
 	}

@@ -143,29 +143,8 @@ void mutex_end(struct thread *t)
 	}
 }
 
-API int pthread_mutex_lock(pthread_mutex_t *m)
-{
-	if (!exact_on())
-		return REAL(int, pthread_mutex_lock, (pthread_mutex_t *))(m);
-	return mutex_lock(m, EXACT_EVER, HERE);
-}
-
-API int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, pthread_mutex_timedlock,
-			    (pthread_mutex_t *, const struct timespec *))(m, until);
-	return mutex_lock(m, clock_until(CLOCK_REALTIME, until), HERE);
-}
-
-API int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, pthread_mutex_clocklock,
-			    (pthread_mutex_t *, clockid_t, const struct timespec *))(m, clock,
-										     until);
-	return mutex_lock(m, clock_until(clock, until), HERE);
-}
+WAITS(pthread_mutex_t, pthread_mutex_t, mutex_lock, pthread_mutex_lock, pthread_mutex_timedlock,
+      pthread_mutex_clocklock)
 
 API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
@@ -173,7 +152,7 @@ API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 	int kind, result, none = 0;
 
 	if (!exact_on())
-		return REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))(mutex);
+		return REAL(pthread_mutex_trylock)(mutex);
 	kind = KIND(m);
 	sched_work(10);
 	if (again(m, kind, &result))
@@ -188,7 +167,7 @@ API int pthread_mutex_consistent(pthread_mutex_t *mutex)
 	struct mutex *m = (struct mutex *)mutex;
 
 	if (!exact_on())
-		return REAL(int, pthread_mutex_consistent, (pthread_mutex_t *))(mutex);
+		return REAL(pthread_mutex_consistent)(mutex);
 	if (!ROBUST(m) || LOAD(&m->owner) != DIED || !is_mine(m))
 		return EINVAL;
 	STORE(&m->owner, exact_self->tid);
@@ -198,13 +177,13 @@ API int pthread_mutex_consistent(pthread_mutex_t *mutex)
 API int pthread_mutex_unlock(pthread_mutex_t *m)
 {
 	if (!exact_on())
-		return REAL(int, pthread_mutex_unlock, (pthread_mutex_t *))(m);
+		return REAL(pthread_mutex_unlock)(m);
 	return mutex_unlock(m);
 }
 
 API int pthread_mutex_destroy(pthread_mutex_t *m)
 {
 	if (!exact_on())
-		return REAL(int, pthread_mutex_destroy, (pthread_mutex_t *))(m);
+		return REAL(pthread_mutex_destroy)(m);
 	return LOAD(&((struct mutex *)m)->lock) ? EBUSY : 0;
 }

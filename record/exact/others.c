@@ -28,9 +28,7 @@ API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 
 	if (exact_on())
 		outside_call();
-	while (!(ended = PASS(REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))(
-			 child, status, how, usage))) &&
-	       how != options) {
+	while (!(ended = PASS(REAL(wait4)(child, status, how, usage))) && how != options) {
 		if (!outside_again(&call))
 			return -1;
 	}
@@ -64,8 +62,7 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		outside_call();
 	for (;;) {
 		info->si_pid = 0;
-		failed = PASS(
-			REAL(int, waitid, (idtype_t, id_t, siginfo_t *, int))(type, id, info, how));
+		failed = PASS(REAL(waitid)(type, id, info, how));
 		if (failed || info->si_pid || how == options)
 			return failed;
 		if (!outside_again(&call))
@@ -82,7 +79,7 @@ API int flock(int file, int operation)
 
 	if (exact_on())
 		outside_call();
-	while (PASS(REAL(int, flock, (int, int))(file, how))) {
+	while (PASS(REAL(flock)(file, how))) {
 		if (errno != EWOULDBLOCK || how == operation)
 			return -1;
 		if (!outside_again(&call))
@@ -102,7 +99,7 @@ static int control(int file, int command, void *arg)
 	else
 		outside_call();
 	for (;;) {
-		result = PASS(REAL(int, fcntl, (int, int, ...))(file, how, arg));
+		result = PASS(REAL(fcntl)(file, how, arg));
 		if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) {
 			files_copied(file, result);
 			timers_copied(file);
@@ -135,13 +132,13 @@ API int exact_fcntl(int file, int command, ...)
 API int sigsuspend(const sigset_t *mask)
 {
 	if (!exact_on() || !(masks_on() || exact.live > 1))
-		return REAL(int, sigsuspend, (const sigset_t *))(mask);
+		return REAL(sigsuspend)(mask);
 	return ppoll(NULL, 0, NULL, mask);
 }
 
 API int pause(void)
 {
 	if (!exact_on() || !(masks_on() || exact.live > 1))
-		return REAL(int, pause, (void))();
+		return REAL(pause)();
 	return ppoll(NULL, 0, NULL, NULL);
 }

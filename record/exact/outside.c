@@ -46,7 +46,7 @@ void outside_call(void)
 
 bool outside_blocks(int file)
 {
-	int flags = PASS(REAL(int, fcntl, (int, int, ...))(file, F_GETFL));
+	int flags = PASS(REAL(fcntl)(file, F_GETFL));
 
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
@@ -84,7 +84,7 @@ static void nap_if_idle(bool looked_often)
 	if (!idle || !looked_often)
 		return;
 	napped = time;
-	PASS(REAL(int, nanosleep, (const struct timespec *, struct timespec *))(&nap, NULL));
+	PASS(REAL(nanosleep)(&nap, NULL));
 }
 
 bool outside_again(struct outside *call)
@@ -140,7 +140,7 @@ static int found_now(int found)
 static int look(struct pollfd *fds, nfds_t n)
 {
 	files_look();
-	return found_now(PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, 0)));
+	return found_now(PASS(REAL(poll)(fds, n, 0)));
 }
 
 /* A call that waits for several files: until when, and with which signal mask. */
@@ -242,7 +242,7 @@ API ssize_t read(int file, void *into, size_t size)
 		return read_signals(file, into, size);
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return PASS(REAL(ssize_t, read, (int, void *, size_t))(file, into, size));
+	return PASS(REAL(read)(file, into, size));
 }
 
 API ssize_t readv(int file, const struct iovec *into, int n)
@@ -251,7 +251,7 @@ API ssize_t readv(int file, const struct iovec *into, int n)
 		return read_signals(file, into->iov_base, into->iov_len);
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return PASS(REAL(ssize_t, readv, (int, const struct iovec *, int))(file, into, n));
+	return PASS(REAL(readv)(file, into, n));
 }
 
 API ssize_t recvfrom(int file, void *restrict into, size_t size, int flags,
@@ -262,16 +262,13 @@ API ssize_t recvfrom(int file, void *restrict into, size_t size, int flags,
 	ssize_t n;
 
 	if (!exact_on())
-		return PASS(REAL(ssize_t, recvfrom,
-				 (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
-			file, into, size, flags, from, length));
+		return PASS(REAL(recvfrom)(file, into, size, flags, from, length));
 	/* With MSG_WAITALL the first part would wait for the rest. */
 	do {
 		if (!wait_to_receive(file, flags))
 			return done ? (ssize_t)done : -1;
-		n = PASS(REAL(ssize_t, recvfrom,
-			      (int, void *, size_t, int, struct sockaddr *, socklen_t *))(
-			file, at + done, size - done, flags & ~MSG_WAITALL, from, length));
+		n = PASS(REAL(recvfrom)(file, at + done, size - done, flags & ~MSG_WAITALL, from,
+					length));
 		if (n <= 0)
 			return done ? (ssize_t)done : n;
 		done += (size_t)n;
@@ -288,22 +285,21 @@ API ssize_t recvmsg(int file, struct msghdr *into, int flags)
 {
 	if (exact_on() && !wait_to_receive(file, flags))
 		return -1;
-	return PASS(REAL(ssize_t, recvmsg, (int, struct msghdr *, int))(file, into, flags));
+	return PASS(REAL(recvmsg)(file, into, flags));
 }
 
 API int accept(int file, struct sockaddr *restrict from, socklen_t *restrict size)
 {
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return PASS(REAL(int, accept, (int, struct sockaddr *, socklen_t *))(file, from, size));
+	return PASS(REAL(accept)(file, from, size));
 }
 
 API int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict size, int flags)
 {
 	if (exact_on() && !wait_to_read(file))
 		return -1;
-	return PASS(REAL(int, accept4, (int, struct sockaddr *, socklen_t *, int))(file, from, size,
-										   flags));
+	return PASS(REAL(accept4)(file, from, size, flags));
 }
 
 /* ---- calls that wait for several files ---- */
@@ -315,15 +311,11 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 	int found;
 
 	if (!exact_on())
-		return PASS(REAL(int, ppoll,
-				 (struct pollfd *, nfds_t, const struct timespec *,
-				  const sigset_t *))(fds, n, most, mask));
+		return PASS(REAL(ppoll)(fds, n, most, mask));
 	s = begin(n, outside_until(most), mask);
 	do {
 		files_look();
-		found = PASS(REAL(int, ppoll,
-				  (struct pollfd *, nfds_t, const struct timespec *,
-				   const sigset_t *))(fds, n, &now, s.told));
+		found = PASS(REAL(ppoll)(fds, n, &now, s.told));
 	} while (again(&s, &found));
 	return found;
 }
@@ -333,7 +325,7 @@ API int poll(struct pollfd *fds, nfds_t n, int ms)
 	struct timespec most = { ms / 1000, ms % 1000 * 1000000l };
 
 	if (!exact_on())
-		return PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(fds, n, ms));
+		return PASS(REAL(poll)(fds, n, ms));
 	return ppoll(fds, n, ms < 0 ? NULL : &most, NULL);
 }
 
@@ -346,9 +338,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 	int found;
 
 	if (!exact_on())
-		return PASS(REAL(int, pselect,
-				 (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
-				  const sigset_t *))(n, in, out, bad, most, mask));
+		return PASS(REAL(pselect)(n, in, out, bad, most, mask));
 	for (int i = 0; i < 3; i++)
 		if (given[i])
 			asked[i] = *given[i];
@@ -358,9 +348,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 			if (given[i])
 				*given[i] = asked[i];
 		files_look();
-		found = PASS(REAL(int, pselect,
-				  (int, fd_set *, fd_set *, fd_set *, const struct timespec *,
-				   const sigset_t *))(n, in, out, bad, &now, s.told));
+		found = PASS(REAL(pselect)(n, in, out, bad, &now, s.told));
 	} while (again(&s, &found));
 	return found;
 }
@@ -371,9 +359,7 @@ API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restric
 	struct timespec ts;
 
 	if (!exact_on())
-		return PASS(REAL(int, select,
-				 (int, fd_set *, fd_set *, fd_set *, struct timeval *))(n, in, out,
-											bad, most));
+		return PASS(REAL(select)(n, in, out, bad, most));
 	if (most)
 		ts = (struct timespec){ most->tv_sec, most->tv_usec * 1000 };
 	return pselect(n, in, out, bad, most ? &ts : NULL, NULL);
@@ -385,15 +371,11 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 	int found;
 
 	if (!exact_on())
-		return PASS(REAL(int, epoll_pwait,
-				 (int, struct epoll_event *, int, int, const sigset_t *))(
-			file, events, most, ms, mask));
+		return PASS(REAL(epoll_pwait)(file, events, most, ms, mask));
 	s = begin(true, after_ms(ms), mask);
 	do {
 		files_look();
-		found = PASS(REAL(int, epoll_pwait,
-				  (int, struct epoll_event *, int, int, const sigset_t *))(
-			file, events, most, 0, s.told));
+		found = PASS(REAL(epoll_pwait)(file, events, most, 0, s.told));
 	} while (again(&s, &found));
 	return found;
 }
@@ -401,7 +383,6 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 API int epoll_wait(int file, struct epoll_event *events, int most, int ms)
 {
 	if (!exact_on())
-		return PASS(REAL(int, epoll_wait,
-				 (int, struct epoll_event *, int, int))(file, events, most, ms));
+		return PASS(REAL(epoll_wait)(file, events, most, ms));
 	return epoll_pwait(file, events, most, ms, NULL);
 }

@@ -27,6 +27,6 @@ void pass_all(bool all);
 	})
 
 /* A system call without dispatch. */
-#define KERNEL(...) PASS(REAL(long, syscall, (long, ...))(__VA_ARGS__))
+#define KERNEL(...) PASS(REAL(syscall)(__VA_ARGS__))
 
 #endif

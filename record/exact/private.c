@@ -125,9 +125,7 @@ int private_begin(void (*prepare)(const char *settings), const char *settings)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = REAL(int, pthread_create,
-		      (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
-		&thread, NULL, keep, &w);
+	failed = REAL(pthread_create)(&thread, NULL, keep, &w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
 		return -1;

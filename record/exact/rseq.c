@@ -41,7 +41,7 @@ void rseq_leave(void)
 
 	/* The kernel wants the registered size, so try all. */
 	for (uint32_t size = SMALLEST; area && size <= LARGEST; size += 8)
-		if (!REAL(long, syscall, (long, ...))(SYS_rseq, area, size, UNREGISTER, SIGNATURE))
+		if (!REAL(syscall)(SYS_rseq, area, size, UNREGISTER, SIGNATURE))
 			break;
 }
 

@@ -111,41 +111,18 @@ static int write_lock(struct rwlock *l, uint64_t until, const void *pc)
 API int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr)
 {
 	if (!exact_on())
-		return REAL(int, pthread_rwlock_init,
-			    (pthread_rwlock_t *, const pthread_rwlockattr_t *))(l, attr);
+		return REAL(pthread_rwlock_init)(l, attr);
 	memset(l, 0, sizeof(*l));
 	return 0;
 }
 
 API int pthread_rwlock_destroy(pthread_rwlock_t *l)
 {
-	return exact_on() ? 0 : REAL(int, pthread_rwlock_destroy, (pthread_rwlock_t *))(l);
+	return exact_on() ? 0 : REAL(pthread_rwlock_destroy)(l);
 }
 
-API int pthread_rwlock_rdlock(pthread_rwlock_t *l)
-{
-	if (!exact_on())
-		return REAL(int, pthread_rwlock_rdlock, (pthread_rwlock_t *))(l);
-	return read_lock((struct rwlock *)l, EXACT_EVER, HERE);
-}
-
-API int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, pthread_rwlock_timedrdlock,
-			    (pthread_rwlock_t *, const struct timespec *))(l, until);
-	return read_lock((struct rwlock *)l, clock_until(CLOCK_REALTIME, until), HERE);
-}
-
-API int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
-				   const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, pthread_rwlock_clockrdlock,
-			    (pthread_rwlock_t *, clockid_t, const struct timespec *))(l, clock,
-										      until);
-	return read_lock((struct rwlock *)l, clock_until(clock, until), HERE);
-}
+WAITS(pthread_rwlock_t, struct rwlock, read_lock, pthread_rwlock_rdlock, pthread_rwlock_timedrdlock,
+      pthread_rwlock_clockrdlock)
 
 API int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 {
@@ -153,7 +130,7 @@ API int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 	uint32_t state;
 
 	if (!exact_on())
-		return REAL(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t *))(lock);
+		return REAL(pthread_rwlock_tryrdlock)(lock);
 	sched_work(10);
 	state = LOAD(&l->state);
 	do {
@@ -163,30 +140,8 @@ API int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 	return 0;
 }
 
-API int pthread_rwlock_wrlock(pthread_rwlock_t *l)
-{
-	if (!exact_on())
-		return REAL(int, pthread_rwlock_wrlock, (pthread_rwlock_t *))(l);
-	return write_lock((struct rwlock *)l, EXACT_EVER, HERE);
-}
-
-API int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, pthread_rwlock_timedwrlock,
-			    (pthread_rwlock_t *, const struct timespec *))(l, until);
-	return write_lock((struct rwlock *)l, clock_until(CLOCK_REALTIME, until), HERE);
-}
-
-API int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
-				   const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, pthread_rwlock_clockwrlock,
-			    (pthread_rwlock_t *, clockid_t, const struct timespec *))(l, clock,
-										      until);
-	return write_lock((struct rwlock *)l, clock_until(clock, until), HERE);
-}
+WAITS(pthread_rwlock_t, struct rwlock, write_lock, pthread_rwlock_wrlock,
+      pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock)
 
 API int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 {
@@ -194,7 +149,7 @@ API int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 	uint32_t none = 0;
 
 	if (!exact_on())
-		return REAL(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *))(lock);
+		return REAL(pthread_rwlock_trywrlock)(lock);
 	sched_work(10);
 	if (!STATE_CAS(l, &none, WRITER))
 		return EBUSY;
@@ -207,7 +162,7 @@ API int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 	struct rwlock *l = (struct rwlock *)lock;
 
 	if (!exact_on())
-		return REAL(int, pthread_rwlock_unlock, (pthread_rwlock_t *))(lock);
+		return REAL(pthread_rwlock_unlock)(lock);
 	sched_work(10);
 	if (LOAD(&l->state) & WRITER) {
 		__atomic_store_n(&l->writer, 0, __ATOMIC_RELAXED);

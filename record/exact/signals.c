@@ -29,9 +29,7 @@ static int look(const sigset_t *set, siginfo_t *info)
 			*info = own;
 		return own.si_signo;
 	}
-	return PASS(
-		REAL(int, sigtimedwait,
-		     (const sigset_t *, siginfo_t *, const struct timespec *))(set, info, &now));
+	return PASS(REAL(sigtimedwait)(set, info, &now));
 }
 
 API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
@@ -42,9 +40,7 @@ API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec
 	int found;
 
 	if (!exact_on())
-		return REAL(int, sigtimedwait,
-			    (const sigset_t *, siginfo_t *, const struct timespec *))(set, info,
-										      most);
+		return REAL(sigtimedwait)(set, info, most);
 	outside_call();
 	end = outside_until(most);
 	call = outside_begin(true);
@@ -61,14 +57,14 @@ API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec
 API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
 	if (!exact_on())
-		return REAL(int, sigwaitinfo, (const sigset_t *, siginfo_t *))(set, info);
+		return REAL(sigwaitinfo)(set, info);
 	return sigtimedwait(set, info, NULL);
 }
 
 API int sigwait(const sigset_t *set, int *which)
 {
 	if (!exact_on())
-		return REAL(int, sigwait, (const sigset_t *, int *))(set, which);
+		return REAL(sigwait)(set, which);
 	do
 		*which = sigtimedwait(set, NULL, NULL);
 	while (*which < 0 && errno == EINTR);
@@ -103,7 +99,7 @@ static int send(pthread_t real, siginfo_t info)
 API int pthread_kill(pthread_t real, int which)
 {
 	if (!exact_on())
-		return REAL(int, pthread_kill, (pthread_t, int))(real, which);
+		return REAL(pthread_kill)(real, which);
 	return send(real, (siginfo_t){ .si_signo = which, .si_code = SI_TKILL });
 }
 
@@ -112,8 +108,7 @@ API int pthread_sigqueue(pthread_t real, int which, const union sigval value)
 	siginfo_t info = { .si_signo = which, .si_code = SI_QUEUE };
 
 	if (!exact_on())
-		return REAL(int, pthread_sigqueue,
-			    (pthread_t, int, const union sigval))(real, which, value);
+		return REAL(pthread_sigqueue)(real, which, value);
 	info.si_value = value;
 	return send(real, info);
 }

@@ -183,7 +183,7 @@ API _Noreturn void _exit(int status)
 	/* A child of vfork() has the same memory. */
 	if (exact.recording && exact_self && getpid() == exact.pid)
 		result_write(NULL);
-	REAL(void, _exit, (int))(status);
+	REAL(_exit)(status);
 	__builtin_unreachable();
 }
 
@@ -197,10 +197,10 @@ API pid_t fork(void)
 	pid_t child;
 
 	if (!exact_on())
-		return PASS(REAL(pid_t, fork, (void))());
+		return PASS(REAL(fork)());
 	/* Signals that the child is sent before it has its handlers stay pending in the kernel. */
 	masks_hold(true);
-	child = PASS(REAL(pid_t, fork, (void))());
+	child = PASS(REAL(fork)());
 	if (!child) {
 		exact.recording = false;
 		lines_mine = 0;

@@ -29,6 +29,25 @@ int mutex_unlock(pthread_mutex_t *m);
 /** mutex_end - the calling thread ends: its robust mutexes are left to others. */
 void mutex_end(struct thread *t);
 
+/* The functions that wait for an object: for ever, until a time, and until a time of a clock. */
+#define WAITS(type, object, wait, ever, timed, clocked)                                  \
+	API int ever(type *o)                                                            \
+	{                                                                                \
+		return exact_on() ? wait((object *)o, EXACT_EVER, HERE) : REAL(ever)(o); \
+	}                                                                                \
+	API int timed(type *o, const struct timespec *until)                             \
+	{                                                                                \
+		if (!exact_on())                                                         \
+			return REAL(timed)(o, until);                                    \
+		return wait((object *)o, clock_until(CLOCK_REALTIME, until), HERE);      \
+	}                                                                                \
+	API int clocked(type *o, clockid_t clock, const struct timespec *until)          \
+	{                                                                                \
+		if (!exact_on())                                                         \
+			return REAL(clocked)(o, clock, until);                           \
+		return wait((object *)o, clock_until(clock, until), HERE);               \
+	}
+
 #define LOAD(at)	 __atomic_load_n(at, __ATOMIC_RELAXED)
 #define STORE(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
 #define SWAP(at, value)	 __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL)

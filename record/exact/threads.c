@@ -114,7 +114,7 @@ static void *thread_main(void *arg)
 	sigset_t all;
 
 	sigfillset(&all);
-	REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &all, NULL);
+	REAL(pthread_sigmask)(SIG_SETMASK, &all, NULL);
 	t->tid = (pid_t)syscall(SYS_gettid);
 	rseq_leave();
 	exact_self = t;
@@ -149,7 +149,7 @@ static void reap(struct thread *t)
 		return;
 	t->reaped = true;
 	PASS((become(t, ENDING), 0));
-	PASS(REAL(int, pthread_join, (pthread_t, void **))(t->real, NULL));
+	PASS(REAL(pthread_join)(t->real, NULL));
 	stacks_gone(t);
 	free(t->parking_stack);
 	free(t->key);
@@ -269,13 +269,9 @@ static int start_real(struct thread *t, const pthread_attr_t *asked)
 	if (!t->parking_stack)
 		return EAGAIN;
 	sigfillset(&all);
-	PASS(REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &all,
-									     &before));
-	failed = PASS(REAL(int, pthread_create,
-			   (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
-		&t->real, &own, thread_main, t));
-	PASS(REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))(SIG_SETMASK, &before,
-									     NULL));
+	PASS(REAL(pthread_sigmask)(SIG_SETMASK, &all, &before));
+	failed = PASS(REAL(pthread_create)(&t->real, &own, thread_main, t));
+	PASS(REAL(pthread_sigmask)(SIG_SETMASK, &before, NULL));
 	pthread_attr_destroy(&own);
 	if (!failed)
 		PASS((wait_while(t, STARTING), 0));
@@ -289,9 +285,7 @@ API int pthread_create(pthread_t *made, const pthread_attr_t *attr, void *(*star
 	int failed;
 
 	if (!exact_on())
-		return PASS(REAL(int, pthread_create,
-				 (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
-			made, attr, start, arg));
+		return PASS(REAL(pthread_create)(made, attr, start, arg));
 	preload_callers(PRELOAD_HERE);
 	sched_cycles(10 * EXACT_CALL);
 	if (exact.nr_threads == 1) {
@@ -385,7 +379,7 @@ static int join(pthread_t real, void **result, uint64_t until, bool wait, const 
 API int pthread_join(pthread_t real, void **result)
 {
 	if (!exact_on())
-		return REAL(int, pthread_join, (pthread_t, void **))(real, result);
+		return REAL(pthread_join)(real, result);
 	preload_callers(PRELOAD_HERE);
 	return join(real, result, EXACT_EVER, true, __builtin_return_address(0));
 }
@@ -393,7 +387,7 @@ API int pthread_join(pthread_t real, void **result)
 API int pthread_tryjoin_np(pthread_t real, void **result)
 {
 	if (!exact_on())
-		return REAL(int, pthread_tryjoin_np, (pthread_t, void **))(real, result);
+		return REAL(pthread_tryjoin_np)(real, result);
 	return join(real, result, EXACT_EVER, false, __builtin_return_address(0));
 }
 
@@ -401,17 +395,14 @@ API int pthread_clockjoin_np(pthread_t real, void **result, clockid_t clock,
 			     const struct timespec *until)
 {
 	if (!exact_on())
-		return REAL(int, pthread_clockjoin_np,
-			    (pthread_t, void **, clockid_t, const struct timespec *))(real, result,
-										      clock, until);
+		return REAL(pthread_clockjoin_np)(real, result, clock, until);
 	return join(real, result, clock_until(clock, until), true, HERE);
 }
 
 API int pthread_timedjoin_np(pthread_t real, void **result, const struct timespec *until)
 {
 	if (!exact_on())
-		return REAL(int, pthread_timedjoin_np,
-			    (pthread_t, void **, const struct timespec *))(real, result, until);
+		return REAL(pthread_timedjoin_np)(real, result, until);
 	return join(real, result, clock_until(CLOCK_REALTIME, until), true, HERE);
 }
 
@@ -420,7 +411,7 @@ API int pthread_detach(pthread_t real)
 	struct thread *t;
 
 	if (!exact_on())
-		return REAL(int, pthread_detach, (pthread_t))(real);
+		return REAL(pthread_detach)(real);
 	t = threads_find(real);
 	if (!t || t->detached)
 		return t ? EINVAL : ESRCH;
@@ -431,7 +422,7 @@ API int pthread_detach(pthread_t real)
 API int sched_yield(void)
 {
 	if (!exact_on())
-		return REAL(int, sched_yield, (void))();
+		return REAL(sched_yield)();
 	sched_cycles(EXACT_CALL);
 	sched_yield_cpu();
 	return 0;

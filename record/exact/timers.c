@@ -115,8 +115,7 @@ static void expire(struct timer *t, uint64_t times, uint64_t at)
 	siginfo_t info = { .si_signo = t->which };
 
 	if (t->ours) {
-		PASS(REAL(ssize_t, write, (int, const void *, size_t))(t->ours, &times,
-								       sizeof(times)));
+		PASS(REAL(write)(t->ours, &times, sizeof(times)));
 	} else if (t->caller) {
 		t->due += (uint32_t)times;
 		futex_rouse(t->caller, at);
@@ -318,7 +317,7 @@ static void drop(struct timer *t)
 /* A descriptor far from those that the program gets next. */
 static int own_number(int file)
 {
-	int (*control)(int, int, ...) = REAL(int, fcntl, (int, int, ...));
+	int (*control)(int, int, ...) = REAL(fcntl);
 	int made = PASS(control(file, F_DUPFD_CLOEXEC, 512));
 
 	return made < 0 ? PASS(control(file, F_DUPFD_CLOEXEC, 3)) : made;
@@ -385,8 +384,8 @@ static long set_file(struct timer *t, long flags, const struct itimerspec *asked
 	struct pollfd p = { .fd = t->ours, .events = POLLIN };
 	uint64_t count;
 
-	while (PASS(REAL(int, poll, (struct pollfd *, nfds_t, int))(&p, 1, 0)) > 0)
-		PASS(REAL(ssize_t, read, (int, void *, size_t))(t->ours, &count, sizeof(count)));
+	while (PASS(REAL(poll)(&p, 1, 0)) > 0)
+		PASS(REAL(read)(t->ours, &count, sizeof(count)));
 	return set(t, flags & TFD_TIMER_ABSTIME, asked, before);
 }
 
@@ -504,8 +503,7 @@ API int timer_create(clockid_t clock, struct sigevent *event, timer_t *id)
 	int failed;
 
 	if (!exact_on() || !masks_on() || !event || event->sigev_notify != SIGEV_THREAD)
-		return REAL(int, timer_create,
-			    (clockid_t, struct sigevent *, timer_t *))(clock, event, id);
+		return REAL(timer_create)(clock, event, id);
 	t = new_timer(clock);
 	if (!t) {
 		errno = EAGAIN;

@@ -157,8 +157,7 @@ static void let_others(uintptr_t pc, bool again)
 	t->turns.times = again && quiet(&t->turns) ? t->turns.times + 1 : 0;
 	t->turns.pc = pc;
 	if (!t->turns.times) {
-		PASS(REAL(int, clock_gettime, (clockid_t, struct timespec *))(CLOCK_MONOTONIC,
-									      &now));
+		PASS(REAL(clock_gettime)(CLOCK_MONOTONIC, &now));
 		t->turns.since = now.tv_sec;
 	}
 	if (turns_endless(t) && spin_stuck())

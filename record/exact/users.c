@@ -48,13 +48,13 @@ static int as_before(const struct thread *self, int result)
 	return result;
 }
 
-#define CHANGES(name, parameters, ...)                                \
-	API int name parameters                                       \
-	{                                                             \
-		int(*real_) parameters = REAL(int, name, parameters); \
-		const struct thread *self = as_first();               \
-                                                                      \
-		return as_before(self, PASS(real_(__VA_ARGS__)));     \
+#define CHANGES(name, parameters, ...)                                   \
+	API int name parameters                                          \
+	{                                                                \
+		int(*real_) parameters = REAL_OF(int, name, parameters); \
+		const struct thread *self = as_first();                  \
+                                                                         \
+		return as_before(self, PASS(real_(__VA_ARGS__)));        \
 	}
 
 CHANGES(setuid, (uid_t user), user)

@@ -21,7 +21,7 @@
 API int sched_getcpu(void)
 {
 	if (!exact_on())
-		return REAL(int, sched_getcpu, (void))();
+		return REAL(sched_getcpu)();
 	sched_work(20);
 	return (int)exact_cpu(exact_self->cpu);
 }
@@ -29,7 +29,7 @@ API int sched_getcpu(void)
 API int getcpu(unsigned int *cpu, unsigned int *node)
 {
 	if (!exact_on())
-		return REAL(int, getcpu, (unsigned int *, unsigned int *))(cpu, node);
+		return REAL(getcpu)(cpu, node);
 	sched_work(20);
 	if (cpu)
 		*cpu = exact_cpu(exact_self->cpu);
@@ -42,18 +42,17 @@ API long sysconf(int name)
 {
 	if (exact.recording && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF))
 		return (long)exact.watch.setup.nr_cpus;
-	return REAL(long, sysconf, (int))(name);
+	return REAL(sysconf)(name);
 }
 
 API int get_nprocs(void)
 {
-	return exact.recording ? (int)exact.watch.setup.nr_cpus : REAL(int, get_nprocs, (void))();
+	return exact.recording ? (int)exact.watch.setup.nr_cpus : REAL(get_nprocs)();
 }
 
 API int get_nprocs_conf(void)
 {
-	return exact.recording ? (int)exact.watch.setup.nr_cpus
-			       : REAL(int, get_nprocs_conf, (void))();
+	return exact.recording ? (int)exact.watch.setup.nr_cpus : REAL(get_nprocs_conf)();
 }
 
 /* ---- affinity ---- */
@@ -110,7 +109,7 @@ API int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 	int error;
 
 	if (!exact_on())
-		return REAL(int, sched_getaffinity, (pid_t, size_t, cpu_set_t *))(tid, size, set);
+		return REAL(sched_getaffinity)(tid, size, set);
 	error = get_affinity(by_tid(tid), size, set);
 	errno = error ? error : errno;
 	return error ? -1 : 0;
@@ -121,8 +120,7 @@ API int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 	int error;
 
 	if (!exact_on())
-		return REAL(int, sched_setaffinity, (pid_t, size_t, const cpu_set_t *))(tid, size,
-											set);
+		return REAL(sched_setaffinity)(tid, size, set);
 	error = set_affinity(by_tid(tid), size, set);
 	errno = error ? error : errno;
 	return error ? -1 : 0;
@@ -131,16 +129,14 @@ API int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 API int pthread_getaffinity_np(pthread_t real, size_t size, cpu_set_t *set)
 {
 	if (!exact_on())
-		return REAL(int, pthread_getaffinity_np,
-			    (pthread_t, size_t, cpu_set_t *))(real, size, set);
+		return REAL(pthread_getaffinity_np)(real, size, set);
 	return get_affinity(by_handle(real), size, set);
 }
 
 API int pthread_setaffinity_np(pthread_t real, size_t size, const cpu_set_t *set)
 {
 	if (!exact_on())
-		return REAL(int, pthread_setaffinity_np,
-			    (pthread_t, size_t, const cpu_set_t *))(real, size, set);
+		return REAL(pthread_setaffinity_np)(real, size, set);
 	return set_affinity(by_handle(real), size, set);
 }
 
@@ -187,7 +183,7 @@ static const char *seen(const char *path, char into[4096])
 	at = into + before;
 	if (!tidy(path, at, into + 4096) ||
 	    (strncmp(at, "/sys/", 5) != 0 && strncmp(at, "/proc/", 6) != 0) ||
-	    REAL(int, access, (const char *, int))(into, F_OK))
+	    REAL(access)(into, F_OK))
 		return path;
 	return into;
 }
@@ -208,7 +204,7 @@ API int open(const char *path, int flags, ...)
 	int mode = 0;
 
 	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	return REAL(int, open, (const char *, int, ...))(seen(path, own), flags, mode);
+	return REAL(open)(seen(path, own), flags, mode);
 }
 
 API int open64(const char *path, int flags, ...)
@@ -217,7 +213,7 @@ API int open64(const char *path, int flags, ...)
 	int mode = 0;
 
 	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	return REAL(int, open64, (const char *, int, ...))(seen(path, own), flags, mode);
+	return REAL(open64)(seen(path, own), flags, mode);
 }
 
 API int openat(int folder, const char *path, int flags, ...)
@@ -226,34 +222,33 @@ API int openat(int folder, const char *path, int flags, ...)
 	int mode = 0;
 
 	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	return REAL(int, openat, (int, const char *, int, ...))(folder, seen(path, own), flags,
-								mode);
+	return REAL(openat)(folder, seen(path, own), flags, mode);
 }
 
 API FILE *fopen(const char *path, const char *how)
 {
 	char own[4096];
 
-	return REAL(FILE *, fopen, (const char *, const char *))(seen(path, own), how);
+	return REAL(fopen)(seen(path, own), how);
 }
 
 API FILE *fopen64(const char *path, const char *how)
 {
 	char own[4096];
 
-	return REAL(FILE *, fopen64, (const char *, const char *))(seen(path, own), how);
+	return REAL(fopen64)(seen(path, own), how);
 }
 
 API DIR *opendir(const char *path)
 {
 	char own[4096];
 
-	return REAL(DIR *, opendir, (const char *))(seen(path, own));
+	return REAL(opendir)(seen(path, own));
 }
 
 API int access(const char *path, int how)
 {
 	char own[4096];
 
-	return REAL(int, access, (const char *, int))(seen(path, own), how);
+	return REAL(access)(seen(path, own), how);
 }

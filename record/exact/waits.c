@@ -44,32 +44,12 @@ static int down(struct semaphore *s, uint64_t until, const void *pc)
 	return 0;
 }
 
-API int sem_wait(sem_t *s)
-{
-	if (!exact_on())
-		return REAL(int, sem_wait, (sem_t *))(s);
-	return down((struct semaphore *)s, EXACT_EVER, HERE);
-}
-
-API int sem_timedwait(sem_t *s, const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, sem_timedwait, (sem_t *, const struct timespec *))(s, until);
-	return down((struct semaphore *)s, clock_until(CLOCK_REALTIME, until), HERE);
-}
-
-API int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until)
-{
-	if (!exact_on())
-		return REAL(int, sem_clockwait,
-			    (sem_t *, clockid_t, const struct timespec *))(s, clock, until);
-	return down((struct semaphore *)s, clock_until(clock, until), HERE);
-}
+WAITS(sem_t, struct semaphore, down, sem_wait, sem_timedwait, sem_clockwait)
 
 API int sem_trywait(sem_t *s)
 {
 	if (!exact_on())
-		return REAL(int, sem_trywait, (sem_t *))(s);
+		return REAL(sem_trywait)(s);
 	sched_work(10);
 	if (take((struct semaphore *)s))
 		return 0;
@@ -82,7 +62,7 @@ API int sem_post(sem_t *sem)
 	struct semaphore *s = (struct semaphore *)sem;
 
 	if (!exact_on())
-		return REAL(int, sem_post, (sem_t *))(sem);
+		return REAL(sem_post)(sem);
 	sched_work(10);
 	ADD(&s->value, 1);
 	if (LOAD(&s->waiters))
@@ -102,9 +82,7 @@ API int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierat
 	struct barrier *b = (struct barrier *)barrier;
 
 	if (!exact_on())
-		return REAL(int, pthread_barrier_init,
-			    (pthread_barrier_t *, const pthread_barrierattr_t *, unsigned int))(
-			barrier, attr, count);
+		return REAL(pthread_barrier_init)(barrier, attr, count);
 	if (!count)
 		return EINVAL;
 	*b = (struct barrier){ .count = count };
@@ -113,7 +91,7 @@ API int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierat
 
 API int pthread_barrier_destroy(pthread_barrier_t *b)
 {
-	return exact_on() ? 0 : REAL(int, pthread_barrier_destroy, (pthread_barrier_t *))(b);
+	return exact_on() ? 0 : REAL(pthread_barrier_destroy)(b);
 }
 
 API int pthread_barrier_wait(pthread_barrier_t *barrier)
@@ -122,7 +100,7 @@ API int pthread_barrier_wait(pthread_barrier_t *barrier)
 	uint32_t round;
 
 	if (!exact_on())
-		return REAL(int, pthread_barrier_wait, (pthread_barrier_t *))(barrier);
+		return REAL(pthread_barrier_wait)(barrier);
 	sched_work(10);
 	round = LOAD(&b->round);
 	if (ADD(&b->arrived, 1) + 1 == b->count) {
@@ -162,7 +140,7 @@ API int pthread_once(pthread_once_t *once, void (*routine)(void))
 	int state = 0;
 
 	if (!exact_on())
-		return REAL(int, pthread_once, (pthread_once_t *, void (*)(void)))(once, routine);
+		return REAL(pthread_once)(once, routine);
 	sched_work(5);
 	while (__atomic_load_n(once, __ATOMIC_ACQUIRE) != 2) {
 		state = 0;
@@ -182,7 +160,7 @@ API int pthread_once(pthread_once_t *once, void (*routine)(void))
 API int pthread_spin_lock(pthread_spinlock_t *l)
 {
 	if (!exact_on())
-		return REAL(int, pthread_spin_lock, (pthread_spinlock_t *))(l);
+		return REAL(pthread_spin_lock)(l);
 	while (ADD(l, -1) != 1)
 		while (LOAD(l) <= 0) {
 			sched_cycles(EXACT_PAUSE);
@@ -194,14 +172,14 @@ API int pthread_spin_lock(pthread_spinlock_t *l)
 API int pthread_spin_trylock(pthread_spinlock_t *l)
 {
 	if (!exact_on())
-		return REAL(int, pthread_spin_trylock, (pthread_spinlock_t *))(l);
+		return REAL(pthread_spin_trylock)(l);
 	return SWAP(l, 0) == 1 ? 0 : EBUSY;
 }
 
 API int pthread_spin_unlock(pthread_spinlock_t *l)
 {
 	if (!exact_on())
-		return REAL(int, pthread_spin_unlock, (pthread_spinlock_t *))(l);
+		return REAL(pthread_spin_unlock)(l);
 	STORE(l, 1);
 	return 0;
 }

@@ -184,7 +184,7 @@ API bool any_cas(size_t size, volatile void *at, void *expected, void *desired, 
 /* The program may have linked without libatomic, because this library defines these names. */
 #define LIBATOMIC(type, name, args)                                                \
 	({                                                                         \
-		type(*real_) args = REAL(type, name, args);                        \
+		type(*real_) args = REAL_OF(type, name, args);                     \
                                                                                    \
 		if (!real_) {                                                      \
 			dprintf(2, "schedshard: " #name ": link with -latomic\n"); \

@@ -35,7 +35,7 @@ static enum kind kind_of(int file)
 
 static ssize_t real_write(int file, const void *from, size_t size)
 {
-	return PASS(REAL(ssize_t, write, (int, const void *, size_t))(file, from, size));
+	return PASS(REAL(write)(file, from, size));
 }
 
 static ssize_t into_pipe(int file, const char *from, size_t size)
@@ -71,8 +71,7 @@ static ssize_t send_some(int file, const struct msghdr *what, int flags)
 	ssize_t n;
 
 	for (;;) {
-		n = PASS(REAL(ssize_t, sendmsg,
-			      (int, const struct msghdr *, int))(file, what, flags | MSG_DONTWAIT));
+		n = PASS(REAL(sendmsg)(file, what, flags | MSG_DONTWAIT));
 		if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
 			return n;
 		if (!outside_wait(file, POLLOUT))
@@ -134,7 +133,7 @@ API ssize_t writev(int file, const struct iovec *part, int n)
 	}
 	if (kind == PIPE && !outside_wait(file, POLLOUT))
 		return -1;
-	return PASS(REAL(ssize_t, writev, (int, const struct iovec *, int))(file, part, n));
+	return PASS(REAL(writev)(file, part, n));
 }
 
 API ssize_t write(int file, const void *from, size_t size)
@@ -156,7 +155,7 @@ API ssize_t sendmsg(int file, const struct msghdr *what, int flags)
 {
 	if (exact_on() && !(flags & MSG_DONTWAIT) && kind_of(file) == SOCKET)
 		return send_all(file, what, flags);
-	return PASS(REAL(ssize_t, sendmsg, (int, const struct msghdr *, int))(file, what, flags));
+	return PASS(REAL(sendmsg)(file, what, flags));
 }
 
 API ssize_t sendto(int file, const void *from, size_t size, int flags, const struct sockaddr *to,
@@ -170,9 +169,7 @@ API ssize_t sendto(int file, const void *from, size_t size, int flags, const str
 
 	if (exact_on())
 		return sendmsg(file, &m, flags);
-	return PASS(REAL(ssize_t, sendto,
-			 (int, const void *, size_t, int, const struct sockaddr *, socklen_t))(
-		file, from, size, flags, to, length));
+	return PASS(REAL(sendto)(file, from, size, flags, to, length));
 }
 
 API ssize_t send(int file, const void *from, size_t size, int flags)
@@ -184,12 +181,11 @@ API ssize_t send(int file, const void *from, size_t size, int flags)
 
 static int attempt(int file, const struct sockaddr *to, socklen_t size)
 {
-	int (*set)(int, int, ...) = REAL(int, fcntl, (int, int, ...));
+	int (*set)(int, int, ...) = REAL(fcntl);
 	int flags = set(file, F_GETFL), result, error;
 
 	set(file, F_SETFL, flags | O_NONBLOCK);
-	result =
-		PASS(REAL(int, connect, (int, const struct sockaddr *, socklen_t))(file, to, size));
+	result = PASS(REAL(connect)(file, to, size));
 	error = errno;
 	set(file, F_SETFL, flags);
 	errno = error;
@@ -203,8 +199,7 @@ API int connect(int file, const struct sockaddr *to, socklen_t size)
 	int error = 0;
 
 	if (!exact_on() || kind_of(file) != SOCKET)
-		return PASS(REAL(int, connect, (int, const struct sockaddr *, socklen_t))(file, to,
-											  size));
+		return PASS(REAL(connect)(file, to, size));
 	/* A Unix socket reports EAGAIN while the other side's queue is full. */
 	while (attempt(file, to, size)) {
 		if (errno == EAGAIN) {
