@@ -123,12 +123,12 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
         smallest = min(zip(orders, machines, strict=True), key=lambda each: len(each[0]))[1]
         raise UserError(f"--cpus {request.cpus}: {smallest.name} has {count}")
     cpus = orders[0][: request.cpus or count]
-    with new_trace(trace if keep else None) as new:
+    with new_trace(trace, keep) as new:
         done = emulate(
             program,
             machines[0],
             cpus,
-            new or trace,
+            new,
             folder,
             window=request.window,
             follow=request.follow,
@@ -193,9 +193,9 @@ def _record_in_guest(
     """Record the program inside a booted kernel, and print its output."""
     program = find_program(request.program)
     guest.check(machines)
-    with new_trace(trace if keep else None) as new:
+    with new_trace(trace, keep) as new:
         done = guest.run(
-            program, machines[0], new or trace, folder,
+            program, machines[0], new, folder,
             window=request.window,
         )  # fmt: skip
     out = sys.stderr if request.output_to_stderr else sys.stdout

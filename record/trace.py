@@ -16,18 +16,18 @@ def names_path(trace: Path) -> Path:
 
 
 @contextlib.contextmanager
-def new_trace(trace: Path | None) -> Iterator[Path | None]:
-    """Yield a path to record to, which replaces ``trace`` at the end. Names are yet to come.
+def new_trace(trace: Path, keep: bool) -> Iterator[Path]:
+    """Yield a path to record to; with ``keep`` it replaces ``trace`` at the end, without names.
 
     A recording that ends early must not be left beside the names of the previous one.
     """
-    if trace is None:
-        yield None
-        return
-    one_line(trace)
-    with replacing(trace) as new:
+    if keep:
+        one_line(trace)
+    with replacing(trace) if keep else contextlib.nullcontext(trace) as new:
         yield new
         if not new.exists():
-            raise UserError(f"cannot write all of {trace}: nothing is kept", status=1)
-        with telling(f"cannot write {names_path(trace)}"):
-            names_path(trace).unlink(missing_ok=True)
+            why = "nothing is kept" if keep else "is the disk full?"
+            raise UserError(f"cannot write all of {trace}: {why}", status=1)
+        if keep:
+            with telling(f"cannot write {names_path(trace)}"):
+                names_path(trace).unlink(missing_ok=True)

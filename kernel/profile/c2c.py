@@ -8,6 +8,7 @@ the simulator's c2c. For each kernel it adds how often a wake-up found a modifie
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -290,7 +291,8 @@ def one_kernel(
         seen.programs.hear(line)
         on_line(line)
 
-    with Image(kernel.vmlinux) as image, new_trace(request.trace) as trace:
+    saved = new_trace(request.trace, True) if request.trace is not None else nullcontext()
+    with Image(kernel.vmlinux) as image, saved as trace:
         if kernel.scheduler:
             request = _with_scheduler(layout, request, kernel, image)
         recorded = replace(request, trace=trace)

@@ -203,7 +203,7 @@ static void write_result(void)
 		feed_json(plugin.feed, all);
 	if ((size_t)snprintf(temp, sizeof(temp), "%s.tmp", path) >= sizeof(temp) ||
 	    json_dump_file(all, temp, JSON_COMPACT | JSON_REAL_PRECISION(12)) || rename(temp, path))
-		fprintf(stderr, "schedshard: cannot write %s\n", path);
+		fprintf(stderr, "schedshard: cannot write %s: %s\n", path, strerror(errno));
 	json_decref(all);
 	/*
 	 * SIGTERM ends the emulator as from outside: it stops the devices, and calls window_end().
@@ -212,14 +212,15 @@ static void write_result(void)
 		kill(getpid(), SIGTERM);
 }
 
-/* A part of a trace is useless, so it is removed, except if it is a device. */
+/* A part of a trace is useless: the command notices that the file is gone. A device stays. */
 static void remove_trace(void)
 {
 	struct stat file;
 
-	fprintf(stderr, "schedshard: cannot write all of %s\n", plugin.watch.trace);
 	if (!lstat(plugin.watch.trace, &file) && S_ISREG(file.st_mode))
 		unlink(plugin.watch.trace);
+	else
+		fprintf(stderr, "schedshard: cannot write all of %s\n", plugin.watch.trace);
 }
 
 static void *run_model(void *arg)

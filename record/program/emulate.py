@@ -160,7 +160,10 @@ def emulate(
                 child.wait()
                 raise
         _wait_for_the_others(model, follow)
+        fault = _fault(model)
     with ending_with(128 - code if code < 0 else code):
+        if fault:
+            raise UserError(fault, status=1)
         return _told(code, meta, result, began)
 
 
@@ -210,23 +213,32 @@ def _model(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
     assert model.stdin is not None
     assert model.stdout is not None
+    assert model.stderr is not None
     try:
         word, _, shared = model.stdout.readline().strip().partition(" ")
         if word != "ready":
-            raise UserError("the model did not start", status=1)
+            raise UserError(_fault(model) or "the model did not start", status=1)
         yield model, shared
     finally:
         if model.poll() is None:
             model.kill()
         model.wait()
         model.stdout.close()
+        model.stderr.close()
         with contextlib.suppress(OSError):
             model.stdin.close()
+
+
+def _fault(model: subprocess.Popen[str]) -> str:
+    """Return the first thing that the model, which has ended, said of a fault, or ''."""
+    assert model.stderr is not None
+    return model.stderr.readline().removeprefix("schedshard: ").strip()
 
 
 def _wait_for_the_others(model: subprocess.Popen[str], follow: bool) -> None:

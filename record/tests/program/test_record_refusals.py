@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -118,13 +119,16 @@ def test_a_build_tree_of_any_name_records(tmp_path: Path, name: str) -> None:
     assert "heap: main" in done.stdout
 
 
-def _small_disk(folder: Path, size: str) -> bool:
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode == 0
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of 4 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("cannot mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
 
 
 def _exit_seven(tmp_path: Path) -> Path:
@@ -136,20 +140,28 @@ def _exit_seven(tmp_path: Path) -> Path:
     return program
 
 
-def test_a_full_disk_before_the_program_runs(tmp_path: Path) -> None:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if not _small_disk(folder, "64k"):
-        pytest.skip("cannot mount a small disk")
-    try:
-        program = str(_exit_seven(tmp_path))
-        words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--", program)
-        done = run(*words, TMPDIR=str(folder))
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
+def test_a_full_disk_before_the_program_runs(disk: Path, tmp_path: Path) -> None:
+    (disk / "all").write_bytes(bytes((4 << 20) - 65536))
+    program = str(_exit_seven(tmp_path))
+    done = run("record", "--machine", MACHINE, "--", program, TMPDIR=str(disk))
     assert done.returncode == 2
-    assert done.stderr.startswith(f"schedshard: cannot write in {folder}/")
+    assert done.stderr.startswith(f"schedshard: cannot write in {disk}/")
     assert done.stderr.endswith("no space left on device\n")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_disk_that_the_program_fills(disk: Path, tmp_path: Path, kept: bool) -> None:
+    """Regression: four lines said that the disk was full, or two with --trace."""
+    fills = "cat /dev/zero > $0; head -c 9000000 /dev/zero | sort > /dev/null"
+    trace = ("--trace", str(disk / "trace")) if kept else ()
+    words = ("--machine", MACHINE, "--cpus", "8", *trace, "--", "sh", "-c", fills, f"{disk}/all")
+    done = run("record", "--follow", *words, TMPDIR=str(tmp_path if kept else disk))
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("schedshard: ")]
+    assert len(said) == 1, said
+    assert said[0].startswith(f"schedshard: cannot write {'all of ' if kept else ''}{disk}/")
+    assert [each.name for each in disk.iterdir()] == ["all"]
 
 
 @pytest.mark.parametrize("full", [("--json",), ("--out", "/nowhere/report.json")])
