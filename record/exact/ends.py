@@ -2,11 +2,13 @@
 """Why the recorder stopped a program: all of its threads wait, or loop without end."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from common.paths import typed
 from record.names.memory import Memory
+from record.names.modules import Modules
 
 _MOST = 6  # places that a sentence names
 
@@ -18,8 +20,7 @@ def _listed(places: Counter[str]) -> str:
     return ", ".join(said) + more
 
 
-def _waiting(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
-    waits = [(str(what), int(pc)) for _, what, pc in meta["deadlock"]]
+def _placed(waits: Sequence[tuple[str, int]], memory: Memory | Modules) -> Counter[str]:
     frames = memory.frames({pc - 1 for _, pc in waits if pc})
     places: Counter[str] = Counter()
     for what, pc in waits:
@@ -66,13 +67,28 @@ def turns(meta: Mapping[str, Any]) -> str | None:
     )
 
 
+def waits_now(path: Path, process: int) -> str:
+    """Return the sentence on a running program none of whose threads can run."""
+    rows = [line.split(" ", 1) for line in path.read_text(encoding="utf-8").splitlines()]
+    maps = [
+        (*(int(each, 16) for each in parts[0].split("-")), int(parts[2], 16), parts[5])
+        for parts in (
+            line.split(maxsplit=5)
+            for line in Path(f"/proc/{process}/maps").read_text(encoding="utf-8").splitlines()
+        )
+        if len(parts) == 6 and parts[5].startswith("/")
+    ]
+    places = _placed([(what, int(pc, 16)) for pc, what in rows], Modules(maps))
+    return f"no thread has run for 10 seconds: {_listed(places)}"
+
+
 def why_stopped(meta: Mapping[str, Any]) -> str | None:
     """Return the sentence on why a program was stopped, or None if it was not."""
     if not meta["deadlock"] and not meta["spins"]:
         return None
     memory = Memory(meta)
     try:
-        waiting = _waiting(memory, meta)
+        waiting = _placed([(str(what), int(pc)) for _, what, pc in meta["deadlock"]], memory)
         if meta["spins"]:
             rest = f"; {waiting.total()} wait: {_listed(waiting)}" if waiting else ""
             looping = _looping(memory, meta)

@@ -354,6 +354,12 @@ void fatal_endless(time_t since);
 /** result_write - write all files, the first time only. @why: what ended the program, or NULL */
 void result_write(const char *why);
 
+/**
+ * result_waits - write, the first time only, what each thread waits for; the process goes on
+ * @pc: where the calling thread is, if it executes code that lets no other thread run; else NULL
+ */
+void result_waits(const void *pc);
+
 /** result_deadlock - write the files, and what each thread waits for; end the process. */
 _Noreturn void result_deadlock(void);
 

@@ -249,6 +249,34 @@ static json_t *meta(bool deadlock, bool spin)
 	return all;
 }
 
+void result_waits(const void *pc)
+{
+	static char path[4096];
+
+	if (path[0] || snprintf(path, sizeof(path), "%s.waits", exact.meta) >= (int)sizeof(path))
+		return;
+	pass_all(true);
+	begin(path);
+	for (uint32_t i = 0; i < exact.nr_threads; i++) {
+		const struct thread *t = exact.threads[i];
+		bool outside = t->outside || t == exact_self;
+		const void *from = outside ? (const char *)t->block + 1 : t->waits_pc;
+		const char *in = outside ? "a call that waits for the world" : t->waits_in;
+		char row[256];
+
+		if (pc && t == exact_self) {
+			from = pc;
+			in = "code of the system";
+		}
+		if (t->ended || !in)
+			continue;
+		snprintf(row, sizeof(row), "%lx %s\n", (unsigned long)(uintptr_t)from, in);
+		text(row);
+	}
+	end();
+	pass_all(false);
+}
+
 static void write_all(const char *why, bool deadlock, bool spin)
 {
 	json_malloc_t allocate;

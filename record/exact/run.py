@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from common.tool import Running
 from model.results.raw import WROTE, RecordedRun, Run
 from model.results.read import checked
 from record.exact.blocks import HOOK, write_blocks
-from record.exact.ends import why_stopped
+from record.exact.ends import waits_now, why_stopped
 from record.exact.flags import LIBRARY, library
 from record.exact.standard_input import StandardInput
 from record.names.elf_symbols import elf_symbols
@@ -138,6 +139,15 @@ class Ran:
 
 def _end(ran: Ran) -> str:
     return f"by {ran.signal}" if ran.signal else f"with status {ran.status}"
+
+
+def _look(at: Path, process: int) -> None:
+    """Say, once, that no thread of a run can run."""
+    waits = at / "meta.json.waits"
+    with contextlib.suppress(OSError):
+        said = waits_now(waits, process)
+        waits.unlink()
+        print(f"schedshard: {said}", file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -280,7 +290,7 @@ class Runs:
             if given is not None:
                 os.close(given)
             # Later runs are in threads: Ctrl-C reaches the main one, which stops them.
-            code = end_of(child) if shown else child.wait()
+            code = end_of(child, partial(_look, at, child.pid)) if shown else child.wait()
         if shown:
             self.stdin.first_ended()
         name = signal.Signals(-code).name if code < 0 else None

@@ -211,6 +211,8 @@ void turns_tick(int which, siginfo_t *info, void *context)
 		return;
 	if (!modules_system(pc))
 		let_others(pc, again);
+	else if (t->ns >= LONG_NS)
+		result_waits((const void *)pc);
 	masks_frame(context);
 }
 

@@ -9,7 +9,7 @@ import contextlib
 import ctypes
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _FROM_KERNEL = 0x80  # si_code of SI_KERNEL
 _END_WITH_PARENT = 1
@@ -34,9 +34,10 @@ def in_child() -> None:
     ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
 
 
-def end_of(child: subprocess.Popen[bytes]) -> int:
-    """Wait for the program, and return its status as Popen does."""
+def end_of(child: subprocess.Popen[bytes], look: Callable[[], None] = lambda: None) -> int:
+    """Wait for the program, call ``look`` meanwhile, and return the status as Popen does."""
     while (status := child.poll()) is None:
+        look()
         received = signal.sigtimedwait(_AWAITED, _MOST)
         if received is None or received.si_signo != signal.SIGINT:
             continue

@@ -135,6 +135,22 @@ static void waits(void)
 	pthread_join(made, NULL);
 }
 
+static void *puts_later(void *lock)
+{
+	pthread_mutex_lock(lock);
+	return puts_byte(lock);
+}
+
+/* The byte never comes, because this thread holds the lock that the other one needs. */
+static void is_stuck(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	start(puts_later, &lock);
+	need(read(ends[0], got, 1) == 1);
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
@@ -159,6 +175,8 @@ int main(int argc, char **argv)
 		connects();
 	else if (!strcmp(kind, "child"))
 		waits();
+	else if (!strcmp(kind, "stuck"))
+		is_stuck();
 	else
 		return 2;
 	return 0;

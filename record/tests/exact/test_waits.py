@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, NEEDED, compiled, each_compiler, record, runs
+from running import COMPILERS, HERE, MACHINE, NEEDED, compiled, each_compiler, record, runs
+
+from common.paths import ROOT
 
 pytestmark = NEEDED
 
@@ -36,6 +41,25 @@ def test_a_call_that_waits_lets_others_run(
     done = runs(outside, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
     assert (done.raw.stepping.waited_outside or 0) >= 1
+
+
+@pytest.mark.slow(reason="the sentence comes after ten seconds")
+def test_who_waits_for_whom_is_said_while_nobody_can_run(outside: Path) -> None:
+    command = [sys.executable, "-m", "cli", "record", "--exact", "--machine", MACHINE, "--"]
+    with subprocess.Popen(
+        [*command, str(outside), "stuck"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as done:
+        assert done.stderr is not None
+        said = done.stderr.readline()
+        done.send_signal(signal.SIGINT)
+        assert "SIGINT ended the program" in done.stderr.read()
+    assert said.startswith("schedshard: no thread has run for 10 seconds: ")
+    assert "1 in pthread_mutex_lock at record/tests/exact/outside.c:" in said
+    assert "1 in a call that waits for the world at record/tests/exact/outside.c:" in said
+    assert "(puts_later)" in said
 
 
 @pytest.fixture(scope="module")
