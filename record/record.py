@@ -79,6 +79,7 @@ class RecordRequest:
     threads: tuple[int, ...] = ()
     runs: int = 1
     stacks: bool = False
+    ops: int | None = None
 
 
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
@@ -86,6 +87,7 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
 
     ``keep``: also write the file of names beside the trace. ``request.threads``: record once per
     number of threads. ``request.runs``: report the first run, with the figures of all.
+    ``request.ops``: the operations of a run, if the program does not mark them.
     """
     if not request.threads:
         return with_more_runs(
@@ -157,7 +159,7 @@ def _report(
 ) -> dict[str, Any]:
     """Return a recording's report. ``ended``: the fields of Recorded that differ for a guest."""
     recorded = Recorded(
-        operations=raw.operations,
+        operations=request.ops or raw.operations,
         partial=raw.partial,
         program_sha256=sha256_file(program.path),
         path=str(program.path),

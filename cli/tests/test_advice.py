@@ -51,7 +51,7 @@ def test_the_printed_gain_lies_in_its_interval() -> None:
     draws = [[runs(1000.0, 1000.0, 1000.0), runs(800.0, 850.0, 820.0)]]
     found = [(MOVE, runs(970.0))]
     advice = report._gains(jobs("a"), cast(Any, found), runs(1000.0), draws)
-    assert _advice(advice[0]).startswith("pad counters to a line: 18.0% (90%: 15.")
+    assert _advice(advice[0], ()).startswith("pad counters to a line: 18.0% (90%: 15.")
     assert advice[0].machines["a"].fewer == pytest.approx(0.03)
 
 

@@ -18,7 +18,7 @@ from model.results.c2c import Cache, Recorded, Transfer
 from record.counts import by_counts
 from record.lines.symbols import Frame
 from record.report.taken import taken, taken_table
-from record.report.view import record_view
+from record.report.view import headline, record_view
 
 
 def line(share: float, sharing: str = "false") -> dict[str, Any]:
@@ -45,14 +45,16 @@ def variant(*lines: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+REPORT: dict[str, Any] = {
+    "experiment": "p", "guest": "2 threads", "partial": False, "advice": [], "notes": [],
+    "program": {"status": 0, "signal": None, "placement": "os"},
+    "limits": ["predicted"], "machine": {"name": "m"}, "names_resolved": True,
+    "model_error": [{"said": "never validated for whole workloads"}] * 2, "provenance": {},
+}  # fmt: skip
+
+
 def shown(capsys: pytest.CaptureFixture[str], *lines: dict[str, Any]) -> str:
-    report = {
-        "experiment": "p", "guest": "2 threads", "partial": False, "variants": [variant(*lines)],
-        "program": {"status": 0, "signal": None, "placement": "os"}, "advice": [], "notes": [],
-        "limits": ["predicted"], "machine": {"name": "m"}, "names_resolved": True,
-        "model_error": [{"said": "never validated for whole workloads"}] * 2, "provenance": {},
-    }  # fmt: skip
-    show([record_view(Recorded.of(report))])
+    show([record_view(Recorded.of(REPORT | {"variants": [variant(*lines)]}))])
     return capsys.readouterr().out
 
 
@@ -63,6 +65,17 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "0.0049" not in text
     assert "2 more shared lines take less than 0.5% of all cycles each" in text
     assert "false sharing was found, but no separation of bytes" in text
+
+
+def test_operations_have_a_time_before_and_after() -> None:
+    gain = {"fewer": 0.75, "interval": None}
+    said = {"words": "pad `a` to a line", "machines": {"m": gain}}
+    counted = variant(line(0.4)) | {"ns_per_operation": 40.0}
+    report = Recorded.of(REPORT | {"variants": [counted], "advice": [said]})
+    words = "pad `a` to a line: 75.0% fewer cycles on m"
+    assert headline(report) == f"{words} (10.0 instead of 40.0 ns per operation)"
+    plain = Recorded.of(REPORT | {"variants": [variant(line(0.4))], "advice": [said]})
+    assert headline(plain) == words
 
 
 def test_of_an_unknown_object_nothing_is_known(capsys: pytest.CaptureFixture[str]) -> None:

@@ -290,6 +290,7 @@ class RecordedVariant(Variant, kw_only=True):
     hitm_remote: Count
     hitm_local: Count
     work_cycles: NotNegative
+    ns_per_operation: NotNegative | None = None
     model: Model
     lines: Sequence[RecordedLine]
     at_lines: NotNegative | None = None

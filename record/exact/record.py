@@ -37,6 +37,7 @@ class ExactRequest:
     uncertainty: int | None
     threads: tuple[int, ...] = ()
     stacks: bool = False
+    ops: int | None = None
     measured: list[str] = field(default_factory=list)  # on this host: below the report
 
 
@@ -121,9 +122,9 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
         request = replace(request, advise=False, uncertainty=None, seeds=0)
     recorded = Recorded(
         words=program.words, status=ran.status, signal=ran.signal, placement=request.placement,
-        cpus=count, operations=0, partial=False, program_sha256=sha256_file(program.path),
-        path=str(program.path), dynamic=True, debug=program.debug, compiler=program.compiler,
-        meta=ran.meta, stepping=ran.raw.stepping,
+        cpus=count, operations=request.ops or 0, partial=False,
+        program_sha256=sha256_file(program.path), path=str(program.path), dynamic=True,
+        debug=program.debug, compiler=program.compiler, meta=ran.meta, stepping=ran.raw.stepping,
     )  # fmt: skip
     report = _reported(request, recorded, runs, machines)
     busy_ns = ran.raw.model.busy_ns

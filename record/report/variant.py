@@ -213,6 +213,11 @@ def name_lines(
     return Named(lines, shown, most, frames, objects, accesses_reported)
 
 
+def _ns_each(run: raw.Run, operations: int) -> float:
+    """Return the nanoseconds that CPUs work or wait per operation, each as its thread sees it."""
+    return part_of(run.work_cycles, run.machine.clock_ghz) / operations
+
+
 def make_variant(
     job: Job,
     run: raw.Run,
@@ -242,6 +247,7 @@ def make_variant(
         "hitm_remote": run.hitm_remote,
         "hitm_local": run.hitm_local,
         "work_cycles": run.work_cycles,
+        **({"ns_per_operation": _ns_each(run, operations)} if operations else {}),
         "at_lines": at_lines(run),
         "partial": run.partial,
         "model": run.model.to_data(),

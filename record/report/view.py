@@ -22,7 +22,9 @@ FOLDED = 0.005
 
 
 def _machines(report: Recorded) -> Sheet:
-    numbers = ("far HITM", "near HITM", "lines", "cycles", "at lines", "virtual ms")
+    counted = any(variant.ns_per_operation is not None for variant in report.variants)
+    numbers = ["far HITM", "near HITM", "lines", "cycles", "at lines", "virtual ms"]
+    numbers += ["ns/op"] if counted else []
     partial = " (PARTIAL)" if report.partial else ""
     made = Sheet(
         f"{report.experiment}: {report.guest}, predicted{partial}",
@@ -34,8 +36,13 @@ def _machines(report: Recorded) -> Sheet:
             f"{variant.lines_total:,}", significant(variant.work_cycles),
             percent(variant.waited / variant.work_cycles) if variant.work_cycles else "-",
             significant(variant.model.virtual_ns / 1e6),
+            *([_ns(variant.ns_per_operation)] if counted else ()),
         )  # fmt: skip
     return made
+
+
+def _ns(each: float | None) -> str:
+    return "-" if each is None else significant(each)
 
 
 def _between(interval: Interval | None, write: Callable[[float], str]) -> str:
@@ -147,9 +154,9 @@ def _some(threads: list[int]) -> str:
     return f"{len(threads)}: {threads[0]}..{threads[-1]}"
 
 
-def _advice(advice: Advice) -> str:
+def _advice(advice: Advice, variants: Sequence[RecordedVariant]) -> str:
     """Return the sentence of a piece of advice, with its gain on each machine."""
-    gains = []
+    gains, each = [], {variant.name: variant.ns_per_operation for variant in variants}
     for name, gain in advice.machines.items():
         word = "fewer" if gain.shown >= 0 else "more"
         sign = 1 if gain.shown >= 0 else -1
@@ -157,14 +164,17 @@ def _advice(advice: Advice) -> str:
         if gain.interval is not None:
             ends = sorted((sign * gain.interval.low, sign * gain.interval.high))
             sure = f" (90%: {ends[0]:.1%} to {ends[1]:.1%})"
-        gains.append(f"{abs(gain.shown):.1%}{sure} {word} cycles on {name}")
+        said = f"{abs(gain.shown):.1%}{sure} {word} cycles on {name}"
+        if now := each.get(name):
+            said += f" ({_ns(now * (1 - gain.shown))} instead of {_ns(now)} ns per operation)"
+        gains.append(said)
     return f"{advice.said}: {', '.join(gains)}"
 
 
 def _sentences(report: Recorded) -> list[str]:
     """Return what to change and what that gains; also what no layout gains, if that is more."""
     worth = [
-        (max(gain.shown for gain in each.machines.values()), _advice(each))
+        (max(gain.shown for gain in each.machines.values()), _advice(each, report.variants))
         for each in report.advice
     ]
     # A bound is worth less than a gain.
@@ -193,7 +203,7 @@ def headline(report: Recorded) -> str:
 
 def short_headline(report: Recorded) -> str:
     """Return the first sentence of a page, in at most 20 words if names are short."""
-    if not report.advice or headline(report) != _advice(report.advice[0]):
+    if not report.advice or headline(report) != _advice(report.advice[0], report.variants):
         return headline(report).partition(" (a bound")[0]
     best = report.advice[0]
     name, gain = max(best.machines.items(), key=lambda each: each[1].shown)

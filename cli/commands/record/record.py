@@ -98,6 +98,7 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
     metavar="LIST",
     help="Run once for each of these numbers, such as 2,64,384, which replace {} in the arguments.",
 )
+@number_option("--ops", help="PROGRAM does N operations: also give ns per operation.")
 @number_option(
     "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1; with a gate 5]."
 )
