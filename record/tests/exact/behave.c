@@ -542,8 +542,74 @@ static void forks(void)
 	printf("%d\n", WEXITSTATUS(status));
 }
 
+static void pools(void)
+{
+	for (int i = 0; i < 3; i++)
+		pool[i] = start(pooled, NULL);
+}
+
+static void waits_for_signal(void)
+{
+	pthread_t made;
+
+	change(SIG_BLOCK, SIGUSR1);
+	made = start(awaits, NULL);
+	usleep(100);
+	pthread_kill(made, SIGUSR1);
+	pthread_join(made, NULL);
+}
+
+static void all_robust(void)
+{
+	robust(PTHREAD_MUTEX_NORMAL);
+	robust(PTHREAD_MUTEX_RECURSIVE);
+	robust(PTHREAD_MUTEX_ERRORCHECK);
+}
+
+static void interrupts(void)
+{
+	int which = threads;
+
+	threads = 4;
+	run_all(with_mutex);
+	kill(getpid(), which);
+	pause();
+}
+
+static void sets_flag(void)
+{
+	pthread_t made = start(with_flag, NULL);
+
+	usleep(100);
+	go = 1;
+	pthread_join(made, NULL);
+}
+
 int main(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		void *(*run)(void *);
+	} all[] = { { "mutex", with_mutex },	  { "rwlock", with_rwlock },
+		    { "barrier", with_barrier },  { "spin", with_spin },
+		    { "cond", with_cond },	  { "sem", with_sem },
+		    { "once", with_once },	  { "key", with_key },
+		    { "thread-exit", with_exit }, { "sleep", sleeper },
+		    { "deadlock", crossed },	  { "exit", leaves },
+		    { "crash", crashes },	  { "abort", aborts },
+		    { "overflow", overflows },	  { "user", changes } };
+	static const struct kind kinds[] = { { "pool", pools },
+					     { "pipe", pipes },
+					     { "sigwait", waits_for_signal },
+					     { "c11", all_c11 },
+					     { "types", types },
+					     { "robust", all_robust },
+					     { "machine", machine },
+					     { "fork", forks },
+					     { "interrupt", interrupts },
+					     { "timed-join", timed_join },
+					     { "cancel", cancels },
+					     { "flag", sets_flag } };
 	const char *kind = argc > 1 ? argv[1] : "mutex";
 
 	if (argc > 2)
@@ -554,87 +620,10 @@ int main(int argc, char **argv)
 	pthread_spin_init(&spin, 0);
 	sem_init(&sem, 0, 1);
 	pthread_key_create(&key, drop);
-	if (!strcmp(kind, "mutex"))
-		run_all(with_mutex);
-	else if (!strcmp(kind, "rwlock"))
-		run_all(with_rwlock);
-	else if (!strcmp(kind, "barrier"))
-		run_all(with_barrier);
-	else if (!strcmp(kind, "spin"))
-		run_all(with_spin);
-	else if (!strcmp(kind, "cond"))
-		run_all(with_cond);
-	else if (!strcmp(kind, "sem"))
-		run_all(with_sem);
-	else if (!strcmp(kind, "once"))
-		run_all(with_once);
-	else if (!strcmp(kind, "key"))
-		run_all(with_key);
-	else if (!strcmp(kind, "pool")) {
-		for (int i = 0; i < 3; i++)
-			pool[i] = start(pooled, NULL);
-	} else if (!strcmp(kind, "pipe"))
-		pipes();
-	else if (!strcmp(kind, "sigwait")) {
-		pthread_t made;
-		sigset_t set;
-
-		sigemptyset(&set);
-		sigaddset(&set, SIGUSR1);
-		pthread_sigmask(SIG_BLOCK, &set, NULL);
-		made = start(awaits, NULL);
-		usleep(100);
-		pthread_kill(made, SIGUSR1);
-		pthread_join(made, NULL);
-	} else if (!strcmp(kind, "thread-exit"))
-		run_all(with_exit);
-	else if (!strcmp(kind, "first-exit")) {
-		start(sleeper, NULL);
-		pthread_exit(NULL);
-	} else if (!strcmp(kind, "sleep"))
-		run_all(sleeper);
-	else if (!strcmp(kind, "c11"))
-		all_c11();
-	else if (!strcmp(kind, "types"))
-		types();
-	else if (!strcmp(kind, "robust")) {
-		robust(PTHREAD_MUTEX_NORMAL);
-		robust(PTHREAD_MUTEX_RECURSIVE);
-		robust(PTHREAD_MUTEX_ERRORCHECK);
-	} else if (!strcmp(kind, "machine"))
-		machine();
-	else if (!strcmp(kind, "fork"))
-		forks();
-	else if (!strcmp(kind, "deadlock"))
-		run_all(crossed);
-	else if (!strcmp(kind, "exit"))
-		run_all(leaves);
-	else if (!strcmp(kind, "interrupt")) {
-		int which = threads;
-
-		threads = 4;
-		run_all(with_mutex);
-		kill(getpid(), which);
-		pause();
-	} else if (!strcmp(kind, "timed-join"))
-		timed_join();
-	else if (!strcmp(kind, "cancel")) {
-		cancels();
-	} else if (!strcmp(kind, "crash"))
-		run_all(crashes);
-	else if (!strcmp(kind, "abort"))
-		run_all(aborts);
-	else if (!strcmp(kind, "overflow"))
-		run_all(overflows);
-	else if (!strcmp(kind, "user"))
-		run_all(changes);
-	else if (!strcmp(kind, "flag")) {
-		pthread_t made = start(with_flag, NULL);
-
-		usleep(100);
-		go = 1;
-		pthread_join(made, NULL);
-	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcmp(kind, all[i].name))
+			run_all(all[i].run);
+	RUN_KIND(kinds, kind);
 	printf("%ld %ld %ld\n", plain, (long)sum, times);
 	return 0;
 }

@@ -550,10 +550,7 @@ static void by_files(void)
 int main(int argc, char **argv)
 {
 	static const struct rlimit much = { 8 << 20, 8 << 20 };
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} kinds[] = {
+	static const struct kind kinds[] = {
 		{ "alarm", waits_for_alarm }, { "interval", interval },
 		{ "timer", of_program },      { "file", by_file },
 		{ "function", by_function },  { "ended", ended },
@@ -566,8 +563,5 @@ int main(int argc, char **argv)
 	sem_init(&come, 0, 0);
 	/* deep() must overflow, whatever this host's limit is. */
 	need(!setrlimit(RLIMIT_STACK, &much));
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (argc > 1 && !strcmp(argv[1], kinds[i].name))
-			kinds[i].run();
-	return 0;
+	return !RUN_KIND(kinds, argv[1]);
 }

@@ -439,16 +439,13 @@ static void last_words(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} kind[] = { { "binds", binds },       { "stacks", stacks },
-		     { "signals", signals },   { "locks", locks },
-		     { "c11", c11 },	       { "mails", mails },
-		     { "asks", asks },	       { "times", times_of_cpus },
-		     { "shares", shares },     { "called", is_called },
-		     { "child", child_takes }, { "names", names },
-		     { "runs", runs },	       { "raw", raw } };
+	static const struct kind kinds[] = { { "binds", binds },       { "stacks", stacks },
+					     { "signals", signals },   { "locks", locks },
+					     { "c11", c11 },	       { "mails", mails },
+					     { "asks", asks },	       { "times", times_of_cpus },
+					     { "shares", shares },     { "called", is_called },
+					     { "child", child_takes }, { "names", names },
+					     { "runs", runs },	       { "raw", raw } };
 
 	if (argc < 2)
 		return 2;
@@ -456,9 +453,7 @@ int main(int argc, char **argv)
 		at_quick_exit(last_words);
 		quick_exit(5);
 	}
-	for (size_t i = 0; i < sizeof(kind) / sizeof(*kind); i++)
-		if (!strcmp(argv[1], kind[i].name))
-			kind[i].run();
+	RUN_KIND(kinds, argv[1]);
 	puts("");
 	return 0;
 }

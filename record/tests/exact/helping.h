@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MUCH 300000
@@ -47,5 +48,25 @@ static pthread_t start(void *(*run)(void *), void *arg)
 	need(!pthread_create(&made, NULL, run, arg));
 	return made;
 }
+
+/* What a program does for the word that its first argument is. */
+struct kind {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Return: false: no word of the @n is @name. */
+static inline int run_kind(const struct kind *kind, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (name && !strcmp(name, kind[i].name)) {
+			kind[i].run();
+			return 1;
+		}
+	}
+	return 0;
+}
+
+#define RUN_KIND(kinds, name) run_kind(kinds, sizeof(kinds) / sizeof(*(kinds)), name)
 
 #endif

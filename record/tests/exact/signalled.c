@@ -408,6 +408,16 @@ static void last(void)
 
 int main(int argc, char **argv)
 {
+	static const struct kind kinds[] = { { "interrupted", interrupted },
+					     { "nested", nested },
+					     { "taken", taken },
+					     { "jumped", jumped },
+					     { "from-outside", from_outside },
+					     { "once", once },
+					     { "queued", queued },
+					     { "child", sent_to_child },
+					     { "faulted", faulted },
+					     { "last", last } };
 	const char *kind = argc > 1 ? argv[1] : "";
 	void *(*run)(void *) = !strcmp(kind, "masks")	   ? masks
 			       : !strcmp(kind, "directed") ? listens
@@ -418,26 +428,7 @@ int main(int argc, char **argv)
 
 	sem_init(&stop, 0, 0);
 	pthread_barrier_init(&together, NULL, run == masks ? THREADS : THREADS + 1);
-	if (!strcmp(kind, "interrupted"))
-		interrupted();
-	else if (!strcmp(kind, "nested"))
-		nested();
-	else if (!strcmp(kind, "taken"))
-		taken();
-	else if (!strcmp(kind, "jumped"))
-		jumped();
-	else if (!strcmp(kind, "from-outside"))
-		from_outside();
-	else if (!strcmp(kind, "once"))
-		once();
-	else if (!strcmp(kind, "queued"))
-		queued();
-	else if (!strcmp(kind, "child"))
-		sent_to_child();
-	else if (!strcmp(kind, "faulted"))
-		faulted();
-	else if (!strcmp(kind, "last"))
-		last();
+	RUN_KIND(kinds, kind);
 	if (!run)
 		return 0;
 	on(SIGUSR1, notes, 0, 0);

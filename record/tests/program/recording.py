@@ -53,7 +53,8 @@ def built(folder: Path, command: str, source: str) -> Path:
     words = command.split()
     (name,) = (word for word in words if word.endswith((".c", ".cc", ".f90", ".go", ".rs")))
     (folder / name).write_text(source, encoding="utf-8")
-    subprocess.run(words, check=True, cwd=folder)
+    headers = {**os.environ, "CPATH": str(Path(__file__).parent)}
+    subprocess.run(words, check=True, cwd=folder, env=headers)
     return folder / words[words.index("-o") + 1]
 
 

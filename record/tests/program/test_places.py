@@ -287,12 +287,11 @@ def test_only_units_that_allocate_are_read(tmp_path: Path, compiler: str, option
 # Frames whose sizes differ each time, and more of them than the recorder follows.
 FRAMES = r"""
 #include <alloca.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "together.h"
 #define APART __attribute__((noinline, noclone))
 static unsigned long *word[2];
-static pthread_barrier_t ready;
 APART static void *make(void)
 {
 	return aligned_alloc(64, 64);
@@ -330,8 +329,6 @@ static void *work(void *me)
 }
 int main(void)
 {
-	pthread_t t[2];
-
 	for (int i = 0; i < 200; i++) {
 		free(some(i));
 		free(even(i));
@@ -339,11 +336,7 @@ int main(void)
 	}
 	word[0] = memset(some(77), 0, 64);
 	word[1] = memset(even(77), 0, 64);
-	pthread_barrier_init(&ready, NULL, 2);
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return word[0][0] + word[1][1] != 6000;
 }
 """

@@ -86,10 +86,10 @@ def test_a_program_may_become_another_user(tmp_path: Path) -> None:
         tmp_path,
         "leaves",
         r"""
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "together.h"
 static unsigned long count;
 static void *work(void *me)
 {
@@ -102,14 +102,9 @@ static void *work(void *me)
 }
 int main(void)
 {
-	pthread_t t[2];
-
 	if (setgid(65534) || setuid(65534))
 		return 1;
-	for (unsigned long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	printf("%lu %u\n", count, geteuid());
 	return 0;
 }
@@ -121,11 +116,10 @@ int main(void)
 
 
 PAIRS = r"""
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "together.h"
 static unsigned long count[2] __attribute__((aligned(64)));
-static pthread_barrier_t ready;
 static void *work(void *arg)
 {
 	unsigned long me = (unsigned long)arg;
@@ -142,13 +136,7 @@ static void *work(void *arg)
 }
 int main(void)
 {
-	pthread_t t[4];
-
-	pthread_barrier_init(&ready, NULL, 4);
-	for (unsigned long i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
+	together(4, work);
 	usleep(5000);
 	return 0;
 }
@@ -184,13 +172,12 @@ def test_false_sharing_that_cannot_be_ended_is_said(tmp_path: Path) -> None:
         tmp_path,
         "bytes",
         r"""
-#include <pthread.h>
+#include "together.h"
 static union {
 	unsigned char byte[8];
 	unsigned long all;
 } shared __attribute__((aligned(64)));
 static unsigned long sum;
-static pthread_barrier_t ready;
 static void *work(void *arg)
 {
 	unsigned long seen = 0;
@@ -206,13 +193,7 @@ static void *work(void *arg)
 }
 int main(void)
 {
-	pthread_t t[4];
-
-	pthread_barrier_init(&ready, NULL, 4);
-	for (long i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
+	together(4, work);
 	return 0;
 }
 """,
@@ -242,8 +223,8 @@ def test_who_sleeps_is_not_at_work(tmp_path: Path) -> None:
         tmp_path,
         "sleeps",
         r"""
-#include <pthread.h>
 #include <unistd.h>
+#include "together.h"
 static void *work(void *none)
 {
 	for (int i = 0; i < 20; i++)
@@ -252,12 +233,7 @@ static void *work(void *none)
 }
 int main(void)
 {
-	pthread_t t[4];
-
-	for (int i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, work, NULL);
-	for (int i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
+	together(4, work);
 	return 0;
 }
 """,
@@ -329,8 +305,8 @@ def test_threads_that_seldom_meet_are_seldom_held_back(tmp_path: Path) -> None:
 
 
 TASKS = r"""
-#include <pthread.h>
 #include <stdlib.h>
+#include "together.h"
 static struct {
 	_Alignas(64) long alpha;
 	long beta;
@@ -350,15 +326,10 @@ static void *work(void *p)
 }
 int main(int argc, char **argv)
 {
-	pthread_t t[2];
-
 	rounds = atol(argv[1]);
 	each = atol(argv[2]);
 	pthread_barrier_init(&b, NULL, 2);
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return 0;
 }
 """
@@ -386,8 +357,8 @@ def test_tasks_that_change_threads_share_falsely(tmp_path: Path) -> None:
 
 
 BUCKETS = r"""
-#include <pthread.h>
 #include <stdint.h>
+#include "together.h"
 static _Alignas(64) long hits[64];
 static void *work(void *p)
 {
@@ -403,12 +374,7 @@ static void *work(void *p)
 }
 int main(void)
 {
-	pthread_t t[8];
-
-	for (long i = 0; i < 8; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 8; i++)
-		pthread_join(t[i], NULL);
+	together(8, work);
 	return 0;
 }
 """

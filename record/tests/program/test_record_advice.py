@@ -22,13 +22,12 @@ pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so
 
 # Each thread has its own element of an array inside a structure.
 POOL = r"""
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "together.h"
 struct worker { unsigned long done, bytes; };
 struct pool { pthread_mutex_t lock; struct worker w[8]; long total; };
 static struct pool *pool;
-static pthread_barrier_t ready;
 static void *work(void *me)
 {
 	struct worker *w = &pool->w[(long)me];
@@ -47,16 +46,10 @@ static void *work(void *me)
 }
 int main(void)
 {
-	pthread_t t[2];
-
 	/* A static program's heap begins with its path, whose length would move this object. */
 	pool = memset(aligned_alloc(64, sizeof(*pool)), 0, sizeof(*pool));
 	pthread_mutex_init(&pool->lock, NULL);
-	pthread_barrier_init(&ready, NULL, 2);
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return 0;
 }
 """
@@ -72,9 +65,8 @@ void plugin(long me)
 """
 HOST = r"""
 #include <dlfcn.h>
-#include <pthread.h>
+#include "together.h"
 static void (*plugin)(long);
-static pthread_barrier_t ready;
 static void *work(void *me)
 {
 	pthread_barrier_wait(&ready);
@@ -84,14 +76,9 @@ static void *work(void *me)
 int main(int argc, char **argv)
 {
 	void *library = dlopen(argv[1], RTLD_NOW);
-	pthread_t t[2];
 
 	plugin = (void (*)(long))dlsym(library, "plugin");
-	pthread_barrier_init(&ready, NULL, 2);
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return dlclose(library);
 }
 """

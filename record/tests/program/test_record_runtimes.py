@@ -33,10 +33,9 @@ def _compiled(folder: Path, source: str) -> Path:
 
 
 LARGE = r"""
-#include <pthread.h>
 #include <stdlib.h>
+#include "together.h"
 static unsigned long *many;
-static pthread_barrier_t ready;
 static void *work(void *me)
 {
 	pthread_barrier_wait(&ready);
@@ -46,14 +45,8 @@ static void *work(void *me)
 }
 int main(void)
 {
-	pthread_t t[2];
-
 	many = calloc(131072, sizeof(*many));
-	pthread_barrier_init(&ready, NULL, 2);
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return many[65536] != 3000;
 }
 """
@@ -68,7 +61,7 @@ def test_the_middle_of_a_large_object_has_its_name(tmp_path: Path) -> None:
         line = report["variants"][0]["lines"][0]
         if hitm_of(line) < 1000:
             return False
-        assert line["object"] == "heap: main (p.c:17)"
+        assert line["object"] == "heap: main (p.c:14)"
         assert line["offset"] // 64 in (8192, 8191)
         return True
 
@@ -76,13 +69,12 @@ def test_the_middle_of_a_large_object_has_its_name(tmp_path: Path) -> None:
 
 
 MAKES = r"""
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "together.h"
 static _Alignas(64) unsigned long count[2];
-static pthread_barrier_t ready;
 static void (*add)(unsigned long *);
 static void *work(void *me)
 {
@@ -94,7 +86,6 @@ static void *work(void *me)
 int main(void)
 {
 	static const unsigned char code[] = { 0xf0, 0x48, 0xff, 0x07, 0xc3 }; /* lock incq (%rdi) */
-	pthread_t t[2];
 	char name[64];
 	FILE *map;
 
@@ -105,11 +96,7 @@ int main(void)
 	fprintf(map, "%lx %zx long made::add(long*)\n", (unsigned long)add, sizeof(code));
 	fclose(map);
 	puts(name);
-	pthread_barrier_init(&ready, NULL, 2);
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return 0;
 }
 """

@@ -22,10 +22,10 @@ pytestmark = needs(PROGRAMS / "record-known")
 # The program writes to a file which standard streams are open, and shares a heap object.
 PROGRAM = r"""
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "together.h"
 static unsigned long *words;
 static void *work(void *me)
 {
@@ -37,13 +37,9 @@ int main(int argc, char **argv)
 {
 	int open[3] = { read(0, NULL, 0) == 0, write(1, "", 0) == 0, write(2, "", 0) == 0 };
 	FILE *out = fopen(argv[1], "a");
-	pthread_t t[2];
 
 	words = calloc(2, sizeof(*words));
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, work, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	fprintf(out, "%d%d%d\n", open[0], open[1], open[2]);
 	fclose(out);
 	return 7;

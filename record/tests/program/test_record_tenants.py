@@ -37,27 +37,17 @@ void work(long me)
 HOST = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "together.h"
 static void (*work)(long);
-static pthread_barrier_t ready;
 static void *thread(void *me)
 {
 	pthread_barrier_wait(&ready);
 	work((long)me);
 	return NULL;
-}
-static void both(void)
-{
-	pthread_t t[2];
-
-	for (long i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, thread, (void *)i);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
 }
 static unsigned long *words;
 static void plain(long me)
@@ -70,7 +60,6 @@ int main(int argc, char **argv)
 	uintptr_t last = 0;
 	void *page;
 
-	pthread_barrier_init(&ready, NULL, 2);
 	for (int i = 1; i < argc; i++) {
 		void *library = dlopen(argv[i], RTLD_NOW);
 		void *(*data)(void) = (void *(*)(void))dlsym(library, "data");
@@ -80,7 +69,7 @@ int main(int argc, char **argv)
 		last = at;
 		((void (*)(void))dlsym(library, "begin"))();
 		work = (void (*)(long))dlsym(library, "work");
-		both();
+		together(2, thread);
 		((void (*)(void))dlsym(library, "end"))();
 		dlclose(library);
 	}
@@ -89,7 +78,7 @@ int main(int argc, char **argv)
 	printf(" %s\n", page == (void *)last ? "same" : "other");
 	words = page;
 	work = plain;
-	both();
+	together(2, thread);
 	return 0;
 }
 """
