@@ -79,8 +79,8 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
 @path_option(
     "--topology",
     metavar=None,
-    help="Take the topology from the machine's output of 'lscpu -p', or from a folder that "
-    "contains its sys/.",
+    help="Take the topology from the machine's output of 'lscpu -p', from a folder that contains "
+    "its sys/, or from an XML file of hwloc ('lstopo FILE.xml').",
 )
 @click.option(
     "--shape",

@@ -98,7 +98,7 @@ def _undecided(table: LatencyTable) -> UserError:
     fitting = f"{SHAPE_RIGHT}; best {'fit' if len(best) == 2 else 'fits'} {named}"
     return UserError(
         f"no machine file was made, because {table.name} does not say which CPU is where: give "
-        "--topology FILE (the machine's 'lscpu -p' or sys/), or --shape, "
+        "--topology FILE (the machine's 'lscpu -p', sys/ or hwloc XML), or --shape, "
         + (fitting if best else f"{SHAPE_RIGHT}; no regular one fits"),
         status=UNDECIDED,
     )

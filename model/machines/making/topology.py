@@ -20,13 +20,14 @@ from common.errors import UserError
 from common.inputs import read_input
 from common.paths import topo_binary
 from common.tool import run_json
+from model.machines.making.hwloc import hwloc_records
 from model.machines.places import Place
 
 Ids = npt.NDArray[np.int64]
 
 MAX_GIVEN_BYTES = 16 << 20
 MAX_CPUS = 8192
-GIVEN_RIGHT = "the text of 'lscpu -p', or a folder that holds sys/"
+GIVEN_RIGHT = "the text of 'lscpu -p', a folder that holds sys/, or an XML file of hwloc"
 # Columns of `lscpu -p` that give a CPU's place. All caches are one column: L1d:L1i:L2:L3.
 _COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2"}
 # The caches that may be a CPU's last, as Linux counts: the highest that it has.
@@ -130,13 +131,37 @@ def _fill_unknown(cpus: Sequence[int], levels: dict[str, Ids]) -> None:
 
 
 def read_given(path: Path) -> Topology:
-    """Read the argument of ``--topology``: a folder with sys/, or the text of `lscpu -p`."""
+    """Read the argument of ``--topology``: a folder with sys/, `lscpu -p`, or XML of hwloc."""
     if path.is_dir():
         if not (path / "sys").is_dir():
             raise UserError(f"{path} holds no sys/: give {GIVEN_RIGHT}")
         return from_tool(run_json([str(topo_binary()), "--sysfs", str(path)]))
     text = read_input(path, "topology", MAX_GIVEN_BYTES).decode("utf-8", "replace")
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return from_hwloc(text, path.name)
     return parse_lscpu(text, path.name)
+
+
+def from_hwloc(text: str, name: str) -> Topology:
+    """Return the topology in an XML file of hwloc."""
+    records = sorted(hwloc_records(text, name, GIVEN_RIGHT), key=lambda record: record["cpu"])
+    cpus = [record["cpu"] for record in records]
+    _check_cpus(cpus, name)
+    levels = {
+        level: np.array([record.get(level, -1) for record in records], dtype=np.int64)
+        for level in ("package", "node", "l2", "core")
+    }
+    levels["llc"] = np.array([record.get("l3", record.get("l2", -1)) for record in records])
+    _fill_unknown(cpus, levels)
+    return make_topology(cpus, levels)
+
+
+def _check_cpus(cpus: Sequence[int], name: str) -> None:
+    """Check the CPU numbers in a file of the user."""
+    if len(cpus) > MAX_CPUS:
+        raise UserError(f"{name}: more than {MAX_CPUS:,} CPUs")
+    if len(set(cpus)) != len(cpus):
+        raise UserError(f"{name}: a CPU occurs twice: give {GIVEN_RIGHT}")
 
 
 def parse_lscpu(text: str, name: str) -> Topology:
@@ -146,18 +171,15 @@ def parse_lscpu(text: str, name: str) -> Topology:
     rows = [line.split(",") for line in lines if not line.startswith("#")]
     if not heads or not rows:
         raise UserError(f"{name} is not the text of 'lscpu -p': give {GIVEN_RIGHT}")
-    if len(rows) > MAX_CPUS:
-        raise UserError(f"{name}: more than {MAX_CPUS:,} CPUs")
     columns = [word.strip().lower() for word in heads[-1].lstrip("# ").split(",")]
     places = _places(columns, rows, name)
     cpus = [int(row[columns.index("cpu")]) for row in rows]
+    _check_cpus(cpus, name)
     order = np.argsort(cpus)
     places["llc"] = _last_caches(columns, rows) or places["package"]
     levels = {level: np.array(ids, dtype=np.int64)[order] for level, ids in places.items()}
     levels.setdefault("l2", levels["core"])
     levels.setdefault("node", levels["package"])
-    if len(set(cpus)) != len(cpus):
-        raise UserError(f"{name}: a CPU has two lines: give {GIVEN_RIGHT}")
     return make_topology([cpus[i] for i in order], levels)
 
 

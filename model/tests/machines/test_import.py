@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,33 @@ def failure(*args: str | Path, status: int = 2) -> str:
 def write(path: Path, topology: Topology, ns: dict[str, float], labels: bool = False) -> Path:
     matrix = latencies(topology, ns, 0.03, 1)
     path.write_text(to_csv(matrix, labels=topology.cpus if labels else None), encoding="ascii")
+    return path
+
+
+def xml_of(path: Path, topology: Topology) -> Path:
+    """The topology as hwloc 2 writes it: memory beside the CPUs of its node."""
+    places = dict(zip(topology.cpus, topology.places(), strict=True))
+
+    def objects(cpus: Sequence[int], levels: Sequence[tuple[str, str]]) -> str:
+        if not levels:
+            return "".join(f'<object type="PU" os_index="{cpu}"/>' for cpu in cpus)
+        (level, kind), *below = levels
+        groups: dict[int, list[int]] = {}
+        for cpu in cpus:
+            groups.setdefault(getattr(places[cpu], level), []).append(cpu)
+        memory = '<object type="NUMANode" os_index="0"/>' if kind == "Group" else ""
+        return "".join(
+            f'<object type="{kind}">{memory}{objects(group, below)}</object>'
+            for group in groups.values()
+        )
+
+    levels = [("package", "Package"), ("node", "Group"), ("llc", "L3Cache"), ("l2", "L2Cache"),
+              ("core", "Core")]  # fmt: skip
+    text = objects(topology.cpus, levels)
+    path.write_text(
+        '<!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0"><object type="Machine">'
+        f"{text}</object></topology>", encoding="ascii"
+    )  # fmt: skip
     return path
 
 
@@ -111,7 +139,7 @@ def test_without_a_topology_two_shapes_are_named_and_nothing_is_written(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-@pytest.mark.parametrize("to_file", [lscpu_of, sys_of])
+@pytest.mark.parametrize("to_file", [xml_of, lscpu_of, sys_of])
 def test_a_file_says_what_the_table_cannot(tmp_path: Path, to_file: object) -> None:
     """The same table fits two packages, or two caches of one package."""
     ns = {"llc": 32.0, "node": 114.0, "remote": 114.0}
@@ -239,7 +267,7 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path: Path) -> None:
         "not UTF-8": (binary,),
         "none": (good, "--topology", tmp_path / "none"),
         "CPUs 4-7 are not in small": (good, "--topology", small),
-        "of-hwloc.xml is not the text of 'lscpu -p'": (good, "--topology", xml),
+        "of-hwloc.xml: names no CPU": (good, "--topology", xml),
         "give one of them": (good, "--topology", small, "--shape", "1x2x4x1"),
         "--clock-ghz 99 is not a clock": (good, "--clock-ghz", "99"),
     }

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,13 +19,21 @@ from model.machines.making.topology import (
     Regular,
     Topology,
     cpu_list,
+    from_hwloc,
     make_topology,
     parse_cpu_list,
     parse_lscpu,
+    read_given,
     regular_form,
     same,
 )
 from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape
+
+PU_1 = '<object type="PU" os_index="1"/>'
+# Each entity is ten times the one before.
+ENTITIES = '<!ENTITY a0 "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY a{n} "{10 * f"&a{n - 1};"}">' for n in range(1, 9)
+)
 
 RING = {"smt": 9.0, "llc": 32.0, "node": 114.0, "remote": 114.0}
 
@@ -213,13 +223,36 @@ def test_without_caches_a_package_is_the_last_cache() -> None:
         ("# CPU,Node\n0,0\n", "has no columns"),
         ("# CPU,Core,Socket\n0,a,0\n", "column core"),
         ("# CPU,Core,Socket\nx,0,0\n", "column CPU"),
-        ("# CPU,Core,Socket\n0,0,0\n0,1,0\n", "two lines"),
+        ("# CPU,Core,Socket\n0,0,0\n0,1,0\n", "occurs twice"),
+        ("<topology>", "not XML"),
+        ("<svg/>", "not of hwloc"),
+        ("<topology/>", "names no CPU"),
+        ('<topology><object type="PU" os_index="x"/></topology>', "has no number"),
+        (f"<topology>{PU_1}{PU_1}</topology>", "occurs twice"),
+        (f"<!DOCTYPE t [{ENTITIES}]><topology>&a8;</topology>", "not XML"),
     ],
 )
-def test_a_text_not_of_lscpu_is_refused(text: str, said: str) -> None:
+def test_a_text_that_is_no_topology_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(text, encoding="ascii")
     with pytest.raises(UserError, match=said) as raised:
-        parse_lscpu(text, "x.txt")
+        read_given(path)
     assert "\n" not in str(raised.value)
+
+
+def test_hwloc_1_puts_memory_above_caches() -> None:
+    cache = '<object type="Cache" depth="3" cache_type="0">{}</object>'
+    cpu = '<object type="Cache" depth="2" cache_type="2"><object type="PU" os_index="{}"/></object>'
+    nodes = "".join(
+        '<object type="NUMANode">'
+        + "".join(cache.format(cpu.format(2 * node + at)) for at in (0, 1))
+        + "</object>"
+        for node in (0, 1)
+    )
+    topology = from_hwloc(f'<topology><object type="Machine">{nodes}</object></topology>', "x.xml")
+    assert topology.llc.tolist() == topology.l2.tolist() == [0, 1, 2, 3]
+    assert topology.node.tolist() == [0, 0, 1, 1]
+    assert topology.package.tolist() == [0, 0, 0, 0]
 
 
 def test_cores_that_share_an_l2_are_a_tier() -> None:
