@@ -82,7 +82,7 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
 
     if host is not None and not host.exists() and host.suffix == "":
         known = ", ".join(doctor.list_commands(ctx))
-        raise UserError(f"no file '{host}', and no command of doctor: known are {known}")
+        raise UserError(f"'{host}' is neither a file nor a command of doctor: known are {known}")
     ctx.exit(perform(JudgeRequest(host, **options)))
 
 

@@ -400,7 +400,7 @@ def test_bad_input(capsys: Capture, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert_refused(call(capsys, "doctor", cut), "cut.tar.gz is truncated")
     assert_refused(call(capsys, "doctor", tmp_path / "no.tar"), "no such file")
-    assert_refused(call(capsys, "doctor", "colect"), "no command of doctor", "collect")
+    assert_refused(call(capsys, "doctor", "colect"), "nor a command of doctor", "collect")
     assert_refused(call(capsys, "doctor", DATA / "c2c-mail.txt"), "tar file")
     assert_refused(call(capsys, "doctor", good, "--perf", good), "not text in UTF-8")
     assert_refused(call(capsys, "doctor", good, "--live"), "--live")

@@ -251,7 +251,7 @@ def _with_scheduler(
     if image.find("enqueue_task_scx") is None:
         raise UserError(
             f"kernel {kernel.name.partition('+')[0]} has no sched_ext: "
-            "build it, and name it here, with --config sched-ext+no-net"
+            "build it with --config sched-ext+no-net, and give that option here, too"
         )
     more = scheduler_files(layout, kernel.scheduler, kernel.vmlinux)
     return replace(request, files={**request.files, **more})

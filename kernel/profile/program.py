@@ -95,7 +95,9 @@ def _shown(path: Path) -> Path:
     path = path.absolute()
     for top in _MOUNTED:
         if path.is_relative_to(top):
-            raise UserError(f"{path}: the guest has its own files in {top}: copy it elsewhere")
+            raise UserError(
+                f"{path} is in {top}, where the guest has its own files: copy it elsewhere"
+            )
     return path
 
 

@@ -169,7 +169,9 @@ def test(
 
     foreign = which == OTHERS
     if foreign and (guests["seconds"] is not None or len(set(variants)) < 2 or caught):
-        raise UserError("--set foreign compares variants: give two or more, no --seconds, --caught")
+        raise UserError(
+            "--set foreign compares variants: give two or more, without --seconds and --caught"
+        )
     layout = the_layout(any_arch=True)
     how = _emulated(emulation, firmware, layout)
     plans = tuple(_guests(layout, variants, config, which, seed=seed, **guests))
@@ -212,7 +214,9 @@ def _guests(
 
     given = any(value is not None for value in machine.values())
     if given and named:
-        raise UserError("--shape is a whole machine: leave --machine, --cpus and --split-llc out")
+        raise UserError(
+            "--shape names a complete machine: leave --machine, --cpus and --split-llc out"
+        )
     shapes = [choose_shape(**machine)] if given else named_shapes(named)
     for variant in variants:
         kernel_image(layout, variant, config)

@@ -101,7 +101,7 @@ def _drawn(
     check_samples(count)
     if options.seeds != 1:
         raise UserError(
-            f"--seeds {options.seeds}: with --uncertainty every sample has its own seed: "
+            f"--seeds {options.seeds}: with --uncertainty every sample has its own seed; "
             "leave out --seeds"
         )
     drawn = {}
