@@ -42,13 +42,6 @@ typedef bool;
 identifier dequeue_pushable_task = dequeue_pushable_task;
 identifier rq, p;
 @@
-+/* After a change by which the queue can only stop being overloaded. */
-+void rt_overload_ease(struct rq *rq, const struct task_struct *donor)
-+{
-+	if (unlikely(rq->rt.overloaded))
-+		rt_overload_update(rq, donor);
-+}
-+
  static void dequeue_pushable_task(struct rq *rq, struct task_struct *p)
  {
  	plist_del(...);
@@ -61,37 +54,7 @@ identifier rq, p;
 -			rq->rt.overloaded = 0;
 -		}
  	}
-+	rt_overload_ease(rq, rq->donor);
- }
-
-@@
-identifier set_next_task_rt = set_next_task_rt;
-identifier rq, p;
-@@
- set_next_task_rt(struct rq *rq, struct task_struct *p, ...)
- {
- 	...
- 	dequeue_pushable_task(rq, p);
-+	/* Tasks that are left may wait behind @p now. */
-+	rt_overload_update(rq, p);
- 	...
- }
-
-@@
-identifier put_prev_task_rt = put_prev_task_rt;
-identifier rq, p, next;
-@@
- put_prev_task_rt(struct rq *rq, struct task_struct *p, struct task_struct *next)
- {
- 	...
--	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
--		enqueue_pushable_task(rq, p);
-+	if (on_rt_rq(&p->rt) && p->nr_cpus_allowed > 1)
-+		enqueue_pushable_task(rq, p);
-+
-+	/* All RT tasks outrank a task of a lower class: the fair server's. */
-+	if (next)
-+		rt_overload_ease(rq, next);
++	rt_overload_update(rq, rq->donor);
  }
 
 // A task that outranks the donor must still end in resched_curr().

@@ -52,10 +52,10 @@ typedef bool;
  }
 
 @@
-identifier rt_overload_ease = {rt_overload_ease, tell_cpu_to_push};
+identifier tell_cpu_to_push = tell_cpu_to_push;
 expression rq;
 @@
- rt_overload_ease(...)
+ tell_cpu_to_push(...)
  {
 	<...
 -	rq->rt.overloaded

@@ -2,17 +2,12 @@
 // kernel/sched/sched.h of 6.12: without CONFIG_SMP there is no CPU to push to.
 
 @@
+identifier rt_overload_donor = rt_overload_donor;
+identifier rq, donor;
 @@
+ rt_overload_donor(struct rq *rq, const struct task_struct *donor)
+ {
 +#ifdef CONFIG_SMP
- extern void rt_overload_update(struct rq *rq, const struct task_struct *donor);
-+#else
-+static inline void rt_overload_update(struct rq *rq, const struct task_struct *donor) { }
+ 	if (...) rt_overload_update(rq, donor);
 +#endif
-
-@@
-@@
-+#ifdef CONFIG_SMP
- extern void rt_overload_ease(struct rq *rq, const struct task_struct *donor);
-+#else
-+static inline void rt_overload_ease(struct rq *rq, const struct task_struct *donor) { }
-+#endif
+ }
