@@ -36,7 +36,7 @@
  */
 struct slot_cache {
 	u32 tail;
-	u32 cpu; /* between the two, which the explorer's model weak would take for one word */
+	u32 cpu; /* between the two, which the explorer's model "weak" would take for one word */
 	u32 head;
 	u32 slot[SLOT_CACHE_RING];
 	struct slot_set *set;

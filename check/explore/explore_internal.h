@@ -100,7 +100,7 @@ static inline void x_hash_add(struct x_hash *h, uint64_t val)
 }
 
 /*
- * The model weak. x_weak_address() is called before an operation is proposed. x_weak_barrier() is
+ * The model "weak". x_weak_address() is called before an operation is proposed. x_weak_barrier() is
  * for barriers that are not steps. A plain store enters the history before the program performs it;
  * x_weak_plain_stored() is called after that.
  */

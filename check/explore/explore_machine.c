@@ -178,7 +178,7 @@ enum x_touch x_op_touch(const struct x_op *op)
 	case X_CAS: /* if it fails, it counts as a write of the value found */
 	case X_FLUSH:
 		return X_TOUCH_WRITE;
-	case X_FENCE: /* in the model weak full barriers are ordered with each other */
+	case X_FENCE: /* in the model "weak" full barriers are ordered with each other */
 		return xw.model == X_WEAK ? X_TOUCH_WRITE : X_TOUCH_NONE;
 	default:
 		return X_TOUCH_NONE;

@@ -4,7 +4,7 @@
 
 Usage: explore_cases.py EXPLORER GROUP. A group is the part of the cases' names before the first
 dash. "coverage" checks that the table has every case, at every number of CPUs. "weak" runs all of
-them under the model weak.
+them under the model 'weak'.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ def check_bound(explorer: Explorer, name: str, cpus: int) -> None:
 
 
 def check_weak(explorer: Explorer, name: str, cpus: int, bad: bool) -> None:
-    """The verdict under the model weak is as expected; beyond two CPUs preemptions are bounded."""
+    """The verdict under the model 'weak' is right; beyond two CPUs preemptions are bounded."""
     bound = () if cpus == 2 else BOUNDED
     report, status = explorer.run(name, "--cpus", str(cpus), "--model", "weak", *bound)
     print(f"{name} {cpus}: {report['verdict']}, {report['states']} states")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Litmus tests of the model weak: it never does what Linux's memory model forbids.
+"""Litmus tests of the model 'weak': it never does what Linux's memory model forbids.
 
 Usage: explore_weak_litmus.py EXPLORER. Each row names a test's outcome and the verdict of Linux's
 memory model on it: that of a test in tools/memory-model/litmus-tests if one is named, else by its

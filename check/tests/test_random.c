@@ -4,7 +4,7 @@
  * and partial order reduction. All must find the same outcomes and agree on data races. With a
  * bound on preemptions the test compares the two that can have one. The programs mix sizes and
  * overlapping accesses, plain ones, fences, locked and posted operations, and ghosts, under each
- * model. The model weak has no partial order reduction, so it runs in the two other ways.
+ * model. The model "weak" has no partial order reduction, so it runs in the two other ways.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
  */
