@@ -13,7 +13,8 @@ from kernel.profile.c2c_view import c2c_view
 from kernel.profile.replay_view import replay_view
 from model.results.c2c import Kernel, Recorded, Replayed, Report
 from model.tables.c2c import c2c_tables
-from record.report.view import record_view, short_headline
+from record.report.picture import LEGEND, picture
+from record.report.view import is_folded, record_view, short_headline
 
 _VIEWS: dict[type[Report], Callable[[Any], RenderableType]] = {
     Recorded: record_view,
@@ -61,11 +62,17 @@ def _lead(report: Report) -> Lead:
 
 
 def _images(report: Report) -> list[Image]:
-    if not isinstance(report, Recorded) or not report.by_threads or len(report.variants) < 2:
+    if not isinstance(report, Recorded):
         return []
-    from model.plots.programs import program_scaling
+    from model.plots.programs import memory_picture, program_scaling
 
-    return [program_scaling(report)]
+    images = []
+    if (found := picture(report)) is not None and not is_folded(found.line):
+        rows = [("now", found.before), *(("edited", row) for row in found.after)]
+        images.append(memory_picture(rows, found.fields, f"bytes of {found.line.place}: {LEGEND}"))
+    if report.by_threads and len(report.variants) > 1:
+        images.append(program_scaling(report))
+    return images
 
 
 def c2c_section(report: Report) -> Section:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 from pathlib import Path
@@ -17,8 +18,10 @@ from conftest import Cli
 from model.results.c2c import Cache, Recorded, Transfer
 from record.counts import by_counts
 from record.lines.symbols import Frame
+from record.report.picture import picture
 from record.report.taken import taken, taken_table
 from record.report.view import headline, record_view
+from report.c2c import c2c_section
 
 
 def line(share: float, sharing: str = "false") -> dict[str, Any]:
@@ -76,6 +79,35 @@ def test_operations_have_a_time_before_and_after() -> None:
     assert headline(report) == f"{words} (10.0 instead of 40.0 ns per operation)"
     plain = Recorded.of(REPORT | {"variants": [variant(line(0.4))], "advice": [said]})
     assert headline(plain) == words
+
+
+def test_a_line_is_shown_as_memory_before_and_after_an_edit() -> None:
+    def access(offset: int, size: int, threads: list[int], stores: int) -> dict[str, Any]:
+        more = {"offset": offset, "size": size, "threads": threads, "stores": stores}
+        made: dict[str, Any] = line(0.4)["accesses"][0] | more
+        return made
+
+    uses = [access(0, 2, [1], 4), access(2, 1, [2], 0), access(4, 2, [1, 2], 4)]
+    uses += [access(8, 1, [1], 4), access(8, 1, [2], 0), access(63, 8, [2], 1)]
+    hot = line(0.4) | {"address": "0x1000", "threads": [1, 2], "accesses": uses}
+    moved = [(0x1002, 0x1003), (0x1008, 0x1009)]
+    said = {"words": "w", "machines": {"m": {"fewer": 0.5}}, "moved": moved}
+    report = REPORT | {"variants": [variant(line(0.5), hot)], "advice": [said]}
+    found = picture(Recorded.of(report))
+    assert found is not None
+    assert found.before == "AAb.**..+".ljust(63, ".") + "B"
+    assert found.after == [
+        "AA..**".ljust(63, ".") + "B", "b".ljust(64, "."), "+".ljust(64, "."),
+    ]  # fmt: skip
+    assert (2, 3, "field0.4") in found.fields
+    plain = picture(Recorded.of(report | {"advice": []}))
+    assert plain is not None
+    assert (plain.line.place, plain.after) == ("object0.5", [])
+    (drawn,) = c2c_section(Recorded.of(report)).images
+    assert drawn.title.startswith("bytes of object0.4: a letter per byte")
+    svg = base64.b64decode(drawn.url.partition(",")[2]).decode()
+    assert svg.count(">edited<") == 3
+    assert "field0.4" in svg
 
 
 def test_of_an_unknown_object_nothing_is_known(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from model.results import lines
 from model.results.saved import (
@@ -272,6 +272,7 @@ class RecordedAccess(Access, kw_only=True):
 class RecordedLine(Line, kw_only=True):
     """A cache line of a program."""
 
+    address: str = ""
     kind: str = absent("unknown")
     accesses: Sequence[RecordedAccess]
     sharing: str
@@ -334,12 +335,16 @@ class Gain(Saved, kw_only=True):
 
 
 class Advice(Saved, kw_only=True):
-    """A change that would help, and its gain by machine."""
+    """A change that would help, and its gain by machine.
+
+    ``moved``: addresses, from and to, of the first bytes that get a line of their own.
+    """
 
     object: str = absent("")
     words: str
     edit: str = absent("")
     bytes_moved: Count = absent(0)
+    moved: list[tuple[Count, Count]] = field(default_factory=list)
     machines: dict[str, Gain]
 
     @property

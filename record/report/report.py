@@ -53,6 +53,8 @@ _WORTH = 0.005
 # What a more complex edit for the same object must gain beyond the simpler one.
 _SIMPLER = 0.02
 _SENTENCES = 3
+# Ranges of bytes that a result keeps of an edit, for its picture.
+_SHOWN = 64
 
 
 class Recorded(Saved, kw_only=True):
@@ -161,7 +163,7 @@ def _gains(
         advice.append(
             Advice(
                 object=move.name, words=move.words, edit=move.edit, bytes_moved=moved,
-                machines=gains,
+                moved=list(move.ranges[:_SHOWN]), machines=gains,
             )
         )  # fmt: skip
     advice.sort(key=lambda one: -max(gain.shown for gain in one.machines.values()))

@@ -11,6 +11,7 @@ from common.show.sheet import Sheet
 from model.results.c2c import Advice, Frame, Recorded, RecordedLine, RecordedVariant
 from model.results.saved import Interval
 from record.report.callers import dearest_ways
+from record.report.picture import LEGEND, picture
 from record.report.sharing import FALSE
 from record.report.taken import taken_table
 
@@ -246,6 +247,19 @@ def _nothing_gained(report: Recorded) -> str:
     return "nothing to gain: no false sharing was found whose removal saves cycles beyond chance"
 
 
+def _memory(report: Recorded) -> list[RenderableType]:
+    """Return the hottest line as memory, a letter per byte, before the best edit and after it."""
+    found = picture(report)
+    if found is None or is_folded(found.line):
+        return []
+    said = f"{found.line.place} as memory, {LEGEND}\n  now    {found.before}\n"
+    said += "".join(
+        f"  {'edited' if not number else '      '} {row}\n"
+        for number, row in enumerate(found.after)
+    )
+    return [Text(said)]
+
+
 def record_view(report: Recorded) -> RenderableType:
     """Return the whole view of a report."""
     shown: list[RenderableType] = [Text(headline(report))]
@@ -265,6 +279,7 @@ def record_view(report: Recorded) -> RenderableType:
             worth = number < _ALWAYS or _is_hot(line)
             if worth and (line.hitm or line.stored) and not is_folded(line):
                 shown += [_accesses(number, line), *_taken(line, variant)]
+    shown += _memory(report)
     shown += [Text(f"note: {note}") for note in report.notes]
     shown += [Text(f"validation: {said}") for said in report.validation]
     shown.append(Text(f"limits: {'; '.join(report.limits)}."))
