@@ -93,13 +93,11 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
 )  # fmt: skip
 @number_option("--jobs", high=1024, default=0, low=0, help="Judge N hosts at once; 0: one per CPU.")
 @target_option("--html", help="Write an HTML page.")
-@target_option("--parquet", help="Write one row per host for other programs; needs pyarrow.")
 @_JSON
 @click.pass_context
 def fleet(
-    ctx: click.Context, /, places: tuple[Path, ...], jobs: int, html: Path | None,
-    parquet: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    ctx: click.Context, /, places: tuple[Path, ...], jobs: int, html: Path | None, as_json: bool
+) -> None:
     """Judge the archives of many hosts, with sums by finding, and by machine and kernel.
 
     DIR and all folders in it are searched for .tar, .tar.gz and .tgz. An archive that cannot be
@@ -110,21 +108,18 @@ def fleet(
 
     from common.output import to_json, write_atomic
     from common.show.terminal import show
-    from doctor.fleet.leave import fleet_data, fleet_page, fleet_parts, write_parquet
+    from doctor.fleet.leave import fleet_data, fleet_page, fleet_parts
     from doctor.fleet.survey import survey
 
     found = survey(places, jobs or os.cpu_count() or 1)
     if html is not None:
         write_atomic(html, fleet_page(found))
-    if parquet is not None:
-        write_parquet(parquet, found)
     if as_json:
         sys.stdout.write(to_json(fleet_data(found)))
     else:
         show(fleet_parts(found), _FLEET_WIDTH)
-    for path in (html, parquet):
-        if path is not None:
-            print(f"wrote {path}", file=sys.stderr)
+    if html is not None:
+        print(f"wrote {html}", file=sys.stderr)
     ctx.exit(found.status)
 
 

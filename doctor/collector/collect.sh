@@ -13,10 +13,9 @@
 #   -R ROOT      take the second reading from another ROOT (both serve tests)
 #
 # The script runs as an ordinary user. It reads files below /proc and /sys, and
-# /boot/config-RELEASE, looks for systemd's directory and library, and changes nothing. It looks for
-# a few names among the kernel's symbols and types. It needs a shell, grep and the usual small tools
-# (cat, dd, mkdir, mktemp, rm, sleep, sort, tr, uniq, wc). It needs gzip if the kernel's
-# configuration is compressed, and awk and sha256sum for -a.
+# /boot/config-RELEASE, and changes nothing. It looks for a few names among the kernel's symbols and
+# types. It needs a shell, grep and the usual small tools (cat, dd, mkdir, mktemp, rm, sleep, sort,
+# tr, wc). It needs gzip if the kernel's configuration is compressed, and awk and sha256sum for -a.
 #
 # Kept: CPUs and caches, kernel release, kernel options that matter to the scheduler, cgroups with
 # their cpuset files, real-time and deadline threads. THE NAMES OF THREADS (comm) AND OF CGROUPS ARE
@@ -27,7 +26,7 @@ umask 077
 LC_ALL=C
 export LC_ALL
 # Functions that somebody exported to this shell must not take the place of programs.
-unset -f awk cat command dd grep gzip mkdir mktemp printf rm sha256sum sleep sort tr uniq wc || :
+unset -f awk cat command dd grep gzip mkdir mktemp printf rm sha256sum sleep sort tr wc || :
 
 root=/
 second=
@@ -218,7 +217,7 @@ settings() {
 		sys/kernel/debug/sched_features sys/kernel/debug/sched/llc_balancing/* \
 		sys/module/workqueue/parameters/* sys/devices/virtual/workqueue/cpumask \
 		sys/hypervisor/type sys/class/dmi/id/sys_vendor sys/class/dmi/id/product_name \
-		proc/device-tree/hypervisor/compatible proc/irq/[0-9]*/smp_affinity_list; do
+		proc/device-tree/hypervisor/compatible; do
 		[ ! -f "$file" ] || add '' "$file"
 	done
 	flush ''
@@ -234,18 +233,6 @@ settings() {
 	if [ -e proc/pressure/cpu ]; then
 		echo 'proc/pressure:yes'
 	fi
-	# Whether systemd runs, and its version, which the name of a library contains.
-	if [ -d run/systemd/system ]; then
-		echo 'systemd/running:yes'
-	fi
-	for file in usr/lib/systemd/libsystemd-shared-*.so usr/lib64/systemd/libsystemd-shared-*.so \
-		usr/lib/*/systemd/libsystemd-shared-*.so lib/systemd/libsystemd-shared-*.so; do
-		if [ -e "$file" ]; then
-			version=${file##*/libsystemd-shared-}
-			printf 'systemd/version:%s\n' "${version%.so}"
-			break
-		fi
-	done
 }
 
 # Only parameters that concern CPUs, scheduling and cgroups: others may hold names and secrets.
@@ -257,7 +244,7 @@ command_line() {
 	for word in $line; do
 		case $word in
 		isolcpus=* | nohz | nohz=* | nohz_full | nohz_full=* | rcu_nocbs | rcu_nocbs=* | irqaffinity=* | \
-			cgroup_* | systemd.unified_cgroup_hierarchy* | psi=* | preempt=* | split_llc=* | \
+			cgroup_* | systemd.unified_cgroup_hierarchy* | systemd.cpu_affinity=* | psi=* | preempt=* | split_llc=* | \
 			shard_cap=* | nr_cpus=* | maxcpus=* | possible_cpus=* | nosmp | nosmt | nosmt=* | \
 			threadirqs | rt_group_sched=* | workqueue.* | sched_* | numa=* | numa_balancing=* | skew_tick=* | \
 			kthread_cpus=* | idle=* | relax_domain_level=* | noautogroup)
@@ -325,14 +312,10 @@ cgroups() {
 		case $kind in
 		cgroup2)
 			cpuset_files='cpuset.cpus cpuset.cpus.effective cpuset.cpus.exclusive
-				cpuset.cpus.exclusive.effective cpuset.cpus.partition cpuset.cpus.isolated
-				cpuset.mems cpuset.mems.effective'
+				cpuset.cpus.exclusive.effective cpuset.cpus.partition cpuset.cpus.isolated'
 			;;
-		cgroup)
-			cpuset_files='cpuset.cpus cpuset.effective_cpus cpuset.cpu_exclusive
-				cpuset.sched_load_balance cpuset.mems'
-			;;
-		*) cpuset_files='cpus effective_cpus cpu_exclusive sched_load_balance mems' ;;
+		cgroup) cpuset_files='cpuset.cpus cpuset.effective_cpus cpuset.sched_load_balance' ;;
+		*) cpuset_files='cpus effective_cpus sched_load_balance' ;;
 		esac
 		walk "${place#/}"
 		flush ''
@@ -344,42 +327,6 @@ cgroups() {
 			printf '%s:%s\n' "${place#/}/cgroup.part" 1
 		fi
 	done <"$made/mounts"
-}
-
-# budgets: how many groups of version 1 the cpu controller has, and how many of them have no budget
-# for real-time threads. Only kernels with CONFIG_RT_GROUP_SCHED have the file.
-budgets() {
-	cd "$root"
-	[ -r proc/self/mountinfo ] || return 0
-	while IFS= read -r line; do
-		case $line in
-		*' - cgroup '*) options=${line##* } ;;
-		*) continue ;;
-		esac
-		set -f
-		# shellcheck disable=SC2086 # the kernel separates the fields by blanks, and escapes others
-		set -- $line
-		set +f
-		case ,$options, in
-		*,cpu,*) ;;
-		*) continue ;;
-		esac
-		[ -f "${5#/}/cpu.rt_runtime_us" ] || continue
-		cpuset_files=cpu.rt_runtime_us
-		{
-			walk "${5#/}"
-			flush ''
-		} | {
-			groups=0
-			none=0
-			while IFS= read -r line; do
-				groups=$((groups + 1))
-				[ "${line##*:}" != 0 ] || none=$((none + 1))
-			done
-			printf 'cgroup/rt_runtime:%s %s\n' "$groups" "$none"
-		}
-		return 0
-	done <proc/self/mountinfo
 }
 
 # The stat file has the scheduling policy as the 39th field after the name: FIFO is 1, RR is 2,
@@ -419,17 +366,8 @@ of_threads() {
 	flush "$1"
 }
 
-# How many threads may run where: COUNT LIST.
-affinities() {
-	cd "$root/proc"
-	for task in [0-9]*/task/[0-9]*; do
-		add '^Cpus_allowed_list:' "$task/status"
-	done
-	flush '^Cpus_allowed_list:'
-}
-
 # reading ROOT: the time, how busy each CPU was, interrupts between CPUs, and for each listed thread
-# its context switches and how long it ran.
+# its context switches.
 reading() {
 	cd "$1/proc"
 	grep -s '' uptime /dev/null || :
@@ -439,13 +377,11 @@ reading() {
 	done
 	grep -s -E '^ *(IWI|RES|CAL):' interrupts /dev/null || :
 	of_threads '^(non)?voluntary_ctxt_switches:' status
-	of_threads '' schedstat
 	grep -s '' uptime /dev/null || :
 }
 
 cpus >"$made/cpus"
 settings >"$made/settings"
-budgets >>"$made/settings"
 command_line >"$made/cmdline"
 config >"$made/config"
 mounts >"$made/mounts"
@@ -457,9 +393,6 @@ reading "$root" >"$made/reading-1"
 	of_threads '^Cpus_allowed_list:' status
 	of_threads '^(0::|[0-9]+:([^:]*,)?cpuset[,:])' cgroup
 ) >"$made/places"
-affinities | while IFS= read -r line; do
-	printf '%s\n' "${line##*:}"
-done | sort | uniq -c >"$made/affinities"
 [ -n "$second" ] || sleep "$seconds"
 reading "${second:-$root}" >"$made/reading-2"
 echo 'schedshard-doctor 1' >"$made/format"
@@ -509,7 +442,7 @@ member() {
 }
 
 archive() {
-	for name in cpus settings cmdline config mounts cgroups threads reading-1 places affinities \
+	for name in cpus settings cmdline config mounts cgroups threads reading-1 places \
 		reading-2 README format; do
 		member "$name"
 	done

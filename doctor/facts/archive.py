@@ -25,10 +25,10 @@ from doctor.facts.values import clean
 
 LISTS = (
     "cpus", "settings", "cmdline", "config", "mounts", "cgroups", "threads", "reading-1", "places",
-    "affinities", "reading-2", "format",
+    "reading-2", "format",
 )  # fmt: skip
-# For people. Collectors before 0.2.0 did not write it.
-_README = "README"
+# For people, and what earlier collectors wrote.
+_OTHERS = ("README", "affinities")
 FORMAT = "schedshard-doctor 1"
 # With 90,000 real-time threads all lists take 48 MB, and the longest one, a reading, 20 MB.
 FILE_LIMIT = 64 << 20
@@ -36,7 +36,7 @@ TOTAL_LIMIT = 48 << 20
 LIST_LIMIT = 20 << 20
 # The interrupts of 8,192 CPUs are the longest line: 90 KB.
 LINE_LIMIT = 128 << 10
-# Twelve lists and some folders, each with the headers that tar programs add.
+# Twelve files and some folders, each with the headers that tar programs add.
 _MEMBERS = 64
 _HEADERS = 256 << 10
 _CHUNK = 1 << 20
@@ -105,7 +105,7 @@ def _member(path: Path, member: tarfile.TarInfo) -> str:
     shown = clean(member.name[:80])
     if not member.isreg():
         raise UserError(f"{path} holds '{shown}', which is not a regular file: {_HINT}")
-    if folder != _FOLDER or name not in (*LISTS, _README):
+    if folder != _FOLDER or name not in (*LISTS, *_OTHERS):
         raise UserError(f"{path} holds '{shown}', which the collector does not write: {_HINT}")
     if member.issparse():
         raise UserError(
@@ -164,7 +164,8 @@ def read_tar(path: Path) -> dict[str, str]:
                 lists[name] = _decoded(path, name, content)
     except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError) as error:
         raise UserError(f"{path} is not a complete tar file of the collector: {_HINT}") from error
-    lists.pop(_README, None)
+    for name in _OTHERS:
+        lists.pop(name, None)
     return _checked(path, lists)
 
 

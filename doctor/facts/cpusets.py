@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from doctor.facts.values import CpuLists, clean, numbered
 
@@ -14,7 +15,7 @@ from doctor.facts.values import CpuLists, clean, numbered
 _FILES = 100_000
 _MOUNTS = 2000
 _LONGEST = 4096
-# A collision of cpusets names at most this many siblings. A machine may have thousands.
+# At most this many siblings of a cpuset are named. A machine may have thousands.
 NAMED = 8
 
 _LEAF = re.compile(
@@ -43,8 +44,6 @@ class Cpuset:
     valid: bool = True
     why: str = ""
     load_balance: bool | None = None
-    cpu_exclusive: bool | None = None
-    mems: frozenset[int] | None = None
     partitions: bool = False
 
     @property
@@ -62,23 +61,6 @@ class Cpuset:
         """Return the CPUs that its files name."""
         return (self.cpus or frozenset()) | (self.exclusive or frozenset())
 
-    def requested(self, cpus: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
-        """Return the files that name any of these CPUs, each with all CPUs that it names."""
-        files = (("cpuset.cpus", self.cpus), ("cpuset.cpus.exclusive", self.exclusive))
-        return [(name, held) for name, held in files if held is not None and held & cpus]
-
-
-@dataclass(frozen=True)
-class Collisions:
-    """The CPUs of a cpuset that siblings request too.
-
-    ``siblings`` names at most NAMED of these siblings, and ``more`` says whether others exist.
-    """
-
-    cpus: frozenset[int]
-    siblings: tuple[Cpuset, ...]
-    more: bool
-
 
 @dataclass(frozen=True)
 class Cpusets:
@@ -86,8 +68,7 @@ class Cpusets:
 
     ``part``: the collector saw only a part of the tree, as from inside a container. ``place`` is
     where the tree is mounted. ``bare``: the collector saw a whole tree of version 2, and no tree
-    contains a cpuset file. ``prefixed``: files are called cpuset.*, as everywhere except in a mount
-    of type cpuset.
+    contains a cpuset file.
     """
 
     version: int
@@ -95,7 +76,6 @@ class Cpusets:
     part: bool
     sets: dict[str, Cpuset]
     bare: bool = False
-    prefixed: bool = True
 
     @cached_property
     def _below(self) -> dict[str, list[Cpuset]]:
@@ -109,42 +89,11 @@ class Cpusets:
         """Return the cpusets directly below a path, sorted by path."""
         return self._below.get(path, [])
 
-    @cached_property
-    def _claims(self) -> dict[str, dict[int, list[Cpuset]]]:
-        """Return by parent and CPU the children that request it, at most NAMED + 1 of them."""
-        made: dict[str, dict[int, list[Cpuset]]] = {}
-        for parent, children in self._below.items():
-            claims = made.setdefault(parent, {})
-            for child in children:
-                for cpu in child.claimed:
-                    held = claims.setdefault(cpu, [])
-                    if len(held) <= NAMED:
-                        held.append(child)
-        return made
-
-    def collisions(self, cpuset: Cpuset) -> Collisions:
-        """Return the siblings that request CPUs of this cpuset."""
-        claims = self._claims.get(cpuset.path.rpartition("/")[0] or "/", {})
-        shared = frozenset(
-            cpu for cpu in cpuset.claimed
-            if len(claims.get(cpu, ())) > 1 or claims.get(cpu, [cpuset])[0] is not cpuset
-        )  # fmt: skip
-        found: dict[str, Cpuset] = {}
-        for cpu in sorted(shared):
-            for sibling in claims[cpu]:
-                if sibling is not cpuset:
-                    found.setdefault(sibling.path, sibling)
-            if len(found) > NAMED:
-                break
-        siblings = tuple(found.values())
-        return Collisions(shared, siblings[:NAMED], len(siblings) > NAMED)
-
-    def broken_above(self, cpuset: Cpuset) -> Cpuset | None:
-        """Return the cgroup above a cpuset if it is not a valid partition and not the root."""
-        above = self.sets.get(cpuset.path.rpartition("/")[0] or "/")
-        if above is None or above.path == "/" or above.root_partition:
-            return None
-        return above
+    def rivals(self, cpuset: Cpuset) -> list[Cpuset]:
+        """Return the siblings that name CPUs of this cpuset, at most NAMED of them."""
+        beside = self.children(cpuset.path.rpartition("/")[0] or "/")
+        found = (each for each in beside if each is not cpuset and each.claimed & cpuset.claimed)
+        return list(islice(found, NAMED))
 
     def preorder(self) -> list[Cpuset]:
         """Return all cpusets, each before those below it."""
@@ -186,8 +135,6 @@ def _changes(name: str, value: str, known: CpuLists) -> dict[str, object]:
         "cpuset.cpus.exclusive": "exclusive",
         "cpuset.cpus.exclusive.effective": "exclusive_effective",
         "cpuset.cpus.isolated": "isolated",
-        "cpuset.mems": "mems",
-        "mems": "mems",
     }
     if name in masks:
         return {masks[name]: known.read(value)}
@@ -195,8 +142,6 @@ def _changes(name: str, value: str, known: CpuLists) -> dict[str, object]:
         return _partition(value)
     if name in ("cpuset.sched_load_balance", "sched_load_balance"):
         return {"load_balance": _flag(value)}
-    if name in ("cpuset.cpu_exclusive", "cpu_exclusive"):
-        return {"cpu_exclusive": _flag(value)}
     return {}
 
 
@@ -265,8 +210,7 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
         if sets[mount.place]:
             version = 2 if mount.kind == "cgroup2" else 1
             return Cpusets(
-                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place],
-                prefixed=mount.kind != "cpuset",
-            )  # fmt: skip
+                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place]
+            )
     bare = any(mount.kind == "cgroup2" and mount.place not in parts for mount in found)
     return Cpusets(0, "", False, {}, bare)

@@ -21,25 +21,19 @@ from doctor.facts.values import (
 FIFO, RR, DEADLINE = 1, 2, 6
 POLICIES = {FIFO: "fifo", RR: "rr", DEADLINE: "deadline"}
 _KTHREAD = 0x00200000
-# This version of systemd brought AllowedCPUs=.
-_ALLOWED_CPUS = 244
 _INTERRUPT = re.compile(r"interrupts: *(IWI|RES|CAL):((?: +[0-9]{1,19})+)")
 _BUSY = re.compile(r"cpu([0-9]{1,6})((?: +[0-9]{1,19}){4,16})")
 _UPTIME = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,9})?)(?:\s|$)")
-_RAN = re.compile(r"[0-9]+/task/([0-9]{1,19})/schedstat")
 _STATUS = re.compile(r"[0-9]+/task/([0-9]{1,19})/status")
 # The collector writes few lines, or a few per CPU, cgroup or thread. A forged list may be longer.
-_MOST_LINES = {"settings": 50_000, "cmdline": 1000, "config": 5000, "affinities": 100_000}
+_MOST_LINES = {"settings": 50_000, "cmdline": 1000, "config": 5000}
 _MOST = 400_000
 _CONFIG = re.compile(r"(?:# )?CONFIG_([A-Z0-9_]+)(?:=(.*)| is not set)")
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A real-time or deadline thread, and what it did between two readings.
-
-    ``voluntary`` is how often it slept, ``ran`` for how many nanoseconds it had a CPU.
-    """
+    """A real-time or deadline thread; ``voluntary`` is how often it slept between two readings."""
 
     tgid: int
     tid: int
@@ -51,7 +45,6 @@ class Thread:
     allowed: frozenset[int] | None = None
     cgroup: str | None = None
     voluntary: int | None = None
-    ran: int | None = None
 
     @property
     def stopper(self) -> bool:
@@ -78,7 +71,6 @@ class Facts:
     seconds: float
     switches: int | None
     interrupts: Mapping[str, int]
-    affinities: tuple[tuple[int, frozenset[int]], ...]
     nodes: Mapping[int, frozenset[int]] = field(default_factory=dict)
     calls: Mapping[int, int] = field(default_factory=dict)  # function call interrupts by CPU
     busy: Mapping[int, float] = field(default_factory=dict)  # fraction of the time, by CPU
@@ -95,15 +87,6 @@ class Facts:
     def pseudonyms(self) -> bool:
         """Whether names of threads and cgroups are pseudonyms (collect.sh -a)."""
         return "collector/pseudonyms" in self.settings
-
-    @property
-    def systemd(self) -> int | None:
-        """Return the version of a systemd that can set CPUs, 0 if unknown, None without one."""
-        if "systemd/running" not in self.settings or self.cpusets.version == 1:
-            return None
-        match = re.match(r"[0-9]{1,5}", self.settings.get("systemd/version", ""))
-        version = int(match[0]) if match else 0
-        return None if 0 < version < _ALLOWED_CPUS else version
 
     @property
     def unthrottled(self) -> str:
@@ -235,14 +218,13 @@ class _Reading:
 
     ``uptime`` is the time since boot when the reading began, in seconds. ``switches`` counts all
     context switches. ``counters`` has ticks by CPU, and interrupts by type and by CPU. ``slept``
-    has each thread's voluntary switches, and ``ran`` its nanoseconds on a CPU.
+    has each thread's voluntary switches.
     """
 
     uptime: float | None = None
     switches: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
     slept: dict[int, int] = field(default_factory=dict)
-    ran: dict[int, int] = field(default_factory=dict)
 
 
 def _reading(lists: Mapping[str, str], name: str) -> _Reading:
@@ -259,8 +241,6 @@ def _reading(lists: Mapping[str, str], name: str) -> _Reading:
             reading.switches = _number(place, value.removeprefix("ctxt "))
         elif path == "busy":
             counters |= _busy_counters(place, value)
-        elif match := _RAN.fullmatch(path):
-            reading.ran[int(match[1])] = _number(place, value.partition(" ")[0])
         elif match := _INTERRUPT.match(line):
             columns = [int(each) for each in match[2].split()[: CPU_LIMIT + 1]]
             counters[match[1]] = sum(columns)
@@ -320,22 +300,10 @@ def _threads(
         threads.append(
             Thread(
                 tgid, tid, clean(words[6])[:32], policy, priority, bool(flags & _KTHREAD), cpu,
-                allowed.get(tid), cgroups.get(tid),
-                _difference(before.slept, after.slept, tid),
-                _difference(before.ran, after.ran, tid),
+                allowed.get(tid), cgroups.get(tid), _difference(before.slept, after.slept, tid),
             )
         )  # fmt: skip
     return threads
-
-
-def _affinities(lists: Mapping[str, str], known: CpuLists) -> list[tuple[int, frozenset[int]]]:
-    found = []
-    for place, line in _lines(lists, "affinities"):
-        words = line.split()
-        if len(words) not in (1, 2):
-            raise _WrongError(f"{place} is not a count and a list of CPUs")
-        found.append((_number(place, words[0]), _mask(place, "".join(words[1:]), known)))
-    return found
 
 
 def _read(lists: Mapping[str, str]) -> Facts:
@@ -382,7 +350,6 @@ def _read(lists: Mapping[str, str]) -> Facts:
         },
         calls=_calls(before, after, masks["online"]),
         busy=_busy(before, after),
-        affinities=tuple(_affinities(lists, known)),
         nodes=topology.nodes,
     )
 

@@ -72,15 +72,6 @@ class Group:
     cgroups: tuple[str, ...]
     roams: bool = False
 
-    @property
-    def asked(self) -> frozenset[int]:
-        """Return all CPUs of its threads' lists. The kernel keeps CPUs there that went offline.
-
-        A list may also have CPUs of another root domain.
-        """
-        lists = (each.allowed for each in self.threads if each.allowed is not None)
-        return self.cpus.union(*lists)
-
 
 @dataclass(frozen=True)
 class Part:

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Output of a fleet's verdict: tables on a terminal, JSON, a page, a Parquet file."""
+"""Output of a fleet's verdict: tables on a terminal, JSON, a page."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from common.errors import UserError
-from common.output import write_atomic
 from common.paths import VERSION
 from common.show.page import Lead, Section, rendered
 from common.show.sheet import Sheet
@@ -133,24 +129,3 @@ def fleet_page(fleet: Fleet) -> str:
         "each host's cost has its 90% interval below",
     )
     return rendered("schedshard doctor fleet", (lead,), [section])
-
-
-def write_parquet(path: Path, fleet: Fleet) -> None:
-    """Write one row per host. The new file replaces an old one only when it is complete."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UserError(
-            "--parquet needs pyarrow, which is not installed: python3 -m pip install pyarrow"
-        ) from error
-    rows = []
-    for host in fleet.hosts:
-        row = _host_data(host)
-        cost = row.pop("cost")
-        row["findings"] = [found.id for found in host.findings]
-        row["severity"] = host.findings[0].severity if host.findings else None
-        rows.append({**row, **{f"cost_{key}": value for key, value in cost.items()}})
-    made = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), made)
-    write_atomic(path, made.getvalue())

@@ -51,6 +51,8 @@ _REASONS = (
         "A cgroup below it is a partition: write member to that one's file first.",
     ),
 )
+# The siblings of so many invalid partitions are looked at.
+_LOOK = 100
 
 
 def _invalid_partitions(
@@ -63,7 +65,7 @@ def _invalid_partitions(
         while path and path not in used:
             used.add(path)
             path = path.rpartition("/")[0]
-    findings = []
+    findings: list[Finding] = []
     for cpuset in facts.cpusets.preorder():
         if cpuset.partition == "member" or cpuset.valid:
             continue
@@ -73,11 +75,11 @@ def _invalid_partitions(
         summary = f"The partition {cpuset.path} is not in force{reason}"
         named = next((each for text, each in _REASONS if text in cpuset.why), None)
         remedy = named or entry.remedy
-        collisions = facts.cpusets.collisions(cpuset)
-        if collisions.cpus and named is None:
-            shared = ranges(sorted(collisions.cpus))
-            names = ", ".join(sibling.path for sibling in collisions.siblings)
-            names += " and more" if collisions.more else ""
+        rivals = facts.cpusets.rivals(cpuset) if named is None and len(findings) < _LOOK else []
+        if rivals:
+            theirs = frozenset[int]().union(*(each.claimed for each in rivals))
+            shared = ranges(sorted(cpuset.claimed & theirs))
+            names = ", ".join(each.path for each in rivals)
             summary += f": {names} may also use its CPUs {shared}"
             remedy = (
                 f"Take CPUs {shared} out of the cpuset.cpus of {names} (systemd: "
@@ -85,20 +87,12 @@ def _invalid_partitions(
             )
             evidence += [
                 Evidence(
-                    f"{facts.cpusets.place}{sibling.path}/{name}",
-                    f"{ranges(sorted(held))}, of which {ranges(sorted(held & collisions.cpus))} "
-                    "are the partition's",
+                    f"{facts.cpusets.place}{each.path}",
+                    f"names CPUs {ranges(sorted(each.claimed))}, of which "
+                    f"{ranges(sorted(each.claimed & cpuset.claimed))} are the partition's",
                 )
-                for sibling in collisions.siblings
-                for name, held in sibling.requested(collisions.cpus)
+                for each in rivals
             ]
-        elif above := facts.cpusets.broken_above(cpuset):
-            evidence.append(
-                Evidence(
-                    f"{facts.cpusets.place}{above.path}/cpuset.cpus.partition",
-                    f"{above.partition}{'' if above.valid else ' invalid'}: the cgroup above it",
-                )
-            )
         severity = of_invalid_partition(cpuset.path in used)
         command = f"cat {shlex.quote(file)}"
         findings.append(Finding(entry, severity, summary, evidence, remedy, command))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ _MUCH = 0.01
 # The source of a verdict on this host.
 LIVE = "this host"
 _DOCTOR = "./schedshard doctor"
-# Returns the cost of a load, from the stored curves or from a simulation.
+# Returns the cost of a load, from the stored table or from a simulation.
 Predictor = Callable[[Facts, DomainLoad], Cost]
 
 
@@ -105,15 +104,6 @@ def _impossible(facts: Facts, load: DomainLoad) -> str | None:
     )
 
 
-def _groups_have_budgets(facts: Facts) -> bool:
-    """Whether groups have budgets for real-time threads: built into the kernel, and on at boot."""
-    off = facts.config.get("RT_GROUP_SCHED_DEFAULT_DISABLED") == "y"
-    for word in facts.cmdline:
-        if word.startswith("rt_group_sched="):
-            off = word.endswith("=0")
-    return facts.config.get("RT_GROUP_SCHED") == "y" and not off
-
-
 def _scheduler_notes(facts: Facts) -> list[str]:
     """Return notes on settings of this machine that change how real-time threads run."""
     notes = []
@@ -134,16 +124,11 @@ def _scheduler_notes(facts: Facts) -> list[str]:
         )
     if "threadirqs" in facts.cmdline:
         notes.append("threadirqs: interrupts wake FIFO threads, which count as real-time wake-ups")
-    if _groups_have_budgets(facts):
-        count = facts.settings.get("cgroup/rt_runtime", "")
-        counted = re.fullmatch("([0-9]{1,7}) ([0-9]{1,7})", count)
-        none = counted is not None and counted[2] != "0"
-        now = f" {counted[2]} of {counted[1]} groups have none now." if counted and none else ""
+    off = "rt_group_sched=0" in facts.cmdline or "RT_GROUP_SCHED_DEFAULT_DISABLED" in facts.config
+    if facts.config.get("RT_GROUP_SCHED") == "y" and not off:
         notes.append(
-            "CONFIG_RT_GROUP_SCHED: a new group of cgroup v1 has no budget (cpu.rt_runtime_us is "
-            f"0), and moving a real-time thread there fails.{now} With cgroup v2 the cpu "
-            "controller can be switched on only while all real-time processes are in the root "
-            "cgroup"
+            "CONFIG_RT_GROUP_SCHED: a new group of the cpu controller has no budget, and no "
+            "real-time thread can be moved there"
         )
     return notes
 

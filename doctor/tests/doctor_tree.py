@@ -30,7 +30,6 @@ class Task:
     tgid: int | None = None
     flags: int = 0
     controller: str = ""
-    ran: int = 0
 
     def stat(self) -> str:
         """Return the line of /proc/PID/stat, all 52 fields."""
@@ -106,7 +105,6 @@ def _task(root: Path, task: Task) -> None:
     tgid = task.tgid or task.tid
     base = root / f"proc/{tgid}/task/{task.tid}"
     _write(base / "stat", task.stat())
-    _write(base / "schedstat", f"{task.ran} 5 7\n")
     _write(
         base / "status",
         f"Name:\t{task.comm}\nUid:\t1000\t1000\nCpus_allowed_list:\t{task.allowed}\n"

@@ -33,7 +33,7 @@ def facts(
         "6.12.20", release, "", {cpu: Cpu(cpu, 0, 0, cpu_list(f"{cpu // 4 * 4}-{cpu // 4 * 4 + 3}"))
                                  for cpu in cpus},
         cpus, cpu_list(isolated), frozenset(), {}, (), {},
-        Cpusets(version, "/sys/fs/cgroup", part, paths), (), 2.0, None, {}, (),
+        Cpusets(version, "/sys/fs/cgroup", part, paths), (), 2.0, None, {},
     )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def test_cgroups_of_version_1(tmp_path: Path) -> None:
     assert facts.cpusets.version == 1
     assert not facts.cpusets.part
     assert facts.cpusets.sets["/"].load_balance is False
-    assert facts.cpusets.sets["/rt"].cpu_exclusive is True
+    assert facts.cpusets.sets["/rt"].cpus == frozenset(range(4, 8))
     assert {thread.cgroup for thread in facts.threads if thread.tid == 70} == {"/rt"}
 
 
@@ -142,7 +142,6 @@ def test_this_host_is_read() -> None:
         ("reading-2", "uptime:never 1\n", ("reading-2:1",)),
         ("reading-2", "uptime:1_0 1\n", ("reading-2:1",)),
         ("reading-1", "1/task/1/status:voluntary_ctxt_switches:\tno\n", ("reading-1:1", "'no'")),
-        ("affinities", "1 0 2\n", ("affinities:1",)),
     ],
 )
 def test_what_is_wrong_is_named(
@@ -259,34 +258,21 @@ def test_releases() -> None:
 
 def test_how_busy_the_machine_is(tmp_path: Path) -> None:
     """Guests are part of a CPU's user time; a wait for a disk is not work."""
-
-    def machine(ticks: str, ran: int, uptime: float) -> Machine:
-        task = Task(50, "rt", ran=ran, voluntary=1)
-        irq = {"proc/irq/24/smp_affinity_list": "4-7\n"}
-        return Machine(tasks=[task], uptime=uptime, stat=ticks, files=irq)
-
-    first = machine("cpu  9 0 0 0 0 0 0 0 0 0\ncpu3 0 0 0 0 0 0 0 0 0 0\n", 1_000, 10)
-    second = machine("cpu  9 0 0 0 0 0 0 0 0 0\ncpu3 60 0 20 100 20 0 0 0 60 0\n", 501_000, 12)
-    facts = facts_of(tmp_path, first, second)
-    assert facts.busy == {3: 0.4}
-    assert [thread.ran for thread in facts.threads if thread.tid == 50] == [500_000]
-    assert facts.settings["proc/irq/24/smp_affinity_list"] == "4-7"
+    first, second = (
+        Machine(uptime=uptime, stat=f"cpu  9 0 0 0 0 0 0 0 0 0\ncpu3 {ticks}\n")
+        for uptime, ticks in ((10, "0 0 0 0 0 0 0 0 0 0"), (12, "60 0 20 100 20 0 0 0 60 0"))
+    )
+    assert facts_of(tmp_path, first, second).busy == {3: 0.4}
 
 
 def test_thousands_of_cpusets_that_collide() -> None:
-    """All shared CPUs are listed, and as many of the siblings as a reader can take in."""
-    files = [
-        f"sys/fs/cgroup/p{n}/cpuset.{name}"
-        for n in range(3000)
-        for name in (f"cpus:{n % 500}-{n % 500 + 9}", "cpus.partition:root invalid (not exclusive)")
-    ]
+    """As many of the siblings are named as a reader can take in."""
+    files = [f"sys/fs/cgroup/p{n}/cpuset.cpus:{n % 500}-{n % 500 + 9}" for n in range(3000)]
     files.append("sys/fs/cgroup/alone/cpuset.cpus:600-603")
     tree = read_cpusets("cgroup2 / /sys/fs/cgroup rw", "\n".join(files) + "\n", CpuLists())
-    for number in range(3000):
+    for number in range(0, 3000, 100):
         cpuset = tree.sets[f"/p{number}"]
-        found = tree.collisions(cpuset)
-        assert found.cpus == cpuset.cpus
-        assert len(found.siblings) == 8
-        assert found.more
-        assert all(each is not cpuset and each.claimed & found.cpus for each in found.siblings)
-    assert tree.collisions(tree.sets["/alone"]).cpus == frozenset()
+        found = tree.rivals(cpuset)
+        assert len(found) == 8
+        assert all(each is not cpuset and each.claimed & cpuset.claimed for each in found)
+    assert tree.rivals(tree.sets["/alone"]) == []

@@ -83,21 +83,12 @@ def test_the_status_of_a_fleet(capsys: Capture, hosts: Path) -> None:
     assert_refused(call(capsys, "doctor", "fleet", empty), "no archive", ".tar.gz")
 
 
-def test_a_page_and_a_table(capsys: Capture, hosts: Path, tmp_path: Path) -> None:
-    page, table = tmp_path / "page.html", tmp_path / "hosts.parquet"
-    outcome = call(capsys, "doctor", "fleet", hosts, "--html", page, "--parquet", table)
-    assert outcome.status == 4
+def test_a_page(capsys: Capture, hosts: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert call(capsys, "doctor", "fleet", hosts, "--html", page).status == 4
     text = page.read_text()
     for words in ("rd-shared", "costly.tar", "broken.tar.gz", "6.12"):
         assert words in text
-    parquet = pytest.importorskip("pyarrow.parquet")
-    # The table has the permissions of the page.
-    assert table.stat().st_mode == page.stat().st_mode
-    rows = parquet.read_table(table).to_pylist()
-    assert [Path(row["file"]).name for row in rows] == ["costly.tar", "twin.tar", "cheap.tar"]
-    assert rows[0]["cost_low"] < rows[0]["cost_value"] < rows[0]["cost_high"]
-    assert (rows[0]["findings"], rows[2]["severity"]) == (["rd-shared"], None)
-    assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".")) == []
 
 
 @pytest.mark.slow(reason="a thousand archives")

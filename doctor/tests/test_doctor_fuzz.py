@@ -27,7 +27,7 @@ from test_doctor_verdict import ROOT, SCHEMA, groups, partitions
 
 LISTS = (
     "cpus", "settings", "cmdline", "config", "mounts", "cgroups", "threads", "reading-1", "places",
-    "affinities", "reading-2",
+    "reading-2",
 )  # fmt: skip
 NOT_NUL = st.binary(max_size=60).map(lambda raw: raw.replace(b"\0", b"\n"))
 FILES = (

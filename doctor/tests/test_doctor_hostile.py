@@ -172,7 +172,6 @@ def test_an_archive_at_the_limits_is_read(tmp_path: Path, lists: dict[str, bytes
         for held, slept in ((first, 1), (second, 5)):
             held.append(f"{tid}/task/{tid}/status:voluntary_ctxt_switches:\t{slept}\n")
             held.append(f"{tid}/task/{tid}/status:nonvoluntary_ctxt_switches:\t1\n")
-            held.append(f"{tid}/task/{tid}/schedstat:{slept}000000 1 1\n")
         places.append(f"{tid}/task/{tid}/status:Cpus_allowed_list:\t{tid % 8}\n")
         places.append(f"{tid}/task/{tid}/cgroup:0::/app{tid}.service\n")
     more = {"threads": rows, "reading-1": first, "reading-2": second, "places": places}

@@ -6,15 +6,15 @@ from __future__ import annotations
 from common.show.page import Boxes, Lead, Section, rendered
 from common.show.sheet import Sheet
 from doctor.facts.facts import Facts
-from doctor.facts.load import DomainLoad
 from doctor.facts.values import cut_ids
-from doctor.judge.finding import Finding, count_of, per_second
-from doctor.judge.predictions import percent, prediction_words, share_words
-from doctor.judge.root_domains import Cost, wide_words
+from doctor.judge.finding import Finding, count_of
+from doctor.judge.predictions import prediction_words, share_words
+from doctor.judge.root_domains import wide_words
 from doctor.judge.verdict import CANNOT_TELL, Verdict
 from doctor.plan.plan import Plan
 from doctor.predict.prediction import Prediction, Unpredicted
-from model.machines.topo import label, ranges
+from doctor.verdict.view import domains_sheet
+from model.machines.topo import label
 from model.machines.topo_picture import Placed, boxes
 
 # Wake-ups per second from which a CPU has the next step of the picture's colour.
@@ -71,19 +71,6 @@ def picture(verdict: Verdict, facts: Facts, plan: Plan | str) -> Boxes:
     )  # fmt: skip
 
 
-def _domain_row(load: DomainLoad, cost: Cost) -> list[str]:
-    known = load.known or not load.groups
-    return [
-        ranges(sorted(load.domain.cpus)),
-        str(len(load.domain.cpus)),
-        per_second(load.wakeups) if known else "?",
-        str(len(load.apart)),
-        str(load.llcs),
-        percent(cost.now.share.value) if isinstance(cost, Prediction) else "",
-        ("def_root_domain: " if load.domain.default else "") + cut_ids(load.domain.because),
-    ]
-
-
 def _machine_section(verdict: Verdict, sentence: str, plan: Plan | str) -> Section:
     facts = verdict.facts
     if facts is None:
@@ -91,10 +78,8 @@ def _machine_section(verdict: Verdict, sentence: str, plan: Plan | str) -> Secti
         return Section("machine", "What was judged", f"{kinds}; no machine")
     section = Section("machine", sentence, "")
     section.machine = picture(verdict, facts, plan)
-    numbers = ("CPUs", "RT wake-ups/s", "groups", "LLCs", "cost")
-    rows = [_domain_row(*each) for each in zip(verdict.loads, verdict.costs)]
     title = f"Root domains by the rules of Linux {facts.release}, read for {facts.seconds:.1f} s"
-    section.parts.append(Sheet(title, "CPU numbers", *numbers, "why", right=numbers, rows=rows))
+    section.parts.append(domains_sheet(verdict, title))
     return section
 
 

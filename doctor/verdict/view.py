@@ -71,10 +71,11 @@ def _predicted(finding: Finding) -> list[RenderableType]:
     return []
 
 
-def _domains(verdict: Verdict) -> RenderableType:
+def domains_sheet(verdict: Verdict, title: str, shown: int | None = None) -> Sheet:
+    """Return the table of root domains, of at most ``shown`` rows."""
     numbers = ("CPUs", "RT wake-ups/s", "groups", "LLCs", "cost")
-    made = Sheet("Root domains", "CPU numbers", *numbers, "why", right=numbers)
-    for load, cost in list(zip(verdict.loads, verdict.costs))[:_DOMAINS_SHOWN]:
+    made = Sheet(title, "CPU numbers", *numbers, "why", right=numbers)
+    for load, cost in list(zip(verdict.loads, verdict.costs))[:shown]:
         kind = "def_root_domain: " if load.domain.default else ""
         made.add_row(
             ranges(sorted(load.domain.cpus)), str(len(load.domain.cpus)),
@@ -83,7 +84,7 @@ def _domains(verdict: Verdict) -> RenderableType:
             percent(cost.now.share.value) if isinstance(cost, Prediction) else "",
             cut_ids(f"{kind}{load.domain.because}"),
         )  # fmt: skip
-    hidden = len(verdict.loads) - _DOMAINS_SHOWN
+    hidden = len(verdict.loads) - len(made.rows)
     if hidden > 0:
         made.caption = f"and {hidden} more: --json lists all"
     return made
@@ -98,7 +99,7 @@ def verdict_parts(verdict: Verdict) -> list[RenderableType]:
     if hidden > 0:
         parts += [Text(""), Text(f"and {hidden} more findings: --json lists all")]
     if verdict.loads:
-        parts += [Text(""), _domains(verdict)]
+        parts += [Text(""), domains_sheet(verdict, "Root domains", _DOMAINS_SHOWN)]
     said = [("in doubt", doubt) for doubt in verdict.doubts]
     said += [("note", note) for note in verdict.notes]
     parts += [Text(f"{kind}: {text}") for kind, text in said]

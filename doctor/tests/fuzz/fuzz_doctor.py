@@ -59,7 +59,7 @@ def invented_tree(name: str, busy: int, seconds: int) -> Path:
         Task(100 + cpu, f"w{cpu}", allowed=str(cpu), cgroup=f"/app{cpu // 2}.service")
         for cpu in range(8)
     ]
-    tasks = [replace(task, voluntary=200_000 * seconds, ran=seconds) for task in tasks]
+    tasks = [replace(task, voluntary=200_000 * seconds) for task in tasks]
     stat = "".join(f"cpu{cpu} {busy} 0 9 {90 + 50 * seconds} 0 0 0 0\n" for cpu in range(8))
     files = {
         "proc/interrupts": "CAL: 1 2 3 4 5 6 7 8 Function call interrupts\n",
