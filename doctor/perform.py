@@ -25,7 +25,7 @@ from doctor.verdict import batch
 from doctor.verdict.data import verdict_data
 from doctor.verdict.view import verdict_parts
 
-# --predict does not simulate a load whose cost is below this by the stored curves.
+# --predict does not simulate a load whose cost is below this by the stored table.
 _NEGLIGIBLE = 1e-5
 
 

@@ -4,7 +4,7 @@
 PYTHONPATH=. .venv/bin/python scripts/doctor_predictions.py [MACHINE...]
 
 It replaces the named machines, or all of them, one at a time. The same program and machine files
-give the same table on any host. surface.py describes how the table is used.
+give the same table on any host. rates.py describes how the table is used.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
-from math import exp, hypot, log, sqrt
+from itertools import pairwise
+from math import exp, hypot, log
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.output import write_atomic
 from common.tool import run_many
-from doctor.predict.points import EXPERIMENT, Seen, Spot, lone, request_of, seen
-from doctor.predict.predict import MODEL_ERROR
+from doctor.predict.points import EXPERIMENT, Spot, lone, request_of, seen
+from doctor.predict.prediction import MODEL_ERROR
+from doctor.predict.rates import FILE, LEVELS, SHARD, between, row_name
 from doctor.predict.shape import STOCK
-from doctor.predict.surface import FILE, SHARD, Asked, Point, Surface
 from model.machines.machine_list import list_machines
 from model.machines.presets import load_machine
 from model.run.experiment import load_experiment
@@ -40,20 +40,32 @@ MACHINES = (
     "xeon-8480-2s",
 )  # fmt: skip
 SAMPLES = 20
-# A curve begins with these wake-ups per second per CPU. If two neighbouring points differ in cost
-# by more than the factor _STEP, a point is added between them, unless their rates are within _NEAR.
-_BEGIN = (20.0, 1000.0, 4000.0, 12000.0, 40000.0)
-_STEP, _NEAR, _MOST = 1.5, 1.08, 16
-# A step up to a cost below this many nanoseconds is noise.
-_NOISE = 300.0
+# A row begins with these wake-ups per second per CPU, whose periods do not divide the tick's.
+# Between two points, of which one is below and one above a level, points are added until their
+# rates or shares are within these factors.
+_BEGIN = (210.0, 1100.0, 3700.0, 11_300.0, 37_000.0)
+_NEAR, _CLOSE, _MOST = 1.08, 1.5, 20
 _KIND = "workload"
 _HEAD = {
     "license": "SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
-    "what": "What a real-time wake-up costs: written by scripts/doctor_predictions.py. A point is "
-    "wake-ups per second, nanoseconds of the kernel's time, nanoseconds of delay; both beyond "
-    "those of a thread that is alone.",
+    "what": "Predicted by the experiment rt-groups: scripts/doctor_predictions.py writes it. A row "
+    "is a number of CPUs, and the real-time wake-ups per second at which sharing costs 0.1, 1, 5, "
+    "20 and 50% of their time. The stretch is the 90% interval: see rates.py.",
 }
-Key = tuple[str, bool | None, bool | None, bool | None, int]
+
+
+class Key(NamedTuple):
+    """A row of the table."""
+
+    kernel: str
+    push: bool
+    pinned: bool
+    spread: bool
+    cpus: int
+
+
+# Wake-ups per second that the simulation reached, and the share of the CPUs' time that they cost.
+Points = list[tuple[float, float]]
 
 
 def counted(cpus: int) -> float:
@@ -83,162 +95,123 @@ def apart(sizes: set[int]) -> list[int]:
 
 
 def keys(row: Mapping[str, Any]) -> list[Key]:
-    """Return the curves of a machine: kernel, push, pinned, spread, CPUs; None stands for both.
+    """Return the rows of a machine: kernel, push, pinned, spread, CPUs.
 
-    With schedshard's series the cost depends on the CPUs of a group. So its curves are for groups
-    of that size, which all CPUs are in (surface.py).
+    With schedshard's series the cost depends on the CPUs of a group. So its rows are for groups of
+    that size, which all CPUs are in (rates.py).
     """
     cpus, cache, package = row["cpus"], row["cpus"] // row["llcs"], row["cpus"] // row["packages"]
     # Two CPUs may be one core, in which nothing travels. With a quarter more CPUs than a cache or
     # a package has, a third of the wake-ups follow one from outside; with twice as many, half do.
     beyond = {size for each in (cache, package) for size in (each, each * 5 // 4, each * 2)}
-    near = apart({size for size in {2, 4, 8, 32, cpus} | beyond if size <= cpus})[:-1]
-    far = apart({2, 8, 32, cpus})[:-1] if row["packages"] > 1 else []
-    made: list[Key] = [(SHARD, None, False, None, size) for size in (2, 8, 32)]
-    made.append((SHARD, None, True, None, 8))
-    for push, pinned in ((True, False), (False, False), (None, True)):
-        made += [(STOCK, push, pinned, False if far else None, size) for size in near]
-        made += [(STOCK, push, pinned, True, size) for size in far]
-        made.append((STOCK, push, pinned, None, cpus))
+    near = apart({size for size in {2, 4, 8, 32, cpus} | beyond if size <= cpus})
+    far = apart({2, 8, 32, cpus}) if row["packages"] > 1 else []
+    made = [Key(SHARD, False, False, False, size) for size in (2, 8, 32)]
+    made.append(Key(SHARD, False, True, False, 8))
+    for push, pinned in ((True, False), (False, False), (False, True)):
+        made += [Key(STOCK, push, pinned, False, size) for size in near]
+        made += [Key(STOCK, push, pinned, True, size) for size in far]
     return made
 
 
 def spot_of(key: Key, per_cpu: float, have: int) -> Spot:
-    """Return the load on a curve with these wake-ups per second and CPU."""
-    kernel, push, pinned, spread, size = key
-    cpus, group = (have, size) if kernel == SHARD else (size, 0)
-    return Spot(kernel, bool(push), bool(pinned), bool(spread), cpus, per_cpu * cpus, group)
+    """Return a row's load with these wake-ups per second and CPU."""
+    cpus, group = (have, key.cpus) if key.kernel == SHARD else (key.cpus, 0)
+    return Spot(*key[:3], key.spread and cpus < have, cpus, per_cpu * cpus, group)
 
 
-def missing(found: Mapping[float, Seen]) -> list[float]:
-    """Return rates to add to a curve where its cost bends."""
-    rates = sorted(found)
+def missing(found: Mapping[float, tuple[float, float]]) -> list[float]:
+    """Return rates to add to a row, near the levels."""
     wanted = []
-    for low, high in pairwise(rates):
+    for low, high in pairwise(sorted(found)):
         a, b = found[low], found[high]
-        near = b.rate < _NEAR * a.rate or high < _NEAR * low
-        if not near and b.kernel_ns > max(_STEP * a.kernel_ns, _NOISE):
+        near = min(b[0] / a[0], high / low) < _NEAR or b[1] < _CLOSE * a[1]
+        if not near and any(a[1] < level <= b[1] for level in LEVELS):
             wanted.append((low * high) ** 0.5)
-    return wanted[: max(0, _MOST - len(rates))]
+    return wanted[: max(0, _MOST - len(found))]
 
 
-def _monotone(values: Sequence[float]) -> list[float]:
-    """Return the nearest values that never fall: neighbours that fall get their mean (pooled)."""
-    pools: list[tuple[float, int]] = []
-    for value in values:
-        pools.append((value, 1))
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (a, m), (b, n) = pools[-2:]
-            pools[-2:] = [((a * m + b * n) / (m + n), m + n)]
-    return [mean for mean, count in pools for _ in range(count)]
+def share_of(spot: Spot, figures: Mapping[str, float], alone: float) -> tuple[float, float]:
+    """Return the rate that a load reached, and its cost beyond that of a lone thread."""
+    now = seen(spot, figures)
+    return now.rate, max(now.kernel_ns - alone, 1.0) * now.rate * 1e-9 / spot.cpus
 
 
-def rising(found: Mapping[float, Seen]) -> list[Point]:
-    """Return the points of a curve, with rising wake-ups and costs that never fall."""
-    kept: list[Seen] = []
-    for _, now in sorted(found.items()):
-        if not kept or now.rate >= 1.005 * kept[-1].rate:
-            kept.append(now)
-    columns = (
-        [now.rate for now in kept],
-        [exp(each) for each in _monotone([log(now.kernel_ns) for now in kept])],
-        [exp(each) for each in _monotone([log(now.late_ns) for now in kept])],
-    )
-    return [
-        (float(f"{rate:.4g}"), float(f"{kernel:.4g}"), float(f"{late:.4g}"))
-        for rate, kernel, late in zip(*columns, strict=True)
-    ]
+def rising(found: Mapping[float, tuple[float, float]]) -> Points:
+    """Return the points without those at which the rate or the share does not rise."""
+    kept: Points = []
+    for _, (rate, share) in sorted(found.items()):
+        if not kept or (rate > kept[-1][0] and share > kept[-1][1]):
+            kept.append((rate, share))
+    return kept
 
 
-def beyond(now: Seen, alone: Seen) -> Seen:
-    """Return what a load costs more than a lone thread; at least a nanosecond."""
-    return Seen(
-        now.rate, max(now.kernel_ns - alone.kernel_ns, 1.0), max(now.late_ns - alone.late_ns, 1.0)
-    )
+def rate_at(points: Points, share: float) -> float:
+    """Return the rate at which a share is reached; outside the points a wake-up costs the same."""
+    for (x, low), (y, high) in pairwise(points):
+        if low <= share <= high:
+            return between(x, y, log(share / low) / log(high / low))
+    rate, last = points[0 if share < points[0][1] else -1]
+    return rate * share / last
 
 
-def curves(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the curves of a machine."""
-    machine = load_machine(row["name"])
-    [figures] = run([request_of(lone(), machine, row["cpus"], counted(1))])
-    alone = seen(lone(), figures)
-    held: dict[Key, dict[float, Seen]] = {key: {} for key in keys(row)}
-    wanted = [(key, rate) for key in held for rate in _BEGIN[:: 2 if key[0] == SHARD else 1]]
+def row_of(cpus: int, points: Points) -> list[int]:
+    """Return a row of the table: the first level, and others of which half was simulated."""
+    levels = [level for level in LEVELS[1:] if level <= 2 * points[-1][1]]
+    return [cpus, *(int(float(f"{rate_at(points, each):.3g}")) for each in (LEVELS[0], *levels))]
+
+
+def machine_points(row: Mapping[str, Any]) -> dict[Key, Points]:
+    """Return the simulated points of all rows of a machine."""
+    machine, have = load_machine(row["name"]), row["cpus"]
+    [figures] = run([request_of(lone(), machine, have, counted(1))])
+    alone = seen(lone(), figures).kernel_ns
+    held: dict[Key, dict[float, tuple[float, float]]] = {key: {} for key in keys(row)}
+    wanted = [(key, rate) for key in held for rate in _BEGIN]
     while wanted:
-        spots = [spot_of(key, rate, row["cpus"]) for key, rate in wanted]
-        found = run([request_of(spot, machine, row["cpus"], counted(spot.cpus)) for spot in spots])
-        for (key, rate), spot, figures in zip(wanted, spots, found, strict=True):
-            now = beyond(seen(spot, figures), alone)
-            held[key][rate] = replace(now, rate=now.rate * key[-1] / spot.cpus)
+        spots = [spot_of(key, rate, have) for key, rate in wanted]
+        found = run([request_of(spot, machine, have, counted(spot.cpus)) for spot in spots])
+        for (key, per_cpu), spot, figures in zip(wanted, spots, found, strict=True):
+            rate, share = share_of(spot, figures, alone)
+            held[key][per_cpu] = rate * key.cpus / spot.cpus, share
         wanted = [(key, rate) for key, own in held.items() for rate in missing(own)]
-    names = ("kernel", "push", "pinned", "spread", "cpus")
-    return [
-        {**dict(zip(names, key, strict=True)), "points": rising(own)} for key, own in held.items()
-    ]
+    return {key: rising(own) for key, own in held.items()}
 
 
-def probes(surface: Surface) -> list[Spot]:
-    """Return the loads at which samples show how far the model's time may be stretched."""
-    cpus = surface.row["cpus"]
-    made = []
-    for push, share in product((True, False), (0.0, 0.03, 0.15)):
-        rate = 200.0 * cpus
-        while rate < 40_000 * cpus:
-            asked = Asked(STOCK, push, False, False, cpus, rate)
-            if surface.at(asked).kernel_ns * 1e-9 * rate / cpus >= share:
-                break
-            rate *= 1.1
-        made.append(Spot(STOCK, push, False, False, cpus, rate))
-    return made
+def stretch(row: Mapping[str, Any], points: Mapping[Key, Points]) -> list[float]:
+    """Return the 5th and 95th percentile of samples' speeds, with the model's own error.
 
-
-def stretch_of(surface: Surface, spot: Spot, now: Seen) -> float | None:
-    """Return the factor that stretches the model's time to a sample; None if none does."""
-    asked = Asked(spot.kernel, spot.push, False, False, spot.cpus, now.rate)
-    low, high = 0.2, 5.0
-    if not (
-        surface.stretched(asked, low).kernel_ns
-        < now.kernel_ns
-        < surface.stretched(asked, high).kernel_ns
-    ):
-        return None
-    for _ in range(40):
-        middle = sqrt(low * high)
-        if surface.stretched(asked, middle).kernel_ns < now.kernel_ns:
-            low = middle
-        else:
-            high = middle
-    return middle
-
-
-def stretches(surface: Surface) -> dict[str, list[float]]:
-    """Return the 5th and 95th percentile of samples by kernel, with the model's own error."""
-    machine, experiment = load_machine(surface.name), load_experiment(EXPERIMENT)
+    A sample's speed is the rate at which the model has the sample's cost, over the sample's rate.
+    """
+    machine, experiment = load_machine(row["name"]), load_experiment(EXPERIMENT)
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
     samples = make_samples(machine, experiment, inputs, SAMPLES, 1)
-    spots = [lone(), *probes(surface)]
+    cpus = row["cpus"]
+    whole = [Key(STOCK, push, False, False, cpus) for push in (True, False)]
+    probes = [
+        (key, spot_of(key, rate_at(points[key], level) / cpus, cpus))
+        for key in whole for level in LEVELS[:3]
+    ]  # fmt: skip
+    spots = [lone(), *(spot for _, spot in probes)]
     requests = [
         replace(
-            request_of(spot, machine, surface.row["cpus"], counted(spot.cpus)),
+            request_of(spot, machine, cpus, counted(spot.cpus)),
             machine=sample.machine, experiment=sample.experiment, seed=sample.seed,
         )
         for sample in samples for spot in spots
     ]  # fmt: skip
-    found = run(requests)
-    by_spot: dict[Spot, list[float]] = {spot: [] for spot in spots[1:]}
-    for number in range(SAMPLES):
-        own = found[number * len(spots) : (number + 1) * len(spots)]
-        alone = seen(spots[0], own[0])
-        for spot, figures in zip(spots[1:], own[1:], strict=True):
-            by = stretch_of(surface, spot, beyond(seen(spot, figures), alone))
-            by_spot[spot] += [by] if by is not None else []
+    found = iter(run(requests))
+    speeds: list[list[float]] = [[] for _ in probes]
+    for _ in samples:
+        alone = seen(lone(), next(found)).kernel_ns
+        for (key, spot), own in zip(probes, speeds, strict=True):
+            rate, share = share_of(spot, next(found), alone)
+            own += [rate_at(points[key], share) / rate] if share < points[key][-1][1] else []
     low = high = 1.0
-    for spot, values in by_spot.items():
-        cut = quantiles(values, n=20, method="inclusive") if len(values) > SAMPLES / 2 else [1, 1]
-        print(f"  {spot.kernel} push {spot.push:d} {spot.rate:,.0f}/s: {cut[0]:.2f} {cut[-1]:.2f}")
+    for own in speeds:
+        cut = quantiles(own, n=20, method="inclusive") if len(own) > SAMPLES / 2 else [1, 1]
         low, high = min(low, cut[0]), max(high, cut[-1])
-    ends = [float(f"{_with_model(end):.3g}") for end in (low, high)]
-    return {STOCK: ends, SHARD: ends}
+    return [float(f"{_with_model(end):.3g}") for end in (low, high)]
 
 
 def _with_model(factor: float) -> float:
@@ -250,11 +223,15 @@ def _with_model(factor: float) -> float:
 def machine_entry(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a machine's entry in the file."""
     began = time.monotonic()
+    points = machine_points(row)
+    rates: dict[str, list[list[int]]] = {}
+    for key, own in points.items():
+        rates.setdefault(row_name(*key[:4]), []).append(row_of(key.cpus, own))
     kept = ("name", "title", "kind", "cpus", "packages", "nodes", "llcs")
-    entry = {**{key: row[key] for key in kept}, "curves": curves(row)}
-    entry["stretch"] = stretches(Surface(entry))
-    points = sum(len(curve["points"]) for curve in entry["curves"])
-    print(f"{row['name']}: {points} points, {time.monotonic() - began:.0f} s", flush=True)
+    entry = {key: row[key] for key in kept}
+    count = sum(map(len, points.values()))
+    entry |= {"stretch": stretch(row, points), "rates": rates}
+    print(f"{row['name']}: {count} points, {time.monotonic() - began:.0f} s", flush=True)
     return entry
 
 
@@ -268,16 +245,18 @@ def validation() -> dict[str, Any]:
 
 
 def text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the file's text: a line per curve."""
+    """Return the file's text: a line per kind of load."""
     first = {**_HEAD, "validation": validation()}
     lines = ["{", *(f' "{key}": {json.dumps(value)},' for key, value in first.items())]
     lines.append(' "machines": [')
     for number, entry in enumerate(entries, 1):
-        head = json.dumps({key: value for key, value in entry.items() if key != "curves"})
-        lines.append(f'  {head[:-1]}, "curves": [')
-        made = [json.dumps(curve, separators=(",", ":")) for curve in entry["curves"]]
-        lines += [f"   {curve}," for curve in made[:-1]] + [f"   {made[-1]}"]
-        lines.append("  ]}" + ("," if number < len(entries) else ""))
+        head = json.dumps({key: value for key, value in entry.items() if key != "rates"})
+        made = [
+            f'   "{name}": {json.dumps(rows, separators=(",", ":"))}'
+            for name, rows in entry["rates"].items()
+        ]
+        lines.append(f'  {head[:-1]}, "rates": {{')
+        lines += [",\n".join(made), "  }}" + ("," if number < len(entries) else "")]
     return "\n".join([*lines, " ]", "}"]) + "\n"
 
 

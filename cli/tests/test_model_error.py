@@ -15,7 +15,7 @@ import saved_results
 from common.errors import UserError
 from common.paths import MACHINES
 from conftest import Cli
-from doctor.predict.surface import validation as surface_validation
+from doctor.predict.rates import validation as table_validation
 from model.machines.cores import core_costs, vendor_of, with_core
 from model.run.experiment import experiment_names, load_experiment
 from model.run.model_error import Residual, estimate, known_residuals, words
@@ -124,7 +124,7 @@ def test_intervals_hold_what_they_promise() -> None:
 
 def test_doctor_says_what_a_run_says() -> None:
     """Doctor's table contains the sentence, because doctor comes without the residuals."""
-    assert surface_validation() == doctor_predictions.validation()
+    assert table_validation() == doctor_predictions.validation()
 
 
 @pytest.mark.parametrize(

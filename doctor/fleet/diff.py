@@ -21,9 +21,10 @@ from doctor.facts.archive import read_tar
 from doctor.facts.facts import Facts, read_facts
 from doctor.fleet.host import machine_of
 from doctor.judge.finding import per_second
-from doctor.judge.predictions import delay_words, share_words, spread
+from doctor.judge.predictions import share_words, spread
 from doctor.judge.verdict import FOUND, NOTHING, Verdict, judge
-from doctor.predict.prediction import PARTITION, PIN, Prediction, Range, total
+from doctor.predict.prediction import Prediction, Range, total
+from doctor.predict.shape import PARTITION, PIN
 from model.machines.topo import ranges
 
 FORMAT = "schedshard-doctor-diff/1"
@@ -100,11 +101,6 @@ def _changes(before: Verdict, after: Verdict, old: Facts, new: Facts) -> list[Ch
     found_old = {f"{each.entry.id} ({each.severity})" for each in before.findings}
     found_new = {f"{each.entry.id} ({each.severity})" for each in after.findings}
     rates = [sum(load.wakeups for load in verdict.loads) for verdict in (before, after)]
-    late = [
-        max((each.now.late_ns for each in verdict.costs if isinstance(each, Prediction)),
-            key=lambda each: each.value, default=Range(0.0, 0.0, 0.0))
-        for verdict in (before, after)
-    ]  # fmt: skip
     changes = [
         *pair("kernel", old.release, new.release),
         *pair("boot options", _few(words_old - words_new), _few(words_new - words_old)),
@@ -118,7 +114,6 @@ def _changes(before: Verdict, after: Verdict, old: Facts, new: Facts) -> list[Ch
         *pair("root domains", _few(domains_old - domains_new), _few(domains_new - domains_old)),
         *pair("findings", _few(found_old - found_new), _few(found_new - found_old)),
         *pair("RT wake-ups per second", *map(per_second, rates)),
-        *pair("delay of a wake-up, up to", *map(delay_words, late)),
     ]
     if before.cost != after.cost:
         changes.append(Change("cost", share_words(before.cost), share_words(after.cost)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from doctor.predict.prediction import Predicted, Prediction, Range
-from doctor.predict.surface import validation
+from doctor.predict.rates import validation
 
 
 def percent(share: float) -> str:
@@ -43,10 +43,8 @@ def delay_words(late_ns: Range) -> str:
 
 def row_words(row: Predicted) -> str:
     """Return the prediction of one variant as text."""
-    return (
-        f"{row.title}: {share_words(row.share)} of the machine's CPU time, a wake-up delayed by "
-        f"{delay_words(row.late_ns)}"
-    )
+    late = f", a wake-up delayed by {delay_words(row.late_ns)}" if row.late_ns else ""
+    return f"{row.title}: {share_words(row.share)} of the machine's CPU time{late}"
 
 
 def prediction_words(prediction: Prediction) -> list[str]:
@@ -90,7 +88,7 @@ def prediction_data(prediction: Prediction) -> dict[str, Any]:
                 "title": row.title,
                 "share": spread(row.share),
                 "kernel_ns": spread(row.kernel_ns),
-                "late_ns": spread(row.late_ns),
+                "late_ns": spread(row.late_ns) if row.late_ns else None,
             }
             for row in prediction.rows
         ],

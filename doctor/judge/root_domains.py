@@ -14,19 +14,18 @@ from common.paths import typed
 from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad, Part
 from doctor.judge.finding import Evidence, Finding, count_of, per_second
-from doctor.judge.predictions import delay_words, percent, share_words
+from doctor.judge.predictions import percent, share_words
 from doctor.judge.severity import Policy, of_gain
 from doctor.known.catalogue import Catalogue
 from doctor.known.offers import no_partitions
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.prediction import (
-    PARTITION,
-    PIN,
     Prediction,
     Range,
     Unpredicted,
     total,
 )
+from doctor.predict.shape import PARTITION, PIN
 from model.machines.topo import ranges
 
 Cost = Union[Prediction, Unpredicted]
@@ -38,12 +37,6 @@ _WIDE = 10.0
 _MEASURE = (
     "What would tell: perf c2c record -a -- sleep 10, then the text of perf c2c report --stdio as "
     "--perf; or one partition, and 'doctor diff' of the host before and after"
-)
-# docs/doctor.md has the table.
-_ISOLATION = (
-    "predicted in an emulator: pinned FIFO threads on Linux 7.3 wake up as often with isolcpus or "
-    "isolated partitions as without isolation, and with root partitions 2.1 times as often on 16 "
-    "CPUs, 3.8 times on 64; for 480 CPUs a simulation predicts 1.4 times"
 )
 
 
@@ -85,8 +78,6 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
     if domain.default and domain.cpus & facts.isolated:
         isolated = ranges(sorted(facts.isolated))
         evidence.append(Evidence("/sys/devices/system/cpu/isolated", isolated))
-    if domain.default:
-        evidence.append(Evidence("emulated guests", _ISOLATION))
     evidence.append(Evidence("RT_PUSH_IPI", f"{state} ({push.why})"))
     if wide_words(cost.now.share):
         measured = "" if facts.busy else ", which this archive lacks"
@@ -174,8 +165,7 @@ def domain_finding(
         f"{per_second(load.wakeups)} times per second"
     )
     summary = (
-        f"{share_words(now)} of the machine's CPU time goes into sharing: {shared}, each delayed "
-        f"by {delay_words(cost.now.late_ns)} on average"
+        f"{share_words(now)} of the machine's CPU time goes into sharing (predicted): {shared}"
     )
     if wide:
         summary = f"{shared}: cannot tell how much of the machine's CPU time that costs, {wide}"
@@ -183,10 +173,8 @@ def domain_finding(
         what = "partitions" if best.variant == PARTITION else "pinning and partitions"
         summary += f"; {what} would leave {share_words(best.share)}"
         if not wide:
-            summary += (
-                f", and a delay of {delay_words(best.late_ns)}, which frees "
-                f"{gain * len(facts.online):.1f} of {len(facts.online)} CPUs"
-            )
+            count = len(facts.online)
+            summary += f", which frees {gain * count:.1f} of {count} CPUs"
     finding = Finding(
         entry, severity, summary, _evidence(facts, load, cost), entry.remedy, entry.command,
         load.domain.cpus, cost,
@@ -205,9 +193,7 @@ def left_words(costs: Sequence[Cost]) -> str:
     all_of_it = machine_cost(costs)
     if not all_of_it.value:
         return "sharing costs nothing here"
-    known = [each.now.late_ns for each in costs if isinstance(each, Prediction)]
-    late = max(known, key=lambda each: each.value)
     return (
-        f"sharing costs {share_words(all_of_it)} of the machine's CPU time (predicted), it delays "
-        f"a wake-up by up to {delay_words(late)}, and no partition would save enough"
+        f"sharing costs {share_words(all_of_it)} of the machine's CPU time (predicted), and no "
+        "partition would save enough"
     )

@@ -31,14 +31,14 @@ from doctor.predict.points import (
     seen,
 )
 from doctor.predict.prediction import (
-    STOCK,
+    MODEL_ERROR,
     Prediction,
     Range,
     Unpredicted,
     predicted_row,
 )
-from doctor.predict.shape import Shape, shape_of
-from doctor.predict.stored import on_surface
+from doctor.predict.shape import STOCK, Shape, shape_of
+from doctor.predict.stored import by_table
 from model.machines.hostfile import host_path
 from model.machines.machine_list import list_machines
 from model.machines.presets import HOST, Machine, cpu_count, load_machine
@@ -49,9 +49,6 @@ from model.run.uncertain.inputs import experiment_inputs, machine_inputs
 from model.run.uncertain.intervals import interval
 from model.run.uncertain.uncertainty import LEAST
 
-# The factor of the model's error on the curves to which it was fitted, except plain stores
-# (docs/results/simulator.md).
-MODEL_ERROR = 1.25
 _COUNTED, _LEAST_COUNTED = 12_000.0, 1_500.0
 _TURNS, _CLOSE = 4, 0.02
 Figures = Mapping[str, float]
@@ -232,7 +229,7 @@ def predict(facts: Facts, load: DomainLoad, live: bool, limit: float) -> Predict
         return Unpredicted("no real-time thread wakes up")
     found = _machine(facts, load, shape, live)
     if found.name is None:
-        return on_surface(shape, found)
+        return by_table(shape, found)
     try:
         return predict_on(shape, found.name, found.why, limit)
     except UserError as error:

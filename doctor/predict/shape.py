@@ -12,7 +12,7 @@ from statistics import median
 from doctor.facts.facts import Facts, Thread
 from doctor.facts.load import DomainLoad, Group, parts_of, unit_of
 from doctor.known.push_ipi import push_ipi
-from doctor.predict.surface import Asked
+from doctor.predict.rates import SHARD, Asked
 
 STOCK = "stock"
 # The titles of the variants that are remedies. The first two need no other kernel.
@@ -20,8 +20,7 @@ PARTITION, PIN = "partition", "pin"
 REMEDIES = {
     PARTITION: "a partition of type root for each group",
     PIN: "threads pinned to one last-level cache each, and a partition of type root for each",
-    "published": "a kernel with the four patches that were published",
-    "shard": "a kernel with schedshard's series",
+    SHARD: "a kernel with schedshard's series",
 }
 # Groups with at most this share of the wake-ups can be moved without a change of the cost.
 _LITTLE = 0.05
@@ -84,8 +83,7 @@ class Shape:
         elif self.caches > 1 and not pinned:
             each = ceil(cpus / self.caches)
             made[PIN] = Asked(STOCK, push, False, False, each, rate * each / cpus)
-        for kernel in ("published", "shard"):
-            made[kernel] = Asked(kernel, push, pinned, far, cpus, rate, self.cpus_per_group)
+        made[SHARD] = Asked(SHARD, push, pinned, far, cpus, rate, self.cpus_per_group)
         return made
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions from the stored curves, for the observed shape.
+"""Predictions from the stored table, for the observed shape.
 
 If no machine file of the table is near a host, the prediction is the range of all of them.
 """
@@ -7,6 +7,7 @@ If no machine file of the table is near a host, the prediction is the range of a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import exp, log
 
 from doctor.facts.facts import Facts
@@ -19,51 +20,51 @@ from doctor.predict.prediction import (
     Unpredicted,
     predicted_row,
 )
+from doctor.predict.rates import Rates, load_rates
 from doctor.predict.shape import Shape, shape_of
-from doctor.predict.surface import Cost, Surface, load_surfaces
 
-_SOURCE = "stored curves; --predict simulates the observed load"
+_SOURCE = "a table of simulated rates; --predict simulates the observed load"
 ANY = "any"
+# Shares below this count as this in a mean of logarithms.
+_LEAST = 1e-7
 
 
-def _range(values: list[float], lows: Iterable[float], highs: Iterable[float]) -> Range:
-    middle = exp(sum(log(max(each, 1.0)) for each in values) / len(values))
-    value = middle if len(values) > 1 else values[0]
-    return Range(value, min(*lows, value), max(*highs, value))
-
-
-def _row(shape: Shape, variant: str, surfaces: Iterable[Surface]) -> Predicted:
+def _row(shape: Shape, variant: str, machines: Iterable[Rates]) -> Predicted:
     """Return a variant's figures over these machines, and over both values of an unknown push."""
-    found: list[tuple[Cost, Cost, Cost]] = []
+    values, ends = [], []
     for push in (True, False) if shape.push is None else (shape.push,):
         asked = shape.asked(push)[variant]
-        found += [(surface.at(asked), *surface.bounds(asked)) for surface in surfaces]
-    kernel, late = (
-        _range(*([getattr(each, name) for each in column] for column in zip(*found)))
-        for name in ("kernel_ns", "late_ns")
-    )
-    return predicted_row(shape, variant, kernel, late)
+        for machine in machines:
+            values.append(machine.at(asked))
+            ends += [values[-1], *machine.bounds(asked)]
+    value = values[0]
+    if len(values) > 1:
+        value = exp(sum(log(max(each, _LEAST)) for each in values) / len(values))
+    share = Range(value, min(ends), max(max(ends), value))
+    return predicted_row(shape, variant, share.times(asked.cpus / asked.rate * 1e9))
 
 
 def stored(facts: Facts, load: DomainLoad) -> Prediction | Unpredicted:
-    """Return what the load of a root domain costs, from the stored curves."""
+    """Return what the load of a root domain costs, from the stored table."""
     shape = shape_of(load, facts)
     if shape is None:
         return Unpredicted("no real-time thread wakes up")
-    surfaces = {surface.name: surface for surface in load_surfaces()}
-    found = nearest(Fit.of(facts, load, shape), [surface.row for surface in surfaces.values()])
-    return on_surface(shape, found)
+    found = nearest(Fit.of(facts, load, shape), [each.row for each in load_rates()])
+    return by_table(shape, found)
 
 
-def on_surface(shape: Shape, found: Nearest) -> Prediction:
+def faster(found: Prediction, times: float) -> Range | None:
+    """Return the share at ``times`` the wake-ups, or None if the table lacks the machine."""
+    names = {each.name for each in load_rates()}
+    if found.machine not in (*names, ANY):
+        return None
+    near = Nearest(found.machine if found.machine in names else None, found.why)
+    return by_table(replace(found.shape, rate=found.shape.rate * times), near).now.share
+
+
+def by_table(shape: Shape, found: Nearest) -> Prediction:
     """Return the prediction on a machine of the table, or on all of them."""
-    surfaces = {surface.name: surface for surface in load_surfaces()}
-    used = list(surfaces.values()) if found.name is None else [surfaces[found.name]]
-    stored_kernels = used[0].row["stretch"]
-    rows = tuple(
-        _row(shape, variant, used)
-        for variant, asked in shape.asked(True).items()
-        if asked.kernel in stored_kernels
-    )
+    used = [each for each in load_rates() if found.name in (None, each.name)]
+    rows = tuple(_row(shape, variant, used) for variant in shape.asked(True))
     kind = "estimate" if found.name is None else str(used[0].row["kind"])
     return Prediction(found.name or ANY, kind, found.why, shape, _SOURCE, None, rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of sharing from the stored curves: what it depends on, and what follows from it."""
+"""The cost of sharing from the stored table: what it depends on, and what follows from it."""
 
 from __future__ import annotations
 
@@ -11,107 +11,69 @@ import pytest
 from common.paths import ROOT
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.nearest import Fit, Nearest, distance, nearest
-from doctor.predict.predict import MODEL_ERROR
-from doctor.predict.prediction import Range
+from doctor.predict.prediction import MODEL_ERROR, Range
+from doctor.predict.rates import LEVELS, Asked, Rates, load_rates
 from doctor.predict.shape import Shape
-from doctor.predict.stored import on_surface
-from doctor.predict.surface import Asked, Curve, Surface, load_surfaces
+from doctor.predict.stored import by_table, faster
 from doctor_cli import call
 from doctor_tree import Machine, Task
 from test_doctor_predict import big, facts_of
 from test_doctor_verdict import groups, ids, judged, partitions, tar
 
 Capture = pytest.CaptureFixture[str]
-# A curve like those of the table: flat, then a bend at 1.5 million per second.
-POINTS = [
-    (1e4, 700.0, 600.0), (1e5, 1000.0, 800.0), (1e6, 2000.0, 1500.0), (1.5e6, 4000.0, 3000.0),
-    (2e6, 40000.0, 30000.0),
-]  # fmt: skip
-
-
-def surface(**changes: object) -> Surface:
-    row = {
-        "name": "made-2s", "title": "2 x Xeon 1234", "kind": "estimate", "cpus": 64, "llcs": 2,
-        "packages": 2, "nodes": 2, "stretch": {"stock": [0.8, 1.25], "published": [0.8, 1.25]},
-        "curves": [
-            {"kernel": "stock", "push": None, "pinned": None, "spread": None, "cpus": cpus,
-             "points": [(rate, cost * cpus, late * cpus) for rate, cost, late in POINTS]}
-            for cpus in (4, 64)
-        ],
-    }  # fmt: skip
-    return Surface({**row, **changes})
+ROWS = [[cpus, *(rate * cpus for rate in (1e3, 6e3, 12e3, 15e3, 16e3))] for cpus in (4, 64)]
+MADE = Rates({"name": "made", "stretch": [0.8, 1.25], "rates": {"stock push": ROWS}})
 
 
 def asked(cpus: int, rate: float) -> Asked:
-    return Asked("stock", True, False, False, cpus, rate)
+    return Asked("stock", True, False, False, cpus, rate * cpus)
 
 
-def test_a_curve_goes_through_its_points_and_rises() -> None:
-    curve = Curve(16, POINTS)
-    for rate, cost, late in POINTS:
-        assert (curve.at(rate).kernel_ns, curve.at(rate).late_ns) == pytest.approx((cost, late))
-    costs = [curve.at(10 ** (number / 20)).kernel_ns for number in range(60, 140)]
-    # The cost never falls until it takes all of the time.
-    most = costs.index(max(costs))
-    assert costs[: most + 1] == sorted(costs[: most + 1])
-    assert curve.at(1e9).kernel_ns == 16.0
-    assert curve.at(1.0).kernel_ns == 700
+def test_a_row_goes_through_its_levels_and_rises() -> None:
+    for cpus in (4, 16, 64):
+        shares = [MADE.at(asked(cpus, rate)) for rate in (1e3, 6e3, 12e3, 15e3, 16e3)]
+        assert shares == pytest.approx(LEVELS)
+    shares = [MADE.at(asked(16, 10 ** (number / 20))) for number in range(40, 100)]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    # Below the first level a wake-up costs the same; one CPU shares nothing.
+    assert MADE.at(asked(4, 10.0)) == pytest.approx(1e-5)
+    assert MADE.at(asked(1, 1e4)) == 0
+    assert MADE.at(asked(128, 3e3)) == pytest.approx(MADE.at(asked(64, 6e3)))
 
 
-def test_between_two_numbers_of_cpus() -> None:
-    made = surface()
-    assert made.at(asked(4, 1e5)).kernel_ns == pytest.approx(4000)
-    assert made.at(asked(16, 1e5)).kernel_ns == pytest.approx(16000)
-    assert made.at(asked(64, 1e5)).kernel_ns == pytest.approx(64000)
-    # One CPU shares nothing. More CPUs than the machine has cost as much as all of its CPUs.
-    assert made.at(asked(1, 1e5)).kernel_ns == 0
-    assert made.at(asked(128, 1e5)).kernel_ns == pytest.approx(64000)
-
-
-def test_the_interval_is_wide_where_the_curve_bends() -> None:
-    made = surface()
+def test_the_interval_is_wide_where_the_cost_rises() -> None:
     widths = []
-    for rate in (1e5, 1.5e6):
-        low, high = made.bounds(asked(4, rate))
-        widths.append(high.kernel_ns / low.kernel_ns)
-        # All latencies k times as long: k times the cost, at 1/k of the rate.
-        slow = made.at(asked(4, rate * 1.25))
-        assert high.kernel_ns == pytest.approx(slow.kernel_ns * 1.25)
+    for rate in (100.0, 14e3):
+        low, high = MADE.bounds(asked(4, rate))
+        assert low < MADE.at(asked(4, rate)) < high
+        widths.append(high / low)
     assert widths[1] > 3 * widths[0]
+    # Above the highest level only that is known.
+    assert MADE.bounds(asked(64, 40e3)) == (LEVELS[-1], 1.0)
 
 
-def test_above_the_last_point_the_lower_bound_is_what_that_costs_each_second() -> None:
-    curve = {"kernel": "stock", "push": None, "pinned": None, "spread": None, "cpus": 64}
-    made = surface(curves=[{**curve, "points": [(1e5, 1000.0, 1.0), (1e6, 50_000.0, 1.0)]}])
-    for rate in (2e6, 2e7):
-        low, high = made.bounds(asked(64, rate))
-        assert low.kernel_ns * rate == pytest.approx(50_000 * 1e6)
-        assert high.kernel_ns * rate >= 64e9 - 1
-
-
-def test_the_stored_curves_are_whole() -> None:
-    known = load_surfaces()
+def test_the_stored_rates_are_whole() -> None:
+    known = load_rates()
     assert len({each.name for each in known}) == len(known) >= 5
     for each in known:
-        for curve in each.row["curves"]:
-            for column in range(3):
-                values = [point[column] for point in curve["points"]]
-                assert values == sorted(values), (each.name, curve)
-                assert values[0] > 0
-        assert all(low < 1 < high for low, high in each.row["stretch"].values())
+        for name, rows in each.row["rates"].items():
+            assert [row[0] for row in rows] == sorted({row[0] for row in rows}), (each.name, name)
+            assert all(row[1] > 0 and row[1:] == sorted(set(row[1:])) for row in rows), name
+        low, high = each.row["stretch"]
+        assert 0.2 < low < 1 < high < 5
         for push in (True, False):
             for pinned in (True, False):
                 ask = Asked("stock", push, pinned, False, each.row["cpus"], 1e6)
-                shared = each.at(ask).kernel_ns
-                few = each.at(replace(ask, cpus=8, rate=1e6 * 8 / ask.cpus)).kernel_ns
-                assert few < shared, (each.name, push, pinned)
+                few = each.at(replace(ask, cpus=8, rate=1e6 * 8 / ask.cpus))
+                assert few < each.at(ask), (each.name, push, pinned)
 
 
 def test_a_small_domain_is_not_the_whole_machine() -> None:
     """32 CPUs of a 480-CPU machine cost what 32 CPUs cost, per wake-up and in all."""
     small = Shape(4, 8, 50, 1, 32 * 4000.0, 480)
     whole = Shape(60, 8, 50, 1, 480 * 4000.0, 480)
-    few, many = (on_surface(each, Nearest("xeon-480-snc", "")).now for each in (small, whole))
+    few, many = (by_table(each, Nearest("xeon-480-snc", "")).now for each in (small, whole))
     assert few.kernel_ns.value < many.kernel_ns.value / 3
     assert few.share.value < many.share.value / 15
 
@@ -119,7 +81,7 @@ def test_a_small_domain_is_not_the_whole_machine() -> None:
 def test_far_apart_costs_more_than_close_together() -> None:
     near = Shape(4, 8, 50, 1, 300_000.0, 480)
     costs = [
-        on_surface(each, Nearest("xeon-480-snc", "")).now.kernel_ns.value
+        by_table(each, Nearest("xeon-480-snc", "")).now.kernel_ns.value
         for each in (near, replace(near, spread=True))
     ]
     assert costs[0] < costs[1]
@@ -128,16 +90,33 @@ def test_far_apart_costs_more_than_close_together() -> None:
 def test_an_unknown_setting_has_the_interval_of_both() -> None:
     shape = Shape(60, 8, 50, 1, 1.5e6, 480)
     on, off, either = (
-        on_surface(replace(shape, push=push), Nearest("xeon-480-snc", "")).now.share
+        by_table(replace(shape, push=push), Nearest("xeon-480-snc", "")).now.share
         for push in (True, False, None)
     )
     assert either.low == min(on.low or 0, off.low or 0)
     assert either.high == max(on.high or 0, off.high or 0)
 
 
+def test_a_remedy_within_the_models_error_gains_nothing() -> None:
+    """Six pods of eight pinned threads on two caches: almost all of the cost stays."""
+    found = by_table(Shape(6, 8, 95, 2, 1.92e6, 104, True), Nearest("xeon-8358-2s", ""))
+    best = found.row("partition")
+    assert best is not None
+    assert best.share.value < found.now.share.value
+    assert found.saved == 0
+
+
+def test_twice_the_wakeups_cost_more() -> None:
+    found = by_table(Shape(60, 8, 50, 1, 1e6, 480), Nearest("xeon-480-snc", ""))
+    later = faster(found, 2.0)
+    assert later is not None
+    assert later.value > 2 * found.now.share.value
+    assert faster(replace(found, machine="host"), 2.0) is None
+
+
 def test_no_cost_above_what_the_cpus_did() -> None:
     shape = Shape(60, 8, 50, 1, 3e6, 480, busy=0.05)
-    share = on_surface(shape, Nearest("xeon-480-snc", "")).now.share
+    share = by_table(shape, Nearest("xeon-480-snc", "")).now.share
     assert share.high == 0.05
 
 

@@ -103,14 +103,12 @@ def prometheus(verdict: Verdict) -> str:
     for finding in verdict.findings:
         worst[finding.entry.id] = max(worst[finding.entry.id], finding.weight + 1)
     costs: list[tuple[str, float]] = []
-    delays: list[tuple[str, float]] = []
     for load, cost in zip(verdict.loads, verdict.costs):
         for row in cost.rows if isinstance(cost, Prediction) else ():
             for bound in ("value", "low", "high"):
                 labels = _labels(cpus=load.domain.label, variant=row.variant, bound=bound)
-                share, late = getattr(row.share, bound), getattr(row.late_ns, bound)
+                share = getattr(row.share, bound)
                 costs += [(labels, share)] if share is not None else []
-                delays += [(labels, late * 1e-9)] if late is not None else []
     rates = [
         (_labels(cpus=load.domain.label, default=str(int(load.domain.default))), load.wakeups)
         for load in verdict.loads if load.known or not load.groups
@@ -124,11 +122,6 @@ def prometheus(verdict: Verdict) -> str:
         "cost_ratio",
         "Predicted share of the machine's CPU time that goes into sharing, now and after remedies",
         costs,
-    )
-    lines += _metric(
-        "wakeup_delay_seconds",
-        "Predicted delay of a wake-up by sharing, now and after remedies",
-        delays,
     )
     lines += _metric("rt_wakeups_per_second", "Real-time wake-ups per second by root domain", rates)
     return "\n".join(lines) + "\n"
