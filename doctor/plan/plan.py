@@ -7,6 +7,7 @@ refuses one. One rule is checked here: no cgroup loses its last usable CPU.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Iterable
@@ -17,10 +18,12 @@ from common.paths import typed
 from doctor.facts.cpusets import Cpuset
 from doctor.facts.facts import Facts
 from doctor.facts.load import Part, kind_of
+from doctor.facts.values import clean, cpu_list
 from doctor.judge.predictions import percent, share_words
 from doctor.judge.verdict import Verdict
 from doctor.known.offers import V1, no_partitions
-from doctor.predict.prediction import Prediction
+from doctor.predict.prediction import Prediction, total
+from doctor.predict.stored import faster
 from model.machines.topo import label
 
 # Names of cgroups with other characters are in no command.
@@ -211,18 +214,44 @@ def _starved(rows: list[Row], facts: Facts) -> dict[str, frozenset[int]]:
     return found
 
 
-def _without_one_cache(rows: list[Row], facts: Facts, left: list[str]) -> list[Row]:
-    """Return the rows without those of the cache with the fewest wake-ups, for all other tasks."""
+def _quietest(rows: list[Row], facts: Facts) -> frozenset[int]:
+    """Return the CPUs with the fewest wake-ups, of one cache or of one row, beside other rows."""
+    places = [*sorted(facts.llcs, key=min), *(row.cpus for row in rows)]
     rates = {
-        llc: sum(row.wakeups for row in rows if row.cpus & llc)
-        for llc in sorted(facts.llcs, key=min)
-    }
-    given = min(rates, key=lambda llc: rates[llc], default=facts.online)
+        cpus: sum(row.wakeups for row in rows if row.cpus & cpus)
+        for cpus in places if not all(row.cpus & cpus for row in rows)
+    }  # fmt: skip
+    return min(rates, key=lambda cpus: rates[cpus], default=facts.online)
+
+
+def _without_one_cache(verdict: Verdict, rows: list[Row], left: list[str]) -> list[Row] | str:
+    """Return the rows without those of one cache, which stays for all other tasks; or a reason."""
+    facts = verdict.facts
+    assert facts is not None
+    given = _quietest(rows, facts)
+    if given == facts.online:
+        return "every CPU has real-time threads of one group, which partitions would not divide"
+    threads = sum(row.threads for row in rows if row.cpus & given)
+    free = f"{len(given)} of {len(facts.online)} CPUs ({label(given)})"
+    others = f"do nothing, at {share_words(verdict.cost)}; or {_series(verdict)}"
+    if facts.unthrottled:
+        return (
+            f"every CPU has real-time threads, and {facts.unthrottled}: all other tasks would wait "
+            "behind them. Set sched_rt_runtime_us to 950000, which keeps 5% of each CPU for them; "
+            f"free {free} of real-time threads; {others}"
+        )
     left.append(
         f"CPUs {label(given)}: every CPU has real-time threads, so that these stay for all other "
-        "tasks, which run there beside the real-time threads"
+        f"tasks, beside {threads} real-time threads. Or free these of real-time threads, which "
+        f"takes {free} from them; {others}"
     )
     return [row for row in rows if not row.cpus & given]
+
+
+def _series(verdict: Verdict) -> str:
+    rows = [each.row("shard") for each in verdict.costs if isinstance(each, Prediction)]
+    share = share_words(total(row.share for row in rows if row is not None))
+    return f"boot a kernel with schedshard's series, which needs no partition and leaves {share}"
 
 
 def make_plan(verdict: Verdict) -> Plan | str:
@@ -247,13 +276,10 @@ def make_plan(verdict: Verdict) -> Plan | str:
     rows, left = _rows(parts, facts)
     rest = facts.online - frozenset[int]().union(*(row.cpus for row in rows))
     if rows and not rest:
-        if facts.unthrottled:
-            return (
-                f"every CPU has real-time threads, and {facts.unthrottled}: all other tasks would "
-                "wait behind them. Set sched_rt_runtime_us to 950000, or free the CPUs of one "
-                "last-level cache"
-            )
-        rows = _without_one_cache(rows, facts, left)
+        kept = _without_one_cache(verdict, rows, left)
+        if isinstance(kept, str):
+            return kept
+        rows = kept
         rest = facts.online - frozenset[int]().union(*(row.cpus for row in rows))
     for path, cpus in _starved(rows, facts).items():
         left.append(f"CPUs {label(cpus)}: {_shown(path)} has no other CPU: give it one first")
@@ -365,17 +391,43 @@ def plan_data(verdict: Verdict, plan: Plan) -> dict[str, Any]:
     }
 
 
+def _reserved(facts: Facts) -> str:
+    """Return the CPUs that the host keeps for its manager, as its boot options say."""
+    isolated = facts.nohz_full or facts.boot_isolated
+    words = [word for word in facts.cmdline if word.startswith("systemd.cpu_affinity=")]
+    with contextlib.suppress(ValueError):
+        if not isolated and words:
+            return label(cpu_list(words[-1].partition("=")[2]))
+    return label(facts.online - isolated) if isolated else "as they are"
+
+
+def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
+    """Return what an operator asks before a change, answered."""
+    later = [faster(each, 2.0) for each in verdict.costs if isinstance(each, Prediction)]
+    twice = share_words(total(each for each in later if each is not None))
+    taken = frozenset[int]().union(*(row.cpus for row in plan.rows))
+    return [
+        f"Gain: up to {percent(verdict.saved)}, {verdict.saved * count:.1f} of {count} CPUs, as "
+        f"shorter waits on the partitions' own CPUs, {label(taken)}.",
+        f"If nothing is done: sharing costs {share_words(verdict.cost)}, and nothing breaks"
+        + ("." if None in later else f". At twice the wake-ups it would cost {twice}."),
+        f"Whom it hurts: all other tasks have CPUs {label(plan.rest)} then, {len(plan.rest)} of "
+        f"{count}, even when the others idle.",
+        "It holds while these cgroups live. What starts later has no partition, and gets none of "
+        "their CPUs.",
+        f"Or {_series(verdict)}.",
+    ]
+
+
 def plan_text(verdict: Verdict, plan: Plan) -> str:
     """Return the page."""
     facts = verdict.facts
     assert facts is not None
     count = len(facts.online)
     lines = [
-        f"# {len(plan.rows)} partitions for {verdict.source}: Linux {facts.release}, {count} CPUs.",
-        f"# Predicted: sharing costs {share_words(verdict.cost)} of the machine now, and up to "
-        f"{percent(verdict.saved)} less then ({verdict.saved * count:.1f} of {count} CPUs).",
-        f"# CPUs {label(plan.rest)} stay for all other tasks. No other task runs on a partition's "
-        "CPUs, even when they idle.",
+        f"# {len(plan.rows)} partitions for {clean(verdict.source)}: Linux {facts.release}, "
+        f"{count} CPUs. All costs are predicted, of the machine's CPU time.",
+        *(f"# {line}" for line in _questions(verdict, plan, count)),
         *(f"# {line}" for line in _boot(plan, facts)),
         f"# The same with one command each: {typed('doctor apply FILE.json')}, verify, undo.",
         _BY_HAND if _exclusive(facts) else _OLD,
@@ -389,11 +441,9 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
         "# A boot undoes all of it. Who sets these cgroups' CPUs, and what keeps the rest:"
     )
     kinds = sorted({row.kind for row in plan.rows})
-    reserved = label(facts.online - facts.nohz_full if facts.nohz_full else plan.rest)
     for kind in kinds:
-        lines.append(
-            f"# - {kind}: {_OWNERS.get(kind, _OWNERS['other']).format(reserved=reserved)}."
-        )
+        owner = _OWNERS.get(kind, _OWNERS["other"]).format(reserved=_reserved(facts))
+        lines.append(f"# - {kind}: {owner}.")
     if plan.left:
         lines.append("# Left as it is:")
         lines += [f"# - {reason}." for reason in plan.left[:10]]

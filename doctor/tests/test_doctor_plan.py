@@ -56,8 +56,12 @@ def test_services_become_partitions_where_they_are(capsys: Capture, tmp_path: Pa
         "2,000,000/s"
         for n in range(3)
     ]
-    assert "# CPUs 0-3 stay for all other tasks" in page
-    assert "- service: systemd" in page
+    for words in (
+        "waits on the partitions' own CPUs, 4-15.", "At twice the wake-ups it would cost",
+        "all other tasks have CPUs 0-3 then, 4 of 16", "It holds while these cgroups live",
+        "schedshard's series, which needs no partition and leaves ", "- service: systemd",
+    ):  # fmt: skip
+        assert words in page
 
 
 def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path) -> None:
@@ -71,7 +75,13 @@ def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: 
     machine = Machine(tasks=tasks_of(places, first=0))
     page, _ = planned(capsys, tmp_path, machine)
     assert page.count("\np system") == 3
-    assert "every CPU has real-time threads" in page
+    assert (
+        "beside 4 real-time threads. Or free these of real-time threads, which takes 4 of 16"
+        in page
+    )
+    whole = Machine(tasks=tasks_of(places, first=0), llc_cpus=16, node_cpus=16)
+    (tmp_path / "whole").mkdir()
+    assert planned(capsys, tmp_path / "whole", whole)[0].count("\np system") == 3
     off = replace(machine, files={"proc/sys/kernel/sched_rt_runtime_us": "-1\n"})
     (tmp_path / "off").mkdir()
     page, said = planned(capsys, tmp_path / "off", off)
@@ -92,6 +102,14 @@ def test_a_container_keeps_its_whole_list(capsys: Capture, tmp_path: Path) -> No
     page, _ = planned(capsys, tmp_path, Machine(tasks=tasks, cgroups=tree))
     assert "crio-0.scope 4-9  #" in page
     assert "crio-1.scope 10-15  #" in page
+    # Nobody knows what the kubelet reserves, unless the host was booted with the complement.
+    assert "PerformanceProfile) stay as they are." in page
+    for option in ("nohz_full=2-15", "systemd.cpu_affinity=0,1"):
+        (tmp_path / option).mkdir()
+        full = {"sys/devices/system/cpu/nohz_full": "2-15\n"} if option[0] == "n" else {}
+        machine = Machine(tasks=tasks, cgroups=tree, cmdline=option, files=full)
+        page, _ = planned(capsys, tmp_path / option, machine)
+        assert "PerformanceProfile) stay 0-1." in page
 
 
 def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_path: Path) -> None:
