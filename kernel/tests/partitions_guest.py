@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Runs in a guest: doctor's partitions are made, refused, cut off and undone under real threads.
+
+After each write every thread must still have its CPUs and run, FIFO threads and an ordinary one.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+from common.errors import UserError
+from doctor.plan.apply import Kernel, Wanted, apply, undo, verify
+
+JOURNAL = Path("/tmp/journal.json")
+SERVICES = {
+    "/app.slice/a.service": range(4, 6), "/app.slice/b.service": range(6, 8),
+    "/deep.slice/deep-er.slice/c.service": range(8, 10),
+}  # fmt: skip
+THREADS = "/threads.service"
+ROWS = [
+    *(Wanted(name, "", frozenset(cpus), "member", (), None) for name, cpus in SERVICES.items()),
+    Wanted(f"{THREADS}/cpus-10", "", frozenset((10, 11)), "-", ("10", "11"), None),
+]
+SLOTS = 16
+ORDINARY = 15
+counts = mmap.mmap(-1, 8 * SLOTS)
+masks: dict[int, set[int]] = {}
+left = 1 << 30
+
+
+def count(slot: int) -> int:
+    """Return how often a thread has run."""
+    return int.from_bytes(counts[8 * slot : 8 * slot + 8], "little")
+
+
+def work(slot: int, cpus: set[int], fifo: bool) -> None:
+    """Run and sleep for ever, on these CPUs."""
+    os.sched_setaffinity(0, cpus)
+    if fifo:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+    for number in range(1, 1 << 40):
+        counts[8 * slot : 8 * slot + 8] = number.to_bytes(8, "little")
+        time.sleep(0.005)
+
+
+def start(kernel: Kernel, cgroup: str, workers: dict[int, set[int]], fifo: bool = True) -> None:
+    """Start a process in a new cgroup, with a thread for each slot."""
+    kernel.path(cgroup).mkdir(parents=True)
+    if os.fork() == 0:
+        kernel.write(f"{cgroup}/cgroup.procs", str(os.getpid()))
+        for slot, cpus in workers.items():
+            threading.Thread(target=work, args=(slot, cpus, fifo)).start()
+        time.sleep(1e6)
+    deadline = time.monotonic() + 60
+    while not all(count(slot) for slot in workers):
+        assert time.monotonic() < deadline, f"{cgroup} did not start"
+        time.sleep(0.01)
+    for thread in kernel.read(f"{cgroup}/cgroup.threads").split():
+        if fifo and os.sched_getscheduler(int(thread)) == os.SCHED_FIFO:
+            masks[int(thread)] = os.sched_getaffinity(int(thread))
+
+
+def probe(after: str) -> None:
+    """Assert that no FIFO thread lost a CPU, and that all threads run."""
+    for thread, cpus in masks.items():
+        assert os.sched_getaffinity(thread) == cpus, f"thread {thread} lost CPUs after {after}"
+    slots = [slot for slot in range(SLOTS) if count(slot)]
+    before = {slot: count(slot) for slot in slots}
+    deadline = time.monotonic() + 30
+    while waiting := [slot for slot in slots if count(slot) == before[slot]]:
+        assert time.monotonic() < deadline, f"threads {waiting} starve after {after}"
+        time.sleep(0.002)
+
+
+class Probed(Kernel):
+    """The guest's kernel: each write is probed, or the process ends before it."""
+
+    def write(self, file: str, value: str) -> None:
+        """Write and probe, or end."""
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(9)
+        super().write(file, value)
+        if left > 1 << 20:
+            probe(f"'{value}' to {file}")
+
+
+def state(kernel: Kernel) -> dict[str, str]:
+    """Return what the cgroups' files hold that apply may change."""
+    names = ("cpuset.cpus", "cpuset.cpus.exclusive", "cpuset.cpus.partition", "cgroup.type",
+             "cpuset.cpus.effective", "cgroup.subtree_control", "cgroup.threads")  # fmt: skip
+    files = [f"{cgroup}/{name}" for cgroup in sorted(kernel.cgroups()) for name in names]
+    there = [file for file in files if kernel.path(file).exists()]
+    return {file: " ".join(sorted(kernel.read(file).split())) for file in there}
+
+
+def same(kernel: Kernel, before: dict[str, str], after: str) -> None:
+    """Assert that all is as it was."""
+    now = state(kernel)
+    wrong = {file: (before.get(file), now.get(file)) for file in {*before, *now}}
+    wrong = {file: each for file, each in wrong.items() if each[0] != each[1]}
+    assert not wrong, f"after {after}: {wrong}"
+
+
+def refused(kernel: Kernel, row: Wanted, words: str) -> None:
+    """Assert that a row beside the others is refused with this reason, and nothing stays."""
+    before, said = state(kernel), "nothing"
+    try:
+        apply([*ROWS, row], kernel, JOURNAL)
+    except UserError as error:
+        said = str(error)
+    print(said)
+    assert words in said
+    same(kernel, before, "a refusal")
+    assert not JOURNAL.exists()
+
+
+def cut_off(kernel: Kernel) -> int:
+    """End apply before each of its writes, undo, and return how many writes there are."""
+    global left
+    before = state(kernel)
+    for writes in range(100):
+        child = os.fork()
+        if child == 0:
+            left = writes
+            apply(ROWS, kernel, JOURNAL)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        undo(kernel, JOURNAL)
+        same(kernel, before, f"{writes} writes")
+        if os.waitstatus_to_exitcode(status) == 0:
+            return writes
+    raise AssertionError("apply never ended")
+
+
+def main() -> None:
+    """Run all of it."""
+    kernel = Probed(Path("/sys/fs/cgroup"))
+    kernel.write("/cgroup.subtree_control", "+cpuset")
+    slot = 0
+    for name, cpus in SERVICES.items():
+        start(kernel, name, {slot + n: {cpu} for n, cpu in enumerate(cpus)})
+        slot += len(cpus)
+    start(kernel, THREADS, {slot: {10}, slot + 1: {11}, slot + 2: {12}})
+    start(kernel, "/user.slice", {ORDINARY: set(range(os.cpu_count() or 1))}, fifo=False)
+    before = state(kernel)
+    probe("the start")
+    print(apply(ROWS, kernel, JOURNAL))
+    assert verify(kernel, JOURNAL) == []
+    print(undo(kernel, JOURNAL))
+    same(kernel, before, "undo")
+    kernel.path("/other").mkdir()
+    kernel.path("/other/cpuset.cpus.exclusive").write_text("14")
+    kernel.path("/other/cpuset.cpus.partition").write_text("root")
+    kernel.path("/taken").mkdir()
+    refused(kernel, Wanted("/taken", "", frozenset((14,)), "member", (), None), "/taken")
+    kernel.path("/isolated").mkdir()
+    isolated = Wanted("/isolated", "", frozenset((2, 3)), "member", (), None)
+    refused(kernel, isolated, "housekeeping")
+    print(f"apply was ended before each of {cut_off(kernel)} writes")
+    probe("the end")
+    print("all partitions as they should be")
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
