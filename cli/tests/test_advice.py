@@ -68,3 +68,22 @@ def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:
     """One run gives no interval: lines with 0.4% of the cycles do not cost 7%."""
     assert not report._is_felt(MOVE, runs(12_500.0)[0])
     assert report._is_felt(MOVE, runs(10_000.0)[0])
+
+
+@pytest.mark.parametrize(
+    ("executed", "quantum", "said"),
+    [
+        ([70_000, 8_000, 3_000], 1000, "executed 5,500 instructions on average, few quanta of"),
+        ([70_000, 8_000, 4_000], 1000, ""),
+        ([4_000, 4_000, 4_000], None, ""),  # an exact run has one order
+    ],
+)
+def test_threads_that_execute_little_get_a_note(
+    executed: list[int], quantum: int | None, said: str
+) -> None:
+    (run,) = runs(1000.0)
+    run.cpu_times = [(cpu, each, 0, 0) for cpu, each in enumerate(executed)]
+    found = report._short(quantum, 3, run)
+    assert len(found) == bool(said)
+    assert said in "".join(found)
+    assert report._short(quantum, 1, run) == []

@@ -53,6 +53,8 @@ _WORTH = 0.005
 # What a more complex edit for the same object must gain beyond the simpler one.
 _SIMPLER = 0.02
 _SENTENCES = 3
+# With fewer quanta per thread two recordings of a program differ by more than three points.
+_QUANTA = 6
 # Ranges of bytes that a result keeps of an edit, for its picture.
 _SHOWN = 64
 
@@ -276,6 +278,7 @@ def make_report(
         "seeds": wanted.seeds or None,
         "notes": [
             *notes(recorded.dynamic, recorded.meta, objects, base[0].lines),
+            *_short(recorded.stepping.quantum, recorded.meta["nr_threads"], base[0]),
             *(
                 ()
                 if wanted.seeds
@@ -294,6 +297,20 @@ def make_report(
             **source.provenance,
         },
     }
+
+
+def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
+    """Return a note if ``count`` threads executed too little for more than a chance order."""
+    executed = [each[1] for each in run.cpu_times]
+    if quantum is None or count < 2 or not executed:
+        return []
+    each = (sum(executed) - max(executed)) // (count - 1)
+    if each >= _QUANTA * quantum:
+        return []
+    return [
+        f"besides the busiest, the threads executed {each:,} instructions on average, few quanta "
+        f"of {quantum:,}: the host decides how much they overlap, so let them work longer"
+    ]
 
 
 def _ranked(run: raw.Run) -> raw.Run:
