@@ -207,17 +207,12 @@ kernel_shows() {
 settings() {
 	cd "$root"
 	for file in proc/sys/kernel/osrelease proc/sys/kernel/version proc/version_signature \
-		proc/sys/kernel/sched_* \
-		proc/sys/kernel/numa_balancing proc/sys/kernel/timer_migration \
-		proc/sys/kernel/watchdog_cpumask \
-		sys/kernel/realtime sys/kernel/sched_ext/state sys/kernel/sched_ext/root/ops \
-		sys/kernel/sched_ext/switch_all \
-		sys/kernel/debug/sched/features sys/kernel/debug/sched/preempt \
-		sys/kernel/debug/sched/tunable_scaling sys/kernel/debug/sched/verbose \
-		sys/kernel/debug/sched_features sys/kernel/debug/sched/llc_balancing/* \
+		proc/sys/kernel/sched_* sys/kernel/realtime sys/kernel/sched_ext/state \
+		sys/kernel/sched_ext/root/ops sys/kernel/sched_ext/switch_all \
+		sys/kernel/debug/sched/features sys/kernel/debug/sched_features \
+		sys/kernel/debug/sched/llc_balancing/* \
 		sys/module/workqueue/parameters/* sys/devices/virtual/workqueue/cpumask \
-		sys/hypervisor/type sys/class/dmi/id/sys_vendor sys/class/dmi/id/product_name \
-		proc/device-tree/hypervisor/compatible; do
+		sys/hypervisor/type; do
 		[ ! -f "$file" ] || add '' "$file"
 	done
 	flush ''
@@ -230,9 +225,6 @@ settings() {
 		echo 'proc/cpuinfo:hypervisor : yes'
 	fi
 	kernel_shows
-	if [ -e proc/pressure/cpu ]; then
-		echo 'proc/pressure:yes'
-	fi
 }
 
 # Only parameters that concern CPUs, scheduling and cgroups: others may hold names and secrets.
