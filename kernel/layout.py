@@ -25,6 +25,7 @@ class Layout:
     work: Path = ROOT / "build" / "kernel"
     linux: str | None = None  # the series; None: the default one of kernel/base.toml
     arch: Arch = X86
+    send: str = ""  # a part of the series to be sent alone; "": the whole series
 
     @property
     def inputs(self) -> Path:

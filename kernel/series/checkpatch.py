@@ -7,7 +7,7 @@ kernel/checkpatch.toml lists the findings that may stay, with reasons.
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.errors import UserError
@@ -126,4 +126,6 @@ def checkpatch(layout: Layout, patches: Sequence[Path], *, signed: bool = False)
         argv = [str(script), *options, str(patch)]
         output = call(argv, cwd=layout.base, good=(0, 1), what=f"checkpatch of {patch.name}")
         findings += parse(output.decode("utf-8", "replace"), patch.name)
-    return judge(findings, load_allowed(layout))
+    judged = judge(findings, load_allowed(layout))
+    # A send has only some of the findings.
+    return replace(judged, unused=()) if layout.send else judged

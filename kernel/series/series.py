@@ -179,7 +179,7 @@ def write_series(
     finish: Callable[[Path], object] = lambda _: None,
     sender: Sender = Sender(),
 ) -> Series:
-    """Make the commits and write them as patches to a folder, by default work/series.
+    """Make the commits and write them as patches to a folder: work/series or work/send-NAME.
 
     ``finish`` gets the new folder before it replaces the old one.
     """
@@ -188,7 +188,8 @@ def write_series(
     base_hash = require_base(layout)
     if all(step.test for step in recipe.steps):
         raise UserError(f"{layout.shown(layout.inputs / 'series.toml')} has no step yet")
-    folders = _folders(recipe.steps, out or layout.work / "series")
+    name = f"send-{layout.send}" if layout.send else "series"
+    folders = _folders(recipe.steps, out or layout.work / name)
     check_folders(tuple(folders.values()))
     with layout.locked("series"):
         repository, base = _base_commit(layout, base_hash)

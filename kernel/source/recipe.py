@@ -79,6 +79,8 @@ class Variant:
     steps: tuple[str, ...]
     own: Step
     config: tuple[str, ...]
+    order: tuple[Step, ...] = ()  # of a send: its steps, in its order
+    cover: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ class Recipe:
 
     def steps_of(self, variant: Variant) -> tuple[Step, ...]:
         """Return the steps that make a variant, in order."""
+        if variant.order:
+            return variant.order
         chosen = tuple(step for step in self.steps if step.name in variant.steps)
         changed = any(getattr(variant.own, name) for name in _CHANGES)
         return (*chosen, variant.own) if changed else chosen
@@ -197,6 +201,20 @@ def _variant(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
     return Variant(name, steps, own, config)
 
 
+def _send(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
+    """Return a send as the variant ``send-NAME``. It has steps of the series and its own."""
+    name = _name(table)
+    own = (_step(entry, linux) for entry in table.tables("step"))
+    known = {step.name: step for step in (*all_steps, *own) if step is not None}
+    names, cover = table.texts("steps"), inside(table.text("cover"), table.where)
+    check_names(f"step of send '{name}'", names, known)
+    _no_duplicates(names, f"{table.where}: steps")
+    config = table.texts("config")
+    table.end()
+    order = tuple(replace(known[step], part="", test=False) for step in names)
+    return Variant(f"send-{name}", names, Step(""), config, order, cover)
+
+
 def _no_duplicates(names: Sequence[str], where: str) -> None:
     for name in names:
         if names.count(name) > 1:
@@ -229,10 +247,16 @@ def load_recipe(layout: Layout) -> Recipe:
         raise UserError(f"{shown}: 'test' cannot name a part: steps for tests have test = true")
     names = [step.name for step in steps]
     _no_duplicates(names, f"{shown}: steps")
-    variants = tuple(_variant(table, steps, linux) for table in top.tables("variant"))
+    sends = tuple(_send(table, steps, linux) for table in top.tables("send"))
+    variants = (*(_variant(table, steps, linux) for table in top.tables("variant")), *sends)
     _no_duplicates([variant.name for variant in variants], f"{shown}: variants")
     cover = top.text("cover", "")
     if cover:
         inside(cover, shown)
     top.end()
+    if layout.send:
+        by_name = {send.name.removeprefix("send-"): send for send in sends}
+        check_names("send", [layout.send], by_name)
+        send = by_name[layout.send]
+        return Recipe(send.order, (send,), (), send.cover)
     return Recipe(steps, variants, most_lines, cover)

@@ -438,3 +438,37 @@ def test_a_tree_that_the_series_does_not_apply_to(layout: Layout, tmp_path: Path
     (tmp_path / "plain").mkdir()
     with pytest.raises(UserError, match=r"--onto .*plain: .*not a git repository"):
         current_commit(tmp_path / "plain")
+
+
+SEND = """
+[[send]]
+name = "b"
+cover = "changelog/cover.txt"
+steps = ["own", "02-more"]
+[[send.step]]
+name = "own"
+changelog = "changelog/02.txt"
+append = [{ file = "scripts/run.sh", lines = ["# own"] }]
+"""
+
+
+def test_a_send_has_some_steps_and_its_own(layout: Layout) -> None:
+    write(layout.inputs / "changelog/cover.txt", "sched: b\n\nAlone.\n")
+    write_series(layout, STEP + SECOND + SEND)
+    whole = write_patches(layout)
+    assert len(whole.patches) == 2
+    part = replace(layout, send="b")
+    made = write_patches(part)
+    assert [commit.step.name for commit in made.commits] == ["own", "02-more"]
+    assert made.patches[0].parent == layout.work / "send-b"
+    assert "Alone." in (layout.work / "send-b/0000-cover-letter.patch").read_text()
+    assert "+# own\n" in made.patches[0].read_text()
+    check_am(part, made)  # against the tree of the variant send-b
+    assert (layout.source("send-b") / "scripts/run.sh").read_text().endswith("# own\nexit 0\n")
+    assert patches(write_patches(layout)) == patches(whole)
+
+
+def test_a_send_that_is_not_there(layout: Layout) -> None:
+    write_series(layout, STEP + SECOND + SEND)
+    with pytest.raises(UserError, match="send 'c'"):
+        write_patches(replace(layout, send="c"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Subcommands of `schedshard kernel` for sources and patches. They import stages when they run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -55,6 +56,12 @@ def fetch(path: Path | None, any_series: bool) -> None:
 
 @kernel.command()
 @path_option("--out", metavar="DIR", help="Folder for the patches [build/kernel/series].")
+@click.option(
+    "--send",
+    metavar="NAME",
+    default="",
+    help="Only this part, which can be sent alone, in send-NAME: a, b or c.",
+)
 @path_option(
     "--onto",
     metavar="TREE",
@@ -77,6 +84,7 @@ def fetch(path: Path | None, any_series: bool) -> None:
 @JOBS
 def series(
     out: Path | None,
+    send: str,
     onto: Path | None,
     signoff: str | None,
     assisted_by: str,
@@ -99,7 +107,7 @@ def series(
 
     if onto is not None and not onto.is_dir():
         raise UserError(f"--onto {onto}: no such folder")
-    layout = the_layout()
+    layout = replace(the_layout(), send=send)
     # Check before minutes of work: all programs, then the source, which one command fetches.
     programs = ["git", "spatch", "diff", *(["perl"] if check else [])]
     programs += build_tools(X86) if check_steps else ()
