@@ -10,18 +10,18 @@
  * the note happened before it as well:
  *
  *   - The adding thread set the note itself, before the add returned.
- *   - Another thread set it, and cpu_counter_add_any() read the flag with acquire, which is the
- *     lowest bit of the CPU's count. The flag was set with release after the note. So the note
- *     happened before the add returned.
- *   - Another thread set it, and cpu_counter_add() read the flag. Adds of that kind exclude each
- *     other and those of the other kind. So the caller has ordered the two threads.
+ *   - Another thread set it, and cpu_counter_add_any() read, with acquire, the flag that says so:
+ *     the lowest bit of the CPU's count. That thread had set the flag with release after the note,
+ *     so the note happened before the add returned.
+ *   - Another thread set it, and cpu_counter_add() read the flag. The caller serialises such an add
+ *     with all other adds for the CPU, so it has ordered the two threads.
  *
  * A sum may see an add's note without its count, or miss both while the add runs. A later sum never
  * misses what an earlier one contains, because no bit of @noted is ever cleared. The flag is part
- * of the count, so that an add needs no extra load for it. The flag that says whether there is an
- * estimate is there too: an add without an estimate reads only the CPU's pointer and its line. "The
- * count is not 0" could not replace the first flag: a CPU whose count returns to 0 would be noted
- * again.
+ * of the count, so that an add needs no extra load for it. A second flag in the count says whether
+ * there is an estimate, so an add without an estimate reads only the CPU's pointer and its line.
+ * "The count is not 0" could not replace the first flag: a CPU whose count returns to 0 would be
+ * noted again.
  *
  * The estimate: @about is the sum of the @told of all CPUs. After each add of a CPU, its @told
  * differs from its count by less than @batch. An add reads @told and seldom writes it.

@@ -17,8 +17,8 @@
  * and some of the concurrent ones. A sum that runs beside cpu_counter_take() contains at least what
  * was taken. An add returns before other CPUs see it; if that matters, the caller makes it visible.
  *
- * Ordering: none. Context: any; alloc and free may sleep. CPU numbers are of possible CPUs of the
- * plan; no function checks them.
+ * Ordering: none. Context: any; alloc and free may sleep. CPU numbers must be those of possible
+ * CPUs of the plan; no function checks them.
  */
 #ifndef CPU_COUNTER_H
 #define CPU_COUNTER_H
@@ -38,9 +38,9 @@ struct cpu_counter_line {
  * @plan: the plan that the counter follows
  * @bytes: memory of this header with its table
  * @base: the sum at the last cpu_counter_take()
- * @noted: one bit per CPU that ever added, by index; on separate lines
+ * @noted: by index: a bit that says whether the CPU ever added; on separate lines
  * @about: the estimate; on a separate line, which a CPU writes once per @batch that it adds
- * @line: by CPU number; NULL: a hole
+ * @line: by CPU number: the CPU's line, or NULL for a hole
  */
 struct cpu_counter {
 	const struct shard_plan *plan;
@@ -52,8 +52,9 @@ struct cpu_counter {
 };
 
 /*
- * Make a counter at 0. @batch: the error of the estimate stays below this for each CPU; 0: no
- * estimate. The plan must outlive the counter. NULL: no memory. May sleep.
+ * Make a counter that starts at 0. The estimate's error stays below @batch per CPU; with @batch 0
+ * there is no estimate. The plan must outlive the counter. Return: NULL if there is no memory. May
+ * sleep.
  */
 struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch);
 
@@ -98,8 +99,9 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
 	/*
-	 * Without a load before it, which would fetch the line shared. Pairs with the release in
-	 * cpu_counter_note(): else a sum that comes after the add may miss the note.
+	 * No load precedes this add, because a load would fetch the line shared. The acquire pairs
+	 * with the release in cpu_counter_note(): else a sum that comes after the add may miss the
+	 * note.
 	 */
 	u64 was = port_fetch_add64_acquire(&c->line[cpu]->count, 4 * (u64)n);
 

@@ -5,7 +5,7 @@
  * or at the last step.
  *
  * A walk visits each CPU once. It takes nr_shards + 1 steps if it starts at a position other than
- * 0. Its first and last step see the start's shard through complementary masks, and each step
+ * 0. Its first and last step see the start's shard through complementary masks, and each step in
  * between sees another shard. Writers use the plan's bits, none of them beyond a shard's CPUs.
  * shard_summary.c proves that a shard whose summary bits are clear was empty.
  */

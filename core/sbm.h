@@ -6,9 +6,9 @@
  * Concurrency: sbm_alloc() and sbm_free() exclude everything else. All other calls may overlap.
  *
  * A search reads each shard's word once, as one snapshot of up to 64 CPUs (of 32 on a 32-bit
- * machine). It finds each bit that is set throughout the call, and none that is clear throughout.
- * If a CPU clears one bit and sets another, in a word that the search has already read, the search
- * may miss both.
+ * machine). It finds each bit that is set throughout the call, and none that is clear throughout. A
+ * CPU may clear a bit that the search has not reached yet, and then set another in a word that the
+ * search has already read. The search then misses both.
  *
  * With a summary a search that starts after sbm_set() returned finds the bit, unless a CPU cleared
  * it meanwhile (shard_summary.c). While sbm_set() runs, searches may find or miss it.
@@ -38,7 +38,7 @@ struct sbm {
 	size_t bytes;		       /* memory of this header with its tables */
 	/*
 	 * By CPU number: address of its word, plus its position. Holes share a word that no search
-	 * reads, so that a search may start at one.
+	 * reads, so that a search may start at a hole.
 	 */
 	uintptr_t at[];
 };
@@ -195,22 +195,23 @@ static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
 }
 
 /**
- * sbm_for_each_cpu_wrap() - all set CPUs in index order, from one CPU on, with wrap-around
+ * sbm_for_each_cpu_wrap() - all CPUs whose bit is set, in index order from one CPU on
  * @cpu: u32 variable for each CPU number
  * @it: a name for the walk's state, declared here
  * @b: the bitmap
- * @start_cpu: CPU number to start at; need not be set
+ * @start_cpu: CPU number to start at; its bit need not be set
  *
- * Each CPU comes at most once. The walk reads the start's shard twice, once for each side of the
- * start. It also visits CPUs that the body clears in the current shard. Lines touched: all.
+ * The walk wraps around, and visits each CPU at most once. It reads the start's shard twice, once
+ * for each side of the start. It also visits CPUs that the body clears in the current shard. Lines
+ * touched: all.
  */
 #define sbm_for_each_cpu_wrap(cpu, it, b, start_cpu)                       \
 	for (struct sbm_iter it = sbm_iter_begin_wrap(b, NULL, start_cpu); \
 	     sbm_iter_next(&(it), &(cpu));)
 
 /*
- * The same for set CPUs that are in a cpumask of plan->nr_cpus bits, from the first one on. Lines
- * touched: those of shards that have a CPU in @mask.
+ * All CPUs whose bit is set in @b and in @mask, a cpumask of plan->nr_cpus bits, in index order.
+ * Lines touched: those of shards that have a CPU in @mask.
  */
 #define sbm_for_each_cpu_and(cpu, it, b, mask) \
 	for (struct sbm_iter it = sbm_iter_begin(b, mask); sbm_iter_next(&(it), &(cpu));)

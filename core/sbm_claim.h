@@ -4,10 +4,10 @@
  * They are for pools. A set bit says that something is free: a worker, a buffer, a tag. The thread
  * that cleared the bit owns what it stands for, until sbm_put() sets the bit again.
  *
- * Concurrency: claims and puts may overlap with each other, and with all that may overlap in sbm.h.
- * No two claims get the same bit. A claim succeeds if a bit is set throughout the call, and never
- * gets a bit that is clear throughout. It may miss a bit that others put into a shard that it has
- * already searched.
+ * Concurrency: claims and puts may overlap with each other, and with all calls that may overlap in
+ * sbm.h. No two claims get the same bit. A claim succeeds if a bit is set throughout the call, and
+ * never gets a bit that is clear throughout. It may miss a bit that others put into a shard that it
+ * has already searched.
  *
  * A claim looks at the bit of @from_cpu, then at its core, its L2, its shard from its position on,
  * and then at the other shards, nearest first. In each of these, callers begin at different
@@ -27,14 +27,16 @@
 #include "sbm.h"
 
 /*
- * Claim the set CPU nearest to @from_cpu. Return: its number, or -1 if none is set. Lines touched:
- * that of @from_cpu's shard, written; those of near shards, up to the hit.
+ * Claim the CPU nearest to @from_cpu among those whose bit is set. Return: its number, or -1 if no
+ * bit is set. Lines touched: that of @from_cpu's shard, written; those of near shards, up to the
+ * hit.
  */
 s64 sbm_claim_near(struct sbm *b, u32 from_cpu);
 
 /*
- * The same among the CPUs of a cpumask of plan->nr_cpus bits; NULL: all. Lines touched: as above,
- * but only of shards that have a CPU in @allowed.
+ * As sbm_claim_near(), but only among the CPUs of @allowed, a cpumask of plan->nr_cpus bits; NULL
+ * allows all. Lines touched: as sbm_claim_near(), but only those of shards that have a CPU in
+ * @allowed.
  */
 s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 
@@ -45,8 +47,8 @@ s64 sbm_claim_and(struct sbm *b, const unsigned long *allowed, u32 from_cpu);
  * @n: how many
  * @cpus: receives their numbers
  *
- * Claims all that it needs from a shard in one atomic operation. Return: how many it claimed; fewer
- * than @n when it found no more.
+ * Claims all CPUs that it needs from a shard in one atomic operation. Return: how many it claimed;
+ * fewer than @n if it found no more.
  */
 u32 sbm_claim_n(struct sbm *b, u32 from_cpu, u32 n, u32 *cpus);
 

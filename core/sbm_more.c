@@ -7,7 +7,7 @@
  * Plain stores and the summary. shard_summary_note() has a barrier (S2) after an atomic operation
  * only. After the plain store of sbm_from_mask() it may read the summary while the new bit is still
  * in the store buffer. A cleaner would then clear the summary bit and miss the new one. So
- * sbm_more.h excludes searches: only a search cleans.
+ * sbm_more.h excludes searches, because only a search cleans.
  */
 #include "sbm_more.h"
 #include "shard_mask.h"

@@ -55,14 +55,15 @@ s64 sbm_next_idx(const struct sbm *b, u32 idx);
 s64 sbm_first_cpu(const struct sbm *b);
 
 /*
- * The set CPU that follows another, which need not be set, in index order. For a walk that lasts
- * longer than one call, such as one that sends an interrupt to one CPU after the other.
+ * The next CPU in index order after a given one whose bit is set; the bit of the given one need not
+ * be set. For a walk that lasts longer than one call, such as one that sends an interrupt to one
+ * CPU after the other.
  */
 s64 sbm_next_cpu(const struct sbm *b, u32 cpu);
 
 /*
  * As sbm_next_cpu(), with wrap-around; @start is where the walk began. The walk calls
- * sbm_first_cpu_wrap(b, start), then this until -1, and visits each set CPU once.
+ * sbm_first_cpu_wrap(b, start), then this until -1, and visits each CPU whose bit is set once.
  */
 s64 sbm_next_cpu_wrap(const struct sbm *b, u32 cpu, u32 start);
 
@@ -73,7 +74,7 @@ s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
 s64 sbm_near_search(const struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 
 /**
- * sbm_near_cpu() - a CPU if it is set, else a set CPU in the nearest shard
+ * sbm_near_cpu() - a CPU if its bit is set, else one of the nearest shard that has a bit set
  * @b: the bitmap
  * @allowed: cpumask that it must be in, or NULL
  * @from_cpu: CPU number to start from: own shard, same LLC, same node, same package, the rest
@@ -112,8 +113,8 @@ static port_always_inline bool sbm_iter_next_all(struct sbm_iter *it, u32 *cpu)
 			return false;
 	} else if (!it->word) {
 		/*
-		 * As sbm_chunk_next() does, without a call: a walk over 48 of 384 CPUs in 24 shards
-		 * takes 821 instructions then, not 1,217 (callgrind).
+		 * Does what sbm_chunk_next() does, without a call: so a walk over 48 of 384 CPUs in
+		 * 24 shards takes 821 instructions instead of 1,217 (callgrind).
 		 */
 		do {
 			if (it->step == b->nr_shards)
@@ -127,7 +128,7 @@ static port_always_inline bool sbm_iter_next_all(struct sbm_iter *it, u32 *cpu)
 }
 
 /**
- * sbm_for_each_cpu() - all set CPUs, in index order
+ * sbm_for_each_cpu() - all CPUs whose bit is set, in index order
  * @cpu: u32 variable for each CPU number
  * @it: a name for the walk's state, declared here
  * @b: the bitmap

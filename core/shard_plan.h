@@ -12,8 +12,8 @@
  *
  * Indices number the possible CPUs shard after shard. Shards are in topology order (package, NUMA
  * node, LLC, part of an LLC). The CPUs of a shard are in order of their numbers, in a few runs of
- * consecutive numbers. Most x86 machines have two runs per shard, those with adjacent sibling
- * numbers one.
+ * consecutive numbers. Most x86 machines have two runs per shard, or one if siblings have adjacent
+ * numbers.
  */
 #ifndef SHARD_PLAN_H
 #define SHARD_PLAN_H
@@ -99,7 +99,8 @@ u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *
 
 /*
  * A walk over all shards, nearest first. Private to the functions below.
- * @wider, @end: the next surroundings; one past the last of them
+ * @wider: the next larger surroundings
+ * @end: one past the largest surroundings
  * @up: last shard visited above where the walk started
  * @first, @last: first and last shard of the current surroundings
  * @down: next shard below @below
@@ -116,9 +117,9 @@ struct shard_near_iter {
 };
 
 /*
- * Start a walk at a CPU's shard. Return: that shard. Then come the others of the same LLC, node,
- * package, and the rest. In each of these the walk visits first those after that shard, then those
- * before it, both rising:
+ * Start a walk at a CPU's shard. Return: that shard. Then come the other shards of the same LLC,
+ * node and package, and the rest. In each of these ranges the walk visits first the shards after
+ * the first one, then those before it, each in rising order:
  *
  *	u32 s = shard_near_begin(&it, plan, cpu);
  *	do { ... } while (shard_near_next(&it, &s));

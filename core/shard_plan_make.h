@@ -26,8 +26,8 @@ enum shard_at {
 
 /**
  * struct shard_rec - one possible CPU during the making of a plan
- * @at: ids that rise in topology order; negative: unknown, for all CPUs, or as a core for this CPU,
- *	which then counts as a separate core
+ * @at: by level: an id; ids rise in topology order. A negative one is unknown. An unknown core
+ *	makes this CPU a separate core; other levels are unknown for all CPUs or for none
  * @cpu: CPU number
  * @llc_nr: set by shard_plan_cut(): LLC as in struct shard
  * @shard: set by shard_plan_cut(): its shard
@@ -63,15 +63,17 @@ int shard_rec_by_topology(const void *a, const void *b);
 /*
  * Cut @n records, 1 or more and in any order, into shards of at most @cap CPUs, 1..64, and order
  * them as the plan does. Cuts a larger LLC into shards of about equal size, between L2 clusters
- * that fit, else between cores. Separates siblings only if a core has more than @cap. First cuts an
- * LLC that spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one home node.
+ * that fit, else between cores. Separates siblings only if a core has more than @cap CPUs. First
+ * cuts an LLC that spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one
+ * home node.
  * @cores: each shard contains CPUs of one core only. Return: the number of shards.
  */
 u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap, bool cores);
 
 /*
- * Fill a plan's tables. @head: @nr_cpus and @nr_possible, and fields to copy. @rec: from
- * shard_plan_cut(): SHARD_MAX_SHARDS shards at most. Return: the plan, NULL: no memory.
+ * Fill a plan's tables. @head has @nr_cpus, @nr_possible and the fields to copy. @rec comes from
+ * shard_plan_cut(), with at most SHARD_MAX_SHARDS shards. Return: the plan, or NULL if there is no
+ * memory.
  */
 struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct shard_rec *rec);
 

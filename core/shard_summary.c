@@ -15,12 +15,12 @@
  * load never sees an earlier value. If S3 sees "occupied" clear, S4 sets it. In both cases only a
  * later C2 can clear it.
  *
- * Take the first C2 after that value. By C1 "cleaning" is set from before this C2 until its
- * cleaner's C5. S3 (or S4) comes before C2 in the word's order. So S2 and C3 make C4 see S1. Else
- * S3 would be before C2 and C4 before S1. A full barrier on each side rules that out (store
- * buffering). C4 sees the bit, and sets "occupied" while "cleaning" is still set. So at every
- * moment one of the two is set. The same holds for each later C2, which also comes after S1. If C4
- * sees 0, another CPU cleared the setter's bit after S1, and the promise has ended.
+ * Take the first C2 after the word had that value. By C1 "cleaning" is set from before this C2
+ * until its cleaner's C5. S3 (or S4) comes before C2 in the word's order. So S2 and C3 make C4 see
+ * S1. Else S3 would be before C2 and C4 before S1. A full barrier on each side rules that out
+ * (store buffering). C4 sees the bit, and sets "occupied" while "cleaning" is still set. So at
+ * every moment one of the two is set. The same holds for each later C2, which also comes after S1.
+ * If C4 sees 0, another CPU cleared the setter's bit after S1, and the promise has ended.
  *
  * C4 and C5 need no barrier, though the CPU may perform C5 before C4 loads. If C4 finds a bit, its
  * change of the word comes before C5, as one CPU makes both on one word. That change follows C4's

@@ -113,8 +113,8 @@ void shard_plan_free(struct shard_plan *plan);
 const char *shard_plan_strerror(enum shard_plan_err err);
 
 /*
- * Is this the number of a possible CPU? The other functions of core/ do not check theirs. Line
- * touched: the slot's.
+ * Is this the number of a possible CPU? The other functions of core/ do not check the CPU numbers
+ * that they get. Line touched: the slot's.
  */
 static inline bool shard_plan_has_cpu(const struct shard_plan *plan, u32 cpu)
 {

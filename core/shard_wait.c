@@ -28,13 +28,14 @@
  *
  * The waiter that asks: A1 stores @first, A2 is a full barrier, A3 claims. If a put's load of
  * @first after K2 misses A1, then A3 sees K1. If it sees A1, the waiter gets SHARD_WAIT_AGAIN, and
- * does A1 to A3 again. Only the one whose compare-and-swap clears @first stores @got. So a waiter
- * that could not clear @first itself has been given something, and waits for that store. Once A1 is
- * visible, what is given to it was never free: nobody can take that before it does.
+ * does A1 to A3 again. Only the thread whose compare-and-swap clears @first stores @got. So a
+ * waiter that could not clear @first itself has been given something, and waits for that store.
+ * Once A1 is visible, what a put gives to the waiter was never free, so no other thread can take it
+ * first.
  *
  * A summary by shard in place of the total was slower: a put visited shards whose waiters had left.
- * Predicted for join, claim, leave and put on epyc-9654-2s: 814 ns with 2 threads and 242,000 with
- * 192, with the total 149 and 36,300.
+ * For join, claim, leave and put on epyc-9654-2s the model predicts 814 ns with 2 threads and
+ * 242,000 ns with 192 threads; with the total it predicts 149 ns and 36,300 ns.
  */
 #include "shard_lines.h"
 #include "shard_signal.h"

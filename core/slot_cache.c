@@ -20,11 +20,11 @@
  * at most SLOT_CACHE_MAX of SLOT_CACHE_RING places lie behind it.
  *
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
- * searched the set and then all caches. Meanwhile no free slot moves from a cache to the set, as
- * slot_cache_free() takes the lock, or back. A thread that left at C3 becomes a thief itself, if it
- * finds no other slot. Once the set has had a cache, all claims that find nothing become thieves.
- * They do not first look whether there is still a cache, because the last one could be freed at
- * that moment, while its slots are neither in the cache nor in the set.
+ * searched the set and then all caches. Meanwhile no free slot moves from the set to a cache or, as
+ * slot_cache_free() takes the lock, from a cache to the set. A thread that left at C3 becomes a
+ * thief itself, if it finds no other slot. Once the set has had a cache, all claims that find
+ * nothing become thieves. They do not first look whether there is still a cache, because the last
+ * one could be freed at that moment, while its slots are neither in the cache nor in the set.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A part gives each shard a range of its words. Where homes stay, the range is proportional to the
- * shard's share of the CPUs. A word has the largest power of two of slots that still gives each
- * shard a word: 64 if there are many slots, 1 if few. So slot numbers have no gaps, and a shift
- * finds the word of a slot. Where homes follow, each shard has a row of words with one bit per
- * slot.
+ * shard's share of the CPUs. The number of slots in a word is the largest power of two with which
+ * each shard still gets a word: 64 if there are many slots, 1 if few. So slot numbers have no gaps,
+ * and a shift finds the word of a slot. Where homes follow, each shard has a row of words with one
+ * bit per slot.
  *
  * A free slot has one bit set, in a word of its home shard; a taken slot has none. A put sets one
- * bit. The other half of the argument is in slot_claim.c.
+ * bit. slot_claim.c has the other half of the argument why no two claims get the same slot.
  *
  * A part never moves. slot_set_grow() stores it before it raises @nr_parts with release. A claim
  * that does not see the new part searches the earlier ones. A thread that puts a slot of a part has

@@ -151,8 +151,8 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
 /*
- * Claim one slot, if it is free and not in a cache. Ordering: as a claim. Lines touched: the slot's
- * in each shard where it may be, written.
+ * Claim the slot of this number, if it is free and not in a cache. Ordering: as a claim. Lines
+ * touched: in each shard where the slot may have its home, the line with its bit, written.
  */
 bool slot_take(struct slot_set *s, u32 slot);
 

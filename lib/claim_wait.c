@@ -217,8 +217,8 @@ static bool wait_near(struct waiting *me, const struct timespec *until, s64 *got
 }
 
 /*
- * Leave the queue. The next one asks from now on, and the caller claims for it. @got: what the
- * caller claimed, or -1. Return: that, or what it was given, or -1.
+ * Leave the queue. From now on the next thread of the queue asks, and the caller claims for that
+ * thread. @got: what the caller claimed, or -1. Return: @got, or what the caller was given, or -1.
  */
 static s64 leave_queue(struct waiting *me, s64 got)
 {

@@ -11,8 +11,8 @@
  * @argp: options, parser and words of help; without children
  * @input: argp_state.input of its parser
  *
- * A mistake, also an argument that the parser does not know, ends the program with status 2, and
- * --help with 0.
+ * A mistake, such as an argument that the parser does not know, ends the program with status 2;
+ * --help ends it with status 0.
  */
 void command_line(const struct argp *argp, int argc, char **argv, void *input);
 

@@ -3,8 +3,9 @@
  * Error text and whole-file reading.
  *
  * An error text is one line. File names, keys and values of broken input end up in it. So the code
- * replaces every control character after formatting, in one place. It truncates a text that does
- * not fit between two characters and marks the place: half a UTF-8 sequence would not be printable.
+ * replaces every control character after formatting, in one place. A text that does not fit is cut
+ * off after a whole character, because half a UTF-8 sequence would not be printable, and the place
+ * is marked.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -91,8 +91,8 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
 @click.option(
     "--core",
     metavar="NAME",
-    help="Take protocol and costs inside a core from this core, such as zen4 "
-    "(machines/cores/cores.toml); default: the protocol of the vendor that CSV's name contains.",
+    help="Type of core, such as zen4 (machines/cores/cores.toml), with its protocol and costs; "
+    "default: the protocol of the vendor named in --name or CSV's file name, and usual costs.",
 )
 @click.option("--name", help="Name of the machine; default: from the file's name.")
 @click.option("--clock-ghz", type=float, help="Core clock that converts times to cycles.")

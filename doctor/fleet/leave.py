@@ -49,7 +49,7 @@ def _host(host: Host) -> list[str]:
 
 
 def _tables(fleet: Fleet, hosts: Sequence[Host], shown: int | None = None) -> list[Sheet]:
-    """Return the tables of kinds of findings, of groups and of hosts, with the rows ``shown``."""
+    """Return the tables of kinds of findings, of groups and of hosts: ``shown`` rows at most."""
     made = [
         Sheet("By finding", *_KINDS, right=_KINDS[1:-1], rows=map(_kind, fleet.kinds())),
         Sheet("By machine and kernel", *_GROUPS, right=_GROUPS[2:-1],

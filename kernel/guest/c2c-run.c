@@ -30,9 +30,10 @@
 #define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us"
 #define POLL_US	   20000
 /*
- * Busy: BUSY context switches per CPU in a poll, STEADY times in a row. Without this condition,
- * windows opened while all new threads still slept, as stress-ng's RT children do for a while. With
- * more than CPUS_PER_POLL CPUs each gets less of the host in a poll, so polls are longer.
+ * The machine is busy if in each of STEADY consecutive poll intervals there were at least BUSY
+ * context switches per CPU. Without this condition, windows opened while all new threads still
+ * slept, as stress-ng's RT children do for a while. The host's time is shared by the guest's CPUs,
+ * so beyond CPUS_PER_POLL CPUs the intervals are longer.
  */
 #define BUSY	      8
 #define STEADY	      3

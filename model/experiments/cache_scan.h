@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * cache_scan.h - processes of one thread that run, sleep and wake each other on the simulated
+ * cache_scan.h - single-threaded processes that run, sleep and wake each other on the simulated
  * machine. Every CPU accounts their runtime, and its tick lets them scan for their preferred cache.
  *
  *   cache_scan_sched.c  processes on CPUs: first come, first served, woken where they ran
@@ -21,9 +21,9 @@ struct cs_process;
 
 /**
  * struct cs_load - what a process does
- * @begin: called when it was woken, or has one more job; returns how long it will run:
- *	picoseconds, not 0
- * @end: called when its run is over; wakes other processes, and sets the timer
+ * @begin: called when the process was woken or has one more job; returns how many picoseconds it
+ *	will run, never 0
+ * @end: called when its run is over; wakes other processes, and sets its timer
  */
 struct cs_load {
 	u64 (*begin)(struct cs *cs, struct cs_process *p);
@@ -38,8 +38,8 @@ struct cs_load {
  * @next: next in a CPU's queue
  * @peer: its partner, for @load
  * @cpu: simulated CPU on which it is or was last
- * @left: picoseconds left of its run
- * @due: when its timer wakes it, CS_NEVER: none
+ * @left: picoseconds until its run is over
+ * @due: when its timer wakes it; CS_NEVER if the timer is off
  * @jobs: runs requested beyond the one under way
  * @runnable: in a queue, or running
  * @state: state of @load

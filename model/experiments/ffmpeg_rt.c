@@ -31,10 +31,11 @@ struct cond {
 };
 
 /**
- * struct frame - state of one frame under way, shared by the threads of an instance
- * @progress: frame << ROW_BITS | finished rows; rises from frame to frame of this slot
+ * struct frame - a slot for frames under way: frame n uses the slot n modulo threads of its
+ * instance
+ * @progress: frame << ROW_BITS | finished rows; also rises when the next frame takes the slot
  * @started: number + 1 of the frame that a thread may encode in this slot
- * @done: number + 1 of the frame that has been encoded
+ * @done: number + 1 of the last frame encoded in this slot
  */
 struct frame {
 	struct cond progress, started, done;

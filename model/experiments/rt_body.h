@@ -32,8 +32,8 @@ static inline u64 rt_body_ps(const struct run *run, const char *us)
 }
 
 /**
- * rt_body_phase - start the measurement after the warm-up, stop everything at the end. Programs
- * call it often.
+ * rt_body_phase - start the measurement if the warm-up is over, stop the run if its end has come.
+ * Nothing happens between calls, so each thread's program (rt.h) calls this often.
  *
  * Return: true during the measurement.
  */

@@ -35,7 +35,7 @@
  * @slab: the masks of the root domain
  * @node_slab: by node: masks of levels, MASKS_NODE
  * @arrays: the arrays of pointers to the masks in @node_slab
- * @own: COUNTS_NONE: what each queue has published, in a line of its own as in its queue
+ * @own: with COUNTS_NONE: by queue: what it has published, on a separate line, as inside the queue
  */
 struct rd {
 	ROOT_DOMAIN *root;

@@ -53,26 +53,26 @@ struct rd;
  * @by_index: @next follows topology order, not CPU numbers
  * @create: returns a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL: no memory
  * @set_level: the CPU's highest runnable level is now @level
- * @destroy: frees all of it; no other function runs
- * @find: lowest level below @level with a CPU of @allowed that @fits accepts (NULL: all fit; if it
- *	accepts none at any level, as if NULL). Its CPUs, of @span and @allowed, go into @found,
- *	which is undefined when there are none. @found NULL: as in Linux, ignores @fits and the
- *	active CPUs, and says only whether there is one: its number may be any but 0. Returns the
- *	level + 1, or 0: none. A CPU whose level rises meanwhile is seen at the old or the new
- *	level, never at neither
- * @find_near: the same for a caller that takes one CPU, preferably near @home_cpu, where the task
+ * @destroy: frees the root domain; no other function runs meanwhile
+ * @find: find the lowest level below @level with a CPU of @allowed that @fits accepts. If @fits is
+ *	NULL, or accepts no CPU at any level, all CPUs fit. Stores that level's CPUs, of @span and
+ *	@allowed, in @found, which is undefined when there are none. Returns the level + 1, or 0 if
+ *	there is none. With @found NULL it ignores @fits and the active CPUs, as Linux does, and
+ *	returns any number but 0 if there is such a level. A CPU whose level rises meanwhile is seen
+ *	at the old or the new level, never at neither
+ * @find_near: as @find, for a caller that takes one CPU, preferably near @home_cpu, where the task
  *	ran last. At CPUPRI_NORMAL, a search that found a CPU may leave farther ones out of @found
  *	(not NULL). Linux has no such search: its layouts do as @find
  * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
  *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
  * @reach: where a task may run that may use the CPUs of @allowed. NULL: the layout does not use it
- * @reaches: may a task with that reach run on @cpu? It may say yes in vain
+ * @reaches: may a task with this reach run on @cpu? The answer may be a wrong yes
  * @place: a CPU's place in the order of @next; NULL: see @by_index
- * @overload_set: the CPU has pushable RT tasks; @shards: of all that were pushable since none was.
- *	Also called when only that changes
+ * @overload_set: the CPU has pushable RT tasks. @shards: the shards of all tasks that were pushable
+ *	since none was. Also called when only @shards changes
  * @overload_clear: the CPU no longer has any
- * @overloaded: are there such CPUs? An OR of enum rd_overload; @next then sees them. @from: for
- *	@next; RD_FROM_ALL: they may be anywhere, or the layout does not know
+ * @overloaded: are there CPUs with pushable RT tasks? An OR of enum rd_overload; @next then sees
+ *	them. @from: for @next; RD_FROM_ALL: they may be anywhere, or the layout does not know
  * @next: first CPU after @cpu (-1: from the start) from which @this_cpu may pull, in the order of
  *	CPU numbers or, with @by_index, of topology from the own shard on; -1: none
  * @walk_request: @this_cpu wants all overloaded CPUs to push. Returns the CPU to interrupt, which

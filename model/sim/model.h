@@ -71,13 +71,14 @@ struct model_tier {
  * @node_package: package of a node
  * @ps_per_cycle: picoseconds per core cycle
  * @crossing: extra time of one leg between two packages, [a * nr_packages + b]
- * @home_crossing: the same for a transfer whose two ends share a package, but not its home
+ * @home_crossing: as @crossing, for a transfer whose two ends share a package that is not its
+ * home's
  * @nearest: shortest snoop leg between two cores; no core can lose a line in less time
  * @memory: time of a load from local DRAM
  * @l3_hit: load of a line that is in the LLC and that none of its cores has modified
  * @load_hit: load of a line that is in the core's cache
  * @store: store to a line that the core has exclusively
- * @drain: the same store, when it leaves the store buffer
+ * @drain: such a store, when it leaves the store buffer
  * @locked: locked operation on such a line
  * @after_locked: how much longer the first load after a locked operation takes
  * @forward: load of the word that the same CPU stored last

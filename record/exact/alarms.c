@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why the queue stays small: an alarm enters it only if it is earlier than all other alarms of the
- * same waiter. An alarm that a full array forgets still fires once, without effect.
+ * same waiter. If the array is full and forgets an alarm, that alarm still fires once, without
+ * effect.
  */
 #include "alarms.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Answers system calls by the functions that this library has in place of the C library's. The
+ * Answers system calls with the functions by which this library replaces the C library's. The
  * program's pointers may be invalid, so the kernel copies from and to them, and reports EFAULT.
  */
 #include "asks.h"

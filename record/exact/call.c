@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * syscall(): futexes, which C++ and Rust use without a function of the C library, and the messages
- * of record/program/preload.c, which is part of this library.
+ * syscall() handles futexes, which C++ and Rust use without a function of the C library, and the
+ * messages of record/program/preload.c, which is part of this library.
  */
 #include <linux/futex.h>
 #include <stdarg.h>

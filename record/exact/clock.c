@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Time is the machine's. All clocks begin at a fixed time, the wall clock at the beginning of 2026,
- * and show the time of the CPU that asks. The clock of the process is the busy time of all CPUs.
- * That of a thread advances like the monotonic clock, also while the thread waits. A sleep ends by
- * the machine's time.
+ * All clocks show the machine's time on the CPU that asks. They begin at a fixed time, the wall
+ * clock at the beginning of 2026. The clock of the process is the busy time of all CPUs. The clock
+ * of a thread advances like the monotonic clock, also while the thread waits. A sleep ends by the
+ * machine's time.
  */
 #include <sys/resource.h>
 #include <sys/time.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Condition variables: a count of signals that waiters compare. Why no signal is lost: a waiter
- * reads the count while it holds the mutex, and futex_wait() compares it again.
+ * A condition variable is a count of signals. No signal is lost, because a waiter reads the count
+ * while it holds the mutex, and futex_wait() compares the count again.
  */
 #include <string.h>
 

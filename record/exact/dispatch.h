@@ -14,7 +14,8 @@
 void dispatch_begin(void);
 
 /**
- * dispatch_handle - set this library's handler of a signal; its return is not caught as a call
+ * dispatch_handle - set this library's handler of a signal; the handler's return does not come here
+ * as a call
  * @flags: SA_ONSTACK: on the alternative stack, for a handler that switches no fiber; or 0
  */
 int dispatch_handle(int which, int flags,

@@ -80,26 +80,31 @@ struct turns {
  * @number: in order of creation, from 0
  * @cpu: index of its CPU
  * @start, @arg, @result: of pthread_create()
- * @ended, @detached, @reaped: it has ended; nobody joins it; its real thread is gone
+ * @ended: it has ended
+ * @detached: nobody joins it
+ * @reaped: its real thread is gone
  * @joiner: the thread that waits for its end
  * @next: next in a queue
- * @at: address of the word that it waits for; NULL: none; @value: the value that was there
- * @until: when that wait ends by itself; @alarms: the alarms for that
+ * @at: address of the word that it waits for, or NULL
+ * @value: the value that was there
+ * @until: when the wait ends by itself
+ * @alarms: the alarms for @until
  * @timed_out: the last wait ended by itself
  * @waits_in, @waits_pc: the function that it waits in, and where it was called
  * @block: its last block that calls code without instrumentation
  * @from: where it called the function of this library that it is in, or was in last
  * @slice: when another thread of its CPU may run
- * @top: where its own function's stack begins; @handlers: of pthread_cleanup_push(); @end: where a
- *	thread that does not return continues
+ * @top: where its own function's stack begins
+ * @handlers: of pthread_cleanup_push()
+ * @end: where a thread that does not return continues
  * @robust: the first of the robust mutexes that it holds
  * @mask, @awaits: signals that it blocks, and signals that it waits for, a bit each
  * @stack: of sigaltstack(); @wide: a larger one that replaces it (stacks.c)
  * @handled, @broken: handlers that it ran, and those of them after which a call ends with EINTR
- * @outside: it waits for something outside of the program; @dispatched: it is in a call that the
- *	kernel dispatched (dispatch.c)
- * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel(); @cancel_point: pthread_cancel() ends
- *	this wait
+ * @outside: it waits for something outside of the program
+ * @dispatched: it is in a call that the kernel dispatched (dispatch.c)
+ * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel()
+ * @cancel_point: pthread_cancel() ends this wait
  * @spin, @turns: whether it is in a loop without an end
  * @stack_size: bytes of its stack
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; with no words: all
@@ -156,10 +161,11 @@ struct thread {
  * @strangers: there are children, or threads that the C library made for itself: both may store to
  *	shared memory, and wait in the kernel
  * @waited_outside: calls that waited for something outside of the program
- * @meta: path of the file for names; @view: folder of the machine's files
+ * @meta: path of the file for names
+ * @view: folder of the machine's files
  * @ends_now: of ends.c; @endless, @last_resort: of fatal.c
- * @sent: not 0: a signal waits to be handled; @handle: of masks.c; NULL: there is one mask for all
- *	threads
+ * @sent: not 0 if a signal waits to be handled
+ * @handle: of masks.c; NULL if there is one mask for all threads
  */
 struct exact {
 	struct watch watch;

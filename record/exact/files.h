@@ -11,7 +11,7 @@
 
 /**
  * files_look - make the calling thread's pending signals readable in the files of signalfd()
- * files_hide - undo that
+ * files_hide - undo files_look()
  */
 void files_look(void);
 void files_hide(void);

@@ -3,10 +3,12 @@
  * Waiting for words of memory, as the kernel's futexes do. Every other wait is built on this one.
  *
  * Why no wake-up is lost: between the load of the word and the entry into the queue nothing else
- * runs. A system call takes EXACT_CALL cycles. A waker stores before it calls, and the value is in
- * memory by then: its swap emptied the store buffer, and so does the call.
+ * runs. A system call takes EXACT_CALL cycles. A waker stores the word before its call, and the
+ * value is in memory when the call begins, because a swap empties the store buffer, and so does the
+ * call.
  *
- * Why no signal is lost: it comes before the wait and is seen after the load, or interrupts it.
+ * Why no signal is lost: a signal that comes before the wait is seen after the load, and a later
+ * one interrupts the wait.
  */
 #include <errno.h>
 #include <linux/futex.h>

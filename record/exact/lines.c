@@ -126,8 +126,8 @@ static uint32_t modelled(uint64_t at, uint32_t *word)
 }
 
 /*
- * Where the word of a line is that has moved bytes. Moved bytes and those that stay are in separate
- * lines, each with the state of a line of its own: like any other line it needs no model while one
+ * Find the word of an access to a line that has moved bytes. The moved bytes and those that stay
+ * are in separate lines with separate words, and like any other line each needs no model while one
  * CPU alone uses it.
  */
 static uint32_t *word_of_part(uint64_t *at)
@@ -299,8 +299,8 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 
 /*
  * Begin a locked operation. If the line is not in the model, threads that are behind run first, and
- * may bring it there. @loop: instructions that its cost includes; @rest: of later(). Return: the
- * line's address in the model; NULL: it is not there, and the cost is charged.
+ * may bring it there. @loop: instructions that its cost includes; @rest: the result of later().
+ * Return: the line's address in the model; NULL: it is not there, and the cost is charged.
  */
 static char *locked_place(volatile void *addr, uint32_t loop, const void *pc, uint32_t *rest)
 {

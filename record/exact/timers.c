@@ -456,8 +456,8 @@ bool timers_call(long number, const long *arg, long *result)
 /* ---- a timer that calls a function, SIGEV_THREAD ---- */
 
 /*
- * Call the function. Natively each call has its own thread, which the function may end. So such an
- * end returns here, and this thread goes on.
+ * Call the timer's function. Natively each call has its own thread, which the function may end.
+ * Here control returns instead, and this thread goes on.
  */
 static void call(const struct timer *t)
 {

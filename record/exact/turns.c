@@ -12,8 +12,8 @@
  * loses its place in the order of threads.
  *
  * Why code may be interrupted: a kernel does the same at any time. The signal frame lies on the
- * thread's own stack. This library, and the C library, which it calls, must not be interrupted. In
- * these the thread goes on until the next tick.
+ * thread's own stack. This library, and the C library, which it calls, must not be interrupted. If
+ * a tick comes in either, the thread goes on until the next tick.
  *
  * The host decides when a tick comes, so such runs differ, and the report says so.
  *

@@ -2,9 +2,9 @@
 /*
  * Changes of user or group. In the kernel each thread has its own, so the C library interrupts all
  * real threads but the caller, and waits until each one has changed. It waits in the kernel,
- * because the model does not see these threads. It must see the real thread that executes, the
- * first one, as the caller. Otherwise that thread would have to interrupt itself, and the C library
- * would wait for ever.
+ * because the model does not see these threads. The C library must see the first real thread, which
+ * executes everything, as the caller. Otherwise that thread would have to interrupt itself, and the
+ * C library would wait for ever.
  */
 #include <errno.h>
 #include <grp.h>

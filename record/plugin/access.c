@@ -2,19 +2,20 @@
 /*
  * Only one CPU accesses most lines, above all those of stacks. No CPU writes most of the others.
  * Such lines cannot be contended, so the model need not see them. A table says for each line
- * whether one CPU was the only one so far, and whether it was written. The model sees accesses of a
- * line only once it is both shared and written. It misses the line's earlier history: one transfer
- * to each CPU. Locked operations always go to the model, because they take time and drain the store
- * buffer everywhere.
+ * whether only one CPU has accessed it so far, and whether it was written. The model sees accesses
+ * of a line only once it is both shared and written. It misses the line's earlier history: one
+ * transfer to each CPU. Locked operations always go to the model, because they take time and drain
+ * the store buffer everywhere.
  *
  * A program's line is contended once it is written while it is shared. Some lines are written by
  * one thread before others only read them, such as the linker's tables, and every call of a library
  * reads those.
  *
- * The table is of pages, each with the states of its lines. A caller that keeps where a page's
- * states are needs no search for most accesses. All vCPUs share the table. A compare-and-exchange
- * makes an entry. After that an atomic or only adds bits to it, so that no vCPU undoes what another
- * one has found. A page that finds no place within a few steps counts as shared and written.
+ * The table has an entry per page, with the states of the page's lines. A caller that remembers
+ * where these states are needs no search for most accesses. All vCPUs share the table. A
+ * compare-and-exchange makes an entry. After that an atomic OR adds bits to the entry, so that no
+ * vCPU undoes what another one has found. A page that finds no place within a few steps counts as
+ * shared and written.
  */
 #include "access.h"
 
@@ -76,8 +77,9 @@ static void report_home(uint64_t place, uint32_t cpu)
  * before, so the CPU is only a little late. Two words can also share a slot. Then the wait for the
  * earlier store is lost, and maybe its transfer.
  *
- * The writer of a line would not do. Where words beside each other have different writers and
- * readers, no reader waits for a writer, least of all in a replay with these words apart.
+ * The last writer of a line, instead of a word, would not do. Where neighbouring words have
+ * different writers and readers, no reader waits for the other word's writer, least of all in a
+ * replay with these words apart.
  */
 #define WORD_SHIFT   3
 #define WRITERS_BITS 16

@@ -18,7 +18,7 @@
 /*
  * The physical address of a program's byte. QEMU 7.2 with memory by node adds the start of a node's
  * memory to an address that already has it. So it reports node memory from LOW on as 2 LOW and
- * more. No two nodes overlap there. Newer ones do not.
+ * more. No two nodes overlap there. Newer versions of QEMU report the address itself.
  */
 static uint64_t physical(uint64_t told)
 {

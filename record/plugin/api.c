@@ -3,7 +3,7 @@
  * The emulator reads qemu_plugin_version after it has loaded the plugin, before it calls it. So a
  * constructor sets the version. It knows the emulator by its exports: each version that matters has
  * a function that older ones lack. The emulator reports its version in the first call, and only
- * that decides how the plugin talks to it.
+ * that version decides how the plugin talks to it.
  *
  * The registration passes more arguments than some versions take. In the calling conventions of all
  * processors that the project knows, the callee ignores them.

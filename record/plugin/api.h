@@ -80,7 +80,7 @@ struct api_callbacks {
 
 /**
  * api_refuses - does this emulator have an interface version that the plugin does not know?
- * @why: says so in one line
+ * @why: receives one line that says so
  */
 bool api_refuses(const struct qemu_info *info, char *why, size_t size);
 

@@ -10,9 +10,9 @@
  *
  * The simulated machine stops only when no CPU runs. So before the last running CPU stops it wakes
  * another one: an idle one whose next item has arrived. If there is none and no more can come, it
- * wakes a held one. The latter happens only in a damaged trace. The instruction that a CPU is held
- * for executed before that CPU resumed. So in the other CPU's items it precedes anything that could
- * hold the other CPU in turn.
+ * wakes a held one. The latter happens only in a damaged trace. The instruction for which a CPU is
+ * held was executed before that CPU resumed. So among the other CPU's items it precedes anything
+ * that could hold the other CPU in turn.
  *
  * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes
  * the latest of all clocks plus the idle time in the item: the source knows what they waited for.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One table serves all lines, because most lines move between one pair of caches, and only a few
- * between all pairs. The table has one entry per distinct transfer.
+ * One hash table serves all lines, instead of one matrix of caches per line, because most lines
+ * move between a single pair of caches each. An entry is a line, the cache that had it and the
+ * cache that took it.
  */
 #include "feed_pairs.h"
 

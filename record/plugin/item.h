@@ -30,14 +30,14 @@ enum item_kind {
 #define ITEM_PLACE_MASK ((1ull << ITEM_PLACE_BITS) - 1)
 
 /**
- * @place: of an access: the byte. Of ITEM_RESUME: the instruction (see @instr) of the other CPU; if
- *	there is none, the picoseconds for which all CPUs have been idle since the window opened. Of
- *	ITEM_HOME: a byte of the page. Of ITEM_AFTER: as of ITEM_RESUME
- * @pc: of an access: the instruction's address, 48 bits. Of ITEM_RESUME: the other CPU, or
- *	ITEM_NO_CPU. Of ITEM_HOME and ITEM_AFTER: the CPU
+ * @place: for an access, the byte. For ITEM_RESUME and ITEM_AFTER, the instruction (see @instr) of
+ *	the other CPU or, if there is none, the picoseconds for which all CPUs have been idle since
+ *	the window opened. For ITEM_HOME, a byte of the page
+ * @pc: for an access, the instruction's address, 48 bits. For ITEM_RESUME and ITEM_AFTER, the other
+ *	CPU; ITEM_RESUME may have ITEM_NO_CPU. For ITEM_HOME, the page's CPU
  * @instr: instructions that this CPU had executed by then
  * @kind: enum item_kind
- * @size: of an access: bytes, at most 64
+ * @size: bytes of an access, at most 64
  */
 struct item {
 	uint64_t place;

@@ -3,9 +3,9 @@
  * schedshard-replay WATCH TRACE: repeats what guest CPUs did on the machine that WATCH names
  * (watch.h: its lines machine, cpu, node and result count).
  *
- * The same trace, machine and program give the same result, byte for byte. The recorded run differs
- * in what the CPUs did. There a CPU that waited for a line fell behind and did less; here it does
- * the same later.
+ * The same trace, machine and program give the same result, byte for byte. The CPUs do not do what
+ * they would do on that machine: in the recording a CPU that waited for a line fell behind and did
+ * less, whereas in a replay it does the same work later.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  *   function NAME LOW HIGH    count calls of NAME, from its first instruction to its return, with
  *                             its callees; several functions may have one name, and of those that
  *                             call each other only the outer one counts
- *   cold NAME LOW HIGH        another part of it, at which it does not begin
+ *   cold NAME LOW HIGH        another part of the function NAME, without its beginning
  *   machine PATH              the machine file with topology and latencies of the model; without
  *                             it the plugin counts functions and ignores accesses
  *   cpu N                     the machine's CPU that the next guest CPU stands for, once each

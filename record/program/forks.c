@@ -4,8 +4,9 @@
  *
  * A fork copies the emulator with this library and its private state, and shares the rest. So the
  * child only has to become a new image, whose threads have no CPUs and whose private memory has its
- * own numbers. This library does an exec instead of the emulator (exec.c). Without follow=on a
- * child continues emulated, unrecorded, until it executes another program.
+ * own numbers. If the child executes a program, this library makes that call instead of the
+ * emulator (exec.c). Without follow=on a child continues emulated, unrecorded, until it executes
+ * another program.
  */
 #include <pthread.h>
 #include <unistd.h>

@@ -14,9 +14,10 @@
  * does, or when the first program and all others have ended. Then it writes the result (window.c)
  * and, to META, the list of processes.
  *
- * However a process ends, the model's process releases what it held: a descriptor of the process
- * signals its end. A process that executes another program reports that itself. BURY_TURNS later,
- * when its other threads are surely gone, the model's process releases what they held.
+ * However a recorded process ends, the model's process releases what that process held: a
+ * descriptor of the process signals its end. A process that executes another program reports that
+ * itself. BURY_TURNS later, when its other threads are surely gone, the model's process releases
+ * what they held.
  */
 #include <fcntl.h>
 #include <errno.h>

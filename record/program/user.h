@@ -30,7 +30,7 @@
 /**
  * struct user_thread - one thread of the program
  * @v: the CPU that it holds; NULL: none, and its actions are not recorded
- * @seen: the same, but NULL while it is hidden
+ * @seen: as @v, but NULL while the thread is hidden
  * @held: that CPU's number
  * @cpu: the CPU assigned to it, USER_NO_CPU before its first instruction; any
  * @begun: it has executed an instruction
@@ -61,14 +61,14 @@ struct user_thread {
  * @meta: prefix of the name of the file that it writes at its end
  * @view: the folder with the machine's files, which the emulator prefers to the host's
  * @by_marks: marks in the program open and close the window
- * @told: it has written that file; any
+ * @told: it has written its file at @meta; any
  * @dead: it is an unrecorded child, or the recording has ended; any
  * @readable: the program's addresses are the emulator's
  * @follow: record children too
  * @own_low: start of the code of the library inside the program (preload.c), which is ignored
  * @own_high: its end; any
  * @arrived: number and CPU that the first thread keeps because a recorded thread executed this
- *	program; no CPU: it did not, or the thread has them
+ *	program; no CPU if none did, or if the thread already has them
  */
 struct user {
 	struct user_thread thread[USER_THREADS];

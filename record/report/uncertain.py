@@ -84,7 +84,7 @@ def line_interval(line: Line, draws: Draws) -> Interval | None:
 
 
 def gain_interval(before: Draws, after: Draws) -> Interval | None:
-    """Return the interval of the share of all cycles that a move saves; None without draws."""
+    """Return the interval of a move's gain, a share of all cycles; None without draws."""
     found = [
         1 - moved.work_cycles / raw.work_cycles
         for raw, moved in zip(before, after, strict=True)

@@ -62,9 +62,11 @@ enum fair_mode { FAIR_USER, FAIR_KERNEL, FAIR_HALTED, FAIR_MODES };
 /**
  * struct fair_stats - events, on one CPU or on all
  * @time: by mode, picoseconds
- * @enters, @enter_time: CPUs that stopped their tick and entered the idle set
- * @stays: CPUs that went idle and were still in the idle set
- * @exits, @exit_time: first busy ticks
+ * @enters, @enter_time: how often CPUs stopped their tick and entered the idle set, and the time
+ * that this took
+ * @stays: how often CPUs went idle that were still in the idle set
+ * @exits, @exit_time: how often CPUs left the idle set at their first busy tick, and the time that
+ *	this took
  * @ticks, @kick_time: busy ticks, and the time that they spent on requesting a balancer
  * @kicks: requests for a balancer; @near: of these, in the same LLC
  * @balances: walks of a balancer; @looks: walks without balancing, for new CPUs or decaying load
@@ -85,7 +87,7 @@ struct fair_stats {
 };
 
 /**
- * struct fair_thread - the private half of a task: costs no simulated time
+ * struct fair_thread - the half of a task that costs no simulated time, in private memory
  * @task: the simulated half
  * @run: the program
  * @arg: its argument

@@ -37,7 +37,7 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @cpu: CPU of the queue it is on, or was on last
  * @level: 1-99 RT, RT_NORMAL, RT_IDLE
  * @nr_allowed: CPUs in @allowed
- * @reach: where they are, if the layout needs this
+ * @reach: where the CPUs of @allowed are, if the layout needs to know
  * @moving: the task may no longer use its CPU, and must leave it
  * @wake_next: next on a CPU's wake list
  * @thread: the private half
@@ -81,7 +81,8 @@ struct rt_task {
  *	layout needs this
  * @used: levels with tasks
  * @pushable: tasks that could run elsewhere, highest level first
- * @overloaded: @reach.shards as the root domain's overload set has it, or 1; 0: not overloaded
+ * @overloaded: 0 if the queue is not overloaded; else @reach.shards as the root domain's overload
+ * set has it, or 1
  * @normal: normal tasks
  * @queue: RT tasks by level
  */

@@ -81,7 +81,7 @@ struct rt_stats {
 };
 
 /**
- * struct rt_thread - the private half of a task: costs no simulated time
+ * struct rt_thread - the half of a task that costs no simulated time, in private memory
  * @task: the simulated half
  * @run: the program
  * @arg: its argument
@@ -114,8 +114,8 @@ void rt_free(struct rt *rt);
 
 /**
  * rt_set_extra_finds - add searches of the map at wake-ups
- * @thousandths: thousandths of a search per wake-up of an RT task that may migrate; the scheduler
- *	ignores the results
+ * @thousandths: searches to add per 1,000 wake-ups of RT tasks that may migrate; the scheduler
+ *	ignores their results
  */
 void rt_set_extra_finds(struct rt *rt, u32 thousandths);
 
@@ -205,8 +205,9 @@ enum rt_check { RT_CHECK_NOTHING, RT_CHECK_STATE, RT_CHECK_PLACEMENT };
 /**
  * rt_check - check all invariants whenever no CPU is inside the kernel and no interrupt is on its
  * way.
- * @what: RT_CHECK_STATE: queues, map and overload set agree; count checks in which a task waits
- *	that could run. RT_CHECK_PLACEMENT: such a task is a violation too. See check.c.
+ * @what: RT_CHECK_STATE: check that queues, map and overload set agree, and count the checks in
+ *	which a task waits although it could run. RT_CHECK_PLACEMENT: such a task is a violation
+ *	too. See check.c.
  *
  * Prints a violation on stderr and aborts.
  */

@@ -60,7 +60,7 @@ struct idle_set {
  * @name: as in every table
  * @time_first: a busy tick checks whether a balance is due before it calls any(), as Linux 7.0 does
  * @create: returns an empty set for all possible CPUs; NULL: no memory
- * @destroy: frees all of it, or NULL; no other function runs
+ * @destroy: frees the set, which may be NULL; no other function runs meanwhile
  * @enter: @cpu stops its tick
  * @stay: a CPU in the set goes idle again
  * @exit: @cpu takes its first busy tick
@@ -69,7 +69,7 @@ struct idle_set {
  * @pick: candidates for the idle load balancer, one after the other, each once: the first (@after
  *	-1), or the one that follows @after. @this_cpu is the caller, and may be a candidate. -1: no
  *	more
- * @walk: the CPUs that the balancer on @this_cpu balances for, in that order, as @pick
+ * @walk: as @pick, the CPUs for which the balancer on @this_cpu balances, in its order
  * @bytes: size of the set, without struct nohz
  */
 struct idle_ops {
@@ -106,9 +106,9 @@ static inline void idle_raise_flags(struct nohz *nohz)
 }
 
 /*
- * Set a flag that is read first. The caller has a full barrier between the store of the CPU's bit,
- * or of its load, and this read. If the flag is 1, it stays 1, or the walk of the balancer that
- * clears it sees the CPU.
+ * Set a flag unless it is set. The caller has a full barrier between the store of the CPU's bit, or
+ * its load, and this read of the flag. If the flag is 1, it stays 1, or the walk of the balancer
+ * that clears it sees the CPU.
  */
 static inline void idle_raise_if_down(u32 *flag)
 {
