@@ -65,6 +65,17 @@ def each_compiler(source: str, *words: str) -> Any:
     return made
 
 
+def one_compiler(source: str) -> Any:
+    """Make the same with the first compiler only."""
+
+    @pytest.fixture(scope="module")
+    def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        into = tmp_path_factory.mktemp("exact") / Path(source).stem
+        return compiled(into, COMPILERS[0], str(HERE / source))
+
+    return made
+
+
 def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
     """Record a program exactly; return the command's output, errors and status."""
     return call(

@@ -8,16 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, record
+from running import MACHINE, NEEDED, call, one_compiler, record
 
 pytestmark = NEEDED
 
 
-@pytest.fixture(scope="module")
-def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The compiled program again.c."""
-    into = tmp_path_factory.mktemp("again") / "again"
-    return compiled(into, COMPILERS[0], str(HERE / "again.c"))
+again = one_compiler("again.c")
 
 
 def test_runs_in_each_others_way_leave_the_first_ones_report(again: Path, tmp_path: Path) -> None:
@@ -27,8 +23,8 @@ def test_runs_in_each_others_way_leave_the_first_ones_report(again: Path, tmp_pa
     )
     report = json.loads(done.stdout)
     assert (done.returncode, report["advice"], len(report["variants"])) == (0, [], 1)
-    [note] = [note for note in report["notes"] if "at first" in note]
-    assert "with status 3, but with status 0 at first" in note
+    [note] = [note for note in report["notes"] if "the first run" in note]
+    assert "with status 3, but the first run ended with status 0" in note
     assert note.endswith("so there is no advice")
 
 

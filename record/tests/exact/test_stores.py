@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled
+from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, one_compiler
 
 pytestmark = NEEDED
 
 SOURCE = str(HERE / "beside.c")
 
 
-@pytest.fixture(scope="module")
-def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(tmp_path_factory.mktemp("exact") / "beside", COMPILERS[0], SOURCE)
+exact = one_compiler("beside.c")
 
 
 @pytest.fixture(scope="module")

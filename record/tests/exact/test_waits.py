@@ -13,18 +13,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import COMPILERS, HERE, MACHINE, NEEDED, compiled, each_compiler, record, runs
+from running import MACHINE, NEEDED, each_compiler, one_compiler, record, runs
 
 from common.paths import ROOT
 
 pytestmark = NEEDED
 
 
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program whose first thread waits in calls of the kernel."""
-    into = tmp_path_factory.mktemp("outside") / "outside"
-    return compiled(into, COMPILERS[0], str(HERE / "outside.c"))
+# The program whose first thread waits in calls of the kernel.
+outside = one_compiler("outside.c")
 
 
 @pytest.mark.parametrize(
@@ -62,11 +59,8 @@ def test_who_waits_for_whom_is_said_while_nobody_can_run(outside: Path) -> None:
     assert "(puts_later)" in said
 
 
-@pytest.fixture(scope="module")
-def within(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program whose first thread waits inside of the C library."""
-    into = tmp_path_factory.mktemp("within") / "within"
-    return compiled(into, COMPILERS[0], str(HERE / "within.c"))
+# The program whose first thread waits inside of the C library.
+within = one_compiler("within.c")
 
 
 @pytest.mark.skipif(
@@ -85,16 +79,11 @@ def test_a_wait_inside_of_the_c_library_lets_others_run(
     within: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Waits in stdio, system(), syscall() and others would hang if no other thread ran."""
-    done = runs(within, tmp_path, kind)
-    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
-    assert (done.raw.stepping.waited_outside or 0) >= 1
+    test_a_call_that_waits_lets_others_run(within, kind, said, tmp_path, capfd)
 
 
-@pytest.fixture(scope="module")
-def behave(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with a part for each kind of waiting."""
-    into = tmp_path_factory.mktemp("behave") / "behave"
-    return compiled(into, COMPILERS[0], str(HERE / "behave.c"))
+# The program with a part for each kind of waiting.
+behave = one_compiler("behave.c")
 
 
 def test_a_deadlock_ends_with_a_sentence(behave: Path) -> None:

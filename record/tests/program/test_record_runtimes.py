@@ -148,21 +148,40 @@ func main() {
 """
 
 
+C_MAKES = """
+// #include <stdlib.h>
+// static long *make_counts(void) { return aligned_alloc(4096, 4096); }
+import "C"
+import "unsafe"
+"""
+C_MADE = "unsafe.Slice((*int64)(unsafe.Pointer(C.make_counts())), 2)"
+
+
 @recorded
-@pytest.mark.parametrize("with_c", [False, True])
+@pytest.mark.parametrize(
+    ("with_c", "made", "name"),
+    [
+        ("", "", "Go's heap: main.main"),
+        # Regression: in a program with C, Go's heap was named after the function that maps it.
+        ('\nimport "C"\n', "", "Go's heap: main.main"),
+        # Regression: a page-aligned object of the C code counted as memory of Go's runtime.
+        (C_MAKES, C_MADE, "heap: make_counts (p.go:5)"),
+    ],
+)
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
-def test_gos_heap_has_the_name_of_who_uses_it(tmp_path: Path, with_c: bool) -> None:
-    """Regression: in a program with C, Go's heap was named after the function that maps it."""
-    source = GO.replace("package main", 'package main\n\nimport "C"') if with_c else GO
+def test_gos_heap_has_the_name_of_who_uses_it(
+    tmp_path: Path, with_c: str, made: str, name: str
+) -> None:
+    source = GO.replace("package main\n", f"package main\n{with_c}")
+    source = source.replace("make([]int64, 8)", made or "make([]int64, 8)")
     (tmp_path / "p.go").write_text(source, encoding="utf-8")
     words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
-    environment = {**os.environ, "GOFLAGS": "", "CGO_ENABLED": str(int(with_c))}
+    environment = {**os.environ, "GOFLAGS": "", "CGO_ENABLED": str(int(bool(with_c)))}
     subprocess.run(words, check=True, env=environment)
 
     def holds(report: Report) -> bool:
         lines = report["variants"][0]["lines"]
-        heap = [line for line in lines if line["object"].startswith("Go's heap: main.main")]
-        return bool(heap) and hitm_of(heap[0]) > 1000
+        return any(line["object"].startswith(name) and hitm_of(line) > 1000 for line in lines)
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
 
@@ -200,52 +219,6 @@ def test_memory_that_a_library_of_the_system_divides(
     # Regression: an object that an allocator aligned to a page counted as such memory.
     meta["objects"] = [[at, size, 1, 0, False, 4096]]
     assert name() == "heap: refill (alloc.c:1)"
-
-
-@recorded
-@pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
-def test_an_object_of_c_in_go_that_has_pages_of_its_own(tmp_path: Path) -> None:
-    """Regression: a page-aligned object of the C code counted as memory of Go's runtime."""
-    source = """
-package main
-
-// #include <stdlib.h>
-// static long *make_counts(void) { return aligned_alloc(4096, 4096); }
-import "C"
-import (
-	"sync/atomic"
-	"unsafe"
-)
-
-func main() {
-	counts := unsafe.Slice((*int64)(unsafe.Pointer(C.make_counts())), 2)
-	done := make(chan bool)
-	var here atomic.Int32
-	for i := 0; i < 2; i++ {
-		go func(mine *int64) {
-			here.Add(1)
-			for here.Load() < 2 {
-			}
-			for k := 0; k < 3000; k++ {
-				atomic.AddInt64(mine, 1)
-			}
-			done <- true
-		}(&counts[i])
-	}
-	<-done
-	<-done
-}
-"""
-    (tmp_path / "p.go").write_text(source, encoding="utf-8")
-    words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
-    subprocess.run(words, check=True, env={**os.environ, "GOFLAGS": "", "CGO_ENABLED": "1"})
-
-    def holds(report: Report) -> bool:
-        lines = report["variants"][0]["lines"]
-        found = [line["object"] for line in lines if hitm_of(line) > 1000]
-        return "heap: make_counts (p.go:5)" in found
-
-    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
 
 
 def test_a_map_of_another_time_or_user_is_not_read(
