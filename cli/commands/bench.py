@@ -31,8 +31,8 @@ _OP = many_option("--op", "ops", metavar="OP", help="Measure only this operation
 def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     """Measure locks and counters on this host: N CPUs do one operation in a loop.
 
-    'run primitives' predicts the same operations, from the same source files. Only CPUs that this
-    process may use take part, and no more of them than its control group allows.
+    'run primitives' predicts these figures for any machine file, from the same sources. Only CPUs
+    that this process may use take part, and no more of them than its control group allows.
     """
     from model.live.measure import LiveRequest, bench_primitives
     from model.live.view import live_tables
@@ -49,7 +49,7 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     "first",
     low=0,
     metavar="CPU",
-    help="Measure this CPU with every other [one pair of each latency class].",
+    help="Pair this CPU with each other CPU [one pair of each latency class].",
 )
 @number_option(
     "--home", low=0, metavar="NODE", help="Allocate the line on this NUMA node [the first CPU's]."
@@ -60,7 +60,7 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
 def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
     """Measure how two CPUs of this host take turns on one cache line.
 
-    'run ping-pong' predicts the same figures.
+    'run ping-pong' predicts these figures for any machine file.
     """
     from model.live.measure import LiveRequest, bench_ping_pong
     from model.live.view import live_tables

@@ -97,7 +97,7 @@ def _list(as_json: bool) -> None:
     "first",
     low=0,
     metavar="CPU",
-    help="ping-pong: pair this CPU with every other [one pair per latency class].",
+    help="ping-pong: pair this CPU with each other CPU [one pair per latency class].",
 )
 @JSON
 @OUT
@@ -203,8 +203,8 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
 
     Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. Two variants are
     compared at every point that both files contain. Without variants, each variant of A is compared
-    with the same one of B. Two recordings of a program ('record --out') are compared as by
-    'record diff'.
+    with that variant of B. Two recordings of a program ('record --out') are compared as by 'record
+    diff'.
     """
     from common.extra import need_sweep
     from record.gate.diff import diff_files, diff_view, is_recording

@@ -110,7 +110,7 @@ def place_of(cgroup: str, facts: Facts) -> str:
 
 
 def _keys(group: Group, places: Mapping[str, str], facts: Facts) -> set[object]:
-    """Return what joins groups: a cgroup, or that and a last-level cache where it can be split."""
+    """Return what joins groups: a cgroup, with a last-level cache if the cgroup can be split."""
     found: set[object] = set()
     own = {places[name] for name in group.cgroups} or {"/"}
     for place in own:
@@ -125,8 +125,9 @@ def _keys(group: Group, places: Mapping[str, str], facts: Facts) -> set[object]:
 def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
     """Return the groups by the partitions that they may have.
 
-    Groups of one guest, container, pod or job are in one, since its manager rules the cgroup. Those
-    of a service are in one for each last-level cache: cpuset is a threaded controller.
+    All groups of one guest, container, pod or job get one partition, because a manager rules its
+    cgroup. Those of a service get one per last-level cache, because cpuset is a threaded
+    controller.
     """
     held = list(groups)
     places = {name: place_of(name, facts) for group in held for name in group.cgroups}

@@ -3,9 +3,9 @@
 
 Without it the CPU pulls tasks itself. debugfs shows the setting, but only to root. Otherwise the
 kernel's default counts: on since 4.2, and off without PREEMPT_RT since 7.3 and the stable releases
-below. Distributors add commits of later versions. A kernel that was built before the commit that
-switches this off was written cannot contain it, so there it is on. For others it is unknown.
-(Catalogue: rt-push-ipi.)
+below. Distributors add commits of later versions. A kernel built before the date of the commit that
+switches RT_PUSH_IPI off cannot contain that commit, so RT_PUSH_IPI is on there. For other kernels
+the setting is unknown. (Catalogue: rt-push-ipi.)
 """
 
 from __future__ import annotations

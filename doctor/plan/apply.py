@@ -213,7 +213,7 @@ class _Apply:
             raise _RefusedError(f"{file}: '{value}': {os_reason(error)}") from error
 
     def split(self, row: Wanted) -> None:
-        """Make a threaded cgroup, and move the threads there whose CPUs are one of the lists."""
+        """Make a threaded cgroup, and move into it the threads with one of these CPU lists."""
         above = row.cgroup.rpartition("/")[0]
         self.journal.note("make", row.cgroup, "")
         try:

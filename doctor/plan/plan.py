@@ -59,7 +59,7 @@ class Row:
     """A cgroup that becomes a partition. ``base`` is the partition above it, "" for the root.
 
     ``masks`` are the CPU lists of the threads that a threaded cgroup takes of the one above it.
-    ``emulator`` is the CPU of a guest's threads that are no virtual CPUs, if they have to move.
+    ``emulator`` is the CPU of a guest's threads other than virtual CPUs, if they have to move.
     """
 
     path: str
@@ -215,7 +215,7 @@ def _starved(rows: list[Row], facts: Facts) -> dict[str, frozenset[int]]:
 
 
 def _quietest(rows: list[Row], facts: Facts) -> frozenset[int]:
-    """Return the CPUs with the fewest wake-ups, of one cache or of one row, beside other rows."""
+    """Return the cache's or row's CPUs with the fewest wake-ups, if some row has other CPUs."""
     places = [*sorted(facts.llcs, key=min), *(row.cpus for row in rows)]
     rates = {
         cpus: sum(row.wakeups for row in rows if row.cpus & cpus)

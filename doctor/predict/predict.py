@@ -4,8 +4,8 @@
 The experiment rt-groups runs on the machine's own file or on the nearest one, and again for each
 sample of the uncertain inputs, like 'run --uncertainty'. The observed rate already contains the
 waits for the lines. So the sleep is shortened until the simulation reaches that rate. The sleep is
-an uncertain input as well, by MODEL_ERROR. Where lines are nearly
-saturated, it decides the cost.
+an uncertain input as well, by MODEL_ERROR. Where lines are nearly saturated, the sleep decides the
+cost.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ reach half of a level. A kernel with schedshard's series has no line that all CP
 searches read one byte per CPU of a group. So its rows are for one group, by the group's CPUs and
 wake-ups.
 
-The interval takes two factors per machine. If all latencies are k times as long, the same share is
-reached at 1/k of the rate, for any queue. So its ends are the shares at k times the rate, for the k
-of fast and of slow samples.
+The interval takes two factors per machine. If all latencies are k times as long, a share is reached
+at 1/k of the rate, for any queue. So the interval's ends are the shares at k times the rate, for
+the k of fast and of slow samples.
 """
 
 from __future__ import annotations

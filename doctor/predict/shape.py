@@ -32,11 +32,11 @@ class Shape:
     """Groups of equally many CPUs. ``rate`` is the wake-ups per second of all groups.
 
     ``level`` is the highest priority of a thread, and ``levels`` the number of priorities.
-    ``online`` counts the machine's CPUs. ``pinned``: threads that may run on one CPU only make most
-    wake-ups. ``spread``: the groups' CPUs are in more packages than they need. ``group_spread``: so
-    are those of one group. ``caches`` counts the last-level caches of all groups. ``push``: whether
-    RT_PUSH_IPI is on, None if unknown. ``busy`` is the fraction of time in which the machine's CPUs
-    were busy, which no cost exceeds.
+    ``online`` counts the machine's CPUs. ``pinned``: most wake-ups are of threads that may run on
+    only one CPU. ``spread``: the groups' CPUs are in more packages than they need.
+    ``group_spread``: one group's CPUs are. ``caches`` counts the last-level caches of all groups.
+    ``push``: whether RT_PUSH_IPI is on, None if unknown. ``busy`` is the fraction of time in which
+    the machine's CPUs were busy, which no cost exceeds.
     """
 
     groups: int

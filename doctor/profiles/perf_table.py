@@ -4,7 +4,7 @@
 A row starts with percentages, and its symbol follows a mark such as [k]. The line of column names
 says which percentage is the function's own, and which field is the process. Mails often lack that
 line. Then two percentages, of which the first is never smaller, are "children" and "self". A second
-one with a sign is the change that perf diff prints.
+percentage with a sign is the change that perf diff prints.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Hit(NamedTuple):
 class Tally:
     """Sums the weights of equal hits.
 
-    Beyond MOST different ones all others are one without a name. So memory is bounded.
+    After MOST different hits, all others count as one hit without a name, to bound the memory.
     """
 
     MOST = 100_000

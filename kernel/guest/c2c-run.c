@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program and opens the measured window. It
- * opens when MADE processes and threads have been created since the start and the machine is busy
- * (BUSY). By then the program has started its threads, and they work. With MADE 0 it opens at once.
- * The window closes LENGTH microseconds later or, if that is 0, when the program ends. A program
- * that ends earlier ends the window; one that ends before it opens has an empty one.
+ * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program and opens the measured window. The
+ * window opens when MADE processes and threads have been created since the start and the machine is
+ * busy (BUSY). By then the program has started its threads, and they work. With MADE 0 it opens at
+ * once. The window closes LENGTH microseconds later or, if that is 0, when the program ends. A
+ * program that ends earlier ends the window, which is empty if it has not opened by then.
  *
  * A task of the highest priority opens the window, so that it opens in time however busy the
  * machine is.
@@ -66,8 +66,8 @@ static void ask(const char *path, char *value, size_t size)
 }
 
 /*
- * A count since the boot: "processes" (threads as well), or "ctxt", context switches. Or one of
- * this moment: "procs_running".
+ * Read a count: "processes" (with threads) or "ctxt" (context switches) since the boot, or the
+ * current "procs_running".
  */
 static unsigned long long counted(const char *what)
 {

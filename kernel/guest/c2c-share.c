@@ -5,10 +5,10 @@
  *
  *   none    add to a counter in a line of its own
  *   false   add to a counter of its own; eight counters share a line
- *   true    add to the one counter
- *   global  set, then clear, the CPU's bit in the one mask
- *   half    the same with a mask for each half of the CPUs
- *   byte    the same with a byte per CPU, written by a plain store, in a line for each half
+ *   true    add to one common counter
+ *   global  set, then clear, the CPU's bit in one common mask
+ *   half    as global, with a mask for each half of the CPUs
+ *   byte    as half, with a byte per CPU, written by a plain store, in place of the bit
  *
  * The window is open from when all threads are ready until all have ended, and a mark follows every
  * operation. Watch only operate(): the rest of the program does not matter.

@@ -12,7 +12,8 @@
  *
  * A normal task keeps Y busy when the occupant sleeps. The waiter counts as forgotten when this
  * task and the runner have each made two million turns of their loops, and the waiter none. That
- * takes some tens of milliseconds. It shows that X and Y executed, and Y something lower.
+ * takes some tens of milliseconds. It shows that X and Y executed meanwhile, and that Y executed a
+ * task of lower priority.
  *
  * The race needs CPUs that run at the same time (--emulation multi).
  *

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * rt-groups SLEEP_NS|spin GROUP...: a process for each group of CPUs, with one FIFO thread for each
- * CPU of the group. A thread sleeps, wakes up and sleeps again until a signal ends it. With 0 the
- * threads pass a token round, and each sleeps until it comes: an emulator has many more wake-ups
- * without timers. With "spin" they never sleep: a group named twice has a waiting thread for each
- * CPU.
+ * CPU of the group. A thread sleeps, wakes up and sleeps again until a signal ends it. With
+ * SLEEP_NS 0 the threads pass a token round, and each sleeps until the token comes, because an
+ * emulator has many more wake-ups without timers. With "spin" the threads never sleep, so a group
+ * that is named twice has a waiting thread for each CPU.
  *
  *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); the
  *           cgroup of the process; the threads' priority, default 50; 0: they are ordinary threads

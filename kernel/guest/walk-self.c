@@ -7,22 +7,22 @@
  *            million files under a spinlock (unshare(CLONE_FILES)). Two tasks wait behind it
  *   CPU B    a task keeps both from B, the only other CPU that they may use
  *   others   the priority of a task drops from FIFO 50 to a normal one, step by step, again and
- *            again. So does that of B's, down to FIFO 40
+ *            again. So does the priority of B's task, down to FIFO 40
  *
  * The first waiting task (FIFO 30) outranks the task in the section. So a push on A only asks for a
  * reschedule, and A stays overloaded. Each other CPU whose priority drops asks for a round of the
  * walk, which leads back to A. Without that commit's rule A sends itself an interrupt for it. If
  * another priority drops before A has handled that one, A sends the next one, and so on.
  *
- * The task in the section is a normal one, as in the commit, and of FIFO 20, in turn. The other
- * waiting task has FIFO 10. So both waiting tasks outrank the normal task, and only the first one
- * outranks the other. Patch 01 ends the overload where both do.
+ * The task in the section is in turn a normal one, as in the commit, and one of FIFO 20. The other
+ * waiting task has FIFO 10. So both waiting tasks outrank a normal task in the section, but only
+ * the first one outranks a task of FIFO 20. Patch 01 ends the overload if both do.
  *
- * A section counts if both tasks waited for half of it. With PREEMPT_RT it can be preempted, and
- * none counts. No priority drops any more LIMIT_SECONDS after a section began: if it still lasts by
- * then, its end was not in sight.
+ * A section counts if both tasks waited for half of it. With PREEMPT_RT sections can be preempted,
+ * and none counts. The priorities stop dropping LIMIT_SECONDS after a section began, because the
+ * end of a section that still lasts by then is not in sight.
  *
- * With patch 06 no walk starts here, as the others may not run what waits on A. So broken-self
+ * With patch 06 no walk starts here, as the other CPUs may not run what waits on A. So broken-self
  * makes a walk of every request.
  *
  * By the rule a walk never makes a CPU send itself an interrupt, however many ask for it. RCU

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The workload: pairs of a server and a client as of redis, servers on the first half of the NUMA
- * nodes, clients on the others. One request is under way: the client sends, the server answers, the
- * client reads and pauses. Durations vary about their mean, see sim_about().
+ * The workload: pairs of a server and a client, like those of redis. Servers run on the first half
+ * of the NUMA nodes, clients on the other half. One request is under way: the client sends, the
+ * server answers, the client reads and pauses. Durations vary about their mean, see sim_about().
  */
 #include <stdlib.h>
 

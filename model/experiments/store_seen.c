@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * One CPU stores to a word that all others read all the time. The experiment reports when a reader
- * last begins a read that finds the old value, and when it gets the new one: nanoseconds after the
- * store begins, median over all readers and rounds.
+ * begins its last read that finds the old value, and when the reader gets the new one. Both are in
+ * nanoseconds after the store begins, the median over all readers and rounds.
  *
  * Every reader reads the time-stamp counter before and after each read, as the published program
  * does. On x86 a read of the counter does not wait for the preceding load. So the second time stamp

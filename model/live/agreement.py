@@ -54,7 +54,7 @@ class Row:
 
     @property
     def control(self) -> float | None:
-        """Return the same factor for the machine file's own figure, or None without one."""
+        """Return the factor from the spread to the machine file's figure; None without one."""
         return None if self.file_ns is None else _beyond(self.file_ns, self.measured)
 
     @property

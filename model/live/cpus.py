@@ -114,10 +114,7 @@ def check_cpu(cpu: int, option: str, allowed: Allowed, topology: Topology) -> No
 
 
 def thread_counts(text: str | None, allowed: Allowed) -> tuple[int, ...]:
-    """Return the numbers in a list such as ``1,2,64``, sorted; for None 1, 2, 4, ...
-
-    and all CPUs.
-    """
+    """Return the numbers in a list such as ``1,2,64``. None: powers of two, and all CPUs."""
     if text is None:
         doubled = [1 << i for i in range(allowed.most.bit_length()) if 1 << i < allowed.most]
         return (*doubled, allowed.most)

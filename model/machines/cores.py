@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The tables of machines/cores/: what operations cost by type of core, and protocols by vendor.
 
-A machine file that names its ``core`` has what these say of it, where it does not say it itself.
+A machine file that names its ``core`` takes from these tables each number that it does not give
+itself.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ def _groups(
 ) -> tuple[dict[int, int], int]:
     """Return the group of each CPU of an LLC, and the next free number.
 
-    Groups are numbered from ``first``. Each lies inside the LLC, no CPU is in two, and all CPUs are
-    in one. Without the key, CPUs for which ``absent`` gives the same id form a group.
+    Groups are numbered from ``first``. Each lies inside the LLC, and every CPU is in exactly one.
+    Without the key, CPUs for which ``absent`` gives the same id form a group.
     """
     name = f"topology.llc.{key}"
     if key not in table:

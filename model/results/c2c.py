@@ -100,8 +100,8 @@ class Access(lines.Access, Stalled, kw_only=True):
     def place(self) -> tuple[str, str]:
         """The function and the source line, short enough for a line of a table.
 
-        Of functions that were inlined into each other this is the program's first one. In a
-        library without a function of the program it is the outermost one.
+        Of functions inlined into each other this is the innermost that belongs to the program or,
+        if none does, the outermost one.
         """
         if self.own is UNSET or len(self.frames) < 2:
             return self.symbol, self.source

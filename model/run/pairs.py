@@ -25,7 +25,7 @@ class Pair:
 
 
 def load_pairs(machine: Machine, first: int | None = None) -> tuple[Pair, ...]:
-    """Return one pair per latency class from near to far, or CPU ``first`` with every other CPU.
+    """Return one pair per latency class from near to far, or CPU ``first`` with each other CPU.
 
     The simulator supplies the pairs: their classes follow from the machine file's topology and
     tiers.

@@ -19,9 +19,9 @@
  *   stop                      end the emulator once the result is written
  *   pad LOW HIGH              replay: move bytes from LOW on, below HIGH, at most a page, to
  *                             separate lines; in order
- *   program                   replay: the trace is that of a program's threads: the replay reads it
- *                             as the model advances, the result is detailed,
- *                             and hits take no time beyond their instructions
+ *   program                   replay: the trace is that of a program's threads, so the replay reads
+ *                             it as the model advances, the result is detailed, and hits take no
+ *                             time beyond their instructions
  *
  * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are
  * ignored.

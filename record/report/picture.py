@@ -21,7 +21,7 @@ _MOST = 8  # lines after an edit
 
 @dataclass(frozen=True)
 class Picture:
-    """A line: its bytes as letters, the same after the best edit by line, and its fields.
+    """A line: its bytes as letters, those after the best edit by line, and its fields.
 
     Each field has its first byte and the one behind it.
     """
@@ -61,7 +61,7 @@ def _after(before: str, moved: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def picture(report: Recorded) -> Picture | None:
-    """Return the picture of the line that the best edit changes, else of the hottest one."""
+    """Return the picture of the line that the best edit changes; without one, the hottest."""
     if not report.variants or not report.variants[0].lines:
         return None
     lines, moved = report.variants[0].lines, []

@@ -2,8 +2,8 @@
 """Topologies, and their short form in a machine file.
 
 A machine file may describe a topology by six counts and a numbering rule. To see whether these
-describe a machine, the rule is applied and the result compared. If it differs, the file lists the
-CPUs of each LLC instead.
+describe a machine, the rule is applied and the result compared with the machine. If they differ,
+the file lists the CPUs of each LLC instead.
 """
 
 from __future__ import annotations

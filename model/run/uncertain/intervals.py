@@ -74,7 +74,7 @@ def interval(values: Sequence[float]) -> Interval:
 
     A further sample lies below the nth lowest of N with a probability of n / (N + 1). So the ends
     of 20 samples are nearly the lowest and the highest. Percentiles *of the samples* would contain
-    84% of further ones instead of 90%, and 88% if there are 40.
+    84% of further samples instead of 90%, or 88% with 40 samples.
     """
     import numpy as np  # late: it takes longer to load than all else that 'run' needs
 
