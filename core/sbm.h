@@ -65,8 +65,8 @@ static port_always_inline u64 sbm_bit(uintptr_t at)
 }
 
 /*
- * Make an empty bitmap; @flags: 0 or SBM_SUMMARY. The plan must outlive it. NULL: no memory. May
- * sleep.
+ * Make an empty bitmap; @flags: 0 or SBM_SUMMARY. The plan must outlive it. Return: NULL if there
+ * is no memory. May sleep.
  */
 struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 

@@ -7,10 +7,6 @@
  * a walk visits each shard once. A search finds a bit that is set throughout the call: the summary,
  * if there is one, names the bit's shard, and the bit leaves @left only after an attempt to clear
  * it, which finds it set.
- *
- * A claim clears its CPU's bit without a load before it. In a pool each CPU mostly puts and claims
- * its own bit. The load would fetch the line shared, and the clear would fetch it again exclusive:
- * see claim-two-steps in docs/results/pools.md.
  */
 #include "sbm_claim.h"
 #include "shard_mask.h"

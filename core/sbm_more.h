@@ -45,9 +45,9 @@ u32 sbm_weight(const struct sbm *b);
 u32 sbm_weight_upto(const struct sbm *b, u32 limit);
 
 /*
- * The index of the first set bit at or after @idx, -1: none. Indices of nr_possible and more find
- * nothing. Lines touched, also by the next four functions: those from @idx's shard to the one
- * found.
+ * The index of the first set bit at or after @idx, or -1 if there is none. Indices of nr_possible
+ * and more find nothing. Lines touched, also by the next four functions: those from @idx's shard to
+ * the one found.
  */
 s64 sbm_next_idx(const struct sbm *b, u32 idx);
 
@@ -79,8 +79,8 @@ s64 sbm_near_search(const struct sbm *b, const unsigned long *allowed, u32 from_
  * @allowed: cpumask that it must be in, or NULL
  * @from_cpu: CPU number to start from: own shard, same LLC, same node, same package, the rest
  *
- * Return: its CPU number, -1: none. Lines touched: those of shards with an allowed CPU, up to the
- * hit.
+ * Return: its CPU number, or -1 if there is none. Lines touched: those of shards with an allowed
+ * CPU, up to the hit.
  */
 static inline s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu)
 {

@@ -10,8 +10,8 @@
 #include "shard_plan.h"
 
 /*
- * Allocate a zeroed line for every shard; @line gets pointers to the first words. False: no memory;
- * all pointers are NULL.
+ * Allocate a zeroed line for every shard; @line gets pointers to the first words. Return: false if
+ * there is no memory; then all pointers are NULL.
  */
 bool shard_lines_alloc(const struct shard_plan *plan, u64 **line);
 

@@ -129,7 +129,7 @@ u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, 
 /* The part of shard_near_next() that takes the next surroundings. */
 bool shard_near_wider(struct shard_near_iter *it, u32 *shard);
 
-/* The next shard of the walk. False: the walk is over, and visited each shard exactly once. */
+/* The next shard of the walk. Return: false if the walk has visited every shard, each once. */
 static inline bool shard_near_next(struct shard_near_iter *it, u32 *shard)
 {
 	if (it->up < it->last) {

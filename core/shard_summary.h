@@ -44,7 +44,7 @@ static inline u64 shard_summary_cleaning(u32 shard)
 	return shard_summary_occupied(shard) << SHARD_SUMMARY_SHARDS;
 }
 
-/* Make a summary for the plan's shards, every bit clear. NULL: no memory. May sleep. */
+/* Make a summary for the plan's shards, every bit clear. NULL if there is no memory. May sleep. */
 struct shard_summary *shard_summary_alloc(const struct shard_plan *plan);
 
 /* Free a summary, or NULL. May sleep. */
@@ -82,7 +82,7 @@ static port_always_inline void shard_summary_note(struct shard_summary *s, u32 s
 	}
 }
 
-/* May the shard's line hold anything? False: it was empty at some moment of this call. */
+/* May the shard's line hold anything? Return: false if it was empty at some moment of this call. */
 static port_always_inline bool shard_summary_test(const struct shard_summary *s, u32 shard)
 {
 	return port_read64(&s->word[shard / SHARD_SUMMARY_SHARDS]) &

@@ -10,7 +10,7 @@
 
 struct shard_wait;
 
-/* Make a structure without waiters. NULL: no memory. May sleep. */
+/* Make a structure without waiters. Return: NULL if there is no memory. May sleep. */
 struct shard_wait *shard_wait_alloc(const struct shard_plan *plan);
 
 /* Free it, or NULL. It must have no waiters. May sleep. */

@@ -39,7 +39,7 @@ struct shard_walk {
 void shard_walk_begin(struct shard_walk *w, const struct shard_plan *plan,
 		      const unsigned long *allowed, u32 from_cpu);
 
-/* Return the next shard, each at most once, and its allowed positions, never 0. False: the end. */
+/* Get the next shard, each at most once, and its allowed positions, never 0; false at the end. */
 bool shard_walk_next(struct shard_walk *w, u32 *shard, u64 *word);
 
 #endif /* SHARD_WALK_H */

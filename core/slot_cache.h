@@ -43,7 +43,7 @@ struct slot_cache {
 	struct slot_cache *next;
 } port_cacheline_aligned;
 
-/* Make an empty cache, for a thread near a CPU. NULL: no memory. May sleep. */
+/* Make an empty cache, for a thread near a CPU. Return: NULL if there is no memory. May sleep. */
 struct slot_cache *slot_cache_alloc(struct slot_set *s, u32 cpu);
 
 /* Free a cache, or NULL: its slots return to the set. May sleep. */

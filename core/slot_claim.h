@@ -8,7 +8,7 @@
 
 #include "slot_set.h"
 
-/* Claim the free slot nearest to a CPU. Return: its number, -1: none. Lines: up to the hit. */
+/* Claim the free slot nearest to a CPU. Return: its number, or -1. Lines: up to the hit. */
 s64 slot_claim_near(struct slot_set *s, u32 cpu);
 
 /**
@@ -35,7 +35,7 @@ u32 slot_claim_n(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
  * Which slots these are depends on @limit and on the size of the set. Slots claimed with another
  * limit, or before a slot_set_grow(), do not count.
  *
- * Return: the slot's number, -1: none of these slots is free.
+ * Return: the slot's number, or -1 if none of these slots is free.
  */
 s64 slot_claim_limit(struct slot_set *s, u32 cpu, u32 limit);
 

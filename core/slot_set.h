@@ -101,8 +101,8 @@ struct slot_set {
 };
 
 /*
- * Make a set of slots 0 to @nr - 1, all free; @nr is 1 or more. NULL: no memory, or too many. May
- * sleep.
+ * Make a set of slots 0 to @nr - 1, all free; @nr is 1 or more. Return: NULL if there is no memory,
+ * or if @nr is too large. May sleep.
  */
 struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr);
 
@@ -113,8 +113,9 @@ struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr);
 void slot_set_free(struct slot_set *s);
 
 /*
- * Add @nr free slots, numbered after the others. False: no memory, too many slots, or too many
- * calls. May sleep. Ordering: releases the new slots to claims; a full barrier at the end.
+ * Add @nr free slots, numbered after the others. Return: false if there is no memory, or if there
+ * are too many slots or calls. May sleep. Ordering: releases the new slots to claims; a full
+ * barrier at the end.
  */
 bool slot_set_grow(struct slot_set *s, u32 nr);
 

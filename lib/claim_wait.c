@@ -72,8 +72,8 @@ static void wake(u32 *word, int nr)
 }
 
 /*
- * Sleep while a word is 0. @until is the absolute time limit, or NULL. False: the limit has passed.
- * A thread that is cancelled meanwhile calls @leave.
+ * Sleep while a word is 0. @until is the absolute time limit, or NULL. Return: false if the limit
+ * has passed. A thread that is cancelled meanwhile calls @leave.
  */
 static bool sleep_at(u32 *word, const struct timespec *until, void (*leave)(void *), void *me)
 {
@@ -194,7 +194,7 @@ static void leave_shard(void *arg)
 		shard_wait_wake_near(me->w, me->cpu);
 }
 
-/* Wait in a shard. False: the time has passed. */
+/* Wait in a shard. Return: false if the time has passed. */
 static bool wait_near(struct waiting *me, const struct timespec *until, s64 *got)
 {
 	struct shard_wait *w = me->w;

@@ -124,7 +124,7 @@ static int read_known(struct generation *g, struct shard_err *err)
 	return 0;
 }
 
-/* Read a file below the root; NULL: there is none, or no memory. */
+/* Read a file below the root; NULL if there is none, or no memory. */
 static char *read_below(const char *dir, const char *path, const char *name)
 {
 	/*
@@ -143,7 +143,7 @@ static char *read_below(const char *dir, const char *path, const char *name)
 	return text;
 }
 
-/* Return the lists of present and of online CPUs; NULL: no memory. */
+/* Return the lists of present and of online CPUs, or NULL if there is no memory. */
 static char *read_lists(void)
 {
 	static const char dir[] = "/sys/devices/system/cpu";
@@ -199,7 +199,7 @@ static bool complete(struct generation *g, const struct generation *before)
 	return g->topo;
 }
 
-/* Under the lock: reads the machine. 1: published a new generation; 0: nothing is new. */
+/* Under the lock: reads the machine. Returns 1 if it published a new generation, else 0. */
 static int next_generation(struct generation *before, struct shard_err *err)
 {
 	struct generation *g = calloc(1, sizeof(*g));

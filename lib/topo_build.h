@@ -12,7 +12,7 @@
  * @nr_cpus: CPU numbers are 0..nr_cpus-1, 1 to %SHARD_LIB_MAX_CPUS
  * @cpu: receives the records, writable until the topology is returned to the user
  *
- * Return: the topology, for shard_topo_free(); NULL: no memory.
+ * Return: the topology, for shard_topo_free(), or NULL if there is no memory.
  */
 struct shard_topo *shard_topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
 
@@ -33,7 +33,7 @@ int shard_topo_read_known(struct shard_topo **topo, const char *root, bool live,
  * shard_topo_complete() - make complete records for a plan
  * @known: records of a source; an id is the lowest CPU number of a group
  *
- * Return: a new topology, filled and numbered; NULL: no memory.
+ * Return: a new topology, filled and numbered, or NULL if there is no memory.
  */
 struct shard_topo *shard_topo_complete(const struct shard_topo *known);
 
@@ -45,7 +45,7 @@ struct shard_topo *shard_topo_complete(const struct shard_topo *known);
  * The kernel shows no caches of an offline CPU. The CPU joins the group of the first member of its
  * former group that is in a group now. All CPUs of @before stay possible.
  *
- * Return: new records, ids as in @now; NULL: no memory.
+ * Return: new records, ids as in @now, or NULL if there is no memory.
  */
 struct shard_topo *shard_topo_keep(const struct shard_topo *now, const struct shard_topo *before);
 

@@ -82,7 +82,7 @@ struct reader {
 /* Reads a file below sys/devices/system, named by a format; see read_path(). */
 #define read_file(r, ...) (snprintf((r)->path, sizeof((r)->path), __VA_ARGS__), read_path(r))
 
-/* Reads the file @path; 1: read, 0: there is none, else an error. */
+/* Reads the file @path. Returns 1, or 0 if there is no such file, or an error. */
 static int read_path(struct reader *r)
 {
 	ssize_t got = 0;

@@ -165,7 +165,7 @@ const struct explore_case explore_bits_cases[] = {
 		     "a summary of plain byte stores with one cleaner, with its barrier", "pattern",
 		     2, 4, setup_stale, byte_right, check_bytes),
 	EXPLORE_CASE("planted-byte-summary",
-		     "planted: the same without the barrier in the clean-up", "planted", 2, 4,
-		     setup_stale, byte_wrong, check_bytes),
+		     "planted: pattern-byte-summary without the barrier in the clean-up", "planted",
+		     2, 4, setup_stale, byte_wrong, check_bytes),
 	{ 0 },
 };

@@ -246,7 +246,7 @@ static void check_first(uint32_t nr_cpus)
 const struct explore_case explore_wait_cases[] = {
 	CASE("wait-one", "a put wakes a waiter, or the waiter finds the bit", "core", 2, 3, false,
 	     setup, one, check),
-	CASE("wait-one-weak", "the same in any order", "core", 2, 2, true, setup, one, check),
+	CASE("wait-one-weak", "wait-one in any order", "core", 2, 2, true, setup, one, check),
 	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false,
 	     setup, two, check),
 	CASE("wait-first", "a waiter that asks gets the next slot, before any claim", "core", 2, 3,

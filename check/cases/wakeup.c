@@ -143,7 +143,7 @@ static void check(uint32_t nr_cpus)
 const struct explore_case explore_wakeup_cases[] = {
 	CASE("wakeup-sbm", "idle set in a sharded bitmap: no lost wake-up", "core", setup_count,
 	     pool),
-	CASE("wakeup-sbm-summary", "the same with a summary that is being cleaned", "core",
+	CASE("wakeup-sbm-summary", "wakeup-sbm with a summary that is being cleaned", "core",
 	     setup_summary_count, pool),
 	CASE("planted-wakeup-waker",
 	     "planted: no barrier between publishing work and looking for a worker", "planted",

@@ -6,7 +6,7 @@
  * must go on. The next attempt with memory must succeed, and nothing may leak: kmemleak checks that
  * at the end.
  *
- * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4, skip: the kernel lacks it, or
+ * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4 (skip) if the kernel lacks it, or
  * there are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
  */
 #define _GNU_SOURCE

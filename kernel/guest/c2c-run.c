@@ -9,7 +9,7 @@
  * A task of the highest priority opens the window, so that it opens in time however busy the
  * machine is.
  *
- * Exit status: that of the program; 126: it was killed, 127: it cannot be run.
+ * Exit status: that of the program; 126 if it was killed, 127 if it cannot be run.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"

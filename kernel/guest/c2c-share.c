@@ -13,7 +13,7 @@
  * The window is open from when all threads are ready until all have ended, and a mark follows every
  * operation. Watch only operate(): the rest of the program does not matter.
  *
- * Exit status: 0; 1: the memory has a wrong value at the end.
+ * Exit status: 0, or 1 if the memory has a wrong value at the end.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"

@@ -25,8 +25,8 @@
  * them online, and refuses, which cpuset_attach_task() does not expect. So a task requests the last
  * CPU and sleeps, the CPU goes offline, and the task goes to a cpuset with another CPU and back.
  *
- * Exit status 0: the fault occurred. 1: it did not; then remove its entry from the list of known
- * faults (guestlog.py). 4, skip: one CPU.
+ * Exit status: 0 if the fault occurred; 1 if not, then remove its entry from the list of known
+ * faults (guestlog.py); 4 (skip) if there is one CPU.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -3,8 +3,9 @@
  * linux-level SECONDS: shows that Linux sends an RT task to wait behind a deadline task, although
  * it could run elsewhere.
  *
- * The enqueue of a deadline task raises its CPU to the highest level. An RT task that wakes behind
- * it lowers the level to its own. Searches then find the CPU, and find it before any other.
+ * The enqueue of a deadline task raises its CPU's level to the highest one. An RT task that wakes
+ * behind the deadline task lowers the level to its own. Searches then find this CPU before any
+ * other.
  *
  *   CPU B    a deadline task spins; a task (FIFO 10) wakes behind it
  *   CPU L    a task (FIFO 15) spins
@@ -16,8 +17,8 @@
  * If the fair server has its turn on L when the victim is displaced, L is not lower: the victim
  * waits on T, in any kernel.
  *
- * Exit status 0: the victim waited on B while L ran the lower task. 1: it never did. 2: a task was
- * refused. 4, skip: fewer than four CPUs.
+ * Exit status: 0 if the victim waited on B while L ran the lower task, 1 if it never did, 2 if a
+ * task was refused, 4 (skip) if there are fewer than four CPUs.
  */
 #define _GNU_SOURCE
 #include "guest.h"

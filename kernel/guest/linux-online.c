@@ -10,7 +10,7 @@
  * waits on A. X comes online and stays idle. The lower task makes no step in a second. Then an RT
  * task sleeps once on X, and the lower task runs there.
  *
- * Exit status 0: it occurred. 1: it did not. 2: no thread. 4, skip: fewer than three CPUs.
+ * Exit status: 0 if it occurred, 1 if not, 2 without a thread, 4 (skip) with fewer than 3 CPUs.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -17,7 +17,7 @@
  *
  * The race needs CPUs that run at the same time (--emulation multi).
  *
- * Exit status 0: a waiter was forgotten. 1: none was. 4, skip: fewer than four CPUs.
+ * Exit status: 0 if a waiter was forgotten, 1 if not, 4 (skip) with fewer than four CPUs.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -12,7 +12,7 @@
  * All threads of a group may run on all of its CPUs and on no other. The threads of a group begin
  * when all of them exist, so that a program that waits for their number finds them at work.
  *
- * Exit status: 1: a process cannot enter its cgroup; otherwise a signal ends it.
+ * Exit status: 1 if a process cannot enter its cgroup; otherwise a signal ends the program.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -12,8 +12,8 @@
  * itself warns of wrong deadline bandwidth (__sub_running_bw) when root domains are rebuilt
  * meanwhile.
  *
- * Exit status 0: every worker made progress and ended on request. 1: at least one did not; stdout
- * has the findings. The same seed makes the same choices, not the same interleaving.
+ * Exit status: 0 if every worker made progress and ended on request; 1 if not, with the findings on
+ * stdout. The same seed makes the same choices, not the same interleaving.
  */
 #define _GNU_SOURCE
 #include "storm.h"

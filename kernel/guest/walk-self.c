@@ -28,9 +28,9 @@
  * By the rule a walk never makes a CPU send itself an interrupt, however many ask for it. RCU
  * and printk() may do so now and then: hence one for each section is allowed.
  *
- * Exit status 0: A sent itself no more interrupts than there were sections, of either kind. 1: it
- * sent more. 2: a task or the table was refused, or no priority dropped. 4, skip: fewer than four
- * CPUs, interrupts are not counted, or no section counts.
+ * Exit status: 0 if A sent itself no more interrupts than there were sections, of either kind; 1 if
+ * it sent more; 2 if a task or the table was refused, or no priority dropped; 4 (skip) if there are
+ * fewer than four CPUs, interrupts are not counted, or no section counts.
  */
 #define _GNU_SOURCE
 #include "guest.h"

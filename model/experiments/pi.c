@@ -76,8 +76,8 @@ static int level_of(enum role role)
 }
 
 /*
- * Wait at a barrier. True: all threads are here. False: the thread sleeps, and calls again when
- * woken.
+ * Wait at a barrier. Return: true if all threads are here; false if the thread sleeps, and calls
+ * again when woken.
  */
 static bool meet(struct rt_cpu *me, struct player *p, struct barrier *b, struct rt_futex *f, u32 n)
 {
@@ -167,8 +167,8 @@ static void look_at_loop(struct shared *s)
 }
 
 /*
- * Lock and unlock the mutex of all groups around one load. False: the thread sleeps, and calls
- * again.
+ * Lock and unlock the mutex of all groups around one load. Return: false if the thread sleeps, and
+ * calls again.
  */
 static bool look_at_end(struct rt_cpu *me, struct player *p)
 {
@@ -210,7 +210,7 @@ static bool has_step(const struct player *p, u32 step)
 	return true;
 }
 
-/* One step of a thread's round; false: it sleeps before the step is complete. */
+/* One step of a thread's round; false if it sleeps before the step is complete. */
 static bool step(struct rt_cpu *me, struct player *p)
 {
 	struct group *g = p->g;

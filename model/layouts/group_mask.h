@@ -47,7 +47,7 @@ struct group_mask {
  * @by: how CPUs are grouped
  * @bytes: one byte per CPU instead of one bit
  *
- * Return: the mask, or NULL: no memory.
+ * Return: the mask, or NULL if there is no memory.
  */
 struct group_mask *group_mask_alloc(const struct shard_topo *topo, enum group_by by, bool bytes);
 

@@ -10,7 +10,7 @@
 
 /*
  * Get or put the order of CPUs, which exists as long as there are root domains. @flat: by CPU
- * number. False: no memory. Context: not concurrent.
+ * number. Return: false if there is no memory. Context: not concurrent.
  */
 bool linux_sched_get(const struct shard_topo *topo, bool flat);
 void linux_sched_put(void);

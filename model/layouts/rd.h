@@ -51,7 +51,8 @@ struct rd;
  * struct rd_ops - one layout
  * @name: as in every table
  * @by_index: @next follows topology order, not CPU numbers
- * @create: returns a root domain for the CPUs in @span, all at CPUPRI_INVALID; NULL: no memory
+ * @create: returns a root domain for the CPUs in @span, all at CPUPRI_INVALID, or NULL if there is
+ *	no memory
  * @set_level: the CPU's highest runnable level is now @level
  * @destroy: frees the root domain; no other function runs meanwhile
  * @find: find the lowest level below @level with a CPU of @allowed that @fits accepts. If @fits is

@@ -44,10 +44,10 @@ struct scan_result {
  * struct scan_ops - one way to scan
  * @name: as in every table
  * @create: returns the state of the machine; @online is a cpumask; @processes: maximum number at a
- *	time. NULL: no memory
+ *	time. Return: NULL if there is no memory
  * @destroy: frees it; no process is left
  * @process: returns a new process, which prefers no LLC; @home: NUMA node of its memory,
- *	-1: unknown; @epoch: now. NULL: no memory
+ *	-1: unknown; @epoch: now. Return: NULL if there is no memory
  * @end: the process ends
  * @fork: a CPU forks a process, and @p's memory is initialised again
  * @run: @cpu runs a thread of the process from now on

@@ -260,7 +260,7 @@ static inline bool records_due(const struct scan_process *p, u32 epoch)
 	return (s32)(epoch - (u32)READ_ONCE(p->mm->next_scan)) >= 0;
 }
 
-/* Claim the scan; false: another CPU has. @present: the LLC that the process prefers, -1: none. */
+/* Claim the scan; false if another CPU has. @present: LLC that the process prefers, or -1. */
 static inline bool records_begin(struct scan_process *p, u32 epoch, s32 *present,
 				 struct scan_result *result)
 {

@@ -23,16 +23,17 @@ struct scan_sums {
 	u64 present_sum; /* of @present */
 };
 
-/* Start a search; @present: number of the LLC that the process prefers now, -1: none. */
+/* Start a search; @present: number of the LLC that the process prefers now, or -1. */
 void scan_sums_begin(struct scan_sums *s, s32 present);
 
 /* Add one CPU's share. All CPUs of one LLC come together. */
 void scan_sums_add(struct scan_sums *s, s32 llc, u64 share);
 
 /*
- * The number of the LLC to prefer from now on; -1: none. It is the LLC with the highest sum, if
- * that is more than twice the sum of the present LLC, else the present LLC. A lower factor would
- * let a process that runs in two LLCs alternate. Of LLCs with equal sums the first one counts.
+ * Return the number of the LLC to prefer from now on, or -1 for none. It is the LLC with the
+ * highest sum, if that is more than twice the sum of the present LLC, else the present LLC. A lower
+ * factor would let a process that runs in two LLCs alternate. Of LLCs with equal sums the first one
+ * counts.
  */
 s32 scan_sums_end(struct scan_sums *s);
 

@@ -28,7 +28,7 @@ struct mask_slab {
 };
 
 /**
- * mask_slab_init - allocate the memory; false: no memory.
+ * mask_slab_init - allocate the memory; false if there is no memory.
  */
 bool mask_slab_init(struct mask_slab *s, u32 nr_cpus, u32 nr_masks, int node);
 void mask_slab_free(struct mask_slab *s);

@@ -63,7 +63,7 @@ struct primitive_thread {
  * @what: short description, for tables
  * @holds: whether ops() calls primitive_thread.hold
  * @sleeps: whether ops() calls primitive_sleep()
- * @create: returns a new state; NULL: no memory
+ * @create: returns a new state, or NULL if there is no memory
  * @ops: do the operation @n times in a row: one operation is a whole acquire and release, or
  *	increment and decrement
  * @consistent: is the state right after a total of @ops operations? No @ops may run meanwhile

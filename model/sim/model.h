@@ -128,7 +128,7 @@ struct model {
  * @cpu: CPU numbers of the machine to simulate, in the order of simulated CPUs
  * @nr_cpus: how many
  *
- * Return: 0; -1: no memory, or a core has more than MODEL_MAX_THREADS threads.
+ * Return: 0, or -1 if there is no memory or a core has more than MODEL_MAX_THREADS threads.
  */
 int model_build(struct model *m, const struct machine *machine, const uint32_t *cpu,
 		uint32_t nr_cpus);
@@ -139,7 +139,7 @@ void model_free(struct model *m);
  * @m: @core, @node_package and the sizes must be set
  * @data_leg: share of a transfer that is the data leg
  *
- * Return: 0; -1: no memory, or the machine has too many tiers.
+ * Return: 0, or -1 if there is no memory or the machine has too many tiers.
  */
 int model_build_tiers(struct model *m, double data_leg);
 

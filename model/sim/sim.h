@@ -24,7 +24,7 @@
  * @model: must exist until sim_exit()
  * @seed: seed of all random decisions
  *
- * Return: 0, or -1: no memory.
+ * Return: 0, or -1 if there is no memory.
  */
 int sim_init(const struct model *model, uint64_t seed);
 void sim_exit(void);

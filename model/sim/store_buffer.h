@@ -18,7 +18,7 @@ static inline bool overlaps(const struct store *s, uint64_t addr, uint32_t size)
 	return s->addr < addr + size && addr < s->addr + s->size;
 }
 
-/* The youngest entry of @c for @addr whose value is not in memory; NULL: none. */
+/* The youngest entry of @c for @addr whose value is not in memory, or NULL. */
 static inline struct store *store_buffer_delayed(const struct cpu *c, uint64_t addr, uint32_t size)
 {
 	for (uint32_t i = c->sb_n; i--;) {

@@ -19,8 +19,8 @@
  *
  * lib/alloc.c implements it, and a small stand-in in core/tests/unit.
  *
- * Return: the memory, or NULL: no memory. If @node is full or unknown, the memory may be on another
- * node. Context: may sleep.
+ * Return: the memory, or NULL if there is none. If @node is full or unknown, the memory may be on
+ * another node. Context: may sleep.
  */
 #ifdef __cplusplus
 extern "C" {

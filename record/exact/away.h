@@ -9,8 +9,8 @@
 #include "exact.h"
 
 /*
- * Is the calling thread in code without instrumentation? 0: no; 1: it called this library from
- * there; else the host's time-stamp counter when it entered that code.
+ * 0 if the calling thread is not in code without instrumentation, 1 if it called this library from
+ * there, else the host's time-stamp counter when it entered that code.
  */
 extern _Thread_local uint64_t away_since HIDDEN __attribute__((tls_model("initial-exec")));
 
@@ -25,8 +25,8 @@ void away_begin(uint32_t set, uint32_t calls);
 void away_back(void);
 
 /**
- * away_point - the same for calls by pointer, which may go into code with hooks
- * away_pointed - the next block has begun
+ * away_point - as away_begin(), for calls by pointer, which may go into code with hooks away_pointed
+ * - the next block has begun
  * @entry: it is the first block of a function
  *
  * Return: how many of these calls went to code without instrumentation.

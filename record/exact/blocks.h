@@ -12,7 +12,7 @@ typedef int blocks_stamp(uint64_t pc, uint32_t length);
  * blocks_read - read the file of blocks @path; NULL: no block is known
  * @stamp: called for each instruction that reads the time-stamp counter
  *
- * Return: 0, or -1: no such file, or no memory.
+ * Return: 0, or -1 if there is no such file or no memory.
  */
 int blocks_read(const char *path, blocks_stamp *stamp);
 

@@ -29,7 +29,7 @@ bool files_have(int number);
 /**
  * files_take - as read(), for a file of signalfd()
  *
- * Return: as read(); 0: nothing is there, and the call @waits.
+ * Return: as read(), or 0 if nothing is there and the call @waits.
  */
 ssize_t files_take(int number, void *into, size_t size, bool waits);
 

@@ -140,8 +140,8 @@ static uint32_t *word_of_part(uint64_t *at)
 }
 
 /*
- * Update the line's word for this access. Return: the line's address in the model; NULL: it is not
- * in the model, and the access costs only its instruction.
+ * Update the line's word for this access. Return: the line's address in the model, or NULL if it is
+ * not in the model, where the access costs only its instruction.
  */
 static char *place(uint64_t at, bool write)
 {
@@ -300,7 +300,8 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 /*
  * Begin a locked operation. If the line is not in the model, threads that are behind run first, and
  * may bring it there. @loop: instructions that its cost includes; @rest: the result of later().
- * Return: the line's address in the model; NULL: it is not there, and the cost is charged.
+ * Return: the line's address in the model, or NULL if it is not there; then the cost has been
+ * charged.
  */
 static char *locked_place(volatile void *addr, uint32_t loop, const void *pc, uint32_t *rest)
 {

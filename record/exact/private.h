@@ -6,7 +6,7 @@
 /**
  * private_begin - call @prepare, and from now on separate this library's memory from the program's
  *
- * Return: 0, or -1: no thread.
+ * Return: 0, or -1 if no thread could be made.
  */
 int private_begin(void (*prepare)(const char *settings), const char *settings);
 

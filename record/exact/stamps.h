@@ -10,7 +10,7 @@
  * @pc: its address
  * @length: its bytes: 2: rdtsc, 3: rdtscp
  *
- * Return: 0, or -1: no memory.
+ * Return: 0, or -1 if there is no memory.
  */
 int stamps_place(uint64_t pc, uint32_t length);
 

@@ -17,7 +17,7 @@
 /**
  * timers_call - do system call @number if it concerns timers
  *
- * Return: true with *@result, a value or a negative error; false: it is another call.
+ * Return: true with *@result, a value or a negative error; false if it is another call.
  */
 bool timers_call(long number, const long *arg, long *result);
 

@@ -28,7 +28,7 @@ extern struct sites ways_sites HIDDEN;
 /* The calls of this thread; NULL: the recording has no stacks, or does not know the thread. */
 extern _Thread_local struct ways *ways_mine HIDDEN __attribute__((tls_model("initial-exec")));
 
-/** ways_begin - record stacks. Return: 0, or -1: no memory. */
+/** ways_begin - record stacks. Return: 0, or -1 if there is no memory. */
 int ways_begin(void);
 
 /** ways_thread - the calling thread begins. */

@@ -46,8 +46,8 @@ int access_begin(void);
 void access_end(void);
 
 /**
- * access_begin_large - the same for programs, with 2^bits pages. A page belongs to the node of the
- * CPU that first accesses it.
+ * access_begin_large - as access_begin(), for programs, with 2^bits pages. A page belongs to the
+ * node of the CPU that first accesses it.
  */
 int access_begin_large(uint32_t bits);
 
@@ -55,7 +55,7 @@ int access_begin_large(uint32_t bits);
  * access_writers - from now on, report whose store an access sees (struct item). Before the window
  * opens; programs only.
  *
- * Return: 0, or -1: no memory.
+ * Return: 0, or -1 if there is no memory.
  */
 int access_writers(void);
 

@@ -91,7 +91,7 @@ struct feed_setup {
 
 struct feed;
 
-/** feed_new - Return: a model, or NULL: no memory, or two guest CPUs stand for the same CPU. */
+/** feed_new - Return: a model; NULL if there is no memory, or two guest CPUs stand for one CPU. */
 struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *source);
 void feed_free(struct feed *f);
 

@@ -49,7 +49,7 @@ struct feed_lines {
 	uint32_t cap;
 };
 
-/* After sim_init(). Return: 0, or -1: no memory. */
+/* After sim_init(). Return: 0, or -1 if there is no memory. */
 int feed_lines_init(struct feed_lines *l, const struct feed_setup *setup);
 void feed_lines_free(struct feed_lines *l);
 

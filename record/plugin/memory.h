@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /**
- * struct memory - each function returns NULL: no memory
+ * struct memory - each function returns NULL if there is no memory
  * @zeroed: never freed
  * @chunk: of a stream; all have one size
  * @drop: free a chunk

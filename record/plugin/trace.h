@@ -41,7 +41,7 @@ struct trace_writer *trace_create(const char *path, uint32_t nr_cpus, struct tra
 void trace_write(struct trace_writer *w, uint32_t cpu, const struct item *item);
 
 /**
- * trace_close - Return: 0, or -1: not everything was written.
+ * trace_close - Return: 0, or -1 if not everything was written.
  */
 int trace_close(struct trace_writer *w);
 
@@ -60,7 +60,7 @@ int trace_read(const char *path, int (*begin)(void *arg, uint32_t nr_cpus),
 struct trace_reader;
 
 /**
- * trace_open, trace_next, trace_shut - the same, one item at a time
+ * trace_open, trace_next, trace_shut - as trace_read(), one item at a time
  *
  * trace_open() returns NULL with one line in @err; @err must live until trace_shut(). trace_next()
  * returns 1 with an item, 0 at the end, -1 with one line in @err.
@@ -70,7 +70,7 @@ int trace_next(struct trace_reader *t, uint32_t *cpu, struct item *item, bool *c
 void trace_shut(struct trace_reader *t);
 
 /**
- * trace_parse - the same for an unpacked trace in memory; @name is its name in errors.
+ * trace_parse - as trace_read(), for an unpacked trace in memory; errors call it @name.
  */
 int trace_parse(const void *data, size_t size, const char *name,
 		int (*begin)(void *arg, uint32_t nr_cpus),

@@ -128,8 +128,8 @@ static enum what look(const char *path, char *head)
 }
 
 /*
- * Return the interpreter of a script's first line, and in @rest the rest of the line, as one
- * argument. NULL: there is none.
+ * Return the interpreter of a script's first line, or NULL, and in @rest the rest of the line, as
+ * one argument.
  */
 static char *split(char *line, char **rest)
 {

@@ -64,7 +64,7 @@ static inline const struct pages_entry *pages_entry(const struct pages_tlb *tlb,
 /**
  * pages_enter - add a page that CPU @cpu accesses to the thread's last pages.
  *
- * Return: its entry, valid until the next call. NULL: there are too many pages.
+ * Return: its entry, valid until the next call, or NULL if there are too many pages.
  */
 const struct pages_entry *pages_enter(struct pages_tlb *tlb, uint64_t address, uint32_t cpu);
 

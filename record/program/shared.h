@@ -36,10 +36,10 @@ enum shared_window { SHARED_SHUT, SHARED_OPEN, SHARED_CLOSED };
 
 /**
  * struct shared_image - a program in a process: a fork or an exec makes one
- * @pid: 0: not there yet; any
- * @program: a forked child has that of its parent
- * @parent: SHARED_NONE: the first one
- * @left: it executes another program; any
+ * @pid: its process, 0 before there is one; any
+ * @program: number of its program; a forked child has its parent's
+ * @parent: the image that made it; SHARED_NONE for the first image
+ * @left: its process executes another program; any
  * @gone: its process has ended or executed another program; the model's process writes it
  * @told: its file of names is written
  */
@@ -57,7 +57,7 @@ struct shared_object {
 
 /**
  * struct shared_cpu - one CPU of the model
- * @held: by a thread of an image: its number + 1, doubled; bit 0: others wait; a futex
+ * @held: 0, or 2 * (number of the holder's image + 1); bit 0: others wait; a futex
  * @threads: number of threads assigned to it
  * @node: of the machine
  */
@@ -69,9 +69,9 @@ struct shared_cpu {
 /**
  * struct shared - the beginning of the shared memory
  * @wanted: state of the window that the program's marks request; a futex
- * @is: its actual state; a futex
+ * @is: the window's actual state; a futex
  * @coming: announced processes: a fork or an exec has begun
- * @threads: so far
+ * @threads: number of threads so far
  * @unseen: blocks that executed while a thread had no CPU
  * @children: processes that are not recorded
  * @executes: the program has executed another one, which is not recorded

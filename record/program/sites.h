@@ -21,7 +21,7 @@ struct site;
 
 /**
  * struct sites - all sites of a recording
- * @all: NULL: the recording has none
+ * @all: the sites; NULL if none are recorded
  * @ways: number of sites, per hash of the instruction; any
  * @lost: accesses recorded without their calls; any
  */
@@ -31,12 +31,12 @@ struct sites {
 	uint64_t lost;
 };
 
-/** sites_init - Return: 0, or -1: no memory. */
+/** sites_init - Return: 0, or -1 if there is no memory. */
 int sites_init(struct sites *s);
 
 /**
  * sites_full - has an access at @pc as many sites as are kept apart? Recursion can make more than
- * any table holds. If it is full, sites_number() makes no new one.
+ * any table holds. If so, sites_number() makes no new site for @pc.
  */
 bool sites_full(const struct sites *s, uint64_t pc);
 
@@ -47,7 +47,7 @@ uint64_t sites_lost(struct sites *s, uint64_t pc);
  * sites_entry - find the entry of a call at @pc below the call @parent; 0: it is the outermost one
  * @make: make it if there is none
  *
- * Return: its entry, or 0: there is none, or no room.
+ * Return: its entry, or 0 if there is none, or no room.
  */
 uint32_t sites_entry(struct sites *s, uint32_t parent, uint64_t pc, bool make);
 

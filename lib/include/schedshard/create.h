@@ -97,7 +97,7 @@ struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 void sbm_destroy(struct sbm *b);
 
 /**
- * shard_counter_create() - a counter for this machine, at 0
+ * shard_counter_create() - a counter for this machine, which starts at 0
  *
  * Return: the counter; NULL with errno as from sbm_create().
  */
@@ -113,7 +113,7 @@ struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *
 void shard_counter_destroy(struct shard_counter *c);
 
 /**
- * cpu_counter_create() - a counter with one line per CPU of this machine, at 0
+ * cpu_counter_create() - a counter that starts at 0, with one line per CPU of this machine
  * @batch: the error of the estimate stays below this for each CPU; 0: no estimate
  *
  * For statistics. cpu_counter.h says which threads may add.

@@ -52,7 +52,7 @@ static bool same_domain(const struct rt_cpu *a, const struct rt_cpu *b, int doma
 }
 
 /*
- * A CPU of @mask in @home's domain, chosen in turn; -1: none. Mask and topology are not simulated.
+ * A CPU of @mask in @home's domain, chosen in turn, or -1. Mask and topology are not simulated.
  */
 static s64 any_distribute(struct rt_cpu *me, const struct rt_cpu *home, int domain)
 {

@@ -59,7 +59,7 @@ struct idle_set {
  * struct idle_ops - one layout
  * @name: as in every table
  * @time_first: a busy tick checks whether a balance is due before it calls any(), as Linux 7.0 does
- * @create: returns an empty set for all possible CPUs; NULL: no memory
+ * @create: returns an empty set for all possible CPUs, or NULL if there is no memory
  * @destroy: frees the set, which may be NULL; no other function runs meanwhile
  * @enter: @cpu stops its tick
  * @stay: a CPU in the set goes idle again
@@ -92,7 +92,7 @@ extern const struct idle_ops *const idle_layouts[];
 
 extern const struct idle_ops idle_stock, idle_no_count, idle_flags, idle_sbm_first, idle_sbm_wrap;
 
-/** idle_alloc - allocate a layout's set, @size bytes, and its struct nohz; NULL: no memory. */
+/** idle_alloc - allocate a layout's set, @size bytes, and its struct nohz. NULL: out of memory. */
 struct idle_set *idle_alloc(size_t size);
 void idle_free(struct idle_set *s, size_t size);
 
@@ -129,7 +129,7 @@ static inline void idle_stay(struct idle_set *s)
 	WRITE_ONCE(s->nohz->has_blocked, 1);
 }
 
-/* The first CPU of a cpumask in [@from, @end), -1: none. Reads each word once. */
+/* The first CPU of a cpumask in [@from, @end), or -1 if there is none. Reads each word once. */
 s64 idle_mask_next(const unsigned long *mask, u32 from, u32 end);
 
 #endif
