@@ -95,7 +95,7 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 	}
 }
 
-/* The same for a CPU number that several threads use. The counter must have no estimate. */
+/* cpu_counter_add() for a CPU number of several threads, in a counter without an estimate. */
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
 	/*

@@ -67,8 +67,8 @@ static s64 take_one(struct sbm *b, u32 cpu, u32 shard, u64 left)
 }
 
 /*
- * Claim the CPU's bit without a load before it. Reads the plan's table of slots only if there is a
- * summary.
+ * Claim the CPU's bit without a load before it, which would fetch the line shared. Reads the plan's
+ * table of slots only if there is a summary.
  */
 static port_always_inline bool take_own(struct sbm *b, u32 cpu)
 {

@@ -97,7 +97,7 @@ bool shard_wait_woken(struct shard_wait *w, u32 cpu);
  */
 void shard_wait_ask(struct shard_wait *w, u32 *got);
 
-/* Stop asking. False if somebody has given something, or is about to store it in @got. */
+/* Stop asking. False if a waker has given something, or is about to store it in @got. */
 bool shard_wait_unask(struct shard_wait *w, u32 *got);
 
 /*

@@ -106,7 +106,7 @@ struct slot_set {
  */
 struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr);
 
-/* The same with homes that follow. Initially each shard has its share of the slots. */
+/* slot_set_alloc() with homes that follow; initially each shard has its share of the slots. */
 struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr);
 
 /* Free a set, or NULL. May sleep. */
@@ -148,7 +148,7 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 		slot_put_any(s, slot);
 }
 
-/* The same for a CPU: where homes follow, the CPU's shard becomes the slot's home. */
+/* slot_put() by a CPU: where homes follow, the CPU's shard becomes the slot's home. */
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
 /*

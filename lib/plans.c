@@ -428,7 +428,7 @@ static u32 granted(const char *cgroup, u32 most)
 	return most;
 }
 
-/* The same of the caller's cgroup and those above it. */
+/* The fewest CPUs that cpu.max of the caller's cgroup, or of one above it, grants. */
 static u32 granted_here(u32 most)
 {
 	char *text = read_below("/proc/self/cgroup", "", ""), *path = text;

@@ -291,7 +291,7 @@ static int read_level(struct reader *r, u32 cpu, u32 index, s32 *level)
 	return ret > 0 ? parse_int(r, 1, 9, level) : ret;
 }
 
-/* The same, but 0 also for an instruction cache. */
+/* The level of one cache directory, 0 also for an instruction cache. */
 static int read_data_level(struct reader *r, u32 cpu, u32 index, s32 *level)
 {
 	int ret = read_file(r, "cpu/cpu%u/cache/index%u/type", cpu, index);

@@ -133,7 +133,7 @@ static port_always_inline void port_or64(u64 *p, u64 v)
 	__atomic_fetch_or(p, v, __ATOMIC_RELAXED);
 }
 
-/* The same with release: all earlier accesses come before it. */
+/* port_or64() with release: all earlier accesses come before it. */
 static port_always_inline void port_or64_release(u64 *p, u64 v)
 {
 	__atomic_fetch_or(p, v, __ATOMIC_RELEASE);

@@ -329,7 +329,7 @@ static void follow_hands_over(uint32_t cpu)
 	}
 }
 
-/* The same with slot_put(), which takes no CPU number. */
+/* follow_hands_over() with slot_put(), which takes no CPU number. */
 static void follow_put_hands_over(uint32_t cpu)
 {
 	if (!cpu) {
@@ -340,7 +340,7 @@ static void follow_put_hands_over(uint32_t cpu)
 	}
 }
 
-/* The same where homes stay: slot 0 of the first part, slot 1 of another one; both are taken. */
+/* Where homes stay: slot 0 is in the first part, slot 1 in another one; both are taken. */
 static void setup_slots_taken(uint32_t nr_cpus)
 {
 	slots = slot_set_alloc(case_plan(4, 2), 1);

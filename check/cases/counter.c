@@ -41,7 +41,7 @@ static void setup_early_item(uint32_t nr_cpus)
 	shard_counter_inc(c, 3);
 }
 
-/* The same with one shard: only the barrier orders its line and the early place. */
+/* As setup_early_item(), with one shard: only a barrier orders its line and the early place. */
 static void setup_early_item_one_shard(uint32_t nr_cpus)
 {
 	make_counter(4);
@@ -134,7 +134,7 @@ static void attach(uint32_t cpu)
 	explore_check(!shard_counter_more_than(c, 1, 2), "more than the 2 items there can be");
 }
 
-/* The same; CPU 2 calls is_zero(), CPU 3 sum(). */
+/* CPU 0 attaches, CPU 1 counts, CPU 2 calls is_zero(), CPU 3 sum(). */
 static void attach_and_ask(uint32_t cpu)
 {
 	if (cpu < 2)

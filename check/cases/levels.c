@@ -144,7 +144,7 @@ static void rise(uint32_t cpu)
 		      "the lowest level is %d at CPUs %#lx", level, found);
 }
 
-/* The same with only CPU 0 allowed: the search finds it at 2 or at 6. */
+/* As rise(), with only CPU 0 allowed: the search finds it at 2 or at 6. */
 static void rise_alone(uint32_t cpu)
 {
 	const unsigned long allowed = 1;
@@ -223,7 +223,7 @@ static void grow(uint32_t cpu)
 		fall(true);
 }
 
-/* The same, but once all shards see it, the few shards that counted it before no longer do. */
+/* As grow(), but once all shards see the task, the few that counted it before no longer do. */
 static void grow_and_forget(uint32_t cpu)
 {
 	struct rto *rto = &rd->root->rto;

@@ -34,7 +34,7 @@ extern const struct explore_case CASES[];
 
 enum { RETURNED }; /* ghost: sbm_set() has returned */
 
-static u64 *told; /* the same, stored by the setter */
+static u64 *told; /* whether sbm_set() has returned, stored by the setter */
 static struct sbm *b;
 
 /* Every shard's line is empty, and its summary bit still set: the first search cleans. */

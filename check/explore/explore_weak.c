@@ -11,7 +11,7 @@
  *   read      joined views of all stores that it has read
  *   stored    joined views of its own stores
  *   before    part of the view of each of its later stores
- *   strong    the same: what full barriers knew, on this CPU or on one whose stores it has read
+ *   strong    as before: what full barriers knew, here or on a CPU whose stores it has read
  *   fences    one for all CPUs: what full barriers know of each other
  *   seen      one for all CPUs: stores that a CPU has read, or that a full barrier followed
  *
@@ -24,7 +24,7 @@
  *   release            the store's view += stored, read
  *   full barrier       current += read, stored, fences; fences, strong += current
  *   atomic, no result  a store that is made from the newest value
- *   atomic, result     the same between two full barriers
+ *   atomic, result     such a store between two full barriers
  *   compare-exchange   as an atomic with a result when it exchanges; else a load
  *   ghost, looked at   current, read += seen: a CPU that reads the clock loads later than that
  *

@@ -189,12 +189,12 @@ struct root_domain_node_mask ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupr
 					       ONE_MASK);
 struct root_domain_sbm ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri_sbm, SBM_MASK);
 /*
- * The same struct for counters per node and per LLC; its pointer leads to more or fewer counters.
+ * One struct serves counters per node and per LLC: its pointer leads to more or fewer counters.
  */
 struct root_domain_counts ROOT_DOMAIN_STOCK(NO_COUNT, MANY_COUNTS, struct cpupri_stock, ONE_MASK);
 /* A byte per CPU. */
 struct root_domain_bytes ROOT_DOMAIN_STOCK(ONE_COUNT, NO_COUNT, struct cpupri, ONE_MASK);
-/* The same, with another byte for the tasks that wait there, in place of rto_count and rto_mask. */
+/* Two bytes per CPU, one of them for waiting tasks in place of rto_count and rto_mask. */
 struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct cpupri, ONE_RTO);
 struct root_domain_relayout ROOT_DOMAIN_RELAYOUT(ONE_COUNT, NO_COUNT, struct cpupri_stock);
 struct root_domain_published ROOT_DOMAIN_RELAYOUT(NO_COUNT, MANY_COUNTS, struct cpupri_published);

@@ -11,7 +11,7 @@
  * "other CPUs": the caller holds the run-queue lock of the CPU it accounts for.
  *
  *   full		Linux since 2026: every online CPU, each under a lock of its run queue
- *   node		the same, limited to the NUMA nodes of the process's memory, of its
+ *   node		full, limited to the NUMA nodes of the process's memory, of its
  *			preferred cache and of the CPU that scans. All nodes for a process without a
  *			home
  *   linux73		Linux 7.3: node, and also which thread runs on each CPU, to count running
@@ -44,10 +44,10 @@ struct scan_result {
  * struct scan_ops - one way to scan
  * @name: as in every table
  * @create: returns the state of the machine; @online is a cpumask; @processes: maximum number at a
- *	time. Return: NULL if there is no memory
+ *	time. NULL if there is no memory
  * @destroy: frees it; no process is left
  * @process: returns a new process, which prefers no LLC; @home: NUMA node of its memory,
- *	-1: unknown; @epoch: now. Return: NULL if there is no memory
+ *	-1: unknown; @epoch: now. NULL if there is no memory
  * @end: the process ends
  * @fork: a CPU forks a process, and @p's memory is initialised again
  * @run: @cpu runs a thread of the process from now on

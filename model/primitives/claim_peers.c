@@ -167,7 +167,7 @@ static bool words_consistent(const void *state, u64 n)
 	return taken == p->nr_words * WORD_BITS - p->nr;
 }
 
-/* Take a free bit of a word. Return: its number; WORD_BITS: the word is full. */
+/* Take a free bit of a word. Return: its number, or WORD_BITS if the word is full. */
 static u32 take_bit(struct map_word *word, u32 from)
 {
 	u64 after = ~0ull << from, left;

@@ -121,7 +121,7 @@ static uint64_t arrival(const struct coherence *c, const struct fifo *f)
 	return f->n ? c->req[f->head].arrival : UINT64_MAX;
 }
 
-/* For each set of groups, the group whose oldest write arrived first; UINT32_MAX: none. */
+/* For each set of groups, the group whose oldest write arrived first, or UINT32_MAX. */
 struct heads {
 	uint32_t any;	   /* among all groups */
 	uint32_t near;	   /* among other groups of the gate's package */

@@ -17,7 +17,7 @@ struct builder {
 	double far;    /* longest latency inside a package */
 };
 
-/* The tier with this latency, a new one if necessary; MODEL_MAX_TIERS: there are too many. */
+/* The tier with this latency, a new one if necessary; MODEL_MAX_TIERS if there are too many. */
 static uint32_t tier_of(struct builder *b, double ns)
 {
 	for (uint32_t t = 1; t < b->m->nr_tiers; t++)

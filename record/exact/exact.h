@@ -321,7 +321,7 @@ int futex_requeue(const void *word, int n, int more, const void *to);
 /** futex_interrupt - end @t's wait, if it waits for a word, a time, or a thread's end. */
 void futex_interrupt(struct thread *t);
 
-/** futex_rouse - the same at time @at, for callers that are not threads of the program. */
+/** futex_rouse - futex_interrupt() at time @at, for callers that are no threads of the program. */
 void futex_rouse(struct thread *t, uint64_t at);
 
 /** futex_look - wake threads whose words were changed outside of the model. Return: any? */
@@ -369,7 +369,7 @@ void result_waits(const void *pc);
 /** result_deadlock - write the files, and what each thread waits for; end the process. */
 _Noreturn void result_deadlock(void);
 
-/** result_spin - the same, if some threads are in loops that cannot end. */
+/** result_spin - as result_deadlock(), if some threads are in loops that cannot end. */
 _Noreturn void result_spin(void);
 
 #endif

@@ -18,7 +18,7 @@
 #include "turns.h"
 
 #define PATIENCE 20 /* seconds of the host */
-#define LOOPS	 60 /* the same, for a loop that a handler or a child may still end */
+#define LOOPS	 60 /* seconds, for a loop that a handler or a child may still end */
 #define STACK	 (256u << 10)
 
 static volatile sig_atomic_t came;

@@ -46,7 +46,7 @@ uint64_t *const *lines_real(void);
 #define LINES_WRITE    1u
 #define LINES_VOLATILE 2u
 
-/* The same word, also while lines_mine is LINES_WATCHED. */
+/* The value of lines_mine, also while lines_mine itself is LINES_WATCHED. */
 extern _Thread_local uint32_t lines_own HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* Send all accesses of the calling thread to lines_slow(), or stop that. */

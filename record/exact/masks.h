@@ -68,7 +68,7 @@ const sigset_t *masks_swap(const sigset_t *mask, uint64_t *before);
 /** masks_back - restore the mask after masks_swap(). May switch. */
 void masks_back(const sigset_t *mask, uint64_t before);
 
-/** masks_send - send @t a signal; NULL: the process. May switch. Return: 0 or an error. */
+/** masks_send - send a signal to @t, NULL: to the process. May switch. Return: 0 or an error. */
 int masks_send(struct thread *t, const siginfo_t *info);
 
 /**

@@ -29,7 +29,7 @@ struct mutex {
 #define DIED INT_MAX
 #define GONE (INT_MAX - 1)
 
-/* The pointer to this mutex in the list of this thread's robust mutexes; NULL: it is not there. */
+/* The pointer to this mutex in this thread's list of robust mutexes; NULL if it is not there. */
 static struct mutex **on_list(const struct mutex *m)
 {
 	struct mutex **at = &exact_self->robust;

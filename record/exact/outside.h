@@ -18,7 +18,7 @@ void outside_call(void);
 /** outside_blocks - would a call on @file wait? */
 bool outside_blocks(int file);
 
-/** outside_until - when a wait of at most @most ends; NULL: never. */
+/** outside_until - when a wait of at most @most ends; never, if @most is NULL. */
 uint64_t outside_until(const struct timespec *most);
 
 /* A call that waits: how often it looked, and the thread's count of handlers when it began. */

@@ -92,7 +92,7 @@ int stacks_set(const stack_t *asked, stack_t *before, uintptr_t sp)
 	return 0;
 }
 
-/* Return: where the handler's stack begins; 0: the handler uses the current stack. */
+/* Return: where the handler's stack begins, or 0 if it uses the current stack. */
 static uintptr_t chosen(const struct masks_action *a, uintptr_t sp)
 {
 	struct thread *t = exact_self;

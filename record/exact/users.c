@@ -25,7 +25,7 @@ static __attribute__((noinline)) int error_now(void)
 	return errno;
 }
 
-/* Pretend to be the first thread. Return: the caller; NULL: nothing is recorded. */
+/* Pretend to be the first thread. Return: the caller, or NULL if nothing is recorded. */
 static struct thread *as_first(void)
 {
 	struct thread *self = exact_self;

@@ -25,7 +25,7 @@ static inline bool ways_own(const void *pc)
 }
 
 extern struct sites ways_sites HIDDEN;
-/* The calls of this thread; NULL: the recording has no stacks, or does not know the thread. */
+/* The calls of this thread; NULL if the recording has no stacks, or not this thread. */
 extern _Thread_local struct ways *ways_mine HIDDEN __attribute__((tls_model("initial-exec")));
 
 /** ways_begin - record stacks. Return: 0, or -1 if there is no memory. */

@@ -84,7 +84,7 @@ bool access_page_contended(uint64_t place);
  */
 void access_watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc);
 
-/* The same, with a callback that ends in access_report(). */
+/* access_watch() with a callback that ends in access_report(). */
 void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,
 		     api_mem_cb cb);
 

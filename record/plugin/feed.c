@@ -48,7 +48,7 @@ struct feed_cpu {
 	uint64_t offset; /* clock less those; any thread reads it */
 	uint64_t clock;
 	uint64_t waited; /* part of the clock in which the CPU was idle */
-	uint64_t slept;	 /* the same since the clock's last publication */
+	uint64_t slept;	 /* part of @waited since the clock's last publication */
 	enum feed_state state;
 	uint64_t held_for; /* HELD: instruction of another CPU */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */

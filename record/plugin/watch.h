@@ -73,7 +73,7 @@ struct watch_error {
 
 /** watch_read - Return: 0, or -1 with one line in @err. */
 int watch_read(struct watch *w, const char *path, struct watch_error *err);
-/* The same for a text in memory, which it changes. */
+/* watch_read() of a text in memory, which the function changes. */
 int watch_parse(struct watch *w, char *text, const char *name, struct watch_error *err);
 void watch_free(struct watch *w);
 
