@@ -5,8 +5,7 @@
  * Why half a round trip is the latency of a transfer: the word is 0 or 1. One thread turns 0 into
  * 1, the other 1 into 0, each by compare-and-swap. Neither thread can get ahead of the other, so a
  * round contains exactly two transfers of the line in modified state, and nothing else takes long.
- * The published core-to-core tables use this method, so measured and published machine files are
- * comparable.
+ * Published core-to-core tables use this method, so measured and published files are comparable.
  *
  * Why no thread waits forever: placing a thread may fail, but it does so before the barrier, and
  * both threads check for that after the barrier. When the time is up, the first thread writes a

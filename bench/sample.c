@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The clock is CLOCK_MONOTONIC. A reading costs some 20 ns, without a system call, and turns take
- * 100 us or more. Unlike a time-stamp counter it has the same meaning on every architecture and in
- * every guest.
+ * 100 us or more. Unlike a time-stamp counter it has one meaning on all architectures and in
+ * guests.
  */
 #include "sample.h"
 

@@ -20,8 +20,7 @@
  * misses what an earlier one contains, because no bit of @noted is ever cleared. The flag is part
  * of the count, so that an add needs no extra load for it. A second flag in the count says whether
  * there is an estimate, so an add without an estimate reads only the CPU's pointer and its line.
- * "The count is not 0" could not replace the first flag: a CPU whose count returns to 0 would be
- * noted again.
+ * "The count is not 0" could not replace the first flag: a CPU back at 0 would be noted again.
  *
  * The estimate: @about is the sum of the @told of all CPUs. After each add of a CPU, its @told
  * differs from its count by less than @batch. An add reads @told and seldom writes it.

@@ -53,8 +53,7 @@ struct cpu_counter {
 
 /*
  * Make a counter that starts at 0. The estimate's error stays below @batch per CPU; with @batch 0
- * there is no estimate. The plan must outlive the counter. Return: NULL if there is no memory. May
- * sleep.
+ * there is no estimate. The plan must outlive the counter. NULL without memory. May sleep.
  */
 struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch);
 
@@ -99,9 +98,8 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
 	/*
-	 * No load precedes this add, because a load would fetch the line shared. The acquire pairs
-	 * with the release in cpu_counter_note(): else a sum that comes after the add may miss the
-	 * note.
+	 * No load precedes this add: it would fetch the line shared. The acquire pairs with the
+	 * release in cpu_counter_note(): else a sum that comes after the add may miss the note.
 	 */
 	u64 was = port_fetch_add64_acquire(&c->line[cpu]->count, 4 * (u64)n);
 

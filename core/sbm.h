@@ -202,8 +202,7 @@ static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
  * @start_cpu: CPU number to start at; its bit need not be set
  *
  * The walk wraps around, and visits each CPU at most once. It reads the start's shard twice, once
- * for each side of the start. It also visits CPUs that the body clears in the current shard. Lines
- * touched: all.
+ * for each side. It also visits CPUs that the body clears in the current shard. Lines touched: all.
  */
 #define sbm_for_each_cpu_wrap(cpu, it, b, start_cpu)                       \
 	for (struct sbm_iter it = sbm_iter_begin_wrap(b, NULL, start_cpu); \

@@ -27,9 +27,8 @@
 #include "sbm.h"
 
 /*
- * Claim the CPU nearest to @from_cpu among those whose bit is set. Return: its number, or -1 if no
- * bit is set. Lines touched: that of @from_cpu's shard, written; those of near shards, up to the
- * hit.
+ * Claim the CPU nearest to @from_cpu among those whose bit is set. Return: its number, or -1 for
+ * none. Lines touched: that of @from_cpu's shard, written; those of near shards, up to the hit.
  */
 s64 sbm_claim_near(struct sbm *b, u32 from_cpu);
 

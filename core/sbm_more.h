@@ -79,8 +79,7 @@ s64 sbm_near_search(const struct sbm *b, const unsigned long *allowed, u32 from_
  * @allowed: cpumask that it must be in, or NULL
  * @from_cpu: CPU number to start from: own shard, same LLC, same node, same package, the rest
  *
- * Return: its CPU number, or -1 if there is none. Lines touched: those of shards with an allowed
- * CPU, up to the hit.
+ * Return: its CPU number, or -1. Lines touched: those of shards with an allowed CPU, up to the hit.
  */
 static inline s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu)
 {

@@ -45,8 +45,7 @@ bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan
 	l->bytes = bytes;
 	/*
 	 * Pairs with the acquires in shard_counter_add(), shard_counter_sum() and
-	 * shard_counter_more_than(): without the release they could see lines that are not zeroed
-	 * yet.
+	 * shard_counter_more_than(): without the release they could see lines before they are 0.
 	 */
 	smp_store_release(&c->lines, l);
 	return true;

@@ -9,7 +9,7 @@
  *
  * The walk from near to far visits each shard once. LLC, node, package and machine are ranges of
  * shard numbers, each of which contains the one before. The walk keeps the visited range [first,
- * last]. It extends that range by the part of the next larger one that lies above it, then by the
+ * last]. It adds the part of the next larger range (such as the node) that lies above it, then the
  * part below.
  */
 #include "shard_plan.h"

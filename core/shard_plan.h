@@ -12,7 +12,7 @@
  *
  * Indices number the possible CPUs shard after shard. Shards are in topology order (package, NUMA
  * node, LLC, part of an LLC). The CPUs of a shard are in order of their numbers, in a few runs of
- * consecutive numbers. Most x86 machines have two runs per shard, or one if siblings have adjacent
+ * consecutive numbers. On x86 there are mostly two runs per shard, or one if siblings have adjacent
  * numbers.
  */
 #ifndef SHARD_PLAN_H

@@ -64,16 +64,14 @@ int shard_rec_by_topology(const void *a, const void *b);
  * Cut @n records, 1 or more and in any order, into shards of at most @cap CPUs, 1..64, and order
  * them as the plan does. Cuts a larger LLC into shards of about equal size, between L2 clusters
  * that fit, else between cores. Separates siblings only if a core has more than @cap CPUs. First
- * cuts an LLC that spans NUMA nodes (sub-NUMA clustering) at node boundaries, as a line has one
- * home node.
+ * cuts an LLC that spans NUMA nodes (sub-NUMA clustering) between nodes, as a line has one home.
  * @cores: each shard contains CPUs of one core only. Return: the number of shards.
  */
 u32 shard_plan_cut(struct shard_rec *rec, u32 n, u32 cap, bool cores);
 
 /*
  * Fill a plan's tables. @head has @nr_cpus, @nr_possible and the fields to copy. @rec comes from
- * shard_plan_cut(), with at most SHARD_MAX_SHARDS shards. Return: the plan, or NULL if there is no
- * memory.
+ * shard_plan_cut(), with at most SHARD_MAX_SHARDS shards. Return: the plan, or NULL without memory.
  */
 struct shard_plan *shard_plan_make(const struct shard_plan *head, const struct shard_rec *rec);
 

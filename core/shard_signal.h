@@ -38,8 +38,7 @@
 #include "shard_wait.h"
 
 /*
- * A shard's word counts its waiters and its signals. A signal is a wake-up that no waiter has
- * taken.
+ * A shard's word counts its waiters and its signals: wake-ups that no waiter has taken.
  */
 #define SHARD_WAIT_ONE	  (1ull << 32) /* one waiter; the low half counts signals */
 #define SHARD_WAIT_SIGNAL 1ull	       /* one signal; never more than waiters */
@@ -103,8 +102,7 @@ bool shard_wait_unask(struct shard_wait *w, u32 *got);
 /*
  * Give @value, not 0, to the waiter that asks. Return: where that waiter sleeps, or NULL if no
  * waiter asks, so that nothing was given. Ordering: a release, which pairs with an acquire of @got,
- * and a full barrier before it. Lines touched: that of @first, read; if somebody asks, also
- * written.
+ * and a full barrier before it. Lines touched: that of @first, read; written if somebody asks.
  */
 u32 *shard_wait_give(struct shard_wait *w, u32 value);
 

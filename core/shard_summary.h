@@ -74,9 +74,8 @@ static port_always_inline void shard_summary_note(struct shard_summary *s, u32 s
 		shard_summary_mark(word, occupied);
 	} else {
 		/*
-		 * S5: pairs with a searcher's full barrier before its search. Without it the
-		 * caller's next access may come before S3, and another CPU may mark the shard in
-		 * between.
+		 * S5: pairs with a searcher's full barrier before its search. Without S5 the
+		 * caller's next access may come before S3, while another CPU marks the shard.
 		 */
 		smp_mb();
 	}

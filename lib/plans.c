@@ -17,8 +17,7 @@
  * call sees a difference and reads again.
  *
  * Without a tree in /sys, as in a chroot, all CPUs are alike. That costs speed and is not an error.
- * A tree that contradicts itself is an error, because its plan would be slow and nobody would
- * notice.
+ * A tree that contradicts itself is an error, because nobody would notice a slow plan.
  */
 #include <errno.h>
 #include <sched.h>

@@ -9,8 +9,7 @@
  * Byte summary: occupied and cleaning are two bytes of one word, which a single cleaner writes with
  * plain stores. The stores wait in its store buffer while it reads the line again, so even x86
  * needs the barrier in between. A setter must not return before its own store is visible. This
- * scheme does not work for several cleaners: the real cleaner sets "cleaning" with a locked
- * operation.
+ * scheme fails with several cleaners, so the real one sets "cleaning" with a locked operation.
  */
 #include "port.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * core/shard_counter.c and core/cpu_counter.c without one kind of ordering, under the memory model
- * "weak". This file is compiled once per kind: meson.build names the kind, and port_explore/port.h
- * removes it.
+ * "weak". This file is compiled once per kind (meson.build); port_explore/port.h removes that kind.
  */
 #include "port.h"
 

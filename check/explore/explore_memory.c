@@ -8,8 +8,7 @@
  *
  * The hash of memory is a sum over all words, 0 for the initial memory. A write changes two terms
  * of it: it subtracts the old word and adds the new one. The hash of a program covers all values
- * that it received, in order, and so also the number of its steps. explore_hash.c combines these
- * hashes.
+ * that it received, in order, and so also the number of its steps. explore_hash.c combines them.
  */
 #include "explore_internal.h"
 

@@ -3,8 +3,7 @@
  * alloc-fail SECONDS: makes a cpuset partition repeatedly. Each time a different one of its
  * allocations fails, until each has failed or the time is over. A partition is a root domain: its
  * priority map, overload set and walks are among these allocations. Whatever fails, the machine
- * must go on. The next attempt with memory must succeed, and nothing may leak: kmemleak checks that
- * at the end.
+ * must go on, the next attempt with memory succeed, and nothing leak (kmemleak).
  *
  * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4 (skip) if the kernel lacks it, or
  * there are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.

@@ -121,8 +121,7 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 	}
 	if (steady < STEADY) {
 		/*
-		 * Use the kernel log: the reader of this program's output may not run before the
-		 * end.
+		 * Use the kernel log: the reader of this program's output may run only at the end.
 		 */
 		snprintf(text, sizeof(text),
 			 "# c2c-run: not busy when the window opens: %llu switches in %ld ms, "

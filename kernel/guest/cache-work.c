@@ -2,8 +2,7 @@
 /*
  * cache-work forks COUNT: makes, COUNT times, a child that ends at once, and one that executes this
  * program, which then ends at once. No process has a second thread. cache-work threads PROCESSES
- * THREADS SECONDS: makes processes whose threads all run, so that each process is scanned in every
- * epoch.
+ * THREADS SECONDS: makes processes whose threads all run, so that each is scanned in every epoch.
  *
  * They show the cost of the scheduler's state per process, which `kernel c2c` measures from
  * outside.

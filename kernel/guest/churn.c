@@ -157,8 +157,7 @@ static void make_partition(unsigned int part, uint64_t *rng, struct tally *tally
 		return;
 	snprintf(pid, sizeof(pid), "%d", (int)found[rng_below(rng, nr)]);
 	/*
-	 * Refused for deadline tasks without bandwidth there, and for a process that has just
-	 * ended.
+	 * Refused for deadline tasks without bandwidth there, and for a process that has ended.
 	 */
 	write_group(part, "cgroup.procs", pid);
 }

@@ -4,8 +4,7 @@
  * it could run elsewhere.
  *
  * The enqueue of a deadline task raises its CPU's level to the highest one. An RT task that wakes
- * behind the deadline task lowers the level to its own. Searches then find this CPU before any
- * other.
+ * behind the deadline task lowers the level to its own. Searches then find this CPU first.
  *
  *   CPU B    a deadline task spins; a task (FIFO 10) wakes behind it
  *   CPU L    a task (FIFO 15) spins

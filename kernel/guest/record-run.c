@@ -9,8 +9,7 @@
  *
  * The program is traced at two moments: before its first instruction, and at its end, while its
  * memory still exists. Its output goes to files while it runs, so that the console is not part of
- * the measurement. Afterwards it goes to the second serial line, in sections: a name, a length, the
- * bytes.
+ * the measurement. Afterwards it goes to the second serial line, in sections: name, length, bytes.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"

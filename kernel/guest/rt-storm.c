@@ -9,8 +9,7 @@
  * Without that the load would depend on the host.
  *
  * With "deadline", workers are sometimes deadline tasks. That is a separate mode, because Linux
- * itself warns of wrong deadline bandwidth (__sub_running_bw) when root domains are rebuilt
- * meanwhile.
+ * itself warns of wrong deadline bandwidth (__sub_running_bw) if root domains are rebuilt.
  *
  * Exit status: 0 if every worker made progress and ended on request; 1 if not, with the findings on
  * stdout. The same seed makes the same choices, not the same interleaving.

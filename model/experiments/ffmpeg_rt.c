@@ -31,8 +31,7 @@ struct cond {
 };
 
 /**
- * struct frame - a slot for frames under way: frame n uses the slot n modulo threads of its
- * instance
+ * struct frame - a slot for frames under way: frame n of an instance uses slot n modulo threads
  * @progress: frame << ROW_BITS | finished rows; also rises when the next frame takes the slot
  * @started: number + 1 of the frame that a thread may encode in this slot
  * @done: number + 1 of the last frame encoded in this slot
@@ -94,8 +93,7 @@ static u64 work_of(const struct rt *rt, const struct worker *w)
 
 /*
  * pthread_cond_wait() until the value is at least @need. @waits: state that the caller keeps during
- * the sleep. Return: false if the thread sleeps; then the program must return, and call again when
- * it runs.
+ * the sleep. Return: false if the thread sleeps; then the program returns, and calls again later.
  */
 static bool cond_wait(struct rt_cpu *me, struct cond *c, struct rt_futex *futex, u32 need,
 		      bool *waits)

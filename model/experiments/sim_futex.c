@@ -3,8 +3,7 @@
  * The lines are those of Linux. A word's hash bucket contains its number of waiters, its lock and
  * the ends of its list. A task contains its place in the list, its lock and state. Each CPU has a
  * run queue. A sleeper raises the number of waiters before it reads the word, and a waker changes
- * the word before it reads the number. So a waker that finds no waiters need not take the bucket's
- * lock.
+ * the word before it reads the number. So a waker that finds no waiters need not take the lock.
  *
  * No wake-up is lost, for the reasons that rt/futex.c gives. A sleeper compares the word and queues
  * itself under the bucket's lock. An interrupt that arrives before the CPU is idle ends

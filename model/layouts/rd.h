@@ -18,8 +18,8 @@
  * The scheduler relies on two orderings in every layout (on x86; where locked operations are not
  * barriers, Linux's layouts guarantee less). A lowered level is visible before a later overloaded()
  * or walk_request() of the same CPU reads. overload_set() is visible before a later find() of the
- * same CPU reads. Otherwise both may read too early, and a task waits while a CPU that could run it
- * idles.
+ * same CPU reads. Otherwise both may read too early, and a task waits while a CPU idles that could
+ * run it.
  */
 #ifndef LAYOUTS_RD_H
 #define LAYOUTS_RD_H
@@ -51,8 +51,7 @@ struct rd;
  * struct rd_ops - one layout
  * @name: as in every table
  * @by_index: @next follows topology order, not CPU numbers
- * @create: returns a root domain for the CPUs in @span, all at CPUPRI_INVALID, or NULL if there is
- *	no memory
+ * @create: returns a root domain for the CPUs in @span, all at CPUPRI_INVALID, or NULL
  * @set_level: the CPU's highest runnable level is now @level
  * @destroy: frees the root domain; no other function runs meanwhile
  * @find: find the lowest level below @level with a CPU of @allowed that @fits accepts. If @fits is

@@ -30,10 +30,9 @@ void scan_sums_begin(struct scan_sums *s, s32 present);
 void scan_sums_add(struct scan_sums *s, s32 llc, u64 share);
 
 /*
- * Return the number of the LLC to prefer from now on, or -1 for none. It is the LLC with the
- * highest sum, if that is more than twice the sum of the present LLC, else the present LLC. A lower
- * factor would let a process that runs in two LLCs alternate. Of LLCs with equal sums the first one
- * counts.
+ * Return the LLC to prefer from now on, or -1. It is the one with the highest sum, if that is more
+ * than twice the present LLC's, else the present LLC. A lower factor would let a process that runs
+ * in two LLCs alternate. Of LLCs with equal sums the first one counts.
  */
 s32 scan_sums_end(struct scan_sums *s);
 

@@ -71,8 +71,7 @@ struct model_tier {
  * @node_package: package of a node
  * @ps_per_cycle: picoseconds per core cycle
  * @crossing: extra time of one leg between two packages, [a * nr_packages + b]
- * @home_crossing: as @crossing, for a transfer whose two ends share a package that is not its
- * home's
+ * @home_crossing: as @crossing, for a transfer inside a package that is not its home's
  * @nearest: shortest snoop leg between two cores; no core can lose a line in less time
  * @memory: time of a load from local DRAM
  * @l3_hit: load of a line that is in the LLC and that none of its cores has modified

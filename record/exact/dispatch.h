@@ -14,8 +14,7 @@
 void dispatch_begin(void);
 
 /**
- * dispatch_handle - set this library's handler of a signal; the handler's return does not come here
- * as a call
+ * dispatch_handle - set this library's handler of a signal; the handler's return is not dispatched
  * @flags: SA_ONSTACK: on the alternative stack, for a handler that switches no fiber; or 0
  */
 int dispatch_handle(int which, int flags,

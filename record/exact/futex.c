@@ -4,8 +4,7 @@
  *
  * Why no wake-up is lost: between the load of the word and the entry into the queue nothing else
  * runs. A system call takes EXACT_CALL cycles. A waker stores the word before its call, and the
- * value is in memory when the call begins, because a swap empties the store buffer, and so does the
- * call.
+ * value is in memory then, because a swap empties the store buffer, and so does the call.
  *
  * Why no signal is lost: a signal that comes before the wait is seen after the load, and a later
  * one interrupts the wait.

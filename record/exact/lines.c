@@ -300,8 +300,7 @@ uint64_t lines_load(const volatile void *addr, uint32_t size, int mo, const void
 /*
  * Begin a locked operation. If the line is not in the model, threads that are behind run first, and
  * may bring it there. @loop: instructions that its cost includes; @rest: the result of later().
- * Return: the line's address in the model, or NULL if it is not there; then the cost has been
- * charged.
+ * Return: the line's address in the model, or NULL if it is not there; then the cost is charged.
  */
 static char *locked_place(volatile void *addr, uint32_t loop, const void *pc, uint32_t *rest)
 {

@@ -5,8 +5,7 @@
  * plain one here, because threads have no priorities.
  *
  * A robust mutex of a thread that ends goes to the next locker as inconsistent: its owner is DIED.
- * If it is unlocked while inconsistent, its owner is GONE for ever. A thread's robust mutexes form
- * a list.
+ * If it is unlocked while inconsistent, its owner is GONE. A thread's robust mutexes form a list.
  */
 #include <limits.h>
 

@@ -5,8 +5,7 @@
  * A thread stays on its CPU. When it is created it gets the CPU with the fewest threads, of those
  * that it may use. So no new thread shares a CPU while another one that it may use has no thread.
  * Threads of one CPU take turns. A thread that waits leaves the CPU at once; otherwise its turn
- * ends after EXACT_SLICE. A switch takes EXACT_CHANGE cycles and leaves the CPU's caches as they
- * are.
+ * ends after EXACT_SLICE. A switch takes EXACT_CHANGE cycles and does not change the caches.
  *
  * A thread that another thread binds to other CPUs goes there at once if it waits. Otherwise it
  * goes when it next lets others catch up.

@@ -6,8 +6,7 @@
  * the program chose and returns to the kernel, and the thread goes on there. The copied frame leads
  * back to the fault.
  *
- * A stack of less than ENOUGH bytes is too small for this library's work. Its thread gets a larger
- * one instead.
+ * A stack of less than ENOUGH bytes is too small for this library, so its thread gets a larger one.
  */
 #include "stacks.h"
 

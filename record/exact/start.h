@@ -4,8 +4,7 @@
 #define EXACT_START_H
 
 /**
- * start_once - an instrumented file is loaded: begin the recording, the first time, if there is
- * one.
+ * start_once - an instrumented file is loaded: begin the recording, if any, the first time.
  */
 void start_once(void);
 

@@ -3,8 +3,7 @@
  * alarm(), setitimer(), timer_create() and timerfd_create(): each timer is an alarm of the machine.
  * It sends a signal as kill() does, but at the machine's time, and wakes the signal's thread then.
  * A timer that is a file is an eventfd, to which this library adds expirations. So read(), poll()
- * and epoll need nothing else. A timer that calls a function has a thread that waits for it and
- * calls.
+ * and epoll need nothing else. A timer that calls a function has a thread that waits and calls.
  *
  * Times are in nanoseconds, because the engine's picoseconds only reach 53 days. A later timer
  * stays armed and never expires.

@@ -16,8 +16,7 @@
 #include "real.h"
 
 /*
- * The address of errno depends on the thread. If this were inlined, the compiler would keep the old
- * address.
+ * The address of errno depends on the thread. Inlined, this would use the old thread's.
  */
 static __attribute__((noinline)) int error_now(void)
 {

@@ -8,8 +8,8 @@
  * the store buffer everywhere.
  *
  * A program's line is contended once it is written while it is shared. Some lines are written by
- * one thread before others only read them, such as the linker's tables, and every call of a library
- * reads those.
+ * one thread before others only read them, such as the linker's tables, which every call of a
+ * library reads.
  *
  * The table has an entry per page, with the states of the page's lines. A caller that remembers
  * where these states are needs no search for most accesses. All vCPUs share the table. A

@@ -3,8 +3,7 @@
  * The accesses that the emulator reports, and their places in memory.
  *
  * A locked instruction is one access, whichever way the emulator performs it. With one thread per
- * vCPU that is one read-modify-write, otherwise a load and a store. The plugin only asks for its
- * store.
+ * vCPU it is a read-modify-write, otherwise a load and a store. The plugin asks for the store.
  */
 #include "access.h"
 #include "vcpu.h"

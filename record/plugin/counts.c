@@ -2,8 +2,7 @@
 /*
  * Why the count of blocks is exact: control enters a block at its first instruction only and,
  * except for exceptions, leaves it at its last. A call, a return and a jump end a block. So control
- * enters a function, by a call or a jump, at the beginning of a block, and leaves it at the end of
- * one.
+ * enters a function, by a call or a jump, at a block's beginning, and leaves it at a block's end.
  *
  * Functions that a counted function calls count for it, until its return. So does an interrupt, if
  * interrupts are on. If the compiler turned a last call into a jump, the function ends at the jump.

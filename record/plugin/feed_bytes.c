@@ -2,8 +2,7 @@
 /*
  * A write sets its bytes for every other CPU, and an access clears its bytes for its own CPU. So a
  * bit means what the header says at any time. A CPU that joins late has accessed nothing: every
- * written byte is new to it. So a line needs only one word per CPU. A version per byte would take
- * 64 words.
+ * written byte is new to it. So a line needs one word per CPU; a version per byte would take 64.
  */
 #include "feed_bytes.h"
 

@@ -12,8 +12,8 @@
  * emulator never lets the counter go back, so the guest would be that far ahead for the whole
  * window. In one run it was 2 ms ahead in a window of 20 ms. The faults do not begin with the
  * guest, because a fault takes far longer than the instruction and a booting kernel reads the time
- * constantly. gettimeofday() goes to the kernel, since the C library's fast path also reads that
- * counter.
+ * constantly. gettimeofday() goes to the kernel, since the C library's fast path reads that
+ * counter, too.
  *
  * Phases: one of three structures, published by a pointer, says which time counts. So no thread
  * sees half of a change.

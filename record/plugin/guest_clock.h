@@ -34,8 +34,7 @@ GUEST_CLOCK_API int guest_clock_follow(const uint64_t *ps);
  * guest_clock_due - the time of the emulator's next timer
  *
  * Return: a pointer to that time, in the picoseconds of guest_clock_follow(). It is
- * GUEST_CLOCK_NEVER unless the main loop waits for a timer. The main loop writes it, any thread
- * reads it.
+ * GUEST_CLOCK_NEVER unless the main loop, which writes it, waits for a timer. Any thread reads it.
  */
 GUEST_CLOCK_API const uint64_t *guest_clock_due(void);
 

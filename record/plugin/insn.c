@@ -2,8 +2,7 @@
 /*
  * Why no disassembler is needed: the prefixes and the first opcode byte determine all properties,
  * two of them together with ModRM. Prefixes come in any order, a REX prefix last; a byte that is
- * not a prefix is the opcode. The code never reads beyond the end of an instruction that is cut
- * short.
+ * not a prefix is the opcode. The code never reads beyond the end of a truncated instruction.
  */
 #include "insn.h"
 

@@ -18,8 +18,7 @@ void step_check(struct vcpu *v);
 void step_meet(struct vcpu *v);
 
 /**
- * step_before - the vCPU may be about to access such a line: wait a little if it is ahead. In its
- * thread.
+ * step_before - the vCPU may soon access such a line: wait a little if it is ahead. In its thread.
  */
 void step_before(struct vcpu *v);
 

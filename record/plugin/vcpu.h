@@ -3,8 +3,7 @@
  * vcpu.h - the plugin's state of each guest CPU.
  *
  * The vCPU's own thread writes it, with plain stores where only it reads. Loads and stores of what
- * other threads read (marked "any") are relaxed: each value is useful alone, and may be a little
- * old.
+ * other threads read (marked "any") are relaxed: each value is useful alone, and may be old.
  */
 #ifndef PLUGIN_VCPU_H
 #define PLUGIN_VCPU_H

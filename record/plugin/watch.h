@@ -23,8 +23,7 @@
  *                             it as the model advances, the result is detailed, and hits take no
  *                             time beyond their instructions
  *
- * Numbers are hexadecimal with 0x, else decimal. Lines that begin with # and empty lines are
- * ignored.
+ * Numbers are hexadecimal with 0x, else decimal. Lines that are empty or begin with # are ignored.
  *
  * Concurrency: constant once read.
  */

@@ -3,9 +3,8 @@
  * The model runs in its own thread, from the opening of the window until it has processed all items
  * up to the closing. The result is written once, under a temporary name until it is complete.
  *
- * A run that is cut short (a signal ended the emulator, or the guest died) has a result too. The
- * window closes then, the model gets GRACE_MS to process the rest, and the result says that it is
- * partial.
+ * A run that is cut short (a signal ended the emulator, or the guest died) has a result too, which
+ * says that it is partial. The window closes then, and the model gets GRACE_MS to process the rest.
  *
  * While the window is open the guest's time is the model's (guest_clock.h). It must not stop while
  * all CPUs are idle. So it advances to the next timer when nothing has happened for SETTLED_NS. A

@@ -279,8 +279,7 @@ static bool own_line(FILE *out, const char *line)
 
 /*
  * The program is about to open a file. If it is /proc/self/status, the kernel's version names the
- * host's CPUs. Write the machine's version to the folder of the machine's files, which the emulator
- * prefers.
+ * host's CPUs. Write the machine's version to the folder that the emulator prefers.
  */
 static void opens(uint64_t path_at)
 {

@@ -12,8 +12,7 @@
  * The kernel executes what cannot be executed this way: programs that are not x86-64, and those
  * that change the user. It also handles all errors, so that error codes are the kernel's.
  *
- * The program's environment is its own, except for LD_PRELOAD. This file interprets scripts as the
- * kernel does.
+ * The program's environment is its own, except for LD_PRELOAD. Scripts are interpreted as in Linux.
  */
 
 #include <dlfcn.h>
@@ -128,8 +127,7 @@ static enum what look(const char *path, char *head)
 }
 
 /*
- * Return the interpreter of a script's first line, or NULL, and in @rest the rest of the line, as
- * one argument.
+ * Return the interpreter of a script's first line, or NULL; @rest receives the rest of the line.
  */
 static char *split(char *line, char **rest)
 {
@@ -214,8 +212,7 @@ struct way {
 };
 
 /*
- * From the file to the last interpreter. Return: false if there are too many, or if a script names
- * none.
+ * From the file to the last interpreter; false if there are too many, or a script names none.
  */
 static bool follow_scripts(struct way *w)
 {

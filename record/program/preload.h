@@ -36,8 +36,7 @@ bool preload_enter(void);
 void preload_leave(void);
 
 /**
- * preload_find_unwinder - look up the unwinder, once, after the C library's backtrace() has loaded
- * it.
+ * preload_find_unwinder - look up the unwinder, once, after backtrace() has loaded it.
  */
 void preload_find_unwinder(void);
 

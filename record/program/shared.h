@@ -3,8 +3,7 @@
  * shared.h - memory that all processes of a recording share with the model's process (model.c).
  *
  * It lies at the same address in all of them, so that pointers into it are valid everywhere. It
- * contains the clocks, the streams of items, the tables of lines, the CPUs, and the list of
- * processes.
+ * contains clocks, streams of items, tables of lines, the CPUs, and the list of processes.
  *
  *   shared_create()    the model's process, first
  *   shared_attach()    every other process; a forked child is attached already

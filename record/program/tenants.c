@@ -9,8 +9,7 @@
  * still mapped it extends that file's data, and belongs to its tenant. A file that returns to its
  * old place gets its old tenant.
  *
- * A program may map files for ever. If there are too many parts or tenants, later ones share the
- * last tenant.
+ * A program may map files for ever. Beyond the maximum, later parts and tenants share the last one.
  */
 #include "tenants.h"
 

@@ -209,8 +209,7 @@ void user_new_root(void);
 void user_finish(const char *why);
 
 /**
- * user_leave, user_stay - the process executes another program, or cannot after all. In the thread
- * that does.
+ * user_leave, user_stay - the calling thread executes another program, or cannot after all.
  */
 void user_leave(struct user_thread *t);
 void user_stay(void);
@@ -225,8 +224,7 @@ void exec_init(const char *watch, const char *meta, const char *file, const char
 	       bool by_marks);
 
 /**
- * exec_follow - execute a program in a new emulator. Returns only if that is impossible: then the
- * kernel tries.
+ * exec_follow - execute a program in a new emulator. Returns if that fails: then the kernel tries.
  */
 void exec_follow(struct user_thread *t, int64_t number, const uint64_t *arg);
 

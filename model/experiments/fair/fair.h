@@ -62,11 +62,9 @@ enum fair_mode { FAIR_USER, FAIR_KERNEL, FAIR_HALTED, FAIR_MODES };
 /**
  * struct fair_stats - events, on one CPU or on all
  * @time: by mode, picoseconds
- * @enters, @enter_time: how often CPUs stopped their tick and entered the idle set, and the time
- * that this took
+ * @enters, @enter_time: number of entries into the idle set, with a stopped tick, and their time
  * @stays: how often CPUs went idle that were still in the idle set
- * @exits, @exit_time: how often CPUs left the idle set at their first busy tick, and the time that
- *	this took
+ * @exits, @exit_time: number of exits, each at a CPU's first busy tick, and their time
  * @ticks, @kick_time: busy ticks, and the time that they spent on requesting a balancer
  * @kicks: requests for a balancer; @near: of these, in the same LLC
  * @balances: walks of a balancer; @looks: walks without balancing, for new CPUs or decaying load
