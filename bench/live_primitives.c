@@ -50,7 +50,7 @@ struct turn {
 	struct own *own;
 };
 
-/* One addition per iteration; each needs the result of the previous one. */
+/* An iteration is one addition, which needs the result of the previous addition. */
 static void spin(u64 n)
 {
 	for (u64 i = 0; i < n; i++)

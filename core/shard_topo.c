@@ -170,6 +170,6 @@ u64 shard_near_rank(const struct shard_plan *plan, u32 own, u32 shard)
 		return 0;
 	for (; shard < near->first || shard > near->last; near++) /* the last contains all */
 		level++;
-	/* Above first, then below, both rising. */
+	/* First the shards above @own, then those below, each in rising order. */
 	return level << 32 | (shard > own ? shard - own : shard + plan->nr_shards);
 }

@@ -175,7 +175,7 @@ class Journal:
             facts = path.lstat()
         own = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid()
         if not own or facts.st_mode & 0o077:
-            raise UserError(f"{path} is not a file of this user alone: it is not used")
+            raise UserError(f"{path} may have been changed by other users, so it is not used")
         raw = read_input(path, "journal", _LIMIT, links=False)
         try:
             data = json.loads(raw)
@@ -185,7 +185,7 @@ class Journal:
             made = Journal(path, data["rows"])
             made.writes = data["writes"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path} is damaged: a boot clears all partitions") from error
+            raise UserError(f"{path} is damaged: reboot, which clears all partitions") from error
         return made
 
 

@@ -204,7 +204,7 @@ def test_a_journal_of_others_is_not_used(tmp_path: Path) -> None:
     apply(ROWS, kernel, journal)
     whole = journal.read_text()
     journal.chmod(0o622)
-    with pytest.raises(UserError, match="not a file of this user alone"):
+    with pytest.raises(UserError, match="may have been changed by other users"):
         undo(kernel, journal)
     journal.chmod(0o600)
     journal.write_text(whole.replace("/guest/", "/s/"))
@@ -212,7 +212,7 @@ def test_a_journal_of_others_is_not_used(tmp_path: Path) -> None:
         undo(kernel, journal)
     journal.rename(tmp_path / "other")
     journal.symlink_to(tmp_path / "other")
-    with pytest.raises(UserError, match="not a file of this user alone"):
+    with pytest.raises(UserError, match="may have been changed by other users"):
         Journal.read(journal)
 
 

@@ -248,7 +248,7 @@ unsigned int storm_check(struct storm *storm, uint64_t limit)
 		    atomic_load(&worker->state) == STORM_ENDED)
 			continue;
 		if (at_fault(storm, i)) {
-			/* One message each time that it is late. */
+			/* One message each time that the worker is late. */
 			atomic_store(&worker->last_due, due);
 			faults++;
 		}

@@ -69,7 +69,7 @@ static void nap(struct storm *storm, struct storm_worker *me, uint64_t *rng)
 	atomic_store(&me->state, STORM_WORKS);
 }
 
-/* One CPU, a neighbourhood, some of them, or all. */
+/* Choose one CPU, neighbouring CPUs, a random part of all CPUs, or all. */
 static void choose_cpus(struct storm *storm, uint64_t *rng, cpu_set_t *set)
 {
 	unsigned int first = rng_below(rng, storm->nr_cpus), length = 1;

@@ -127,7 +127,7 @@ def thread_counts(text: str | None, allowed: Allowed) -> tuple[int, ...]:
         if not 1 <= count <= allowed.most:
             raise UserError(
                 f"--threads {text}: {count} is not in 1 to {allowed.most}: {allowed.reason}, and "
-                "each thread has one of its own"
+                "each thread needs its own CPU"
             )
     return tuple(sorted(counts))
 

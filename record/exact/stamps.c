@@ -33,7 +33,7 @@ static const uint8_t fault[] = { 0x0f, 0x0b };		 /* ud2 */
 static const uint8_t reads[] = { 0x0f, 0x31 };		 /* rdtsc */
 static const uint8_t reads_cpu[] = { 0x0f, 0x01, 0xf9 }; /* rdtscp */
 
-/* By address. */
+/* Sorted by address. */
 static struct stamp {
 	uint64_t pc;
 	uint32_t length;

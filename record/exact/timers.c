@@ -304,7 +304,7 @@ static void drop(struct timer *t)
 {
 	arm(t, NEVER, 0);
 	masks_forget(ID + (int)(t - timers));
-	/* Its thread still uses it. */
+	/* The timer's thread still uses the timer. */
 	t->used = t->ending = t->caller != NULL;
 	if (t->caller)
 		futex_interrupt(t->caller);

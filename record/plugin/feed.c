@@ -167,7 +167,7 @@ static bool unpark(struct feed *f)
 	return first != EVER;
 }
 
-/* This CPU stops running; see the opening comment. It may itself be the one that is woken. */
+/* @n stops running; see the opening comment. @n itself may be the CPU that is woken. */
 static void leave_running(struct feed *f, uint32_t n, enum feed_state state)
 {
 	set_state(f, n, state);

@@ -26,10 +26,10 @@ struct stream_chunk {
 };
 
 struct stream {
-	/* Of the pushing thread. */
+	/* Fields of the pushing thread. */
 	struct stream_chunk *tail __attribute__((aligned(64)));
-	uint64_t pushed; /* the pushing thread writes it, both read it */
-	/* Of the popping thread. */
+	uint64_t pushed; /* the pushing thread writes it, both threads read it */
+	/* Fields of the popping thread. */
 	struct stream_chunk *head __attribute__((aligned(64)));
 	uint64_t popped;
 };

@@ -51,7 +51,7 @@ static uint32_t choose(const uint64_t *mask, uint32_t words)
 	return best;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void disown(struct user_thread *t)
 {
 	if (t->cpu == USER_NO_CPU)

@@ -93,7 +93,7 @@ static uint64_t number_of(enum kind kind, uint32_t id, uint64_t page, bool make)
 
 /* ---- shared memory ---- */
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void read_maps(void)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
@@ -122,7 +122,7 @@ static void read_maps(void)
 	stale = false;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static const struct region *region_of(uint64_t address)
 {
 	if (stale)
@@ -133,7 +133,7 @@ static const struct region *region_of(uint64_t address)
 	return NULL;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static uint64_t private_page(uint64_t address, bool make)
 {
 	uint32_t tenant = tenants_at(address);

@@ -100,7 +100,7 @@ uint32_t pages_tenants(void);
 /** pages_name - the name of an address, now. */
 uint64_t pages_name(uint64_t address);
 
-/* Around a fork. */
+/* Call these before and after a fork. */
 void pages_before_fork(void);
 void pages_after_fork(void);
 

@@ -124,7 +124,7 @@ def _quiet(line: str) -> None:
     help="short, quick, ci and soak take 30 s, 90 s, 5 minutes and an hour of guest time per "
     "variant. foreign: tests that others wrote, which must give equal results in all variants.",
 )
-@number_option("--seconds", high=86400, help="Guest time, instead of that of --set.")
+@number_option("--seconds", high=86400, help="Guest time, in place of the time of --set.")
 @many_option("--test", "names", metavar="T", help="Run only this test; repeatable.")
 @many_option(
     "--shape",
