@@ -203,8 +203,7 @@ def compare(a: str, b: str, metrics: tuple[str, ...], as_json: bool) -> None:
 
     Each is FILE or FILE:VARIANT, where FILE was made by sweep or by 'run --out'. Two variants are
     compared at every point that both files contain. Without variants, each variant of A is compared
-    with that variant of B. Two recordings of a program ('record --out') are compared as by 'record
-    diff'.
+    with that variant of B. Two recordings ('record --out') are compared as by 'record diff'.
     """
     from common.extra import need_sweep
     from record.gate.diff import diff_files, diff_view, is_recording

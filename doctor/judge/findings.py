@@ -103,8 +103,7 @@ def _pushed(facts: Facts) -> Evidence | None:
     """Return the highest rate of requests to push on one CPU, or None if none is a storm.
 
     /proc/interrupts counts these requests as function calls, as it does wake-ups from other caches.
-    On a CPU with several real-time threads the calls beyond the wake-ups of such threads count as
-    requests.
+    On a CPU with several real-time threads the calls beyond these threads' wake-ups are requests.
     """
     worst, most = None, 0.0
     queued = Counter(each.cpu for each in facts.threads if not each.stopper and not each.kernel)

@@ -123,8 +123,7 @@ def known_lines(profile: Profile, catalogue: Catalogue) -> list[KnownHotLine]:
 def lines_by_functions(profile: Profile, catalogue: Catalogue) -> list[tuple[CacheLine, Entry]]:
     """Return the lines that one entry's functions access most, each with that entry.
 
-    This finds an entry's line where the offsets of known lines do not fit, as on other
-    architectures.
+    This finds an entry's line if the offsets of known lines do not fit (other architectures).
     """
     found = []
     for line in profile.lines:

@@ -5,8 +5,7 @@ predictions.json has a row of such rates, one for each of LEVELS, per number of 
 the simulator. Between two rates and between two numbers of CPUs logarithms are interpolated. Below
 the first rate a wake-up costs as much as at that rate. A row ends where the simulation did not
 reach half of a level. A kernel with schedshard's series has no line that all CPUs write, and its
-searches read one byte per CPU of a group. So its rows are for one group, by the group's CPUs and
-wake-ups.
+searches read one byte per CPU of a group. So its rows are by the CPUs and wake-ups of one group.
 
 The interval takes two factors per machine. If all latencies are k times as long, a share is reached
 at 1/k of the rate, for any queue. So the interval's ends are the shares at k times the rate, for

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Makes archives in cpio's newc format, which the kernel unpacks as its first root file system.
 
-Owner, time and inode numbers are fixed, so that the same content gives the same bytes, and root is
-not needed.
+Owner, time and inode numbers are fixed, so equal contents give equal bytes, and root is not needed.
 """
 
 import stat

@@ -19,8 +19,7 @@ def qemu_topology(
     """Return the emulator's arguments for CPUs, memory and nodes.
 
     Linux sees a die of the emulator as one last-level cache, because CPUID leaf 4 says so. An Arm
-    cluster has one in the device tree. With ``folder``, the memory of node N is the file nodeN in
-    it.
+    cluster has one in the device tree. With ``folder``, its file nodeN is the memory of node N.
     """
     dies = shape.nodes * shape.llcs
     memory = memory_mb(shape, extra_mb)

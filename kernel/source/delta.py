@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Computes the changes of a list of steps in memory: path to new content, or to None if removed.
 
-All changes are computed before any file is written, so a step that fails leaves every tree as it
-was.
+All changes are computed before any file is written, so a step that fails changes no tree.
 """
 
 import re

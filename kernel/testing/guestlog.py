@@ -2,8 +2,7 @@
 """Reads all of a guest's log but its KTAP report: kernel complaints, the machine, checks, times.
 
 The kernel's messages and the guest's own pass through one buffer of the kernel, a record per line.
-So the order of lines is the order of events. A complaint belongs to the test between whose lines it
-appears.
+So lines are in the order of events, and a complaint belongs to the test between whose lines it is.
 """
 
 import re

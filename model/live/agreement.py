@@ -33,8 +33,7 @@ class Row:
     """One figure, predicted and measured.
 
     ``file_ns`` is the machine file's value of exactly this figure, if the file contains it. Such a
-    row is a control, not a prediction: it shows whether the host is still the one that the file
-    describes.
+    row is a control, not a prediction: it shows whether the file still describes the host.
     """
 
     experiment: str

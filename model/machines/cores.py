@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The tables of machines/cores/: what operations cost by type of core, and protocols by vendor.
 
-A machine file that names its ``core`` takes from these tables each number that it does not give
-itself.
+A machine file that names its ``core`` takes the numbers that it lacks from these tables.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ class JudgedRow(Saved, kw_only=True, rename=PAIR):
 class Bounds(Saved, kw_only=True):
     """The largest factors between predicted and measured figures that count as agreement.
 
-    ``control`` limits the factor between the machine file's figure and the same figure measured
-    now.
+    ``control`` limits the factor between the machine file's figure and that figure measured now.
     """
 
     median: Real

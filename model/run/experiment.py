@@ -45,8 +45,7 @@ class Metric:
     """One figure of an experiment that has several.
 
     ``reported`` is its name in the simulator's output. With ``relative`` it is divided by the
-    baseline's figure. In the unit "percent" it is a fraction, and its errors are differences in
-    points.
+    baseline's figure. With unit "percent" it is a fraction, with errors in points.
     """
 
     name: str

@@ -27,8 +27,7 @@ class Pair:
 def load_pairs(machine: Machine, first: int | None = None) -> tuple[Pair, ...]:
     """Return one pair per latency class from near to far, or CPU ``first`` with each other CPU.
 
-    The simulator supplies the pairs: their classes follow from the machine file's topology and
-    tiers.
+    The simulator supplies the pairs, by the topology and the tiers of the machine file.
     """
     argv = [str(sim_binary()), "--pairs", "--machine", str(machine.flat)]
     found = run_json(argv if first is None else [*argv, "--from", str(first)])

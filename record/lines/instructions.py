@@ -209,8 +209,7 @@ class Function:
 
         A slot of the frame counts as a register, as long as the frame does not move. The index is
         -1 for the value at the function's start. The second number is the step by which loops may
-        have moved the value any number of times, or 0. None: several instructions may have written
-        the value.
+        have moved the value any number of times, or 0. None: there may be several writers.
         """
         if not self._sure:
             return None

@@ -3,8 +3,7 @@
 
 The program keeps a skeleton of each unit: the file's name, an identity, and the place of its
 addresses. The reader of debug information knows the form of a split unit. It knows neither which
-sections belong to the unit, nor the places in them that the skeleton implies. This file supplies
-both.
+sections belong to the unit, nor the places in them that the skeleton implies. This file adds both.
 """
 
 from contextlib import suppress

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Measures this host: its topology, the latencies between its CPUs, and the costs of operations.
 
-On a host with more than a few dozen CPUs it measures a sample of pairs (sampling.py), within a
-minute.
+With more than a few dozen CPUs it measures a sample of pairs (sampling.py), within a minute.
 """
 
 import os
