@@ -3,7 +3,7 @@
  * schedshard-live: measures what the operations of model/primitives/ cost on the CPUs of this host.
  *
  * Errors are one line on stderr and exit status 2 (wrong request) or 1. The program writes JSON
- * once, at the end, so after an error there is none.
+ * once, at the end, so after an error there is no JSON.
  */
 #include "live.h"
 

@@ -3,8 +3,8 @@
  * schedshard-measure: measures latencies between CPUs, and operation costs, of this host.
  *
  * Output is JSON on stdout. It contains only numbers, so printf() can write it: no text needs
- * escaping. The program writes it once, at the end: after an error there is none. Errors are one
- * line on stderr and exit status 2 (wrong request) or 1.
+ * escaping. The program writes it once, at the end, so after an error there is no output. Errors
+ * are one line on stderr and exit status 2 (wrong request) or 1.
  */
 #include <err.h>
 #include <errno.h>

@@ -5,9 +5,9 @@
  * several threads at once.
  *
  * The sets take turns. In every round each runs for about TURN_NS, one right after the other, and
- * its time is divided by the library's in the same round. So a disturbance of a whole round cancels
- * out, and one of a single turn affects one ratio of many. A walk sums up its CPUs, and a wrong sum
- * ends the program.
+ * its time is divided by the library's in the same round. So a disturbance that lasts a whole round
+ * cancels out, and one of a single turn changes only one ratio of many. A walk sums up its CPUs,
+ * and a wrong sum ends the program.
  */
 #include <ck_bitmap.h>
 #include <err.h>

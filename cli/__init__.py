@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The front door: verbs, their options, and one line on stderr for every failure."""
+"""The command line: verbs, their options, and one line on stderr for every failure."""

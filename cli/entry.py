@@ -109,7 +109,7 @@ def unwind_at_signals() -> None:
     """Raise Terminated at SIGTERM and SIGHUP, and KeyboardInterrupt at Ctrl-C.
 
     Signals that follow soon do nothing. A signal that the caller ignores (nohup, a background job
-    of a script) stays so.
+    of a script) stays ignored.
     """
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)

@@ -68,7 +68,8 @@ static inline s64 shard_counter_sum_acquire(const struct shard_counter *c)
 
 	/*
 	 * Each add is a read-modify-write, so a line's value continues the release of all decs
-	 * before it. Lines first, as in shard_counter_sum(): an acquire comes before later loads.
+	 * before it. The lines are read first, as in shard_counter_sum(): an acquire comes before
+	 * later loads.
 	 */
 	for (u32 shard = 0; l && shard < l->plan->nr_shards; shard++)
 		sum += smp_load_acquire(l->line[shard]);

@@ -73,9 +73,9 @@ s64 shard_counter_sum(const struct shard_counter *c)
 		for (u32 shard = 0; shard < l->plan->nr_shards; shard++)
 			sum += READ_ONCE(*l->line[shard]);
 		/*
-		 * Lines first: see above. Pairs with the order that a caller of shard_counter_inc()
-		 * and shard_counter_dec() keeps (shard_counter.h, "Complete"). Without it the sum
-		 * may have an early item's dec without its inc.
+		 * Read the lines first: see the opening comment. Pairs with the order that a caller
+		 * of shard_counter_inc() and shard_counter_dec() keeps (shard_counter.h,
+		 * "Complete"). Without it the sum may have an early item's dec without its inc.
 		 */
 		smp_rmb();
 	}

@@ -88,7 +88,7 @@ class Shape:
 
 
 def _alike(rates: Sequence[float]) -> int:
-    """Return the effective number of units: equal rates with the same sum and sum of squares."""
+    """Return the effective number of units: of equal rates with this sum and sum of squares."""
     return max(1, round(sum(rates) ** 2 / sum(rate * rate for rate in rates)))
 
 

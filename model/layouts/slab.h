@@ -2,7 +2,7 @@
 /*
  * slab.h - CPU masks as Linux's allocator would place them: one after the other, each in the
  * smallest kmalloc size that fits. On 480 CPUs a mask has its own line. On 16 CPUs eight masks
- * share one, in every layout.
+ * share a line, in every layout.
  *
  * Context: may sleep, not concurrent.
  */

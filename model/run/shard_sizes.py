@@ -82,7 +82,7 @@ class Size:
 class Advice:
     """All sizes, and the best one for each kind of sharing.
 
-    Of ``samples`` samples, ``shard_same`` and ``lock_same`` lead to the same sizes.
+    Of ``samples`` samples, ``shard_same`` and ``lock_same`` lead to the same best size.
     """
 
     machine: Machine

@@ -45,7 +45,7 @@ enum source {
  * @arrival: when the request reaches the ordering point
  * @granted: when the data arrives; valid from the pick on
  * @op: duration of the first operation after @granted; the core keeps the line until that ends
- * @version: of the line when the copy was made, see coherence_resume()
+ * @version: the line's version when the copy was made, see coherence_resume()
  * @parked: threads of the same core (bit = index in model_core.cpu) that wait for this request
  * @write: needs the line exclusively
  * @far: the line's home may execute the operation: see ordering_point.c

@@ -163,7 +163,7 @@ struct thread {
  * @waited_outside: calls that waited for something outside of the program
  * @meta: path of the file for names
  * @view: folder of the machine's files
- * @ends_now: of ends.c; @endless, @last_resort: of fatal.c
+ * @ends_now: ends_now(); @endless: fatal_endless(); @last_resort: the last handler of fatal.c
  * @sent: not 0 if a signal waits to be handled
  * @handle: of masks.c; NULL if there is one mask for all threads
  */
@@ -296,8 +296,8 @@ void sched_second(void);
 /**
  * sched_cpu_time - get CPU @n's busy and idle time, picoseconds, and its instructions
  *
- * All count from the start of the second thread; without one, from the beginning. Return: the time
- * from then until the CPU's clock.
+ * All figures count from the start of the second thread or, without one, from the beginning.
+ * Return: the time from there to the CPU's clock.
  */
 uint64_t sched_cpu_time(uint32_t n, uint64_t *busy, uint64_t *idle, uint64_t *instructions);
 

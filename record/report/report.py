@@ -300,7 +300,7 @@ def make_report(
 
 
 def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
-    """Return a note if ``count`` threads executed too little for more than a chance order."""
+    """Return a note if ``count`` threads executed so little that their order is due to chance."""
     executed = [each[1] for each in run.cpu_times]
     if quantum is None or count < 2 or not executed:
         return []

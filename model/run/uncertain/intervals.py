@@ -119,9 +119,9 @@ def widen(result: Result, variants: Sequence[str], kind: str, factor: float) -> 
 def headlines(result: Result) -> list[Predicted]:
     """Return the figures that a result is about.
 
-    These are the figures that were published for any variant, of all variants; otherwise the first
-    one. The baseline, to which others are relative, has its cost. A curve has the point with most
-    threads, and pairs have the first of each latency class.
+    These are, for all variants, the figures that were published for any of them, otherwise the
+    first figure. For a baseline to which others are relative it is the cost, for a curve the point
+    with most threads, for pairs the first pair of each latency class.
     """
     keys = result.headlines
     return [figure for figure in predicted(result) if figure.key in keys]
