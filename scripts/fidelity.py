@@ -269,7 +269,7 @@ def draw(known: Sequence[Residual]) -> None:
         axes.axline((1, factor), (10, 10 * factor), color="black", linewidth=0.8, linestyle=style)
     axes.set(xlabel="predicted, ns per operation", ylabel="measured, ns per operation")
     axes.legend(fontsize=8)
-    figure.savefig(PLOT, metadata={"Software": None})
+    figure.savefig(PLOT, dpi=80, metadata={"Software": None})
 
 
 def main(arguments: Sequence[str]) -> int:

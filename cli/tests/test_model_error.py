@@ -169,7 +169,7 @@ def test_a_core_names_the_presets_that_name_it() -> None:
     named = {machine: name for name, core in cores.items() for machine in core["machines"]}
     files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in MACHINES.glob("*.toml")}
     assert {name: data["core"] for name, data in files.items() if "core" in data} == named
-    assert files.keys() - named.keys() == {"future-2048", "future-4096"}
+    assert files.keys() - named.keys() == {"future-2048"}
 
 
 def test_a_number_of_the_file_goes_before_that_of_its_core() -> None:
