@@ -57,7 +57,7 @@ def output_lost(error: OSError) -> bool:
 
 @contextmanager
 def ending_with(status: int) -> Iterator[None]:
-    """Make errors in the block end the command with the ``status`` of a recorded program."""
+    """If the block raises an error, exit with a recorded program's ``status`` unless it is 0."""
     try:
         yield
         sys.stdout.flush()

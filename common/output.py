@@ -61,7 +61,7 @@ def _stays(path: Path) -> bool:
 
 
 def _is_planted(link: Path) -> bool:
-    """Whether somebody else may have made a link, to have this user write elsewhere."""
+    """Whether another user may have made this link to mislead the write into another file."""
     folder = link.parent.stat()
     shared = bool(folder.st_mode & stat.S_IWOTH)
     return shared and link.lstat().st_uid not in (os.geteuid(), folder.st_uid)

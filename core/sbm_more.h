@@ -62,8 +62,8 @@ s64 sbm_first_cpu(const struct sbm *b);
 s64 sbm_next_cpu(const struct sbm *b, u32 cpu);
 
 /*
- * As sbm_next_cpu(), with wrap-around; @start is where the walk began. The walk calls
- * sbm_first_cpu_wrap(b, start), then this until -1, and visits each CPU whose bit is set once.
+ * sbm_next_cpu() of a walk that wraps around and began at @start. To visit once each CPU whose bit
+ * is set, call sbm_first_cpu_wrap(b, start), then this function until it returns -1.
  */
 s64 sbm_next_cpu_wrap(const struct sbm *b, u32 cpu, u32 start);
 
@@ -95,8 +95,8 @@ static inline s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed
 void sbm_to_mask(const struct sbm *b, unsigned long *mask);
 
 /*
- * Make the bitmap equal to a cpumask, except for the bits of holes, by a plain store per shard.
- * Lines touched: all.
+ * Make the bitmap equal to a cpumask, by a plain store per shard. CPU numbers that are holes get no
+ * bits. Lines touched: all.
  */
 void sbm_from_mask(struct sbm *b, const unsigned long *mask);
 

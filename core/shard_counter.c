@@ -75,7 +75,7 @@ s64 shard_counter_sum(const struct shard_counter *c)
 		/*
 		 * Read the lines first: see the opening comment. Pairs with the order that a caller
 		 * of shard_counter_inc() and shard_counter_dec() keeps (shard_counter.h,
-		 * "Complete"). Without it the sum may have an early item's dec without its inc.
+		 * "Complete"). Else the sum may contain an early item's dec, but not its inc.
 		 */
 		smp_rmb();
 	}

@@ -117,8 +117,8 @@ static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 }
 
 /*
- * The count: guarantees 1 and 2 above, in paired use 3. May be negative for a moment in unpaired
- * use. Lines touched: all shards' lines, read.
+ * Return the count, with guarantees 1 and 2 above, and 3 in paired use. In unpaired use it may be
+ * negative for a moment. Lines touched: all shards' lines, which are only read.
  */
 s64 shard_counter_sum(const struct shard_counter *c);
 

@@ -73,9 +73,9 @@ void shard_summary_mark(u64 *word, u64 occupied)
 {
 	port_or64(word, occupied);
 	/*
-	 * S5. The CPU may perform an atomic without a result after the function returned (arm64's
-	 * far atomics). A search that starts in between would miss the bit. Pairs, for the set of
-	 * idle CPUs, with smp_mb() in Linux's _nohz_idle_balance(). No instruction on x86.
+	 * S5. Without it, an atomic that has no result may take effect after the function returned
+	 * (arm64's far atomics), and a search in between would miss the bit. For the set of idle
+	 * CPUs S5 pairs with smp_mb() in Linux's _nohz_idle_balance(). No instruction on x86.
 	 */
 	smp_mb__after_atomic();
 }

@@ -95,7 +95,7 @@ u32 shard_summary_next(const struct shard_summary *s, u32 shard, u32 end);
  * Called by a searcher that read the shard's word @line as 0. It clears the shard's occupied bit if
  * the word is still 0 and no other CPU is cleaning it. Ordering: a full barrier (C3) between
  * clearing the bit and reading the word again, which pairs with S2 in shard_summary_note(). Lines
- * touched: also @line, read.
+ * touched: the summary's, and @line, which is only read.
  */
 void shard_summary_clean(struct shard_summary *s, u32 shard, const u64 *line);
 

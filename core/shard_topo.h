@@ -114,7 +114,7 @@ const char *shard_plan_strerror(enum shard_plan_err err);
 
 /*
  * Is this the number of a possible CPU? The other functions of core/ do not check the CPU numbers
- * that they get. Line touched: the slot's.
+ * that they get. Line touched: that of the CPU's slot.
  */
 static inline bool shard_plan_has_cpu(const struct shard_plan *plan, u32 cpu)
 {

@@ -111,8 +111,8 @@ struct slot_cache *slot_cache_alloc(struct slot_set *s, u32 cpu)
 	c->cpu = cpu;
 	c->head = port_has_heavy_barrier() ? 0 : SLOT_CACHE_OFF; /* always full, and empty */
 	/*
-	 * Comes before the lock's full barrier, so that a waiter sees it, or slot_cache_put_wake()
-	 * sees the waiter.
+	 * This store comes before the lock's full barrier. So either a waiter sees it, or
+	 * slot_cache_put_wake() sees the waiter.
 	 */
 	WRITE_ONCE(s->cached, true);
 	lock(s);

@@ -354,7 +354,7 @@ static int read_sharers(struct reader *r, u32 cpu, u32 index, bool llc, bool l2)
 
 /*
  * Reads the caches of a CPU. Level 1 never counts as last-level cache, even if no other is known:
- * it is private to a core, and a shard per core has no use.
+ * it is private to a core, and shards of one core each would be useless.
  */
 static int read_caches(struct reader *r, u32 cpu)
 {

@@ -65,7 +65,7 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """Return a name for files: 16cpu-2x1x1x4x2, 64cpu-2x1x1x16x2-split4, holes."""
+        """Return the shape's name in file names, such as 64cpu-2x1x1x16x2-split4 or holes."""
         split = f"-split{self.split_llc}" if self.split_llc else ""
         return (self.label or f"{self.cpus}cpu-{'x'.join(map(str, self.levels))}") + split
 

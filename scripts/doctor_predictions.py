@@ -156,7 +156,7 @@ def rate_at(points: Points, share: float) -> float:
 
 
 def row_of(cpus: int, points: Points) -> list[int]:
-    """Return a row of the table: the first level, and others of which half was simulated."""
+    """Return a row: rates at the first level, and at those up to twice the last simulated share."""
     levels = [level for level in LEVELS[1:] if level <= 2 * points[-1][1]]
     return [cpus, *(int(float(f"{rate_at(points, each):.3g}")) for each in (LEVELS[0], *levels))]
 
@@ -215,7 +215,7 @@ def stretch(row: Mapping[str, Any], points: Mapping[Key, Points]) -> list[float]
 
 
 def _with_model(factor: float) -> float:
-    """Return a factor that also has the error of the model's rules, which is independent of it."""
+    """Return a factor widened by the error of the model's rules, which is independent of it."""
     wide = exp(hypot(log(factor), log(MODEL_ERROR)))
     return 1 / wide if factor <= 1 else wide
 

@@ -78,7 +78,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Stage:
-    """A named list of commands; `results`: files of test results, and functions that count them."""
+    """A named list of commands. ``results`` pairs files of test results with functions to count."""
 
     name: str
     group: str

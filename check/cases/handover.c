@@ -69,8 +69,8 @@ static port_always_inline void clear_bit(u32 cpu, bool release, bool acquire)
 }
 
 /*
- * The last item is removed; a third CPU counts and removes another item on the same line. There is
- * no planted case for the other side: shard_counter_sum() contains a read barrier.
+ * CPU 0 removes the last item, and CPU 2 counts and removes another item on the same line. CPU 1's
+ * sum has no planted case, because shard_counter_sum() contains a read barrier.
  */
 static port_always_inline void take_off(u32 cpu, bool release)
 {

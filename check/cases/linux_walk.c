@@ -95,8 +95,8 @@ static void unlock(void)
 }
 
 /*
- * Under the lock: the walk continues to the overloaded CPU, or ends. @stands: it is at that CPU,
- * which has served the requests up to @served.
+ * Move the walk to the overloaded CPU, or end it; the caller holds the lock. @stands: the walk is
+ * already at that CPU, which has served the requests up to @served.
  */
 static bool next_stop(bool stands, u64 served)
 {
@@ -121,7 +121,7 @@ static bool next_stop(bool stands, u64 served)
 	}
 }
 
-/* Under the lock, while no CPU walks. */
+/* Begin a walk, under the lock, while no other CPU walks. */
 static bool first_stop(void)
 {
 	struct linux_walk *w = &s->walk;

@@ -71,8 +71,8 @@ static u64 find(const struct level *l)
 	if (any)
 		mask = READ_ONCE(l->mask);
 	/*
-	 * Weaker machines than x86 could otherwise read the next level earlier than this one. Pairs
-	 * with smp_mb__after_atomic() in rise().
+	 * Without this barrier, machines weaker than x86 could read the next level before this one.
+	 * It pairs with smp_mb__after_atomic() in rise().
 	 */
 	smp_rmb();
 	return mask;

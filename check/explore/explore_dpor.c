@@ -7,9 +7,9 @@
  * either order leads to the same state and neither disables the other. This machine has few
  * dependent pairs:
  *
- *  - steps of different CPUs that reach overlapping memory, at least one of them writing: a load, a
- *    locked operation, an unbuffered store, a flush. A buffered store touches only its own CPU's
- *    buffer, a fence nothing.
+ *  - steps of different CPUs that reach overlapping memory, at least one of them writing. The steps
+ *    that reach memory are a load, a locked operation, an unbuffered store and a flush. A buffered
+ *    store touches only its own CPU's buffer, and a fence touches nothing.
  *  - steps of one program, and flushes of one buffer: always in order.
  *  - a buffered store and its flush, a flush and the operation of its own CPU that waits for it:
  *    the first enables the second. They have this order in every execution, so there is
@@ -32,8 +32,8 @@
  * A step that touches nothing shared is independent of every step of every other process, now and
  * later. So this step alone is a source set: the search takes it at once and never branches there.
  *
- * Data races of non-atomic accesses are found as such races: only the schedule ordered the two
- * steps, so in some execution they are adjacent.
+ * A data race is such a pair in which a step is a non-atomic access. No other steps order the two
+ * accesses, only the schedule did. So in some execution they are adjacent, and the search finds it.
  *
  * Vector clocks represent happens-before, one entry per process. Only the steps after the last
  * branch are new in an execution. For the steps before it the search repeats the operations and

@@ -109,8 +109,8 @@ struct x_hash x_state_hash(void)
 		uint32_t buffered = c->tail - c->head;
 
 		/*
-		 * What the program has seen, and the number of stores still in the buffer,
-		 * determine the buffer's content.
+		 * The number of stores in the buffer suffices, because together with what the
+		 * program has seen it determines the buffer's content.
 		 */
 		h.lo = x_mix(h.lo + c->seen[0] + buffered);
 		h.hi = x_mix((h.hi ^ c->seen[1]) + buffered);

@@ -27,8 +27,8 @@
  * barriers and coherence. So loads pass loads and stores, and stores pass stores; see
  * explore_weak.c.
  *
- * A step runs one operation, and then the program up to its next operation, without performing
- * that. So between two steps the next operation of every process is known.
+ * A step performs one operation, and then runs the program until just before its next operation.
+ * So between two steps the next operation of every process is known.
  */
 #ifndef SIM_EXPLORE_MACHINE_H
 #define SIM_EXPLORE_MACHINE_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The functions that the code of a case calls, most through the compiler's instrumentation. Every
- * access becomes a proposal to the scheduler, and has been performed when propose() returns. On the
- * main stack, in set-up and in the final check, accesses happen at once.
+ * The functions that the code of a case calls, most of them through the compiler's instrumentation.
+ * Each access is first proposed to the scheduler, and has been performed when propose() returns. In
+ * set-up and in the final check, which run on the main stack, accesses happen at once.
  *
  * Only memory from the arena is shared; all other memory, such as the stack, is private to the
  * program. Loads of constant lines happen at once, because their time makes no difference. A store

@@ -50,8 +50,8 @@ def doctor() -> None:
 )
 @path_option(
     "--out",
-    help="The file for the metrics of --batch prometheus. A severity in it is lowered only when "
-    "its value is 30% below the limit, so that a monitor does not flap.",
+    help="The file for the metrics of --batch prometheus. A finding keeps its severity until its "
+    "value is 30% below that severity's limit, so that a monitor does not flap.",
 )
 @click.option(
     "--threshold",

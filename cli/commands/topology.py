@@ -43,7 +43,7 @@ def _advise(
     "--uncertainty",
     type=int,
     metavar="N",
-    help="Samples for the intervals of --advise; 0: one run and no intervals [20].",
+    help="Samples of the uncertain numbers for --advise's intervals; 0: one run without them [20].",
 )
 @JSON
 @OUT

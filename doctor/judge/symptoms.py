@@ -34,8 +34,8 @@ class HotSet:
 class KnownHotLine:
     """A contended line that matches a known one.
 
-    ``fit`` is the share of the line's records that match, ``fields`` that share by field.
-    ``cycles`` are the lowest and highest mean cycles of a load.
+    ``fit`` is the share of the line's records that match, and ``fields`` splits it by field.
+    ``cycles`` are the mean load cycles of the fastest and of the slowest access.
     """
 
     known: KnownLine
@@ -123,7 +123,7 @@ def known_lines(profile: Profile, catalogue: Catalogue) -> list[KnownHotLine]:
 def lines_by_functions(profile: Profile, catalogue: Catalogue) -> list[tuple[CacheLine, Entry]]:
     """Return the lines that one entry's functions access most, each with that entry.
 
-    This finds an entry's line if the offsets of known lines do not fit (other architectures).
+    So an entry is also found where its lines have other offsets, as on other architectures.
     """
     found = []
     for line in profile.lines:

@@ -61,7 +61,7 @@ class Entry:
 
     @property
     def fix(self) -> str:
-        """Return the version with the fix and what the fix leaves, as text; "" without a fix."""
+        """Return which versions have the fix, and what the fix does not cover; "" without a fix."""
         if not self.fixed_in:
             return ""
         others = f" and {', '.join(self.backports)}" if self.backports else ""

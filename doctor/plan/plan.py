@@ -58,7 +58,7 @@ _OWNERS = {
 class Row:
     """A cgroup that becomes a partition. ``base`` is the partition above it, "" for the root.
 
-    ``masks`` are the CPU lists of the threads that a threaded cgroup takes of the one above it.
+    ``masks`` are the CPU lists of the threads that a threaded cgroup takes over from its parent.
     ``emulator`` is the CPU of a guest's threads other than virtual CPUs, if they have to move.
     """
 
@@ -155,7 +155,7 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
 
 
 def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
-    """Return the CPUs of a cgroup's list, or those of the lists below it."""
+    """Return the CPUs of a cgroup's list, or, if it is empty, of the lists of cgroups below it."""
     if cpuset.cpus:
         return cpuset.cpus & facts.online
     todo, found = [cpuset.path], frozenset[int]()

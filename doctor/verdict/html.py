@@ -48,7 +48,7 @@ def _rates(verdict: Verdict) -> dict[int, float]:
 
 
 def picture(verdict: Verdict, facts: Facts, plan: Plan | str) -> Boxes:
-    """Return the picture: a tile per cache, with a box for each partition of a plan or group."""
+    """Return the picture: a tile per cache, with boxes for a plan's partitions or thread groups."""
     inside: dict[int, str] = {}
     if isinstance(plan, Plan):
         what = "Boxes within a cache are the partitions of a plan"

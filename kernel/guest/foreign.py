@@ -109,7 +109,7 @@ FOREIGN: Mapping[str, Foreign] = {
 
 
 def argv_of(test: Foreign) -> Sequence[str]:
-    """Return the test's arguments, with its seconds in place of "{s}"."""
+    """Return the test's arguments, in which its number of seconds replaces "{s}"."""
     return [word.replace("{s}", str(test.seconds)) for word in test.argv]
 
 

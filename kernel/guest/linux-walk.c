@@ -7,8 +7,8 @@
  * until an occupant (FIFO 60) runs on Y, so that it waits on X. Another occupant runs on Z. Both
  * occupants then sleep within a few microseconds of each other. Z's request makes X look for a
  * lower CPU, and X finds none if Y is still busy. Y's request leaves the rest to the walk that is
- * under way, and the walk passes over X because it stands on X. The waiter then waits while Y is
- * idle, until some CPU lowers its level again. So nothing else of the test is an RT task.
+ * under way, and that walk passes over X because X is where it is. The waiter then waits while Y is
+ * idle, until some CPU lowers its level again. To put that off, the test has no other RT tasks.
  *
  * A normal task keeps Y busy when the occupant sleeps. The waiter counts as forgotten when this
  * task and the runner have each made two million turns of their loops, and the waiter none. That

@@ -164,7 +164,7 @@ def _look(
 
 
 def look(image: Image, cpus: int, ram: Ram, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the names of a kernel's lines and code, which outlive its memory."""
+    """Return the names of a kernel's lines and code, for use when its memory is gone."""
     seen = _Seen()
     _look(image, None, cpus, seen, ram, data)
     return seen.known

@@ -46,7 +46,7 @@ class _Tree:
     def add(self, source: Path, path: str) -> None:
         """Add a file of the project.
 
-        It may replace an earlier one, or a file of the base that is removed.
+        It may replace a file added earlier, or one of the base that was removed.
         """
         if path not in self.delta and (self.layout.base / path).exists():
             raise self.fail(

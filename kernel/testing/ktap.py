@@ -214,7 +214,7 @@ def _finished(level: _Level) -> list[Test]:
 
 
 def parse_ktap(lines: Iterable[str]) -> list[Report]:
-    """Return all reports of a log, in order. Any text is accepted, and most contain none."""
+    """Return all reports of a log, in order. Any text is accepted; most texts have no report."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
         reader.line(number, line)

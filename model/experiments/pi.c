@@ -167,8 +167,8 @@ static void look_at_loop(struct shared *s)
 }
 
 /*
- * Lock and unlock the mutex of all groups around one load. False if the thread sleeps, and calls
- * again.
+ * Lock and unlock the mutex of all groups around one load. False if the thread must sleep first; it
+ * then calls this function again.
  */
 static bool look_at_end(struct rt_cpu *me, struct player *p)
 {

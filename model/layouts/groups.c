@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The code looks for an earlier CPU with the same id: quadratic, but only once per root domain. All
- * CPUs of unknown id are one group.
+ * Numbers the groups. To do so it looks, for each CPU, for an earlier CPU with the same id. That is
+ * quadratic, but happens only once per root domain. All CPUs of unknown id are one group.
  */
 #include "groups.h"
 

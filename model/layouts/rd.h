@@ -120,8 +120,8 @@ struct rd_ops {
 extern const struct rd_ops *const rd_layouts[]; /* all of rd_layouts.h, NULL-terminated */
 
 /*
- * Called with the object's name and C type before each allocation, for reports. NULL: no reports.
- * The simulator sets it to arena_label().
+ * If set, it is called before each allocation with the object's name and C type, which reports
+ * show. The simulator sets it to arena_label().
  */
 extern void (*rd_label_hook)(const char *name, const char *type);
 

@@ -43,17 +43,17 @@ struct scan_result {
 /**
  * struct scan_ops - one way to scan
  * @name: as in every table
- * @create: returns the state of the machine; @online is a cpumask; @processes: maximum number at a
- *	time. NULL if there is no memory
+ * @create: returns the state of the machine, or NULL if there is no memory; @online is a cpumask;
+ *	@processes: the maximum number at a time
  * @destroy: frees it; no process is left
- * @process: returns a new process, which prefers no LLC; @home: NUMA node of its memory,
- *	-1: unknown; @epoch: now. NULL if there is no memory
+ * @process: returns a new process, which prefers no LLC, or NULL if there is no memory; @home: NUMA
+ *	node of its memory, -1 if unknown; @epoch: the current one
  * @end: the process ends
  * @fork: a CPU forks a process, and @p's memory is initialised again
  * @run: @cpu runs a thread of the process from now on
  * @account: @cpu ran the process for @ns nanoseconds
  * @due: has no CPU scanned in @epoch?
- * @scan: @cpu scans; false: another CPU scans, or has in this epoch
+ * @scan: let @cpu scan; returns false if another CPU scans or has scanned in this epoch
  * @bytes: size of the process's memory
  */
 struct scan_ops {

@@ -13,7 +13,7 @@
  * The functions are inline because each access is simulated: in a separate file the compiler would
  * load some words twice.
  *
- * Concurrency: scan.h's table.
+ * Concurrency: see the table in scan.h.
  */
 #ifndef LAYOUTS_SCAN_RECORDS_H
 #define LAYOUTS_SCAN_RECORDS_H

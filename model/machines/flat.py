@@ -239,7 +239,7 @@ def _check_sources(data: Mapping[str, Any], values: Iterable[str]) -> None:
         if not isinstance(text, str) or not text:
             raise UserError(
                 f'source."{key[:60]}" must be a non-empty string that says where the figure is '
-                "from (write a key that contains dots in quotes)"
+                "from (put the key in quotes if it contains dots)"
             )
         if key not in used:
             raise UserError(

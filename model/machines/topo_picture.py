@@ -36,7 +36,7 @@ def boxes(
 ) -> Boxes:
     """Return CPUs, in their order, in the boxes of their caches, nodes and packages.
 
-    ``inside`` names a further box within these for some CPUs; the colours are steps then.
+    ``inside`` names, for some CPUs, a further box in these. If given, ``colours`` form a scale.
     """
     where = {cpu.cpu: cpu for cpu in cpus}
     root = Box(label)

@@ -2,8 +2,8 @@
 /*
  * One counter that all threads change: by a locked instruction, by load, add and plain store, and
  * by compare-and-swap. The plain variant loses increments when two threads meet. It shows the cost
- * of a plain store, which waits in the store buffer. fetch-xor needs the old value. x86 has no
- * locked instruction that returns it, so compilers emit a compare-and-swap loop.
+ * of a plain store, which waits in the store buffer. The variant fetch-xor is a compare-and-swap
+ * loop, because it needs the old value, which no locked xor of x86 returns.
  */
 #include "primitive.h"
 

@@ -439,7 +439,7 @@ class Recorded(Report, kw_only=True):
 
 
 def report_of(data: dict[str, Any]) -> Report:
-    """Return a report of the kind that its members show; ValidationError if its form is wrong."""
+    """Return a report, whose members show its kind; ValidationError if its form is wrong."""
     if "program" in data:
         return Recorded.of(data)
     known = data.get("variants")

@@ -204,7 +204,7 @@ class Experiment:
 
     @property
     def calibrated(self) -> Param | None:
-        """Return the parameter that is chosen on a published figure, or None."""
+        """Return the parameter whose value was fitted to a published figure, or None."""
         return next((param for param in self.params if param.calibrated_on is not None), None)
 
     def variant(self, name: str) -> Variant:

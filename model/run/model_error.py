@@ -135,7 +135,7 @@ def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
 
 
 def together(low: float, median: float, high: float, factor: float) -> tuple[float, float]:
-    """Return the ends of the interval that combines both errors, which are independent."""
+    """Return ``low`` and ``high``, widened by the model's error, which is independent of theirs."""
     if min(low, median) <= 0:
         return low, high
     model = math.log(factor)

@@ -372,7 +372,7 @@ def variant_rows(
 def _figures(
     plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Lines]
 ) -> list[FigureVariant]:
-    """Return the variants, each with every figure of the experiment."""
+    """Return the figures of each variant, all that the experiment defines."""
     experiment = plan.request.experiment
     by_name = {point.variant.name: metrics[i] for i, point in enumerate(plan.points)}
     baseline = by_name.get(experiment.baseline)

@@ -80,9 +80,9 @@ class Size:
 
 @dataclass(frozen=True)
 class Advice:
-    """All sizes, and the best one for each kind of sharing.
+    """The costs of all shard sizes, and the best size for each kind of sharing.
 
-    Of ``samples`` samples, ``shard_same`` and ``lock_same`` lead to the same best size.
+    ``shard_same`` and ``lock_same`` of ``samples`` samples have ``shard`` and ``lock`` as the best.
     """
 
     machine: Machine

@@ -73,8 +73,8 @@ void arena_label(const char *name, const char *type);
  * @ptr: in the arena
  * @size: bytes; lines count as a whole
  *
- * A write to one aborts the program. A core that has a copy of such a line may read it before other
- * CPUs catch up. So a loop that waits for another CPU must also read another line.
+ * A write to such a line aborts the program. A core with a copy of it may read it before other CPUs
+ * have caught up. So a loop that waits for another CPU must also read a line that is not constant.
  */
 void arena_constant(const void *ptr, size_t size);
 bool arena_is_constant(uint32_t line);

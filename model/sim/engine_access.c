@@ -212,8 +212,8 @@ static void locked_done(struct cpu *c, const volatile void *addr, uint32_t size,
 }
 
 /*
- * A locked operation that does not hit at once. @far: the home of the line may execute it. @op: its
- * picoseconds on a line that the core owns.
+ * A locked operation that does not hit at once. @far: may the line's home execute it? @op: the
+ * picoseconds that it takes on a line that the core owns.
  */
 static always_inline void slow_locked(struct cpu *c, const volatile void *addr, uint32_t size,
 				      bool far, uint64_t op, const void *pc)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which request gets a line next: the two rules are in docs/model.md ("Many CPUs, one line"). This
- * is why they describe the hardware well.
+ * Which request gets a line next: the two rules are in docs/model.md ("Many CPUs, one line"). Why
+ * they describe the hardware well:
  *
  * Writes: near ones first. A round is near_rounds times the number of writes that wait in a group
  * when the line enters the group. Packages have rounds too, one level up. So a far request waits

@@ -25,8 +25,8 @@
  */
 #define L3_HIT_CYCLES 60.0
 /*
- * One round: a group passes the line on after every request that waited when the line arrived has
- * had it.
+ * One round: when a line enters a group, the requests that wait in the group get it, each once.
+ * Then the group passes the line on.
  */
 #define NEAR_ROUNDS 1.0
 /* Each LLC orders the requests of its own cores. */

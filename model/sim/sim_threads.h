@@ -67,9 +67,9 @@ void sim_alarm(uint64_t at, uint32_t id);
 void sim_locked_alone(void);
 
 /**
- * sim_has_line - declare that only @cpu has used the line so far, and no CPU has used it in the
- * arena.
- * @written: its copy is modified
+ * sim_has_line - put a line into @cpu's cache, because only @cpu has used it so far, outside of the
+ * arena
+ * @written: the copy is modified
  */
 void sim_has_line(uint32_t line, uint32_t cpu, bool written);
 

@@ -74,8 +74,8 @@ struct stats_line {
 };
 
 /*
- * A log collects accesses, and stats_settle() adds many at a time to their records. The records do
- * not fit into the host's caches. With a log, prefetches hide the misses.
+ * A log collects accesses, and stats_settle() adds many at a time to their records. It can prefetch
+ * the records, which hides the misses: all records together do not fit into the host's caches.
  */
 struct stats {
 	void **block; /* of STATS_BLOCK records each, then as many places; blocks never move */

@@ -43,7 +43,7 @@ def _is_published(result: Figures, metric: Metric) -> bool:
 
 
 def _cells(result: Figures, variant: FigureVariant) -> list[Cell]:
-    """Return a variant's cells: each figure, and if it was published, that and the error."""
+    """Return a variant's cells: each figure, and if one was published, that one and the error."""
     outside = {metric.name for metric in misses(result, variant)}
     cells: list[Cell] = []
     for metric in result.metrics:

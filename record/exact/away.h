@@ -29,7 +29,7 @@ void away_back(void);
  * away_pointed - the next block has begun
  * @entry: it is the first block of a function
  *
- * Return: how many of these calls went to code without instrumentation.
+ * Return of away_pointed(): how many of these calls went to code without instrumentation.
  */
 void away_point(uint32_t set, uint32_t calls);
 uint32_t away_pointed(bool entry);

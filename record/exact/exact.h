@@ -47,7 +47,7 @@
 /* Time slice of threads that share a CPU, picoseconds. */
 #define EXACT_SLICE 1000000000ull
 
-/* A thread that may be in a loop without an end (spin.c). */
+/* What spin.c knows of a thread that may loop for ever. */
 struct spin {
 	uint32_t epoch, looks, times, states;
 	uint32_t *seen;
@@ -57,9 +57,9 @@ struct spin {
 #define TURNS_STATES 32u
 
 /*
- * A thread in code without instrumentation (turns.c): its clock and counts at its last hook, the
- * host's time since then, and the latest states of its registers. While others have a turn, it also
- * says where the thread is, and how many turns have passed with nothing new.
+ * What turns.c knows of a thread in code without instrumentation: its clock and counts at its last
+ * hook, the host's time since then, and the latest states of its registers. While other threads
+ * have a turn, also where this one is, and how many turns have passed with nothing new.
  */
 struct turns {
 	uint64_t now, rest;
@@ -75,7 +75,7 @@ struct turns {
 /**
  * struct thread - a thread of the program
  * @fiber: its stack and thread-local memory
- * @parking: where its real thread waits meanwhile
+ * @parking: where its real thread waits while the first real thread executes it
  * @parked: state of the real thread, accessed with atomics
  * @number: in order of creation, from 0
  * @cpu: index of its CPU
@@ -105,7 +105,7 @@ struct turns {
  * @dispatched: it is in a call that the kernel dispatched (dispatch.c)
  * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel()
  * @cancel_point: pthread_cancel() ends this wait
- * @spin, @turns: whether it is in a loop without an end
+ * @spin, @turns: to find out whether it loops for ever (spin.c, turns.c)
  * @stack_size: bytes of its stack
  * @allowed: the CPUs to which the program bound it, by the machine's numbers; with no words: all
  * @moved: it was bound to other CPUs, and may not have gone there yet

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Files of signalfd(). They are the kernel's, which does not know which signals this library holds
- * for a thread. So the mask of each file contains one more signal, FLAG. Before the kernel looks at
- * files for a thread, FLAG is made pending if the thread was sent a signal of any such file. So
- * poll(), select() and epoll need nothing else.
+ * Files of signalfd(). They belong to the kernel, which does not know what signals this library
+ * holds back for a thread. So the mask of each such file contains one more signal, FLAG. Before the
+ * kernel checks files for a thread, FLAG is made pending if this library holds a signal of such a
+ * file for it. So poll(), select() and epoll need no code of their own.
  */
 #include "files.h"
 

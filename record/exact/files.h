@@ -27,9 +27,9 @@ void files_copied(int from, int to);
 bool files_have(int number);
 
 /**
- * files_take - as read(), for a file of signalfd()
+ * files_take - read(), for a file of signalfd()
  *
- * Return: as read(), or 0 if nothing is there and the call @waits.
+ * Return: as read(); 0 if no signal is there and the file is a blocking one (@waits).
  */
 ssize_t files_take(int number, void *into, size_t size, bool waits);
 

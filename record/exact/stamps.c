@@ -4,8 +4,8 @@
  * the file of blocks says where these instructions are. Each is replaced by an invalid instruction,
  * and the handler of SIGILL returns the machine's cycles.
  *
- * Why the program is unchanged otherwise: rdtsc and rdtscp are at least as long as the two bytes of
- * ud2. They change no flags and only the registers of their results.
+ * Nothing else of the program changes: ud2 fits into the place of rdtsc and rdtscp, because they
+ * have at least its two bytes. They change no flags, and only the registers of their results.
  *
  * Linux can make the instruction itself fault (PR_SET_TSC). This library does not use that, because
  * the vDSO's clocks and away.c read the counter far more often than the program does.

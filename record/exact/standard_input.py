@@ -55,7 +55,7 @@ class StandardInput:
         return False
 
     def first(self) -> int | None:
-        """Return the input of the first run; None: the terminal. Close it."""
+        """Return the input of the first run, for the caller to close; None: the terminal."""
         if self._ended:
             return self.again()
         reads, writes = os.pipe()
@@ -90,9 +90,9 @@ class StandardInput:
             self._pump.join()
 
     def again(self) -> int | None:
-        """Return the input of another run, from its beginning; None: the terminal. Close it.
+        """Return the whole input again, for another run to read and to close; None: the terminal.
 
-        Not if the input is ``too_long``.
+        Do not call this if the input is ``too_long``.
         """
         if self._terminal:
             return None

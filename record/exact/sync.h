@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sync.h - locks and the like. They are ordinary code: their files are compiled with
- * instrumentation, so their accesses cost what the program's do.
+ * sync.h - locks and the like. Their files are compiled with instrumentation, as the program is, so
+ * the accesses in these functions cost what the program's do.
  *
- * Each word lies where glibc 2.34 and later has it on x86-64, or in the first bytes if the initial
- * state is zero. So objects that the C library has initialised work here.
+ * A word that may initially differ from 0 lies where glibc 2.34 and later has it on x86-64; others
+ * lie in the first bytes. So objects that the C library has initialised work here.
  */
 #ifndef EXACT_SYNC_H
 #define EXACT_SYNC_H

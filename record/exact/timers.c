@@ -455,8 +455,8 @@ bool timers_call(long number, const long *arg, long *result)
 /* ---- a timer that calls a function, SIGEV_THREAD ---- */
 
 /*
- * Call the timer's function. Natively each call has its own thread, which the function may end.
- * Here control returns instead, and this thread goes on.
+ * Call the timer's function. Natively each call has its own thread, which the function may end by
+ * pthread_exit(). Here that jumps back to this function, and the calling thread continues.
  */
 static void call(const struct timer *t)
 {

@@ -143,8 +143,8 @@ API int pthread_setaffinity_np(pthread_t real, size_t size, const cpu_set_t *set
 /* ---- files ---- */
 
 /*
- * Write a path without "//", "." and "..", each part behind a slash. Return: the end of the text;
- * NULL: it has no room.
+ * Write a path without "//", "." and "..", with a slash before each part. Return: the end of the
+ * text, or NULL if there is no room for it.
  */
 static char *tidy(const char *path, char *into, const char *end)
 {

@@ -55,9 +55,9 @@ def of_type(thing: Thing, typed: Typed | None) -> Thing:
 
 
 def fields_of(typed: Typed | None, size: int, element: int) -> Callable[[int], str]:
-    """Return a function from offset to field for an allocation of ``size`` bytes.
+    """Return a function that names the field at an offset of an allocation of ``size`` bytes.
 
-    Several objects of a type, or elements of a size, may have been allocated at once.
+    The allocation may be an array, of objects of the type or of elements of ``element`` bytes.
     """
     step = typed.size if typed is not None else element
     if typed is not None and step and size > step:

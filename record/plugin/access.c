@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Only one CPU accesses most lines, above all those of stacks. No CPU writes most of the others.
- * Such lines cannot be contended, so the model need not see them. A table says for each line
- * whether only one CPU has accessed it so far, and whether it was written. The model sees accesses
- * of a line only once it is both shared and written. It misses the line's earlier history: one
- * transfer to each CPU. Locked operations always go to the model, because they take time and drain
- * the store buffer everywhere.
+ * Most lines are accessed by one CPU only, such as those of stacks, and most others are never
+ * written. Such lines cannot be contended, so the model need not see them. A table says for each
+ * line whether only one CPU has accessed it so far, and whether it was written. The model sees the
+ * accesses of a line only once it is both shared and written. So it misses the line's earlier
+ * transfers, one to each CPU. Locked operations always go to the model, because they take time and
+ * drain the store buffer on every line.
  *
  * A program's line is contended once it is written while it is shared. Some lines are written by
  * one thread before others only read them, such as the linker's tables, which every call of a

@@ -66,8 +66,8 @@ struct access_tables access_tables(void);
 void access_attach(const struct access_tables *t);
 
 /**
- * access_sites - from now on, @site returns the number that replaces the instruction's address in a
- * reported access. It runs in the thread that accesses.
+ * access_sites - from now on, report @site(pc) instead of the address of the instruction that
+ * accesses. @site runs in the thread that accesses.
  */
 void access_sites(uint64_t (*site)(uint64_t pc));
 
@@ -89,7 +89,7 @@ void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, u
 		     api_mem_cb cb);
 
 /**
- * access_lines - the states of the lines of a page; they stay where they are. In the CPU's thread.
+ * access_lines - get the states of a page's lines, which never move. In the CPU's thread.
  *
  * Return: NULL if there are too many pages.
  */
@@ -105,8 +105,8 @@ static inline bool access_is_own(const uint16_t *lines, uint64_t place, uint32_t
 }
 
 /**
- * access_report - one access while the window is open; in the CPU's thread.
- * @lines: of access_lines()
+ * access_report - tell the model of an access, while the window is open; in the CPU's thread
+ * @lines: what access_lines() returned for the page
  * @data: argument of the callback
  *
  * Return: is the line contended?

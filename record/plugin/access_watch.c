@@ -15,9 +15,9 @@
 #define FIXED	0xffffffffff000000ull
 
 /*
- * The physical address of a program's byte. QEMU 7.2 with memory by node adds the start of a node's
- * memory to an address that already has it. So it reports node memory from LOW on as 2 LOW and
- * more. No two nodes overlap there. Newer versions of QEMU report the address itself.
+ * The physical address of a program's byte. If each node has memory of its own, QEMU 7.2 adds the
+ * start of that memory to addresses which include it already. So it reports the memory from LOW on
+ * as if it began at 2 LOW. Nodes do not overlap there. Newer versions report the address itself.
  */
 static uint64_t physical(uint64_t told)
 {

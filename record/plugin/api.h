@@ -59,7 +59,7 @@ typedef void (*api_mem_cb)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64
 			   void *data);
 
 /**
- * struct api_callbacks - what the emulator reports; NULL: nothing
+ * struct api_callbacks - called when something happens in the emulator; NULL where not wanted
  * @translated: it has translated a block
  * @begun: a vCPU, or a program's thread, is new
  * @idle: a vCPU halts

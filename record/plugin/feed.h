@@ -35,8 +35,8 @@ enum feed_got {
  * @get: the next item of a CPU
  * @ready: would @get return anything but FEED_EMPTY and FEED_TIME?
  * @wait: called when no CPU can do anything until more items come
- * @idle: called before @wait while all CPUs are idle. Returns the sum of all idle times so far,
- *	picoseconds, without those in ITEM_RESUME. NULL: there are only the latter
+ * @idle: called before @wait while all CPUs are idle. Returns the sum of all idle times so far, in
+ *	picoseconds, except those that ITEM_RESUME states. NULL: ITEM_RESUME states all of them
  * @news: changes whenever an idle CPU may have become ready; NULL: all items are there from the
  *	start
  * @due: when feed_clock() reaches this, the feed calls @alarm; NULL: never

@@ -79,9 +79,9 @@ void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_
 void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);
 
 /**
- * feed_lines_json - set "nr_lines", and the sums of HITM and of cycles of all lines in @into, then
- * pass each line to @line, at most 1,024
- * @line: called with the hottest line first, and with @arg; frees what it gets
+ * feed_lines_json - write the number of lines ("nr_lines"), and their sums of HITM and of cycles,
+ * to @into, then pass the 1,024 hottest lines to @line
+ * @line: called with each of these lines, the hottest first, and with @arg; frees the line
  */
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into,
 		     void (*line)(json_t *line, void *arg), void *arg);

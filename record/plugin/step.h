@@ -8,9 +8,9 @@
 #include "vcpu.h"
 
 /**
- * step_check - the vCPU has reached @check_at: wait a little if it is ahead
+ * step_check - wait a little if the vCPU is ahead; to be called when it has reached @check_at
  *
- * Called in its thread; the first call for the window sets up the thread's clock.
+ * The caller is the vCPU's thread. Its first call in the window sets up the thread's clock.
  */
 void step_check(struct vcpu *v);
 
@@ -28,8 +28,8 @@ void step_before(struct vcpu *v);
 void step_progress(uint32_t cpu);
 
 /**
- * step_rest - let the model sleep until it has something to do, at most 2 ms. In its thread.
- * @behind: the CPU that it waits for; ITEM_NO_CPU: one that resumes
+ * step_rest - let the model's thread, the caller, sleep until it has something to do, at most 2 ms.
+ * @behind: the CPU that the model waits for; ITEM_NO_CPU: any that resumes
  */
 void step_rest(uint32_t behind);
 

@@ -230,10 +230,10 @@ def _control_groups(view: _View) -> None:
 
 @contextmanager
 def room_for_views(folder: Path) -> Iterator[Path]:
-    """Yield a folder for views: for root in memory, which takes a tenth of the time of a disk.
+    """Yield a folder for views, which root gets in memory: that takes a tenth of a disk's time.
 
-    For other users, or if TMPDIR chooses another place, it is below ``folder``. At the end of a
-    user's last session systemd removes that user's files from memory, even while a recording runs.
+    For others it is below ``folder``, because systemd removes a user's files from memory at the end
+    of the last session, even while a recording runs; also if TMPDIR says so, or memory is full.
     """
     with TemporaryDirectory(prefix="schedshard-", dir=_memory() or folder) as made:
         if os.geteuid() == 0:

@@ -55,8 +55,8 @@ static uint32_t nr_frames;
 static struct named named[STACKS];
 static uint32_t nr_named;
 /*
- * Mapped code of files, and mappings of files that were removed, with the number of the call that
- * did it.
+ * Mapped code of files; and mappings of files that were removed, each with the number of the system
+ * call that removed it.
  */
 static struct region code[FILES];
 static uint32_t nr_code;

@@ -14,8 +14,8 @@
  * again after each system call that changes it.
  *
  * If something else is mapped where a file was, memory and code there have another tenant
- * (tenants.c), and get separate pages. In an entry the tenant's number is above the image's or
- * program's.
+ * (tenants.c), and get separate pages. In an entry the tenant's number is in the bits above the
+ * number of the image or the program.
  */
 #include "pages.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A tree in a lock-free hash table, like that of pages.c. An entry contains its parent's index. A
- * process may be killed while it makes an entry. Then others make another one with the same call.
+ * A tree in a lock-free hash table, like that of pages.c. An entry contains its parent's index. If
+ * a process is killed while it makes an entry, others make another entry for the same call.
  */
 #include "sites.h"
 

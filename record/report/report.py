@@ -209,7 +209,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class _Advised:
-    """The advice, the objects that it does not help, and the draws behind the intervals."""
+    """The advice, the objects that no move helps, and the draws that the intervals come from."""
 
     advice: list[Advice]
     waits: list[Waited]

@@ -214,7 +214,7 @@ def name_lines(
 
 
 def _ns_each(run: raw.Run, operations: int) -> float:
-    """Return the nanoseconds that CPUs work or wait per operation, each as its thread sees it."""
+    """Return the nanoseconds, of work and waiting, that an operation takes in its thread."""
     return part_of(run.work_cycles, run.machine.clock_ghz) / operations
 
 
@@ -229,7 +229,7 @@ def make_variant(
     seeds: bool,
     operations: int,
 ) -> dict[str, Any]:
-    """Return the lines of one machine, that of ``index``, as a report's variant."""
+    """Return a report's variant: the lines of the machine with number ``index``."""
     context = _Context(found.frames, _threads_of(of_threads), job.cpus, found.objects)
     lines = [
         _line(line, run, thing, context, draws)

@@ -190,7 +190,7 @@ def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) ->
 def _deliver(
     data: dict[str, Any], to: Outputs, asked: GateOptions, closing: Gate | None, below: list[str]
 ) -> None:
-    """Output the report and what stands below it.
+    """Output the report, and the lines that stand ``below`` it.
 
     Exit with the program's status, or with the gate's if that is 0.
     """

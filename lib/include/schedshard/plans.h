@@ -27,7 +27,7 @@
  * Concurrency: all calls may overlap, also in a forked child. Context: functions that make or
  * refresh a plan allocate memory and read files, and may not run in signal handlers; all others run
  * anywhere. Ordering: a thread that gets a plan sees its contents, and a thread that reads a
- * generation's number sees that plan; else none.
+ * generation's number sees its plan; nothing else is ordered.
  */
 #ifndef SCHEDSHARD_PLANS_H
 #define SCHEDSHARD_PLANS_H

@@ -171,8 +171,8 @@ static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 }
 
 /*
- * Jiffies between two balances of a domain; for a busy CPU the intervals are not multiples of each
- * other.
+ * Return the jiffies between two balances of a domain. A busy CPU's intervals are one shorter, so
+ * that those of its domains are not multiples of each other.
  */
 static u64 interval_of(const struct fair_cpu *me, const struct fair_sd *sd, bool idle)
 {

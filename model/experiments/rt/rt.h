@@ -61,7 +61,7 @@ enum rt_mode { RT_USER, RT_KERNEL, RT_HALTED, RT_MODES };
  * @time: by mode, picoseconds
  * @set_time: picoseconds in set_level(); likewise for the other operations
  * @pulls: pull_rt_task() calls; @pulls_asked: calls that found other CPUs overloaded; @pull_time:
- *	time of that query
+ *	time that the calls took to ask for overloaded CPUs
  * @push_tries: attempts to push a task; @pushes: attempts that moved one
  * @walks: push-IPI walks started; @steps: CPUs that they visited; @walk_time: time to request a
  *	walk and to find its next CPU

@@ -51,9 +51,9 @@ class Tier:
 
 
 def _ranks(topology: Topology, unit: Unit) -> tuple[Ids, int] | None:
-    """Return the rank of each CPU's unit in its parent, and the units per parent.
+    """Return the number of each CPU's unit within its parent, and how many units a parent has.
 
-    Groups are then those of model/machines/flat.py. None: parents have unequal numbers of units.
+    Groups of such numbers are those of model/machines/flat.py. None if parents differ in units.
     """
     own = topology.ids(unit.level)
     parent = np.zeros_like(own) if unit.parent is None else topology.ids(unit.parent)

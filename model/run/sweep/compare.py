@@ -122,8 +122,8 @@ def compare(request: CompareRequest) -> dict[str, Any]:
     common = [key for key in left if key in right]
     if not common:
         raise UserError(
-            f"{a.label} and {b.label} have no {'variant, ' if by_variant else ''}experiment, "
-            "machine, shard size and number of CPUs in common: nothing to compare"
+            f"no result of {a.label} and {b.label} has the same {'variant, ' if by_variant else ''}"
+            "experiment, machine, shard size and number of CPUs: nothing to compare"
         )
     there = [m for m in _metrics(a.rows) if m in set(_metrics(b.rows))]
     check_names("metric of both", request.metrics, there)

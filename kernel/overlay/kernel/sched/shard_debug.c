@@ -167,8 +167,8 @@ static void check_tasks(struct rq *rq)
 
 /*
  * The best task that waits on a CPU although another CPU would run it at once.
- * One sighting means little, as a CPU may be about to push or pull it. @ran
- * shows whether it ran in between.
+ * It counts only if it is seen again, because a CPU may be about to push or
+ * pull it. @ran shows whether it ran in between.
  */
 struct stranded {
 	pid_t pid;
