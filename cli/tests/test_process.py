@@ -121,7 +121,7 @@ def said_beside_progress(stderr: bytes) -> list[bytes]:
 
 
 # The second command ends with a status of its own, as all of 'doctor' do. Click ends the third one.
-HOST = str(ROOT / "doctor" / "tests" / "data" / "guests" / "16" / "pinned.tar.gz")
+HOST = str(ROOT / "doctor" / "tests" / "data" / "guests" / "pinned.tar.gz")
 WRITERS = [["machine", "list", "--json"], ["doctor", HOST], ["--help"]]
 
 
