@@ -42,8 +42,8 @@ struct shard_topo *shard_topo_complete(const struct shard_topo *known);
  * @now: records of a source now
  * @before: earlier records of that source, or an earlier result of this function
  *
- * The kernel shows no caches of an offline CPU. The CPU joins the group of the first member of its
- * former group that is in a group now. All CPUs of @before stay possible.
+ * The kernel shows no caches of an offline CPU. So such a CPU joins the group in which a member of
+ * its former group is now; the first such member counts. All CPUs of @before stay possible.
  *
  * Return: new records, ids as in @now, or NULL if there is no memory.
  */

@@ -3,8 +3,8 @@
  * JSON of schedshard-topo.
  *
  * When a jansson function gets a NULL, because another one had no memory, it returns an error, and
- * json_pack() with "o" returns NULL. So the code checks only the last value, and in loops that fill
- * lists each result.
+ * json_pack() with "o" returns NULL. So the code checks only the last value, except in loops that
+ * fill lists, where it checks each result.
  */
 #include <jansson.h>
 #include "machine.h"

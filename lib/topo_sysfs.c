@@ -146,8 +146,8 @@ static int parse_list(struct reader *r, struct cpulist *list)
 }
 
 /*
- * Reads a set of CPUs: a list, or a mask where a kernel before 5.4 has only that. 1: read; 0: there
- * is neither; else an error.
+ * Reads a set of CPUs from a list, or from a mask where a kernel before 5.4 has only that.
+ * Return: 1 if it was read, 0 if there is neither file, else an error.
  */
 static int read_set(struct reader *r, struct cpulist *set, const char *dir, const char *list,
 		    const char *mask)

@@ -76,7 +76,7 @@ def _images(report: Report) -> list[Image]:
 
 
 def c2c_section(report: Report) -> Section:
-    """Return what a page shows of a report: what a terminal does, with most tables folded."""
+    """Return a page's section on a report: the same as on a terminal, with most tables folded."""
     parts = flat(view(report))
     tables = [index for index, part in enumerate(parts) if isinstance(part, Sheet)]
     end = tables[_OPEN] if len(tables) > _OPEN else len(parts)

@@ -70,7 +70,7 @@ def build_scheduler(layout: Layout, name: str, vmlinux: Path) -> Path:
 
 
 def _build_preloaded(layout: Layout, folder: Path) -> Path:
-    """Compile the library with which libbpf works without a network."""
+    """Compile the library with which libbpf works on a kernel without a network."""
     source = layout.inputs / "guest" / "scx-no-net.c"
     library = folder / "scx-no-net.so"
     with layout.locked(_PART):

@@ -35,8 +35,8 @@ class NotThereError(UserError):
 def mirror(archive: str) -> str:
     """Return the address of an archive ("debian") on the mirror that the system's sources name.
 
-    Debian's mirrors have archives beside each other. A system without sources of security updates
-    gets them from the mirror of the other archive.
+    A mirror has Debian's archives beside each other. So if the sources do not name the archive, its
+    address follows from that of "debian".
     """
     require("apt-get")
     listing = call(

@@ -106,8 +106,8 @@ static void body(u32 cpu, void *arg)
 }
 
 /*
- * Declare memory constant, except if CPUs walk: the next access after a walk is that of
- * count_read(), which depends on how far the other CPUs have come.
+ * Declare memory constant, unless CPUs walk: what count_read() counts after a walk depends on how
+ * far the other CPUs have come, so accesses must not run ahead of them.
  */
 static void constant(const struct yield *y, const void *ptr, size_t size)
 {

@@ -79,7 +79,7 @@ class Machine:
 
     @property
     def cpus(self) -> list[dict[str, int]]:
-        """Return the same as rows with ids, as schedshard-topo prints them."""
+        """Return a row per CPU with the ids of its place, as schedshard-topo prints them."""
         return [{"cpu": cpu, **place._asdict()} for cpu, place in self.places.items()]
 
 

@@ -138,9 +138,9 @@ def plan_run(request: RunRequest) -> RunPlan:
 
 
 def _published_points(request: RunRequest) -> tuple[PublishedPoint, ...]:
-    """Return the machine's published points, or else another machine's.
+    """Return the points published for the machine, or, if there are none, for another machine.
 
-    There are none if the published figures are another experiment's.
+    Nothing is returned if the experiment only refers to the published figures of another one.
     """
     experiment = request.experiment
     if experiment.published_from is not None or not experiment.published:

@@ -23,9 +23,9 @@ POINT = ["place", "cap", "cpus", "variant"]
 
 
 def point_table(one: Swept, title: str | None) -> Sheet:
-    """Return a row per point: the mean over its seeds, with the standard deviation of several.
+    """Return a row per point: the mean over its seeds, and the standard deviation if several.
 
-    A point of samples shows their median and 90% interval.
+    For a point that was run with samples, the row shows their median and 90% interval instead.
     """
     numbers = ["cap", "CPUs", "LLCs", "seeds", *(head(metric) for metric in one.metrics)]
     made = Sheet(

@@ -186,8 +186,8 @@ static char *place(uint64_t at, bool write)
 }
 
 /*
- * An access by this library, such as that of a lock, counts at the place that called it. A call has
- * at least two bytes: reads count at the last one, writes at the one before.
+ * An access by this library, such as that of a lock, counts at the call of the library. The call
+ * has at least two bytes, so reads can count at the last one, and writes at the one before.
  */
 static const void *counter(const void *pc, bool write)
 {

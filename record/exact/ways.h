@@ -35,10 +35,10 @@ int ways_begin(void);
 void ways_thread(const struct thread *t);
 
 /**
- * ways_entered, ways_left - a function was called, and returns
- * @pc: behind the call
- * @to: where the hook returns: behind the call as well, if the function's frame is gone already
- * @frame: of the hook
+ * ways_entered, ways_left - called by the hooks: a function has been called, or is returning
+ * @pc: the address after the call
+ * @to: the hook's return address; also the address after the call if the function's frame is gone
+ * @frame: the hook's frame
  */
 void ways_entered(const void *pc, const void *frame);
 void ways_left(const void *to, const void *frame);

@@ -57,7 +57,7 @@ class Place:
 
     @property
     def covers(self) -> set[str]:
-        """Return the words of the frame that a store here changes: all, if it has an index."""
+        """Return which words of the frame a store here may change: all words if it has an index."""
         if self.base != "rsp":
             return set()
         if self.index:

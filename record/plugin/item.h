@@ -30,11 +30,11 @@ enum item_kind {
 #define ITEM_PLACE_MASK ((1ull << ITEM_PLACE_BITS) - 1)
 
 /**
- * @place: for an access, the byte. For ITEM_RESUME and ITEM_AFTER, the instruction (see @instr) of
- *	the other CPU or, if there is none, the picoseconds for which all CPUs have been idle since
- *	the window opened. For ITEM_HOME, a byte of the page
- * @pc: for an access, the instruction's address, 48 bits. For ITEM_RESUME and ITEM_AFTER, the other
- *	CPU; ITEM_RESUME may have ITEM_NO_CPU. For ITEM_HOME, the page's CPU
+ * @place: for an access, the byte. For ITEM_RESUME and ITEM_AFTER, how many instructions CPU @pc
+ *	had executed; with ITEM_NO_CPU, the picoseconds for which all CPUs have been idle since the
+ *	window opened. For ITEM_HOME, a byte of the page
+ * @pc: for an access, the instruction's address, 48 bits. For ITEM_RESUME and ITEM_AFTER, another
+ *	CPU, or, for ITEM_RESUME only, ITEM_NO_CPU. For ITEM_HOME, the page's CPU
  * @instr: instructions that this CPU had executed by then
  * @kind: enum item_kind
  * @size: bytes of an access, at most 64

@@ -108,8 +108,8 @@ void step_meet(struct vcpu *v)
 }
 
 /*
- * How long a CPU waits for a model that does not advance. The emulator of a program stops all
- * threads for each fork() and many mmap(), so there it is short however many CPUs there are.
+ * How long a CPU waits for a model that does not advance. When a program is recorded, the wait is
+ * short for any number of CPUs, because each fork() and many mmap() stop all threads.
  */
 static struct timespec patience_of(uint32_t nr_cpus)
 {

@@ -14,11 +14,11 @@
  */
 void step_check(struct vcpu *v);
 
-/** step_meet - the vCPU accesses a line that others access as well. In its thread. */
+/** step_meet - the vCPU accesses a line that others also access. In the vCPU's thread. */
 void step_meet(struct vcpu *v);
 
 /**
- * step_before - the vCPU may soon access such a line: wait a little if it is ahead. In its thread.
+ * step_before - wait a little if the vCPU is ahead and may soon access such a line. In its thread.
  */
 void step_before(struct vcpu *v);
 
@@ -33,7 +33,7 @@ void step_progress(uint32_t cpu);
  */
 void step_rest(uint32_t behind);
 
-/** step_rouse - the CPU halts or resumes: wake the model if it waits for that. In its thread. */
+/** step_rouse - the CPU halts or resumes: wake the model if it waits. In the CPU's thread. */
 void step_rouse(uint32_t cpu);
 
 /**

@@ -150,8 +150,8 @@ static uint64_t idle(void *arg)
 		return plugin.state->idled;
 	settling = 0;
 	/*
-	 * Before the alarm: the CPU that it wakes reports how long all were idle. Pairs with the
-	 * acquire in access_resume().
+	 * This store comes before the alarm, because the CPU that the alarm wakes reports how long
+	 * all CPUs were idle. It pairs with the acquire in access_resume().
 	 */
 	__atomic_store_n(&plugin.state->idled, plugin.state->idled + next - now, __ATOMIC_RELEASE);
 	return plugin.state->idled;

@@ -18,8 +18,8 @@
 #define PAGES_SIZE 4096u
 
 /*
- * The name of an address: the number of its tenant (tenants.h) above the address's own bits. The
- * file that a process writes at its end contains names (record/names/memory.py).
+ * The name of an address: the address, and in the bits above it the number of its tenant
+ * (tenants.h). The file that a process writes at its end contains names (record/names/memory.py).
  */
 #define PAGES_NAME_SHIFT       48
 #define PAGES_NAME(at, tenant) ((at) | (uint64_t)(tenant) << PAGES_NAME_SHIFT)
@@ -30,7 +30,7 @@
  * struct pages_entry - one of a thread's last pages
  * @page: its address in the process / PAGES_SIZE + 1
  * @at: number of its first byte
- * @lines: of access_lines()
+ * @lines: what access_lines() returned for it
  */
 struct pages_entry {
 	uint64_t page, at;
@@ -42,7 +42,7 @@ struct pages_tlb {
 	struct pages_entry entry[PAGES_TLB];
 };
 
-/* Changes with the mappings of the process; any. */
+/* A number that changes when the mappings of the process change. */
 extern uint32_t pages_generation __attribute__((visibility("hidden")));
 
 /** pages_init - make the tables, in the model's process, after shared_create(). */
@@ -86,8 +86,8 @@ void pages_follow(uint32_t image, uint32_t program);
 void pages_changed(uint64_t at, uint64_t size, bool shared);
 
 /**
- * pages_mapped, pages_unmapped - the process has mapped memory, or will unmap it. What replaces a
- * file's memory has another tenant (tenants.h). @file: -1: none
+ * pages_mapped, pages_unmapped - the process has mapped memory, or will unmap it. If it maps over a
+ * file's memory, the addresses get another tenant (tenants.h). @file: -1 if no file is mapped
  */
 void pages_mapped(uint64_t at, uint64_t size, int file, uint64_t offset, bool shared);
 void pages_unmapped(uint64_t at, uint64_t size);
