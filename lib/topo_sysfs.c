@@ -316,8 +316,8 @@ static int read_package(struct reader *r, u32 cpu)
 }
 
 /*
- * Reads the package of the CPUs of a cache, on a live machine from two of them. If these differ, it
- * reads that of each CPU, for drop_false_packages().
+ * Reads the package of a cache's first and last CPU. If they agree, the cache's other CPUs get it,
+ * too; else each CPU's is read later, for drop_false_packages().
  */
 static int read_packages(struct reader *r, const struct cpulist *llc)
 {

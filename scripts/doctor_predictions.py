@@ -147,7 +147,7 @@ def rising(found: Mapping[float, tuple[float, float]]) -> Points:
 
 
 def rate_at(points: Points, share: float) -> float:
-    """Return the rate at which a share is reached; outside the points a wake-up costs the same."""
+    """Return the rate that leads to a share. A wake-up beyond the points costs as much as there."""
     for (x, low), (y, high) in pairwise(points):
         if low <= share <= high:
             return between(x, y, log(share / low) / log(high / low))

@@ -86,7 +86,7 @@ def pins(text: str) -> Iterator[tuple[str, str]]:
 
 
 def trimmed(text: str, before: str, known: set[str]) -> str:
-    """Return a lock without what is known, which adds its pins to that."""
+    """Return a lock without the pins in ``known``, and add the remaining ones to ``known``."""
     head = re.split(r"^(?=-r |[A-Za-z0-9])", text, maxsplit=1, flags=re.MULTILINE)[0]
     own = {pin: block for pin, block in pins(text) if pin not in known}
     known.update(own)

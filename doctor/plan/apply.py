@@ -194,7 +194,7 @@ def _hash(body: dict[str, Any]) -> str:
 
 
 class _RefusedError(Exception):
-    """The kernel refused a write, or made an invalid partition of it."""
+    """The kernel refused a write, or the write made a partition that the kernel calls invalid."""
 
 
 class _Apply:

@@ -173,9 +173,9 @@ def _lists(part: Part, facts: Facts) -> frozenset[int]:
 
 
 def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
-    """Return a free CPU for each guest's part, by its index, on the guest's node if possible.
+    """Return, by a part's index, a free CPU for each guest, on the guest's node if possible.
 
-    Some free CPUs stay for all other tasks.
+    Some free CPUs are left for all other tasks.
     """
     busy = frozenset[int]().union(
         *(each.allowed or frozenset() for each in facts.threads if not each.kernel)
@@ -225,7 +225,7 @@ def _quietest(rows: list[Row], facts: Facts) -> frozenset[int]:
 
 
 def _without_one_cache(verdict: Verdict, rows: list[Row], left: list[str]) -> list[Row] | str:
-    """Return the rows without those of one cache, which stays for all other tasks; or a reason."""
+    """Return the rows except those of a cache that is left for all other tasks; or a reason."""
     facts = verdict.facts
     assert facts is not None
     given = _quietest(rows, facts)

@@ -104,7 +104,7 @@ class Prediction:
     def saved(self) -> float:
         """Return the share of the machine's CPU time that a remedy saves without another kernel.
 
-        A remedy that leaves the cost within the model's error saves nothing that is known.
+        It is 0 if the model's error may explain the difference between the two costs.
         """
         now, best = self.now.share.value, self.row(PARTITION, PIN)
         return now - best.share.value if best and best.share.value * MODEL_ERROR < now else 0.0

@@ -41,7 +41,7 @@ class Asked:
 
 
 def between(low: float, high: float, part: float) -> float:
-    """Return the value at a part of the way between two, in logarithms."""
+    """Interpolate on a logarithmic scale; ``part`` 0 gives ``low``, and 1 gives ``high``."""
     return exp(log(low) * (1 - part) + log(high) * part)
 
 

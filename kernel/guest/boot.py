@@ -235,7 +235,7 @@ def qemu_argv(
 
 
 def first_files(request: BootRequest) -> dict[str, Entry]:
-    """Return the files that the kernel reads before it unpacks others, for an archive in front."""
+    """Return the files for an archive in front, which the kernel reads before it unpacks others."""
     if request.firmware is not Firmware.ACPI:
         return {}
     return {PPTT_PATH: plain(cache_table(request.shape))}

@@ -5,9 +5,9 @@
  * exercises every path of the scheduler's RT class: enqueue and dequeue at any level, push, pull,
  * the push walk, changes of a queued task, and priority inheritance.
  *
- * Every sleep has a timeout, so that a worker always completes its round. `due` is the latest time
- * at which it does. The worker writes it before it gives up its CPU; the monitor compares it with
- * the clock. So the kernel cannot forget a worker without making it late.
+ * Every sleep has a timeout, so that a worker always completes its round, at the latest at the time
+ * `due`. The worker writes `due` before it gives up its CPU, and the monitor compares it with the
+ * clock. So the kernel cannot forget a worker without making it late.
  *
  * Refused changes are normal and only counted: an affinity may be offline or outside of the cpuset,
  * a deadline task may find no bandwidth.

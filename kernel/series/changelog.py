@@ -27,7 +27,7 @@ def _body(text: str, where: str) -> list[str]:
 
 
 def message_of(text: str, where: str, tags: Sequence[str]) -> str:
-    """Return a commit message: the file's text, and more tags after those such as Fixes."""
+    """Return a commit message: the file's text, with more tags after its own, such as Fixes."""
     lines = _body(text, where)
     if any(line.startswith("Signed-off-by:") for line in lines):
         raise UserError(f"{where}: only --signoff adds a sign-off")

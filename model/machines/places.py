@@ -197,7 +197,7 @@ def _check_tree(found: Iterable[Place]) -> None:
 
 
 def needed_latencies(found: Iterable[Place]) -> dict[str, str]:
-    """Return the latencies of distances that occur on the machine, each with the reason."""
+    """Return the latencies that the machine needs, each with the reason, such as several LLCs."""
     all_places = list(found)
     in_node = {(place.node, place.llc) for place in all_places}
     nodes: dict[int, set[int]] = {}

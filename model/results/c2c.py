@@ -356,7 +356,7 @@ class Advice(Saved, kw_only=True):
 class Waited(Saved, kw_only=True):
     """An object whose waits no layout removes: ``writers`` CPUs write the same bytes.
 
-    ``advised``: there is advice for the object, and the share is what stays without its gain.
+    ``advised``: there is advice for the object, and ``share`` is what remains after its gain.
     ``counter``: threads only add to the bytes.
     """
 

@@ -174,7 +174,7 @@ class Run(Saved, kw_only=True):
 
     @property
     def columns(self) -> Sequence[tuple[str | None, str]]:
-        """The figures of a table with a column each, with the variant if it is of one alone."""
+        """The columns of a table: each a figure, with its variant if it belongs to only one."""
         return [(variant.name, "ns_per_op") for variant in self.variants]
 
     @property

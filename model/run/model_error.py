@@ -71,7 +71,7 @@ class ModelError:
     def sentence(self, core: str | None = None) -> str:
         """Return a sentence that says on what predictions were validated, and their error.
 
-        ``core``: the type of core of the machine for which it is said, None for an unknown one.
+        ``core`` is the type of core of the machine to be predicted, or None if it is unknown.
         """
         about = f"90% of points are within a factor of {self.factor:.2f}"
         if not self.machines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Words the edit of the source that puts an object, or one of its members, on a line of its own."""
+"""Describes the edit of the source that puts an object or a member on a line of its own."""
 
 from pathlib import PurePosixPath
 

@@ -68,7 +68,7 @@ def field_of(thing: Thing | None, address: int, of: Thing | None) -> str:
 
 
 def others_of(of: Thing | None, things: Iterable[Thing | None]) -> list[Thing]:
-    """Return the heap objects of a line besides ``of``, which names it; one per name and type."""
+    """Return a line's heap objects that differ from ``of``, its main one; one per name and type."""
     found = {(t.name, t.type): t for t in things if t is not None and _differs(t, of)}
     return list(found.values())
 

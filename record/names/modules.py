@@ -199,7 +199,7 @@ class Modules:
         code: Iterable[Sequence[Any]] = (),
         gone: Iterable[Sequence[Any]] = (),
     ) -> None:
-        """Load all files. ``gone``: like ``maps``, each after the number of the unmapping call."""
+        """Load all files. ``gone`` is as ``maps``, with the number of the unmapping call in front."""
         self.modules: list[Module] = []
         self._runtime: str | None = None
         self._made = sorted(Named(int(at), int(size), str(name)) for at, size, name in code)

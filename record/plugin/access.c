@@ -72,14 +72,14 @@ static void report_home(uint64_t place, uint32_t cpu)
 }
 
 /*
- * The last writer of a word of eight bytes: a tag of the word, the CPU, its instruction. Two words
- * can have the same tag. Then a CPU waits for a store that it did not see. That store did happen
- * before, so the CPU is only a little late. Two words can also share a slot. Then the wait for the
- * earlier store is lost, and maybe its transfer.
+ * The last writer of a word of eight bytes: a tag of the word, the CPU, its instruction. If two
+ * words have the same tag, a CPU may wait for a store that it did not see. That store did happen
+ * before, so the CPU is only a little late. If two words share a slot, the wait for the earlier
+ * store is lost, and maybe its transfer.
  *
- * The last writer of a line, instead of a word, would not do. Where neighbouring words have
- * different writers and readers, no reader waits for the other word's writer, least of all in a
- * replay with these words apart.
+ * The table is by word, not by line, because of neighbouring words with different writers and
+ * readers: a reader must not wait for the writer of another word, least of all in a replay that
+ * puts the words on separate lines.
  */
 #define WORD_SHIFT   3
 #define WRITERS_BITS 16

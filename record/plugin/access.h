@@ -52,8 +52,8 @@ void access_end(void);
 int access_begin_large(uint32_t bits);
 
 /**
- * access_writers - from now on, report whose store an access sees (struct item). Before the window
- * opens; programs only.
+ * access_writers - from now on, report whose store an access sees (struct item). Call this before
+ * the window opens, and only if a program is recorded.
  *
  * Return: 0, or -1 if there is no memory.
  */

@@ -69,8 +69,8 @@ uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place);
 #define FEED_FOREIGN (1ull << 50)
 
 /**
- * feed_lines_note - the running CPU, guest CPU @cpu, has accessed @at. Call it after the access,
- * because others may have written these bytes while it waited. Only if the result is detailed.
+ * feed_lines_note - record that guest CPU @cpu, which runs, has accessed @at. Only for a detailed
+ * result. Call it after the access, because others may have written the bytes while the CPU waited.
  */
 void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
 		     const void *pc);

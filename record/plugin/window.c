@@ -88,8 +88,8 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	if (__atomic_load_n(&abandoned, __ATOMIC_RELAXED))
 		return FEED_END;
 	/*
-	 * Read before the stream, which then contains all items of these instructions, except those
-	 * of the last block.
+	 * This load comes before the load of the stream, so that the stream contains all items of
+	 * these instructions, except those of the last block.
 	 */
 	instr = __atomic_load_n(&v->instr, __ATOMIC_ACQUIRE) - v->base;
 	if (stream_pop(&v->stream, item)) {

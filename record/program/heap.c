@@ -34,9 +34,9 @@ struct object {
 };
 
 /*
- * An allocating place. @frame: its return addresses, as names (pages.h). @now: the place that its
- * number means after @tenants changes of tenants. @next: the next place with the same return
- * addresses in other code, or 0
+ * An allocating place. @frame: its return addresses, as names (pages.h). @now: what renamed()
+ * returned for this place, when there had been @tenants changes of tenants. @next: the next
+ * place with the same return addresses in other code, or 0
  */
 struct site {
 	uint64_t frame[PROTOCOL_FRAMES];

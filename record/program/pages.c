@@ -60,7 +60,7 @@ static uint32_t nr_regions;
 static bool stale;
 static uint32_t image, program;
 static bool follows;
-static uint32_t tenants; /* changes; any */
+static uint32_t tenants; /* changes of tenants; used by any thread */
 
 int pages_init(void)
 {

@@ -18,8 +18,8 @@ void preload_send(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uin
 
 /*
  * Uses rt_sigaction() to find out whether a page can be read. The kernel and the emulator read the
- * action before they check the signal's number. Since no signal has this number, the call always
- * fails, with EFAULT if the page cannot be read.
+ * action before they check the signal's number. No signal has the number PROTOCOL_CALL, so the call
+ * always fails, with EFAULT if the page cannot be read.
  */
 bool preload_readable(const void *page)
 {

@@ -35,10 +35,10 @@ enum shared_window { SHARED_SHUT, SHARED_OPEN, SHARED_CLOSED };
 
 /**
  * struct shared_image - a program in a process: a fork or an exec makes one
- * @pid: its process, 0 before there is one; any
+ * @pid: its process, 0 before there is one; used by any thread
  * @program: number of its program; a forked child has its parent's
  * @parent: the image that made it; SHARED_NONE for the first image
- * @left: its process executes another program; any
+ * @left: its process executes another program; used by any thread
  * @gone: its process has ended or executed another program; the model's process writes it
  * @told: its file of names is written
  */

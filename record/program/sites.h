@@ -22,8 +22,8 @@ struct site;
 /**
  * struct sites - all sites of a recording
  * @all: the sites; NULL if none are recorded
- * @ways: number of sites, per hash of the instruction; any
- * @lost: accesses recorded without their calls; any
+ * @ways: number of sites, per hash of the instruction; used by any thread
+ * @lost: accesses recorded without their calls; used by any thread
  */
 struct sites {
 	struct site *all;

@@ -6,8 +6,8 @@
  * stream and clock are those of its holder. A thread holds its CPU while it executes, and releases
  * it while it waits in the kernel. So threads that share one take turns.
  *
- * Concurrency: a thread's fields are used only by that thread, except those marked "any", which any
- * thread uses with atomics. The tables of notes.c and heap.c have a lock each.
+ * Concurrency: a thread's fields are used only by that thread, except those marked as used by any
+ * thread, with atomics. The tables of notes.c and heap.c have a lock each.
  */
 #ifndef RECORD_USER_H
 #define RECORD_USER_H
@@ -32,11 +32,11 @@
  * @v: the CPU that it holds; NULL: none, and its actions are not recorded
  * @seen: as @v, but NULL while the thread is hidden
  * @held: that CPU's number
- * @cpu: the CPU assigned to it, USER_NO_CPU before its first instruction; any
+ * @cpu: the CPU assigned to it, USER_NO_CPU before its first instruction; used by any thread
  * @begun: it has executed an instruction
  * @hidden: it is in the recorder's library
  * @waits: it is in a system call that may wait
- * @moved: its assigned CPU has changed since it took one; any
+ * @moved: its assigned CPU has changed since it took one; used by any thread
  * @number: in order of creation, from 0
  * @turn: instructions of its CPU at which another thread may have it
  * @sleep_until: the model's time at which its sleep ends; 0: it does not sleep
@@ -61,12 +61,12 @@ struct user_thread {
  * @meta: prefix of the name of the file that it writes at its end
  * @view: the folder with the machine's files, which the emulator prefers to the host's
  * @by_marks: marks in the program open and close the window
- * @told: it has written its file at @meta; any
- * @dead: it is an unrecorded child, or the recording has ended; any
+ * @told: it has written its file at @meta; used by any thread
+ * @dead: it is an unrecorded child, or the recording has ended; used by any thread
  * @readable: the program's addresses are the emulator's
  * @follow: record children too
  * @own_low: start of the code of the library inside the program (preload.c), which is ignored
- * @own_high: its end; any
+ * @own_high: its end; used by any thread
  * @arrived: number and CPU that the first thread keeps because a recorded thread executed this
  *	program; no CPU if none did, or if the thread already has them
  */

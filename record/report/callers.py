@@ -101,7 +101,7 @@ def callers(access: Access, frames: Mapping[int, tuple[Frame, ...]]) -> list[dic
 
 
 def dearest_ways(line: RecordedLine) -> list[tuple[float, str]]:
-    """Return the ways to a reported line that cost most: share of its cycles, and the calls.
+    """Return the call paths that cost a line the most: the share of its cycles, and the calls.
 
     The list is empty for a report without call stacks.
     """

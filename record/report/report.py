@@ -318,7 +318,7 @@ def _ranked(run: raw.Run) -> raw.Run:
 
 
 def _head(recorded: Recorded, machines: Sequence[Machine]) -> dict[str, Any]:
-    """Return the members on what was recorded, and for which machine."""
+    """Return the JSON's first members: what was recorded, and for which machine."""
     return {
         "format": C2C,
         "experiment": recorded.words,

@@ -114,7 +114,7 @@ void shard_counter_destroy(struct shard_counter *c);
 
 /**
  * cpu_counter_create() - a counter that starts at 0, with one line per CPU of this machine
- * @batch: the error of the estimate stays below this for each CPU; 0: no estimate
+ * @batch: the error of cpu_counter_about() stays below this times the CPUs; 0: no such estimate
  *
  * For statistics. cpu_counter.h says which threads may add.
  *

@@ -13,8 +13,8 @@ struct search {
 };
 
 /*
- * Find a normal task that waits behind an RT task and may run here. Not instrumented: it reads all
- * threads outside simulated time, where the call for each access would do nothing.
+ * Find a normal task that waits behind an RT task and may run here. This is not instrumented, as it
+ * reads all threads outside simulated time, where hooks would do nothing.
  */
 __attribute__((no_sanitize("thread"))) static void find_waiting(void *arg)
 {

@@ -95,7 +95,7 @@ def find_tiers(
 
 
 def stands_out(near: Values, far: Values) -> bool:
-    """Whether latencies inside groups differ from those outside beyond chance and overlap."""
+    """Whether latencies inside groups are clearly lower than outside, and not by chance."""
     if near.size == 0 or far.size == 0:
         return False
     if np.percentile(near, 95) > np.percentile(far, 5):

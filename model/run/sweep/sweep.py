@@ -257,6 +257,6 @@ def sample_set(row: Mapping[str, Any]) -> str:
 
 
 def united(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
-    """Return the rows of both, one per key, in the order of a file. New rows replace old ones."""
+    """Return old and new rows, sorted as in a file. A new row replaces the old one of its key."""
     rows = {row_key(row): row for row in [*old, *new]}
     return sorted(rows.values(), key=row_key)

@@ -22,8 +22,8 @@ Samples = np.ndarray[Any, np.dtype[np.float64]]
 def noise(samples: int) -> float:
     """Return the standard error of the index of an input without any influence.
 
-    The variance has samples / 2 equal parts. HARMONICS of them count as the input's, less the mean
-    of what chance contributes.
+    Chance spreads the variance evenly over samples / 2 frequencies. The index is the share of the
+    first HARMONICS frequencies, less the mean of what chance contributes to them.
     """
     mean = 2.0 * HARMONICS / samples
     return mean / math.sqrt(HARMONICS) / (1.0 - mean)

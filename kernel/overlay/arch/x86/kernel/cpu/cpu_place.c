@@ -4,7 +4,7 @@
  *
  * Firmware gives the APIC ids of all possible CPUs. CPUs share the L3 if their
  * ids agree above a bit that the boot CPU's CPUID gives, as in cacheinfo. Many
- * guests have an L3 for each CPU, which says nothing.
+ * guests show an L3 for each CPU, which says nothing about the host's L3s.
  */
 #include <linux/bitops.h>
 #include <linux/cpufeature.h>
