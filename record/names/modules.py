@@ -199,7 +199,7 @@ class Modules:
         code: Iterable[Sequence[Any]] = (),
         gone: Iterable[Sequence[Any]] = (),
     ) -> None:
-        """Load all files. ``gone`` is as ``maps``, with the number of the unmapping call in front."""
+        """Load all files. ``gone`` is as ``maps``, but begins with the unmapping call's number."""
         self.modules: list[Module] = []
         self._runtime: str | None = None
         self._made = sorted(Named(int(at), int(size), str(name)) for at, size, name in code)

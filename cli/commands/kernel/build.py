@@ -35,7 +35,7 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
     default="package",
     show_default=True,
     metavar="C",
-    help="As for build; /boot/config-$(uname -r) copies that of the running Debian kernel.",
+    help="As for 'build'; /boot/config-$(uname -r): that of the running Debian kernel.",
 )
 @path_option("--out", metavar="DIR", help="Folder for the packages [build/kernel/deb].")
 @JOBS
