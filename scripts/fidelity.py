@@ -108,7 +108,7 @@ def predict(curve: dict[str, Any], base: Path) -> dict[str, Any]:
 
 
 def residuals_of(curve: dict[str, Any], base: Path, cores: Mapping[str, str]) -> list[Residual]:
-    """Return one residual per point; ``cores``: the types of core of machines outside machines/."""
+    """Return a residual per point. ``cores`` has the core types of machines outside machines/."""
     result = predict(curve, base)
     place = "class" if PAIRS in curve else "threads"
     points = {point[place]: point for point in result["variants"][0]["points"]}

@@ -23,8 +23,8 @@ uint32_t x_count_preemptions(const struct x_event *events, uint32_t nr_events)
 		int c = events[i].proc;
 
 		/*
-		 * Neither of these is a switch: the hardware performs flushes, and a step that
-		 * touches nothing shared belongs to what its CPU did before.
+		 * Flushes are no switches, because the hardware performs them. Neither is a step
+		 * that touches nothing shared: it belongs to what its CPU did before.
 		 */
 		if (X_IS_BUFFER(c) || events[i].touch == X_TOUCH_NONE)
 			continue;

@@ -3,8 +3,8 @@
  * The pool of claim_slots.c with a cache per thread, twice the slots, and initially one slot in
  * each cache. There are two kinds of caches: ours, whose slots others can take, and a plain one
  * over a shared stack, like that of DPDK's mempool, whose slots others cannot take. The stack's
- * head contains a count of changes, against reuse of a slot, and each slot's link to its successor
- * is on a separate line.
+ * head contains a count of changes, so that a compare-and-swap fails if a slot was taken and put
+ * back meanwhile. Each slot's link to its successor is on a separate line.
  */
 #include "primitive.h"
 #include "shard_plan.h"

@@ -268,7 +268,7 @@ def _moved(pieces: Sequence[_Piece], thing: Thing | None) -> list[_Piece]:
 def _move(
     thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, padded: bool, within: bool
 ) -> Move | None:
-    """Return the move that gives the pieces of an object's lines a line each, or None."""
+    """Return the move that puts each piece of an object on a line of its own, or None."""
     meant: list[_Piece] = []
     every: list[_Piece] = []  # all that are moved
     for _, pieces in group:

@@ -43,7 +43,7 @@ def _threads_of(of_threads: Sequence[Sequence[int]]) -> dict[int, list[int]]:
 
 @dataclass(frozen=True)
 class _Context:
-    """The inputs for the lines of one machine, besides its results."""
+    """What the lines of one machine are made from, besides the results of its run."""
 
     frames: Mapping[int, tuple[Frame, ...]]
     threads: Mapping[int, list[int]]

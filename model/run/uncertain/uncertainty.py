@@ -66,7 +66,7 @@ class Study:
 
     @property
     def points(self) -> int:
-        """Return the number of processes, without those that choose a parameter."""
+        """Return the number of simulations, not counting those that fit a parameter."""
         return sum(len(plan.points) for plan in self.plans)
 
 
