@@ -7,7 +7,7 @@
  *
  * Every sleep has a timeout, so that a worker always completes its round, at the latest at the time
  * `due`. The worker writes `due` before it gives up its CPU, and the monitor compares it with the
- * clock. So the kernel cannot forget a worker without making it late.
+ * clock. So a worker that the kernel forgets is late.
  *
  * Refused changes are normal and only counted: an affinity may be offline or outside of the cpuset,
  * a deadline task may find no bandwidth.

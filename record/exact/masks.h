@@ -17,8 +17,8 @@
 #define MASKS_SIGNALS 65 /* one more than the last */
 
 /*
- * The kernel's struct sigaction. The C library's sigaction() is not used, because it sets a restorer
- * whose system call would be dispatched.
+ * The kernel's struct sigaction. The C library's sigaction() is not used, because the system call
+ * of its restorer would be dispatched.
  */
 struct masks_action {
 	void (*handler)(int which, siginfo_t *info, void *context);
