@@ -209,13 +209,13 @@ def headline(scores: Sequence[Score]) -> list[str]:
     width = statistics.median(one.high / one.low for one in blind)
     text = (
         f"{inside:.0%} of the {len(blind)} points of {curves} published curves lie inside the "
-        "90% interval of their prediction. No number or rule of the model was chosen on these "
+        "90% interval of their prediction. No number or rule of the model was chosen to fit these "
         "curves, and each interval was estimated without any curve of the same machine. At the "
         f"median the ends of an interval differ by a factor of {width:.2f}, and prediction and "
         f"measurement by {statistics.median(one.factor for one in blind):.2f}. The worst point is "
-        f"wrong by {worst.factor:.2f}: {worst.of.curve}, {worst.of.threads} threads. For the "
-        f"{len({one.of.curve for one in chosen})} calibrated curves, which prove little, the "
-        f"median factor is {statistics.median(one.factor for one in chosen):.2f}."
+        f"wrong by a factor of {worst.factor:.2f}: {worst.of.curve}, {worst.of.threads} threads. "
+        f"For the {len({one.of.curve for one in chosen})} calibrated curves, which prove little, "
+        f"the median factor is {statistics.median(one.factor for one in chosen):.2f}."
     )
     return textwrap.wrap(text, 120)
 
