@@ -70,7 +70,10 @@ def _check(request: JudgeRequest) -> None:
             "to use the stored table, or run 'schedshard doctor' of the whole package"
         )
     if request.predict and not request.machine:
-        raise UserError("--predict: a profile shows no groups: give HOST.tar, or --live")
+        raise UserError(
+            "--predict needs the groups of real-time threads, which a profile does not show: give "
+            "HOST.tar, or --live"
+        )
     data = request.plan.with_suffix(".json") if request.plan is not None else None
     if data is not None and data == request.plan:
         raise UserError(f"--plan {data}: give the page another suffix, such as .txt")

@@ -23,7 +23,8 @@ _VERDICT = (
     click.option(
         "--fail-above",
         metavar="PERCENT",
-        help="End with status 4 if a line is new or grows by more than this [5%; --exact: 0%].",
+        help="End with status 4 if a cache line is new, or if its HITM per operation or its share "
+        "of cycles grows by more than this [5%; --exact: 0%].",
     ),
     target_option("--sarif", help="Write the verdict as SARIF 2.1.0."),
     target_option("--junit", help="Write the verdict as a JUnit report."),
