@@ -37,8 +37,9 @@ struct sbm {
 	u32 nr_shards;		       /* as in the plan */
 	size_t bytes;		       /* memory of this header with its tables */
 	/*
-	 * By CPU number: address of its word, plus its position. Holes share a word that no search
-	 * reads, so that a search may start at a hole.
+	 * By CPU number: the address of the CPU's word, plus the CPU's position in the word. CPU
+	 * numbers that no CPU has (holes) share a word that no search reads, so that a search may
+	 * start at a hole.
 	 */
 	uintptr_t at[];
 };

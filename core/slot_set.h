@@ -14,9 +14,9 @@
  * slot. A claim succeeds if a slot is free throughout the call. It may miss a slot that others put
  * into a word that it has already searched.
  *
- * Order of a search: the CPU's own slot, if its shard has slots; the other slots of that shard from
- * there on; then near shards, where callers begin at different slots. Slots that slot_set_grow()
- * added come after all others.
+ * Order of a search: first the slot at which this CPU's searches begin (its own slot), if its shard
+ * has slots; then the other slots of that shard, from there on; then near shards, where callers
+ * begin at different slots. Slots that slot_set_grow() added come after all others.
  *
  * Context: any, unless said. Ordering: a full barrier if a slot is claimed, else none; the barrier
  * pairs with slot_put() and slot_put_near(), which release. CPU numbers must be those of possible

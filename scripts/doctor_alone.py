@@ -120,7 +120,7 @@ def _imported(path: Path) -> set[str]:
 
 
 def modules() -> list[Path]:
-    """Return the files of all modules that doctor needs, its packages among them."""
+    """Return the files of the modules that doctor needs, and their packages' __init__.py."""
     todo, seen = {START}, set[str]()
     while todo:
         name = todo.pop()

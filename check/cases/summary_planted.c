@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real summary with one barrier missing. core/ is unchanged: the barrier is missing in the
- * port.h that part of core/ is compiled against (port_nobarrier/, see meson.build):
+ * The real summary without one of two barriers; meson.build compiles this file once for each. core/
+ * is unchanged: the barrier is missing in the port.h that one part of core/ is compiled against
+ * (port_nobarrier/):
  *
  *   C3   shard_summary_clean(): between clearing "occupied" and reading the line again
  *   S2   shard_summary_note(): between setting the bit and reading the summary
  *
- * On x86 both are empty, because locked operations are full barriers. So these cases use the
- * "posted" model.
+ * On x86 both barriers are empty, because locked operations are full barriers. So these cases use
+ * the "posted" model.
  */
 #include "port.h"
 

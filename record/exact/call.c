@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * syscall() handles futexes, which C++ and Rust use without a function of the C library, and the
- * messages of record/program/preload.c, which is part of this library.
+ * syscall() handles two things: futexes, because C++ and Rust call them by number, for want of a
+ * futex function in the C library; and the messages of record/program/preload.c, which is linked
+ * into this library.
  */
 #include <linux/futex.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * pthread_key_create() and its kin. The C library would call the destructors in the real thread,
- * outside of simulated time. Each key is also a key of the C library, so that both agree on
- * numbers. The values of recorded threads are stored here.
+ * outside of simulated time. So this file stores the values of recorded threads, and calls the
+ * destructors itself. The C library still creates each key, so that it and this file use the same
+ * key numbers.
  */
 #include "keys.h"
 

@@ -14,7 +14,8 @@
 /*
  * A guest prepares, opens and closes the window with a no-op that compilers never emit: nopl
  * INSN_MARK | code (%rax). It needs no privilege and does nothing without the plugin. The plugin
- * finds it at translation, so that no other instruction costs anything.
+ * recognises it when the code is translated, so looking for it slows down no other instruction at
+ * run time.
  */
 #define INSN_MARK 0x53c2c000u
 

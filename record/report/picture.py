@@ -52,7 +52,10 @@ def _letter(users: set[int], writers: set[int], known: dict[int, int]) -> str:
 
 
 def _after(before: str, moved: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the lines of the bytes once these ranges have a line each."""
+    """Return a cache line's letters after an edit.
+
+    First comes the line without the moved ranges, then each range on a line of its own.
+    """
     stays, apart = list(before), []
     for low, high in moved:
         apart.append(before[low:high].ljust(SIZE, "."))

@@ -17,8 +17,9 @@ WORKLOAD = "workload"
 class Predicted:
     """One predicted figure: its place in the result, and its published value.
 
-    ``given``: its value is true by definition. It is the baseline relative to itself, or a
-    parameter was chosen on it. A published value then says nothing about the prediction.
+    ``given``: whether the figure is fixed beforehand, because it is the baseline relative to
+    itself, or because a parameter was chosen to reproduce it. Then its published value does not
+    test the prediction.
     """
 
     row: Row

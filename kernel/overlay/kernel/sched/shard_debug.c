@@ -125,8 +125,9 @@ static void check_published(struct rq *rq)
 }
 
 /*
- * A CPU that sends itself the interrupt of a walk may do nothing else while
- * others keep asking: commit 94894c9c477e.
+ * Check that a push walk does not continue on its own CPU. Otherwise that CPU
+ * may be kept busy by interrupts to itself for as long as other CPUs request
+ * rounds. Commit 94894c9c477e ended that in Linux.
  */
 void shard_debug_walk(int next)
 {
