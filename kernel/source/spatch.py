@@ -69,11 +69,14 @@ _LEFT = (
 
 # Versions of spatch differ in the space before the brace of a new function.
 _OPENED = re.compile(rb"^(\w[^\n]*\))[ \t]*\{$", re.MULTILINE)
+# They also differ in the space between a condition and the statement that they put on its line.
+_JOINED = re.compile(rb"^(\t*)(if \([^\n]*\))[ \t]*(\w+\([^\n]*\);)$", re.MULTILINE)
 
 
 def _mended(before: bytes, after: bytes) -> bytes:
-    """Return spatch's result without what it leaves behind, and with functions in Linux's form."""
-    for form, by in (*((left, b"") for left in _LEFT), (_OPENED, b"\\1\n{")):
+    """Return spatch's result without what it leaves behind, and with its lines in Linux's form."""
+    forms = ((_OPENED, b"\\1\n{"), (_JOINED, b"\\1\\2\n\\1\t\\3"))
+    for form, by in (*((left, b"") for left in _LEFT), *forms):
         there = {match[0] for match in form.finditer(before)}
         new = {match[0]: match.expand(by) for match in form.finditer(after)}
         for text in new.keys() - there:
