@@ -138,19 +138,17 @@ def kept_of(curve: dict[str, Any]) -> list[Residual]:
 
 def scores_of(mine: Sequence[Residual], known: Sequence[Residual]) -> list[Score]:
     """Return the score of each point, whose interval is estimated without the point's machine."""
+    factors: dict[tuple[str, str], float] = {}
     made = []
     for one in mine:
-        others = [other for other in known if other.machine != one.machine]
+        without = one.machine, one.kind
+        if without not in factors:
+            others = (other for other in known if other.machine != one.machine)
+            factors[without] = estimate(others, one.kind).factor
         low, high = min(one.low, one.predicted), max(one.high, one.predicted)
-        low, high = together(low, one.predicted, high, known_factor(others, one.kind))
+        low, high = together(low, one.predicted, high, factors[without])
         made.append(Score(one, low, high))
     return made
-
-
-def known_factor(others: Sequence[Residual], kind: str) -> float:
-    """Return a kind's error factor from residuals, 1 if there are none to estimate it from."""
-    uncalibrated = [one for one in others if not one.calibrated]
-    return estimate(uncalibrated, kind).factor if uncalibrated else 1.0
 
 
 def figures(part: Sequence[Score]) -> str:
