@@ -44,7 +44,7 @@ ANALYZER_NODES = 50000
 # What asan's stage leaves out: it has no simulator (fibers) and no libFuzzer.
 UNSANITIZED = ("sim", "scan", "plugin", "fuzz")
 PYTHON = ".venv/bin/python"
-ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report")
+ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report", "trial")
 CONFIGURE = "scripts/configure.py"
 
 CLANG = {"CC": "clang", "CXX": "clang++"}

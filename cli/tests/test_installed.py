@@ -14,7 +14,7 @@ from common import extra
 from common.paths import ROOT
 from conftest import Cli, assert_user_error
 
-ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report")
+ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report", "trial")
 # Modules that import the extra's packages: need_sweep() runs before each of them is imported.
 BEHIND = {
     "model.run.sweep.compare", "model.run.sweep.file", "model.run.sweep.prepare",

@@ -46,7 +46,7 @@ def test_arrow_against_the_table(tmp_path: Path) -> None:
 )
 def test_imports(tmp_path: Path, file: str, text: str, said: str) -> None:
     """An upward import, a cycle of two packages, and no fault."""
-    for room in ("cli", "common", "doctor", "kernel", "model", "record", "report"):
+    for room in ("cli", "common", "doctor", "kernel", "model", "record", "report", "trial"):
         ignored = shutil.ignore_patterns("__pycache__", "tests", "*.c", "*.h")
         shutil.copytree(ROOT / room, tmp_path / room, ignore=ignored)
     with (tmp_path / file).open("a") as planted:
