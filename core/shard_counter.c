@@ -7,9 +7,9 @@
  * changes only where later adds go. So the early place stays part of every sum. It shares a line
  * with the pointer, which a sum reads too.
  *
- * A sum that finds no lines reads only the early place. That is enough: an add to a line that was
- * complete before the sum began had seen the pointer to the lines, because its acquire orders the
- * load of the pointer before the add. The sum loads the pointer later, so it would see it too.
+ * A sum that finds no lines reads only the early place. That is enough, because an add to a line
+ * loads the pointer to the lines first, with an acquire. If such an add completed before the sum
+ * began, the pointer was set by then. The sum loads the pointer later, so the sum would see it too.
  *
  * Paired use. Let g be the number of items that a shard counts for its own adds. Let d be the
  * number of early items whose dec came there. The line reads g - d. The early place E is at least
