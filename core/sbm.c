@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The walks of the sharded bitmap. A walk ends and does not skip a shard, because sbm_chunk()
- * increments @step in every turn, whatever the shard's word is, and returns only with bits to visit
+ * increments @step in every turn, whatever the shard's word is. It returns only with bits to visit
  * or at the last step.
  *
  * A walk visits each CPU once. It takes nr_shards + 1 steps if it starts at a position other than

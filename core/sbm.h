@@ -110,8 +110,8 @@ bool sbm_empty(const struct sbm *b);
 /*
  * Does the summary call every shard empty? The bitmap must have a summary. This is for frequent
  * callers to whom a wrong "no" costs little. Return: true if each shard was empty at some moment of
- * this call; false if a bit may be set, or was set and no search has read its line since. Lines
- * touched: the summary's, read.
+ * this call. false if a bit may be set, or if a bit was set and no search has read its line since.
+ * Lines touched: the summary's, read.
  */
 bool sbm_seems_empty(const struct sbm *b);
 

@@ -4,9 +4,9 @@
  * it was set. Of all CPUs that clear it between two puts, one sees it set.
  *
  * A search ends, because @left loses a bit in each turn of take_one() and take_some(), and because
- * a walk visits each shard once. A search finds a bit that is set throughout the call: the summary,
- * if there is one, names the bit's shard, and the bit leaves @left only after an attempt to clear
- * it, which finds it set.
+ * a walk visits each shard once. A search finds a bit that is set throughout the call. The summary,
+ * if there is one, names the bit's shard. And the bit leaves @left only after an attempt to clear
+ * the bit, which finds it set.
  */
 #include "sbm_claim.h"
 #include "shard_mask.h"

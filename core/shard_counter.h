@@ -34,8 +34,8 @@
  * "Complete" and "counted" mean: visible to the CPU that sums. Except on x86 an atomic operation
  * without a result may take effect after the function returns, so an add that has returned is not
  * necessarily complete. Therefore the caller must order an inc before its dec, and before any
- * message about it to another CPU, by smp_mb__after_atomic(), by a release, or by the handover of a
- * lock. This order pairs with smp_rmb() in shard_counter_sum() and shard_counter_more_than().
+ * message about it to another CPU. An smp_mb__after_atomic(), a release, or the handover of a lock
+ * does that. This order pairs with smp_rmb() in shard_counter_sum() and shard_counter_more_than().
  *
  * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere, interrupts
  * included, and never waits. CPU numbers are of possible CPUs of the plan; no function checks them.

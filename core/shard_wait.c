@@ -34,7 +34,7 @@
  *
  * A summary by shard in place of the total was slower: a put visited shards whose waiters had left.
  * For join, claim, leave and put on epyc-9654-2s the model predicts 814 ns with 2 threads and
- * 242,000 ns with 192 threads; with the total it predicts 149 ns and 36,300 ns.
+ * 242,000 ns with 192 threads. With the total it predicts 149 ns and 36,300 ns.
  */
 #include "shard_lines.h"
 #include "shard_signal.h"

@@ -16,15 +16,15 @@
  * so C3 sees T1 or T3 sees C1 (store buffering). So at most one of the two takes the slot. If both
  * leave, the slot stays in the cache. If the thread has put another slot at that place before T3,
  * the thief takes that one. A put during a theft does not overwrite a place that the thief may
- * read, because the ring has one place more than a cache has slots: even if @head is one too far,
- * at most SLOT_CACHE_MAX of SLOT_CACHE_RING places lie behind it.
+ * read, because the ring has one place more than a cache has slots. So even if @head is one too
+ * far, at most SLOT_CACHE_MAX of SLOT_CACHE_RING places lie behind it.
  *
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
  * searched the set and then all caches. Meanwhile no free slot moves from the set to a cache or, as
  * slot_cache_free() takes the lock, from a cache to the set. A thread that left at C3 becomes a
  * thief itself, if it finds no other slot. Once the set has had a cache, all claims that find
- * nothing become thieves. They do not first look whether there is still a cache, because the last
- * one could be freed at that moment, while its slots are neither in the cache nor in the set.
+ * nothing become thieves. They do not first look whether there is still a cache. The last cache
+ * could be freed at that moment, while its slots are neither in the cache nor in the set.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */

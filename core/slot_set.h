@@ -14,9 +14,9 @@
  * slot. A claim succeeds if a slot is free throughout the call. It may miss a slot that others put
  * into a word that it has already searched.
  *
- * Order of a search: first the slot at which this CPU's searches begin (its own slot), if its shard
- * has slots; then the other slots of that shard, from there on; then near shards, where callers
- * begin at different slots. Slots that slot_set_grow() added come after all others.
+ * Order of a search: if the CPU's shard has slots, a search begins at this CPU's own slot, and goes
+ * on to the other slots of that shard. Then it visits near shards, where callers begin at different
+ * slots. Slots that slot_set_grow() added come after all others.
  *
  * Context: any, unless said. Ordering: a full barrier if a slot is claimed, else none; the barrier
  * pairs with slot_put() and slot_put_near(), which release. CPU numbers must be those of possible
@@ -83,8 +83,8 @@ struct slot_part {
 
 /*
  * A set; read-only except during a slot_set_grow(). The first part's table by CPU number is in
- * front of the structure, and its table by word behind it, so that neither a claim nor a put has to
- * load their addresses.
+ * front of the structure, and its table by word behind it. So neither a claim nor a put has to load
+ * their addresses.
  */
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */

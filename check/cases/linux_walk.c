@@ -7,8 +7,8 @@
  * other executions remain.
  *
  * Linux loses a request that arrives after the overloaded CPU read all levels, while the walk is
- * still there: the round for this request skips the CPU at which the walk is. `mended` shows a
- * remedy that the series does not contain.
+ * still at that CPU. The round for this request skips the CPU at which the walk is. `mended` shows
+ * a remedy that the series does not contain.
  *
  * If the set becomes empty and full again, one request is still lost. A CPU took loop_start, saw a
  * walk under way and released the lock, but has not released loop_start yet. Meanwhile the walk

@@ -3,8 +3,8 @@
  * explore_report.h - the result of a search as JSON, and the same JSON as text.
  *
  * The schedule of a violation is a table with one line per step: the CPU, its program or its store
- * buffer, the operation, the object, the value, and the function and source line. addr2line
- * supplies the last two from the program's debug information.
+ * buffer, the operation, the object and the value. A line ends with the function and source line,
+ * which addr2line finds in the program's debug information.
  */
 #ifndef SIM_EXPLORE_REPORT_H
 #define SIM_EXPLORE_REPORT_H

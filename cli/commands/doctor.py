@@ -30,9 +30,9 @@ def doctor() -> None:
     profile; --live also judges this host.
 
     Exit status: 0 nothing found, 4 findings, 3 cannot tell, 2 bad usage or input. With --batch
-    nagios the exit status is that of a Nagios plugin: 0 no finding above severity low, 1 findings
-    of severity medium, 2 of severity high, 3 cannot tell or bad input. With --batch prometheus it
-    is 0 once the file is written.
+    nagios the exit status is that of a Nagios plugin. It is 0 if no finding is above severity low,
+    1 for severity medium, 2 for high, and 3 for cannot tell or bad input. With --batch prometheus
+    it is 0 once the file is written.
     """
 
 

@@ -23,8 +23,8 @@ _LOAD_CYCLES = ((5000, "high"), (1000, "medium"), (0, "low"))
 _INTERRUPTS = ((10 * STORM, "high"), (STORM, "medium"))
 
 
-# A severity that was reported before remains until its value is below this fraction of the limit,
-# so that a value near a limit does not change a monitor's state at each run.
+# A severity that was reported before remains until its value is below this fraction of the limit.
+# So a value near a limit does not change a monitor's state at each run.
 KEPT = 0.7
 
 

@@ -16,7 +16,7 @@
  * If the fair server has its turn on L when the victim is displaced, L is not lower: the victim
  * waits on T, in any kernel.
  *
- * Exit status: 0 if the victim waited on B while L ran the lower task, 1 if it never did, 2 if a
+ * Exit status: 0 if the victim waited on B while L ran the lower task, 1 if it never did. 2 if a
  * task was refused, 4 (skip) if there are fewer than four CPUs.
  */
 #define _GNU_SOURCE

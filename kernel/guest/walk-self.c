@@ -19,17 +19,17 @@
  * the first one outranks a task of FIFO 20. Patch 01 ends the overload if both do.
  *
  * A section counts if both tasks waited for half of it. With PREEMPT_RT sections can be preempted,
- * and none counts. The priorities stop dropping LIMIT_SECONDS after a section began, because the
- * end of a section that still lasts by then is not in sight.
+ * and none counts. The priorities stop dropping LIMIT_SECONDS after a section began, because a
+ * section that still lasts by then may go on for very long.
  *
  * With patch 06 no walk starts here, as the other CPUs may not run what waits on A. So broken-self
  * makes a walk of every request.
  *
- * By the rule a walk never makes a CPU send itself an interrupt, however many ask for it. RCU
- * and printk() may do so now and then: hence one for each section is allowed.
+ * By the rule a walk never makes a CPU send itself an interrupt, however many CPUs ask for a walk.
+ * But RCU and printk() sometimes do, so one interrupt for each section is allowed.
  *
  * Exit status: 0 if A sent itself no more interrupts than there were sections, of either kind; 1 if
- * it sent more; 2 if a task or the table was refused, or no priority dropped; 4 (skip) if there are
+ * it sent more. 2 if a task or the table was refused, or no priority dropped. 4 (skip) if there are
  * fewer than four CPUs, interrupts are not counted, or no section counts.
  */
 #define _GNU_SOURCE

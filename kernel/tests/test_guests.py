@@ -15,8 +15,8 @@ from record.shape import usual_shape
 VARIANT = os.environ.get("SCHEDSHARD_GUESTS", "")
 pytestmark = pytest.mark.skipif(not VARIANT, reason="SCHEDSHARD_GUESTS names no built kernel")
 
-# Modified lines found in another cache, per operation, on 2 sockets with a cache of 4 cores each:
-# what the program does, or for the yield experiment what `run cpumask-yield` simulates.
+# Modified lines found in another cache, per operation, on 2 sockets with a cache of 4 cores each.
+# They follow from the program, or for the yield experiment from `run cpumask-yield`.
 KNOWN = {
     "share-none": 0.0,
     "share-false": 1.0,

@@ -194,8 +194,8 @@ def _check_tier(known: Mapping[str, tuple[str, int]], name: str, unit: str, coun
 def _groups(found: Iterable[Place], name: str, unit: str, count: int) -> list[int]:
     """Return the group of each unit.
 
-    A tier joins consecutive units of one parent: cores of an LLC, LLCs of a node (of a package if
-    an LLC spans nodes), nodes of a package, packages of the machine.
+    A tier joins consecutive units of one parent: cores of an LLC, LLCs of a node, nodes of a
+    package, packages of the machine. If an LLC spans nodes, it joins LLCs of a package.
     """
     all_places = list(found)
     parent = _PARENTS[unit]

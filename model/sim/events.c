@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why slots never mix two rounds of the wheel: an event enters the wheel only if its slot number is
- * less than WHEEL_SLOTS ahead of the slot of the event popped last. No event is before that one. So
- * two events of the wheel have the same slot number, or different ones modulo WHEEL_SLOTS.
+ * Slots never mix two rounds of the wheel. An event enters the wheel only if its slot number is
+ * less than WHEEL_SLOTS ahead of the slot of the event popped last, and no event is before that
+ * one. So two events of the wheel have the same slot number, or different ones modulo WHEEL_SLOTS.
  */
 #include "events.h"
 

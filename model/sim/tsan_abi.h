@@ -4,9 +4,9 @@
  * compilers' ABI defines their names and signatures; no header declares them.
  *
  * A file that includes this header defines all of these functions. Before the include it defines
- * what they do, as static functions or macros: hook_begin(), called before all others; hook_enter()
- * and hook_leave(), called around each function; and hook_plain(), hook_range(), hook_load(),
- * hook_store(), hook_rmw(), hook_cas() and hook_fence(), with the arguments of their namesakes in
+ * what they do, as static functions or macros. hook_begin() is called before all others,
+ * hook_enter() and hook_leave() around each function. hook_plain(), hook_range(), hook_load(),
+ * hook_store(), hook_rmw(), hook_cas() and hook_fence() have the arguments of their namesakes in
  * backend.h. Such a file is itself compiled without instrumentation.
  */
 #ifndef SIM_TSAN_ABI_H

@@ -2,7 +2,7 @@
 /*
  * Ends a simulation that would never end by itself, with the state of each CPU.
  *
- * Why it does not end a program that would end by itself: a CPU that only reads can act differently
+ * It does not end a program that would end by itself. A CPU that only reads can act differently
  * only when another CPU has stored, or at a later time. The watchdog waits for a number of accesses
  * (its patience) in which no CPU has stored. It then notes the latest time to which any CPU
  * computes, waits until that time is over, and then for one more patience. By then each CPU has

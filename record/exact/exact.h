@@ -36,8 +36,8 @@
 #define EXACT_AWAY  100u
 /*
  * The EXACT_NEAR instructions after an access of the model run at EXACT_WIDTH per cycle, as in the
- * experiment: in such a loop branches are predicted and data is in the first cache. Other
- * instructions take one cycle each, because they have the misses that the model lacks. Both are
+ * experiment primitives, where branches are predicted and data is in the first-level cache. Other
+ * instructions take one cycle each, because they have misses that the model lacks. Both are
  * estimates.
  */
 #define EXACT_NEAR  64u

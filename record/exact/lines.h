@@ -17,8 +17,9 @@
 #include "model.h"
 
 /*
- * A line's word is 0 if nobody has used the line, LINES_MODELLED with its number in the arena if it
- * is in the model, else 2 * (number of the only CPU that used it + 1), + 1 if that CPU wrote.
+ * A line's word is 0 if nobody has used the line, and LINES_MODELLED with its number in the arena
+ * if it is in the model. Else it is 2 * (number of the only CPU that used it + 1), + 1 if that CPU
+ * wrote.
  */
 #define LINES_MODELLED 0x80000000u
 #define LINES_READ     0x7ffffffeu /* several have read it, nobody has written since */

@@ -81,8 +81,8 @@ static void at_exit(void)
 }
 
 /*
- * The recording ends here and not in a function of atexit(): the program's own destructors, which
- * may still wait for threads, run before those of the libraries that the program needs.
+ * The recording ends here and not in a function of atexit(), because the program's own destructors
+ * may still wait for threads. They run before those of the libraries that the program needs.
  */
 __attribute__((destructor)) static void at_end(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The machine that the program sees: its CPUs, for all functions of the C library that report them,
- * and the files of /sys and /proc that the command has written for it (machine_view.py).
+ * The machine that the program sees. All functions of the C library that report CPUs report the
+ * machine's, and the files of /sys and /proc are those that machine_view.py has written.
  */
 /* This file defines both names of open(); the compiler must not make one of them the other. */
 #undef _FILE_OFFSET_BITS

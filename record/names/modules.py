@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Finds the mapped file of an address, and the name of a function or variable there.
 
-Names come from the symbols and the debug information of the file. If it contains no debug
-information, they also come from a separate file: the one that distributions install in
+Names come from the symbols and the debug information of the file. If the file contains no debug
+information, they also come from a separate file. That is the one that distributions install in
 /usr/lib/debug under the build ID, or the one that a stripped file names.
 """
 

@@ -77,8 +77,8 @@ static void report_home(uint64_t place, uint32_t cpu)
  * before, so the CPU is only a little late. If two words share a slot, the wait for the earlier
  * store is lost, and maybe its transfer.
  *
- * The table is by word, not by line, because of neighbouring words with different writers and
- * readers: a reader must not wait for the writer of another word, least of all in a replay that
+ * The table is by word, not by line, because neighbouring words may have different writers and
+ * readers. A reader must not wait for the writer of another word, least of all in a replay that
  * puts the words on separate lines.
  */
 #define WORD_SHIFT   3

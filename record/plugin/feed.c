@@ -294,8 +294,8 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 }
 
 /*
- * A program starts alone. Figures count from the time when it uses a second CPU: what the first
- * thread does before that depends on the recorder, which may see the loader and the C library.
+ * A program starts alone. Figures count from the time when it uses a second CPU. What the first
+ * thread does before then depends on the recorder, which may see the loader and the C library.
  */
 static void use(struct feed *f, struct feed_cpu *c)
 {

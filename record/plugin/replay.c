@@ -4,7 +4,7 @@
  * (watch.h: its lines machine, cpu, node and result count).
  *
  * The same trace, machine and program give the same result, byte for byte. The CPUs do not do what
- * they would do on that machine: in the recording a CPU that waited for a line fell behind and did
+ * they would do on that machine. In the recording a CPU that waited for a line fell behind and did
  * less, whereas in a replay it does the same work later.
  */
 #include <stdio.h>

@@ -230,10 +230,11 @@ def _control_groups(view: _View) -> None:
 
 @contextmanager
 def room_for_views(folder: Path) -> Iterator[Path]:
-    """Yield a folder for views, which root gets in memory: that takes a tenth of a disk's time.
+    """Yield a folder for views. Root gets it in memory, which takes a tenth of a disk's time.
 
-    For others it is below ``folder``, because systemd removes a user's files from memory at the end
-    of the last session, even while a recording runs; also if TMPDIR says so, or memory is full.
+    Others get it below ``folder``, because systemd removes a user's files from memory at the end of
+    the last session, even while a recording runs. It is also below ``folder`` if TMPDIR is set or
+    memory is full.
     """
     with TemporaryDirectory(prefix="schedshard-", dir=_memory() or folder) as made:
         if os.geteuid() == 0:

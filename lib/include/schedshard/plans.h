@@ -121,9 +121,9 @@ const char *shard_plan_how(void);
 
 /*
  * How many workers are useful: the number of CPUs of a plan on which the calling thread may run
- * now, or fewer if cpu.max of its cgroup (version 2) or of a parent grants less time (rounded up).
- * At least 1; plan->nr_possible if the kernel does not tell. The number changes with cpusets,
- * hot-plug, affinity and cgroups. Reads a few files.
+ * now. It is lower if cpu.max of the thread's cgroup (version 2) or of a parent grants less time
+ * (rounded up). At least 1; plan->nr_possible if the kernel does not say. The number changes with
+ * cpusets, hot-plug, affinity and cgroups. Reads a few files.
  */
 u32 shard_nr_allowed(const struct shard_plan *plan);
 

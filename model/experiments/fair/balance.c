@@ -5,8 +5,8 @@
  * without a tick.
  *
  * Why a task is never on two queues, nor lost: a balance takes it off its queue under that queue's
- * lock, and then puts it on the other queue under that queue's lock. In between the task is on no
- * queue. It is runnable then, so no waker touches it.
+ * lock. Then the balance puts it on the other queue under the other queue's lock. In between the
+ * task is on no queue. It is runnable then, so no waker touches it.
  *
  * A balance does not take the running task of a queue. If only moving a running task would help,
  * and that is so for several rounds, the balancer requests the task from its CPU (active

@@ -7,8 +7,8 @@
  * that reads 0 misses a CPU that is just entering; the next tick finds it. The counter includes
  * every CPU that entered before the tick began.
  *
- * The choice of a balancer and the walk follow CPU numbers: the first CPU of the mask is the
- * balancer, and the walk begins after the balancer and ends with it.
+ * The choice of a balancer and the walk follow CPU numbers. The first CPU of the mask is the
+ * balancer; the walk begins after it and ends with it.
  */
 #include "idle_set.h"
 
