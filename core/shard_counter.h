@@ -81,8 +81,8 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  *
  * Adds that started earlier count in the early place, which stays part of every sum. Later adds
  * count in the place of their shard. Return: false if there is no memory, or if the counter is
- * attached already; it then works as before. Ordering: releases the new lines to later adds and
- * sums.
+ * attached already; the counter then works as it did. Ordering: releases the new lines to later
+ * adds and sums.
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Remembers who last claimed or put something. Only the message about a second put needs this, so
- * the table may forget the older of two entries that fall on one place. Whether something is free
- * is known from the set itself.
+ * the table may forget the older of two entries with the same place. Whether something is free is
+ * known from the set itself.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -196,7 +196,7 @@ NEEDS_BUFFERS = [
 ]
 
 # A useful schedule of a planted bug contains this file and this message. (In clang's code addr2line
-# cannot always tell functions that were inlined into each other apart.)
+# cannot always distinguish functions that were inlined into each other.)
 TELLS = {
     "planted-wait-look": ("shard_wait.c", "lost wake-up"),
     "planted-wait-leave": ("shard_wait.c", "lost wake-up"),

@@ -253,5 +253,5 @@ def test_the_file_names_nobody(
 def test_a_machine_file_of_another_shape_is_refused(real: Path) -> None:
     host_path().parent.mkdir(parents=True)
     host_path().write_text((MACHINES / f"{MACHINE}.toml").read_text(encoding="utf-8"))
-    with pytest.raises(UserError, match="another topology than this host has now"):
+    with pytest.raises(UserError, match="another topology than this host has: run"):
         known_machine(live_topology())

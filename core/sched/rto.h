@@ -76,8 +76,8 @@ static inline void rto_count(struct rto *rto, int cpu, u64 shards, int add)
 }
 
 /*
- * Where a task may run: the shards and the places of its CPUs. It is in vain to
- * look for the task on a CPU of another shard or place.
+ * Where a task may run: the shards and the places of its CPUs. On a CPU of another shard or place
+ * no search can find such a task.
  */
 static inline void rto_reach(const struct cpumask *mask, u64 *shards,
 			     u64 *places)

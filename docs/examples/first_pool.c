@@ -36,8 +36,8 @@ static void *work(void *arg)
 
 	for (;;) {
 		/*
-		 * Releases the slot to whoever claims the worker in dispatch() or stop(), so the
-		 * worker has read its slot before the next job is written to it.
+		 * Releases the slot to the thread that claims the worker in dispatch() or stop(),
+		 * so the worker has read its slot before the next job is written to it.
 		 */
 		schedshard_sbm_put(idle, self->cpu);
 		while (sem_wait(&self->filled))

@@ -78,7 +78,7 @@ class _Findings:
 
         The lower end of the interval counts.
         """
-        # rd-isolated and rd-shared list the same functions. Only the facts can tell them apart.
+        # rd-isolated and rd-shared list the same functions. Only the facts distinguish them.
         hot = [
             each
             for each in hot_sets(self.profile, self.catalogue)

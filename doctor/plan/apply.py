@@ -265,7 +265,7 @@ def _starved(kernel: Kernel, rows: list[Wanted]) -> str | None:
 
 
 def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL) -> str:
-    """Make the partitions, and return what was done. After a refusal the state is as before."""
+    """Make the partitions, and return what was done. After a refusal nothing has changed."""
     if path.exists() or path.is_symlink():
         raise UserError(f"a plan is already applied ({path}): run '{typed('doctor undo')}' first")
     if (starved := _starved(kernel, rows)) is not None:
@@ -279,7 +279,7 @@ def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL) -> str:
     except (_RefusedError, OSError) as error:
         why = str(error)
         undo(kernel, path)
-        raise UserError(f"refused: {clean(why)}; all is as before", status=1) from error
+        raise UserError(f"refused: {clean(why)}; nothing was changed", status=1) from error
     except KeyboardInterrupt:
         undo(kernel, path)
         raise
@@ -307,11 +307,11 @@ def undo(kernel: Kernel, path: Path = JOURNAL) -> str:
     if failed:
         raise UserError(f"not all was restored, run undo again: {clean(failed[0])}", status=1)
     path.unlink()
-    return "all is as before"
+    return "the previous state is restored"
 
 
 def verify(kernel: Kernel, path: Path = JOURNAL) -> list[str]:
-    """Return what the kernel has instead of the partitions that apply made; empty if all is so."""
+    """Return what the kernel has in place of apply's partitions; empty if it has them all."""
     domains = kernel.domains()
     wrong = []
     for row in Journal.read(path).rows:

@@ -61,7 +61,7 @@ class Predicted:
     """One variant: its share of the machine's CPU time, and nanoseconds per wake-up.
 
     ``kernel_ns`` is the kernel's time, ``late_ns`` the delay from a timer to its thread, which only
-    a simulation of the load tells.
+    a simulation of the load shows.
     """
 
     variant: str

@@ -75,7 +75,7 @@ def _judged(verdict: Verdict) -> set[str]:
     if any(profile.lines and not mute_lines(profile) for profile in verdict.profiles):
         judged |= {line.entry for line in catalogue.lines}
     if verdict.facts is None:
-        # rd-shared lists the same functions. A profile alone cannot tell the two apart.
+        # rd-shared lists the same functions. A profile alone cannot distinguish the two.
         judged.discard("rd-isolated")
     return judged
 

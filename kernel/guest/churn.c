@@ -10,7 +10,7 @@
  *
  * The kernel may refuse single requests (a deadline task needs the CPU, another one owns it); churn
  * counts them. Exit status: 1 if the kernel refused all requests of one kind, or the machine was
- * not as before at the end; 4 (skip) if there is one CPU.
+ * not restored at the end; 4 (skip) if there is one CPU.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -5,9 +5,9 @@
  *
  * All output goes through /dev/kmsg, one record per line, and nothing through the console device.
  * The kernel prints a record as a whole. So a test's output, the report and the kernel's own
- * messages share the serial line without cutting each other. They stand in the order in which they
- * came. A reader of the log can therefore tell during which test a kernel complained; this program
- * searches for no messages.
+ * messages share the serial line without cutting each other. They appear in the order in which they
+ * were written. A reader of the log can therefore tell during which test a kernel complained; this
+ * program searches for no messages.
  *
  * A test ends when its first process has ended, or when its time is over. Then init kills and reaps
  * every process that is left, so that no test runs into the next one. (kill(-1) of process 1

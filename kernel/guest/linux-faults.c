@@ -16,8 +16,8 @@
  * deadline server counts while it is queued, whether or not there is a fair task. Its timer queues
  * it a second after its start (by the hot-plug thread at the latest), and the kernel stops it only
  * after the warning. So the timer must fire while the stopper waits for those of all other CPUs.
- * That takes long when they print to a serial line, which cannot be preempted: hence one writer to
- * the kernel log on each of them.
+ * That takes long when they print to a serial line, which cannot be preempted. So one thread on
+ * each of them writes to the kernel log.
  *
  * cpuset. The kernel keeps the CPUs that a task requested by sched_setaffinity() while it sleeps,
  * also when all of them go offline. If the task then moves to the root cpuset, cpuset_attach_task()

@@ -72,7 +72,7 @@ struct waiter {
 	_Atomic uint64_t longest; /* how late it was at most */
 };
 
-/* A task whose priority falls step by step, again and again; 0: a normal task. */
+/* A task whose priority drops step by step, again and again; 0: a normal task. */
 struct faller {
 	int high, low;
 	_Atomic uint64_t falls;

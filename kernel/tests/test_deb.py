@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Packages: how they are told apart, and built."""
+"""Packages: how names distinguish them, and how they are built."""
 
 from __future__ import annotations
 

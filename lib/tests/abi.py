@@ -198,7 +198,7 @@ def compare(old: Sequence[str], new: Sequence[str]) -> int:
     else:
         print("Programs that were linked before still run.")
     again = ["python3", sys.argv[0], "--write", *sys.argv[1:]]
-    print(f"If the change is meant, describe it anew:\n{shlex.join(again)}")
+    print(f"If the change is meant, update the description:\n{shlex.join(again)}")
     return 1
 
 

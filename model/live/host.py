@@ -49,8 +49,7 @@ def known_machine(topology: Topology) -> Machine | None:
     machine = load_machine("host")
     if not same(from_tool(machine_topology(machine)), topology):
         raise UserError(
-            f"{host_path()} describes another topology than this host has now: '{MEASURE}' makes "
-            "it anew"
+            f"{host_path()} describes another topology than this host has: run '{MEASURE}' again"
         )
     return machine
 

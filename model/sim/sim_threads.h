@@ -4,7 +4,7 @@
  *
  * Instead of using sim_spawn() and sim_run(), the caller has a fiber per thread, and decides which
  * CPU runs which fiber. A CPU without a fiber is idle. The memory of the program is outside of the
- * arena, so the caller tells for each line of the arena for which memory it stands.
+ * arena, so the caller says for each line of the arena which memory it represents.
  *
  * Context: the functions that say so may switch to another fiber before they return.
  */

@@ -18,7 +18,7 @@ _LEVELS = {APPEARED: "error", GREW: "error", UNSURE: "note"}
 _RULES = {
     APPEARED: ("line-appeared", "A contended cache line is not in the baseline."),
     GREW: ("line-grew", "A contended cache line costs more than in the baseline."),
-    UNSURE: ("line-may-have-grown", "A line may cost more; the runs were too few to tell."),
+    UNSURE: ("line-may-have-grown", "A line may cost more, but there were too few runs to decide."),
 }
 
 

@@ -287,7 +287,7 @@ class ThreadLocal:
     ) -> None:
         """Find the files' parts. ``parts``: pairs of a file's bias and its part's distance.
 
-        A static program tells no parts. It is the only file, and its linker has chosen the place.
+        A static program reports no parts. It is the only file, and its linker has chosen the place.
         """
         # Of the threads that had a pointer in turn, the first one.
         self._threads = {

@@ -105,7 +105,7 @@ static inline bool access_is_own(const uint16_t *lines, uint64_t place, uint32_t
 }
 
 /**
- * access_report - tell the model of an access, while the window is open; in the CPU's thread
+ * access_report - report an access to the model, while the window is open; in the CPU's thread
  * @lines: what access_lines() returned for the page
  * @data: argument of the callback
  *

@@ -64,7 +64,7 @@ uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place);
 
 /*
  * Bit of an access's program counter in the model: the access needs a byte that another CPU wrote
- * since this CPU's last access (feed_bytes.h). So records keep true and false sharing apart.
+ * since this CPU's last access (feed_bytes.h). So records distinguish true from false sharing.
  */
 #define FEED_FOREIGN (1ull << 50)
 

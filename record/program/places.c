@@ -5,10 +5,10 @@
  * Unwinding the stack takes far longer than an allocation. But a function's frame has the same size
  * whenever the function is at the same return address. So this file keeps the distance from each
  * return address to the next one, and only a new chain of calls is unwound. All allocations of C++
- * come through one call in one library, so only the callers of that call can tell them apart.
+ * come through one call in one library, so only the callers of that call distinguish them.
  *
- * Frames of functions that use alloca() or align their stacks vary in size. A word read at a wrong
- * distance gives an unknown chain, so the stack is unwound. The unwinder then finds another
+ * Frames of functions that use alloca() or align their stacks vary in size. A word that is read at
+ * a wrong distance gives an unknown chain, so the stack is unwound. The unwinder then finds another
  * distance, and from then on no chain continues at that address. A wrong distance may lead beyond
  * the stack's end, because a program may make stacks with nothing or a guard page above. So a page
  * is probed before the first read in it, except the page of the previous frame.
@@ -22,7 +22,7 @@
 #define SLOTS  (4 * PLACES)
 #define STEPS  16384u
 #define PROBES 16u
-/* How many calls tell places apart: LEVELS, or FEW once half of all places are in use. */
+/* How many calls distinguish places: LEVELS, or FEW once half of all places are in use. */
 #define LEVELS	 8u
 #define FEW	 2u
 #define FARTHEST 1024u

@@ -35,8 +35,8 @@ struct sites {
 int sites_init(struct sites *s);
 
 /**
- * sites_full - has an access at @pc as many sites as are kept apart? Recursion can make more than
- * any table holds. If so, sites_number() makes no new site for @pc.
+ * sites_full - has an access at @pc as many sites as the table distinguishes? Recursion can make
+ * more than any table holds. If so, sites_number() makes no new site for @pc.
  */
 bool sites_full(const struct sites *s, uint64_t pc);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * tenants.h - tells apart what an address contains at different times.
+ * tenants.h - distinguishes what an address contains at different times.
  *
  * If a program unloads a library, another library may get its addresses. So each part of memory has
  * a tenant, which changes when something else is mapped there. The first tenant is number 0.

@@ -166,7 +166,7 @@ static void write_meta(const char *why)
 	heap_json(all);
 	pages_regions(all);
 	if ((size_t)snprintf(path, sizeof(path), "%s.%u", user.meta, user.image) >= sizeof(path) ||
-	    (write_names(all, path) && errno != ENOSPC)) /* the model tells that the disk is full */
+	    (write_names(all, path) && errno != ENOSPC)) /* the model reports a full disk */
 		fprintf(stderr, "schedshard: cannot write %s\n", user.meta);
 	json_decref(all);
 	__atomic_store_n(&shared->image[user.image].told, true, __ATOMIC_RELEASE);

@@ -145,7 +145,7 @@ def _gains(
 ) -> list[Advice]:
     """Return what each move saves on each machine, as the report's advice, the best one first.
 
-    A move whose every interval contains 0 saves nothing that can be told from chance.
+    If each interval of a move contains 0, its savings cannot be distinguished from chance.
     """
     advice = []
     for number, (move, after) in enumerate(found, 1):

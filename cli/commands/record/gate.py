@@ -16,7 +16,8 @@ from common.output import check_writable, to_json, write_atomic
 if TYPE_CHECKING:
     from record.gate.gate import Gate
 
-# How often a gate runs the program in the emulator, because each run interleaves its threads anew.
+# How often a gate runs the program in the emulator, because each run interleaves its threads
+# differently.
 RUNS = 5
 _LIMIT = {"emulator": "5%", "guest": "5%", "exact": "0%"}
 _VERDICT = (

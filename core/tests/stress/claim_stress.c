@@ -93,7 +93,7 @@ static struct slot_set *slots;
 
 /*
  * As many slots as threads, each of which has at most one, so that claims take slots from caches of
- * threads that sleep. Threads 0 and 1 have caches, and make them anew now and then.
+ * threads that sleep. Threads 0 and 1 have caches, and sometimes free them and make new ones.
  */
 static void claim_from_caches(u32 thread)
 {

@@ -196,7 +196,7 @@ static void summary_is_cleaned_by_searches(void)
 	shard_plan_free(plan);
 }
 
-/* The shard of a cleaner that was interrupted half-way counts as occupied. */
+/* The shard of an interrupted cleaner counts as occupied. */
 static void shard_that_is_being_cleaned_counts_as_occupied(void)
 {
 	struct shard_plan *plan = shape_plan(&small_leaves);

@@ -22,7 +22,7 @@
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
  *   ordered.h        releases and acquires, for what a bit or a count stands for
- *   checked.h        finds wrong puts, and tells ThreadSanitizer of claims
+ *   checked.h        finds wrong puts, and reports claims to ThreadSanitizer
  *   shard_summary.h  a bit per shard above an sbm
  *   port.h           types, atomics and barriers of the inline functions; the memory
  *                    of lines: port_alloc(), port_free()

@@ -13,7 +13,7 @@ from running import COMPILERS, NEEDED, compiled, record
 pytestmark = NEEDED
 
 # A library is loaded late by the program, or early by a constructor of another library. The program
-# is stripped: a symbol would tell its data.
+# is stripped, because a symbol would name its data.
 LATE = """
 #include <dlfcn.h>
 #include <pthread.h>

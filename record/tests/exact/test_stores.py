@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: what lines cost by stores, and what a program gains whose data lie apart."""
+"""record: what lines cost by stores, and what separate lines save a program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _report(program: Path, *words: str, exact: bool) -> Any:
 
 
 def test_counters_side_by_side_cost_most_of_the_time(exact: Path) -> None:
-    """The predicted gain is confirmed by the program with counters apart."""
+    """A program with separate counters confirms the predicted gain."""
     together, apart = (_report(exact, *words, exact=True) for words in (("8",), ("8", "apart")))
     [advice] = together["advice"]
     gain = advice["machines"][MACHINE]

@@ -42,7 +42,7 @@ static void __init shard_split_caches(struct cpu_place *place, unsigned int n)
 	}
 }
 
-/* For whoever reads the log of a test. */
+/* For people who read the log of a test. */
 static void __init shard_split_report(void)
 {
 	pr_info("sched: %u possible CPUs in %u shards, shard_split=%u\n",
