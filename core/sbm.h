@@ -44,7 +44,7 @@ struct sbm {
 	uintptr_t at[];
 };
 
-/* A line's address ends in zero bits, where a position fits: one load gives both. */
+/* The low bits of a line's address are 0 and can hold a position, so one load gives both. */
 static_assert(PORT_CACHELINE >= SHARD_MAX_CAP, "a position fits below a line's address");
 
 /* The bit's position, from a CPU's entry in @at. */

@@ -55,7 +55,7 @@ static port_always_inline u64 *shard_summary_word(struct shard_summary *s, u32 s
 	return &s->word[shard / SHARD_SUMMARY_SHARDS];
 }
 
-/* The slow half of shard_summary_note(): sets the shard's bit @occupied in its word. */
+/* The slow part of shard_summary_note(): sets the shard's bit @occupied in its word. */
 void shard_summary_mark(u64 *word, u64 occupied);
 
 /*

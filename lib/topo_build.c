@@ -2,10 +2,10 @@
 /*
  * Complete topologies, from records that leave some levels unknown.
  *
- * Why shard_plan_build() accepts each topology of fill(): an invented LLC contains CPUs
- * of one package and node only. An invented package (node) belongs to a node (package) for which no
- * CPU knows the counterpart. All other values come from one other CPU, so that pair of package and
- * node exists already.
+ * shard_plan_build() accepts each topology of fill(). An invented LLC contains CPUs of one package
+ * and node only. An invented package belongs to a node for which no CPU knows the package, and the
+ * reverse. All other values come from one other CPU, so their pair of package and node exists
+ * already.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -167,7 +167,7 @@ static port_always_inline void port_add64_release(u64 *p, u64 v)
 
 /*
  * With a return value: full barrier on both sides, as in the kernel. C11's seq_cst alone does not
- * order earlier relaxed accesses against later ones on arm64, hence the fences there.
+ * order earlier relaxed accesses against later ones on arm64, so fences are needed there.
  */
 #define PORT_FULL_ORDER(type, expr)       \
 	__extension__({                   \

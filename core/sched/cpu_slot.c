@@ -6,8 +6,8 @@
  * caches. So an architecture says in arch_cpu_place() what firmware and the
  * boot CPU know. Otherwise the CPUs of a NUMA node count as those of one cache.
  *
- * A wrong place costs time and nothing else: then a line has writers in several
- * caches, as all of it had before.
+ * A wrong place costs only time: a line then has writers in several caches, as
+ * in Linux's own structures.
  */
 
 unsigned int *cpu_slot __ro_after_init;
@@ -63,7 +63,7 @@ static void __init number_slots(void)
 {
 	int cpu;
 
-	/* The first slot of a shard counts the CPUs that have theirs. */
+	/* A shard's first slot counts its CPUs that have a slot. */
 	for_each_possible_cpu(cpu)
 		cpu_slot[cpu] += cpu_slot_cpu[cpu_slot[cpu]]++;
 	for_each_possible_cpu(cpu)

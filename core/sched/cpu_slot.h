@@ -9,7 +9,7 @@
 /*
  * Every possible CPU has a slot: its place in an array of bytes that all CPUs
  * write. A shard is one line of such an array, for CPUs of one node that share
- * a last-level cache. So a CPU takes it from no other to store its own byte.
+ * a last-level cache. So a CPU's store moves the line between no two caches.
  *
  * cpu_slots_init() makes the slots before the first root domain, and nothing
  * changes them after that.
@@ -33,7 +33,7 @@ void __init cpu_slots_init(void);
 u8 *cpu_slot_bytes(u8 value);
 void __init arch_cpu_place(struct cpu_place *place);
 
-/* Shards and places in a shard as bits; machines of more shards share bits. */
+/* Shards and places in a shard as bits; shards 64 apart share a bit. */
 static inline u64 cpu_shard_bit(int cpu)
 {
 	return 1ull << cpu_slot[cpu] / SHARD_SLOTS % 64;

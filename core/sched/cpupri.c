@@ -77,8 +77,8 @@ static u64 read_levels(const struct cpupri *cp, int cpu)
 
 /*
  * One pass, over the CPUs that share the cache of the task's CPU, then over the
- * others. Each CPU counts with the level at which the pass read it. If near
- * CPUs run no RT task, it ends with them: find_lowest_rq() takes a near one.
+ * others. If near CPUs run no RT task, the pass ends with them, because
+ * find_lowest_rq() takes a near one.
  */
 static int search(const struct cpupri *cp, struct task_struct *p,
 		  struct cpumask *lowest_mask,

@@ -116,7 +116,7 @@ static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 
 	state = rto_state(cpu, shards);
 	old = rto_state(cpu, old_shards);
-	/* At RTO_ANY those that counted the queue before still do. */
+	/* At RTO_ANY the shards that counted the queue still do. */
 	if (state == RTO_LEAVES)
 		own->counting = rto_abroad(cpu, shards);
 	else if (state != RTO_ANY)
@@ -146,7 +146,7 @@ static inline u64 rto_from(const struct rto *rto, int this_cpu)
 		return 0;
 	if (atomic_read(&rto->any))
 		return ~0ull;
-	/* Two at once, as most are 0. */
+	/* Two at a time, because most are 0. */
 	for (i = 0; i < RTO_COUNTERS; i += 2)
 		from |= READ_ONCE(*(const u64 *)&counter[i]);
 	if (likely(!from))
@@ -163,7 +163,7 @@ static inline unsigned int rto_find(const struct rto *rto, unsigned int slot,
 				    unsigned int end, u8 least)
 {
 	for (; slot < end; slot++) {
-		/* Eight at once, as most are 0. */
+		/* Eight at a time, because most are 0. */
 		while (slot % 8 == 0 && slot < end &&
 		       !READ_ONCE(*(const u64 *)&rto->state[slot]))
 			slot += 8;
@@ -183,8 +183,8 @@ static inline int rto_next(const struct rto *rto, int cpu)
 }
 
 /*
- * The same, of those that may have a task for @this_cpu, those of its shard
- * first. @from: what rto_from() returned.
+ * As rto_next(), but only CPUs that may have a task for @this_cpu, those of its
+ * shard first. @from: what rto_from() returned.
  */
 static inline int rto_next_for(const struct rto *rto, int cpu, int this_cpu,
 			       u64 from)

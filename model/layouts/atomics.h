@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * atomics.h - Linux's 32-bit atomics and a spinlock on plain objects, for the layouts that use
- * them. They run only in user space and on the simulated machine, hence the builtins. The barriers
- * are in port.h.
+ * them. They run only in user space and on the simulated machine, so they can use builtins. The
+ * barriers are in port.h.
  *
  * Ordering: an operation without a result orders nothing by itself (smp_mb__before_atomic() and
  * smp_mb__after_atomic() do); one with a result is a full barrier.

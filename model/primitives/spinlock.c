@@ -7,8 +7,8 @@
  * Why only one CPU holds the lock: the locked byte changes from 0 to 1 in three ways. A
  * compare-and-swap changes the whole word from 0. Or the pending CPU sets the byte; there is only
  * one. Or the head of the queue sets it; there is only one, and it waits until no CPU is pending.
- * No CPU becomes pending while others queue: its fetch_or sees the queue's tail, and it undoes
- * itself.
+ * No CPU becomes pending while others queue: its fetch_or sees the queue's tail, and the CPU then
+ * undoes the fetch_or.
  *
  * The queue's tail is a thread number + 1 in 16 bits; Linux's is a CPU and one of four contexts.
  */

@@ -129,7 +129,7 @@ API clock_t times(struct tms *into)
 	return (clock_t)(sched_time() / tick);
 }
 
-/* All but the times are the host's figures: the memory includes the model's. */
+/* All figures but the times are the host's, so the memory includes the model's. */
 API int getrusage(__rusage_who_t who, struct rusage *into)
 {
 	uint64_t ps;

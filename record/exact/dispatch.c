@@ -323,7 +323,7 @@ static bool copies(greg_t *r, long number)
 }
 
 /*
- * Functions for a group of calls each. Return: 1 if the result is in @r, 0 if the kernel must do
+ * One function for each group of calls. Return: 1 if the result is in @r, 0 if the kernel must do
  * the call now, OTHER if the call belongs to another group.
  */
 #define OTHER (-1)

@@ -59,7 +59,7 @@ struct spin {
 /*
  * What turns.c knows of a thread in code without instrumentation: its clock and counts at its last
  * hook, the host's time since then, and the latest states of its registers. While other threads
- * have a turn, also where this one is, and how many turns have passed with nothing new.
+ * have a turn, it also has this thread's place, and how many turns brought nothing new.
  */
 struct turns {
 	uint64_t now, rest;
@@ -351,7 +351,7 @@ bool outside_stuck(void);
 int fatal_begin(void);
 
 /**
- * fatal_endless - no thread has done anything new @since then: end the process, or go on for now.
+ * fatal_endless - since @since no thread has done anything new: end the process, or go on for now.
  */
 void fatal_endless(time_t since);
 

@@ -61,7 +61,7 @@ static void ends(int which)
 	again(which);
 }
 
-/* Does the program have a handler? Without dispatched system calls the kernel's table shows it. */
+/* Does the program have a handler? If system calls are not dispatched, the kernel knows it. */
 static bool handlers(void)
 {
 	struct sigaction now;

@@ -71,7 +71,7 @@ void lines_first(void);
 /** lines_second - there is a second thread from now on. Called in the first thread. */
 void lines_second(void);
 
-/** lines_slow - lines_access() of lines that this CPU has not used alone. May switch. */
+/** lines_slow - lines_access() of lines that other CPUs have used, too. May switch. */
 void lines_slow(uint64_t at, uint32_t size, uint32_t how, const void *pc);
 
 /** lines_range - access many bytes, and count the instructions that a copy takes. May switch. */

@@ -74,7 +74,7 @@ bool masks_on(void)
 static void count(void)
 {
 	exact.sent = masks.nr;
-	/* Last, because came() may run at any time. */
+	/* After the store above, because came() may run at any time. */
 	if (__atomic_load_n(&masks.noted, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&masks.came, __ATOMIC_ACQUIRE) != masks.taken)
 		exact.sent = 1;
@@ -91,7 +91,7 @@ static void set_host(uint64_t mask)
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
-/* Set the kernel's mask to what all threads block. After the last thread it stays. */
+/* Set the kernel's mask to the signals that all threads block; no change without threads. */
 static void update(void)
 {
 	uint64_t all = UINT64_MAX & ~LIBRARY;

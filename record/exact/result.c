@@ -23,7 +23,7 @@
 #include "user.h"
 #include "ways.h"
 
-/* stdio would allocate, with the program's malloc() if it has one, whose lock may be held. */
+/* stdio would allocate. The program's own malloc(), if it has one, may hold its lock. */
 static struct {
 	const char *path;
 	char temp[4096];

@@ -108,7 +108,7 @@ def padded(settings: str, argv: Sequence[str], program: Path, env: Mapping[str, 
     strings = [*argv, *(f"{name}={value}" for name, value in env.items()), str(program)]
     strings.append(f"{_SETTINGS}={settings}\n")
     used = sum(len(os.fsencode(each)) + 1 for each in strings)
-    pointers = len(strings) - 1 + 3  # none to the path; two terminators, and the argument count
+    pointers = len(strings) - 1 + 3  # none for the path; 3: two terminators, and the argument count
     used += -(-pointers // 2) * 16
     return f"{settings}\n{' ' * (-used % _STACK_USED)}"
 

@@ -3,8 +3,8 @@
  * Reader-writer locks. Readers add themselves to a word, and leave it by a compare-and-swap, as in
  * glibc. A reader that finds a writer takes itself out and waits for the count of releases.
  *
- * A writer stores its identity where glibc does. As there, a thread that would wait for itself gets
- * EDEADLK.
+ * A writer stores its identity where glibc does. As in glibc, a thread that would wait for itself
+ * gets EDEADLK.
  */
 #include <assert.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * Which thread each CPU runs.
  *
  * A thread stays on its CPU. When it is created it gets the CPU with the fewest threads, of those
- * that it may use. So no new thread shares a CPU while another one that it may use has no thread.
+ * that it may use. So no new thread shares a CPU while another CPU that it may use has no thread.
  * Threads of one CPU take turns. A thread that waits leaves the CPU at once; otherwise its turn
  * ends after EXACT_SLICE. A switch takes EXACT_CHANGE cycles and does not change the caches.
  *

@@ -140,7 +140,7 @@ static void begin(const char *settings)
 	mallopt(M_ARENA_MAX, EXACT_THREADS);
 	if (private_begin(prepare, settings) || threads_begin() || fatal_begin())
 		refuse("no memory for the model");
-	/* Now: a library that the program loads later may have its part in a heap object. */
+	/* Now, because a library that the program loads later may have its part in the heap. */
 	preload_locals(notes_locals);
 	began = true;
 	at_quick_exit(at_exit);

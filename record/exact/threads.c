@@ -252,7 +252,7 @@ static int inherit(struct thread *t, const pthread_attr_t *asked)
 		return EINVAL;
 	for (uint32_t i = 0; i < THREAD_MASK; i++)
 		given &= cpus[i];
-	/* All bits, beyond any machine's: the program gave none. */
+	/* All bits are set, more than any machine has CPUs: the program gave no mask. */
 	return given == UINT64_MAX ? 0 : sched_bind(t, cpus, THREAD_MASK);
 }
 

@@ -23,7 +23,8 @@ from record.gate.baseline import Side, check_same
 APPEARED, GREW, UNSURE, SAME = "appeared", "grew", "unsure", "same"
 # Rows below this share of all cycles are noise, as in the report.
 FLOOR = 0.005
-# Student's t, one-sided, by degrees of freedom from 1 on. The last value serves for more of them.
+# Student's t, one-sided, by degrees of freedom from 1 on. The last value also serves for more
+# degrees.
 LEVEL = 0.999
 STUDENT = (
     318.3, 22.33, 10.21, 7.173, 5.893, 5.208, 4.785, 4.501, 4.297, 4.144, 4.025, 3.930, 3.852,

@@ -289,7 +289,7 @@ class ThreadLocal:
 
         A static program reports no parts. It is the only file, and its linker has chosen the place.
         """
-        # Of the threads that had a pointer in turn, the first one.
+        # If several threads had the same pointer in turn, the first one counts.
         self._threads = {
             local: who for _, found, who in reversed(list(threads)) for local in found if local
         }

@@ -169,7 +169,7 @@ class Objects:
             found = self._small(address)
             # If objects of several sites were there in turn, the accessed one is unknown.
             for each in found if len({each.site for each in found}) == 1 else ():
-                # An access that crosses the object's bounds is to the allocator's data beside it.
+                # An access that crosses the object's bounds is to the allocator's data next to it.
                 if each.at <= begin and begin + use.size <= each.at + each.size:
                     of = told.setdefault(each.site, {}).setdefault(each, {})
                     of[begin - each.at, use.typed.name, use.size] = use

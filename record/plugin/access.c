@@ -126,7 +126,7 @@ static uint64_t *writer_of(uint64_t word, uint64_t *tag)
 	return &tables.writers[hash >> (64 - WRITERS_BITS)];
 }
 
-/* Return the last word of an access in its first line: to the model it accesses no other. */
+/* Return the last word of an access in its first line, the only line that the model sees. */
 static uint64_t last_word(uint64_t place, uint32_t size)
 {
 	uint64_t last = place + size - 1, end = place | ((1u << LINE_SHIFT) - 1);

@@ -105,7 +105,7 @@ static void old_called(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, i
 	on->called(vcpu, number, result);
 }
 
-/* ---- without, from version NO_NUMBERS on; callbacks not here take fewer arguments ---- */
+/* ---- the same without a plugin id, from version NO_NUMBERS on ---- */
 
 static void new_call(unsigned int vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
 		     uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8, void *data)

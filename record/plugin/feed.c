@@ -45,7 +45,7 @@ enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
 
 struct feed_cpu {
 	uint64_t done;	 /* instructions that the clock covers */
-	uint64_t offset; /* clock less those; any thread reads it */
+	uint64_t offset; /* clock minus @done in time; any thread reads it */
 	uint64_t clock;
 	uint64_t waited; /* part of the clock in which the CPU was idle */
 	uint64_t slept;	 /* part of @waited since the clock's last publication */
@@ -283,7 +283,7 @@ static void resume(struct feed *f, uint32_t n, const struct item *item)
 		}
 		since = f->idle_until;
 	}
-	/* Time does not go back: that CPU may not have reached the point where it resumes. */
+	/* Time does not go back: the other CPU may not have come so far. */
 	if (since < f->now)
 		since = f->now;
 	if (since > sim_now()) {

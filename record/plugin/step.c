@@ -5,8 +5,8 @@
  * model's, so a CPU that waits for a line falls behind, and others wait for it. A CPU for which the
  * model waits is never held back here, because the model has processed all its instructions.
  *
- * A program's thread that has met no other thread for long may be further ahead. The limit is a
- * share of the time since it last accessed a contended line, up to many quanta. When it meets
+ * A program's thread that has accessed no contended line for long may be further ahead. The limit
+ * is a share of the time since it last accessed a contended line, up to many quanta. When it meets
  * another thread again, it first waits (step_meet()). A locked instruction may be such a meeting;
  * then it waits before the instruction (step_before()), so that it holds no lock meanwhile.
  *
@@ -17,11 +17,12 @@
  * quantum, or half of what that CPU may be ahead. So the model takes few turns while threads have
  * little to do with each other.
  *
- * Why the wait cannot stop the machine: it is bounded. If the model has not advanced in all of
- * PATIENCE_NS, the CPU continues, whatever the others do. It must: sometimes the emulator stops all
- * vCPUs on behalf of one, and the model may wait for that one. A guest of many CPUs waits longer in
- * proportion, because they share the host's: the one that the model waits for may not run for some
- * time. The result says how often a CPU continued, as a measure of trust in the quantum.
+ * The wait cannot stop the machine, because it is bounded. If the model has not advanced in all of
+ * PATIENCE_NS, the CPU continues, whatever the others do. Otherwise there would be deadlocks:
+ * sometimes the emulator stops all vCPUs on behalf of one, and the model may wait for that one. In
+ * a guest of many CPUs the wait is longer in proportion. They share the host's CPUs, so the CPU for
+ * which the model waits may not run for some time. The result says how often a CPU continued, as a
+ * measure of trust in the quantum.
  */
 #include "step.h"
 

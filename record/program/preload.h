@@ -25,7 +25,7 @@ void preload_send(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uin
 bool preload_readable(const void *page);
 
 /**
- * preload_enter - begin work of the recorder, which is not the program's
+ * preload_enter - begin work that is the recorder's, not the program's
  *
  * Until preload_leave() the recorder ignores this thread and its allocations.
  *

@@ -8,9 +8,8 @@
  * lock. Then the balance puts it on the other queue under the other queue's lock. In between the
  * task is on no queue. It is runnable then, so no waker touches it.
  *
- * A balance does not take the running task of a queue. If only moving a running task would help,
- * and that is so for several rounds, the balancer requests the task from its CPU (active
- * balancing).
+ * A balance does not take the running task of a queue. If only moving a running task would help, in
+ * several rounds in a row, the balancer requests the task from its CPU (active balancing).
  */
 #include "fair_rq.h"
 

@@ -10,7 +10,7 @@
  *	same number of tasks per core; else until they have the same number of idle CPUs;
  *   between loaded groups: until the busier one has the domain's average, never below.
  *
- * Why that converges: a balance moves half the difference, and never so many tasks that the
+ * Balances converge: a balance moves half the difference, and never so many tasks that the
  * difference changes its sign.
  *
  * Reads of counts take no locks and may be old: the mover reads again under the queue's lock.

@@ -26,7 +26,7 @@ struct message {
 };
 
 /**
- * struct channel - the shared half
+ * struct channel - the shared part
  * @lock: protects @queued, @head
  * @queued: messages that the receiver has not taken
  * @head: stands for the head of Linux's list, which both sides write
@@ -46,8 +46,8 @@ struct channel {
 };
 
 /**
- * struct fair_channel - the private half: costs no simulated time
- * @c: the shared half
+ * struct fair_channel - the private part: costs no simulated time
+ * @c: the shared part
  * @message: buffers
  * @nr: number of buffers: the capacity and one per sender, which is always enough
  * @unused: stack of unused buffers

@@ -85,8 +85,8 @@ struct fair_stats {
 };
 
 /**
- * struct fair_thread - the half of a task that costs no simulated time, in private memory
- * @task: the simulated half
+ * struct fair_thread - the part of a task that costs no simulated time, in private memory
+ * @task: the simulated part
  * @run: the program
  * @arg: its argument
  * @left: picoseconds to compute before @run is called again

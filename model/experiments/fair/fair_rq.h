@@ -28,7 +28,7 @@
 enum fair_state { FAIR_RUNNABLE, FAIR_ASLEEP, FAIR_WAKING };
 
 /**
- * struct fair_task - the simulated half of a thread
+ * struct fair_task - the simulated part of a thread
  * @lock: pi_lock
  * @state: enum fair_state
  * @on_rq: queued or running
@@ -36,7 +36,7 @@ enum fair_state { FAIR_RUNNABLE, FAIR_ASLEEP, FAIR_WAKING };
  * @cpu: CPU of the queue it is on, or was on last
  * @recent: the CPU before @cpu
  * @wake_next: next on a CPU's wake list
- * @thread: the private half
+ * @thread: the private part
  * @flips: number of changes of @last_wakee, halved every second
  * @flips_at: time of the last halving
  * @last_wakee: the task that this one woke last

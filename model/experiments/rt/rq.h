@@ -29,7 +29,7 @@
 enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
 
 /**
- * struct rt_task - the simulated half of a thread
+ * struct rt_task - the simulated part of a thread
  * @lock: pi_lock
  * @state: enum rt_state
  * @on_rq: queued or running
@@ -40,7 +40,7 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @reach: where the CPUs of @allowed are, if the layout needs to know
  * @moving: the task may no longer use its CPU, and must leave it
  * @wake_next: next on a CPU's wake list
- * @thread: the private half
+ * @thread: the private part
  * @run_node: on its level's list
  * @push_node: on the list of pushable tasks
  * @pushable: is on that list

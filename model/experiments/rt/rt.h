@@ -81,8 +81,8 @@ struct rt_stats {
 };
 
 /**
- * struct rt_thread - the half of a task that costs no simulated time, in private memory
- * @task: the simulated half
+ * struct rt_thread - the part of a task that costs no simulated time, in private memory
+ * @task: the simulated part
  * @run: the program
  * @arg: its argument
  * @left: picoseconds to compute before @run is called again
