@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */ watchdog.h - ends a simulation in which nothing
-   happens any more. Private to the timing backend. */
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* watchdog.h - ends a simulation in which nothing happens. Private to the timing backend. */
 #ifndef SIM_WATCHDOG_H
 #define SIM_WATCHDOG_H
 
