@@ -13,6 +13,7 @@ from common.output import to_json, write_atomic
 from common.progress import working
 from common.provenance import sha256_file
 from model.machines.presets import Machine, load_machine
+from model.results.c2c import Recorded as Report
 from model.results.raw import RecordedRun
 from record.counts import by_counts, with_more_runs
 from record.program.emulate import emulate
@@ -82,7 +83,7 @@ class RecordRequest:
     ops: int | None = None
 
 
-def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> dict[str, Any]:
+def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> Report:
     """Record a program, replay it on each machine, and return the report.
 
     ``keep``: also write the file of names beside the trace. ``request.threads``: record once per
@@ -96,7 +97,7 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
             lambda: _in_a_folder(replace(request, advise=False, uncertainty=0)),
         )
 
-    def once(program: tuple[str, ...]) -> dict[str, Any]:
+    def once(program: tuple[str, ...]) -> Report:
         one = replace(request, program=program, threads=())
         return with_more_runs(
             _in_a_folder(one),
@@ -107,13 +108,13 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
     return by_counts(request.program, request.threads, once)
 
 
-def _in_a_folder(request: RecordRequest) -> dict[str, Any]:
+def _in_a_folder(request: RecordRequest) -> Report:
     """Record in a new folder, not inside another: a program that changes its user must reach it."""
     with tempfile.TemporaryDirectory(prefix="schedshard-") as own:
         return _record_one(request, Path(own) / "trace", Path(own), keep=False)
 
 
-def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -> dict[str, Any]:
+def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -> Report:
     machines = tuple(load_machine(name) for name in request.machines)
     if request.guest is not None:
         return _record_in_guest(request, request.guest, machines, trace, folder, keep)
@@ -156,7 +157,7 @@ def _report(
     raw: RecordedRun,
     meta: dict[str, Any],
     **ended: Any,
-) -> dict[str, Any]:
+) -> Report:
     """Return a recording's report. ``ended``: the fields of Recorded that differ for a guest."""
     recorded = Recorded(
         operations=request.ops or raw.operations,
@@ -191,7 +192,7 @@ def _record_in_guest(
     trace: Path,
     folder: Path,
     keep: bool,
-) -> dict[str, Any]:
+) -> Report:
     """Record the program inside a booted kernel, and print its output."""
     program = find_program(request.program)
     guest.check(machines)

@@ -65,7 +65,7 @@ def read(path: Path) -> Saved:
 def lines_of(results: Sequence[Saved]) -> list[Report]:
     """Return the reports on the cache lines of results with several figures."""
     requests = [of_all_variants(result) for result in results if isinstance(result, Figures)]
-    return [report_of(c2c(request, find_names(request))) for request in requests]
+    return [c2c(request, find_names(request)) for request in requests]
 
 
 def _sweep_sections(sweep: Sweep) -> list[Section]:

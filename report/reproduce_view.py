@@ -18,7 +18,6 @@ from common.paths import shown
 from common.progress import ticking
 from common.show.page import Lead
 from model.machines.topo import TopoRequest, topo
-from model.results.c2c import report_of
 from model.results.run import Bars, Curve, Figures, Result
 from model.results.topo import Topo
 from model.run.run import RunPlan
@@ -138,7 +137,7 @@ def reproduce_all(
         bars_lead(main).interval,
     )
     hottest = C2cRequest(main, lines=2)
-    lines = report_of(c2c(hottest, find_names(hottest)))
+    lines = c2c(hottest, find_names(hottest))
     saved = [*results, lines, *lines_of(results), host]
     write_atomic(page, render(saved, "schedshard: predicted and published", lead))
     print(f"report: {shown(page)}", file=sys.stderr)

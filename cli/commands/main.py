@@ -99,8 +99,10 @@ def record_show(result: Path, lines: int, variants: tuple[str, ...], as_json: bo
     data = load_data(result, RUN, C2C)
     if data["format"] == RUN:
         request = C2cRequest(checked(data, str(result), run_of), variants, lines)
-        data = make_report(request, find_names(request))
-    deliver(data, as_json, None, view(checked(data, str(result), report_of)))
+        report = make_report(request, find_names(request))
+    else:
+        report = checked(data, str(result), report_of)
+    deliver(report, as_json, None, view(report))
 
 
 @main.group(cls=NamedGroup)

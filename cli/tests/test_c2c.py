@@ -163,14 +163,14 @@ def test_the_point_with_most_threads(
         {**place(n), "ns_per_op": 1.0, "lines": [line([access()], line=n)]} for n in (2, 8, 4)
     ]
     found = saved_results.result([saved_results.swept("b", *points)], sweep=sweep)
-    (variant,) = c2c(C2cRequest(found), Names({}, None))["variants"]
-    assert (variant["cpus"], [each["line"] for each in variant["lines"]]) == (cpus, [number])
+    (variant,) = c2c(C2cRequest(found), Names({}, None)).variants
+    assert (variant.cpus, [each.line for each in variant.lines]) == (cpus, [number])
 
 
 def test_shares_and_order() -> None:
     cold = line([access(hitm_remote=1, hitm_local=0)], line=2)
     hot = line([access(hitm_remote=3, stores=0), access(hitm_remote=9, offset=8, stores=30)])
-    report = c2c(C2cRequest(result([cold, hot])), Names({}, None))
+    report = c2c(C2cRequest(result([cold, hot])), Names({}, None)).to_data()
     (variant,) = report["variants"]
     assert variant["name"] == "b"  # the baseline
     assert [entry["line"] for entry in variant["lines"]] == [1, 2]
@@ -187,7 +187,7 @@ def test_a_limit_of_lines_and_lines_without_hitm() -> None:
     idle = access(hitm_remote=0, hitm_local=0, stores=0)
     report = c2c(
         C2cRequest(result([line([idle], line=n) for n in range(9)]), lines=2), Names({}, None)
-    )
+    ).to_data()
     (variant,) = report["variants"]
     assert [row["hitm_share"] for row in variant["lines"]] == [0.0, 0.0]
     assert variant["lines_total"] == 9
@@ -196,7 +196,7 @@ def test_a_limit_of_lines_and_lines_without_hitm() -> None:
 def test_the_port_layer_is_left_out_of_symbols() -> None:
     chain = (Frame("port_or64", "port/x.h:1"), Frame("sbm_set", "core/sbm.h:2"))
     names = Names({0x1000: chain}, None)
-    report = c2c(C2cRequest(result([line([access()])])), names)
+    report = c2c(C2cRequest(result([line([access()])])), names).to_data()
     entry = report["variants"][0]["lines"][0]["accesses"][0]
     assert entry["symbol"] == "sbm_set"
     assert entry["source"] == "core/sbm.h:2"
@@ -212,7 +212,7 @@ def test_names_only_from_the_binary_that_made_the_result(
     assert find_names(C2cRequest(data)).layouts is None
     data.provenance.simulator_sha256 = sha256_file(binary)
     names = find_names(C2cRequest(data))
-    report = c2c(C2cRequest(data), names)
+    report = c2c(C2cRequest(data), names).to_data()
     assert report["names_resolved"]
     entry = report["variants"][0]["lines"][0]["accesses"][0]
     assert entry["symbol"].endswith("count")

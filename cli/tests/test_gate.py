@@ -18,8 +18,7 @@ import test_record_view
 from cli.commands.record.gate import GateOptions, VerdictOptions
 from common.paths import ROOT
 from conftest import Cli
-from model.results.c2c import RecordedLine
-from model.results.gate import Place
+from model.results.c2c import Place, Recorded, RecordedLine
 from record.gate.annotate import commands
 from record.gate.baseline import side_of
 from record.gate.judge import LEVEL, STUDENT, Judged, growth, judge
@@ -50,19 +49,14 @@ def run(*lines: dict[str, Any], operations: int = 0, threads: int = 4) -> dict[s
 
 
 def report(*runs: dict[str, Any], recorder: str = "exact", machine: str = "m") -> dict[str, Any]:
-    variant = {
-        "name": machine, "machine_sha256": "0", "runs": list(runs), "lines": [],
-        "work_cycles": 1000.0, "hitm_total": 1,
-    }  # fmt: skip
-    return {
-        "format": "schedshard/c2c/1", "recorder": recorder, "partial": False, "experiment": "p",
-        "machine": {}, "provenance": {}, "variants": [variant],
-        "program": {"status": 0, "signal": None, "placement": "os"},
-    }  # fmt: skip
+    variant = {**test_record_view.variant(), "name": machine, "runs": list(runs)}
+    return {**test_record_view.REPORT, "recorder": recorder, "variants": [variant]}
 
 
 def judged(before: dict[str, Any], after: dict[str, Any], limit: float = 0.0) -> Judged:
-    return judge(side_of(before, "base.json"), side_of(after, "this"), limit)
+    return judge(
+        side_of(Recorded.of(before), "base.json"), side_of(Recorded.of(after), "this"), limit
+    )
 
 
 def verdicts(before: dict[str, Any], after: dict[str, Any], limit: float = 0.0) -> dict[str, str]:
@@ -290,7 +284,7 @@ OTHERS = [
     (("program", "placement"), "scatter", "was recorded with --placement scatter, this with os"),
     ((*RUN, "threads"), 5, "has 5 threads, this has 4"),
     (("program", "status"), 1, "was recorded from a program that failed or was stopped"),
-    (("recorder",), GONE, "was recorded by an earlier version: record it again"),
+    (("recorder",), GONE, "is damaged: 'recorder' is missing"),
     (("program",), GONE, "is not a recorded program"),
     ((*VARIANT, "runs"), [], "is damaged"),
     ((*VARIANT, "runs"), [7], "is damaged"),

@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 import raw_lines
+from msgspec import to_builtins
 
+from common.formats import C2C
+from common.output import to_json
 from common.paths import ROOT
 from common.show.terminal import show
 from conftest import Cli
 from model.results.c2c import Cache, Recorded, Transfer
+from model.run.model_error import validation
 from record.counts import by_counts
 from record.lines.symbols import Frame
 from record.report.picture import picture
@@ -30,6 +34,7 @@ def line(share: float, sharing: str = "false") -> dict[str, Any]:
         "avg_load_cycles": 9.0, "records": 4, "threads": [1], "symbol": "work", "source": "a.c:1",
         "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "max_load_cycles": 9.0,
         "pc": "0x1", "cpus": 1, "frames": [], "hitm_remote_share": 1.0, "hitm_local_share": 0.0,
+        "own": None, "on_cpus": [0], "callers": [],
     }  # fmt: skip
     return {
         "object": f"object{share}", "kind": "variable", "offset": 0, "type": "long", "line": 0,
@@ -37,23 +42,45 @@ def line(share: float, sharing: str = "false") -> dict[str, Any]:
         "hitm_share": 0.3, "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "locked": 4,
         "avg_load_cycles": 9.0, "max_load_cycles": 9.0, "cycle_share": share, "threads": [1, 2],
         "cycles": share * 1000, "accesses": [access], "allocated": [], "home": 0, "records": 4,
+        "process": 0, "beside": [], "taken": [],
     }  # fmt: skip
 
 
 def variant(*lines: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": "m", "cpus": 2, "hitm_remote": 8, "hitm_local": 0, "hitm_total": 8, "lines": lines,
-        "lines_total": len(lines), "work_cycles": 1000,
-        "model": {"virtual_ns": 1.0, "busy_ns": 1.0, "instructions": 9},
+        "lines_total": len(lines), "work_cycles": 1000, "machine_sha256": "0", "caches": [],
+        "at_lines": sum(each["cycles"] for each in lines if len(each["threads"]) > 1),
+        "runs": [{"threads": 2, "operations": 0, "work_cycles": 1000.0, "lines": []}],
+        "model": {
+            "virtual_ns": 1.0, "busy_ns": 1.0, "instructions": 9, "loads": 4, "stores": 4,
+            "locked": 4, "lines_touched": 1,
+        },
     }  # fmt: skip
 
 
 REPORT: dict[str, Any] = {
-    "experiment": "p", "guest": "2 threads", "partial": False, "advice": [], "notes": [],
-    "program": {"status": 0, "signal": None, "placement": "os"},
-    "limits": ["predicted"], "machine": {"name": "m"}, "names_resolved": True,
-    "model_error": [{"said": "never validated for whole workloads"}] * 2, "provenance": {},
+    "format": C2C, "experiment": "p", "guest": "2 threads", "recorder": "exact", "partial": False,
+    "program": {
+        "status": 0, "signal": None, "threads": 2, "processes": 1, "placement": "os",
+        "operations": 0, "compiler": "",
+    },
+    "recording": {"instructions": 9, "accesses_reported": 4}, "uncertainty": None, "seeds": None,
+    "advised": True, "advice": [], "waits": [], "notes": [], "limits": ["predicted"],
+    "machine": {"name": "m", "cpus": 2}, "names_resolved": True, "provenance": {},
+    "model_error": [to_builtins(validation("workload", "m"))] * 2,
 }  # fmt: skip
+
+
+def advice(words: str, fewer: float) -> dict[str, Any]:
+    gain = {
+        "cycles_before": 1.0, "cycles_after": 1 - fewer, "fewer": fewer, "interval": None,
+        "hitm_before": 9, "hitm_after": 0,
+    }  # fmt: skip
+    return {
+        "object": "a", "words": words, "edit": "", "bytes_moved": 8, "moved": [],
+        "machines": {"m": gain},
+    }  # fmt: skip
 
 
 def shown(capsys: pytest.CaptureFixture[str], *lines: dict[str, Any]) -> str:
@@ -71,8 +98,7 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_operations_have_a_time_before_and_after() -> None:
-    gain = {"fewer": 0.75, "interval": None}
-    said = {"words": "pad `a` to a line", "machines": {"m": gain}}
+    said = advice("pad `a` to a line", 0.75)
     counted = variant(line(0.4)) | {"ns_per_operation": 40.0}
     report = Recorded.of(REPORT | {"variants": [counted], "advice": [said]})
     words = "pad `a` to a line: 75.0% fewer cycles on m"
@@ -91,7 +117,7 @@ def test_a_line_is_shown_as_memory_before_and_after_an_edit() -> None:
     uses += [access(8, 1, [1], 4), access(8, 1, [2], 0), access(63, 8, [2], 1)]
     hot = line(0.4) | {"address": "0x1000", "threads": [1, 2], "accesses": uses}
     moved = [(0x1002, 0x1003), (0x1008, 0x1009)]
-    said = {"words": "w", "machines": {"m": {"fewer": 0.5}}, "moved": moved}
+    said = advice("w", 0.5) | {"moved": moved}
     report = REPORT | {"variants": [variant(line(0.5), hot)], "advice": [said]}
     found = picture(Recorded.of(report))
     assert found is not None
@@ -171,16 +197,16 @@ def test_a_line_may_be_far_inside_a_large_object(cli: Cli, tmp_path: Path, offse
 def test_a_series_whose_last_run_failed_can_be_read(cli: Cli, tmp_path: Path) -> None:
     """The last run was repeated without intervals; the first has some."""
 
-    def record(words: tuple[str, ...]) -> dict[str, Any]:
-        found: dict[str, Any] = {"seeds": None, **copy.deepcopy(RECORD)}
+    def record(words: tuple[str, ...]) -> Recorded:
+        found: dict[str, Any] = copy.deepcopy(RECORD)
         if words == ("p", "2"):
             found |= {"uncertainty": None, "advice": []}
             found["program"] |= {"status": 1}
             found["variants"][0]["lines"] = []
-        return found
+        return Recorded.of(found)
 
     series = by_counts(("p", "{}"), (1, 2, 4), record)
-    (tmp_path / "series.json").write_text(json.dumps(series))
+    (tmp_path / "series.json").write_text(to_json(series))
     outcome = cli("record", "show", tmp_path / "series.json")
     assert outcome.status == 0, outcome.err
     assert "epyc-7763-2s, 2 threads" in outcome.out

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.formats import C2C as REPORT
 from common.output import to_json, write_atomic
 from common.provenance import sha256_file, tool_versions
 from kernel.guest.boot import BootRequest, Emulation, Emulator, kernel_image
@@ -26,13 +25,14 @@ from kernel.layout import Layout
 from kernel.probe.image import Image, functions_named
 from kernel.probe.objects import Objects
 from kernel.probe.probe import probe
-from kernel.profile.replay import TRACE_NAMES, NamedLine, known_names
+from kernel.profile.replay import TRACE_NAMES, NamedLine, Placed, known_names
 from kernel.profile.schedulers import CODE, Programs, scheduler_files
 from model.machines.presets import Machine, machine_topology
 from model.results import raw
-from model.results.c2c import Hitm
+from model.results.c2c import Described, Hitm, KernelVariant
+from model.results.c2c import Kernel as Report
 from model.results.read import checked
-from record.lines.report import Names, variant_report
+from record.lines.report import Names, hottest
 from record.lines.symbols import Frame, resolve
 from record.shape import Shape
 from record.trace import names_path, new_trace
@@ -130,12 +130,14 @@ def _named(line: raw.Line, objects: Objects) -> NamedLine:
     hottest = max(line.accesses, key=lambda a: (a.hitm, a.records), default=None)
     # Small objects share a line. The line gets the name of the object with the hottest access.
     thing = objects.name_of(line.start + (hottest.offset if hottest is not None else 0))
-    where: dict[str, str | int] = {"object": line.address, "kind": "", "type": "", "offset": 0}
-    if thing is not None:
+    if thing is None:
+        where = Placed(object=line.address)
+    else:
         type_ = thing.type if objects.layouts.die(thing.type) is not None else ""
-        where = {"object": thing.name, "kind": thing.kind, "type": type_}
-        where["offset"] = line.start - thing.address
-    return NamedLine.of({**line.to_data(), **where, "line": int(where["offset"]) // 64})
+        offset = line.start - thing.address
+        where = Placed(object=thing.name, kind=thing.kind, type=type_, offset=offset)
+        where.line = offset // 64
+    return NamedLine.placed(line, where)
 
 
 def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
@@ -181,7 +183,7 @@ def _calls(run: raw.KernelRun, name: str) -> int:
     return sum(function.calls for function in run.functions if function.name == name)
 
 
-def _per_wake(run: raw.KernelRun, lines: Sequence[NamedLine], wakes: int) -> dict[str, Any]:
+def _per_wake(run: raw.KernelRun, lines: Sequence[NamedLine], wakes: int) -> dict[str, Hitm]:
     """Return modified lines found elsewhere per wake-up, by the group of the line's object."""
     groups: dict[str, Hitm] = {}
     rest, whole = (Hitm(hitm_remote=run.hitm_remote, hitm_local=run.hitm_local) for _ in range(2))
@@ -194,7 +196,7 @@ def _per_wake(run: raw.KernelRun, lines: Sequence[NamedLine], wakes: int) -> dic
     for counts in groups.values():
         counts.hitm_remote /= wakes or 1
         counts.hitm_local /= wakes or 1
-    return {name: counts.to_data() for name, counts in groups.items()}
+    return groups
 
 
 def _watch(
@@ -280,7 +282,7 @@ def one_kernel(
     kernel: Kernel,
     topology: Mapping[str, Any],
     on_line: Callable[[str], None],
-) -> dict[str, Any]:
+) -> KernelVariant:
     """Boot one kernel, run the workload, and return the report."""
     shape, workload = request.shape, find_workload(request.workload)
     name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
@@ -304,7 +306,7 @@ def one_kernel(
         done = probe(layout, _boot_request(request, kernel, name), watch, hear, see)
         wanted = set(request.objects)
         lines = [line for line in seen.lines if not wanted or line.kind.partition(".")[0] in wanted]
-        variant = variant_report(kernel.name, shape.cpus, lines, request.lines, seen.names)
+        shown = hottest(lines, request.lines, seen.names)
     run = _checked(done.raw)
     if kernel.scheduler and not _calls(run, EXTENSIBLE):
         raise UserError(
@@ -315,54 +317,53 @@ def one_kernel(
     if request.trace is not None:
         _keep_names(request.trace, request, kernel, run, seen)
     wakes, virtual = _calls(run, WAKE_UPS), run.model.virtual_ns
-    return {
-        **variant,
-        "lines_total": run.nr_lines,
-        "hitm_total": run.hitm,
-        "partial": run.partial or not done.booted.lines,
-        "wake_ups": wakes,
-        "hitm_a_wake_up": _per_wake(run, seen.lines, wakes),
-        "wake_ups_a_virtual_ms": wakes / virtual * 1e6 if virtual else 0.0,
-        "operations": run.operations,
-        "load_cycles": sum(line.loads * line.avg_load_cycles for line in run.lines),
-        "model": run.model.to_data(),
-        "stepping": run.stepping.to_data(),
-        "functions": [function.to_data() for function in run.functions],
-        "vmlinux_sha256": sha256_file(kernel.vmlinux),
-        "log": layout.shown(done.booted.log),
-    }
+    return KernelVariant(
+        name=kernel.name,
+        cpus=shape.cpus,
+        lines=shown,
+        lines_total=run.nr_lines,
+        hitm_total=run.hitm,
+        partial=run.partial or not done.booted.lines,
+        wake_ups=wakes,
+        hitm_a_wake_up=_per_wake(run, seen.lines, wakes),
+        wake_ups_a_virtual_ms=wakes / virtual * 1e6 if virtual else 0.0,
+        operations=run.operations,
+        model=run.model,
+        stepping=run.stepping,
+        functions=run.functions,
+        vmlinux_sha256=sha256_file(kernel.vmlinux),
+        log=layout.shown(done.booted.log),
+    )
 
 
-def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> dict[str, Any]:
+def c2c(layout: Layout, request: C2cRequest, on_line: Callable[[str], None]) -> Report:
     """Return the report on all kernels. After an interruption it covers the finished ones."""
     if request.trace is not None and len(request.kernels) > 1:
         raise UserError("--trace keeps one run: give one kernel")
     topology = machine_topology(request.machine)
-    variants: list[dict[str, Any]] = []
+    variants: list[KernelVariant] = []
     partial = False
     for kernel in request.kernels:
         try:
             variants.append(one_kernel(layout, request, kernel, topology, on_line))
         except KeyboardInterrupt:
             partial = True
-        if partial or variants[-1]["partial"]:
+        if partial or variants[-1].partial:
             partial = True
             break
     if not variants:
         raise KeyboardInterrupt
-    return {
-        "format": REPORT,
-        "experiment": f"{request.workload} in the guest",
-        "machine": {
-            "name": request.machine.name,
-            "cpus": len(topology["cpus"]),
-            "clock_ghz": request.machine.clock_ghz,
-        },
-        "guest": request.shape.words,
-        "names_resolved": True,
-        "partial": partial,
-        "quantum": request.quantum,
-        "slow": request.slow,
-        "variants": variants,
-        "provenance": {**tool_versions(), "machine_sha256": request.machine.sha256},
-    }
+    return Report(
+        experiment=f"{request.workload} in the guest",
+        machine=Described(
+            name=request.machine.name,
+            cpus=len(topology["cpus"]),
+            clock_ghz=request.machine.clock_ghz,
+        ),
+        guest=request.shape.words,
+        partial=partial,
+        quantum=request.quantum,
+        slow=request.slow,
+        variants=variants,
+        provenance={**tool_versions(), "machine_sha256": request.machine.sha256},
+    )

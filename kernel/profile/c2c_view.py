@@ -56,8 +56,8 @@ def whole(report: Kernel) -> Sheet:
             "accesses told to the model, million",
             lambda v: f"{v.stepping.accesses_reported / 1e6:.1f}",
         ),
-        ("waits that timed out", lambda v: f"{v.stepping.timeouts:,} of {v.stepping.waits:,}"),
-        ("host seconds of the window", lambda v: f"{v.stepping.window_seconds:.1f}"),
+        ("waits that timed out", _timeouts),
+        ("host seconds of the window", lambda v: f"{v.stepping.window_seconds or 0.0:.1f}"),
     ]
     names = [variant.name for variant in variants]
     return Sheet(
@@ -71,6 +71,10 @@ def _messages(variant: KernelVariant) -> str:
     sent = sum(function.calls for function in variant.functions if function.name == "messages")
     virtual = variant.model.virtual_ns
     return f"{sent / virtual * 1e6:,.0f}" if sent and virtual else "-"
+
+
+def _timeouts(variant: KernelVariant) -> str:
+    return f"{variant.stepping.timeouts or 0:,} of {variant.stepping.waits or 0:,}"
 
 
 def _each(variant: KernelVariant) -> str:

@@ -9,17 +9,19 @@ was cold during the recording has no name.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from msgspec import field
 
 from common.errors import UserError
-from common.formats import C2C as REPORT
 from common.output import read_json
 from common.provenance import sha256_file, tool_versions
 from model.machines.presets import Machine, machine_topology
 from model.results import raw
-from model.results.lines import CacheLine
+from model.results.c2c import Access, Described, Frame, Line, Replayed, ReplayedVariant
+from model.results.lines import CacheLine, part_of
 from model.results.read import checked
-from model.results.saved import Count, Offset, Saved, absent
+from model.results.saved import Count, Offset, Saved
 from record.lines.replay_tool import replay_trace
 from record.lines.report import Names
 from record.shape import Shape
@@ -39,12 +41,27 @@ class ReplayRequest:
     lines: int = 10
 
 
+class Placed(Saved, kw_only=True):
+    """The object on a line, the line's offset in it, and the fields by their offset in the line."""
+
+    object: str
+    kind: str = ""
+    type: str = ""
+    offset: Offset = 0
+    line: Offset = 0
+    fields: dict[str, str] = field(default_factory=dict)
+
+
 class NamedLine(CacheLine, kw_only=True):
     """A line of a kernel, with the object that gives it its name."""
 
     kind: str
-    offset: Offset
-    line: Offset
+
+    @classmethod
+    def placed(cls, line: raw.Line, where: Placed) -> Self:
+        """Return a line with its object."""
+        own = {name: getattr(where, name) for name in _WHERE}
+        return cls.made_from(line, **own)
 
 
 def known_names(lines: Sequence[NamedLine], names: Names) -> dict[str, Any]:
@@ -64,15 +81,6 @@ def known_names(lines: Sequence[NamedLine], names: Names) -> dict[str, Any]:
     return {"lines": places, "code": code}
 
 
-class _Placed(Saved, kw_only=True):
-    object: str
-    kind: str = ""
-    type: str = ""
-    offset: Offset = 0
-    line: Offset = 0
-    fields: dict[str, str] = absent({})
-
-
 class _Kept(Saved, kw_only=True):
     """The file of names, as far as a replay reads it."""
 
@@ -81,7 +89,7 @@ class _Kept(Saved, kw_only=True):
     shape: Shape
     extra_mb: Count
     partial: bool
-    lines: dict[str, _Placed]
+    lines: dict[str, Placed]
     code: dict[str, list[tuple[str, str]]]
 
 
@@ -93,36 +101,25 @@ def _load(trace: Path) -> _Kept:
     if not isinstance(data, dict) or data.get("format") != TRACE_NAMES:
         raise UserError(f"{path} does not hold the names of a trace")
     kept = checked(data, str(path), _Kept.of)
-    unknown = set(data["shape"]) - {field.name for field in fields(Shape)}
+    unknown = set(data["shape"]) - {each.name for each in fields(Shape)}
     if unknown:
         raise UserError(f"{path} is damaged: a shape has no {min(unknown)!r}")
     return kept
 
 
-def _access(access: raw.Access, line: raw.Line, place: _Placed, kept: _Kept) -> dict[str, Any]:
-    stores = sum(access.stores for access in line.accesses) or 1
-    frames = kept.code.get(access.pc, [])
-    return {
-        **access.to_data(),
-        "hitm_remote_share": access.hitm_remote / (line.hitm_remote or 1),
-        "hitm_local_share": access.hitm_local / (line.hitm_local or 1),
-        "store_share": access.stores / stores,
-        "symbol": " < ".join(name for name, _ in frames) or access.pc,
-        "source": frames[0][1] if frames else "?",
-        "frames": [{"function": name, "source": source} for name, source in frames],
-        "field": place.fields.get(str(access.offset), ""),
-    }
+def _access(access: raw.Access, line: raw.Line, place: Placed, kept: _Kept) -> Access:
+    frames = [Frame(function=name, source=at) for name, at in kept.code.get(access.pc, [])]
+    return Access.named(access, line, frames, field=place.fields.get(str(access.offset), ""))
 
 
-def _line(line: raw.Line, total: int, kept: _Kept) -> dict[str, Any]:
-    place = kept.lines.get(line.address, _Placed(object=line.address))
+def _line(line: raw.Line, total: int, kept: _Kept) -> Line:
+    place = kept.lines.get(line.address, Placed(object=line.address))
     accesses = sorted(line.accesses, key=lambda access: -access.hitm)
-    return {
-        **line.to_data(),
-        **{key: getattr(place, key) for key in _WHERE},
-        "hitm_share": line.hitm / (total or 1),
-        "accesses": [_access(access, line, place, kept) for access in accesses],
-    }
+    return Line.made_from(
+        NamedLine.placed(line, place),
+        hitm_share=part_of(line.hitm, total),
+        accesses=[_access(access, line, place, kept) for access in accesses],
+    )
 
 
 def _run(request: ReplayRequest, machine: Machine, kept: _Kept) -> raw.Run:
@@ -135,33 +132,28 @@ def _run(request: ReplayRequest, machine: Machine, kept: _Kept) -> raw.Run:
     )
 
 
-def replay(request: ReplayRequest) -> dict[str, Any]:
+def replay(request: ReplayRequest) -> Replayed:
     """Return the run on each machine. The report has a machine where others have a variant."""
     kept = _load(request.trace)
-    variants = []
-    for machine in request.machines:
-        run = _run(request, machine, kept)
-        variants.append(
-            {
-                "name": machine.name,
-                "cpus": kept.shape.cpus,
-                "lines_total": run.nr_lines,
-                "hitm_total": run.hitm,
-                "hitm_remote": run.hitm_remote,
-                "hitm_local": run.hitm_local,
-                "partial": run.partial or kept.partial,
-                "model": run.model.to_data(),
-                "lines": [_line(line, run.hitm, kept) for line in run.lines[: request.lines]],
-                "machine_sha256": machine.sha256,
-            }
-        )
-    return {
-        "format": REPORT,
-        "experiment": f"{kept.workload} with {kept.variant}, replayed",
-        "machine": {"name": "each machine", "cpus": kept.shape.cpus, "clock_ghz": 0.0},
-        "guest": kept.shape.words,
-        "names_resolved": True,
-        "partial": any(variant["partial"] for variant in variants),
-        "variants": variants,
-        "provenance": {**tool_versions(), "trace_sha256": sha256_file(request.trace)},
-    }
+    runs = [(machine, _run(request, machine, kept)) for machine in request.machines]
+    return Replayed(
+        experiment=f"{kept.workload} with {kept.variant}, replayed",
+        machine=Described(name="each machine", cpus=kept.shape.cpus),
+        guest=kept.shape.words,
+        partial=kept.partial or any(run.partial for _, run in runs),
+        variants=[
+            ReplayedVariant(
+                name=machine.name,
+                cpus=kept.shape.cpus,
+                lines_total=run.nr_lines,
+                hitm_total=run.hitm,
+                hitm_remote=run.hitm_remote,
+                hitm_local=run.hitm_local,
+                model=run.model,
+                lines=[_line(line, run.hitm, kept) for line in run.lines[: request.lines]],
+                machine_sha256=machine.sha256,
+            )
+            for machine, run in runs
+        ],
+        provenance={**tool_versions(), "trace_sha256": sha256_file(request.trace)},
+    )

@@ -40,8 +40,8 @@ def lines_of(layout: Layout, workload: str) -> dict[str, Any]:
     kernels = built_kernels(layout, [VARIANT], "lab")
     request = C2cRequest(kernels, usual_shape(16), machine, workload)
     found = one_kernel(layout, request, kernels[0], machine_topology(machine), lambda _: None)
-    assert not found["partial"]
-    return found
+    assert not found.partial
+    return found.to_data()
 
 
 @pytest.mark.parametrize("workload", KNOWN)

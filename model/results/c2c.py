@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `record`, `record replay`, `kernel c2c` and `c2c RESULT --json` save."""
+"""The reports that `record`, `record replay`, `record show` and `kernel c2c` make, save and read.
+
+Builders return these types, JSON is written from them, and report_of() reads it back.
+"""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import Meta, field
 
-from model.results import lines
+from common.formats import C2C
+from model.results import lines, raw
 from model.results.saved import (
     Count,
     Few,
     Interval,
+    ModelError,
     NotNegative,
     Offset,
     Real,
@@ -19,8 +24,9 @@ from model.results.saved import (
     absent,
 )
 
-# Cycles of waiting stores that rank as high as one HITM, which takes at least as long.
-_AS_LONG = 100
+# More cycles than in a year, but small enough to be squared.
+_LARGEST = 1e17
+Figure = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
 
 
 class Frame(Saved, kw_only=True):
@@ -39,48 +45,16 @@ class Frame(Saved, kw_only=True):
 class Caller(Saved, kw_only=True):
     """The calls that led to an access, and the cycles of the access after them."""
 
-    hitm: Count = absent(0)
+    hitm: Count
     cycles: NotNegative
-    calls: list[str] = absent([])
+    calls: list[str]
     frames: list[Frame]
 
 
-class Stalled(lines.Costs):
-    """The figures of a line or an access that may contain stalls of stores."""
+class Access(lines.Access, kw_only=True):
+    """The accesses of one instruction to one place of a line, with the instruction's names."""
 
-    stores: Count
-    store_cycles: NotNegative | None
-
-    @property
-    def stored(self) -> float:
-        """The cycles in which CPUs stalled on stores because a store buffer was full."""
-        return self.store_cycles or 0.0
-
-    @property
-    def waited(self) -> float:
-        """The cycles of all loads, and of stalls on stores."""
-        return super().waited + self.stored
-
-    @property
-    def heat(self) -> float:
-        """The rank: HITM, plus stalls on stores in units of HITM."""
-        return self.hitm + self.stored / _AS_LONG
-
-    @property
-    def cycles_each(self) -> float:
-        """The average cycles of one access. For experiments only loads are known."""
-        if not self.stored:
-            return self.avg_load_cycles
-        return self.waited / (self.loads or self.stores or 1)
-
-
-class Access(lines.Access, Stalled, kw_only=True):
-    """The accesses of one instruction to one place of a line. Those of experiments lack counts."""
-
-    stores: Count = absent(0)
-    hitm_remote: Count = absent(0)
-    hitm_local: Count = absent(0)
-    store_cycles: NotNegative | None = None
+    store_cycles: NotNegative = absent(0.0)
     hitm_remote_share: Real
     hitm_local_share: Real
     store_share: Real
@@ -88,35 +62,32 @@ class Access(lines.Access, Stalled, kw_only=True):
     source: str
     field: str
     frames: list[Frame]
-    own: Count | UnsetType | None = UNSET
 
-    def __post_init__(self) -> None:
-        if self.store_cycles is not None and self.loads is None:
-            raise ValueError("store_cycles are given without loads")
-        if isinstance(self.own, int) and self.own >= len(self.frames):
-            raise ValueError("own is not one of the frames")
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """The function and the source line, short enough for a line of a table.
-
-        Of functions inlined into each other this is the innermost that belongs to the program or,
-        if none does, the outermost one.
-        """
-        if self.own is UNSET or len(self.frames) < 2:
-            return self.symbol, self.source
-        # In a library: the compiled function, not one that was inlined into it.
-        frame = self.frames[-1 if self.own is None else self.own]
-        return frame.function, frame.source
+    @classmethod
+    def named(
+        cls, access: lines.Access, line: lines.Line, chain: Sequence[Frame], **more: Any
+    ) -> Self:
+        """Return an access of a line with its shares, the names of ``chain``, and ``more``."""
+        return cls.made_from(
+            access,
+            hitm_remote_share=lines.part_of(access.hitm_remote, line.hitm_remote),
+            hitm_local_share=lines.part_of(access.hitm_local, line.hitm_local),
+            store_share=lines.part_of(access.stores, sum(each.stores for each in line.accesses)),
+            symbol=" < ".join(frame.function for frame in chain) or access.pc,
+            source=chain[0].source if chain else "?",
+            **{"frames": list(chain), **more},
+        )
 
 
-class Line(lines.AnyLine, Stalled, kw_only=True):
-    """A cache line with its accesses."""
+class Line(lines.Line, kw_only=True):
+    """A cache line with its object."""
 
+    object: str
+    type: str | None
     line: Offset
     offset: Offset
+    store_cycles: NotNegative = absent(0.0)
     hitm_share: Real
-    store_cycles: NotNegative | None = None
     accesses: Sequence[Access]
     interval: Interval | None = None
 
@@ -124,14 +95,6 @@ class Line(lines.AnyLine, Stalled, kw_only=True):
     def place(self) -> str:
         """The line's object, followed by the line's offset in it unless that is 0."""
         return f"{self.object}{self.offset:+#x}" if self.offset > 0 else self.object
-
-
-class Model(Saved, kw_only=True):
-    """The times and the instructions of a run on the simulated machine."""
-
-    virtual_ns: NotNegative
-    busy_ns: NotNegative
-    instructions: Count
 
 
 class Variant(Saved, kw_only=True):
@@ -145,31 +108,28 @@ class Variant(Saved, kw_only=True):
 
 
 class Described(Saved, kw_only=True):
-    """The name of a report's machine."""
+    """A report's machine."""
 
     name: str
-
-
-class Validated(Saved, kw_only=True):
-    """A sentence on what the model was validated with."""
-
-    said: str
+    cpus: Count
+    clock_ghz: Real | None = None
 
 
 class Report(Saved, kw_only=True):
     """A report on the cache lines of an experiment."""
 
+    format: str = absent(C2C)
     experiment: str
     machine: Described
-    names_resolved: bool
-    model_error: list[Validated] | None = None
+    names_resolved: bool = absent(True)
+    model_error: list[ModelError] = field(default_factory=list)
     variants: Annotated[Sequence[Variant], Meta(min_length=1)]
     provenance: dict[str, str | Real | None]
 
     @property
     def validation(self) -> list[str]:
         """The sentences on what the model was validated with, each once."""
-        return list(dict.fromkeys(each.said for each in self.model_error or ()))
+        return list(dict.fromkeys(each.said for each in self.model_error))
 
 
 class ReplayedVariant(Variant, kw_only=True):
@@ -177,7 +137,8 @@ class ReplayedVariant(Variant, kw_only=True):
 
     hitm_remote: Count
     hitm_local: Count
-    model: Model
+    model: raw.Model
+    machine_sha256: str = absent("")
 
 
 class Replayed(Report, kw_only=True):
@@ -195,36 +156,19 @@ class Hitm(Saved, kw_only=True):
     hitm_local: Real
 
 
-class Stepping(Saved, kw_only=True):
-    """How often the emulator's CPUs waited for each other."""
-
-    accesses_reported: Count
-    waits: Count
-    timeouts: Count
-    window_seconds: NotNegative
-
-
-class Function(Saved, kw_only=True):
-    """A function, its calls, and their instructions with those of what it calls."""
-
-    name: str
-    calls: Count
-    instructions: Count = 0
-    locked: Count = 0
-
-
 class KernelVariant(Variant, kw_only=True):
     """The lines and the wake-ups of a kernel."""
 
-    model: Model
+    partial: bool
     wake_ups: Count
-    wake_ups_a_virtual_ms: Real
     hitm_a_wake_up: dict[str, Hitm]
+    wake_ups_a_virtual_ms: Real
     operations: Count
-    stepping: Stepping
-    functions: list[Function] = absent([])
-    partial: bool = False
-    load_cycles: NotNegative = 0.0
+    model: raw.Model
+    stepping: raw.Stepping
+    functions: list[raw.Function]
+    vmlinux_sha256: str = absent("")
+    log: str = absent("")
 
 
 class Kernel(Report, kw_only=True):
@@ -233,6 +177,7 @@ class Kernel(Report, kw_only=True):
     guest: str
     partial: bool
     quantum: Count
+    slow: Count
     variants: Annotated[Sequence[KernelVariant], Meta(min_length=1)]
 
 
@@ -259,21 +204,38 @@ class Cache(Saved, kw_only=True):
 
 
 class RecordedAccess(Access, kw_only=True):
-    """The accesses of one instruction of a program to one place of a line."""
+    """The accesses of one instruction of a program to one place of a line.
 
-    loads: Count
-    stores: Count
-    hitm_remote: Count
-    hitm_local: Count
+    ``own``: the number of the innermost frame that is the program's own.
+    """
+
+    own: Count | None
+    on_cpus: list[Count]
     threads: list[int]
-    callers: list[Caller] = absent([])
+    callers: list[Caller]
+
+    def __post_init__(self) -> None:
+        if self.own is not None and self.own >= len(self.frames):
+            raise ValueError("own is not one of the frames")
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The function and the source line, short enough for a line of a table.
+
+        Of functions inlined into each other this is the innermost that belongs to the program or,
+        if none does, the outermost one: the compiled function.
+        """
+        if len(self.frames) < 2:
+            return self.symbol, self.source
+        frame = self.frames[-1 if self.own is None else self.own]
+        return frame.function, frame.source
 
 
 class RecordedLine(Line, kw_only=True):
     """A cache line of a program."""
 
-    address: str = ""
-    kind: str = absent("unknown")
+    kind: str
+    process: int | None
     accesses: Sequence[RecordedAccess]
     sharing: str
     locked: Count
@@ -281,30 +243,60 @@ class RecordedLine(Line, kw_only=True):
     cycle_share: Real
     threads: list[int]
     allocated: list[Frame]
-    beside: list[Allocated] = absent([])
-    taken: list[Transfer] = absent([])
+    beside: list[Allocated]
+    taken: list[Transfer]
+
+
+class Place(Saved, kw_only=True):
+    """A line of the source."""
+
+    file: str
+    line: Count
+    function: str
+
+
+class Cost(Saved, kw_only=True):
+    """A cache line in one run: its names, its cost, and the source line that accesses it."""
+
+    object: str
+    names: list[str]
+    hitm: Figure
+    cycles: Figure
+    place: Place | None
+
+
+class Run(Saved, kw_only=True):
+    """The cost of one run on one machine, as a gate compares it."""
+
+    threads: Count
+    operations: Count
+    work_cycles: Figure
+    lines: list[Cost]
+
+    def __post_init__(self) -> None:
+        costs = [figure for line in self.lines for figure in (line.hitm, line.cycles)]
+        if any(0 < figure < 1 / _LARGEST for figure in (self.work_cycles, *costs)):
+            raise ValueError(f"a figure is neither 0 nor from {1 / _LARGEST:g} to {_LARGEST:g}")
 
 
 class RecordedVariant(Variant, kw_only=True):
-    """The lines of a program on a machine."""
+    """The lines of a program on a machine. ``at_lines``: the cycles of all shared lines.
+
+    ``threads`` and ``machine``: what one of several recordings was made with.
+    """
 
     hitm_remote: Count
     hitm_local: Count
     work_cycles: NotNegative
     ns_per_operation: NotNegative | None = None
-    model: Model
+    at_lines: NotNegative
+    model: raw.Model
     lines: Sequence[RecordedLine]
-    at_lines: NotNegative | None = None
-    caches: list[Cache] = absent([])
+    machine_sha256: str
+    caches: list[Cache]
+    runs: Annotated[list[Run], Meta(min_length=1)]
     threads: Few | None = None
     machine: str | None = None
-
-    @property
-    def waited(self) -> float:
-        """The cycles of all shared lines; those of the reported ones in an earlier report."""
-        if self.at_lines is not None:
-            return self.at_lines
-        return sum(line.cycles for line in self.lines if len(line.threads) > 1)
 
     def __post_init__(self) -> None:
         known = {each.cache for each in self.caches}
@@ -318,12 +310,12 @@ class RecordedVariant(Variant, kw_only=True):
 class Gain(Saved, kw_only=True):
     """The share of cycles that advice saves on a machine."""
 
-    cycles_before: NotNegative = absent(0.0)
-    cycles_after: NotNegative = absent(0.0)
+    cycles_before: NotNegative
+    cycles_after: NotNegative
     fewer: Real
-    interval: Interval | None = absent(None)
-    hitm_before: Count = absent(0)
-    hitm_after: Count = absent(0)
+    interval: Interval | None
+    hitm_before: Count
+    hitm_after: Count
 
     @property
     def shown(self) -> float:
@@ -340,11 +332,11 @@ class Advice(Saved, kw_only=True):
     ``moved``: addresses, from and to, of the first bytes that get a line of their own.
     """
 
-    object: str = absent("")
+    object: str
     words: str
-    edit: str = absent("")
-    bytes_moved: Count = absent(0)
-    moved: list[tuple[Count, Count]] = field(default_factory=list)
+    edit: str
+    bytes_moved: Count
+    moved: list[tuple[Count, Count]]
     machines: dict[str, Gain]
 
     @property
@@ -365,8 +357,8 @@ class Waited(Saved, kw_only=True):
     machine: str
     writers: Count
     share: Real
-    advised: bool = absent(False)
-    counter: bool = absent(False)
+    advised: bool
+    counter: bool
 
     @property
     def words(self) -> str:
@@ -385,9 +377,10 @@ class Waited(Saved, kw_only=True):
 
 
 class Drawn(Saved, kw_only=True):
-    """The number of samples behind the intervals."""
+    """The number of samples behind the intervals, and their seed."""
 
     samples: Few
+    seed: int
 
 
 class Program(Saved, kw_only=True):
@@ -395,9 +388,12 @@ class Program(Saved, kw_only=True):
 
     status: int
     signal: str | None
+    threads: Count
+    processes: Count
     placement: str
+    operations: Count
+    compiler: str
     stopped: str | None = None
-    compiler: str = absent("")
 
     @property
     def failed(self) -> bool:
@@ -409,16 +405,18 @@ class Recorded(Report, kw_only=True):
     """A report on the cache lines of a recorded program."""
 
     guest: str
+    recorder: str
     partial: bool
     program: Program
-    uncertainty: Drawn | None = None
-    seeds: Few | None = None
+    recording: raw.Stepping
+    uncertainty: Drawn | None
+    seeds: Few | None
     notes: list[str]
     limits: list[str]
-    advised: bool = absent(True)
+    advised: bool
     advice: list[Advice]
-    waits: list[Waited] = absent([])
-    variants: Annotated[Sequence[RecordedVariant], Meta(min_length=1)]
+    waits: list[Waited]
+    variants: Annotated[list[RecordedVariant], Meta(min_length=1)]
 
     def __post_init__(self) -> None:
         gains = [gain for advice in self.advice for gain in advice.machines.values()]
@@ -442,8 +440,6 @@ def report_of(data: dict[str, Any]) -> Report:
     """Return a report, whose members show its kind; ValidationError if its form is wrong."""
     if "program" in data:
         return Recorded.of(data)
-    known = data.get("variants")
-    variants = [each for each in known if isinstance(each, dict)] if isinstance(known, list) else []
-    if variants and all("hitm_a_wake_up" in each for each in variants):
+    if "quantum" in data:
         return Kernel.of(data)
     return Replayed.of(data) if "guest" in data else Report.of(data)

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types of cache lines in a run of the simulator, and of the objects' layouts on them."""
+"""Cache lines and their accesses, in the runs of all tools, in results and in reports."""
 
-from model.results.saved import Count, Hex, NotNegative, Place, Saved, absent
+from collections.abc import Sequence
+
+from model.results.saved import Count, Hex, NotNegative, Offset, Place, Saved, absent
 
 LINE_BYTES = 64
+# Cycles of waiting stores that rank as high as one HITM, which takes at least as long.
+_AS_LONG = 100
 
 
 def part_of(part: float, whole: float) -> float:
@@ -11,13 +15,20 @@ def part_of(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-class Costs:
-    """The figures that every kind of line and access has, and what follows from them."""
+class Traffic(Saved, kw_only=True):
+    """What the accesses to a line, or of one instruction, cost.
 
-    loads: Count | None
+    ``store_cycles``: the cycles in which CPUs stalled on stores because a store buffer was full.
+    """
+
+    records: Count
+    loads: Count
+    stores: Count
     hitm_remote: Count
     hitm_local: Count
     avg_load_cycles: NotNegative
+    max_load_cycles: NotNegative
+    store_cycles: NotNegative = 0.0
 
     @property
     def hitm(self) -> int:
@@ -26,75 +37,77 @@ class Costs:
 
     @property
     def waited(self) -> float:
-        """The cycles of all loads, summed."""
-        return self.avg_load_cycles * (self.loads or 0)
+        """The cycles of all loads, and of stalls on stores."""
+        return self.avg_load_cycles * self.loads + self.store_cycles
+
+    @property
+    def heat(self) -> float:
+        """The rank: HITM, plus stalls on stores in units of HITM."""
+        return self.hitm + self.store_cycles / _AS_LONG
+
+    @property
+    def cycles_each(self) -> float:
+        """The average cycles of one access."""
+        if not self.store_cycles:
+            return self.avg_load_cycles
+        return self.waited / (self.loads or self.stores or 1)
+
+    def add(self, other: "Traffic") -> None:
+        """Add the cost of other accesses."""
+        loads = self.loads + other.loads
+        loaded = sum(each.avg_load_cycles * each.loads for each in (self, other))
+        self.avg_load_cycles = part_of(loaded, loads)
+        self.max_load_cycles = max(self.max_load_cycles, other.max_load_cycles)
+        self.loads = loads
+        self.records += other.records
+        self.stores += other.stores
+        self.hitm_remote += other.hitm_remote
+        self.hitm_local += other.hitm_local
+        if other.store_cycles:
+            self.store_cycles += other.store_cycles
 
 
-class Access(Saved, Costs, kw_only=True):
+class Access(Traffic, kw_only=True):
     """The accesses of one instruction to one place of a line."""
 
     offset: Place
     size: Count
     kind: str
     pc: Hex
-    records: Count
-    loads: Count | None = None
-    stores: Count
-    hitm_remote: Count
-    hitm_local: Count
-    avg_load_cycles: NotNegative
-    max_load_cycles: NotNegative
     cpus: Count
 
+    @property
+    def instruction(self) -> int:
+        """The address of the instruction, or the number of its site."""
+        return int(self.pc, 16)
 
-class FieldAccess(Saved, Costs, kw_only=True):
+
+class Field(Traffic, kw_only=True):
     """The accesses to one field of a line, summed."""
 
     field: str
     offset: Place
     size: Count
-    records: Count = absent(0)
-    loads: Count = absent(0)
-    stores: Count = absent(0)
-    hitm_remote: Count = absent(0)
-    hitm_local: Count = absent(0)
-    avg_load_cycles: NotNegative = absent(0.0)
-    max_load_cycles: NotNegative = absent(0.0)
-
-    def add(self, access: Access) -> None:
-        """Add an instruction's accesses to those of the field."""
-        loads = access.records if access.loads is None else access.loads
-        time = self.waited + access.avg_load_cycles * loads
-        self.offset = min(self.offset, access.offset)
-        self.records += access.records
-        self.loads += loads
-        self.stores += access.stores
-        self.hitm_remote += access.hitm_remote
-        self.hitm_local += access.hitm_local
-        self.avg_load_cycles = time / self.loads if self.loads else 0.0
-        self.max_load_cycles = max(self.max_load_cycles, access.max_load_cycles)
 
 
-class AnyLine(Saved, Costs, kw_only=True):
-    """The members of a cache line in a result and in a report."""
+class Line(Traffic, kw_only=True):
+    """A cache line. ``home``: the memory node, or -1 if it is unknown."""
+
+    address: Hex = "0x0"
+    home: Place
+    accesses: Sequence[Access]
+
+    @property
+    def start(self) -> int:
+        """The address as a number."""
+        return int(self.address, 16)
+
+
+class CacheLine(Line, kw_only=True):
+    """A cache line of an object: ``line`` counts from 1, ``offset`` is its start in the object."""
 
     object: str
     type: str | None
-    line: Place
-    address: Hex = "0x0"
-    home: Place
-    records: Count
-    loads: Count
-    stores: Count
-    hitm_remote: Count
-    hitm_local: Count
-    avg_load_cycles: NotNegative
-    max_load_cycles: NotNegative
-
-
-class CacheLine(AnyLine, kw_only=True):
-    """A cache line of an object: ``line`` counts from 1, ``offset`` is its start in the object."""
-
-    accesses: list[Access]
-    offset: Place
-    fields: list[FieldAccess] = absent([])
+    line: Offset
+    offset: Offset
+    fields: list[Field] = absent([])

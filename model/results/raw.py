@@ -3,61 +3,34 @@
 
 from msgspec import field
 
-from model.results import c2c
-from model.results.saved import Count, Hex, NotNegative, Place, Saved
+from model.results import lines
+from model.results.saved import Count, NotNegative, Saved
 
 Way = tuple[int, ...]
 # For messages about a damaged file.
 WROTE = "what the recorder wrote"
 
 
-class _Traffic(Saved, c2c.Stalled, kw_only=True):
-    """What the accesses to a line, or of one instruction, cost."""
-
-    records: Count
-    loads: Count
-    stores: Count
-    hitm_remote: Count
-    hitm_local: Count
-    avg_load_cycles: NotNegative
-    max_load_cycles: NotNegative
-    store_cycles: NotNegative
-
-
-class Access(_Traffic, kw_only=True):
+class Access(lines.Access, kw_only=True):
     """The accesses of one instruction to one place of a line.
 
     ``by``: the CPUs, by their place in the watch file. ``ways``: HITM and cycles of each way to the
-    access (record/report/callers.py); None without stacks.
+    access (record/report/callers.py); None without stacks. ``hitm_true``: the HITM of bytes that
+    another CPU wrote.
     """
 
-    offset: Place
-    size: Count
-    kind: str
-    pc: Hex
+    store_cycles: NotNegative
     hitm_true: Count
-    cpus: Count
     by: list[int] = field(default_factory=list)
     ways: dict[Way, tuple[int, float]] | None = None
 
-    @property
-    def instruction(self) -> int:
-        """The address of the instruction, or the number of its site."""
-        return int(self.pc, 16)
 
-
-class Line(_Traffic, kw_only=True):
+class Line(lines.Line, kw_only=True):
     """A cache line. ``pairs``: the cache that had it, the cache that took it, and how often."""
 
-    address: Hex
-    home: Place
+    store_cycles: NotNegative
     accesses: list[Access]
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
-
-    @property
-    def start(self) -> int:
-        """The address as a number."""
-        return int(self.address, 16)
 
 
 class Simulated(Saved, kw_only=True):
@@ -66,9 +39,12 @@ class Simulated(Saved, kw_only=True):
     clock_ghz: NotNegative
 
 
-class Model(c2c.Model, kw_only=True):
+class Model(Saved, kw_only=True):
     """What the simulated machine did. A program's own run has neither idle nor released CPUs."""
 
+    virtual_ns: NotNegative
+    busy_ns: NotNegative
+    instructions: Count
     loads: Count
     stores: Count
     locked: Count
@@ -102,6 +78,15 @@ class Run(Saved, kw_only=True):
         return sum(float(busy) for _, _, busy, _ in self.cpu_times) / 1000 * self.machine.clock_ghz
 
 
+class Outside(Saved, kw_only=True):
+    """The calls of code without instrumentation, their modelled time and its share, by function."""
+
+    calls: Count
+    ns: NotNegative
+    share: NotNegative
+    functions: list[tuple[str, int]]
+
+
 class Stepping(Saved, kw_only=True):
     """What a recorder counted while it ran. It omits what only the other recorder counts."""
 
@@ -115,6 +100,7 @@ class Stepping(Saved, kw_only=True):
     waited_seconds: NotNegative | None = None
     window_seconds: NotNegative | None = None
     waited_outside: Count | None = None
+    outside: Outside | None = None
 
 
 class RecordedRun(Run, kw_only=True):
@@ -123,7 +109,16 @@ class RecordedRun(Run, kw_only=True):
     stepping: Stepping
 
 
+class Function(Saved, kw_only=True):
+    """A function, its calls, and their instructions with those of what it calls."""
+
+    name: str
+    calls: Count
+    instructions: Count = 0
+    locked: Count = 0
+
+
 class KernelRun(RecordedRun, kw_only=True):
     """A kernel's run, with the functions that were counted."""
 
-    functions: list[c2c.Function]
+    functions: list[Function]

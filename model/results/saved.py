@@ -48,6 +48,12 @@ class Saved(Struct, kw_only=True, omit_defaults=True):
         """Return the part that JSON contains; ValidationError if its form is wrong."""
         return convert(data, cls)
 
+    @classmethod
+    def made_from(cls, part: "Saved", **more: Any) -> Self:
+        """Return a part with ``more``, and the members of another part that have equal names."""
+        both = [name for name in part.__struct_fields__ if name in cls.__struct_fields__]
+        return cls(**{name: getattr(part, name) for name in both} | more)
+
     def to_data(self) -> dict[str, Any]:
         """Return the part as it is saved in JSON."""
         data: dict[str, Any] = to_builtins(self)
@@ -104,4 +110,4 @@ class ModelError(Saved, kw_only=True):
     threads: Count
     factor: Positive
     said: str
-    variants: list[str]
+    variants: list[str] = []

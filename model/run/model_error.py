@@ -23,6 +23,7 @@ from typing import Any
 from common.output import read_toml
 from common.paths import MACHINES
 from model.machines.cores import core_of
+from model.results import saved
 
 RESIDUALS = MACHINES / "published/residuals.toml"
 PRIOR = 4.0
@@ -169,17 +170,18 @@ def known_error(kind: str) -> ModelError:
     return estimate(known_residuals(), kind)
 
 
-def validation(kind: str, machine: str) -> dict[str, Any]:
+def validation(kind: str, machine: str, variants: Sequence[str] = ()) -> saved.ModelError:
     """Return the validation of a kind for a machine, as results and pages show it."""
     error = known_error(kind)
     core = core_of(machine) or next(
         (one.core for one in known_residuals() if one.machine == machine), None
     )
-    return {
-        "kind": kind,
-        "curves": error.curves,
-        "machines": error.machines,
-        "threads": error.threads,
-        "factor": error.factor,
-        "said": error.sentence(core),
-    }
+    return saved.ModelError(
+        kind=kind,
+        curves=error.curves,
+        machines=error.machines,
+        threads=error.threads,
+        factor=error.factor,
+        said=error.sentence(core),
+        variants=list(variants),
+    )

@@ -291,10 +291,7 @@ def model_errors(plan: RunPlan) -> list[saved.ModelError]:
     for variant in {point.variant.name: point.variant for point in plan.points}.values():
         by_kind.setdefault(kind_of(request, variant), []).append(variant.name)
     machine = request.machine
-    return [
-        saved.ModelError(**validation(kind, machine.name), variants=names)
-        for kind, names in by_kind.items()
-    ]
+    return [validation(kind, machine.name, names) for kind, names in by_kind.items()]
 
 
 def _published_data(plan: RunPlan, published: Published) -> results.Published:

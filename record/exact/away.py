@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from model.results.raw import Outside
 from record.exact.blocks import ASSEMBLY
 from record.names.readable import readable
 
@@ -32,24 +33,24 @@ def _names(counts: Counter[str], unit: float, form: str) -> str:
     return ", ".join(f"{name} {count / unit:{form}}" for name, count in counts.most_common(_MOST))
 
 
-def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> dict[str, Any]:
+def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> Outside:
     """Return the report's figures: calls, their modelled ns and share of the time, by function."""
     calls: Counter[str] = Counter()
     for number, times in meta["away"]:
         names = sets[int(number)]
         for name in names:
             calls[name] += int(times) // len(names)
-    return {
-        "calls": calls.total(),
-        "ns": round(float(meta["away_ns"]), 3),
-        "share": float(meta["away_ns"]) / busy_ns if busy_ns else 0.0,
-        "functions": [[name, count] for name, count in calls.most_common()],
-    }
+    return Outside(
+        calls=calls.total(),
+        ns=round(float(meta["away_ns"]), 3),
+        share=float(meta["away_ns"]) / busy_ns if busy_ns else 0.0,
+        functions=calls.most_common(),
+    )
 
 
-def sentences(found: Mapping[str, Any]) -> list[str]:
+def sentences(found: Outside) -> list[str]:
     """Return the report's sentences. Locked instructions, whose lines are missing, come first."""
-    calls = Counter(dict(found["functions"]))
+    calls = Counter(dict(found.functions))
     locked = Counter(
         {name.removeprefix(ASSEMBLY): n for name, n in calls.items() if name.startswith(ASSEMBLY)}
     )
@@ -61,10 +62,10 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
             f"here: {_names(locked, 1, ',.0f')}; build with the compiler's atomic operations"
         )
     rest = Counter({name: n for name, n in calls.items() if not name.startswith(ASSEMBLY)})
-    count = found["calls"] - locked.total()
+    count = found.calls - locked.total()
     if count:
         took = "took 100 cycles" + (" each" if count > 1 else "")
-        share = found["share"] * count / found["calls"]
+        share = found.share * count / found.calls
         said.append(
             f"{_counted(count, 'call')} of code without instrumentation {took}, "
             f"an estimate, and {share:.1%} of the time: {_names(rest, 1, ',.0f')}"
@@ -72,13 +73,13 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def measured(sets: Sets, meta: Mapping[str, Any], found: Mapping[str, Any], busy_ns: float) -> str:
+def measured(sets: Sets, meta: Mapping[str, Any], found: Outside, busy_ns: float) -> str:
     """Return a sentence on the host time of code without instrumentation, which differs by run."""
     ticks: Counter[str] = Counter()
     for number, spent in meta["away_host"]:
         ticks["+".join(dict.fromkeys(sets[int(number)]))] += int(spent)
     here = ticks.total() / float(meta["ticks_per_second"])
-    rest = (busy_ns - found["ns"]) / 1e9
+    rest = (busy_ns - found.ns) / 1e9
     share = here / (here + rest) if here else 0.0
     most = _names(ticks, ticks.total() or 1, ".0%")
     return (

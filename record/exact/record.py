@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from common.errors import UserError
 from common.progress import working
 from common.provenance import sha256_file
 from model.machines.presets import Machine, load_machine
+from model.results.c2c import Recorded as Report
 from record.counts import by_counts
 from record.exact.away import away, in_source_form, measured, sentences
 from record.exact.ends import turns
@@ -41,7 +41,7 @@ class ExactRequest:
     measured: list[str] = field(default_factory=list)  # on this host: below the report
 
 
-def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
+def record_exact(request: ExactRequest, folder: Path) -> Report:
     """Run the program, also for advice and intervals, and return the report.
 
     With several numbers of threads the report treats each like a machine.
@@ -49,21 +49,21 @@ def record_exact(request: ExactRequest, folder: Path) -> dict[str, Any]:
     if not request.threads:
         return _record_one(request, folder)
 
-    def once(program: tuple[str, ...]) -> dict[str, Any]:
+    def once(program: tuple[str, ...]) -> Report:
         with tempfile.TemporaryDirectory(dir=folder) as own:
             return _record_one(replace(request, program=program, threads=()), Path(own))
 
     return by_counts(request.program, request.threads, once)
 
 
-def _record_one(request: ExactRequest, folder: Path) -> dict[str, Any]:
+def _record_one(request: ExactRequest, folder: Path) -> Report:
     with room_for_views(folder) as views:
         return _record_with(request, folder, views)
 
 
 def _report(
     request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
-) -> dict[str, Any]:
+) -> Report:
     with working("running the program on each machine, and naming its lines", silent=True):
         wanted = Wanted(
             request.lines, request.advise, request.uncertainty or 0, request.seed, request.seeds,
@@ -74,16 +74,16 @@ def _report(
 
 def _without(
     note: str, request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
-) -> dict[str, Any]:
+) -> Report:
     report = _report(request, recorded, runs, machines)
-    report["notes"] = [each for each in report["notes"] if not each.startswith("no intervals")]
-    report["notes"].append(note)
+    report.notes = [each for each in report.notes if not each.startswith("no intervals")]
+    report.notes.append(note)
     return report
 
 
 def _reported(
     request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
-) -> dict[str, Any]:
+) -> Report:
     """Return the report. If further runs end differently from the first, leave out their results.
 
     Runs for advice may disturb each other. But if a requested run ends differently, or one had to
@@ -102,11 +102,11 @@ def _reported(
     alone = replace(request, advise=False, uncertainty=None, seeds=0)
     note = f"{found}; so this is one run, without advice and intervals"
     report = _without(note, alone, recorded, runs, machines[:1])
-    report["program"]["stopped"] = str(found)
+    report.program.stopped = str(found)
     return report
 
 
-def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, Any]:
+def _record_with(request: ExactRequest, folder: Path, views: Path) -> Report:
     machines = tuple(load_machine(name) for name in request.machines)
     orders = [cpus_in_order(machine, request.placement) for machine in machines]
     program = find_program(request.program)
@@ -130,19 +130,19 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> dict[str, 
     busy_ns = ran.raw.model.busy_ns
     callees = in_source_form(runs.callees)
     outside = away(callees, ran.meta, busy_ns)
-    report["recording"]["outside"] = outside
-    report["notes"] += sentences(outside)
-    if outside["calls"] and not request.output_to_stderr:
+    report.recording.outside = outside
+    report.notes += sentences(outside)
+    if outside.calls and not request.output_to_stderr:
         request.measured.append(measured(callees, ran.meta, outside, busy_ns))
     forced = turns(ran.meta)
     if forced is not None:
-        report["notes"].append(forced)
+        report.notes.append(forced)
     if ran.signal in INTERRUPTS:
-        report["notes"].append(f"{ran.signal} ended the program: this is one run, on one machine")
+        report.notes.append(f"{ran.signal} ended the program: this is one run, on one machine")
     waited = ran.raw.stepping.waited_outside
     if waited:
         calls = "call" if waited == 1 else "calls"
-        report["notes"].append(
+        report.notes.append(
             f"{waited:,} {calls} waited for files or processes: runs are equal only if no other "
             "program uses these"
         )

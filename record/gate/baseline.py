@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common.errors import UserError
 from common.formats import C2C
 from common.output import read_json
 from common.paths import typed
-from model.results.gate import Gated, Run
+from model.results.c2c import Recorded, Run
 from model.results.read import checked
 
 # In the emulator the number of threads may vary, because a runtime may start threads of its own.
@@ -36,30 +35,27 @@ class Side:
     machine_files: Mapping[str, str]
 
 
-def load_recorded(path: Path) -> dict[str, Any]:
+def load_recorded(path: Path) -> Recorded:
     """Return a saved report of a program. Raise a UserError for anything else."""
     data = read_json(path, "result")
     if not isinstance(data, dict) or data.get("format") != C2C or "program" not in data:
         raise UserError(
             f"{path} is not a recorded program: '{typed('record --out FILE')}' makes one"
         )
-    return dict(data)
+    return checked(data, str(path), Recorded.of)
 
 
-def side_of(report: dict[str, Any], name: str) -> Side:
-    """Return the runs of a report, checked."""
-    if "recorder" not in report:
-        raise UserError(f"{name} was recorded by an earlier version: {AGAIN}")
-    found = checked(report, name, Gated.of)
-    if found.failed:
+def side_of(report: Recorded, name: str) -> Side:
+    """Return the runs of a report of a program that ended well."""
+    if report.program.failed or report.partial:
         raise UserError(f"{name} was recorded from a program that failed or was stopped: {AGAIN}")
     return Side(
         name,
-        found.recorder,
-        found.program.placement,
-        found.program.compiler,
-        {each.name: each.runs for each in found.variants},
-        {each.name: each.machine_sha256 for each in found.variants},
+        report.recorder,
+        report.program.placement,
+        report.program.compiler,
+        {each.name: each.runs for each in report.variants},
+        {each.name: each.machine_sha256 for each in report.variants},
     )
 
 

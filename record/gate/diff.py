@@ -10,8 +10,7 @@ from rich.console import Group, RenderableType
 from common.errors import UserError
 from common.show.format import significant
 from common.show.sheet import Sheet
-from model.results.gate import Compared, RunCost
-from model.results.read import checked
+from model.results.c2c import RecordedVariant
 from model.results.saved import Saved
 from record.gate.baseline import load_recorded
 
@@ -52,7 +51,7 @@ class Diff(Saved):
     machines: list[_Machine]
 
 
-def _objects(run: RunCost) -> dict[str, _Totals]:
+def _objects(run: RecordedVariant) -> dict[str, _Totals]:
     """Return by object the summed cost of its reported lines."""
     found: dict[str, _Totals] = {}
     for line in run.lines:
@@ -73,13 +72,9 @@ def is_recording(name: str) -> bool:
     return True
 
 
-def _compared(path: Path) -> Compared:
-    return checked(load_recorded(path), str(path), Compared.of)
-
-
 def diff_files(a_name: Path, b_name: Path) -> Diff:
     """Return the comparison of two files, for machines of both and objects of either."""
-    a, b = _compared(a_name), _compared(b_name)
+    a, b = load_recorded(a_name), load_recorded(b_name)
     of_b = {run.name: run for run in b.variants}
     machines = []
     for before in a.variants:

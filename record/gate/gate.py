@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,14 @@ class Gate:
     junit: Path | None
     annotate: bool
 
-    def judge(self, report: dict[str, Any], name: str) -> Judged:
+    def judge(self, load: Callable[[], Recorded], name: str) -> Judged:
         """Return the verdict on a program that ended well.
 
-        Raise a UserError if report and baseline cannot be compared, and write it to the outputs.
+        ``load`` returns its report. Raise a UserError if report and baseline cannot be compared,
+        and write it to the outputs.
         """
         try:
-            return judge(self.baseline, side_of(report, name), self.limit)
+            return judge(self.baseline, side_of(load(), name), self.limit)
         except UserError as error:
             self._write(sarif(None, 2), junit_of_failure(name, str(error)))
             raise

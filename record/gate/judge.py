@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from model.results.gate import Cost, Place, Run
+from model.results.c2c import Cost, Place, Run
 from model.results.lines import part_of
 from record.gate.baseline import Side, check_same
 
@@ -132,7 +132,7 @@ def judge(before: Side, after: Side, limit: float) -> Judged:
 def _groups(lines: Iterable[Cost]) -> list[frozenset[str]]:
     """Return sets of names that belong together, because lines have them in common."""
     groups: list[set[str]] = []
-    for names in {line.names for line in lines}:
+    for names in {frozenset(line.names) for line in lines}:
         apart = [group for group in groups if not group & names]
         groups = [*apart, set(names).union(*(group for group in groups if group & names))]
     return [frozenset(group) for group in groups]
@@ -158,7 +158,7 @@ def _row(
     counted: bool,
 ) -> Row | None:
     def of(run: Run) -> list[Cost]:
-        return [line for line in run.lines if line.names & names]
+        return [line for line in run.lines if names.intersection(line.names)]
 
     def each(measure: Callable[[Run], float]) -> Growth:
         return growth([measure(run) for run in before], [measure(run) for run in after])

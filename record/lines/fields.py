@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import convert
 
 from common.paths import is_elf, sim_binary
-from model.results.lines import LINE_BYTES, CacheLine, FieldAccess
+from model.results.lines import LINE_BYTES, CacheLine, Field
 from record.lines.dwarf import Layouts
 
 
@@ -40,17 +40,20 @@ def numbered(lines: Sequence[dict[str, Any]], layouts: Layouts | None) -> list[C
     return made
 
 
-def _fields(line: CacheLine, layouts: Layouts | None) -> list[FieldAccess]:
+def _fields(line: CacheLine, layouts: Layouts | None) -> list[Field]:
     """Return the accessed fields of a line, hottest first. A field without a name has its offset.
 
     Accesses to one field from several places in the code form one entry.
     """
-    found: dict[str, FieldAccess] = {}
+    found: dict[str, Field] = {}
     for access in line.accesses:
         name = ""
         if layouts is not None and line.type:
             name = layouts.field(line.type, line.offset + access.offset)
         name = name or f"{access.offset:#x}"
-        entry = FieldAccess(field=name, offset=access.offset, size=access.size)
-        found.setdefault(name, entry).add(access)
+        if name in found:
+            found[name].add(access)
+            found[name].offset = min(found[name].offset, access.offset)
+        else:
+            found[name] = Field.made_from(access, field=name)
     return sorted(found.values(), key=lambda entry: (-entry.waited, entry.offset))

@@ -8,12 +8,12 @@ binary, and only while it is unchanged.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 from common.errors import check_names
-from common.formats import C2C
 from common.paths import is_elf, sim_binary
 from common.provenance import sha256_file
+from model.results.c2c import Access as Named
+from model.results.c2c import Described, Line, Report, Variant
 from model.results.lines import Access, CacheLine, part_of
 from model.results.run import Result
 from record.lines.dwarf import Layouts
@@ -82,75 +82,54 @@ def _call(pc: str) -> int:
     return int(pc, 16) - 1
 
 
-def c2c(request: C2cRequest, names: Names) -> dict[str, Any]:
-    """Return the report as data. Lines and their accesses are in order, the hottest first."""
+def c2c(request: C2cRequest, names: Names) -> Report:
+    """Return the report. Lines and their accesses are in order, the hottest first."""
     result = request.result
-    return {
-        "format": C2C,
-        "experiment": result.experiment,
-        "machine": result.machine.to_data(),
-        "names_resolved": names.layouts is not None,
-        "variants": [
-            variant_report(name, cpus, lines, request.lines, names)
+    return Report(
+        experiment=result.experiment,
+        machine=Described.made_from(result.machine),
+        names_resolved=names.layouts is not None,
+        variants=[
+            Variant(
+                name=name,
+                cpus=cpus,
+                lines_total=len(lines),
+                hitm_total=sum(line.hitm for line in lines),
+                lines=hottest(lines, request.lines, names),
+            )
             for name, cpus, lines in selected(request)
         ],
-        "provenance": result.provenance.to_data(),
-    }
-
-
-def variant_report(
-    name: str, cpus: int, lines: Sequence[CacheLine], limit: int, names: Names
-) -> dict[str, Any]:
-    """Return one variant's hottest lines."""
-    total = sum(line.hitm for line in lines)
-    ordered = sorted(
-        lines,
-        key=lambda line: (-line.hitm, -line.records, line.object, line.line),
+        provenance=result.provenance.to_data(),
     )
-    return {
-        "name": name,
-        "cpus": cpus,
-        "lines_total": len(lines),
-        "hitm_total": total,
-        "lines": [_line(line, total, names) for line in ordered[:limit]],
-    }
 
 
-# Figures that the report copies from the result.
-_CYCLES = ("avg_load_cycles", "max_load_cycles")
-_LINE = ("records", "loads", "stores", "hitm_remote", "hitm_local", *_CYCLES)
-_ACCESS = ("offset", "size", "kind", "pc", "records", *_CYCLES, "cpus")
+def hottest(lines: Sequence[CacheLine], limit: int, names: Names) -> list[Line]:
+    """Return the hottest lines of a variant, with their names."""
+    total = sum(line.hitm for line in lines)
+    ordered = sorted(lines, key=lambda line: (-line.hitm, -line.records, line.object, line.line))
+    return [_line(line, total, names) for line in ordered[:limit]]
 
 
-def _line(line: CacheLine, total: int, names: Names) -> dict[str, Any]:
+def _line(line: CacheLine, total: int, names: Names) -> Line:
     accesses = sorted(line.accesses, key=lambda a: (-a.hitm, -a.records, a.offset, a.pc))
-    stores = sum(access.stores for access in accesses)
-    return {
-        "object": line.object,
-        "type": line.type,
-        "line": line.line,
-        "offset": line.offset,
-        "home": line.home,
-        "hitm_share": part_of(line.hitm, total),
-        **{key: getattr(line, key) for key in _LINE},
-        "accesses": [_access(access, line, stores, names) for access in accesses],
-    }
+    return Line.made_from(
+        line,
+        hitm_share=part_of(line.hitm, total),
+        accesses=[_access(access, line, names) for access in accesses],
+    )
 
 
-def _access(access: Access, line: CacheLine, stores: int, names: Names) -> dict[str, Any]:
+def _access(access: Access, line: CacheLine, names: Names) -> Named:
     frames = names.frames.get(_call(access.pc), ())
     # The port layer's atomic operations perform the access; the report names their caller.
     callers = tuple(frame for frame in frames if not frame.source.startswith("port/")) or frames
     field = ""
     if names.layouts is not None and line.type:
         field = names.layouts.field(line.type, line.offset + access.offset)
-    return {
-        "hitm_remote_share": part_of(access.hitm_remote, line.hitm_remote),
-        "hitm_local_share": part_of(access.hitm_local, line.hitm_local),
-        "store_share": part_of(access.stores, stores),
-        **{key: getattr(access, key) for key in _ACCESS},
-        "symbol": " < ".join(frame.function for frame in callers) or access.pc,
-        "source": callers[0].source if callers else "?",
-        "frames": [frame.to_json() for frame in frames],
-        "field": field,
-    }
+    return Named.named(
+        access,
+        line,
+        [frame.shown for frame in callers],
+        field=field,
+        frames=[frame.shown for frame in frames],
+    )

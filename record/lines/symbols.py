@@ -9,6 +9,7 @@ from pathlib import Path
 
 from common.errors import UserError, os_reason
 from common.paths import ROOT
+from model.results import c2c
 
 _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
 _PLACE_ENDS = re.compile(r":(\d+|\?)( \(discriminator \d+\))?\Z")
@@ -40,9 +41,10 @@ class Frame:
             return not PATHS_OF_LIBRARIES.fullmatch(self.path)
         return not _OF_LIBRARIES.fullmatch(self.function)
 
-    def to_json(self) -> dict[str, str]:
+    @property
+    def shown(self) -> c2c.Frame:
         """Return the part that reports show. It does not depend on the folder of compilation."""
-        return {"function": self.function, "source": self.source}
+        return c2c.Frame(function=self.function, source=self.source)
 
 
 def _source(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from common.errors import UserError
-from model.results.c2c import RecordedLine
+from model.results.c2c import Caller, RecordedLine
 from model.results.raw import Access, Line, Run, Way
 from record.lines.symbols import Frame
 from record.report.sharing import joined
@@ -85,16 +85,16 @@ def calls_of(lines: Sequence[Line]) -> set[int]:
     }  # fmt: skip
 
 
-def callers(access: Access, frames: Mapping[int, tuple[Frame, ...]]) -> list[dict[str, Any]]:
+def callers(access: Access, frames: Mapping[int, tuple[Frame, ...]]) -> list[Caller]:
     """Return the cost of each way to an access, most cycles first, with the frames of its calls."""
     found = sorted(ways_of(access), key=lambda each: (-each[2], -each[1], each[0]))
     return [
-        {
-            "hitm": count,
-            "cycles": cycles,
-            "calls": [f"{call:#x}" for call in way],
-            "frames": [frame.to_json() for call in way for frame in frames.get(call, ())],
-        }
+        Caller(
+            hitm=count,
+            cycles=cycles,
+            calls=[f"{call:#x}" for call in way],
+            frames=[frame.shown for call in way for frame in frames.get(call, ())],
+        )
         for way, count, cycles in found[:_KEPT]
         if way
     ]

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from model.results import raw
-from model.results.c2c import RecordedAccess, RecordedLine
-from model.results.gate import Cost, Place, Run
+from model.results.c2c import Cost, Place, RecordedAccess, RecordedLine, Run
 from record.lines.symbols import Frame
 
 # Lines below this share of all cycles need no name. Reports fold lines below ten times as much.
@@ -138,7 +137,7 @@ def runs_of(
     for one in raws:
         by_address = {line.address: line for line in one.lines}
         found = [
-            Cost(object=label, names=names, hitm=line.hitm, cycles=line.waited, place=place)
+            Cost(object=label, names=sorted(names), hitm=line.hitm, cycles=line.waited, place=place)
             for address, label, names, place in known
             if (line := by_address.get(address)) is not None
         ]

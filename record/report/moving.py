@@ -304,13 +304,13 @@ def moves(
     """
     by_thing: dict[tuple[str, str], list[tuple[Line, Thing]]] = {}
     for line, named in lines:
-        if named is not None and (line.hitm or line.stored):
+        if named is not None and (line.hitm or line.store_cycles):
             thing = _programs_own(line, named, at)
             by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
     found = []
     for group in by_thing.values():
         few = sum(line.hitm for line, _ in group) < _FEWEST
-        if few and sum(line.stored for line, _ in group) < _STORED:
+        if few and sum(line.store_cycles for line, _ in group) < _STORED:
             continue
         # A cold line is not a reason to move an object either, because objects of one allocation
         # site have many cold lines.

@@ -10,11 +10,11 @@ from typing import Any
 from msgspec import structs
 
 from common.errors import UserError
-from common.formats import C2C
 from common.provenance import tool_versions
 from model.machines.presets import Machine
 from model.results import raw
-from model.results.c2c import Advice, Gain, Waited
+from model.results.c2c import Advice, Described, Drawn, Gain, Program, Waited
+from model.results.c2c import Recorded as Report
 from model.results.lines import part_of
 from model.results.saved import Count, Few, Saved, absent
 from model.run.model_error import validation
@@ -172,9 +172,9 @@ def _gains(
     return advice
 
 
-def _without_intervals(machines: Sequence[Machine], count: int, how: str) -> list[str]:
+def _without_intervals(machines: Sequence[Machine], count: int, source: Source) -> list[str]:
     if not count:
-        return [f"no intervals: {how}"]
+        return [f"no intervals: {source.intervals_by}"]
     return [
         f"no intervals on {machine.name}: no number of its file has a range"
         for machine in machines
@@ -245,7 +245,7 @@ def _advise(
 
 def make_report(
     recorded: Recorded, source: Source, machines: Sequence[Machine], wanted: Wanted
-) -> dict[str, Any]:
+) -> Report:
     """Return the report of a recording, with a variant per machine."""
     cpus = places(recorded, machines)
     homes = guest_nodes(recorded.meta.get("guest"), machines, cpus)
@@ -268,35 +268,39 @@ def make_report(
         ]  # fmt: skip
     finally:
         objects.close()
-    return {
-        **_head(recorded, machines),
-        "recorder": "guest" if guest else wanted.recorder,
-        "partial": recorded.partial or any(each.partial for each in base),
-        "program": _program(recorded),
-        "recording": recorded.stepping.to_data(),
-        "uncertainty": {"samples": advised.count, "seed": SEED} if advised.count else None,
-        "seeds": wanted.seeds or None,
-        "notes": [
+    single = machines[0].name if len(machines) == 1 else "each machine"
+    intervals = () if wanted.seeds else _without_intervals(machines, advised.count, source)
+    return Report(
+        experiment=recorded.words,
+        machine=Described(name=single, cpus=recorded.cpus, clock_ghz=machines[0].clock_ghz),
+        guest=_guest(recorded),
+        recorder="guest" if guest else wanted.recorder,
+        partial=recorded.partial or any(each.partial for each in base),
+        program=Program.made_from(
+            recorded,
+            threads=recorded.meta["nr_threads"],
+            processes=len({pid for pid, *_ in recorded.meta["images"]}),
+        ),
+        recording=recorded.stepping,
+        uncertainty=Drawn(samples=advised.count, seed=SEED) if advised.count else None,
+        seeds=wanted.seeds or None,
+        notes=[
             *notes(recorded.dynamic, recorded.meta, objects, base[0].lines),
             *_short(recorded.stepping.quantum, recorded.meta["nr_threads"], base[0]),
-            *(
-                ()
-                if wanted.seeds
-                else _without_intervals(machines, advised.count, source.intervals_by)
-            ),
+            *intervals,
         ],
-        "limits": [*source.limits, *(() if guest else (WITHOUT_GUEST,))],
-        "model_error": [validation("workload", one.name) for one in machines],
-        "advised": wanted.advise,
-        "advice": [each.to_data() for each in advised.advice],
-        "waits": [each.to_data() for each in advised.waits],
-        "variants": variants,
-        "provenance": {
+        limits=[*source.limits, *(() if guest else (WITHOUT_GUEST,))],
+        model_error=[validation("workload", one.name) for one in machines],
+        advised=wanted.advise,
+        advice=advised.advice,
+        waits=advised.waits,
+        variants=variants,
+        provenance={
             **tool_versions(),
             "program_sha256": recorded.program_sha256,
             **source.provenance,
         },
-    }
+    )
 
 
 def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
@@ -315,30 +319,3 @@ def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
 
 def _ranked(run: raw.Run) -> raw.Run:
     return structs.replace(run, lines=sorted(run.lines, key=lambda line: -line.heat))
-
-
-def _head(recorded: Recorded, machines: Sequence[Machine]) -> dict[str, Any]:
-    """Return the JSON's first members: what was recorded, and for which machine."""
-    return {
-        "format": C2C,
-        "experiment": recorded.words,
-        "machine": {
-            "name": machines[0].name if len(machines) == 1 else "each machine",
-            "cpus": recorded.cpus,
-            "clock_ghz": machines[0].clock_ghz,
-        },
-        "guest": _guest(recorded),
-        "names_resolved": True,
-    }
-
-
-def _program(recorded: Recorded) -> dict[str, Any]:
-    return {
-        "status": recorded.status,
-        "signal": recorded.signal,
-        "threads": recorded.meta["nr_threads"],
-        "processes": len({pid for pid, *_ in recorded.meta["images"]}),
-        "placement": recorded.placement,
-        "operations": recorded.operations,
-        "compiler": recorded.compiler,
-    }

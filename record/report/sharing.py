@@ -42,12 +42,15 @@ def hitm_of_false_sharing(line: Line) -> int:
 
 def _false_share(line: Line) -> float:
     """Return the share of false sharing in HITM, or in stalls if stores took most of the time."""
-    if 2 * line.stored <= line.waited:
+    if 2 * line.store_cycles <= line.waited:
         return hitm_of_false_sharing(line) / line.hitm if line.hitm else 0.0
     # A main() that clears a counter once does not make it shared.
     least = _SELDOM * sum(access.stores for access in line.accesses)
     often = [access for access in line.accesses if access.stores > least]
-    return sum(each.stored for each in often if not shares_truly(each, often)) / line.stored
+    return (
+        sum(each.store_cycles for each in often if not shares_truly(each, often))
+        / line.store_cycles
+    )
 
 
 def kind_of(line: Line) -> str:
@@ -80,17 +83,8 @@ def joined(accesses: Iterable[Access], instruction: Callable[[int], object]) -> 
             found[key] = replace(access)
             continue
         one = found[key]
-        loads = one.loads + access.loads
-        loaded = sum(a.avg_load_cycles * a.loads for a in (one, access))
-        one.store_cycles += access.store_cycles
-        one.records += access.records
-        one.loads = loads
-        one.stores += access.stores
-        one.hitm_remote += access.hitm_remote
-        one.hitm_local += access.hitm_local
+        one.add(access)
         one.hitm_true += access.hitm_true
-        one.avg_load_cycles = loaded / loads if loads else 0.0
-        one.max_load_cycles = max(one.max_load_cycles, access.max_load_cycles)
         one.by = sorted({*one.by, *access.by})
         one.cpus = len(one.by)
         if one.ways is not None and access.ways is not None:

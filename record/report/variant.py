@@ -13,18 +13,18 @@ from msgspec import structs
 
 from model.machines.presets import machine_topology
 from model.results import raw
-from model.results.c2c import RecordedLine
+from model.results.c2c import Allocated, RecordedAccess, RecordedLine, RecordedVariant
+from model.results.c2c import Frame as Shown
 from model.results.lines import part_of
-from model.results.saved import Saved
 from record.lines.symbols import Frame
 from record.names.memory import Memory, field_of, others_of
 from record.names.things import Thing, used_by
 from record.report.callers import callers, calls_of
 from record.report.costs import runs_of, with_names
 from record.report.replaying import Job
-from record.report.sharing import hitm_of_false_sharing, joined, kind_of, shares_truly
+from record.report.sharing import joined, kind_of
 from record.report.taken import caches, taken
-from record.report.uncertain import Draws, line_interval, totals
+from record.report.uncertain import Draws, line_interval
 from record.report.waits import at_lines
 
 
@@ -59,71 +59,64 @@ class _Context:
         known = bool(frames) and frames[0].source[-1:].isdigit()
         return frames if known else self.objects.instruction(pc)
 
-
-def _without(part: Saved, *names: str) -> dict[str, Any]:
-    """Return the members of a part but those with ``names``."""
-    return {name: getattr(part, name) for name in part.__struct_fields__ if name not in names}
+    def threads_of(self, *accesses: raw.Access) -> list[int]:
+        """Return the numbers of the threads that made these accesses."""
+        return sorted({t for a in accesses for n in a.by for t in self.threads.get(n, [])})
 
 
 def _access(
     access: raw.Access, line: raw.Line, thing: Thing | None, context: _Context
-) -> dict[str, Any]:
+) -> RecordedAccess:
     frames = context.frames.get(access.instruction, ())
     address = line.start + access.offset
-    return {
-        **_without(access, "by", "ways"),
-        "hitm_remote_share": part_of(access.hitm_remote, line.hitm_remote),
-        "hitm_local_share": part_of(access.hitm_local, line.hitm_local),
-        "store_share": part_of(access.stores, sum(a.stores for a in line.accesses)),
-        "on_cpus": [context.cpus[n] for n in access.by],
-        "threads": sorted({t for n in access.by for t in context.threads.get(n, [])}),
-        "shared_truly": shares_truly(access, line.accesses),
-        "symbol": " < ".join(f.function for f in frames) or access.pc,
-        "source": frames[0].source if frames else "?",
-        "frames": [f.to_json() for f in frames],
-        "own": next((number for number, f in enumerate(frames) if f.own), None),
-        "callers": callers(access, context.frames),
-        "field": field_of(context.objects.name_of(address), address, thing),
-    }
+    return RecordedAccess.named(
+        access,
+        line,
+        [f.shown for f in frames],
+        on_cpus=[context.cpus[n] for n in access.by],
+        threads=context.threads_of(access),
+        own=next((number for number, f in enumerate(frames) if f.own), None),
+        callers=callers(access, context.frames),
+        field=field_of(context.objects.name_of(address), address, thing),
+    )
 
 
-def _allocated(thing: Thing) -> list[dict[str, Any]]:
-    return [{**frame.to_json(), "own": frame.own} for frame in thing.frames]
+def _allocated(thing: Thing) -> list[Shown]:
+    return [structs.replace(frame.shown, own=frame.own) for frame in thing.frames]
 
 
 def _line(
     line: raw.Line, run: raw.Run, thing: Thing | None, context: _Context, draws: Draws
-) -> dict[str, Any]:
+) -> RecordedLine:
     offset = line.start - thing.address if thing is not None else 0
     accesses = joined(line.accesses, context.operation)
     accesses.sort(key=lambda a: (-a.heat, -a.records, a.offset, a.pc))
     line = structs.replace(line, accesses=accesses)
-    return {
-        **_without(line, "accesses", "pairs"),
-        "taken": [each.to_data() for each in taken(line)],
-        "object": f"{thing.name}{thing.owner}" if thing is not None else line.address,
-        "kind": thing.kind if thing is not None else "unknown",
-        "type": thing.type if thing is not None else "",
-        "offset": offset,
-        "process": context.objects.process(line.start),
-        "line": offset // 64,
-        "hitm_share": part_of(line.hitm, run.hitm),
-        "sharing": kind_of(line),
-        "hitm_false": hitm_of_false_sharing(line),
-        "locked": sum(a.records for a in accesses if a.kind == "rmw"),
-        "cycles": line.waited,
-        "cycle_share": part_of(line.waited, run.work_cycles),
-        "threads": sorted({t for a in accesses for n in a.by for t in context.threads.get(n, [])}),
-        "allocated": _allocated(thing) if thing is not None else [],
-        "beside": [
-            {"object": other.name, "allocated": _allocated(other)}
+    return RecordedLine.made_from(
+        line,
+        taken=taken(line),
+        object=f"{thing.name}{thing.owner}" if thing is not None else line.address,
+        kind=thing.kind if thing is not None else "unknown",
+        type=thing.type if thing is not None else "",
+        offset=offset,
+        process=context.objects.process(line.start),
+        line=offset // 64,
+        hitm_share=part_of(line.hitm, run.hitm),
+        sharing=kind_of(line),
+        locked=sum(a.records for a in accesses if a.kind == "rmw"),
+        cycles=line.waited,
+        cycle_share=part_of(line.waited, run.work_cycles),
+        threads=context.threads_of(*accesses),
+        allocated=_allocated(thing) if thing is not None else [],
+        beside=[
+            Allocated(object=other.name, allocated=_allocated(other))
             for other in others_of(
                 thing, (context.objects.name_of(line.start + a.offset) for a in accesses)
             )
         ],
-        "accesses": [_access(a, line, thing, context) for a in accesses],
-        "interval": line_interval(line, draws),
-    }
+        accesses=[_access(a, line, thing, context) for a in accesses],
+        interval=line_interval(line, draws),
+    )
 
 
 def _instructions(lines: Sequence[raw.Line]) -> set[int]:
@@ -228,7 +221,7 @@ def make_variant(
     *,
     seeds: bool,
     operations: int,
-) -> dict[str, Any]:
+) -> RecordedVariant:
     """Return a report's variant: the lines of the machine with number ``index``."""
     context = _Context(found.frames, _threads_of(of_threads), job.cpus, found.objects)
     lines = [
@@ -236,24 +229,22 @@ def make_variant(
         for line, thing in (found.lines[index][n] for n in found.shown[index])
     ]
     runs = runs_of(
-        [RecordedLine.of(each) for each in lines], draws if seeds else [run], found.frames,
+        lines, draws if seeds else [run], found.frames,
         threads=len(of_threads), operations=operations,
     )  # fmt: skip
-    return {
-        "name": job.machine.name,
-        "cpus": len(run.cpu_times),
-        "lines_total": run.nr_lines,
-        "hitm_total": run.hitm,
-        "hitm_remote": run.hitm_remote,
-        "hitm_local": run.hitm_local,
-        "work_cycles": run.work_cycles,
-        **({"ns_per_operation": _ns_each(run, operations)} if operations else {}),
-        "at_lines": at_lines(run),
-        "partial": run.partial,
-        "model": run.model.to_data(),
-        "interval": totals(draws),
-        "lines": lines[: found.most],
-        "machine_sha256": job.machine.sha256,
-        "caches": [each.to_data() for each in caches(machine_topology(job.machine), job.cpus)],
-        "runs": [each.to_data() for each in runs],
-    }
+    return RecordedVariant(
+        name=job.machine.name,
+        cpus=len(run.cpu_times),
+        lines_total=run.nr_lines,
+        hitm_total=run.hitm,
+        hitm_remote=run.hitm_remote,
+        hitm_local=run.hitm_local,
+        work_cycles=run.work_cycles,
+        ns_per_operation=_ns_each(run, operations) if operations else None,
+        at_lines=at_lines(run),
+        model=run.model,
+        lines=lines[: found.most],
+        machine_sha256=job.machine.sha256,
+        caches=caches(machine_topology(job.machine), job.cpus),
+        runs=runs,
+    )

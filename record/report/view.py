@@ -35,7 +35,7 @@ def _machines(report: Recorded) -> Sheet:
         made.add_row(
             variant.name, f"{variant.hitm_remote:,}", f"{variant.hitm_local:,}",
             f"{variant.lines_total:,}", significant(variant.work_cycles),
-            percent(variant.waited / variant.work_cycles) if variant.work_cycles else "-",
+            percent(variant.at_lines / variant.work_cycles) if variant.work_cycles else "-",
             significant(variant.model.virtual_ns / 1e6),
             *([_ns(variant.ns_per_operation)] if counted else ()),
         )  # fmt: skip
@@ -189,7 +189,9 @@ def headline(report: Recorded) -> str:
     if found:
         return found[0]
     shares = [
-        (each.waited / each.work_cycles, each.name) for each in report.variants if each.work_cycles
+        (each.at_lines / each.work_cycles, each.name)
+        for each in report.variants
+        if each.work_cycles
     ]
     if not shares:
         return "no shared line was accessed: nothing to gain"
@@ -212,7 +214,7 @@ def short_headline(report: Recorded) -> str:
 
 
 def _is_hot(line: RecordedLine) -> bool:
-    return line.hitm_share >= _HOT or line.stored >= _HOT * line.cycles > 0
+    return line.hitm_share >= _HOT or line.store_cycles >= _HOT * line.cycles > 0
 
 
 def _false_lines(report: Recorded) -> list[RecordedLine]:
@@ -277,7 +279,7 @@ def record_view(report: Recorded) -> RenderableType:
         # Each CPU makes the same accesses on all machines.
         for number, line in enumerate(variant.lines if index == 0 else ()):
             worth = number < _ALWAYS or _is_hot(line)
-            if worth and (line.hitm or line.stored) and not is_folded(line):
+            if worth and (line.hitm or line.store_cycles) and not is_folded(line):
                 shown += [_accesses(number, line), *_taken(line, variant)]
     shown += _memory(report)
     shown += [Text(f"note: {note}") for note in report.notes]

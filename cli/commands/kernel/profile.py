@@ -108,7 +108,6 @@ def c2c(
     from kernel.profile.c2c_view import c2c_view
     from kernel.profile.schedulers import check_schedulers
     from model.machines.presets import load_machine, machine_topology
-    from model.results.c2c import Kernel as KernelReport
     from record.watch import shape_for
     from report.report import render
 
@@ -127,12 +126,11 @@ def c2c(
     loaded = load_machine(machine)
     shape = shape_for(machine_topology(loaded), loaded.name, cpus)
     request = C2cRequest(kernels, shape, loaded, slow=_slow_for(cpus, slow), **options)
-    data = stage(layout, request, _heard)
+    report = stage(layout, request, _heard)
     saved = layout.make_folder(layout.work / "results") / f"c2c-{request.workload}-{cpus}.json"
-    write_atomic(saved, to_json(data))
-    report = KernelReport.of(data)
+    write_atomic(saved, to_json(report))
     if html is not None:
         write_atomic(html, render([report], "Cache lines of kernels"))
-    deliver(data, as_json, out, c2c_view(report))
+    deliver(report, as_json, out, c2c_view(report))
     if report.partial:
         raise UserError(_PARTIAL, status=1)

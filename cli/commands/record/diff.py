@@ -26,7 +26,7 @@ def diff_command(a: Path, b: Path, verdict: VerdictOptions, as_json: bool) -> No
     from record.gate.diff import diff_files, diff_view
 
     closing = verdict.gate(a, None) if verdict.first() else None
-    judged = closing.judge(load_recorded(b), str(b)) if closing is not None else None
+    judged = closing.judge(lambda: load_recorded(b), str(b)) if closing is not None else None
     data = diff_files(a, b)
     deliver(data.to_data(), as_json, None, diff_view(data))
     if closing is not None and judged is not None and (status := closing.closes(judged)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from common.errors import UserError
 from common.output import check_writable, to_json, write_atomic
 
 if TYPE_CHECKING:
+    from model.results.c2c import Recorded
     from record.gate.gate import Gate
 
 # How often a gate runs the program in the emulator, because each run interleaves its threads
@@ -105,7 +106,7 @@ class GateOptions:
             raise UserError(f"no baseline {self.baseline}: --update-baseline makes it")
         return self.verdict.gate(self.baseline, recorder)
 
-    def update(self, report: dict[str, Any]) -> None:
+    def update(self, report: Recorded) -> None:
         """Save the report of a successful program as the baseline, with --update-baseline."""
         if self.update_baseline and self.baseline is not None:
             write_atomic(self.baseline, to_json(report))

@@ -7,7 +7,7 @@ import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -69,20 +69,20 @@ class Outputs:
 
             write_atomic(self.html, render([report]))
 
-    def give(self, data: dict[str, Any], report: Recorded) -> None:
+    def give(self, report: Recorded) -> None:
         """Write the files, and print the report."""
         from record.report.view import record_view
 
         self._save(report)
-        deliver(data, self.as_json, self.out, record_view(report))
+        deliver(report, self.as_json, self.out, record_view(report))
 
-    def give_to_stderr(self, data: dict[str, Any], report: Recorded) -> None:
+    def give_to_stderr(self, report: Recorded) -> None:
         """Print the report to standard error, because the program owns standard output."""
         from record.report.view import record_view
 
         self._save(report)
         if self.out is not None:
-            write_atomic(self.out, to_json(data))
+            write_atomic(self.out, to_json(report))
         text = io.StringIO()
         wide = sys.stderr.isatty()
         Console(file=text, width=None if wide else 160, highlight=False).print(record_view(report))

@@ -21,6 +21,7 @@ from common.errors import UserError, ending_with
 from record.program.window import Window
 
 if TYPE_CHECKING:
+    from model.results.c2c import Recorded
     from record.gate.gate import Gate
 
 
@@ -179,7 +180,7 @@ def _counts(text: str | None) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) -> dict[str, Any]:
+def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) -> Recorded:
     from record.exact.record import ExactRequest, record_exact
 
     shared = {name: value for name, value in common.items() if name not in _OF_EMULATOR}
@@ -188,29 +189,26 @@ def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) ->
 
 
 def _deliver(
-    data: dict[str, Any], to: Outputs, asked: GateOptions, closing: Gate | None, below: list[str]
+    report: Recorded, to: Outputs, asked: GateOptions, closing: Gate | None, below: list[str]
 ) -> None:
     """Output the report, and the lines that stand ``below`` it.
 
     Exit with the program's status, or with the gate's if that is 0.
     """
-    from model.results.c2c import Recorded
-
-    report = Recorded.of(data)
     # If a requested run failed, the program counts as failed.
     status = report.program.status or int(report.program.failed)
     with ending_with(status):
         if to.as_json:
-            to.give(data, report)
+            to.give(report)
         else:
-            to.give_to_stderr(data, report)
+            to.give_to_stderr(report)
             print("".join(f"{said}\n" for said in below), end="", file=sys.stderr)
         if status and closing is not None:
             closing.not_judged(report)
     if not status:
-        asked.update(data)
+        asked.update(report)
         if closing is not None:
-            status = closing.closes(closing.judge(data, "this recording"))
+            status = closing.closes(closing.judge(lambda: report, "this recording"))
     if status:
         raise click.exceptions.Exit(status)
 

@@ -26,7 +26,6 @@ def replay_command(trace: Path, machines: tuple[str, ...], outputs: Outputs, **s
     for a kernel.
     """
     from model.machines.presets import load_machine
-    from model.results.c2c import Recorded as Report
     from model.results.read import checked
     from record.report.replaying import Trace
     from record.report.report import LIMITS, NAMES, Recorded, Wanted, make_report
@@ -44,11 +43,10 @@ def replay_command(trace: Path, machines: tuple[str, ...], outputs: Outputs, **s
     recorded = checked(data, str(names_path(trace)), Recorded.of)
     loaded = tuple(load_machine(name) for name in machines)
     try:
-        made = make_report(recorded, Trace(trace, LIMITS), loaded, Wanted(**shown))
-        report = Report.of(made)
+        report = make_report(recorded, Trace(trace, LIMITS), loaded, Wanted(**shown))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise UserError(f"{names_path(trace)} is damaged: {error!r}") from error
-    outputs.give(made, report)
+    outputs.give(report)
 
 
 def _replay_kernel(trace: Path, machines: tuple[str, ...], lines: int, outputs: Outputs) -> None:
@@ -56,8 +54,7 @@ def _replay_kernel(trace: Path, machines: tuple[str, ...], lines: int, outputs: 
     from kernel.profile.replay import ReplayRequest, replay
     from kernel.profile.replay_view import replay_view
     from model.machines.presets import load_machine
-    from model.results.c2c import Replayed
 
     loaded = tuple(load_machine(machine) for machine in machines)
     report = replay(ReplayRequest(trace, loaded, lines))
-    deliver(report, outputs.as_json, outputs.out, replay_view(Replayed.of(report)))
+    deliver(report, outputs.as_json, outputs.out, replay_view(report))
