@@ -24,7 +24,7 @@ RELEASES = trixie sid
 SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint faults docs results fidelity fuzz-long build install install-lib deb doctor wheel release clean series kernel kernel-old \
+.PHONY: help demo check check-all quick lint faults results fidelity fuzz-long build install install-lib deb doctor wheel release clean series kernel kernel-old \
 	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
 
 help: ## this list
@@ -62,14 +62,6 @@ fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); wha
 	cli/environment --dev
 	set -e; for target in archive profile cgroups; do mkdir -p build/fuzz/$$target; \
 		.venv/bin/python doctor/tests/fuzz/fuzz_doctor.py $$target $(FUZZ) build/fuzz/$$target; done
-	mkdir -p build/fuzz/csv
-	.venv/bin/python model/tests/fuzz/fuzz_csv.py $(FUZZ) build/fuzz/csv model/tests/fuzz/csv
-
-docs: ## the site of all pages, in build/site; it opens without a network
-	scripts/bootstrap demo
-	cli/environment --dev
-	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
-	@echo "the site: build/site/index.html"
 
 results: fidelity ## make the model's errors and the tables of docs/ (docs/results/tables.toml)
 	.venv/bin/python scripts/result_tables.py
