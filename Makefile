@@ -24,7 +24,7 @@ RELEASES = trixie sid
 SECONDS_EACH := 600
 FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint faults results fidelity fuzz-long build install install-lib deb doctor wheel release clean series kernel kernel-old \
+.PHONY: help demo check check-all quick lint faults results fidelity fuzz-long build install install-lib deb doctor trial wheel release clean series kernel kernel-old \
 	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
 
 help: ## this list
@@ -182,12 +182,16 @@ doctor: ## doctor alone: one file for any Python from 3.9 on, a wheel and the co
 	test -x build/doctor/tools/bin/python || $(PYTHON) -m venv build/doctor/tools
 	build/doctor/tools/bin/python scripts/doctor_alone.py
 
+trial: ## the trial of a machine: one file for any Python from 3.9 on, in build/trial
+	scripts/bootstrap trial
+	$(PYTHON) scripts/trial_alone.py
+
 wheel: ## the command as a Python wheel, in build/wheel
 	scripts/bootstrap demo
 	scripts/command_wheel
 
-release: ## all files of a release with checksums, in out/: doctor, wheel, packages, patches
-	scripts/bootstrap demo package doctor series releases
+release: ## all files of a release with checksums, in out/: doctor, trial, wheel, packages, patches
+	scripts/bootstrap demo package doctor trial series releases
 	scripts/release
 
 clean: ## remove everything that was built or downloaded into this directory

@@ -3,12 +3,12 @@
  * schedshard-live: measures what the operations of model/primitives/ cost on the CPUs of this host.
  *
  * Errors are one line on stderr and exit status 2 (wrong request) or 1. The program writes JSON
- * once, at the end, so after an error there is no JSON.
+ * once, at the end, so after an error there is no JSON. The texts in it are those of this program,
+ * and printf() writes it, because the trial links the program statically (scripts/trial_alone.py).
  */
 #include "live.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,13 +97,10 @@ static void add_points(const struct live_options *o, struct live *live, struct l
 	}
 }
 
-/* Six digits are more than any clock resolves. */
-static json_t *ns(double value)
+/* Print a member with a time in ns; six digits are more than any clock resolves. */
+static void print_ns(const char *name, double value)
 {
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.6g", value);
-	return json_real(strtod(text, NULL));
+	printf(",\"%s\":%.6g", name, value);
 }
 
 static const char *point_name(const struct live_point *p)
@@ -111,79 +108,75 @@ static const char *point_name(const struct live_point *p)
 	return p->way ? p->way->name : p->primitive->name;
 }
 
-static json_t *point_json(const struct live *live, const struct live_point *p)
+static void print_point(const struct live *live, const struct live_point *p)
 {
 	struct live_summary s = live_summary(p);
-	json_t *json = json_object();
 
-	if (p->way) {
-		json_object_set_new(json, "from", json_integer(live->cpu[p->member[0]]));
-		json_object_set_new(json, "to", json_integer(live->cpu[p->member[1]]));
-	} else {
-		json_object_set_new(json, "threads", json_integer(p->nr));
-	}
-	json_object_set_new(json, "ns_per_op", ns(s.median.ns));
+	if (p->way)
+		printf("{\"from\":%u,\"to\":%u", live->cpu[p->member[0]], live->cpu[p->member[1]]);
+	else
+		printf("{\"threads\":%u", p->nr);
+	print_ns("ns_per_op", s.median.ns);
 	if (!p->way) {
-		json_object_set_new(json, "min", ns(s.median.min));
-		json_object_set_new(json, "max", ns(s.median.max));
+		print_ns("min", s.median.min);
+		print_ns("max", s.median.max);
 		if (p->spins)
-			json_object_set_new(json, "hold_spins", json_integer((json_int_t)p->spins));
+			printf(",\"hold_spins\":%llu", (unsigned long long)p->spins);
 	}
-	json_object_set_new(json, "low", ns(s.low));
-	json_object_set_new(json, "high", ns(s.high));
-	json_object_set_new(json, "rounds", json_integer(s.rounds));
-	json_object_set_new(json, "disturbed", json_integer(s.disturbed));
-	json_object_set_new(json, "all_disturbed", json_boolean(s.median.disturbed));
-	return json;
+	print_ns("low", s.low);
+	print_ns("high", s.high);
+	printf(",\"rounds\":%u,\"disturbed\":%u,\"all_disturbed\":%s}", s.rounds, s.disturbed,
+	       s.median.disturbed ? "true" : "false");
 }
 
-static int print(json_t *json)
+static int printed(void)
 {
-	int err = json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-
-	json_decref(json);
-	if (err || putchar('\n') == EOF || fflush(stdout))
+	if (fflush(stdout) || ferror(stdout))
 		return complain(1, "cannot write to stdout: %s", strerror(errno));
 	return 0;
 }
 
 static int print_result(const struct live *live)
 {
-	json_t *variants = json_array(), *points = NULL;
-	const char *last = "";
+	const char *last = "", *between = "";
 	u32 left_out = 0;
 
+	printf("{\"compiler\":\"%s\",\"variants\":[", __VERSION__);
 	for (u32 i = 0; i < live->nr_points; i++) {
 		const struct live_point *p = &live->point[i];
 
 		if (strcmp(point_name(p), last)) {
+			printf("%s{\"name\":\"%s\",\"title\":\"%s\",\"points\":[",
+			       *last ? "]}," : "", point_name(p),
+			       p->way ? p->way->what : p->primitive->what);
 			last = point_name(p);
-			points = json_array();
-			json_array_append_new(variants,
-					      json_pack("{s:s, s:s, s:o}", "name", last, "title",
-							p->way ? p->way->what : p->primitive->what,
-							"points", points));
+			between = "";
 		}
-		if (p->nr_samples)
-			json_array_append_new(points, point_json(live, p));
-		else
+		if (p->nr_samples) {
+			fputs(between, stdout);
+			print_point(live, p);
+			between = ",\n ";
+		} else {
 			left_out++;
+		}
 	}
-	return print(json_pack("{s:i, s:s, s:o}", "left_out", (int)left_out, "compiler",
-			       __VERSION__, "variants", variants));
+	printf("%s],\"left_out\":%u}\n", *last ? "]}" : "", left_out);
+	return printed();
 }
 
 static int print_list(void)
 {
-	json_t *ways = json_array(), *ops = json_array();
-
+	printf("{\"ping-pong\":[");
 	for (const struct ping_pong *w = ping_pongs; w->name; w++)
-		json_array_append_new(ways,
-				      json_pack("{s:s, s:s}", "name", w->name, "what", w->what));
+		printf("%s{\"name\":\"%s\",\"what\":\"%s\"}", w == ping_pongs ? "" : ",\n ",
+		       w->name, w->what);
+	printf("],\n\"primitives\":[");
 	for (const struct primitive *const *p = primitives; *p; p++)
-		json_array_append_new(ops, json_pack("{s:s, s:s, s:b}", "name", (*p)->name, "what",
-						     (*p)->what, "holds", (*p)->holds));
-	return print(json_pack("{s:o, s:o}", "ping-pong", ways, "primitives", ops));
+		printf("%s{\"name\":\"%s\",\"what\":\"%s\",\"holds\":%s}",
+		       p == primitives ? "" : ",\n ", (*p)->name, (*p)->what,
+		       (*p)->holds ? "true" : "false");
+	puts("]}");
+	return printed();
 }
 
 /*

@@ -17,11 +17,6 @@ from typing import Any, NoReturn
 from common.errors import UserError, telling
 from common.inputs import read_input
 
-if sys.version_info >= (3, 11):
-    import tomllib  # novm
-else:
-    import tomli as tomllib
-
 
 def to_json(value: Any) -> str:
     """Return a value as the JSON text that every command prints and saves.
@@ -147,6 +142,11 @@ def _finite(text: str) -> float:
 
 def toml_of(text: str) -> dict[str, Any]:
     """Return the content of the project's own TOML text."""
+    # Only here, because the trial is made of Python's own modules.
+    if sys.version_info >= (3, 11):
+        import tomllib  # novm
+    else:
+        import tomli as tomllib
     return tomllib.loads(text)
 
 
@@ -155,8 +155,8 @@ def read_toml(path: Path, what: str = "") -> dict[str, Any]:
     name = f"{what} {path}".lstrip()
     raw = read_input(path, what)
     try:
-        return tomllib.loads(raw.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return toml_of(raw.decode("utf-8"))
+    except ValueError as error:
         raise UserError(f"{name} is not TOML: {error}") from error
     except RecursionError as error:
         raise UserError(f"{name} is nested too deeply to be one of ours") from error

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "doctor"
 LOCK = ROOT / "cli" / "requirements-doctor.lock"
 START = "cli.alone"
-ROOMS = frozenset(("cli", "common", "doctor", "model"))
+ROOMS = frozenset(("cli", "common", "doctor", "model", "trial"))
 DATE = 1767225600  # of all files in the archives: 2026-01-01
 # All verbs and the simulator: doctor does not use them, or reports that they are missing.
 LEFT_OUT = frozenset(("cli.commands.main", "doctor.predict.predict"))
@@ -119,9 +119,9 @@ def _imported(path: Path) -> set[str]:
     return {name for name in names if name.partition(".")[0] in ROOMS and _file(name)}
 
 
-def modules() -> list[Path]:
-    """Return the files of the modules that doctor needs, and their packages' __init__.py."""
-    todo, seen = {START}, set[str]()
+def modules(start: str = START) -> list[Path]:
+    """Return the files of the modules that a program needs, and their packages' __init__.py."""
+    todo, seen = {start}, set[str]()
     while todo:
         name = todo.pop()
         seen.add(name)
@@ -161,7 +161,7 @@ def _pip(python: str, *words: str) -> None:
         sys.exit("doctor_alone: pip failed, its message is above")
 
 
-def _fix(tree: Path) -> None:
+def fix(tree: Path) -> None:
     """Give all files one date and mode, so that the same sources make the same archive."""
     os.environ["TZ"] = "UTC"  # an archive holds local times
     time.tzset()
@@ -187,7 +187,7 @@ def make_pyz(python: str, target: Path) -> None:
             path.unlink()
     stage(tree)
     (tree / "__main__.py").write_text(MAIN, encoding="ascii")
-    _fix(tree)
+    fix(tree)
     zipapp.create_archive(tree, target, "/usr/bin/env python3", compressed=True)
 
 

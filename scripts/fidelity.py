@@ -6,7 +6,8 @@ fidelity.py           predict each point, write machines/published/residuals.tom
 fidelity.py --new     the same, but predict only curves whose points residuals.toml lacks: for a
                       new curve while neither model nor machines changed
 fidelity.py --check   only print the three figures of each curve; status 1 if the page differs
-fidelity.py FILE      the same figures for the curves of another file, nothing written
+fidelity.py FILE      the same figures for the curves of another file, or for a trial's trial.json;
+                      nothing written
 
 A point is inside if its interval contains it. The interval is estimated without any curve of the
 same machine. build/results keeps each prediction as long as simulator, machine and samples stay the
@@ -15,13 +16,16 @@ same.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import math
 import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -34,6 +38,7 @@ from matplotlib.figure import Figure
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from common.errors import UserError  # noqa: E402
 from model.machines.cores import core_of  # noqa: E402
 from model.machines.presets import load_machine  # noqa: E402
 from model.run.model_error import (  # noqa: E402
@@ -44,6 +49,8 @@ from model.run.model_error import (  # noqa: E402
     together,
     words,
 )
+from trial.form import load_trial  # noqa: E402
+from trial.machine_file import curves_of  # noqa: E402
 
 CURVES = ROOT / "machines/published/curves.toml"
 PAGE = ROOT / "docs/results/fidelity.md"
@@ -274,9 +281,14 @@ def main(arguments: Sequence[str]) -> int:
     """Score all curves, or those of another file; return the exit status."""
     files = [Path(word) for word in arguments if not word.startswith("--")]
     path = files[0] if files else CURVES
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    curves, cores = table["curve"], table["cores"]
     base = path.parent if files else ROOT / "machines"
+    if path.suffix == ".json":
+        base = Path(tempfile.mkdtemp(prefix="schedshard-"))
+        atexit.register(shutil.rmtree, base)
+        table = curves_of(load_trial(path), base)
+    else:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    curves, cores = table["curve"], table["cores"]
     kept = kept_of if "--new" in arguments else lambda _: []
     by_curve = [kept(curve) or residuals_of(curve, base, cores) for curve in curves]
     mine = [one for points in by_curve for one in points]
@@ -297,4 +309,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        sys.exit(f"fidelity: {error}")

@@ -33,6 +33,7 @@ ENDS = ("interrupted", "not idle", "too hot", "out of time", "power failed", "fa
 ARCHES = ("x86_64", "aarch64")
 # A wider spread of a figure's runs, as a share of their median, is marked.
 MOST_SPREAD = 0.10
+MIN_RUNS = 3
 # Busy CPUs of all, before the trial began, above which a machine is not idle.
 MOST_LOAD = 0.05
 
@@ -93,8 +94,8 @@ class Figure:
 
     @property
     def wide(self) -> bool:
-        """Whether the runs differ too much for a comparison with the model."""
-        return self.spread > MOST_SPREAD
+        """Whether the runs differ too much, or are too few, to judge the model."""
+        return len(self.runs) < MIN_RUNS or self.spread > MOST_SPREAD
 
     @property
     def key(self) -> tuple[str, str, int, str, str]:
@@ -152,10 +153,14 @@ class State:
 
 @dataclass(frozen=True)
 class Costs:
-    """What schedshard-measure printed: costs in ns by operation, and ns one way by two CPUs."""
+    """What schedshard-measure printed: costs in ns by operation, and ns one way by two CPUs.
+
+    ``homes`` are such times of pairs whose line was memory of another package.
+    """
 
     ops_ns: Mapping[str, float]
     pairs: tuple[tuple[int, int, float], ...]
+    homes: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -329,7 +334,7 @@ def _figure(at: _At) -> Figure:
 def _costs(at: _At, cpus: frozenset[int]) -> Costs | None:
     if at.value is None:
         return None
-    ops, pairs = at.members("ops_ns", "pairs")
+    ops, pairs, homes = at.members("ops_ns", "pairs", "homes")
     made = []
     for each in pairs.items(0, MAX_PAIRS):
         first, second, ns = each.items(3, 3)
@@ -337,7 +342,10 @@ def _costs(at: _At, cpus: frozenset[int]) -> Costs | None:
         if a == b or not {a, b} <= cpus:
             raise each.wrong("two different CPUs of the host, and nanoseconds")
         made.append((a, b, ns.number(0.01, 1e7)))
-    return Costs(ops.table(r"[a-z_]{1,24}", lambda one: one.number(0, 1e9)), tuple(made))
+    return Costs(
+        ops.table(r"[a-z_]{1,24}", lambda one: one.number(0, 1e9)), tuple(made),
+        tuple(each.number(0.01, 1e7) for each in homes.items(0, 1000)),
+    )  # fmt: skip
 
 
 def _trial(at: _At) -> Trial:
@@ -457,6 +465,7 @@ def trial_text(trial: Trial) -> str:
         data["costs"] = {
             "ops_ns": {key: _short(ns) for key, ns in trial.costs.ops_ns.items()},
             "pairs": [[a, b, _short(ns)] for a, b, ns in trial.costs.pairs],
+            "homes": list(map(_short, trial.costs.homes)),
         }
     text = _lined(data, 0) + "\n"
     read_trial(text.encode("ascii"), "the new trial")

@@ -12,6 +12,7 @@ from cli.commands.options import number_option, path_option, target_option
 from common.errors import UserError
 from common.extra import need_sweep
 from common.output import check_writable, write_atomic
+from common.paths import begins
 from common.safe import trusted
 from common.show.terminal import SafeConsole
 from model.machines.hostfile import host_path, make_parent
@@ -20,6 +21,8 @@ from model.machines.making.document import Facts, validated
 from model.machines.making.importer import ImportRequest, import_machine
 from model.machines.making.measure import MeasureRequest, measure_machine
 from model.machines.making.topology import parse_cpu_list
+from trial.form import load_trial
+from trial.machine_file import machine_of
 
 CLOCK_LIMITS = (0.05, 20.0)
 
@@ -106,11 +109,12 @@ def import_command(
     clock_ghz: float | None,
     out: Path | None,
 ) -> None:
-    """Make a machine file from a core-to-core latency table.
+    """Make a machine file from a core-to-core latency table, or from a trial's trial.json.
 
-    CSV contains a row per writing CPU and a column per responding CPU, in nanoseconds one way. The
-    upper triangle may be empty. Since CSV does not say where each CPU is, give --topology or
-    --shape. Without them the command names the two shapes that fit best, and ends with status 3.
+    A trial needs no option. CSV contains a row per writing CPU and a column per responding CPU, in
+    nanoseconds one way. The upper triangle may be empty. Since CSV does not say where each CPU is,
+    give --topology or --shape. Without them the command names the two shapes that fit best, and
+    ends with status 3.
     """
     if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
         raise UserError(
@@ -118,6 +122,12 @@ def import_command(
             f"{CLOCK_LIMITS[1]:g} GHz"
         )
     need_sweep("machine import")
+    if begins(csv, b"{"):
+        if any(given is not None for given in (topology, shape, core, clock_ghz)):
+            raise UserError(f"{csv.name} is a trial, which has its own topology and costs")
+        of_trial = machine_of(load_trial(csv), name)
+        _finish(of_trial.facts, of_trial.text, of_trial.evidence, of_trial.notes, out)
+        return
     request = ImportRequest(csv, topology, shape, core, name, clock_ghz)
     made = import_machine(request)
     _finish(made.facts, made.text, made.evidence, made.notes, out)

@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from doctor.facts.facts import Facts
-from doctor.facts.load import DomainLoad
-from doctor.predict.shape import Shape
+if TYPE_CHECKING:  # the trial has only this module of doctor
+    from doctor.facts.facts import Facts
+    from doctor.facts.load import DomainLoad
+    from doctor.predict.shape import Shape
 
 # Distances are in doublings. Twice the CPUs per cache are as far away as half the packages.
 FARTHEST = 2.0

@@ -26,10 +26,10 @@ TRIAL = Trial(
             "atomic-inc", "host", "ns per operation", (100.0, 101.0, 99.0, 100.5, 130.0), 2,
             predicted=Predicted(90.0, 60.0, 140.0, "epyc-9654-2s"),
         ),
-        Figure("cas", "host", "ns per operation", (40.0, 50.0), 2, "llc"),
+        Figure("cas", "host", "ns per operation", (40.0, 50.0, 45.0), 2, "llc"),
     ),
     tools={"schedshard-live": "0" * 64},
-    costs=Costs({"cycle": 0.3}, ((0, 1, 20.5),)),
+    costs=Costs({"cycle": 0.3}, ((0, 1, 20.5),), (210.0,)),
 )  # fmt: skip
 
 
@@ -56,6 +56,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_figures_with_a_wide_spread_and_marked_trials_judge_nothing() -> None:
     first, second = TRIAL.figures
     assert (first.wide, second.wide) == (False, True)  # of five runs the worst is left out
+    assert replace(first, runs=(100.0, 100.0)).wide
     assert TRIAL.usable == (first,)
     for state in (State(0.2, 0, False), State(0, 0.2, False), State(0, 0, True)):
         marked = replace(TRIAL, state=state)

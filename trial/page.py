@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The page of a trial, and the comparison of trials, as text. The first line is true alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from common.errors import UserError
+from trial.form import MOST_SPREAD, Figure, Kernel, Trial
+from trial.predict.stored import TITLES
+
+_SIGNS = 3
+
+
+def number(value: float) -> str:
+    """Return a number with three significant digits."""
+    if value >= 100:
+        digits = len(str(int(value)))
+        return f"{round(value, _SIGNS - digits):,.0f}"
+    return f"{value:.3g}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows in columns, the first of which is flush left."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if at else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def what(figure: Figure) -> str:
+    """Return what a figure is, in words."""
+    words = [TITLES.get(figure.name, figure.name)]
+    words += [figure.part] if figure.part else []
+    words += [f"between CPUs of class {figure.between}"] if figure.between else []
+    if figure.threads and not figure.between:
+        words.append(f"on {figure.threads} CPU{'s' * (figure.threads > 1)}")
+    return " ".join(words)
+
+
+def factor(figure: Figure) -> float:
+    """Return the larger of measured and predicted, divided by the smaller; 1 without both."""
+    of = figure.predicted
+    if of is None or not of.value or not figure.value:
+        return 1.0
+    return max(of.value / figure.value, figure.value / of.value)
+
+
+def inside(figure: Figure) -> bool:
+    """Whether a figure lies inside the interval of its prediction."""
+    of = figure.predicted
+    return of is not None and of.low <= figure.value <= of.high
+
+
+def headline(trial: Trial) -> str:
+    """Return the first line."""
+    judged = [each for each in trial.usable if each.predicted]
+    measured = f"{len(trial.figures)} figure{'s' * (len(trial.figures) != 1)} measured"
+    early = f", and the trial ended early ({trial.ended})" if trial.ended else ""
+    if trial.marks:
+        why = ", ".join(trial.marks)
+        return f"Nothing here judges the model ({why}): {measured}{early}."
+    if not judged:
+        return f"No figure has a prediction and steady runs: {measured}{early}."
+    worst = max(judged, key=lambda each: (not inside(each), factor(each)))
+    of = worst.predicted
+    assert of is not None
+    return (
+        f"{sum(map(inside, judged))} of {len(judged)} figures lie inside their predicted 90% "
+        f"intervals{early}; the worst is {what(worst)}: measured {number(worst.value)} "
+        f"{worst.unit}, predicted {number(of.value)} ({number(of.low)} to {number(of.high)}, "
+        f"machine file {of.machine})."
+    )
+
+
+def _row(figure: Figure) -> list[str]:
+    of = figure.predicted
+    row = [what(figure), figure.unit, number(figure.value), f"{figure.spread:.0%}"]
+    if of is None:
+        return [*row, "-", "-", "-", f"spread above {MOST_SPREAD:.0%}" if figure.wide else ""]
+    said = "inside" if inside(figure) else "OUTSIDE"
+    ends = f"{number(of.low)} to {number(of.high)}"
+    verdict = f"{said}, not judged" if figure.wide else said
+    return [*row, number(of.value), ends, f"{factor(figure):.2f}", verdict]
+
+
+def page(trial: Trial, notes: Sequence[str] = ()) -> str:
+    """Return a trial's page: the sentence, all figures, worst first, and notes."""
+    host = trial.host
+    rows = sorted(trial.figures, key=lambda f: (f.predicted is None, inside(f), -factor(f), f.key))
+    heads = ["figure", "unit", "measured", "spread", "predicted", "90% interval", "factor", ""]
+    kernels = ", ".join(f"{each.name} {each.release}" for each in trial.kernels)
+    virtual = ", a virtual machine" if host.virtual else ""
+    lines = [
+        headline(trial), "",
+        f"{host.processor}, {len(host.cpus)} CPUs, {host.arch}{virtual}; kernel {kernels}", "",
+    ]  # fmt: skip
+    for kernel in trial.kernels:
+        mine = [each for each in rows if each.kernel == kernel.name]
+        if len(trial.kernels) > 1:
+            lines.append(f"kernel {kernel.name} {kernel.release}")
+        lines += [*table([heads, *map(_row, mine)]), ""]
+    lines.append(
+        "measured: median of the runs; spread: their range without the lowest and the highest. "
+        "predicted: by simulation, before anybody measured this machine. A figure whose spread is "
+        f"above {MOST_SPREAD:.0%} is not judged."
+    )
+    return "\n".join([*lines, *notes, ""])
+
+
+def _sides(trials: Sequence[tuple[str, Trial]]) -> Iterator[tuple[str, Trial, Kernel]]:
+    for name, trial in trials:
+        for kernel in trial.kernels:
+            yield f"{name}: {kernel.name} {kernel.release}", trial, kernel
+
+
+def _ratio(first: Figure, other: Figure) -> list[str]:
+    """Return cells: both medians, their ratio, its ends by the runs, and whether they differ."""
+    if not min(first.runs):
+        return [number(first.value), number(other.value), "-", "-", ""]
+    low = min(other.runs) / max(first.runs)
+    high = max(other.runs) / min(first.runs)
+    differ = "" if low <= 1 <= high else "differs"
+    return [
+        number(first.value), number(other.value), f"{other.value / first.value:.2f}",
+        f"{low:.2f} to {high:.2f}", differ,
+    ]  # fmt: skip
+
+
+def comparison(trials: Sequence[tuple[str, Trial]]) -> str:
+    """Return what changed from the first kernel of named trials to each other one."""
+    sides = list(_sides(trials))
+    if len(sides) < 2:
+        raise UserError("there is one kernel in all: give two trials, or one of two kernels")
+    base, first, kernel = sides[0]
+    old = {each.key: each for each in first.figures if each.kernel == kernel.name}
+    lines = []
+    heads = ["figure", "unit", "first", "other", "ratio", "by the runs", ""]
+    for name, trial, own in sides[1:]:
+        both = [
+            (old[each.key], each)
+            for each in trial.figures
+            if each.kernel == own.name and each.key in old
+        ]
+        rows = [[what(a), a.unit, *_ratio(a, b)] for a, b in both]
+        differ = sum(row[-1] != "" for row in rows)
+        middle = median(b.value / a.value for a, b in both if a.value) if both else 1.0
+        lines += [
+            f"{differ} of {len(rows)} common figures differ beyond their runs (median ratio "
+            f"{middle:.2f}): {base}, then {name}.",
+            *(f"marked: {mark}" for each in (first, trial) for mark in each.marks), "",
+            *table([heads, *rows]), "",
+        ]  # fmt: skip
+    return "\n".join(lines)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a trial runs, in order: the same list is run, and shown by --dry-run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import UserError
+from trial.form import Costs, Figure, Host
+from trial.host import distance, in_order, pairs_by_class
+from trial.predict.stored import OPS, PING_PONG
+from trial.workloads import WORKLOADS, Workload, is_there
+
+RUNS = 5
+LIVE, MEASURE = "schedshard-live", "schedshard-measure"
+TOOLS = (LIVE, MEASURE)
+_NS = "ns per operation"
+# Of a class: pairs for ping-pong, whose median counts, and pairs for the machine file.
+_PAIRS, _COST_PAIRS = 3, 48
+_HOMES = 8
+# Seconds that costs need at least, a third of which goes to operations.
+_LEAST_COSTS = 6
+_TURNS = 3
+# Shares of the time: costs once; then, in each run, turns of two CPUs, and workloads if there are.
+_COSTS, _TURNING, _WORKING = 0.15, 0.25, 0.5
+Found = list[Figure]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A program to run. ``read`` makes figures of its output, of one run each.
+
+    ``limit`` is the number of seconds after which it is stuck. A tool is one of ours.
+    """
+
+    title: str
+    argv: tuple[str, ...]
+    limit: float
+    read: Callable[[str], Found]
+
+    @property
+    def tool(self) -> bool:
+        """Whether the program is in this file."""
+        return self.argv[0] in TOOLS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All steps. ``once`` measures costs, for a machine file. ``skipped``: one line each."""
+
+    once: Step
+    each: tuple[Step, ...]
+    skipped: tuple[str, ...]
+
+
+def data_of(text: str, tool: str) -> Mapping[str, Any]:
+    """Return the JSON that a tool printed."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise UserError(f"{tool} printed no measurements", status=1)
+    return data
+
+
+def costs_of(text: str) -> Costs:
+    """Return what schedshard-measure printed."""
+    data = data_of(text, MEASURE)
+    return Costs(
+        {str(key): float(ns) for key, ns in data["ops_ns"].items() if ns > 0},
+        tuple((int(p["a"]), int(p["b"]), float(p["ns"])) for p in data["pairs"] if p["ns"] > 0),
+        tuple(float(p["ns"]) for p in data["homes"] if p["ns"] > 0),
+    )
+
+
+def thread_counts(host: Host) -> list[int]:
+    """Return 1, 2, 4, ..., and the numbers that fill a cache, a package, all cores, all CPUs."""
+    cpus = len(host.cpus)
+    cores = len({each.core for each in host.cpus})
+    filled = {cores // len({getattr(c, level) for c in host.cpus}) for level in ("llc", "package")}
+    counts = {1 << n for n in range(cpus.bit_length())} | filled | {cores, cpus}
+    return sorted(count for count in counts if 1 <= count <= cpus)
+
+
+def _points(text: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return each operation's points that other programs did not disturb."""
+    return [
+        (str(variant["name"]), point)
+        for variant in data_of(text, LIVE)["variants"]
+        for point in variant["points"]
+        if not point["all_disturbed"] and point["ns_per_op"] > 0
+    ]
+
+
+def _contended(text: str) -> Found:
+    return [
+        Figure(name, "host", _NS, (float(point["ns_per_op"]),), int(point["threads"]))
+        for name, point in _points(text)
+    ]
+
+
+def _turns(host: Host) -> Callable[[str], Found]:
+    by_cpu = {each.cpu: each for each in host.cpus}
+
+    def read(text: str) -> Found:
+        found: dict[tuple[str, str], list[float]] = {}
+        for name, point in _points(text):
+            between = distance(by_cpu[point["from"]], by_cpu[point["to"]])
+            found.setdefault((name, between), []).append(float(point["ns_per_op"]))
+        return [
+            Figure(name, "host", _NS, (sorted(ns)[len(ns) // 2],), 2, between)
+            for (name, between), ns in found.items()
+        ]
+
+    return read
+
+
+def _work(workload: Workload, seconds: int) -> Callable[[str], Found]:
+    def read(text: str) -> Found:
+        return [
+            Figure(workload.name, "host", unit, (value,), part=part)
+            for part, unit, value in workload.values(text, seconds)
+            if value > 0
+        ]
+
+    return read
+
+
+def _costs(host: Host, seconds: int) -> Step:
+    pairs = pairs_by_class(host.cpus, _COST_PAIRS)
+    argv = [MEASURE, "--cpus", ",".join(str(each.cpu) for each in host.cpus)]
+    argv += ["--limit", str(seconds)]
+    if pairs:
+        flat = [f"{a}:{b}" for of in pairs.values() for a, b in of]
+        argv += ["--pairs", ",".join(flat)]
+    package = {each.cpu: each.package for each in host.cpus}
+    for a, b in [*pairs.get("node", ()), *pairs.get("package", ())][:_HOMES]:
+        home = next((cpu for cpu, of in package.items() if of != package[a]), None)
+        argv += [] if home is None else ["--home", f"{a}:{b}@{home}"]
+    return Step(
+        "costs of operations, latencies of pairs", tuple(argv), seconds + 30.0, lambda _: []
+    )
+
+
+def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) -> Plan:
+    """Return what to run in about ``minutes``. ``root`` adds the scheduler's workloads.
+
+    ``everywhere`` adds those whose programs are not on this host.
+    """
+    whole = minutes * 60
+    there = [each for each in WORKLOADS if everywhere or is_there(each)] if root else []
+    run = whole * (1 - _COSTS) / RUNS
+    work = run * _WORKING / len(there) if there else 0.0
+    live = run - work * len(there)
+    order = ",".join(str(each.cpu) for each in in_order(host.cpus))
+    steps = []
+    pairs = pairs_by_class(host.cpus, _PAIRS)
+    if pairs:
+        flat = ",".join(f"{a}:{b}" for of in pairs.values() for a, b in of)
+        limit = max(1, int(live * _TURNING))
+        words = (
+            LIVE, "ping-pong", "--op", ",".join(PING_PONG), "--pairs", flat,
+            "--repeats", str(_TURNS), "--limit", str(limit),
+        )  # fmt: skip
+        steps.append(Step("turns of two CPUs", words, limit + 70.0, _turns(host)))
+    limit = max(1, int(live * (1 - _TURNING)))
+    argv = (
+        LIVE, "primitives", "--op", ",".join(OPS), "--cpus", order,
+        "--threads", ",".join(map(str, thread_counts(host))), "--repeats", str(_TURNS),
+        "--limit", str(limit),
+    )  # fmt: skip
+    steps.append(Step("operations on shared lines", argv, limit + 70.0, _contended))
+    seconds = max(1, int(work))
+    for each in there:
+        named = tuple(each.argv(len(host.cpus), seconds))
+        steps.append(Step(f"workload {each.name}", named, seconds + 60.0, _work(each, seconds)))
+    missing = [each for each in WORKLOADS if root and each not in there]
+    skipped = [f"skipped: {each.name}, because {each.program} is not here" for each in missing]
+    if not root:
+        skipped.append("skipped: the scheduler's workloads, which only root can run")
+    return Plan(_costs(host, max(_LEAST_COSTS, int(whole * _COSTS))), tuple(steps), tuple(skipped))
+
+
+def described(plan: Plan, sums: Mapping[str, str]) -> Sequence[str]:
+    """Return every command of a plan, in order, and what it reads and writes."""
+    commands = [f"  once: {' '.join(plan.once.argv)}"]
+    for step in plan.each:
+        shown = " ".join(json.dumps(w) if "\n" in w or " " in w else w for w in step.argv)
+        commands.append(f"  {RUNS} times: {shown}")
+    tools = [f"  {name}: SHA-256 {sum_}" for name, sum_ in sums.items()]
+    return [
+        "Commands, in this order (the repeated ones take turns):", *commands,
+        "Programs in this file, built from bench/ of schedshard's sources:", *tools,
+        "Reads: /proc/cpuinfo, /proc/stat, /sys/devices/system/cpu, /sys/class/hwmon and "
+        "power_supply, and the scheduler's features in /sys/kernel/debug, which only root can.",
+        "Writes: the file of --out, at the end. It brings no network up and asks for nothing.",
+        *plan.skipped,
+    ]  # fmt: skip

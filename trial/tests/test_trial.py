@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The trial: its plan, its runs, its early ends, its page, and what is made of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from common.errors import UserError
+from model.machines.presets import load_machine
+from test_trial_form import TRIAL
+from trial import form, host, machine_file, measuring, page, plan, workloads
+from trial.form import Costs, Cpu, Figure, Predicted
+from trial.measuring import Measured, Watch
+from trial.predict import stored
+
+# Two packages of two caches of two cores with two threads; siblings have neighbouring numbers.
+BIG = replace(
+    TRIAL.host,
+    cpus=tuple(Cpu(n, n // 8, n // 8, n // 4, n // 2, n // 2) for n in range(16)),
+    processor="AMD EPYC 9654 96-Core Processor",
+)
+LIVE = """{"variants":[{"name":"atomic-inc","points":[
+ {"threads":1,"ns_per_op":3.0,"all_disturbed":false},
+ {"threads":2,"ns_per_op":30.0,"all_disturbed":true}]}],"left_out":0}"""
+
+
+class Calm(host.Machine):
+    """A machine with the given loads, one per look, without sensors."""
+
+    def __init__(self, *loads: float, hot: str = "") -> None:
+        super().__init__(Path("/nowhere"))
+        self._loads, self._hot = list(loads), hot
+
+    def load(self, seconds: float = 1.0) -> float:
+        return self._loads.pop(0) if self._loads else 0.0
+
+    def hot(self) -> str:
+        return self._hot
+
+
+def shell(text: str, *, tool: bool = False, read: str = "none") -> plan.Step:
+    """Return a step that runs a shell's text and reads a figure."""
+    figure = Figure("fork", "host", "s", (1.0,))
+    step = plan.Step("a step", ("/bin/sh", "-c", text), 20.0, lambda _: [figure])
+    return replace(step, argv=(plan.LIVE,)) if tool else step
+
+
+COSTS = shell("echo '" + '{"ops_ns":{"cycle":0.3},"pairs":[],"homes":[]}' + "'")
+
+
+def run(folder: Path, *each: plan.Step, machine: host.Machine | None = None) -> Measured:
+    found = Measured()
+    said: list[str] = []
+    watch = Watch(machine or Calm(), busy=False)
+    with measuring.interruptible():
+        measuring.measure(plan.Plan(COSTS, each, ()), folder, watch, said.append, found)
+    return found
+
+
+def test_five_runs_make_a_figure(tmp_path: Path) -> None:
+    found = run(tmp_path, shell("true"))
+    assert (len(found.runs), found.ended) == (5, "")
+    assert [each.runs for each in found.figures] == [(1.0,) * 5]
+    assert found.costs == Costs({"cycle": 0.3}, ())
+
+
+def test_a_busy_or_hot_machine_ends_it_and_complete_runs_stay(tmp_path: Path) -> None:
+    found = run(tmp_path, shell("true"), machine=Calm(0, 0, 0, 0.5))
+    assert (found.ended, len(found.runs), found.load) == ("not idle", 2, 0.5)
+    assert "other programs use 50% of the CPUs, 5% are allowed" in found.why
+    found = run(tmp_path, shell("true"), machine=Calm(hot="a sensor shows 99 degrees"))
+    assert (found.ended, found.runs, found.why) == ("too hot", [], "a sensor shows 99 degrees")
+    allowed = Watch(Calm(0.5), busy=True)
+    allowed.look()
+    assert allowed.load == 0.5
+
+
+def test_a_program_that_fails_ends_it_only_if_it_is_ours(tmp_path: Path) -> None:
+    found = run(tmp_path, shell("echo no such option; exit 3"), shell("true"))
+    assert (len(found.runs), [each.runs for each in found.figures]) == (5, [(1.0,) * 5])
+    tool = tmp_path / plan.LIVE
+    tool.write_text("#!/bin/sh\necho worse; exit 1\n")
+    tool.chmod(0o700)
+    found = run(tmp_path, shell("", tool=True))
+    assert (found.ended, found.why) == ("failed", "a step: status 1: worse")
+
+
+def test_ctrl_c_ends_what_runs_and_keeps_complete_runs(tmp_path: Path) -> None:
+    """The third run's step starts a child that would write later, if it were not ended."""
+    step = shell(
+        f"echo x >>{tmp_path}/n; test $(wc -l <{tmp_path}/n) -lt 3 || "
+        f"{{ (sleep 3; touch {tmp_path}/late) & touch {tmp_path}/there; sleep 60; }}"
+    )
+
+    def interrupt() -> None:
+        while not (tmp_path / "there").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    found = run(tmp_path, step)
+    other.join()
+    assert (found.ended, len(found.runs)) == ("interrupted", 2)
+    left = subprocess.run(["pgrep", "-f", f"{tmp_path}/late"], capture_output=True, text=True)
+    assert left.stdout == ""
+    assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def test_disturbed_points_and_other_output(tmp_path: Path) -> None:
+    steps = plan.make_plan(TRIAL.host, 1, root=False).each
+    contended = next(step for step in steps if "primitives" in step.argv)
+    assert [(f.name, f.threads, f.runs) for f in contended.read(LIVE)] == [("atomic-inc", 1, (3,))]
+    with pytest.raises(UserError, match="schedshard-live printed no measurements"):
+        contended.read("Killed")
+
+
+def test_the_dry_run_lists_everything_that_runs() -> None:
+    """Also what only root runs, and each program that is missing has one line."""
+    made = plan.make_plan(BIG, 2, root=True, everywhere=True)
+    lines = plan.described(made, {"schedshard-live": "0" * 64})
+    for step in (made.once, *made.each):
+        assert any(all(w in line for w in step.argv if "\n" not in w) for line in lines), step.title
+    for each in workloads.WORKLOADS:
+        assert any(each.program in line for line in lines)
+    assert any("SHA-256 " + "0" * 64 in line for line in lines)
+    assert plan.make_plan(BIG, 2, root=False).skipped == (
+        "skipped: the scheduler's workloads, which only root can run",
+    )
+
+
+def test_missing_programs_are_one_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    made = plan.make_plan(BIG, 2, root=True)
+    programs = [each for each in workloads.WORKLOADS if each.program != sys.executable]
+    assert len(made.skipped) == len(programs)
+    assert made.skipped[0] == "skipped: stress-ng-cyclic, because stress-ng is not here"
+
+
+def test_threads_take_one_cpu_of_each_core_first() -> None:
+    order = [each.cpu for each in host.in_order(BIG.cpus)]
+    assert order == [*range(0, 16, 2), *range(1, 16, 2)]
+    assert plan.thread_counts(BIG) == [1, 2, 4, 8, 16]
+    pairs = host.pairs_by_class(BIG.cpus, 3)
+    assert {name: len(found) for name, found in pairs.items()} == {"smt": 3, "llc": 3, "node": 3,
+                                                                   "remote": 3}  # fmt: skip
+    by_cpu = {each.cpu: each for each in BIG.cpus}
+    for name, found in pairs.items():
+        assert all(host.distance(by_cpu[a], by_cpu[b]) == name for a, b in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        ("stress-ng-cyclic", "metrc: [1] cyclic   34017   2.00   0.07   0.35   16991.04   79667.53",
+         [("", "events per second", 16991.04)]),
+        ("cyclictest", "# Min Latencies: 00017 00035\n# Avg Latencies: 00087 00113\n"
+         "# Max Latencies: 12046 15614\n", [("mean", "us", 100.0), ("longest", "us", 15614.0)]),
+        ("cyclictest", "# Avg Latencies: 00087\n", []),
+        ("pi-stress", "Total inversion performed: 64148\n", [("", "events per second", 32074.0)]),
+        ("hackbench-pipes-threads", "Running\nTime: 0.270\n", [("", "s", 0.27)]),
+        ("fork", "forks 500\n", [("", "events per second", 250.0)]),
+        ("fork", "Traceback", []),
+    ],
+)  # fmt: skip
+def test_output_of_workloads(name: str, text: str, values: workloads.Values) -> None:
+    workload = next(each for each in workloads.WORKLOADS if each.name == name)
+    assert workload.values(text, 2) == values
+
+
+def test_this_machine_is_described_without_names() -> None:
+    machine = host.Machine()
+    found = machine.host(host.allowed_cpus())
+    assert {each.cpu for each in found.cpus} == host.allowed_cpus()
+    text = form.trial_text(replace(TRIAL, host=found, kernels=(machine.kernel(),), costs=None,
+                                   figures=()))  # fmt: skip
+    names = {os.uname().nodename, os.environ.get("USER", "")} - {""}
+    assert not [name for name in names if len(name) > 4 and name in text]
+
+
+def test_predictions_are_of_the_nearest_file_with_its_interval() -> None:
+    rows = {row["name"]: row for row in stored.stored()}
+    of = stored.Predictor(replace(BIG, cpus=_cpus_of(192)))
+    assert of.why.startswith("machine file epyc-9654-2s, the same model")
+    point = rows["epyc-9654-2s"]["curves"]["atomic-inc"][0]
+    found = of.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), point[0]))
+    assert found == Predicted(point[1], point[2], point[3], "epyc-9654-2s")
+    between = of.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), 150))
+    assert between is not None
+    assert between.low < between.value < between.high
+    # The interval of another model's file covers those of several.
+    other = stored.Predictor(replace(BIG, cpus=_cpus_of(192), processor="AMD EPYC 9999"))
+    wide = other.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), 2))
+    assert wide is not None
+    assert "machine files like it" in other.why
+    assert of.of(Figure("fork", "host", "s", (1.0,))) is None
+    assert of.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), 8000)) is None
+
+
+def _cpus_of(cores: int) -> tuple[Cpu, ...]:
+    """Return the CPUs of two packages whose caches have eight cores each, two threads per core."""
+    half = cores // 2
+    return tuple(
+        Cpu(n, n % cores // half, n % cores // half, n % cores // 8, n % cores, n % cores)
+        for n in range(2 * cores)
+    )
+
+
+def test_the_first_line_of_the_page_is_true_alone() -> None:
+    good = replace(TRIAL.figures[0], predicted=Predicted(90.0, 60.0, 140.0, "epyc-9654-2s"))
+    bad = replace(good, threads=1, predicted=Predicted(25.0, 20.0, 30.0, "epyc-9654-2s"))
+    wide = replace(good, threads=4, runs=(1.0, 50.0, 100.0))
+    made = page.page(replace(TRIAL, figures=(good, bad, wide)))
+    assert made.splitlines()[0] == (
+        "1 of 2 figures lie inside their predicted 90% intervals; the worst is contended add on 1 "
+        "CPU: measured 100 ns per operation, predicted 25 (20 to 30, machine file epyc-9654-2s)."
+    )
+    rows = [line for line in made.splitlines() if line.startswith("contended add")]
+    assert [row.split("  ")[0] for row in rows] == [
+        "contended add on 1 CPU", "contended add on 4 CPUs", "contended add on 2 CPUs"
+    ]  # fmt: skip
+    assert rows[1].endswith("OUTSIDE, not judged")
+    marked = replace(TRIAL, state=replace(TRIAL.state, battery=True), ended="interrupted")
+    assert page.page(marked).splitlines()[0] == (
+        "Nothing here judges the model (on battery): 2 figures measured, and the trial ended early "
+        "(interrupted)."
+    )
+
+
+def test_comparison_of_two_kernels_in_one_trial_or_two() -> None:
+    one = Figure("fork", "stock", "events per second", (100.0, 101.0, 99.0))
+    two = replace(one, kernel="shard", runs=(150.0, 151.0, 149.0))
+    kernels = (form.Kernel("stock", "6.12.1"), form.Kernel("shard", "6.12.1"))
+    both = replace(TRIAL, kernels=kernels, figures=(one, two))
+    said = page.comparison([("a.json", both)])
+    assert said.startswith("1 of 1 common figures differ beyond their runs (median ratio 1.50)")
+    assert "1.48 to 1.53  differs" in said
+    same = page.comparison([("a.json", TRIAL), ("b.json", TRIAL)])
+    assert same.startswith("0 of 2 common figures differ")
+    with pytest.raises(UserError, match="there is one kernel in all"):
+        page.comparison([("a.json", TRIAL)])
+
+
+COSTED = replace(
+    TRIAL,
+    host=BIG,
+    costs=Costs(
+        {"cycle": 0.25, "load_hit": 1.0, "store": 0.3, "locked": 5.0, "fence": 5.0,
+         "timestamp": 6.0, "memory": 90.0},
+        tuple(
+            (a.cpu, b.cpu, {"smt": 5.0, "llc": 20.0, "node": 50.0, "remote": 100.0}[
+                host.distance(a, b)])
+            for a in BIG.cpus for b in BIG.cpus if a.cpu < b.cpu
+        ),
+    ),
+)  # fmt: skip
+
+
+def test_a_machine_file_is_made_of_it(tmp_path: Path) -> None:
+    made = machine_file.machine_of(COSTED)
+    path = tmp_path / "made.toml"
+    path.write_text(made.text)
+    machine = load_machine(str(path))
+    assert machine.name == "amd-epyc-9654-96-core-processor"
+    assert (len(machine.places), machine.data["clock_ghz"]) == (16, 4.0)
+    assert machine.data["latency_ns"]["remote"] in (100.0, {"value": 100.0})
+    with pytest.raises(UserError, match="the trial lacks the costs of"):
+        machine_file.machine_of(TRIAL)
+    with pytest.raises(UserError, match="no machine file follows"):
+        machine_file.machine_of(replace(TRIAL, costs=None))
+
+
+def test_curves_for_fidelity_have_only_what_may_judge(tmp_path: Path) -> None:
+    steady = replace(TRIAL.figures[1], runs=(40.0, 40.0, 40.0))
+    table = machine_file.curves_of(replace(COSTED, figures=(TRIAL.figures[0], steady)), tmp_path)
+    first, second = table["curve"]
+    assert (first["op"], first["kind"], first["points"]) == ("atomic-inc", "locked", [[2, 100.5]])
+    assert (second["op"], second["pairs"]) == ("cas", [["llc", 40.0]])
+    machine = load_machine(str(tmp_path / f"{first['machine']}.toml"))
+    # Threads take CPU numbers in order there: one of each core first.
+    assert machine.places[0].core != machine.places[1].core
+    with pytest.raises(UserError, match="judges nothing: no figure"):
+        machine_file.curves_of(replace(COSTED, figures=(TRIAL.figures[1],)), tmp_path)
+    with pytest.raises(UserError, match="judges nothing: under load"):
+        machine_file.curves_of(replace(COSTED, state=form.State(0.3, 0, False)), tmp_path)
