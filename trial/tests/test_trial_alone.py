@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""schedshard-trial.pyz: one file with its programs, which runs on every Python from 3.9 on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import doctor_alone
+import measured
+import pytest
+import trial_alone
+
+from test_doctor_alone import call, pythons
+from test_trial_form import TRIAL
+from trial.page import headline
+
+LACKS = [each for each in trial_alone.COMPILERS.values() if shutil.which(each) is None]
+pytestmark = pytest.mark.skipif(bool(LACKS), reason=f"no compiler {LACKS}")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    trial_alone.make(folder / "trial.pyz", folder / "tree")
+    return folder / "trial.pyz"
+
+
+@pytest.mark.slow(reason="compiles for two architectures, twice")
+def test_the_same_sources_make_the_same_file(made: Path, tmp_path: Path) -> None:
+    trial_alone.make(tmp_path / "again.pyz", tmp_path / "tree")
+    assert (tmp_path / "again.pyz").read_bytes() == made.read_bytes()
+
+
+@pytest.mark.slow(reason="compiles for two architectures, and measures on each Python")
+@pytest.mark.parametrize("python", pythons())
+def test_it_runs_on_every_python(made: Path, tmp_path: Path, python: str) -> None:
+    words = (python, "-I", "-W", "error", made)
+    out = tmp_path / "trial.json"
+    done = call(*words, "--minutes", "0.1", "--busy", "--out", out, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(out.read_text())
+    assert {f["name"] for f in data["figures"]} >= {"atomic-inc", "spinlock", "claim-pool"}
+    assert (
+        call(*words, "show", out, cwd=tmp_path).stdout.splitlines()[0] == done.stdout.split("\n")[0]
+    )
+    listed = call(*words, "--dry-run", cwd=tmp_path).stdout
+    for sum_ in data["tools"].values():
+        assert sum_ in listed
+    assert "stress-ng --cyclic" in listed
+    wrong = call(*words, "show", made, cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trial.json"]
+
+
+@pytest.mark.slow(reason="compiles for two architectures")
+def test_nothing_else_is_inside_and_both_programs_are_static(made: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(made) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path)
+    assert {name.split("/")[0] for name in names} == {"__main__.py", "common", "doctor", "trial"}
+    for arch in trial_alone.COMPILERS:
+        for program in trial_alone.PROGRAMS:
+            path = tmp_path / "trial" / "programs" / arch / program
+            words = ["readelf", "-hl", str(path)]
+            header = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+            assert "INTERP" not in header
+            assert ("AArch64" if arch == "aarch64" else "X86-64") in header
+
+
+def test_an_older_python_gets_one_line(tmp_path: Path) -> None:
+    start = f"import sys\nsys.version_info = (3, 6, 8)\nexec({trial_alone.MAIN!r})\n"
+    (tmp_path / "main.py").write_text(start)
+    done = call(sys.executable, "-I", tmp_path / "main.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_sources_keep_to_python_3_9_and_its_own_modules() -> None:
+    vermin = Path(sys.executable).with_name("vermin")
+    files = doctor_alone.modules(trial_alone.START)
+    words = [str(vermin), "--eval-annotations", "--violations", "-t=3.9-", *map(str, files)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert {path.parent.name for path in files} <= {
+        "common", "doctor", "facts", "predict", "trial"
+    }  # fmt: skip
+
+
+def test_the_page_of_trials_is_empty_and_says_so() -> None:
+    text = measured.PAGE.read_text(encoding="utf-8")
+    assert measured.EMPTY in text or list(measured.TRIALS.glob("*.json"))
+    made = measured.page(text, [("a", TRIAL)])
+    assert measured.EMPTY not in made
+    assert f"| a | AMD EPYC 9654 | 3 | 6.12.48 | {headline(TRIAL)} |" in made
+    assert measured.page(made, []) == measured.page(text, [])
