@@ -147,8 +147,8 @@ def _from_profile(
     made = found.made
     if facts is None and "rd-shared" in made:
         made["rd-shared"].remedy += (
-            " On isolated CPUs (isolcpus, partitions of type isolated) it is rd-isolated: a "
-            "profile cannot show which it is, but HOST.tar can."
+            " If the CPUs are isolated (isolcpus, partitions of type isolated), it is rd-isolated. "
+            "A profile does not show which of the two it is, but HOST.tar does."
         )
     if facts is not None:
         for finding in made.values():

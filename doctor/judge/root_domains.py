@@ -32,16 +32,16 @@ Cost = Union[Prediction, Unpredicted]
 
 # A remedy has to save this many CPUs, because a partition itself costs more.
 LEAST_CPUS = 0.05
-# An interval whose ends differ by more than this factor does not tell what sharing costs.
+# An interval whose ends differ by more than this factor does not show what sharing costs.
 _WIDE = 10.0
 _MEASURE = (
-    "What would tell: perf c2c record -a -- sleep 10, then the text of perf c2c report --stdio as "
+    "To find out: perf c2c record -a -- sleep 10, then the text of perf c2c report --stdio as "
     "--perf; or one partition, and 'doctor diff' of the host before and after"
 )
 
 
 def wide_words(share: Range) -> str:
-    """Return a cost's interval as text if it is too wide to tell the cost, else ""."""
+    """Return a cost's interval as text if it is too wide to show the cost, else ""."""
     if share.low is None or share.high is None or share.high <= _WIDE * share.low:
         return ""
     return f"{percent(share.low)} to {percent(share.high)}"

@@ -241,9 +241,9 @@ def _without_one_cache(verdict: Verdict, rows: list[Row], left: list[str]) -> li
             f"free {free} of real-time threads; {others}"
         )
     left.append(
-        f"CPUs {label(given)}: every CPU has real-time threads, so that these stay for all other "
-        f"tasks, beside {threads} real-time threads. Or free these of real-time threads, which "
-        f"takes {free} from them; {others}"
+        f"CPUs {label(given)}: every CPU has real-time threads, so these CPUs stay as they are: "
+        f"all other tasks run there, beside {threads} real-time threads. Or free these CPUs of "
+        f"real-time threads, which then lose {free}; {others}"
     )
     return [row for row in rows if not row.cpus & given]
 
@@ -342,7 +342,7 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
     words = [word for word in facts.cmdline if word.startswith("isolcpus=")]
     instead = f"leave {label(kept)} in its list" if kept else "remove it"
     return [
-        f"First: the kernel gives no CPU of isolcpus a root domain. Of {shlex.join(words)}: "
+        f"First: the kernel gives no CPU of isolcpus a root domain. Change {shlex.join(words)}: "
         f"{instead}, and boot. Undo: put it back."
     ]
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Chooses the machine file that is nearest to a machine in what decides the cost of a line.
 
-This is the number of CPUs that share a cache, the number of packages that the load uses, and the
-processor's maker, because latencies are similar within one maker's machines. The processor's name
-only decides between files that are equally near: a guest or a part of a machine has the name but
-may have other caches.
+The distance depends on the number of CPUs that share a cache, and on the number of packages that
+the load uses. It also depends on the processor's maker, because machines of one maker have similar
+latencies. The processor's name only decides between files that are equally near: a guest or a part
+of a machine has the name but may have other caches.
 """
 
 from __future__ import annotations

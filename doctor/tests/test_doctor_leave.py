@@ -77,7 +77,7 @@ def test_page_claims_no_more_than_the_verdict(capsys: Capture, tmp_path: Path) -
         for n in range(16)
     ]
     for name, tasks, answer, sentence in (
-        ("impossible", groups(40_000_000), "cannot tell<", "Whether something is lost cannot"),
+        ("impossible", groups(40_000_000), "cannot tell<", "Whether anything is lost is not known"),
         ("wide", groups(4_000_000), "cannot tell: 3.8%", "3 partitions would free CPU time, but"),
         ("interrupts", interrupts, "11% (", "Real-time threads of separate groups share"),
         ("narrow", groups(400_000), "4.0% (", "3 partitions would free 0.5 of 16 CPUs"),

@@ -75,10 +75,7 @@ def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: 
     machine = Machine(tasks=tasks_of(places, first=0))
     page, _ = planned(capsys, tmp_path, machine)
     assert page.count("\np system") == 3
-    assert (
-        "beside 4 real-time threads. Or free these of real-time threads, which takes 4 of 16"
-        in page
-    )
+    assert "Or free these CPUs of real-time threads, which then lose 4 of 16" in page
     whole = Machine(tasks=tasks_of(places, first=0), llc_cpus=16, node_cpus=16)
     (tmp_path / "whole").mkdir()
     assert planned(capsys, tmp_path / "whole", whole)[0].count("\np system") == 3
@@ -151,7 +148,7 @@ def test_isolated_partitions_become_root(capsys: Capture, tmp_path: Path) -> Non
     isolated = replace(services(3), isolated="8-15", cmdline=boot)
     (tmp_path / "boot").mkdir()
     page, _ = planned(capsys, tmp_path / "boot", isolated)
-    assert f"Of {boot}: remove it, and boot" in page
+    assert f"Change {boot}: remove it, and boot" in page
 
 
 def test_hostile_names_are_in_no_command(capsys: Capture, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def _finding_section(number: int, finding: Finding) -> Section:
 def _sentence(verdict: Verdict, plan: Plan | str) -> str:
     """Return the verdict in at most 20 words."""
     if verdict.status == CANNOT_TELL:
-        return "Whether something is lost cannot be told: the notes below say why."
+        return "Whether anything is lost is not known: the notes below say why."
     if not verdict.findings:
         return "Nothing was found to do."
     first = verdict.findings[0]

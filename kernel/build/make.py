@@ -153,7 +153,7 @@ def run_make(
                     lines.append(line)
             status = child.wait()
         except BaseException:
-            # make ends its own children on SIGTERM, but not if it is killed.
+            # make ends its own children on SIGTERM, but a killed make leaves them running.
             child.terminate()
             child.wait()
             raise

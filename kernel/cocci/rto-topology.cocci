@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/topology.c: the set comes and goes with the root domain.
+// kernel/sched/topology.c: the set is allocated and freed with the root domain.
 
 @@
 expression rd;

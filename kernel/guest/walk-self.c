@@ -73,26 +73,26 @@ struct waiter {
 };
 
 /* A task whose priority drops step by step, again and again; 0: a normal task. */
-struct faller {
+struct dropper {
 	int high, low;
-	_Atomic uint64_t falls;
+	_Atomic uint64_t drops;
 };
 
 struct section {
 	struct interrupts interrupts;
-	uint64_t ns, falls;
+	uint64_t ns, drops;
 };
 
 /* All sections of one kind. */
 struct figures {
 	unsigned int tried, counted, outlasted; /* outlasted: LIMIT_SECONDS */
 	struct interrupts interrupts;
-	uint64_t ns, falls, most; /* most: interrupts of A to itself in one section */
+	uint64_t ns, drops, most; /* most: interrupts of A to itself in one section */
 };
 
 static struct waiter first = { .priority = 30 }, second = { .priority = 10 };
-static struct faller fallers[GUEST_CPUS];
-static unsigned int nr_fallers;
+static struct dropper droppers[GUEST_CPUS];
+static unsigned int nr_droppers;
 static _Atomic bool calm; /* no priority drops */
 
 /* The second number of a line of /proc/interrupts: A is the second CPU that is online. */
@@ -127,12 +127,12 @@ static bool read_interrupts(struct interrupts *now)
 	return found;
 }
 
-static uint64_t all_falls(void)
+static uint64_t all_drops(void)
 {
 	uint64_t sum = 0;
 
-	for (unsigned int i = 0; i < nr_fallers; i++)
-		sum += atomic_load(&fallers[i].falls);
+	for (unsigned int i = 0; i < nr_droppers; i++)
+		sum += atomic_load(&droppers[i].drops);
 	return sum;
 }
 
@@ -148,14 +148,14 @@ static void set_priority(int priority)
 
 static void *fall(void *arg)
 {
-	struct faller *self = arg;
+	struct dropper *self = arg;
 
 	for (;;) {
 		for (int priority = self->high; priority > self->low; priority--) {
 			while (atomic_load_explicit(&calm, memory_order_relaxed))
 				;
 			set_priority(priority - 1);
-			atomic_fetch_add_explicit(&self->falls, 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(&self->drops, 1, memory_order_relaxed);
 		}
 		set_priority(self->high);
 	}
@@ -184,14 +184,14 @@ static void *enter(void *arg)
 	struct interrupts before, *after = &section->interrupts;
 
 	read_interrupts(&before);
-	section->falls = all_falls();
+	section->drops = all_drops();
 	section->ns = now_ns();
 	if (unshare(CLONE_FILES) < 0) {
 		printf("cannot copy the table of files: %s\n", strerror(errno));
 		exit(2);
 	}
 	section->ns = now_ns() - section->ns;
-	section->falls = all_falls() - section->falls;
+	section->drops = all_drops() - section->drops;
 	read_interrupts(after);
 	after->itself -= before.itself;
 	after->others -= before.others;
@@ -203,7 +203,7 @@ static void count(struct figures *figures, const struct section *section)
 {
 	figures->counted++;
 	figures->ns += section->ns;
-	figures->falls += section->falls;
+	figures->drops += section->drops;
 	figures->interrupts.itself += section->interrupts.itself;
 	figures->interrupts.others += section->interrupts.others;
 	figures->interrupts.timer += section->interrupts.timer;
@@ -238,18 +238,18 @@ static void try_once(int priority, const cpu_set_t *only_a, struct figures *figu
 
 static void report(const char *what, const struct figures *f)
 {
-	printf("%s: %u of %u sections, %llu ms, %llu falls; CPU A sent itself %llu interrupts (at "
+	printf("%s: %u of %u sections, %llu ms, %llu priority drops; CPU A sent itself %llu interrupts (at "
 	       "most %llu in a section), got %llu of others and %llu of its timer; %u outlasted "
-	       "the falls\n",
+	       "the drops\n",
 	       what, f->counted, f->tried, (unsigned long long)(f->ns / MSEC),
-	       (unsigned long long)f->falls, (unsigned long long)f->interrupts.itself,
+	       (unsigned long long)f->drops, (unsigned long long)f->interrupts.itself,
 	       (unsigned long long)f->most, (unsigned long long)f->interrupts.others,
 	       (unsigned long long)f->interrupts.timer, f->outlasted);
 }
 
-static void start_faller(int cpu, int high, int low)
+static void start_dropper(int cpu, int high, int low)
 {
-	struct faller *self = &fallers[nr_fallers++];
+	struct dropper *self = &droppers[nr_droppers++];
 	const cpu_set_t only = one_cpu(cpu);
 
 	self->high = high;
@@ -291,10 +291,10 @@ int main(int argc, char **argv)
 	CPU_SET(cpus.cpu[2], &a_and_b);
 	bind_thread(pthread_self(), &own);
 	set_priority(95);
-	start_faller(cpus.cpu[0], 50, 0);
-	start_faller(cpus.cpu[2], 90, 40);
+	start_dropper(cpus.cpu[0], 50, 0);
+	start_dropper(cpus.cpu[2], 90, 40);
 	for (unsigned int i = 3; i < cpus.nr; i++)
-		start_faller(cpus.cpu[i], 50, 0);
+		start_dropper(cpus.cpu[i], 50, 0);
 	start_thread(nap, &first, first.priority, &a_and_b);
 	start_thread(nap, &second, second.priority, &a_and_b);
 	while (now_ns() < end) {
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 	report("FIFO 20 task", &fifo);
 	if (!normal.counted || !fifo.counted)
 		return SKIP;
-	if (!normal.falls || !fifo.falls)
+	if (!normal.drops || !fifo.drops)
 		return 2;
 	return normal.interrupts.itself > normal.counted || fifo.interrupts.itself > fifo.counted;
 }

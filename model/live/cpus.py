@@ -19,7 +19,7 @@ ONLINE = Path("/sys/devices/system/cpu/online")
 class Allowed:
     """The CPUs of this process in rising order.
 
-    ``most`` of them may be busy at once, for ``reason``.
+    At most ``most`` of these CPUs may be busy at once; ``reason`` says why.
     """
 
     cpus: tuple[int, ...]

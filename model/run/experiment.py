@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads model/experiments/NAME.toml, the declarative half of an experiment."""
+"""Reads model/experiments/NAME.toml, the declarative part of an experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

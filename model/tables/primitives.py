@@ -44,8 +44,8 @@ def thread_counts(result: Curve) -> list[int]:
 def scaling_table(result: Curve) -> Sheet:
     """Return a row per operation: ns at each number of threads, and the growth to the last.
 
-    If its figures were published, two more rows contain these and the errors. A narrow terminal
-    omits some numbers of threads.
+    If an operation's figures were published, two more rows contain them and the errors. A narrow
+    terminal omits some numbers of threads.
     """
     counts = thread_counts(result)
     columns = ["ns/op, threads:", *map(str, counts), "growth"]

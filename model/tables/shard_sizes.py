@@ -51,8 +51,8 @@ def advice_view(advice: Advice) -> RenderableType:
         Text(""),
         Text(f"Predicted on machine file '{machine.name}' ({machine.kind}). {_doubt(advice)}"),
         Text(
-            f"A use is one set and {SEARCHES:.0%} of a search, an assumption. The lock's busy "
-            f"share is that at {advice.rate:,.0f} operations per second per CPU. A pod is the "
+            f"A use sets one bit and does {SEARCHES:.0%} of a search (an assumption). The lock's "
+            f"busy share is for {advice.rate:,.0f} operations per second and CPU. A pod is the "
             f"largest size inside a last-level cache whose lock is busy for at most {BUSY:.0%}."
         ),
     )

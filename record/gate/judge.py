@@ -2,7 +2,7 @@
 """Decides which lines appeared or grew, and how sure that is.
 
 All lines of baseline and recording with a name in common form one row, so a line that was split in
-two is compared with both halves. A row fails if it grew by more than the limit in HITM per
+two is compared with both parts. A row fails if it grew by more than the limit in HITM per
 operation, or in its share of all cycles. A share may also grow because other lines shrank, so the
 cycles per operation must have grown as well. With several runs the low end of the growth's interval
 decides. The interval covers 99.8%, because each of many rows may raise a false alarm. A row has

@@ -47,7 +47,7 @@ LIMITS = (
     "an instruction takes one cycle",
     "other machines replay the first one's accesses: waiting loops have the same number of rounds",
 )
-WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles, and its wait"
+WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles plus its wait"
 # A gain below this share of the cycles is not worth a sentence.
 _WORTH = 0.005
 # What a more complex edit for the same object must gain beyond the simpler one.

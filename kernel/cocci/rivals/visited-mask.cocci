@@ -29,7 +29,7 @@ identifier grp, pcpu_sched, rq;
  	...
  }
 
-// The kernel no longer calls this function, which limits scans.
+// get_scan_cpumasks(), which limits scans, has no caller any more.
 @@
 attribute name __maybe_unused;
 typedef cpumask_var_t;

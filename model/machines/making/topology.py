@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Topologies, and their short form in a machine file.
 
-A machine file may describe a topology by six counts and a numbering rule. To see whether these
-describe a machine, the rule is applied and the result compared with the machine. If they differ,
-the file lists the CPUs of each LLC instead.
+A machine file may describe a topology by six counts and a numbering rule. To see whether counts and
+rule describe a machine, this file applies the rule and compares the result with the machine. If
+they differ, the file lists the CPUs of each LLC instead.
 """
 
 from __future__ import annotations

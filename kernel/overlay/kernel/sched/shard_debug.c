@@ -25,9 +25,9 @@
  * in that state. That is no error by itself: a CPU of an emulator may stop for
  * long.
  *
- * No check prints under a scheduler lock, because printing may wake a task.
- * The check keeps the first error of each kind. Whoever reads the file prints
- * it, or the periodic work.
+ * No check prints under a scheduler lock, because printing may wake a task. The
+ * check keeps the first error of each kind. The periodic work prints it, or a
+ * read of the file does.
  */
 #define pr_fmt(fmt) "schedshard: " fmt
 
