@@ -161,7 +161,7 @@ for verb in (primitives_command, ping_pong_command, peers_command):
     bench.add_command(verb)
 if not INSTALLED:  # an installed command refuses the verbs of kernel in one line
     # Importing these modules adds their commands to the group.
-    from cli.commands.kernel import build, guest, profile, source  # noqa: F401
+    from cli.commands.kernel import build, guest, profile, source, trial  # noqa: F401
 for verb in (record_command, replay_command, diff_command):
     record.add_command(verb)
 for verb in (topology, validate):

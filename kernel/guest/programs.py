@@ -31,6 +31,8 @@ PROGRAMS = {
     "c2c-share": ("c2c-share.c", "guest.c"),
     "rt-groups": ("rt-groups.c", "guest.c"),
     "cache-work": ("cache-work.c", "guest.c"),
+    "trial-encode": ("trial-encode.c", "guest.c"),
+    "trial-kexec": ("trial-kexec.c",),
 }
 # These programs contain the plugin's marks, which are x86 instructions.
 _X86_ONLY = {"c2c-run", "c2c-share", "record-run"}
@@ -39,7 +41,7 @@ TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = (
     "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh",
-    "selftest.sh", "push-ipi.sh", "scx.sh",
+    "selftest.sh", "push-ipi.sh", "scx.sh", "trial-init.sh",
 )  # fmt: skip
 _KEPT = 20  # the newest builds
 

@@ -22,7 +22,7 @@ class Chosen:
 
 
 _SECTIONS = {
-    "The series": ("fetch", "build", "boot", "test", "series", "deb"),
+    "The series": ("fetch", "build", "boot", "test", "series", "deb", "trial"),
     "A kernel's cache lines": ("c2c",),
 }
 

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command `schedshard kernel trial`. It imports its stages when it runs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.commands.kernel.group import kernel, the_layout
+from cli.commands.options import many_option, number_option, path_option
+from common.errors import UserError
+from common.inputs import read_input
+from common.paths import VERSION
+
+if TYPE_CHECKING:
+    from kernel.trial.image import TrialRequest
+
+
+@kernel.command()
+@click.option(
+    "--config", default="trial", show_default=True, metavar="C", help="As for 'build'; needs kexec."
+)
+@click.option(
+    "--send",
+    type=click.Choice(["a", "b", "c"]),
+    help="Compare stock with this part of the series [the whole series].",
+)
+@number_option("--minutes", high=600, default=10, help="Time for all workloads on both kernels.")
+@number_option("--pairs", high=20, default=4, help="Turns of each kernel.")
+@many_option("--workload", "workloads", metavar="W", help="Run only this workload; repeatable.")
+@path_option("--out", "outs", multiple=True, help="FILE.efi or FILE.iso; repeatable.")
+@click.option("--dry-run", is_flag=True, help="Only list what would run as root on this machine.")
+@path_option("--predict", "result", help="Show a trial.json or a console's log with predictions.")
+@click.option("--machine", metavar="M", help="With --predict: the machine file to predict on.")
+def trial(
+    config: str,
+    send: str | None,
+    minutes: int,
+    pairs: int,
+    workloads: tuple[str, ...],
+    outs: tuple[Path, ...],
+    dry_run: bool,
+    result: Path | None,
+    machine: str | None,
+) -> None:
+    """Make one file that boots stock and ours in turn, and measures both.
+
+    It needs no disk and no network. It writes its result to the console, and to a FAT partition
+    with the label SCHEDTRIAL if there is one. Build both kernels first: 'kernel build --variant
+    stock --variant series --config trial'.
+    """
+    from kernel.trial.image import STOCK, TrialRequest, make_trial, variant_of_send
+
+    if sum((bool(outs), dry_run, result is not None)) != 1:
+        raise UserError("give one of --out, --dry-run and --predict")
+    if machine is not None and result is None:
+        raise UserError("--machine is only for --predict")
+    if result is not None:
+        _show(result, machine)
+        return
+    layout = the_layout()
+    ours = variant_of_send(layout, send)
+    request = TrialRequest((STOCK, ours), config, minutes, pairs, VERSION, workloads)
+    if dry_run:
+        _list(request)
+        return
+    make_trial(layout, request, outs)
+    for out in outs:
+        click.echo(f"{out}: {out.stat().st_size / 1e6:.0f} MB")
+
+
+def _list(request: TrialRequest) -> None:
+    from kernel.trial.facts import read_host
+    from kernel.trial.log import order_of, seconds_of
+    from kernel.trial.workloads import WORKLOADS, chosen
+
+    cpus, order = read_host().cpus, order_of(request.kernels, request.pairs)
+    names = chosen(cpus, request.workloads)
+    seconds = seconds_of(request.minutes, len(order), len(names))
+    click.echo(f"kernels in this order: {' '.join(order)}")
+    click.echo(f"each runs as root, on {len(cpus)} CPUs like this machine's:")
+    for name in names:
+        click.echo(f"  {name}: {shlex.join(WORKLOADS[name].argv(cpus, seconds))}")
+
+
+def _show(result: Path, machine: str | None) -> None:
+    from common.progress import ticking
+    from kernel.trial.compare import page
+    from kernel.trial.log import in_console
+    from kernel.trial.predict import can_predict, predicted_ratios
+    from trial.form import MAX_BYTES, read_trial
+
+    text = read_input(result, "trial", MAX_BYTES).decode("utf-8", "replace")
+    loaded = read_trial(in_console(text).encode(), result.name)
+    ratios: Mapping[tuple[str, str], float] = {}
+    if machine is not None:
+        with ticking("predicting", 6) as tick:
+            ratios = dict(predicted_ratios(loaded, machine, tick))
+    for line in page(loaded, ratios):
+        click.echo(line)
+    if machine is None and can_predict(loaded):
+        click.echo("No predictions: give the machine's file with --machine.")

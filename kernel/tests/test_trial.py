@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The trial of two kernels: its order, log, comparison and menu, and a whole one without a boot."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cli.commands.main import main
+from common.errors import UserError
+from kernel.layout import Layout
+from kernel.trial import facts, inside
+from kernel.trial.compare import page, ratios
+from kernel.trial.image import TrialRequest, kexec_script, make_trial, menu
+from kernel.trial.log import Log, console_text, in_console, order_of, parse, seconds_of, settings_of
+from kernel.trial.predict import predicted_ratios
+from kernel.trial.workloads import RATE, WORKLOADS, chosen, instances
+from trial.form import Cpu, Figure, Host, Kernel, State, Trial, read_trial
+
+TWO = ("stock", "series")
+# Two sockets with a cache of two cores each, two threads in a core; siblings are 4 apart.
+CPUS = tuple(Cpu(n, n % 4 // 2, n % 4 // 2, n % 4 // 2, n % 4, n % 4) for n in range(8))
+HOST = Host("A processor", "x86_64", True, True, CPUS)
+
+
+def trial_of(*figures: Figure, host: Host = HOST) -> Trial:
+    kernels = tuple(Kernel(name, "7.3.4") for name in TWO)
+    return Trial("1.0", host, kernels, State(0, 0, False), figures)
+
+
+def figure(kernel: str, *runs: float, name: str = "cyclictest", part: str = "") -> Figure:
+    return Figure(name, kernel, RATE, runs, part=part)
+
+
+def test_each_pair_of_turns_has_the_other_order() -> None:
+    assert order_of(TWO, 3) == ["stock", "series", "series", "stock", "stock", "series"]
+    assert seconds_of(10, 8, 12) == 5
+    assert seconds_of(1, 40, 12) == 1
+    assert seconds_of(1, 2, 0) == 24
+
+
+def test_a_ratio_is_the_mean_of_pairs_on_a_logarithmic_scale() -> None:
+    first, second = (100.0, 110.0, 90.0), (150.0, 150.0, 150.0)
+    (found,) = ratios(trial_of(figure("stock", *first), figure("series", *second)))
+    logs = [math.log(b / a) for a, b in zip(first, second, strict=True)]
+    half = 4.303 * stdev(logs) / 3**0.5  # Student's distribution, two degrees of freedom
+    assert found.ratio == pytest.approx(math.exp(mean(logs)))
+    assert found.low == pytest.approx(math.exp(mean(logs) - half))
+    assert found.high == pytest.approx(math.exp(mean(logs) + half))
+
+
+def test_what_has_no_pair_or_no_interval() -> None:
+    whole = trial_of(
+        figure("stock", 10.0, 20.0), figure("series", 20.0),  # the power failed
+        figure("stock", 0.0, 1.0, part="p99"), figure("series", 1.0, 1.0, part="p99"),
+        figure("stock", 1.0, name="forks"),
+    )  # fmt: skip
+    one, none = ratios(whole)
+    assert (one.ratio, one.low, one.pairs) == (2.0, None, 1)
+    assert none.ratio is None
+    assert not list(ratios(Trial("1.0", HOST, (Kernel("stock", "7.3"),), State(0, 0, False), ())))
+
+
+def test_the_page_says_first_that_a_guest_measures_nothing() -> None:
+    pair = figure("stock", 10.0, 10.0), figure("series", 20.0, 20.0)
+    lines = page(trial_of(*pair), {("cyclictest", ""): 3.0})
+    assert lines[0] == "NOT A MEASUREMENT: an emulator ran this machine."
+    assert lines[-1].split()[-2:] == ["300.0%", "OUTSIDE"]
+    real = page(trial_of(*pair, host=Host("A processor", "x86_64", False, False, CPUS)))
+    assert real[0] == "A processor, 8 CPUs"
+
+
+def test_a_log_goes_on_after_its_last_whole_line() -> None:
+    log = Log("me")
+    log.boot(Kernel("series", "7.3.4", {"HRTICK": False}), 0.5, True)
+    log.run(1, "forks", [("", RATE, 2.0)])
+    log.boot(Kernel("stock", "7.3.4"), 0.0, False)
+    log.run(0, "forks", [("", RATE, 1.0)])
+    again = parse(log.text() + '{"turn": 2, "work', "me")
+    assert again == log
+    assert again.done(0) == {"forks"}
+    assert not again.done(2)
+    made = again.trial("1.0", HOST, order_of(TWO, 1), "power failed")
+    assert [kernel.name for kernel in made.kernels] == list(TWO)
+    assert {each.kernel: each.runs for each in made.figures} == {"stock": (1.0,), "series": (2.0,)}
+    assert made.state == State(0.5, 0.5, True)
+    assert read_trial(in_console(f"boot\r\n{console_text(made)}x").encode(), "x") == made
+    for other in ("", "[1]\n", '{"id": "other"}\n', "\0\n"):
+        assert parse(other, "me") is None
+
+
+def test_instances_lie_in_one_cache_or_on_both_sides_of_a_border() -> None:
+    cache = {cpu.cpu: cpu.llc for cpu in CPUS}
+    aligned, straddling = instances(CPUS), instances(CPUS, straddling=True)
+    assert [{cache[cpu] for cpu in each} for each in aligned] == [{0}, {1}]
+    assert [{cache[cpu] for cpu in each} for each in straddling] == [{0, 1}, {0, 1}]
+    assert instances(CPUS[:1]) == [[0]]
+
+
+STRESS = """stress-ng: info:  [1] cyclic:   50.00%:      11228 ns
+stress-ng: info:  [1] cyclic:   99.00%:      48398 ns
+stress-ng: metrc: [1] cyclic             8235      1.00      0.00      0.10      8218.29       792.7
+"""
+HISTOGRAM = """000001 000097\t000001
+000002 000001\t000000
+# Avg Latencies: 00002 00004
+# Max Latencies: 00099 00007
+# Histogram Overflows: 00001 00000
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "found"),
+    [
+        ("stress-ng-cyclic", STRESS, {"": 8218.29, "p50": 11.228, "p99": 48.398}),
+        ("cyclictest", HISTOGRAM, {"mean": 3.0, "longest": 99.0, "p50": 1.0, "p99": 2.0}),
+        ("cyclictest", "# Histogram Overflows: 00009\n", {}),
+        ("pi-stress", "Total inversion performed: 26500\n", {"": 13250.0}),
+        ("hackbench-pipes-threads", "with 2 groups\nTime: 0.5\nTime: 1.5\n", {"": 16000.0}),
+        ("hackbench-pipes-threads", "with 2 groups\nTime: 0.000\n", {}),
+        ("encode-aligned", "frames 30\n", {"": 15.0}),
+        ("forks", "done 4\ndone 4\n", {"": 800.0}),
+        ("forks", "cannot fork\n", {}),
+    ],
+)
+def test_readings(name: str, output: str, found: dict[str, float]) -> None:
+    assert {part: value for part, _, value in WORKLOADS[name].read(output, 2.0)} == found
+
+
+def test_workloads_of_small_machines() -> None:
+    assert set(WORKLOADS) - set(chosen(CPUS[:1])) == {"push-walk"}
+    assert chosen(CPUS, ["forks"]) == ["forks"]
+    with pytest.raises(UserError, match="did you mean 'forks'"):
+        chosen(CPUS, ["forkz"])
+    for workload in WORKLOADS.values():
+        assert all(isinstance(word, str) for word in workload.argv(CPUS, 1))
+
+
+def test_counts_of_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/stat").write_text("cpu  10 1 20 900 9 3 4 0 0 0\nctxt 77\n")
+    (tmp_path / "proc/interrupts").write_text("  IPI: 5\n  IWI:   1   20   IRQ work interrupts\n")
+    assert facts.cpu_times(tmp_path) == (11, 27)
+    assert facts.switches(tmp_path) == 77
+    assert facts.irq_work(tmp_path) == 21
+    assert not facts.read_kernel("stock", tmp_path).features
+
+
+def test_the_menu_and_the_script_name_both_kernels(tmp_path: Path) -> None:
+    text = menu(TWO, "/boot")
+    assert text.count("menuentry") == 5
+    assert "linux /boot/series rdinit=/init" in text
+    words = next(line for line in text.splitlines() if "trial.kexec=off" in line)
+    assert settings_of(words) == {"kernel": "stock", "kexec": "off"}
+    script = tmp_path / "kexec.sh"
+    script.write_text(kexec_script(TWO))
+    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+    assert "trial.kernel=stock" in script.read_text()
+
+
+class PowerError(Exception):
+    """A boot of the fake machine has ended."""
+
+
+class FakeMachine:
+    """A machine with a partition, on which boots of a trial run until it is finished."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, pairs: int, refusal: str = "") -> None:
+        self.kept: dict[str, str] = {}
+        self.said: list[str] = []
+        self.ran: list[tuple[str, str]] = []
+        self.boots: list[str] = []
+        self.fails_after = 10**9
+        self.log: Log | None = None
+        self.settings = {
+            "id": "me", "kernels": TWO, "minutes": 1, "pairs": pairs, "version": "1.0",
+            "workloads": ["cyclictest", "forks"],
+        }  # fmt: skip
+        monkeypatch.setattr(inside, "say", self.said.append)
+        monkeypatch.setattr(inside, "_refusal", lambda: refusal)
+        monkeypatch.setattr(inside, "_switch", self.switch)
+        monkeypatch.setattr(inside, "_print", lambda made: self.said.append("printed"))
+        monkeypatch.setattr(inside, "Machine", self.idle)
+        monkeypatch.setattr(inside, "measure", self.measure)
+        monkeypatch.setattr(facts, "read_host", lambda: HOST)
+        monkeypatch.setattr(facts, "read_kernel", lambda name: Kernel(name, "7.3.4"))
+        monkeypatch.setattr("time.sleep", lambda seconds: None)
+
+    @staticmethod
+    def idle() -> Any:
+        return SimpleNamespace(load=lambda seconds: 0.0, battery=lambda: False)
+
+    def switch(self, system: inside.System, name: str) -> None:
+        self.log = parse(system.log.text(), "me")
+        self.boots.append(name)
+        raise PowerError
+
+    def measure(self, workload: Any, cpus: Sequence[Cpu], seconds: int) -> Any:
+        if len(self.ran) == self.fails_after:
+            self.fails_after, self.log = 10**9, None
+            raise PowerError
+        self.ran.append((self.kernel, next(n for n, w in WORKLOADS.items() if w is workload)))
+        return [("", RATE, 1.0 + len(self.ran))], ""
+
+    def boot(self, kernel: str, **parameters: str) -> None:
+        """Boot once, by hand or from the kernel before."""
+        self.kernel = kernel
+        log = self.log or parse(self.kept.get("trial.log", ""), "me") or Log("me")
+        self.log = None
+        partition: Any = SimpleNamespace(device="/dev/x", write=self.kept.update)
+        system = inside.System(self.settings, {"kernel": kernel, **parameters}, partition, log)
+        try:
+            inside._go_on(system)
+        except PowerError:
+            if self.log is not None:
+                self.boot(self.boots[-1], stick="there")
+
+    @property
+    def result(self) -> Trial:
+        return read_trial(self.kept["trial.json"].encode(), "trial.json")
+
+
+def test_a_trial_runs_alone_from_its_first_boot(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = FakeMachine(monkeypatch, pairs=2)
+    machine.boot("stock")
+    assert machine.boots == ["stock", "series", "series", "stock"]
+    assert len(machine.ran) == 8
+    assert machine.result.ended == ""
+    assert {each.kernel: len(each.runs) for each in machine.result.figures} == dict.fromkeys(TWO, 2)
+    assert "printed" in machine.said
+    machine.boot("stock")
+    assert len(machine.ran) == 8
+    assert "finished" in machine.said[-1]
+
+
+def test_a_trial_goes_on_after_a_power_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = FakeMachine(monkeypatch, pairs=1)
+    machine.fails_after = 3
+    machine.boot("stock")
+    assert machine.result.ended == "power failed"
+    assert len(machine.ran) == 3
+    machine.boot("stock")
+    assert machine.ran == [(k, w) for k in TWO for w in ("cyclictest", "forks")]
+    assert machine.result.ended == ""
+
+
+def test_two_boots_by_hand_where_kexec_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = FakeMachine(monkeypatch, pairs=1, refusal="kexec_file_load: Operation not permitted")
+    machine.boot("stock")
+    assert "Operation not permitted): two boots instead" in machine.said[0]
+    assert machine.said[-1] == "boot again, and choose only series in the menu"
+    machine.boot("series", kexec="off")
+    assert machine.boots == []
+    assert machine.result.ended == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give one of --out, --dry-run and --predict"),
+        (["--dry-run", "--machine", "m"], "--machine is only for --predict"),
+        (["--out", "trial.img"], r"--out trial.img: the name must end in .efi or .iso"),
+        (["--dry-run", "--workload", "fork"], "unknown workload 'fork'"),
+        (["--predict", "/dev/null"], "is a device"),
+    ],
+)
+def test_bad_input_is_one_line(words: list[str], message: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["kernel", "trial", *words])
+    assert isinstance(result.exception, UserError)
+    assert message in str(result.exception)
+
+
+def test_a_kernel_that_is_not_built(tmp_path: Path) -> None:
+    layout = Layout(work=tmp_path)
+    for tool in ("zstd", "grub-mkstandalone", "grub-mkrescue", "xorriso", "mformat"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"no {tool} here")
+    with pytest.raises(UserError, match="'stock' is not built in configuration 'trial'"):
+        make_trial(layout, TrialRequest(), [tmp_path / "trial.efi"])
+    assert not (tmp_path / "trial.efi").exists()
+
+
+def test_a_result_beside_its_prediction(tmp_path: Path) -> None:
+    small = Host("A processor", "x86_64", False, False, CPUS[:4])
+    made = trial_of(
+        figure("stock", 1.0, name="stress-ng-mutex"), figure("series", 2.0, name="stress-ng-mutex"),
+        host=small,
+    )  # fmt: skip
+    ratio = dict(predicted_ratios(made, "epyc-7763-2s"))
+    assert list(ratio) == [("stress-ng-mutex", "")]
+    assert ratio["stress-ng-mutex", ""] > 1
+    with pytest.raises(UserError, match="--machine"):
+        next(predicted_ratios(made, None))
+    path = tmp_path / "console"
+    path.write_text(console_text(made))
+    shown = CliRunner().invoke(main, ["kernel", "trial", "--predict", str(path)])
+    assert "stress-ng-mutex" in shown.output
+    assert json.loads(in_console(path.read_text()))["version"] == "1.0"

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A whole trial in a guest; SCHEDSHARD_GUESTS=VARIANT names a kernel that is built beside stock."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from common.paths import VERSION
+from kernel.guest.boot import Emulator, Ending, Limits, emulate, machine_argv
+from kernel.source.base import layout_for
+from kernel.trial.image import STOCK, TrialRequest, make_trial
+from kernel.trial.log import in_console
+from record.shape import usual_shape
+from trial.form import read_trial
+
+VARIANT = os.environ.get("SCHEDSHARD_GUESTS", "")
+pytestmark = pytest.mark.skipif(not VARIANT, reason="SCHEDSHARD_GUESTS names no built kernel")
+WORKLOADS = ("stress-ng-cyclic", "cyclictest", "encode-unpinned")
+
+
+def test_a_trial_boots_runs_both_kernels_and_compares_them(tmp_path: Path) -> None:
+    layout = layout_for(os.environ.get("SCHEDSHARD_LINUX"))
+    image, log = tmp_path / "trial.iso", layout.log("trial")
+    request = TrialRequest((STOCK, VARIANT), "lab", 1, 1, VERSION, WORKLOADS)
+    make_trial(layout, request, [image])
+    argv = [*machine_argv(usual_shape(2), log, Emulator(extra_mb=512)), "-cdrom", str(image)]
+    ended = emulate(layout, log, argv, Limits(silence=300, total=1500))
+    said = "\n".join(ended.lines[-40:])
+    assert ended.ending is Ending.OFF, said
+    found = read_trial(in_console("\n".join(ended.lines) + "\n").encode(), "the console")
+    assert found.host.emulated
+    assert not found.ended
+    assert [kernel.name for kernel in found.kernels] == [STOCK, VARIANT]
+    rates = {(each.name, each.kernel) for each in found.figures if not each.part}
+    assert {(name, kernel) for name in WORKLOADS[::2] for kernel in (STOCK, VARIANT)} <= rates, said
+    lines = [line.partition("trial: ")[2] for line in ended.lines if "trial: " in line]
+    assert any(line.startswith("NOT A MEASUREMENT: an emulator") for line in lines), said

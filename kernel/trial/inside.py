@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The trial in its own system: runs the workloads, starts the other kernel, keeps what was done.
+
+The log goes from one kernel to the next behind the first file system, so no disk is needed. If
+there is a partition with the label LABEL, it is mounted for each write and not between. Nothing
+else is mounted, and no network exists. With the log on the partition a trial goes on after a boot
+by hand.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernel.guest.cpio import archive, plain
+from kernel.trial import facts
+from kernel.trial.compare import page
+from kernel.trial.log import Log, console_text, order_of, parse, seconds_of, settings_of
+from kernel.trial.workloads import RATE, WORKLOADS, Reading, Workload, chosen
+from trial.form import Cpu, Trial, trial_text
+from trial.host import Machine
+
+LABEL = "SCHEDTRIAL"
+SETTINGS = Path("/etc/trial.json")
+LOG, INITRD, FOLDER = Path("/results/log"), Path("/sys/firmware/initrd"), Path("/mnt")
+_CONSOLE, _KMSG = Path("/dev/console"), Path("/dev/kmsg")
+_PRINTK = Path("/proc/sys/kernel/printk")
+_SLOWEST, _EXTRA_SECONDS = 10, 60
+_STICK_SECONDS, _IDLE_SECONDS = 10, 2
+
+
+def say(text: str) -> None:
+    """Print a line on all consoles."""
+    # One record: the kernel's own messages do not cut it.
+    with _KMSG.open("w", encoding="utf-8") as kmsg:
+        kmsg.write(f"<5>trial: {text[:700]}\n")
+
+
+def _call(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+
+
+class Partition:
+    """The partition with the label, if there is one."""
+
+    def __init__(self, wait: bool) -> None:
+        self.device = ""
+        until = time.monotonic() + (_STICK_SECONDS if wait else 0)
+        while not self.device:
+            self.device = _call("findfs", f"LABEL={LABEL}").stdout.strip()
+            if time.monotonic() >= until:
+                break
+            time.sleep(1)
+
+    @contextmanager
+    def mounted(self, how: str) -> Iterator[Path | None]:
+        """Yield the folder where the partition is mounted; None if it cannot be."""
+        FOLDER.mkdir(exist_ok=True)
+        if self.device:
+            options = f"{how},noexec,nosuid"
+            done = _call("mount", "-t", "vfat", "-o", options, self.device, str(FOLDER))
+            if done.returncode:
+                say(f"{self.device} cannot be used: {done.stderr.strip()}: is it FAT?")
+                self.device = ""
+        yield FOLDER if self.device else None
+        if self.device:
+            _call("umount", str(FOLDER))
+
+    def read(self, name: str) -> str:
+        """Return the text of a file there; nothing if there is none."""
+        with self.mounted("ro") as folder:
+            return facts.text_of(folder / name) if folder else ""
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Write files, each complete or not at all."""
+        with self.mounted("rw") as folder:
+            for name, text in files.items() if folder else ():
+                part = FOLDER / f"{name}.new"
+                try:
+                    with part.open("w", encoding="utf-8") as file:
+                        file.write(text)
+                        file.flush()
+                        os.fsync(file.fileno())
+                    part.replace(FOLDER / name)
+                except OSError as error:
+                    say(f"cannot write {name} to {self.device}: {error.strerror}")
+
+
+@dataclass
+class System:
+    """The running trial."""
+
+    settings: Mapping[str, Any]  # of the boot file
+    parameters: Mapping[str, str]  # of this boot
+    partition: Partition
+    log: Log
+
+    @property
+    def kernel(self) -> str:
+        """Return the running kernel's name in the trial."""
+        return self.parameters.get("kernel", self.settings["kernels"][0])
+
+    @property
+    def order(self) -> list[str]:
+        """Return the turns' kernels."""
+        return order_of(self.settings["kernels"], self.settings["pairs"])
+
+    def plan(self) -> tuple[Sequence[Cpu], list[str], int]:
+        """Return the CPUs, the workloads, and the seconds of each in one turn."""
+        cpus = facts.read_host().cpus
+        names = chosen(cpus, self.settings["workloads"])
+        return cpus, names, seconds_of(self.settings["minutes"], len(self.order), len(names))
+
+    def trial(self, ended: str) -> Trial:
+        """Return the trial so far."""
+        return self.log.trial(self.settings["version"], facts.read_host(), self.order, ended)
+
+    def save(self, ended: str) -> Trial:
+        """Write the result so far to the partition. Until the end it counts as cut off."""
+        made = self.trial(ended)
+        text = "\n".join(page(made)) + "\n"
+        self.partition.write(
+            {"trial.log": self.log.text(), "trial.json": trial_text(made), "trial.txt": text}
+        )
+        return made
+
+
+def _refusal() -> str:
+    """Return why the running kernel starts no other one; nothing if it would."""
+    # Any file may stand for the first file system, because it is only loaded.
+    done = _call("trial-kexec", str(next(Path("/boot").iterdir())), "/init")
+    return done.stderr.strip()
+
+
+def _switch(system: System, name: str) -> None:
+    """Start another kernel with the log; return only if that fails."""
+    say(f"starting {name}")
+    copy = Path("/tmp/initrd")
+    try:
+        initrd = INITRD.read_bytes()
+    except OSError as error:
+        say(f"this kernel does not keep its first file system: {error.strerror}: use Linux 6.12")
+        return
+    with copy.open("wb") as out:
+        out.write(initrd)
+        out.write(bytes(-out.tell() % 4))
+        out.writelines(archive({str(LOG): plain(system.log.text().encode())}))
+    words = [
+        word
+        for word in facts.text_of(Path("/proc/cmdline")).split()
+        if not word.startswith(("BOOT_IMAGE=", "initrd=", "trial.kernel=", "trial.stick="))
+    ]
+    stick = "there" if system.partition.device else "none"
+    words += [f"trial.kernel={name}", f"trial.stick={stick}"]
+    done = _call("trial-kexec", f"/boot/{name}", str(copy), " ".join(words))
+    say(f"{name} did not start: {done.stderr.strip()}")
+
+
+def _execute(argv: Sequence[str], seconds: float) -> tuple[str, str]:
+    """Run a program. Return its output, and why it failed, if it did."""
+    with Path("/tmp/output").open("w+b") as out:
+        process = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            status = process.wait(seconds)
+            failed = f"exit status {status}" if status else ""
+        except subprocess.TimeoutExpired:
+            failed = f"not finished after {seconds:.0f} s"
+        # Whatever it left: the next workload must not run beside it.
+        os.kill(-1, 9)
+        process.wait()
+        out.seek(0)
+        return out.read(1 << 20).decode("ascii", "replace"), failed
+
+
+def measure(workload: Workload, cpus: Sequence[Cpu], seconds: int) -> tuple[list[Reading], str]:
+    """Run a workload; return its readings, and why it failed, if it did."""
+    before = facts.cpu_times(), facts.switches(), facts.irq_work()
+    start, elapsed, output, failed = time.monotonic(), 0.0, "", ""
+    while not failed and (not elapsed or (workload.again and elapsed < seconds)):
+        more, failed = _execute(workload.argv(cpus, seconds), seconds * _SLOWEST + _EXTRA_SECONDS)
+        output += more
+        elapsed = time.monotonic() - start
+    after = facts.cpu_times(), facts.switches(), facts.irq_work()
+    if failed:
+        last = output.strip().splitlines()[-1:] or [""]
+        return [], f"{failed}: {last[0][:200]}"
+    readings = list(workload.read(output, elapsed))
+    program, kernel = (b - a for a, b in zip(before[0], after[0], strict=True))
+    if program + kernel > 0:
+        readings.append(("kernel-share", "percent", 100 * kernel / (program + kernel)))
+    readings.append(("switches", RATE, (after[1] - before[1]) / elapsed))
+    if workload.walks:
+        readings.append(("irq-work", RATE, (after[2] - before[2]) / elapsed))
+    return readings, ""
+
+
+def _turn(system: System, turn: int) -> None:
+    """Run what is left of a turn, and keep each result at once."""
+    machine = Machine()
+    cpus, names, seconds = system.plan()
+    kernel = facts.read_kernel(system.kernel)
+    system.log.boot(kernel, machine.load(_IDLE_SECONDS), machine.battery())
+    done = system.log.done(turn)
+    for name in [name for name in names if name not in done]:
+        say(f"turn {turn + 1} of {len(system.order)}, {system.kernel}: {name}, {seconds} s")
+        readings, failed = measure(WORKLOADS[name], cpus, seconds)
+        if failed:
+            say(f"{name}: {failed}")
+        system.log.run(turn, name, readings)
+        system.save("power failed")
+
+
+def _missing(system: System) -> list[int]:
+    names = set(system.plan()[1])
+    return [at for at in range(len(system.order)) if names - system.log.done(at)]
+
+
+def _print(made: Trial) -> None:
+    # The kernel's messages would stand between the lines.
+    _PRINTK.write_text("1", encoding="ascii")
+    with _CONSOLE.open("w", encoding="ascii", errors="replace") as console:
+        console.write(console_text(made))
+    _PRINTK.write_text("6", encoding="ascii")
+    for line in page(made):
+        say(line)
+
+
+def _finish(system: System) -> None:
+    _print(system.save(""))
+    where = f"on {system.partition.device}" if system.partition.device else "above"
+    say(f"the trial is finished; its result is {where}")
+
+
+def _plan(system: System) -> None:
+    cpus, names, seconds = system.plan()
+    say(f"order: {' '.join(system.order)}; each workload {seconds} s; as root:")
+    for name in names:
+        say(f"  {name}: {shlex.join(WORKLOADS[name].argv(cpus, seconds))}")
+    say(f"written to the partition labelled {LABEL}, if there is one: {system.partition.device}")
+
+
+def _go_on(system: System) -> None:
+    missing = _missing(system)
+    if not missing:
+        say("this trial is finished: remove the stick, or delete trial.log on it for a new one")
+        time.sleep(60)
+        return
+    refused = "switched off in the menu" if system.parameters.get("kexec") == "off" else _refusal()
+    if not refused:
+        # Every kernel that is measured was started in the same way.
+        if system.parameters.get("stick") is None:
+            _switch(system, system.order[missing[0]])
+        while missing and system.order[missing[0]] == system.kernel:
+            _turn(system, missing.pop(0))
+            if missing:
+                _switch(system, system.order[missing[0]])
+        if not missing:
+            _finish(system)
+        return
+    if not system.partition.device:
+        say(f"only a FAT partition labelled {LABEL} keeps the figures of the first boot")
+    own = [turn for turn in missing if system.order[turn] == system.kernel]
+    say(f"one kernel cannot start the other ({refused}): two boots instead")
+    if own:
+        _turn(system, own[0])
+    if not (left := _missing(system)):
+        _finish(system)
+        return
+    if system.partition.device:
+        say(f"boot again, and choose only {system.order[left[0]]} in the menu")
+    else:
+        _print(system.trial("interrupted"))
+
+
+def main() -> int:
+    """Run the trial of this boot. Return the exit status, which nobody reads."""
+    settings = json.loads(SETTINGS.read_text(encoding="ascii"))
+    parameters = settings_of(facts.text_of(Path("/proc/cmdline")))
+    partition = Partition(wait=parameters.get("stick") is None)
+    kept = partition.read("trial.log")
+    log = parse(facts.text_of(LOG), settings["id"]) or parse(kept, settings["id"])
+    if log is None and kept:
+        say(f"{partition.device} has the log of another trial: nothing is written there")
+        partition.device = ""
+    if facts.read_host().virtual:
+        say("NOT A MEASUREMENT: this machine is a guest")
+    system = System(settings, parameters, partition, log or Log(settings["id"]))
+    (_plan if parameters.get("dry") else _go_on)(system)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
