@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Output paths that are not plain files: a device stays one, a pipe and a link are written to."""
+"""Output paths that are not plain files: devices, pipes and links are written to, not replaced."""
 
 from __future__ import annotations
 

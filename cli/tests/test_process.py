@@ -120,7 +120,8 @@ def said_beside_progress(stderr: bytes) -> list[bytes]:
     return [line for line in stderr.splitlines() if not progress.search(line)]
 
 
-# The second command ends with a status of its own, as all of 'doctor' do. Click ends the third one.
+# The second command chooses its exit status, as all commands of 'doctor' do. Click ends the third
+# one.
 HOST = str(ROOT / "doctor" / "tests" / "data" / "guests" / "pinned.tar.gz")
 WRITERS = [["machine", "list", "--json"], ["doctor", HOST], ["--help"]]
 

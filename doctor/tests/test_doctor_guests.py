@@ -64,7 +64,7 @@ def test_groups_on_one_root_domain(capsys: Capture) -> None:
 @pytest.mark.parametrize("case", ["isolcpus", "isolated"])
 def test_isolated_cpus_share_the_default_one(capsys: Capture, case: str) -> None:
     outcome = verdict(capsys, case)
-    # With isolcpus partitions would save 0.3%, which is no finding.
+    # On the host with isolcpus, partitions would save 0.3%, which is no finding.
     assert found(outcome) == (["rd-isolated"] if case == "isolated" else [])
     known = domains(outcome)
     assert {each: domain["default"] for each, domain in known.items()} == {

@@ -100,7 +100,7 @@ def _base_commit(layout: Layout, base_hash: str) -> tuple[Repository, str]:
     with working("committing the base (once, half a minute)"):
         call(["git", "init", "-q", "--bare", git_dir], what="making a repository")
         tree = Repository(git_dir, layout.base)
-        # -f: files that the base's own .gitignore names are part of it.
+        # -f: the base contains files that its own .gitignore names.
         tree.run("add", "-A", "-f", ".", what="adding the base")
         message = f"{base.package} {require_fetched(layout).version}\n"
         written = tree.run("write-tree", what="adding the base")

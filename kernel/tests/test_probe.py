@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One guest with the plugin: the arguments of its start, and the reasons for a second one."""
+"""One guest with the plugin: the arguments of its start, and the reasons to boot it again."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _model_part(result: Result) -> str:
     """Return a sentence on whether the intervals include the error of the model itself."""
     each = [figure.interval for figure in predicted(result)]
     if any(found is not None and found.model is not None for found in each):
-        return "the cost of an operation includes the model's own error, and ratios do not"
+        return "costs of operations include the model's own error, ratios do not"
     return "errors of the model itself are excluded"
 
 

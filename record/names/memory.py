@@ -39,7 +39,7 @@ class Where:
 
     image: int
     address: int
-    low: int  # the start of the shared mapping in the process; else 0
+    low: int  # the start of the mapping in the process; 0 if not shared
     shared: bool
 
 

@@ -21,7 +21,7 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 # Ways that a report keeps per access: those with most cycles.
 _KEPT = 8
 _DAMAGED = "the names of the trace are damaged"
-# The ways shown per line, the least share of its cycles for one, and the calls shown per way.
+# The ways shown per line, the least share of the line's cycles for a way, and the calls of a way.
 _SHOWN, _LEAST, _CALLS = 3, 0.05, 6
 
 

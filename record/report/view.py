@@ -173,7 +173,7 @@ def _advice(advice: Advice, variants: Sequence[RecordedVariant]) -> str:
 
 
 def _sentences(report: Recorded) -> list[str]:
-    """Return what to change and what that gains; also what no layout gains, if that is more."""
+    """Return what to change and what that gains; also what only another design can gain."""
     worth = [
         (max(gain.shown for gain in each.machines.values()), _advice(each, report.variants))
         for each in report.advice

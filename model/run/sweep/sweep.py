@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stage sweep: machine x experiment x variant x shard size x CPUs x seed, as points and rows.
 
-This file is pure: points to run, contents of rows, rows that exist already. ``run.py`` starts
-processes, and ``file.py`` keeps the rows.
+This file only computes: the points to run, the contents of rows, and which rows exist already.
+``run.py`` starts processes, and ``file.py`` keeps the rows.
 """
 
 import json

@@ -290,7 +290,7 @@ static void all_idle(const struct feed_setup *setup)
 	all = run(setup);
 	CHECK(number(all, "virtual_ns") >= idle_ns + 2000 * cycle);
 	CHECK(number(all, "virtual_ns") < idle_ns + 4000 * cycle);
-	/* It counts for both CPUs, although CPU 1 became idle a little later. */
+	/* The time counts for both CPUs, although CPU 1 became idle a little later. */
 	CHECK(number(all, "busy_ns") >= 2 * idle_ns);
 	json_decref(all);
 }

@@ -111,7 +111,7 @@ def test_a_segment_of_system_v_is_an_object(tmp_path: Path, exact: bool) -> None
 
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 def test_copies_of_an_unrolled_loop_are_one_access(tmp_path: Path) -> None:
-    """Regression: eight copies filled the table, and the other thread's word was not in it."""
+    """Regression: eight copies of one access filled the table, and the other one was missing."""
     text = TWO.replace("\tfor (int i", "#pragma GCC unroll 8\n\tfor (int i")
     assert text.count("unroll") == 3
     built(tmp_path, "gcc -O2 -g -pthread two.c -o two", text)

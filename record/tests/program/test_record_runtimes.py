@@ -189,7 +189,7 @@ def test_gos_heap_has_the_name_of_who_uses_it(
 def test_memory_that_a_library_of_the_system_divides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: such memory was an object named after the library's own function."""
+    """Regression: the memory was one object, named after the library's own function."""
     source = tmp_path / "alloc.c"
     source.write_text("void *refill(void *at) { return at; }\n", encoding="utf-8")
     library = tmp_path / "liballoc.so"
