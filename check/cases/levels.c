@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The levels and the set of overloaded queues of the kernel series (core/sched/), combined as in
- * the layout "shard". A CPU's level drops while a queue becomes overloaded. Or it drops while an
- * overloaded queue gets a task that may leave its shard, a task of higher level, or one for other
- * CPUs:
+ * the layout "shard". A CPU's level drops while a queue becomes overloaded, or while an overloaded
+ * queue gets another task: one that may leave its shard, of higher level, or for other CPUs.
  *
  *   F1  lower own level                P1  store where tasks of which level wait, and may run
  *   F2  full barrier, in rto_others()  P2  full barrier, in push_rt_task()

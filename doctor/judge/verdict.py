@@ -22,9 +22,8 @@ from doctor.predict.stored import stored
 from doctor.profiles.profile import Profile
 
 NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
-# Seconds of a CPU for a sleep and a wake-up, less than the sum of the experiments' lowest
-# estimates. (In ns: 70 for the system call, 100 for schedule(), 300 for the switch, 80 to wake up,
-# 80 for queues.)
+# Seconds of a CPU for a sleep and a wake-up. The experiments' lowest estimates have a larger sum:
+# 70 ns for the system call, 100 for schedule(), 300 to switch, 80 to wake up, 80 for queues.
 LEAST_WAKEUP = 500e-9
 # With this share of the machine's CPU time lost, "Nothing found" would be wrong.
 _MUCH = 0.01

@@ -17,9 +17,8 @@
 #include "model.h"
 
 /*
- * A line's word is 0 if nobody has used the line, and LINES_MODELLED with its number in the arena
- * if it is in the model. Else it is 2 * (number of the only CPU that used it + 1), + 1 if that CPU
- * wrote.
+ * A line's word is 0 for a line that nobody has used, and LINES_MODELLED with its number in the
+ * arena for one in the model. Else it is 2 * (number of its only CPU + 1), + 1 if that CPU wrote.
  */
 #define LINES_MODELLED 0x80000000u
 #define LINES_READ     0x7ffffffeu /* several have read it, nobody has written since */

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from model.results.c2c import Recorded
     from record.gate.gate import Gate
 
-# How often a gate runs the program in the emulator, because each run interleaves its threads
-# differently.
+# How often a gate runs the program in the emulator, where no two runs interleave threads alike.
 RUNS = 5
 _LIMIT = {"emulator": "5%", "guest": "5%", "exact": "0%"}
 _VERDICT = (

@@ -27,9 +27,8 @@ def known(
 
 
 # The last number is modified lines found in another cache, per operation. For the queue lock these
-# are its tail, the node twice, and the counter. The node moves twice because the next waiter links
-# itself to it, and later its owner passes the lock on. Readers enter and leave. A message moves
-# with both indices.
+# are its tail, the node twice (the next waiter links itself to it, and its owner later passes the
+# lock on), and the counter. Readers enter and leave. A message moves with both indices.
 EXACT = [
     ("one", 6, 1000, 400, 6000, 1.0),
     ("side", 6, 1000, 400, 6000, 1.0),
