@@ -49,7 +49,7 @@ def machine_of(trial: Trial, name: str | None = None) -> Imported:
 def _in_order(trial: Trial) -> Trial:
     """Return a trial whose CPUs are numbered in the order in which threads took them."""
     at = {cpu.cpu: number for number, cpu in enumerate(in_order(trial.host.cpus))}
-    cpus = tuple(replace(cpu, cpu=at[cpu.cpu]) for cpu in trial.host.cpus)
+    cpus = tuple(cpu._replace(cpu=at[cpu.cpu]) for cpu in trial.host.cpus)
     costs = trial.costs and Costs(
         trial.costs.ops_ns,
         tuple((at[a], at[b], ns) for a, b, ns in trial.costs.pairs),
