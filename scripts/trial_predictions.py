@@ -104,18 +104,10 @@ def entry(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the file's text: a line per operation."""
+    """Return the file's text: a line per machine."""
     lines = ["{", *(f' "{key}": {json.dumps(value)},' for key, value in _HEAD.items())]
-    lines.append(' "machines": [')
-    for number, each in enumerate(entries, 1):
-        head = json.dumps({key: each[key] for key in each if key not in ("curves", "pairs")})
-        lines.append(f'  {head[:-1]}, "pairs": {json.dumps(each["pairs"])}, "curves": {{')
-        made = [
-            f'   "{name}": {json.dumps(points, separators=(",", ":"))}'
-            for name, points in each["curves"].items()
-        ]
-        lines += [",\n".join(made), "  }}" + ("," if number < len(entries) else "")]
-    return "\n".join([*lines, " ]", "}"]) + "\n"
+    rows = ",\n".join(f"  {json.dumps(each)}" for each in entries)
+    return "\n".join([*lines, ' "machines": [', rows, " ]", "}"]) + "\n"
 
 
 def main(names: Sequence[str]) -> None:
