@@ -4,8 +4,9 @@
 
 check_instructions.py COUNT SIM    the paths of primitives-count and schedshard-sim
 
-Counts repeat exactly with one compiler. The simulator's include start and report; under meson
-malloc() fills memory, which adds up to 140. All bounds are about a tenth above counts.
+Counts repeat exactly with one compiler. The simulator's counts include start and report. Under
+meson malloc() fills memory, which adds up to 140 instructions per access. All bounds are about a
+tenth above the counts.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def same_model(fit: Fit, row: Mapping[str, Any]) -> bool:
 def nearest(fit: Fit, known: Sequence[Mapping[str, Any]]) -> Nearest:
     """Return the machine file among ``known`` that is nearest to a load on a machine."""
     if not fit.per_cache:
-        return Nearest(None, "the kernel reports no caches: the range of all machine files")
+        return Nearest(None, "no caches are reported, so the range of all machine files")
     if not known:
         return Nearest(None, "no machine file can be read")
 

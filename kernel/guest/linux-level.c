@@ -75,7 +75,7 @@ static int cpu_of_victim(void)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&victim_tid));
 	if (read_text(path, text, sizeof(text)) < 0)
 		return -1;
-	/* Field 39; the first after the name, which may have blanks, is the third. */
+	/* Field 39. The name, the second field, may have blanks, so count from its parenthesis. */
 	word = strrchr(text, ')');
 	for (int field = 2; word && field < 39; field++)
 		word = strchr(word + 1, ' ');

@@ -13,7 +13,7 @@ SHAPES: Mapping[str, Shape] = {
         Shape(cores=2, label="two"),
         Shape(cores=4, threads=2, label="one-llc"),
         Shape(packages=2, llcs=4, threads=2, label="llc-a-core"),
-        # Hypervisors report this by default. The series treats such caches as unknown.
+        # Hypervisors report a cache per CPU by default. The series treats such caches as unknown.
         Shape(llcs=8, label="llc-a-cpu"),
         # Three is not a power of two: APIC ids have holes.
         Shape(packages=1, llcs=3, cores=3, label="threes"),

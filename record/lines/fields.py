@@ -2,7 +2,8 @@
 """Numbers the lines of a result as reports do, and names the fields on them.
 
 The simulator counts lines from 0 and gives offsets. Published reports count lines from 1 and name
-fields. A result contains both when it is made, because only its own simulator knows the fields.
+fields. A result contains both from the start, because only the simulator that made it knows the
+fields.
 """
 
 from collections.abc import Iterable, Sequence

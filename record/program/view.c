@@ -3,8 +3,8 @@
  * Files of the machine, for a program that asks whether they are there.
  *
  * The emulator prefers files of a folder (its option -L) to the host's when a program opens one or
- * asks for its properties, but not in faccessat() and statx(). It calls the C library for both, and
- * this preloaded library replaces those functions.
+ * asks for its properties, but not in faccessat() and statx(). The emulator calls the C library for
+ * these two, and this preloaded library replaces them.
  */
 #include "view.h"
 

@@ -370,7 +370,7 @@ int main(void)
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_a_note_counts_locked_assembly(compiler: str, tmp_path: Path) -> None:
-    """The recorder cannot see which lines assembly shares; on the stack it is a fence."""
+    """The recorder cannot see the lines of assembly. A locked operation on the stack is a fence."""
     source = tmp_path / "assembly.c"
     source.write_text(ASSEMBLY)
     report = json.loads(record(compiled(tmp_path / "assembly", compiler, str(source))).stdout)

@@ -104,7 +104,7 @@ def by_object(report: Report) -> dict[str, list[Report]]:
 @pytest.mark.parametrize("options", [(), ("--follow",)])
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 def test_libraries_at_one_address(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """Regression: objects at one address in turn were one line, named by the last library."""
+    """Regression: objects with one address in turn were one line, named after the last library."""
     first = library(tmp_path, "counter", "hits", "misses")
     second = library(tmp_path, "gauge", "level", "peak")
     host = compiled(tmp_path, "host", HOST, "-no-pie")
