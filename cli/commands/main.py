@@ -57,7 +57,7 @@ _DOORS = {
 @click.version_option(VERSION, message="schedshard %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Shard shared state by last-level cache, and predict what a layout costs on any machine.
+    """Find cache lines that many CPUs write, and predict what they cost on any machine.
 
     Start with 'schedshard reproduce'. Every command has --help.
     """
