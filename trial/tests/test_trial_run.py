@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
+from common.paths import sim_binary
 from model.machines.presets import load_machine
+from model.run.experiment import load_experiment
+from model.run.run import Point, RunPlan, RunRequest, execute, point_metrics
 from test_trial_form import TRIAL
 from trial import form, host, machine_file, measuring, page, plan, workloads
 from trial.form import Costs, Cpu, Figure, Predicted
@@ -204,6 +207,19 @@ def test_predictions_are_of_the_nearest_file_with_its_interval() -> None:
     assert "machine files like it" in other.why
     assert of.of(Figure("fork", "host", "s", (1.0,))) is None
     assert of.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), 8000)) is None
+
+
+@pytest.mark.skipif(not sim_binary().is_file(), reason="the simulator is not built")
+@pytest.mark.parametrize(("op", "threads"), [("atomic-inc", 2), ("claim-pool", 64)])
+def test_stored_predictions_are_the_simulators(op: str, threads: int) -> None:
+    """After a change of the model scripts/trial_predictions.py makes them anew."""
+    row = next(row for row in stored.stored() if row["name"] == "graviton3-64")
+    experiment, machine = load_experiment("primitives"), load_machine(row["name"])
+    point = Point(experiment.variant(op), threads)
+    (raw,) = execute(RunPlan(RunRequest(experiment, machine, 64), 64, (point,)))
+    simulated = point_metrics(experiment, point, raw)["ns_per_op"]
+    kept = next(each for each in row["curves"][op] if each[0] == threads)
+    assert kept[1] == float(f"{simulated:.3g}")
 
 
 def _cpus_of(cores: int) -> tuple[Cpu, ...]:
