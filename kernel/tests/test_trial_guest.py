@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from common.paths import VERSION
-from kernel.guest.boot import Emulator, Ending, Limits, emulate, machine_argv
+from kernel.arch import X86
+from kernel.guest.boot import Emulator, Ending, Limits, clock_parameters, emulate, machine_argv
+from kernel.guest.programs import host_tsc_khz
 from kernel.source.base import layout_for
 from kernel.trial.image import STOCK, TrialRequest, make_trial
 from kernel.trial.log import in_console
@@ -22,7 +24,9 @@ WORKLOADS = ("stress-ng-cyclic", "cyclictest", "encode-unpinned")
 def test_a_trial_boots_runs_both_kernels_and_compares_them(tmp_path: Path) -> None:
     layout = layout_for(os.environ.get("SCHEDSHARD_LINUX"))
     image, log = tmp_path / "trial.iso", layout.log("trial")
-    request = TrialRequest((STOCK, VARIANT), "lab", 1, 1, VERSION, WORKLOADS)
+    clock = clock_parameters(host_tsc_khz(layout) or 2_000_000, 100)
+    guest = (*X86.parameters[1:], *clock)
+    request = TrialRequest((STOCK, VARIANT), "lab", 1, 1, VERSION, WORKLOADS, guest)
     make_trial(layout, request, [image])
     argv = [*machine_argv(usual_shape(2), log, Emulator(extra_mb=512)), "-cdrom", str(image)]
     ended = emulate(layout, log, argv, Limits(silence=300, total=1500))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import mean, median, stdev
 
 from trial.form import Figure, Trial
+from trial.page import number, table, what
 
 # 97.5% quantiles of Student's distribution, for 1, 2, ... degrees of freedom.
 _T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
@@ -55,48 +56,34 @@ def ratios(trial: Trial) -> Iterator[Ratio]:
             yield _ratio(figure, of_other[figure.key])
 
 
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f}%" if value < 10 else f"{value:.1f}x"
-
-
-def _predicted(ratio: Ratio, value: float | None) -> str:
-    if value is None:
-        return ""
-    if ratio.low is None or ratio.high is None:
-        return _percent(value)
-    inside = ratio.low <= value <= ratio.high
-    return f"{_percent(value)} {'inside' if inside else 'OUTSIDE'}"
+def _row(ratio: Ratio, predicted: float | None) -> list[str]:
+    ends = said = ""
+    if ratio.low is not None and ratio.high is not None:
+        ends = f"{ratio.low:.3f} to {ratio.high:.3f}"
+        inside = predicted is not None and ratio.low <= predicted <= ratio.high
+        said = "inside" if inside else "OUTSIDE" if predicted else ""
+    return [
+        what(ratio.figure), ratio.figure.unit, number(ratio.first), number(ratio.second),
+        f"{ratio.ratio:.3f}" if ratio.ratio else "-", ends,
+        f"{predicted:.3f} {said}".strip() if predicted else "",
+    ]  # fmt: skip
 
 
 def page(trial: Trial, predicted: Mapping[Key, float] | None = None) -> list[str]:
     """Return the lines of the comparison; ``predicted`` are ratios by workload and part."""
-    lines = []
-    if trial.host.emulated or trial.host.virtual:
-        what = "an emulator" if trial.host.emulated else "a hypervisor"
-        lines.append(f"NOT A MEASUREMENT: {what} ran this machine.")
-    for mark in trial.marks:
-        lines.append(f"Not used to judge the model: {mark}.")
-    if trial.ended:
-        lines.append(f"Not finished: {trial.ended}.")
-    lines.append(f"{trial.host.processor}, {len(trial.host.cpus)} CPUs")
-    for kernel in trial.kernels:
-        lines.append(f"{kernel.name}: Linux {kernel.release}")
+    host, lines = trial.host, []
+    if host.emulated or host.virtual:
+        runner = "an emulator" if host.emulated else "a hypervisor"
+        lines.append(f"NOT A MEASUREMENT: {runner} ran this machine.")
+    lines += [f"Not used to judge the model: {mark}." for mark in trial.marks]
+    lines += [f"Not finished: {trial.ended}."] if trial.ended else []
+    lines.append(f"{host.processor}, {len(host.cpus)} CPUs")
+    lines += [f"{kernel.name}: Linux {kernel.release}" for kernel in trial.kernels]
     rows = list(ratios(trial))
     if not rows:
         return [*lines, "Nothing to compare: one kernel has no figures."]
-    one, other = (kernel.name for kernel in trial.kernels)
-    head = f"{'workload':38}{'unit':>18}{one:>12}{other:>12}{'ratio':>9}{'95% interval':>20}"
-    lines.append(head + ("  predicted" if predicted else ""))
-    for row in rows:
-        figure = row.figure
-        name = f"{figure.name} {figure.part}".strip()
-        unit = "per second" if figure.unit == "events per second" else figure.unit
-        wide = "" if row.low is None else f"{_percent(row.low)} to {_percent(row.high)}"
-        line = f"{name:38}{unit:>18}{row.first:12.5g}{row.second:12.5g}{_percent(row.ratio):>9}"
-        line += f"{wide:>20}"
-        if predicted:
-            line += f"  {_predicted(row, predicted.get((figure.name, figure.part)))}"
-        lines.append(line.rstrip())
-    if max(row.pairs for row in rows) == 1:
-        lines.append("One pair of runs: no interval.")
-    return lines
+    names = [kernel.name for kernel in trial.kernels]
+    heads = ["workload", "unit", *names, "ratio", "95% interval", "predicted" if predicted else ""]
+    cells = [_row(r, (predicted or {}).get((r.figure.name, r.figure.part))) for r in rows]
+    lines += table([heads, *cells])
+    return [*lines, *["One pair of turns: no interval."] * (max(r.pairs for r in rows) == 1)]

@@ -48,6 +48,7 @@ class TrialRequest:
     pairs: int = 4
     version: str = "0"
     workloads: tuple[str, ...] = ()  # (): all
+    parameters: tuple[str, ...] = ()  # additional, for both kernels
 
 
 def variant_of_send(layout: Layout, send: str | None) -> str:
@@ -75,8 +76,9 @@ def kernel_paths(layout: Layout, request: TrialRequest) -> dict[str, Path]:
     return paths
 
 
-def menu(kernels: Sequence[str], folder: str) -> str:
+def menu(request: TrialRequest, folder: str) -> str:
     """Return GRUB's configuration. ``folder`` is where it finds the kernels and trial.img."""
+    kernels = request.kernels
     entries = [(f"Measure {' and '.join(kernels)}, unattended", kernels[0], "")]
     for name in kernels:
         entries.append((f"Measure only {name}, without kexec", name, " trial.kexec=off"))
@@ -90,7 +92,7 @@ def menu(kernels: Sequence[str], folder: str) -> str:
         "set gfxpayload=keep",
     ]
     for title, name, more in entries:
-        words = f"{' '.join(PARAMETERS)} trial.kernel={name}{more}"
+        words = f"{' '.join((*PARAMETERS, *request.parameters))} trial.kernel={name}{more}"
         lines += [
             f'menuentry "{title}" {{',
             f"  linux {folder}/{name} {words}",
@@ -119,10 +121,11 @@ exec kexec -e
 """
 
 
-def kexec_script(kernels: Sequence[str]) -> str:
+def kexec_script(request: TrialRequest) -> str:
     """Return the script that starts the trial from a running system with kexec-tools."""
-    words = f"{' '.join(PARAMETERS)} trial.kernel={kernels[0]}"
-    return _KEXEC.replace("KERNEL", kernels[0], 1).replace("PARAMETERS", words, 1)
+    first = request.kernels[0]
+    words = " ".join((*PARAMETERS, *request.parameters, f"trial.kernel={first}"))
+    return _KEXEC.replace("KERNEL", first, 1).replace("PARAMETERS", words, 1)
 
 
 def system_files(layout: Layout, request: TrialRequest) -> dict[str, Entry]:
@@ -158,7 +161,7 @@ def _image(files: Mapping[str, Entry], folder: Path) -> Path:
 
 def _efi(request: TrialRequest, paths: Mapping[str, Path], folder: Path, out: Path) -> None:
     grub = folder / "grub.cfg"
-    grub.write_text(menu(request.kernels, "(memdisk)/boot"), encoding="ascii")
+    grub.write_text(menu(request, "(memdisk)/boot"), encoding="ascii")
     places = {f"boot/{name}": path for name, path in paths.items()}
     places |= {"boot/grub/grub.cfg": grub, "boot/trial.img": folder / "trial.img"}
     modules = f"{_MODULES} {_EFI}"
@@ -176,8 +179,8 @@ def _iso(request: TrialRequest, paths: Mapping[str, Path], folder: Path, out: Pa
     root = folder / "iso"
     boot = root / "boot"
     (boot / "grub").mkdir(parents=True)
-    (boot / "grub" / "grub.cfg").write_text(menu(request.kernels, "/boot"), encoding="ascii")
-    (root / "kexec.sh").write_text(kexec_script(request.kernels), encoding="ascii")
+    (boot / "grub" / "grub.cfg").write_text(menu(request, "/boot"), encoding="ascii")
+    (root / "kexec.sh").write_text(kexec_script(request), encoding="ascii")
     for name, path in {**paths, "trial.img": folder / "trial.img"}.items():
         shutil.copyfile(path, boot / name)
     call(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.commands.kernel.group import kernel, the_layout
-from cli.commands.options import many_option, number_option, path_option
+from cli.commands.options import PARAMETERS, many_option, number_option, path_option
 from common.errors import UserError
 from common.inputs import read_input
 from common.paths import VERSION
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @number_option("--minutes", high=600, default=10, help="Time for all workloads on both kernels.")
 @number_option("--pairs", high=20, default=4, help="Turns of each kernel.")
 @many_option("--workload", "workloads", metavar="W", help="Run only this workload; repeatable.")
+@PARAMETERS
 @path_option("--out", "outs", multiple=True, help="FILE.efi or FILE.iso; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Only list what would run as root on this machine.")
 @path_option("--predict", "result", help="Show a trial.json or a console's log with predictions.")
@@ -42,6 +43,7 @@ def trial(
     minutes: int,
     pairs: int,
     workloads: tuple[str, ...],
+    parameters: tuple[str, ...],
     outs: tuple[Path, ...],
     dry_run: bool,
     result: Path | None,
@@ -64,7 +66,7 @@ def trial(
         return
     layout = the_layout()
     ours = variant_of_send(layout, send)
-    request = TrialRequest((STOCK, ours), config, minutes, pairs, VERSION, workloads)
+    request = TrialRequest((STOCK, ours), config, minutes, pairs, VERSION, workloads, parameters)
     if dry_run:
         _list(request)
         return
