@@ -312,4 +312,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except UserError as error:
-        sys.exit(f"fidelity: {error}")
+        print(f"fidelity: {error}", file=sys.stderr)
+        sys.exit(error.status)

@@ -136,7 +136,8 @@ def _verb(arguments: Sequence[str]) -> int:
     files = [Path(name) for name in given.files]
     least, most = {"run": (0, 0), "show": (1, 1), "compare": (1, 2)}[given.verb]
     if not least <= len(files) <= most:
-        raise UserError(f"{given.verb} takes {least} to {most} files, not {len(files)}")
+        needed = {"run": "no file", "show": "one file", "compare": "one or two files"}[given.verb]
+        raise UserError(f"{given.verb} takes {needed}, not {len(files)}")
     if given.verb == "compare":
         print(comparison([(path.name, load_trial(path)) for path in files]), end="")
         return 0

@@ -83,5 +83,7 @@ def curves_of(trial: Trial, folder: Path) -> dict[str, Any]:
         curves.append({
             "name": f"{machine} {op}", "machine": machine, "kind": experiment.variant(op).kind,
             "op": op, "pairs" if pairs else "points": points,
+            # The machine file's latencies were measured by this operation.
+            "calibrated": op == "cas",
         })  # fmt: skip
     return {"curve": curves, "cores": {machine: trial.host.processor}}

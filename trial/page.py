@@ -107,7 +107,7 @@ def page(trial: Trial, notes: Sequence[str] = ()) -> str:
     lines.append(
         "measured: median of the runs; spread: their range without the lowest and the highest. "
         "predicted: by simulation, before anybody measured this machine. A figure whose spread is "
-        f"above {MOST_SPREAD:.0%} is not judged."
+        f"above {MOST_SPREAD:.0%} is not judged, and one that other programs disturbed is left out."
     )
     return "\n".join([*lines, *notes, ""])
 

@@ -20,7 +20,7 @@ from model.machines.presets import load_machine
 from model.run.experiment import load_experiment
 from model.run.run import Point, RunPlan, RunRequest, execute, point_metrics
 from test_trial_form import TRIAL
-from trial import form, host, machine_file, measuring, page, plan, workloads
+from trial import command, form, host, machine_file, measuring, page, plan, workloads
 from trial.form import Costs, Cpu, Figure, Predicted
 from trial.measuring import Measured, Watch
 from trial.predict import stored
@@ -147,6 +147,25 @@ def test_missing_programs_are_one_line_each(monkeypatch: pytest.MonkeyPatch) -> 
     programs = [each for each in workloads.WORKLOADS if each.program != sys.executable]
     assert len(made.skipped) == len(programs)
     assert made.skipped[0] == "skipped: stress-ng-cyclic, because stress-ng is not here"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "a"], "run takes no file, not 1"),
+        (["compare"], "compare takes one or two files, not 0"),
+        (["show", "/nowhere/a.json"], "cannot read trial /nowhere/a.json: no such file"),
+        (["--minutes", "0"], "'0' is not a time: give 0.1 to 600 minutes"),
+        (["--out", "/nowhere/a.json"], "cannot write /nowhere/a.json: no directory /nowhere"),
+        (["dance"], "invalid choice: 'dance'"),
+    ],
+)
+def test_wrong_words_are_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(words) == 2
+    shown = capsys.readouterr()
+    assert (said in shown.err, shown.err.count("\n"), shown.out) == (True, 1, "")
 
 
 def test_threads_take_one_cpu_of_each_core_first() -> None:
@@ -301,6 +320,7 @@ def test_curves_for_fidelity_have_only_what_may_judge(tmp_path: Path) -> None:
     first, second = table["curve"]
     assert (first["op"], first["kind"], first["points"]) == ("atomic-inc", "locked", [[2, 100.5]])
     assert (second["op"], second["pairs"]) == ("cas", [["llc", 40.0]])
+    assert (first["calibrated"], second["calibrated"]) == (False, True)
     machine = load_machine(str(tmp_path / f"{first['machine']}.toml"))
     # Threads take CPU numbers in order there: one of each core first.
     assert machine.places[0].core != machine.places[1].core
