@@ -17,6 +17,7 @@
  *   linux73		Linux 7.3: node, and also which thread runs on each CPU, to count running
  *			threads
  *   linux73-mask linux73, limited to a mask of CPUs that the process visited, on any node
+ *   linux73-fork linux73, whose fork reads no run queue: records start at epoch 0
  */
 #ifndef LAYOUTS_SCAN_H
 #define LAYOUTS_SCAN_H
@@ -71,7 +72,8 @@ struct scan_ops {
 	size_t (*bytes)(const struct scan_process *p);
 };
 
-extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_linux73_mask;
+extern const struct scan_ops scan_full, scan_node, scan_linux73, scan_linux73_mask,
+	scan_linux73_fork;
 extern const struct scan_ops *const scan_ways[]; /* NULL-terminated */
 
 #endif

@@ -4,7 +4,8 @@
  * queue and record (scan_records.h). So it writes both lines of every CPU, which is its main cost.
  *
  * Linux 7.3 also reads which thread runs on each CPU, on another line of the run queue. Its read of
- * that thread's own line is not simulated.
+ * that thread's own line is not simulated. "linux73-fork" leaves each record's epoch at 0, so a fork
+ * reads no run queue.
  */
 #include "scan_records.h"
 
@@ -79,17 +80,18 @@ static bool scan(struct scan_process *p, u32 cpu, u32 epoch, struct scan_result 
 	return true;
 }
 
-#define WAY(name_, process_)                                                                       \
-	{                                                                                          \
-		.name = name_, .create = records_create, .destroy = records_destroy,               \
-		.process = process_, .end = records_end, .fork = records_fork, .run = records_run, \
-		.account = records_account, .due = records_due, .scan = scan,                      \
-		.bytes = records_bytes,                                                            \
+#define WAY(name_, process_, fork_)                                                         \
+	{                                                                                   \
+		.name = name_, .create = records_create, .destroy = records_destroy,        \
+		.process = process_, .end = records_end, .fork = fork_, .run = records_run, \
+		.account = records_account, .due = records_due, .scan = scan,               \
+		.bytes = records_bytes,                                                     \
 	}
 
-const struct scan_ops scan_full = WAY("full", records_process);
-const struct scan_ops scan_node = WAY("node", process_node);
-const struct scan_ops scan_linux73 = WAY("linux73", process_linux73);
+const struct scan_ops scan_full = WAY("full", records_process, records_fork);
+const struct scan_ops scan_node = WAY("node", process_node, records_fork);
+const struct scan_ops scan_linux73 = WAY("linux73", process_linux73, records_fork);
+const struct scan_ops scan_linux73_fork = WAY("linux73-fork", process_linux73, records_zero);
 
-const struct scan_ops *const scan_ways[] = { &scan_full, &scan_node, &scan_linux73,
-					     &scan_linux73_mask, NULL };
+const struct scan_ops *const scan_ways[] = { &scan_full,	 &scan_node,	     &scan_linux73,
+					     &scan_linux73_mask, &scan_linux73_fork, NULL };

@@ -233,10 +233,10 @@ static inline u64 records_share(const struct scan_process *p, u32 cpu, u32 epoch
 }
 
 /*
- * A fork, without the memory of the group, which every layout has. Not inlined, so that the forks
- * of all scans load the same words.
+ * The records of a fork, which the allocator zeroes. Not inlined, so that the forks of all scans
+ * load the same words.
  */
-static port_noinline void records_fork(struct scan_process *p)
+static port_noinline void records_zero(struct scan_process *p)
 {
 	const struct scan_machine *m = p->machine;
 
@@ -246,6 +246,14 @@ static port_noinline void records_fork(struct scan_process *p)
 		WRITE_ONCE(r->runtime, 0);
 		WRITE_ONCE(r->epoch, 0);
 	}
+}
+
+/* A fork, without the memory of the group, which every layout has. */
+static port_noinline void records_fork(struct scan_process *p)
+{
+	const struct scan_machine *m = p->machine;
+
+	records_zero(p);
 	for (u32 i = 0; i < m->plan->nr_possible; i++) {
 		u32 at = m->plan->idx_to_cpu[i];
 		struct scan_record *r = &m->record[at][p->number];

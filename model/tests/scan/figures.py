@@ -44,9 +44,9 @@ class Simulator:
 def main() -> None:
     """Servers and clients with one cache each: the mask has at most the cache's 16 of 384 CPUs."""
     sim = Simulator(sys.argv[1], Path(sys.argv[2]))
-    full, node, linux, mask = (
+    full, node, linux, mask, fork = (
         sim.run(variant, forks_per_tick=0.02)
-        for variant in ("full", "node", "linux73", "linux73-mask")
+        for variant in ("full", "node", "linux73", "linux73-mask", "linux73-fork")
     )
     assert full["scan_length_p50"] == full["scan_length_p99"] == 384
     assert node["scan_length_p99"] <= 288
@@ -61,6 +61,9 @@ def main() -> None:
     for figures in (full, node, linux, mask):
         assert figures["forks"] > 0
         assert figures["cycles_per_fork"] > 384 * 100
+    # Without reads of run queues it takes at most half.
+    assert fork["scan_length_p99"] == linux["scan_length_p99"]
+    assert 0 < 2 * fork["cycles_per_fork"] < linux["cycles_per_fork"]
     assert sim.run("linux73-mask", forks_per_tick=0.02) == mask
 
 

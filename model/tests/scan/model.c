@@ -146,6 +146,10 @@ static void run(const struct shape *shape, const struct scan_ops *ops, bool home
 			add(&m.record[p][cpu], epoch, ns);
 		} else if (test_below(&random, 2)) {
 			epoch++;
+		} else if (!test_below(&random, 8)) {
+			ops->fork(process[p]);
+			memset(m.record[p], 0, plan->nr_cpus * sizeof(*m.record[p]));
+			memset(m.in[p], 0, plan->nr_cpus * sizeof(*m.in[p]));
 		} else if (ops->due(process[p], epoch)) {
 			check_scan(&m, ops, process[p], p, homes ? plan->shard[0].node : -1, cpu,
 				   epoch);
@@ -184,6 +188,11 @@ static void node_without_a_home_is_full(void)
 	all(&scan_node, false);
 }
 
+static void records_may_start_at_epoch_0(void)
+{
+	all(&scan_linux73_fork, true);
+}
+
 static void mask_is_full(void)
 {
 	all(&scan_linux73_mask, true);
@@ -196,6 +205,7 @@ int main(int argc, char **argv)
 	RUN(full);
 	RUN(node_with_a_home);
 	RUN(node_without_a_home_is_full);
+	RUN(records_may_start_at_epoch_0);
 	RUN(mask_is_full);
 	return test_done();
 }
