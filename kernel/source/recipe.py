@@ -201,16 +201,23 @@ def _variant(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
     return Variant(name, steps, own, config)
 
 
-def _send(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
-    """Return a send as the variant ``send-NAME``. It has steps of the series and its own."""
-    name = _name(table)
+def _send(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant | None:
+    """Return a send as the variant ``send-NAME``. It has steps of the series and its own.
+
+    Return None if the send is for another series of Linux.
+    """
+    name, wanted = _name(table), table.is_for(linux)
     own = (_step(entry, linux) for entry in table.tables("step"))
     known = {step.name: step for step in (*all_steps, *own) if step is not None}
-    names, cover = table.texts("steps"), inside(table.text("cover"), table.where)
-    check_names(f"step of send '{name}'", names, known)
-    _no_duplicates(names, f"{table.where}: steps")
+    names, cover = table.texts("steps"), table.text("cover", "")
     config = table.texts("config")
     table.end()
+    if not wanted:
+        return None
+    check_names(f"step of send '{name}'", names, known)
+    _no_duplicates(names, f"{table.where}: steps")
+    if cover:
+        inside(cover, table.where)
     order = tuple(replace(known[step], part="", test=False) for step in names)
     return Variant(f"send-{name}", names, Step(""), config, order, cover)
 
@@ -247,7 +254,8 @@ def load_recipe(layout: Layout) -> Recipe:
         raise UserError(f"{shown}: 'test' cannot name a part: steps for tests have test = true")
     names = [step.name for step in steps]
     _no_duplicates(names, f"{shown}: steps")
-    sends = tuple(_send(table, steps, linux) for table in top.tables("send"))
+    all_sends = [_send(table, steps, linux) for table in top.tables("send")]
+    sends = tuple(send for send in all_sends if send is not None)
     variants = (*(_variant(table, steps, linux) for table in top.tables("variant")), *sends)
     _no_duplicates([variant.name for variant in variants], f"{shown}: variants")
     cover = top.text("cover", "")

@@ -11,7 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_kernel import BASE_FILES, STEP, contents, make_fetched, write, write_series
+from fake_kernel import (
+    BASE_FILES,
+    LINUX,
+    STEP,
+    contents,
+    make_fetched,
+    write,
+    write_other_base,
+    write_series,
+)
 
 from common.errors import UserError
 from kernel.layout import Layout
@@ -466,6 +475,16 @@ def test_a_send_has_some_steps_and_its_own(layout: Layout) -> None:
     check_am(part, made)  # against the tree of the variant send-b
     assert (layout.source("send-b") / "scripts/run.sh").read_text().endswith("# own\nexit 0\n")
     assert patches(write_patches(layout)) == patches(whole)
+
+
+def test_a_send_for_another_linux(layout: Layout) -> None:
+    write_other_base(layout)
+    text = SEND.replace('cover = "changelog/cover.txt"', 'linux = "2.1"')
+    write_series(layout, STEP + SECOND + text)
+    with pytest.raises(UserError, match="send 'b'"):
+        write_patches(replace(layout, send="b"))
+    write_series(layout, STEP + SECOND + text.replace("2.1", LINUX))
+    assert len(write_patches(replace(layout, send="b")).patches) == 2  # and no cover letter
 
 
 def test_a_send_that_is_not_there(layout: Layout) -> None:
