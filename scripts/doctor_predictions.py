@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 from common.output import write_atomic
 from common.tool import run_many
 from doctor.predict.points import EXPERIMENT, Spot, lone, request_of, seen
-from doctor.predict.prediction import MODEL_ERROR
 from doctor.predict.rates import FILE, LEVELS, SHARD, between, row_name
 from doctor.predict.shape import STOCK
 from model.machines.machine_list import list_machines
@@ -48,7 +47,7 @@ _NEAR, _CLOSE, _MOST = 1.08, 1.5, 20
 _KIND = "workload"
 _HEAD = {
     "license": "SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
-    "what": "Predicted by the experiment rt-groups: scripts/doctor_predictions.py writes it. A row "
+    "what": "Predicted by the experiment rt-groups. A row "
     "is a number of CPUs, and the real-time wake-ups per second at which sharing costs 0.1, 1, 5, "
     "20 and 50% of their time. The stretch is the 90% interval: see rates.py.",
 }
@@ -217,7 +216,7 @@ def stretch(row: Mapping[str, Any], points: Mapping[Key, Points]) -> list[float]
 
 def _with_model(factor: float) -> float:
     """Return a factor widened by the error of the model's rules, which is independent of it."""
-    wide = exp(hypot(log(factor), log(MODEL_ERROR)))
+    wide = exp(hypot(log(factor), log(known_error(_KIND).factor)))
     return 1 / wide if factor <= 1 else wide
 
 

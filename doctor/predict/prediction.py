@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from doctor.predict.rates import validation
 from doctor.predict.shape import PARTITION, PIN, TITLES, Shape
 
-# The factor of the model's error on the curves to which it was fitted, except plain stores
-# (docs/results/simulator.md).
-MODEL_ERROR = 1.25
+# The error factor on published curves to which the model was not fitted: docs/results/fidelity.md.
+MODEL_ERROR = float(validation()["factor"])
 
 
 @dataclass(frozen=True)
