@@ -22,8 +22,8 @@
  * there is an estimate, so an add without an estimate reads only the CPU's pointer and its line.
  * "The count is not 0" could not replace the first flag: a CPU back at 0 would be noted again.
  *
- * The estimate: @about is the sum of the @told of all CPUs. After each add of a CPU, its @told
- * differs from its count by less than @batch. An add reads @told and seldom writes it.
+ * The estimate: @about is the sum of the @flushed of all CPUs. After each add of a CPU, its @flushed
+ * differs from its count by less than @batch. An add reads @flushed and seldom writes it.
  */
 #include "cpu_counter.h"
 #include "shard_lines.h"
@@ -88,10 +88,10 @@ struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch)
 
 void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line)
 {
-	u64 told = READ_ONCE(line->told), count = READ_ONCE(line->count) & ~CPU_COUNTER_NOTED;
+	u64 flushed = READ_ONCE(line->flushed), count = READ_ONCE(line->count) & ~CPU_COUNTER_NOTED;
 
-	port_add64(&c->about, (u64)((s64)(count - told) >> 2));
-	WRITE_ONCE(line->told, count);
+	port_add64(&c->about, (u64)((s64)(count - flushed) >> 2));
+	WRITE_ONCE(line->flushed, count);
 }
 
 void cpu_counter_note(struct cpu_counter *c, u32 cpu)

@@ -28,9 +28,9 @@
 
 /* The line of one CPU. */
 struct cpu_counter_line {
-	u64 count; /* the sum of its adds, two's complement, times 4; plus CPU_COUNTER_... */
-	u64 told;  /* @count at its last flush to the estimate, without CPU_COUNTER_NOTED */
-	u64 batch; /* how far @count may differ from @told, in the same unit */
+	u64 count;   /* the sum of its adds, two's complement, times 4; plus CPU_COUNTER_... */
+	u64 flushed; /* @count at its last flush to the estimate, without CPU_COUNTER_NOTED */
+	u64 batch;   /* how far @count may differ from @flushed, in the same unit */
 } port_cacheline_aligned;
 
 /**
@@ -87,7 +87,7 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 	was += 4 * (u64)n;
 	WRITE_ONCE(line->count, was);
 	if (was & CPU_COUNTER_ABOUT) {
-		s64 pending = (s64)(was - READ_ONCE(line->told)) >> 2;
+		s64 pending = (s64)(was - READ_ONCE(line->flushed)) >> 2;
 
 		if (unlikely((u64)(pending < 0 ? -pending : pending) >= line->batch))
 			cpu_counter_flush(c, line);

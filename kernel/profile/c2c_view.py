@@ -53,7 +53,7 @@ def whole(report: Kernel) -> Sheet:
         ("virtual ms", lambda v: f"{v.model.virtual_ns / 1e6:.1f}"),
         ("instructions, million", lambda v: f"{v.model.instructions / 1e6:.0f}"),
         (
-            "accesses told to the model, million",
+            "accesses passed to the model, million",
             lambda v: f"{v.stepping.accesses_reported / 1e6:.1f}",
         ),
         ("waits that timed out", _timeouts),

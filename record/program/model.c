@@ -34,11 +34,11 @@
 #include "host_time.h"
 #include "machine.h"
 #include "memory.h"
+#include "names_file.h"
 #include "pages.h"
 #include "shared.h"
 #include "sites.h"
 #include "step.h"
-#include "told.h"
 #include "window.h"
 
 #define PAGES_BITS 20
@@ -254,7 +254,7 @@ static int write_meta(void)
 	pages_json(all);
 	if (shared->sites.all)
 		sites_json(&shared->sites, all);
-	failed = told_write(all, AT_FDCWD, meta_path);
+	failed = names_file_write(all, AT_FDCWD, meta_path);
 	json_decref(all);
 	return failed ? refuse("cannot write the names") : 0;
 }

@@ -10,7 +10,7 @@
  * exit_group, or the C library function kill(), by which the emulator ends itself after a fatal
  * signal. This library is preloaded and replaces kill().
  */
-#include "told.h"
+#include "names_file.h"
 #include "user.h"
 
 #include <errno.h>
@@ -146,9 +146,9 @@ static int write_names(const json_t *all, const char *path)
 {
 	const char *last = strrchr(path, '/');
 
-	if (folder >= 0 && last && !told_write(all, folder, last + 1))
+	if (folder >= 0 && last && !names_file_write(all, folder, last + 1))
 		return 0;
-	return told_write(all, AT_FDCWD, path);
+	return names_file_write(all, AT_FDCWD, path);
 }
 
 static void write_meta(const char *why)

@@ -4,14 +4,14 @@
  * users make files. Another local user must not turn that into a write to root's files: O_EXCL
  * fails if anything is there, even a link.
  */
-#include "told.h"
+#include "names_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-int told_write(const json_t *all, int folder, const char *path)
+int names_file_write(const json_t *all, int folder, const char *path)
 {
 	char temp[4096];
 	int file, failed;

@@ -2,7 +2,7 @@
 /*
  * A file of names is written whole or not at all, and never through another user's link:
  *
- *	told-test FOLDER	an empty folder
+ *	names-file-test FOLDER	an empty folder
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../../model/tests/sim/check.h"
-#include "told.h"
+#include "names_file.h"
 
 static char path[4096], temp[4096], victim[4096];
 
@@ -49,21 +49,21 @@ int main(int argc, char **argv)
 	fill(victim, "precious");
 
 	CHECK(!symlink(victim, temp));
-	CHECK(told_write(all, AT_FDCWD, path) == -1 && errno == EEXIST);
+	CHECK(names_file_write(all, AT_FDCWD, path) == -1 && errno == EEXIST);
 	check_holds(victim, "precious");
 	CHECK(access(path, F_OK) == -1);
 	CHECK(!unlink(temp));
 
 	/* A link at the file's own path is replaced, not followed. */
 	CHECK(!symlink(victim, path));
-	CHECK(!told_write(all, AT_FDCWD, path));
+	CHECK(!names_file_write(all, AT_FDCWD, path));
 	check_holds(victim, "precious");
 	check_holds(path, "{\"names\":1}");
 	CHECK(!lstat(path, &facts) && S_ISREG(facts.st_mode) && (facts.st_mode & 0777) == 0600);
 	CHECK(access(temp, F_OK) == -1);
 
 	memset(path, 'a', sizeof(path) - 1);
-	CHECK(told_write(all, AT_FDCWD, path) == -1 && errno == ENAMETOOLONG);
+	CHECK(names_file_write(all, AT_FDCWD, path) == -1 && errno == ENAMETOOLONG);
 	json_decref(all);
 	return 0;
 }

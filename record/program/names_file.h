@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* told.h - the files in which processes report names of their addresses and threads. */
-#ifndef RECORD_TOLD_H
-#define RECORD_TOLD_H
+/* names_file.h - the files in which processes report names of their addresses and threads. */
+#ifndef RECORD_NAMES_FILE_H
+#define RECORD_NAMES_FILE_H
 
 #include <jansson.h>
 
 /**
- * told_write - write JSON to a file that appears whole or not at all
+ * names_file_write - write JSON to a file that appears whole or not at all
  *
  * @folder: where a relative @path begins, or AT_FDCWD
  *
@@ -15,6 +15,6 @@
  *
  * Return: 0, or -1 with errno.
  */
-int told_write(const json_t *all, int folder, const char *path);
+int names_file_write(const json_t *all, int folder, const char *path);
 
 #endif
