@@ -9,7 +9,6 @@ by hand.
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ from kernel.guest.cpio import archive, plain
 from kernel.trial import facts
 from kernel.trial.compare import page
 from kernel.trial.log import Log, console_text, order_of, parse, seconds_of, settings_of
-from kernel.trial.workloads import RATE, WORKLOADS, Reading, Workload, chosen
+from kernel.trial.workloads import RATE, WORKLOADS, Reading, Workload, chosen, commands
 from trial.form import Cpu, Trial, trial_text
 from trial.host import Machine
 
@@ -239,10 +238,9 @@ def _finish(system: System) -> None:
 
 
 def _plan(system: System) -> None:
-    cpus, names, seconds = system.plan()
-    say(f"order: {' '.join(system.order)}; each workload {seconds} s; as root:")
-    for name in names:
-        say(f"  {name}: {shlex.join(WORKLOADS[name].argv(cpus, seconds))}")
+    say(f"order: {' '.join(system.order)}; as root:")
+    for line in commands(*system.plan()):
+        say(f"  {line}")
     say(f"written to the partition labelled {LABEL}, if there is one: {system.partition.device}")
 
 

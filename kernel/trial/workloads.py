@@ -2,6 +2,7 @@
 """The workloads of the trial, with published options, and how their output is read."""
 
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -170,6 +171,12 @@ WORKLOADS: Mapping[str, Workload] = {
     # The case of the report on RT_PUSH_IPI: docs/results/global-lines.md.
     "push-walk": Workload(_push_walk, _nothing, least_cpus=4, walks=True),
 }
+
+
+def commands(cpus: Sequence[Cpu], names: Sequence[str], seconds: int) -> Iterator[str]:
+    """Yield each workload's command line."""
+    for name in names:
+        yield f"{name}: {shlex.join(WORKLOADS[name].argv(cpus, seconds))}"
 
 
 def chosen(cpus: Sequence[Cpu], wanted: Sequence[str] = ()) -> list[str]:

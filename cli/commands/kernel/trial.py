@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,15 +77,14 @@ def trial(
 def _list(request: TrialRequest) -> None:
     from kernel.trial.facts import read_host
     from kernel.trial.log import order_of, seconds_of
-    from kernel.trial.workloads import WORKLOADS, chosen
+    from kernel.trial.workloads import chosen, commands
 
     cpus, order = read_host().cpus, order_of(request.kernels, request.pairs)
     names = chosen(cpus, request.workloads)
-    seconds = seconds_of(request.minutes, len(order), len(names))
     click.echo(f"kernels in this order: {' '.join(order)}")
     click.echo(f"each runs as root, on {len(cpus)} CPUs like this machine's:")
-    for name in names:
-        click.echo(f"  {name}: {shlex.join(WORKLOADS[name].argv(cpus, seconds))}")
+    for line in commands(cpus, names, seconds_of(request.minutes, len(order), len(names))):
+        click.echo(f"  {line}")
 
 
 def _show(result: Path, machine: str | None) -> None:
