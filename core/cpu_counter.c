@@ -22,7 +22,7 @@
  * there is an estimate, so an add without an estimate reads only the CPU's pointer and its line.
  * "The count is not 0" could not replace the first flag: a CPU back at 0 would be noted again.
  *
- * The estimate: @about is the sum of the @flushed of all CPUs. After each add of a CPU, its @flushed
+ * The estimate: @about is the sum of @flushed over all CPUs. After each add of a CPU, its @flushed
  * differs from its count by less than @batch. An add reads @flushed and seldom writes it.
  */
 #include "cpu_counter.h"

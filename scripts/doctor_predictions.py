@@ -180,8 +180,7 @@ def machine_points(row: Mapping[str, Any]) -> dict[Key, Points]:
 def stretch(row: Mapping[str, Any], points: Mapping[Key, Points]) -> list[float]:
     """Return the 5th and 95th percentile of samples' speeds, with the model's own error.
 
-    A sample's speed is a ratio: the rate at which the model predicts the sample's cost with the
-    file's own values, divided by the sample's rate.
+    A sample's speed: the rate at which the file's own values give its cost, over the sample's rate.
     """
     machine, experiment = load_machine(row["name"]), load_experiment(EXPERIMENT)
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]

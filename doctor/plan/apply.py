@@ -3,8 +3,8 @@
 
 Each write is in a journal before it is done, with the value that was there. So undo restores the
 state after an interruption at any point: it writes the old values in the opposite order, and a
-value that was never changed is written again. The journal is in /run, so a boot clears it and all
-partitions. It belongs to root alone, and a hash shows whether it is complete.
+value that was never changed is written again. The journal belongs to root alone, has a hash, and is
+in /run, so a boot clears it like all partitions.
 
 The kernel decides. apply reads back what it made of each partition, and after a refusal takes back
 everything. One rule is checked here: no cgroup beside the partitions loses its last CPU.

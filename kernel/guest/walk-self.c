@@ -239,9 +239,8 @@ static void try_once(int priority, const cpu_set_t *only_a, struct figures *figu
 static void report(const char *what, const struct figures *f)
 {
 	printf("%s: %u of %u sections, %llu ms, %llu priority drops; CPU A sent itself %llu "
-	       "interrupts (at "
-	       "most %llu in a section), got %llu of others and %llu of its timer; %u outlasted "
-	       "the drops\n",
+	       "interrupts (at most %llu in a section), got %llu of others and %llu of its timer; "
+	       "%u outlasted the drops\n",
 	       what, f->counted, f->tried, (unsigned long long)(f->ns / MSEC),
 	       (unsigned long long)f->drops, (unsigned long long)f->interrupts.itself,
 	       (unsigned long long)f->most, (unsigned long long)f->interrupts.others,

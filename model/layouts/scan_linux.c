@@ -4,8 +4,8 @@
  * queue and record (scan_records.h). So it writes both lines of every CPU, which is its main cost.
  *
  * Linux 7.3 also reads which thread runs on each CPU, on another line of the run queue. Its read of
- * that thread's own line is not simulated. "linux73-fork" leaves each record's epoch at 0, so a fork
- * reads no run queue.
+ * that thread's own line is not simulated. "linux73-fork" leaves each record's epoch at 0, so a
+ * fork reads no run queue.
  */
 #include "scan_records.h"
 
