@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from common.errors import UserError
 from common.paths import INSTALLED
 
-_PACKAGES = ("distributed", "pandas", "pyarrow", "SALib", "scipy")
+_PACKAGES = ("distributed", "pandas", "pyarrow", "scipy")
 
 
 def need_sweep(what: str) -> None:

@@ -27,8 +27,7 @@ YIELD = "cpumask-yield"
 COUNTER = "atomic-inc"
 SCAN = "cache-scan"
 PUSH_IPI = "push_ipi"
-# Samples of the experiments whose intervals are shown: too few for sensitivities, which take the
-# packages of sweeps, and reproduce must end within minutes.
+# Samples of the experiments whose intervals are shown; reproduce must end within minutes.
 SAMPLES = {YIELD: 48, SCAN: 20}
 QUICK_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 224, 420)
 

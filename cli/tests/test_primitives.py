@@ -12,7 +12,6 @@ import pytest
 
 import saved_results
 from common.errors import UserError
-from common.paths import MACHINES
 from conftest import Cli, assert_user_error
 from model.machines.presets import load_machine, preset_names
 from model.results.run import Pairs
@@ -162,14 +161,3 @@ def test_the_code_of_an_operation_takes_its_time(cli: Cli, real: Path) -> None:
     )
     instructions = dict(load_experiment("primitives").variant("refcount").params)["instructions"]
     assert slow["cycles_per_op"] - fast["cycles_per_op"] == pytest.approx(instructions, abs=0.1)
-
-
-@pytest.mark.long
-def test_readers_see_a_store_late_and_one_after_the_other(cli: Cli, real: Path) -> None:
-    machine = MACHINES / "published/xeon-6138-2s.toml"
-    (row,) = cli("run", "store-seen", "--machine", machine, "--json").json["variants"]
-    assert 0 < row["last_old"] < row["first_new_begins"] < row["first_new"]
-    # On x86 the second time of a reader does not wait for its load.
-    assert row["first_new_begins"] < row["first_new_stamp"] < row["first_new_begins"] + 20
-    two = cli("run", "store-seen", "--machine", machine, "--cpus", "2", "--json").json
-    assert two["variants"][0]["first_new"] < row["first_new"]

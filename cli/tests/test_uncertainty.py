@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions with intervals: percentiles, containment, calibration again, sensitivities."""
+"""Predictions with intervals: percentiles, containment, calibration again, influence."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tomlkit
 
 from conftest import Cli
 from model.machines.numbers import set_number
 from model.machines.presets import load_machine
+from model.results.run import run_of
 from model.run.experiment import load_experiment
-from model.run.uncertain import influence
 from model.run.uncertain.calibrate import ROUNDS, Search
 from model.run.uncertain.inputs import experiment_inputs, machine_inputs
-from model.run.uncertain.intervals import interval
+from model.run.uncertain.intervals import headlines, interval
+from model.run.uncertain.words import shares_of
 
 pytestmark = pytest.mark.slow(reason="each test draws 20 samples or more")
 
@@ -163,46 +163,17 @@ def test_a_search_that_cannot_find_it_stops_at_the_end() -> None:
     assert search.best == 5
 
 
-def test_indices_are_shares_of_the_variance() -> None:
-    """Of a sum of ten inputs, and of no inputs where nothing varies."""
-    weights = np.array([4.0, 2.0, 1.0] + [0.0] * 7)
-    names = [f"x{i}" for i in range(10)]
-    errors = []
-    for seed in range(20):
-        drawn = np.random.default_rng(seed).random((200, 10))
-        indices = influence.first_order(names, drawn, drawn @ weights)
-        assert indices is not None
-        errors.append([indices[name] for name in names] - weights**2 / (weights**2).sum())
-        assert influence.first_order(names, drawn, np.full(200, 3.0)) is None
-    assert np.abs(np.mean(errors, axis=0)).max() < 0.03
-    assert np.std(errors, axis=0).max() < 0.08
-
-
-@pytest.mark.parametrize("samples", [64, 128])
-def test_noise_is_the_error_of_an_input_without_influence(samples: int) -> None:
-    found = []
-    for seed in range(150):
-        rng = np.random.default_rng(seed)
-        indices = influence.first_order(["x"], rng.random((samples, 1)), rng.random(samples))
-        assert indices is not None
-        found.append(indices["x"])
-    # Negative indices are set to 0, so found is half of a distribution around 0.
-    rms = math.sqrt(2 * float(np.mean(np.square(found))))
-    assert rms == pytest.approx(influence.noise(samples), rel=0.35)
-
-
-def test_sensitivities_name_the_input(cli: Cli, tmp_path: Path) -> None:
+def test_the_page_and_the_terminal_name_the_inputs(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     variants = ("--variant", "global", "--variant", "llc")
     outcome = cli("run", "cpumask-yield", "--uncertainty", "64", *variants, "--out", path)
     assert outcome.status == 0, outcome.err
     assert "llc, relative: param.yield_ns 1" in " ".join(outcome.out.split())
-    sensitivity = json.loads(path.read_text())["uncertainty"]["sensitivity"]
-    assert sensitivity["enough"] is True
-    indices = {one["variant"]: one["indices"] for one in sensitivity["first_order"]}
-    assert indices["llc"]["param.yield_ns"] > 0.9
-    assert indices["global"]["latency_ns.memory"] > 0.9
-    assert indices["global"]["param.yield_ns"] < 4 * sensitivity["noise"]
+    result = run_of(json.loads(path.read_text()))
+    shares = {f.variant: shares_of(result, f) for f in headlines(result)}
+    assert shares["llc"]["param.yield_ns"] > 0.9
+    assert shares["global"]["latency_ns.memory"] > 0.9
+    assert shares["global"].get("param.yield_ns", 0) < 0.2
     for verb in (("record", "show", path), ("compare", path, path)):
         assert cli(*verb).status == 0
 
@@ -222,6 +193,5 @@ def test_nothing_with_a_range_means_seeds_only(cli: Cli, figures: Path, tmp_path
     assert "from 20 seeds: neither the machine file nor the experiment has an input" in said
     data = cli(*args, "--json").json
     assert data["uncertainty"]["inputs"] == []
-    assert data["uncertainty"]["sensitivity"] is None
     found = data["variants"][0]["points"][0]["intervals"]["cycles_per_op"]
     assert found["low"] < found["high"]  # the stand-in adds seed / 1000

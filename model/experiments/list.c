@@ -8,7 +8,6 @@
 	X(cpumask_yield)         \
 	X(atomic_inc)            \
 	X(ping_pong)             \
-	X(store_seen)            \
 	X(primitives_experiment) \
 	X(ffmpeg_rt)             \
 	X(cyclic)                \

@@ -17,7 +17,7 @@ from model.run.uncertain.intervals import headlines
 from model.run.uncertain.words import (
     figure_label,
     figure_words,
-    indices_of,
+    shares_of,
     telling,
 )
 
@@ -65,24 +65,20 @@ def whiskers(result: Result) -> list[Image]:
 
 
 def influence(result: Result) -> list[Image]:
-    """Draw the first-order index of each input, a panel per figure; none without indices."""
-    shown = [f for f in telling(result, 2 * PANELS) if indices_of(result, f)][:PANELS]
+    """Draw the share of the variance that each input explains, a panel per figure, if any does."""
+    shown = [f for f in telling(result, 2 * PANELS) if shares_of(result, f)][:PANELS]
     if not shown:
         return []
-    indices = [indices_of(result, figure) for figure in shown]
-    largest = {name: max(each[name] for each in indices) for name in indices[0]}
+    shares = [shares_of(result, figure) for figure in shown]
+    largest = {name: max(each.get(name, 0) for each in shares) for each in shares for name in each}
     names = sorted(largest, key=lambda name: (-largest[name], name))[:INPUTS]
-    made = result.samples.sensitivity
-    noise = (made and made.noise) or 0.0
     figure = blank_figure(0.24 * len(names) + 1.2)
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-    for panel, each, known in zip(panels, shown, indices, strict=True):
-        panel.axvspan(0, 2 * noise, color="#eef1f4", linewidth=0)
-        panel.barh(range(len(names)), [known[name] for name in names], 0.6)
+    for panel, each, known in zip(panels, shown, shares, strict=True):
+        panel.barh(range(len(names)), [known.get(name, 0) for name in names], 0.6)
         panel.set_xlim(0, 1)
         panel.set_title(figure_label(result, each), fontsize=8)
         number_axis(panel, "x", [], percent=True)
     name_axis(panels[0], names)
-    said = "share of the variance that the input explains alone (grey: as much as chance gives)"
-    figure.supxlabel(said, fontsize=8)
+    figure.supxlabel("share of the variance that the input explains, above chance", fontsize=8)
     return [image(figure, f"{result.title}: which inputs to measure for narrower intervals")]

@@ -14,7 +14,7 @@ from model.run.uncertain.intervals import Predicted, predicted
 from model.run.uncertain.words import (
     figure_label,
     figure_words,
-    indices_of,
+    shares_of,
     telling,
     words,
 )
@@ -142,16 +142,7 @@ def interval_notes(result: Result) -> list[tuple[str, str]]:
     notes = [("interval", f"{said}; {_model_part(result)}")]
     notes += [("chosen again", text) for text in _chosen(result)]
     notes += [("lines", text) for text in _lines(result)]
-    sensitivity = about.sensitivity
-    if sensitivity is not None and not sensitivity.enough:
-        notes.append(
-            (
-                "depends on",
-                f"too few samples: {samples}, sensitivities need {sensitivity.needed}",
-            )
-        )
-    elif sensitivity is not None:
-        notes += [("depends on", text) for text in _telling(result)]
+    notes += [("depends on", text) for text in _telling(result)]
     return notes
 
 
@@ -191,12 +182,10 @@ def _lines(result: Result) -> list[str]:
 
 
 def _telling(result: Result) -> list[str]:
-    made = result.samples.sensitivity
-    noise = (made and made.noise) or 0.0
     said = []
     for figure in telling(result, _FIGURES):
-        ordered = sorted(indices_of(result, figure).items(), key=lambda one: -one[1])
-        most = [f"{name} {share:.0%}" for name, share in ordered[:_TELLING] if share > 2 * noise]
+        ordered = sorted(shares_of(result, figure).items(), key=lambda one: -one[1])
+        most = [f"{name} {share:.0%}" for name, share in ordered[:_TELLING]]
         if most:
             said.append(f"{figure_label(result, figure)}: {', '.join(most)} of the variance")
     return said

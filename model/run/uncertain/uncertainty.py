@@ -8,15 +8,12 @@ sample. If that figure does not apply (another machine, or fewer CPUs), the para
 any other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from common.errors import UserError
-from common.extra import need_sweep
 from common.progress import Ticker, silent
 from common.tool import run_many
 from model.results import uncertainty as saved
@@ -34,7 +31,7 @@ from model.run.run import (
     point_metrics,
     variant_rows,
 )
-from model.run.uncertain import influence, intervals
+from model.run.uncertain import intervals
 from model.run.uncertain.calibrate import Search
 from model.run.uncertain.draws import Values, make_samples, sampled_experiment
 from model.run.uncertain.inputs import PARAM, Input, experiment_inputs, machine_inputs
@@ -70,17 +67,10 @@ class Study:
         return sum(len(plan.points) for plan in self.plans)
 
 
-def check_interval(option: str, count: int, more: str) -> None:
-    """Raise a UserError unless samples are enough for a 5th and a 95th percentile."""
-    if not LEAST <= count <= MOST:
-        raise UserError(f"{option} {count}: a 90% interval needs {LEAST} to {MOST:,} samples{more}")
-
-
 def check_samples(count: int) -> None:
     """Raise a UserError for a number of samples that --uncertainty cannot take."""
-    check_interval("--uncertainty", count, f", and sensitivities {influence.LEAST_SAMPLES}")
-    if count >= influence.LEAST_SAMPLES:
-        need_sweep(f"to say which inputs count, from {influence.LEAST_SAMPLES} samples on,")
+    if not LEAST <= count <= MOST:
+        raise UserError(f"--uncertainty {count}: a 90% interval needs {LEAST} to {MOST:,} samples")
 
 
 def plan_study(request: RunRequest, count: int) -> Study:
@@ -197,7 +187,7 @@ def figures_of(plan: RunPlan, raws: Sequence[Any]) -> dict[Key, float | None]:
 
 
 def complete(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> None:
-    """Add intervals to a result, with the draws and the influence of each input."""
+    """Add intervals to a result, with the draws."""
     samples = [figures_of(plan, own) for plan, own in zip(study.plans, raws, strict=True)]
     intervals.attach(result, samples)
     for error in result.model_error:
@@ -229,7 +219,6 @@ def complete(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> Non
             )
             for figure in shown
         ],
-        sensitivity=_sensitivity(drawn, shown, samples),
     )
 
 
@@ -247,34 +236,6 @@ def _calibrated(study: Study) -> saved.Calibrated | None:
         interval=intervals.interval(chosen.values),
         missed=chosen.missed,
     )
-
-
-def _sensitivity(
-    drawn: Mapping[str, Sequence[float]],
-    shown: Sequence[intervals.Predicted],
-    samples: Sequence[Mapping[Key, float | None]],
-) -> saved.Sensitivity | None:
-    """Return first-order indices of the headline figures, or None without uncertain inputs."""
-    if not drawn:
-        return None
-    enough = len(samples) >= influence.LEAST_SAMPLES
-    made = saved.Sensitivity(
-        method=influence.METHOD,
-        needed=influence.LEAST_SAMPLES,
-        enough=enough,
-        noise=influence.noise(len(samples)) if enough else None,
-        first_order=[],
-    )
-    table = np.array(list(drawn.values()), dtype=float).T
-    for figure in shown if enough else ():
-        values = np.array([sample[figure.key] for sample in samples], dtype=float)
-        indices = influence.first_order(list(drawn), table, values)
-        if indices is not None:
-            variant, place, name = figure.key
-            made.first_order.append(
-                saved.Influence(variant=variant, place=place, figure=name, indices=indices)
-            )
-    return made
 
 
 def _attach_lines(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> None:

@@ -3,6 +3,8 @@
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from common.show.format import metric_words, percent, significant
 from model.results.run import Result
 from model.results.saved import Interval
@@ -29,11 +31,26 @@ def words(found: Interval, write: Callable[[float], str]) -> str:
     return f"{write(found.median)} ({write(found.low)} to {write(found.high)})"
 
 
-def indices_of(result: Result, figure: Predicted) -> Mapping[str, float]:
-    """Return the first-order indices of a figure; empty when it was not analysed."""
-    made = result.samples.sensitivity
-    first = made.first_order if made is not None else ()
-    return next((entry.indices for entry in first if entry.key == figure.key), {})
+def shares_of(result: Result, figure: Predicted) -> Mapping[str, float]:
+    """Return the share of a figure's variance that each input explains alone, if above chance.
+
+    A share is the squared correlation of the ranks. With N samples that of an input without
+    influence is above 4/N once in 20 times.
+    """
+    about = result.samples
+    place = (figure.variant, figure.place, figure.name)
+    values = next(
+        (e.values for e in about.figures if (e.variant, e.place, e.figure) == place), [None]
+    )
+    if None in values or len(set(values)) < 2:
+        return {}
+    ranks = np.argsort(np.argsort(values))
+    shares = {
+        each.name: float(np.corrcoef(ranks, np.argsort(np.argsort(each.drawn)))[0, 1]) ** 2
+        for each in about.inputs
+        if len(set(each.drawn)) > 1
+    }
+    return {name: share for name, share in shares.items() if share > 4 / about.samples}
 
 
 def figure_label(result: Result, figure: Predicted) -> str:
