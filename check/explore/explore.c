@@ -9,13 +9,10 @@
  *    step of the machine (explore_machine.c).
  * 2. Executions differ only in the order of steps, including flushes of store buffers, and under
  *    the model "weak" in the values that loads return. Nothing else is nondeterministic.
- * 3. The search runs each order of steps, with two exceptions. It omits an order that is equivalent
- *    to one that it ran, which means that each program sees the same values (explore_dpor.c). It
- *    stops at a state from which it has continued before (explore_states.c). If it omits anything
- *    else, it reports "complete": false.
- * 4. The property is a function of the values seen: if it fails in one order, it fails in the
- *    equivalent order that ran. If a property refers to real time, ghost steps stand for real time
- *    (explore_ghost_set() in explore_case.h).
+ * 3. The search runs each order of steps, but stops at a state from which it has continued before
+ *    (explore_states.c). If it omits anything else, it reports "complete": false.
+ * 4. The property is a function of the values seen, which are part of the state. If a property
+ *    refers to real time, ghost steps stand for real time (explore_ghost_set() in explore_case.h).
  *
  * "Clean" says nothing about more CPUs or longer programs than the case's. It says nothing about
  * the compiler's treatment of non-atomic accesses, except their data races. In no model do stores
@@ -46,12 +43,10 @@ static const struct argp_option option[] = {
 	  "without a result wait in the buffer too; weak: loads pass loads and stores, stores pass "
 	  "stores (default: the case's own, else tso)",
 	  0 },
-	{ "search", SEARCH, "S", 0,
-	  "dpor: one execution of each equivalence class (default, not for weak); states: each "
-	  "state once; brute: every execution",
+	{ "search", SEARCH, "S", 0, "states: each state once (default); brute: every execution",
 	  0 },
 	{ "preemptions", PREEMPTIONS, "N", 0,
-	  "only executions with at most N preemptions (search states or brute); a load of an old "
+	  "only executions with at most N preemptions ; a load of an old "
 	  "value counts as one",
 	  0 },
 	{ "executions", EXECUTIONS, "N", 0, "stop after N executions", 0 },
@@ -64,7 +59,7 @@ static const struct argp_option option[] = {
 struct request {
 	struct x_run run;
 	const char *name;
-	bool search_given, model_given, text;
+	bool model_given, text;
 };
 
 #define for_each_case(c)                                                                \
@@ -147,14 +142,9 @@ static int list_cases(void)
 
 static void search(const struct x_run *run, const struct x_options *o, struct x_stats *s)
 {
-	bool dpor = o->search == X_SEARCH_DPOR;
-
 	memset(s, 0, sizeof(*s));
 	x_machine_init(run->c, run->nr_cpus, run->model, o->search == X_SEARCH_STATES);
-	if (dpor)
-		x_search_dpor(o, s);
-	else
-		x_search_states(o, s);
+	x_search_states(o, s);
 }
 
 /*
@@ -203,11 +193,11 @@ static enum x_model parse_model(const char *text)
 
 static enum x_search parse_search(const char *text)
 {
-	enum x_search search = X_SEARCH_DPOR;
+	enum x_search search = X_SEARCH_STATES;
 
 	for (; strcmp(text, x_search_name(search)); search++) {
 		if (search == X_SEARCH_BRUTE)
-			errx(2, "--search: '%s' is not one of 'dpor', 'states', 'brute'", text);
+			errx(2, "--search: '%s' is not one of 'states', 'brute'", text);
 	}
 	return search;
 }
@@ -216,23 +206,10 @@ static enum x_search parse_search(const char *text)
 static void complete(struct request *r)
 {
 	struct x_run *run = &r->run;
-	struct x_options *o = &run->options;
 
-	if (o->preemptions != X_NO_BOUND) {
-		if (r->search_given && o->search == X_SEARCH_DPOR)
-			errx(2, "--preemptions cannot be combined with --search dpor, "
-				"only with states or brute");
-		if (!r->search_given)
-			o->search = X_SEARCH_STATES;
-	}
 	run->c = find_case(r->name);
 	if (!r->model_given)
 		run->model = own_model(run->c);
-	if (run->model == X_WEAK && r->search_given && o->search == X_SEARCH_DPOR)
-		errx(2, "--model weak cannot be combined with --search dpor, "
-			"only with states or brute");
-	if (run->model == X_WEAK && !r->search_given)
-		o->search = X_SEARCH_STATES;
 	if (!run->nr_cpus)
 		run->nr_cpus = run->c->min_cpus;
 	if (run->nr_cpus < run->c->min_cpus || run->nr_cpus > run->c->max_cpus)
@@ -254,7 +231,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		r->run.model = parse_model(arg);
 		return 0;
 	case SEARCH:
-		r->search_given = true;
 		o->search = parse_search(arg);
 		return 0;
 	case PREEMPTIONS:

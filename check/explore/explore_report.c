@@ -21,7 +21,7 @@ const char *x_model_name(enum x_model m)
 
 const char *x_search_name(enum x_search s)
 {
-	static const char *const names[] = { "dpor", "states", "brute" };
+	static const char *const names[] = { "states", "brute" };
 
 	return names[s];
 }

@@ -4,13 +4,10 @@
  *
  *   search  | visits                                   | file
  *   --------+------------------------------------------+-------------------
- *   dpor    | at least one execution of every class of | explore_dpor.c
- *           | equivalent executions                    |
  *   states  | every reachable state once               | explore_states.c
  *   brute   | every execution                          | explore_states.c
  *
- * All three find every possible outcome and every violation; the tests compare them. Only states
- * and brute can bound the number of preemptions.
+ * Both find every possible outcome and every violation; the tests compare them.
  */
 #ifndef SIM_EXPLORE_SEARCH_H
 #define SIM_EXPLORE_SEARCH_H
@@ -22,7 +19,7 @@
 
 #define X_NO_BOUND UINT32_MAX
 
-enum x_search { X_SEARCH_DPOR, X_SEARCH_STATES, X_SEARCH_BRUTE };
+enum x_search { X_SEARCH_STATES, X_SEARCH_BRUTE };
 
 struct x_options {
 	enum x_search search;
@@ -58,7 +55,6 @@ struct x_stats {
 };
 
 /* Explore the case that was passed to x_machine_init(). */
-void x_search_dpor(const struct x_options *o, struct x_stats *s);
 void x_search_states(const struct x_options *o, struct x_stats *s);
 
 /* Free what the searches allocated in @s. */

@@ -12,7 +12,8 @@
  * finding, its results. No state can reach itself, since each step lengthens a sequence or shortens
  * a buffer.
  *
- * The search takes steps that touch nothing shared at once; see explore_dpor.c.
+ * A step that touches nothing shared is independent of every step of every other process, now and
+ * later. So the search takes it at once and never branches there.
  *
  * If an operation has several alternatives, each is a separate step.
  *

@@ -290,7 +290,7 @@ def check_case(explorer: Explorer, name: str, cpus: int, bad: bool, extra: tuple
     assert report["verdict"] == ("violation" if bad else "clean"), label
     assert status == (1 if bad else 0), f"{label}: exit status {status}"
     assert report["complete"] is True, f"{label}: not complete"
-    assert report["executions"] > 1, f"{label}: a single interleaving proves nothing"
+    assert report["executions"] + report["cut"] > 1, f"{label}: one interleaving proves nothing"
     assert report["cpus"] == cpus
     assert sum(o["executions"] for o in report["outcomes"]) == report["executions"]
     assert (report["violation"] is not None) == bad
@@ -303,14 +303,6 @@ def check_case(explorer: Explorer, name: str, cpus: int, bad: bool, extra: tuple
     again, _ = explorer.run(*args)
     del report["seconds"], again["seconds"]
     assert again == report, f"{label}: two runs differ"
-
-
-def check_other_search(explorer: Explorer, name: str, cpus: int, bad: bool) -> None:
-    """The search over states has the same verdict and the same outcomes."""
-    dpor, _ = explorer.run(name, "--cpus", str(cpus))
-    states, _ = explorer.run(name, "--cpus", str(cpus), "--search", "states")
-    assert states["verdict"] == ("violation" if bad else "clean"), name
-    assert [o["results"] for o in states["outcomes"]] == [o["results"] for o in dpor["outcomes"]]
 
 
 def check_sc(explorer: Explorer, name: str, cpus: int) -> None:
@@ -370,8 +362,6 @@ def main() -> None:
     for name, cpus, bad, extra in rows:
         for n in cpus:
             check_case(explorer, name, n, bad, extra)
-        if not extra:
-            check_other_search(explorer, name, cpus[0], bad)
         if name.startswith("planted-"):
             check_sc(explorer, name, cpus[0])
             check_bound(explorer, name, cpus[0])

@@ -82,17 +82,16 @@ def explore(explorer: str, name: str, model: str, search: str) -> tuple[Outcomes
 def check(explorer: str, name: str, model: str) -> None:
     """Check one test under one model, in all searches."""
     brute, verdict, brute_executions = explore(explorer, name, model, "brute")
-    dpor, dpor_verdict, dpor_executions = explore(explorer, name, model, "dpor")
-    states, states_verdict, _ = explore(explorer, name, model, "states")
+    states, states_verdict, states_executions = explore(explorer, name, model, "states")
     print(
         f"litmus-{name} {model}: {len(brute)} outcomes; "
-        f"{brute_executions} executions, {dpor_executions} with dpor"
+        f"{brute_executions} executions, {states_executions} with states"
     )
-    assert brute == dpor == states, f"{name} {model}: {brute} {dpor} {states}"
-    assert (
-        verdict == dpor_verdict == states_verdict == ("violation" if name == "race" else "clean")
-    ), f"{name} {model}"
-    assert 1 < dpor_executions <= brute_executions
+    assert brute == states, f"{name} {model}: {brute} {states}"
+    assert verdict == states_verdict == ("violation" if name == "race" else "clean"), (
+        f"{name} {model}"
+    )
+    assert states_executions <= brute_executions
     if model == "posted":
         # This model buffers operations that are locked on x86: SB occurs again.
         if name == "sb-locked":

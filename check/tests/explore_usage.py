@@ -21,16 +21,8 @@ BAD = [
     (["summary-set-search", "--cpus", "two"], "'two': give a whole number"),
     (["summary-set-search", "--cpus"], "option '--cpus' requires an argument"),
     (["litmus-sb", "--model", "arm"], "'arm' is not one of 'tso', 'sc', 'posted', 'weak'"),
-    (
-        ["litmus-sb", "--model", "weak", "--search", "dpor"],
-        "weak cannot be combined with --search dpor",
-    ),
-    (["litmus-sb", "--search", "random"], "'random' is not one of 'dpor', 'states', 'brute'"),
+    (["litmus-sb", "--search", "random"], "'random' is not one of 'states', 'brute'"),
     (["litmus-sb", "--preemptions", "-1"], "'-1': give a whole number"),
-    (
-        ["litmus-sb", "--search", "dpor", "--preemptions", "1"],
-        "cannot be combined with --search dpor",
-    ),
     (["litmus-sb", "--executions", "0"], "'0': give a whole number from 1"),
     (["litmus-sb", "--verbose"], "unrecognized option '--verbose'"),
 ]
@@ -56,7 +48,7 @@ def check_bad(explorer: str) -> None:
 def check_limit(explorer: str) -> None:
     """A search that was stopped says so."""
     args = ("summary-set-search", "--cpus", "4", "--executions", "100")
-    for search in ("dpor", "states", "brute"):
+    for search in ("states", "brute"):
         report = json.loads(run(explorer, *args, "--search", search).stdout)
         assert report["complete"] is False, search
         assert report["executions"] == 100, search

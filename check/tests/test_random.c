@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random small programs, explored in three ways that share little: every execution, every state,
- * and partial order reduction. All must find the same outcomes and agree on data races. With a
- * bound on preemptions the test compares the two that can have one. The programs mix sizes and
- * overlapping accesses, plain ones, fences, locked and posted operations, and ghosts, under each
- * model. The model "weak" has no partial order reduction, so it runs in the two other ways.
+ * Random small programs, explored in two ways: every execution, and every state. Both must find the
+ * same outcomes and agree on data races, also with a bound on preemptions. The programs mix sizes
+ * and overlapping accesses, plain ones, fences, locked and posted operations, and ghosts, under
+ * each model.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
  */
@@ -16,7 +15,7 @@
 #include "explore_search.h"
 
 #define MAX_OPS		    4
-#define BRUTE_LIMIT	    30000 /* executions; longer programs are explored in two ways */
+#define BRUTE_LIMIT	    30000 /* executions; longer programs only by states */
 #define LONGER_THAN_ANY_RUN 1000
 
 enum kind {
@@ -188,10 +187,7 @@ static void explore(uint32_t nr_cpus, enum x_model model, enum x_search search,
 
 	memset(s, 0, sizeof(*s));
 	x_machine_init(&random_case, nr_cpus, model, search == X_SEARCH_STATES);
-	if (search == X_SEARCH_DPOR)
-		x_search_dpor(&o, s);
-	else
-		x_search_states(&o, s);
+	x_search_states(&o, s);
 	qsort(s->outcomes, s->nr_outcomes, sizeof(*s->outcomes), compare);
 }
 
@@ -219,17 +215,15 @@ static bool subset(const struct x_stats *a, const struct x_stats *b)
 
 /* All searches of one program. */
 struct searches {
-	struct x_stats brute, states, dpor, bounded, few, few_brute;
+	struct x_stats brute, states, bounded, few, few_brute;
 };
 
 static void search(uint32_t nr_cpus, enum x_model model, struct searches *s)
 {
-	enum x_search reduced = model == X_WEAK ? X_SEARCH_STATES : X_SEARCH_DPOR;
 	uint32_t bound;
 
 	explore(nr_cpus, model, X_SEARCH_BRUTE, X_NO_BOUND, &s->brute);
 	explore(nr_cpus, model, X_SEARCH_STATES, X_NO_BOUND, &s->states);
-	explore(nr_cpus, model, reduced, X_NO_BOUND, &s->dpor);
 	explore(nr_cpus, model, X_SEARCH_STATES, LONGER_THAN_ANY_RUN, &s->bounded);
 	bound = below(3);
 	explore(nr_cpus, model, X_SEARCH_STATES, bound, &s->few);
@@ -239,14 +233,12 @@ static void search(uint32_t nr_cpus, enum x_model model, struct searches *s)
 /* Return the first thing in which two searches differ and must not, or NULL. */
 static const char *difference(const struct searches *s)
 {
-	if (!s->states.complete || !s->dpor.complete || !s->bounded.complete || !s->few.complete)
+	if (!s->states.complete || !s->bounded.complete || !s->few.complete)
 		return "a search without a limit stopped early";
-	if (!same(&s->states, &s->dpor))
-		return "states and dpor differ";
-	if (s->brute.complete && !same(&s->brute, &s->dpor))
-		return "brute and dpor differ";
-	if (s->brute.complete && s->dpor.executions > s->brute.executions)
-		return "dpor ran an execution twice";
+	if (s->brute.complete && !same(&s->brute, &s->states))
+		return "brute and states differ";
+	if (s->brute.complete && s->states.executions > s->brute.executions)
+		return "states ran an execution twice";
 	if (!same(&s->states, &s->bounded))
 		return "a bound that never binds changed the outcomes";
 	if (!subset(&s->few, &s->states))
@@ -260,7 +252,6 @@ static void end(struct searches *s)
 {
 	x_stats_free(&s->brute);
 	x_stats_free(&s->states);
-	x_stats_free(&s->dpor);
 	x_stats_free(&s->bounded);
 	x_stats_free(&s->few);
 	x_stats_free(&s->few_brute);
@@ -270,7 +261,7 @@ int main(int argc, char **argv)
 {
 	uint32_t programs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	uint64_t brute_executions = 0, dpor_executions = 0;
+	uint64_t brute_executions = 0, states_executions = 0;
 	uint32_t incomplete = 0, racy = 0, outcomes = 0;
 
 	for (uint32_t n = 0; n < programs; n++) {
@@ -286,25 +277,25 @@ int main(int argc, char **argv)
 		if (wrong) {
 			fprintf(stderr,
 				"program %u of seed %llu, model %d: %s\n"
-				"outcomes: brute %u, states %u, dpor %u, bounded %u\n",
+				"outcomes: brute %u, states %u, bounded %u\n",
 				n, (unsigned long long)seed, model, wrong, s.brute.nr_outcomes,
-				s.states.nr_outcomes, s.dpor.nr_outcomes, s.bounded.nr_outcomes);
+				s.states.nr_outcomes, s.bounded.nr_outcomes);
 			print_program(nr_cpus);
 			return 1;
 		}
 		incomplete += !s.brute.complete;
-		racy += s.dpor.failing != 0;
-		outcomes += s.dpor.nr_outcomes;
+		racy += s.states.failing != 0;
+		outcomes += s.states.nr_outcomes;
 		if (s.brute.complete) {
 			brute_executions += s.brute.executions;
-			dpor_executions += s.dpor.executions;
+			states_executions += s.states.executions;
 		}
 		end(&s);
 	}
 	printf("%u programs, %u outcomes, %u with a data race, %u too long for brute force\n"
-	       "executions: brute force %llu, dpor %llu\n",
+	       "executions: brute force %llu, states %llu\n",
 	       programs, outcomes, racy, incomplete, (unsigned long long)brute_executions,
-	       (unsigned long long)dpor_executions);
+	       (unsigned long long)states_executions);
 	/* Programs without findings would prove nothing. */
 	return outcomes < 2 * programs || !racy || incomplete * 2 > programs;
 }

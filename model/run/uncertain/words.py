@@ -39,10 +39,9 @@ def shares_of(result: Result, figure: Predicted) -> Mapping[str, float]:
     """
     about = result.samples
     place = (figure.variant, figure.place, figure.name)
-    values = next(
-        (e.values for e in about.figures if (e.variant, e.place, e.figure) == place), [None]
-    )
-    if None in values or len(set(values)) < 2:
+    found = [e.values for e in about.figures if (e.variant, e.place, e.figure) == place]
+    values = [value for value in (found[0] if found else ()) if value is not None]
+    if len(values) < about.samples or len(set(values)) < 2:
         return {}
     ranks = np.argsort(np.argsort(values))
     shares = {
