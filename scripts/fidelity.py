@@ -30,10 +30,12 @@ import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -274,7 +276,9 @@ def draw(known: Sequence[Residual]) -> None:
         axes.axline((1, factor), (10, 10 * factor), color="black", linewidth=0.8, linestyle=style)
     axes.set(xlabel="predicted, ns per operation", ylabel="measured, ns per operation")
     axes.legend(fontsize=8)
-    figure.savefig(PLOT, dpi=80, metadata={"Software": None})
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=80)
+    Image.open(drawn).convert("RGB").quantize(256).save(PLOT, optimize=True)
 
 
 def main(arguments: Sequence[str]) -> int:
