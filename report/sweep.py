@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from common.show.format import metric_words
 from common.show.page import Lead, Section
 from model.run.sweep.sweep import Row, current
-from model.run.sweep.swept import Swept, is_sampled, swept
+from model.run.sweep.swept import Swept, swept
 from model.tables.sweep import point_table
 
 
@@ -23,23 +23,19 @@ def sweep_lead(experiment: Swept, name: str) -> Lead:
         return Lead(asked, "Unknown: the baseline was not run", "none: no figure")
     most = frame[frame["cpus"] == frame["cpus"].max()]
     groups = most.groupby("variant")[column]
-    sampled = is_sampled(frame)
-    middle = groups.median() if sampled else groups.mean()
+    middle = groups.mean()
     title, write = metric_words(metric)
     ends = list(dict.fromkeys((str(middle.idxmin()), str(middle.idxmax()))))
     answer = (
         f"Predicted with {int(most['cpus'].iloc[0])} CPUs, {title}: "
         f"{' to '.join(f'{write(float(middle[v]))} with {v!r}' for v in ends)}"
     )
-    low, high = (groups.quantile(0.05), groups.quantile(0.95)) if sampled else (
-        groups.min(), groups.max(),
-    )  # fmt: skip
+    low, high = groups.min(), groups.max()
     count = int(frame["seed"].nunique())
     if count < 2:
-        return Lead(asked, answer, "none: one seed; 'sweep --seeds N' or '--uncertainty N' has one")
+        return Lead(asked, answer, "none: one seed; 'sweep --seeds N' has one")
     costs = [f"'{v}' {write(float(low[v]))} to {write(float(high[v]))}" for v in ends]
-    over = f"90% of {count} samples" if sampled else f"lowest to highest of {count} seeds"
-    return Lead(asked, answer, f"{'; '.join(costs)}: {over}")
+    return Lead(asked, answer, f"{'; '.join(costs)}: lowest to highest of {count} seeds")
 
 
 def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
@@ -49,23 +45,21 @@ def sweep_sections(rows: Sequence[Row], name: str) -> list[Section]:
     sections = []
     for experiment in swept(chosen):
         frame = experiment.frame
-        sampled = is_sampled(frame)
         seeds = int(frame["seed"].nunique())
-        point = "medians and 90% intervals of samples" if sampled else "means over seeds"
         notes = [
-            f"predicted: every run is a simulation; figures are {point}",
+            "predicted: every run is a simulation; figures are means over seeds",
             "provenance: simulator sha256 "
             f"{', '.join(sorted({v[:12] for v in frame['simulator_sha256']}))}, commit "
             f"{', '.join(sorted({v[:18] for v in frame['commit']}))}",
         ]
         if old:
-            notes.append(f"{old} rows of older simulators, machine files or samples are left out")
+            notes.append(f"{old} rows of older simulators or machine files are left out")
         sections.append(
             Section(
                 anchor=f"sweep-{experiment.name}",
                 heading=f"{experiment.title}: sweep",
                 where=f"{name}: {len(frame)} rows on {frame['machine'].nunique()} machines, "
-                f"{seeds} {'samples' if sampled else 'seeds'} of each point (predicted)",
+                f"{seeds} seeds of each point (predicted)",
                 lead=sweep_lead(experiment, name),
                 parts=[point_table(experiment, None)],
                 notes=notes,

@@ -3,7 +3,6 @@
 
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -150,14 +149,6 @@ def run(
 @number_option("--cpus", multiple=True, help="Use the first N CPUs; repeatable [all].")
 @PLACEMENT
 @number_option("--seeds", high=1000, default=1, help="Run seeds 1 to N of every point.")
-@_UNCERTAINTY
-@number_option(
-    "--seed",
-    low=0,
-    high=2**32 - 1,
-    metavar=None,
-    help="Seed of the samples that --uncertainty draws [1].",
-)
 @path_option("--out", required=True, metavar="FILE.parquet")
 @click.option(
     "--scheduler", metavar="ADDRESS", hidden=INSTALLED, help="A Dask scheduler [this host's CPUs]."
@@ -178,17 +169,16 @@ def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
     from model.run.sweep.run import execute
     from model.tables.sweep import sweep_tables
 
-    with TemporaryDirectory(prefix="schedshard-") as directory:
-        prepared = prepare(SweepOptions(out=out, **options), Path(directory))
-        for line in prepared.left_out:
-            print(f"schedshard: {line}", file=sys.stderr)
-        there = len(prepared.points) - len(prepared.todo)
-        if there:
-            print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
-        rows = list(prepared.rows)
-        if prepared.todo:
-            with ticking("sweep", len(prepared.todo)) as tick:
-                rows += execute(prepared.todo, out, scheduler, tick)
+    prepared = prepare(SweepOptions(out=out, **options))
+    for line in prepared.left_out:
+        print(f"schedshard: {line}", file=sys.stderr)
+    there = len(prepared.points) - len(prepared.todo)
+    if there:
+        print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
+    rows = list(prepared.rows)
+    if prepared.todo:
+        with ticking("sweep", len(prepared.todo)) as tick:
+            rows += execute(prepared.todo, out, scheduler, tick)
     show(sweep_tables(rows))
     print(f"saved {out}", file=sys.stderr)
 

@@ -16,7 +16,7 @@ def request(**changes: Any) -> SweepRequest:
     machine = load_machine("epyc-7763-2s")
     topology = machine_topology(machine)
     given: dict[str, Any] = {
-        "machines": (SweepMachine(machine, "m" * 64, {64: topology, 8: topology}),),
+        "machines": (SweepMachine(machine, "m" * 64, topology),),
         "experiments": (load_experiment("cpumask-yield"),),
         "variants": ("global", "sbm"),
         "caps": (64,),

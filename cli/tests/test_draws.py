@@ -116,7 +116,6 @@ def test_a_sample_has_files_and_arguments_of_its_own() -> None:
     experiment, machine = load_experiment("cpumask-yield"), load_machine("xeon-480")
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
     made = make_samples(machine, experiment, inputs, 20, 5)
-    assert [one.label for one in made[:2]] == ["1/20, seed 5", "2/20, seed 5"]
     assert len({one.machine.flat for one in made}) == 20
     for one in made:
         data = one.machine.data

@@ -12,7 +12,7 @@ from common.errors import UserError
 from model.machines.presets import load_machine, machine_topology
 from model.run.experiment import load_experiment
 from model.run.run import point_argv
-from model.run.sweep.sweep import Row, cpu_facts, make_row, missing, plan_sweep
+from model.run.sweep.sweep import Row, caches_of, make_row, missing, plan_sweep
 from model.run.sweep.swept import swept
 from sweeping import raw, request, rows_of
 
@@ -45,12 +45,7 @@ def test_wrong_names_and_nothing_to_run() -> None:
 
 def test_facts_follow_the_placement() -> None:
     topology = machine_topology(load_machine("epyc-7763-2s"))
-    assert cpu_facts(topology, 16, "compact") == {
-        "llcs": 1, "llc_cpus": 16, "nodes": 1, "packages": 1, "shards": 1,
-    }  # fmt: skip
-    assert cpu_facts(topology, 16, "scatter") == {
-        "llcs": 16, "llc_cpus": 1, "nodes": 2, "packages": 2, "shards": 16,
-    }  # fmt: skip
+    assert [caches_of(topology, 16, how) for how in ("compact", "scatter")] == [1, 16]
     (point,) = plan_sweep(request(variants=("sbm",), cpus=(16,), placement="compact"))[0]
     assert (point.known["placement"], point.known["llcs"]) == ("compact", 1)
     argv = point_argv(point.plan, point.point)

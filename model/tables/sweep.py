@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A sweep's rows, grouped by point over seeds or samples, as tables."""
+"""A sweep's rows, grouped by point over seeds, as tables."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,9 +13,7 @@ from common.show.format import figure_text, head
 from common.show.sheet import Sheet
 from model.run.experiment import Metric
 from model.run.sweep.sweep import Row
-from model.run.sweep.swept import Swept, is_sampled, swept
-from model.run.uncertain.intervals import interval
-from model.run.uncertain.words import words
+from model.run.sweep.swept import Swept, swept
 
 ROWS_SHOWN = 60
 FIGURES_SHOWN = 4
@@ -23,10 +21,7 @@ POINT = ["place", "cap", "cpus", "variant"]
 
 
 def point_table(one: Swept, title: str | None) -> Sheet:
-    """Return a row per point: the mean over its seeds, and the standard deviation if several.
-
-    For a point that was run with samples, the row shows their median and 90% interval instead.
-    """
+    """Return a row per point: the mean over its seeds, and the standard deviation if several."""
     numbers = ["cap", "CPUs", "LLCs", "seeds", *(head(metric) for metric in one.metrics)]
     made = Sheet(
         title, "machine", "variant", *numbers, right=numbers, rigid=["variant"],
@@ -36,13 +31,11 @@ def point_table(one: Swept, title: str | None) -> Sheet:
     groups = list(one.frame.groupby(POINT, sort=True))
     groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
     for (place, cap, cpus, variant), group in groups:
-        sampled = is_sampled(group)
         made.add_row(
             str(place), str(variant), str(cap), str(cpus), str(group["llcs"].iloc[0]),
-            f"{len(group)} samples" if sampled else str(len(group)),
+            str(len(group)),
             *(
-                (_interval if sampled else _spread)(metric, group[f"figure {metric.name}"])
-                for metric in one.metrics
+                _spread(metric, group[f"figure {metric.name}"]) for metric in one.metrics
             ),
         )  # fmt: skip
     return made
@@ -62,12 +55,6 @@ def sweep_tables(rows: Sequence[Row]) -> RenderableType:
         if titles:
             parts.append(Text(f"the file also has: {', '.join(titles)}"))
     return Together(*parts)
-
-
-def _interval(metric: Metric, values: pd.Series) -> str:
-    if values.isna().any():
-        return "-"
-    return words(interval(values.tolist()), lambda value: figure_text(metric, value))
 
 
 def _spread(metric: Metric, values: pd.Series) -> str:

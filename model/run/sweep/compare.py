@@ -147,22 +147,13 @@ def compare(request: CompareRequest) -> dict[str, Any]:
 def _row(
     name: str, left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    paired = _paired(left, right)
-    if paired:
-        left, right = (sorted(side, key=lambda row: row["sample"]) for side in (left, right))
     a = np.array([float(row[name]) for row in left if name in row])
     b = np.array([float(row[name]) for row in right if name in row])
     if not a.size or not b.size:
         return None
     change = float(b.mean() / a.mean() - 1.0) if a.mean() else None
-    p = probability(a, b, paired)
+    p = probability(a, b)
     return {"metric": name, "a": summary(a), "b": summary(b), "change": change, "p": p}
-
-
-def _paired(left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether both sides contain the same samples, each once."""
-    a, b = ([str(row.get("sample", "")) for row in side] for side in (left, right))
-    return all(a) and len(set(a)) == len(a) and sorted(a) == sorted(b)
 
 
 def summary(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
@@ -175,21 +166,14 @@ def summary(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
 
 
 def probability(
-    a: np.ndarray[Any, np.dtype[np.float64]],
-    b: np.ndarray[Any, np.dtype[np.float64]],
-    paired: bool = False,
+    a: np.ndarray[Any, np.dtype[np.float64]], b: np.ndarray[Any, np.dtype[np.float64]]
 ) -> float | None:
     """Return the p-value of the difference (Welch's t test), or None if unknown.
 
-    ``paired``: values of equal index belong to one sample of uncertain inputs (paired t test). Two
-    groups without any spread need no test.
+    Two groups without any spread need no test.
     """
     if a.size < 2 or b.size < 2:
         return None
     if math.isclose(float(np.ptp(a)), 0.0) and math.isclose(float(np.ptp(b)), 0.0):
         return None
-    if paired and a.size == b.size:
-        tiny = 1e-12 * float(np.abs(a).max())
-        same = math.isclose(float(np.ptp(a - b)), 0.0, abs_tol=tiny)
-        return None if same else float(stats.ttest_rel(a, b).pvalue)
     return float(stats.ttest_ind(a, b, equal_var=False).pvalue)

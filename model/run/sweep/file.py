@@ -18,7 +18,7 @@ from common.paths import typed
 from model.results.saved import LARGEST
 from model.run.sweep.sweep import FACTS, KEY, Row, metric_names, united
 
-FORMAT = "schedshard/sweep/2"
+FORMAT = "schedshard/sweep/3"
 _TYPES: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 
 

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Turns a sweep's options into points: looks up names, reads topologies and existing rows."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 from common.errors import UserError
 from common.output import check_writable
 from common.paths import sim_binary
 from common.provenance import commit, sha256_file
-from model.machines.presets import Machine, load_machine, machine_topology
-from model.run.experiment import Experiment, load_experiment
+from model.machines.presets import load_machine, machine_topology
+from model.run.experiment import load_experiment
 from model.run.sweep.file import read_rows
 from model.run.sweep.sweep import (
     DEFAULT_CAP,
@@ -23,9 +21,6 @@ from model.run.sweep.sweep import (
     plan_sweep,
     row_key,
 )
-from model.run.uncertain.draws import Sample, make_samples
-from model.run.uncertain.inputs import experiment_inputs, machine_inputs
-from model.run.uncertain.uncertainty import check_samples
 
 
 @dataclass(frozen=True)
@@ -40,8 +35,6 @@ class SweepOptions:
     seeds: int
     placement: str
     out: Path
-    uncertainty: int | None = None
-    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +47,8 @@ class Prepared:
     left_out: list[str]
 
 
-def prepare(options: SweepOptions, directory: Path) -> Prepared:
-    """Return the points of a sweep. Raise a UserError for a wrong name or file before any run.
-
-    Files of machines with drawn inputs are in ``directory`` during the sweep.
-    """
+def prepare(options: SweepOptions) -> Prepared:
+    """Return the points of a sweep. Raise a UserError for a wrong name or file before any run."""
     check_writable(options.out)
     old = read_rows(options.out) if options.out.exists() else []
     experiments = tuple(load_experiment(name) for name in dict.fromkeys(options.experiments))
@@ -70,13 +60,12 @@ def prepare(options: SweepOptions, directory: Path) -> Prepared:
             )
     names = options.machines or tuple(experiment.machine for experiment in experiments)
     caps = tuple(dict.fromkeys(options.caps)) or (DEFAULT_CAP,)
-    machines = tuple(_machine(load_machine(name), caps) for name in dict.fromkeys(names))
+    machines = tuple(map(_machine, dict.fromkeys(names)))
     _check_names(machines)
     request = SweepRequest(
         machines, experiments, tuple(dict.fromkeys(options.variants)), caps,
         tuple(sorted(set(options.cpus))), options.seeds, sha256_file(sim_binary()), commit(),
         1 + max((row["added"] for row in old), default=0), options.placement,
-        _drawn(options, machines, experiments),
     )  # fmt: skip
     points, left_out = plan_sweep(request)
     asked = {point.key for point in points}
@@ -84,40 +73,9 @@ def prepare(options: SweepOptions, directory: Path) -> Prepared:
     return Prepared(points, missing(points, rows), rows, left_out)
 
 
-def _drawn(
-    options: SweepOptions,
-    machines: Sequence[SweepMachine],
-    experiments: Sequence[Experiment],
-) -> dict[tuple[str, str], list[Sample]]:
-    """Return the samples of every machine and experiment; none without ``uncertainty``."""
-    count = options.uncertainty
-    if count is None:
-        if options.seed is not None:
-            raise UserError(
-                f"--seed {options.seed} seeds the samples that --uncertainty draws: "
-                "give that as well, or --seeds N for seeds 1 to N"
-            )
-        return {}
-    check_samples(count)
-    if options.seeds != 1:
-        raise UserError(
-            f"--seeds {options.seeds}: with --uncertainty every sample has its own seed; "
-            "leave out --seeds"
-        )
-    drawn = {}
-    seed = 1 if options.seed is None else options.seed
-    for place, experiment in product(machines, experiments):
-        machine = place.machine
-        inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
-        drawn[machine.name, experiment.name] = make_samples(
-            machine, experiment, inputs, count, seed
-        )
-    return drawn
-
-
-def _machine(machine: Machine, caps: tuple[int, ...]) -> SweepMachine:
-    topologies = {cap: machine_topology(machine, cap) for cap in caps}
-    return SweepMachine(machine, machine.sha256, topologies)
+def _machine(name: str) -> SweepMachine:
+    machine = load_machine(name)
+    return SweepMachine(machine, machine.sha256, machine_topology(machine))
 
 
 def _check_names(machines: tuple[SweepMachine, ...]) -> None:

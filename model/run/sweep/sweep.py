@@ -7,7 +7,7 @@ This file only computes: the points to run, the contents of rows, and which rows
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from common.errors import UserError, check_names
@@ -22,7 +22,6 @@ from model.run.run import (
     point_metrics,
     point_params,
 )
-from model.run.uncertain.draws import Sample
 
 DEFAULT_CAP = 64
 
@@ -39,17 +38,12 @@ KEY: dict[str, type] = {
     "params": str,
     "machine_sha256": str,
     "simulator_sha256": str,
-    "sample": str,
 }
 # Further facts about a point. ``added`` numbers the sweeps that wrote into the file, from 1.
 FACTS: dict[str, type] = {
     "added": int,
     "commit": str,
     "llcs": int,
-    "llc_cpus": int,
-    "nodes": int,
-    "packages": int,
-    "shards": int,
     "events": int,
     "seconds": float,
 }
@@ -60,25 +54,21 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class SweepMachine:
-    """A machine with what a plan needs. Topologies are by shard size."""
+    """A machine with what a plan needs."""
 
     machine: Machine
     sha256: str
-    topologies: Mapping[int, Mapping[str, Any]]
+    topology: Mapping[str, Any]
 
     @property
     def cpus(self) -> int:
         """Return the number of the machine's CPUs."""
-        return len(next(iter(self.topologies.values()))["cpus"])
+        return len(self.topology["cpus"])
 
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """A request for every combination of its values. Empty ``variants`` or ``cpus`` means all.
-
-    ``drawn`` contains samples by the names of machine and experiment. They replace seeds 1 to
-    ``seeds``.
-    """
+    """A request for every combination of its values. Empty ``variants`` or ``cpus`` means all."""
 
     machines: tuple[SweepMachine, ...]
     experiments: tuple[Experiment, ...]
@@ -90,14 +80,6 @@ class SweepRequest:
     commit: str = "unknown"
     added: int = 1
     placement: str = "os"
-    drawn: Mapping[tuple[str, str], Sequence[Sample]] = field(default_factory=dict)
-
-    def samples(self, machine: Machine, experiment: Experiment) -> Sequence[Sample]:
-        """Return the samples of one machine and experiment, or else one per seed."""
-        found = self.drawn.get((machine.name, experiment.name))
-        return found or [
-            Sample("", {}, machine, experiment, seed) for seed in range(1, self.seeds + 1)
-        ]
 
 
 @dataclass(frozen=True)
@@ -124,23 +106,10 @@ def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
 
 
-def cpu_facts(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> dict[str, int]:
-    """Return the properties of the CPUs that a placement uses first."""
+def caches_of(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> int:
+    """Return the number of last-level caches of the CPUs that a placement uses first."""
     used = in_order(topology["cpus"], placement)[:cpus]
-    numbers = {cpu["cpu"] for cpu in used}
-    llcs: dict[tuple[int, ...], int] = {}
-    for cpu in used:
-        llc = (cpu["package"], cpu["node"], cpu["llc"])
-        llcs[llc] = llcs.get(llc, 0) + 1
-    return {
-        "llcs": len(llcs),
-        "llc_cpus": max(llcs.values()),
-        "nodes": len({llc[:2] for llc in llcs}),
-        "packages": len({llc[0] for llc in llcs}),
-        "shards": sum(
-            1 for shard in topology["plan"]["shards"] if not numbers.isdisjoint(shard["cpus"])
-        ),
-    }
+    return len({(cpu["package"], cpu["node"], cpu["llc"]) for cpu in used})
 
 
 def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
@@ -163,13 +132,13 @@ def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
                 continue
             for cap in request.caps:
                 for cpus in counts:
-                    facts = cpu_facts(place.topologies[cap], cpus, request.placement)
-                    for one in request.samples(place.machine, experiment):
+                    llcs = caches_of(place.topology, cpus, request.placement)
+                    for seed in range(1, request.seeds + 1):
                         run = RunRequest(
-                            one.experiment, one.machine, place.cpus, cpus, one.seed,
+                            experiment, place.machine, place.cpus, cpus, seed,
                             request.placement, wanted, (cpus,), cap=cap,
                         )  # fmt: skip
-                        points += _points(request, place, run, {**facts, "sample": one.label})
+                        points += _points(request, place, run, llcs)
     if not points:
         raise UserError(f"nothing to run: {'; '.join(left_out)}")
     return points, left_out
@@ -182,7 +151,7 @@ def _check_variants(request: SweepRequest) -> None:
 
 
 def _points(
-    request: SweepRequest, place: SweepMachine, run: RunRequest, facts: Mapping[str, int | str]
+    request: SweepRequest, place: SweepMachine, run: RunRequest, llcs: int
 ) -> list[SweepPoint]:
     plan = plan_run(run)
     return [
@@ -202,7 +171,7 @@ def _points(
                 "simulator_sha256": request.simulator_sha256,
                 "added": request.added,
                 "commit": request.commit,
-                **facts,
+                "llcs": llcs,
             },
         )
         for point in plan.points
@@ -234,8 +203,7 @@ def make_row(point: SweepPoint, raw: Any) -> Row:
 def current(rows: Sequence[Row]) -> list[Row]:
     """Return the rows without those of older simulators and machine files.
 
-    The newest row of each experiment on each machine counts. Rows of other samples, or of none, are
-    not mixed with its samples.
+    The newest row of each experiment on each machine counts.
     """
     newest: dict[tuple[str, str], Row] = {}
     for row in rows:
@@ -247,13 +215,7 @@ def current(rows: Sequence[Row]) -> list[Row]:
         row
         for row in rows
         if all(row[key] == newest[row["experiment"], row["machine"]][key] for key in same)
-        and sample_set(row) == sample_set(newest[row["experiment"], row["machine"]])
     ]
-
-
-def sample_set(row: Mapping[str, Any]) -> str:
-    """Return the number and the seed of the samples to which a row belongs; "" for none."""
-    return str(row["sample"]).partition("/")[2]
 
 
 def united(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:

@@ -12,7 +12,7 @@ from model.run.sweep.sweep import Row
 
 _SAME = [
     "experiment", "machine", "placement", "cap", "cpus", "seed", "simulator_sha256",
-    "machine_sha256", "sample",
+    "machine_sha256",
 ]  # fmt: skip
 DEFAULT_METRICS = (
     Metric("cycles_per_op", "cycles/op", "cycles", "cycles_per_op"),
@@ -72,8 +72,3 @@ def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Seri
     base = part[part["variant"] == baseline].drop_duplicates(_SAME)
     joined = part[_SAME].merge(base[[*_SAME, metric.reported]], on=_SAME, how="left")
     return pd.Series(values.to_numpy() / joined[metric.reported].to_numpy(), index=part.index)
-
-
-def is_sampled(frame: pd.DataFrame) -> bool:
-    """Whether all rows are samples of uncertain inputs, not runs with other seeds."""
-    return bool((frame["sample"] != "").all())

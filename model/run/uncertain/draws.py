@@ -26,9 +26,8 @@ Values = dict[str, float]
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample: its label, its draws, and the inputs of its run."""
+    """One sample: its draws, and the inputs of its run."""
 
-    label: str
     values: Values
     machine: Machine
     experiment: Experiment
@@ -139,19 +138,11 @@ def make_samples(
     count: int,
     seed: int,
 ) -> list[Sample]:
-    """Return ``count`` samples of ``inputs``.
-
-    The same arguments give the same samples. A label contains the sample's number, the number of
-    samples, and their seed.
-    """
+    """Return ``count`` samples of ``inputs``; the same arguments give the same samples."""
     drawn = draw(inputs, machine.data, count, seed)
     return [
         Sample(
-            f"{number}/{count}, seed {seed}",
-            values,
-            sampled_machine(machine, values),
-            sampled_experiment(experiment, values),
-            own,
+            values, sampled_machine(machine, values), sampled_experiment(experiment, values), own
         )
-        for number, (values, own) in enumerate(zip(drawn, seeds(seed, count), strict=True), 1)
+        for values, own in zip(drawn, seeds(seed, count), strict=True)
     ]
