@@ -7,24 +7,6 @@ import click
 
 from cli.commands.groups import NamedGroup
 from cli.commands.options import CAP, JSON, OUT, deliver, number_option, path_option
-from common.errors import UserError
-
-
-def _advise(
-    machine: str | None, rate: float, count: int | None, as_json: bool, out: Path | None
-) -> None:
-    from common.progress import ticking
-    from model.machines.presets import HOST, load_machine
-    from model.run.shard_sizes import SAMPLES, advice_data, advise
-    from model.run.uncertain.uncertainty import check_samples
-    from model.tables.shard_sizes import advice_view
-
-    samples = SAMPLES if count is None else count
-    if samples != 0:
-        check_samples(samples)
-    loaded = load_machine(machine or HOST)
-    advice = advise(loaded, rate, samples, ticking)
-    deliver(advice_data(advice), as_json, out, advice_view(advice))
 
 
 @click.command("topology")
@@ -32,19 +14,6 @@ def _advise(
 @path_option("--sysfs", metavar="DIR", help="A folder that contains sys/.")
 @number_option("--split-llc", help="Cut every LLC into N parts.")
 @CAP
-@click.option("--advise", is_flag=True, help="Predict how many CPUs should share a line or a lock.")
-@click.option(
-    "--rate",
-    type=click.FloatRange(1, 1e8),
-    metavar="N",
-    help="Lock operations per second and CPU that --advise plans for [10000].",
-)
-@click.option(
-    "--uncertainty",
-    type=int,
-    metavar="N",
-    help="Samples of the uncertain numbers for --advise's intervals; 0: one run without them [20].",
-)
 @JSON
 @OUT
 def topology(
@@ -52,28 +21,13 @@ def topology(
     sysfs: Path | None,
     split_llc: int | None,
     cap: int | None,
-    advise: bool,
-    rate: float | None,
-    uncertainty: int | None,
     as_json: bool,
     out: Path | None,
 ) -> None:
     """Show a topology and its shard plan.
 
-    The topology is that of this host unless a machine or a sysfs tree is given. With --advise the
-    command predicts the cost of each shard size, for the given machine file, or for the one that
-    'machine measure' made of this host.
+    The topology is that of this host unless a machine or a sysfs tree is given.
     """
-    if advise:
-        others = {"--sysfs": sysfs, "--split-llc": split_llc, "--cap": cap}
-        for name, value in others.items():
-            if value is not None:
-                raise UserError(f"--advise and {name} exclude each other: it tries all sizes")
-        _advise(machine, 10_000.0 if rate is None else rate, uncertainty, as_json, out)
-        return
-    for name, number in (("--rate", rate), ("--uncertainty", uncertainty)):
-        if number is not None:
-            raise UserError(f"{name} belongs to --advise: give both")
     from model.machines.presets import load_machine
     from model.machines.topo import TopoRequest
     from model.machines.topo import topo as read_topology
