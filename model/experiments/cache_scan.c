@@ -213,7 +213,8 @@ static int execute(struct run *run)
 	return failed;
 }
 
-static const char *const variants[] = { "full", "node", "linux73", "linux73-mask", "linux73-fork", NULL };
+static const char *const variants[] = { "full",		"node",		"linux73",
+					"linux73-mask", "linux73-fork", NULL };
 static const char *const params[] = {
 	"processes",  "run_us",	     "peer_run_us",    "pause_us", "wake_elsewhere",
 	"epoch_us",   "tick_us",     "slice_us",       "wake_us",  "kernel_share",
