@@ -66,9 +66,9 @@ fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); wha
 results: fidelity ## make the model's errors and the tables of docs/ (docs/results/tables.toml)
 	.venv/bin/python scripts/result_tables.py
 
-fidelity: build ## compare the model with every published curve: docs/results/fidelity.md
+fidelity: build ## compare the model with every published curve, or with a trial's (TRIAL=trial.json)
 	cli/environment
-	.venv/bin/python scripts/fidelity.py
+	.venv/bin/python scripts/fidelity.py $(TRIAL)
 
 build: ## compile what the commands run, and the library, into build/release
 	scripts/bootstrap demo

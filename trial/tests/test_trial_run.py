@@ -149,6 +149,34 @@ def test_missing_programs_are_one_line_each(monkeypatch: pytest.MonkeyPatch) -> 
     assert made.skipped[0] == "skipped: stress-ng-cyclic, because stress-ng is not here"
 
 
+def test_state_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "sys/class/power_supply/a/type": "Battery", "sys/class/power_supply/a/status": "Charging",
+        "sys/class/power_supply/b/type": "Battery", "sys/class/power_supply/b/scope": "Device",
+        "sys/class/power_supply/b/status": "Discharging",
+        "sys/class/hwmon/hwmon0/temp1_input": "90000", "sys/class/hwmon/hwmon0/temp1_crit": "0",
+        "sys/class/hwmon/hwmon1/temp1_input": "94000",
+        "sys/class/hwmon/hwmon1/temp1_crit": "100000",
+        "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "3",
+        "sys/kernel/debug/sched/features": "RT_PUSH_IPI NO_HRTICK",
+        "proc/stat": "cpu 5 0 5 90 0 0 0 0 0 0",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    machine = host.Machine(tmp_path)
+    assert (machine.battery(), machine.hot(), machine.throttled()) == (False, "", 3)
+    assert machine.kernel().features == {"RT_PUSH_IPI": True, "HRTICK": False}
+    (tmp_path / "sys/class/power_supply/a/status").write_text("Discharging\n")
+    (tmp_path / "sys/class/hwmon/hwmon1/temp1_input").write_text("96000\n")
+    assert machine.battery()
+    assert machine.hot() == "a sensor shows 96 degrees, critical are 100"
+    # Time that a hypervisor takes away is busy, too.
+    later = "cpu 5 0 5 150 20 0 0 20 0 0"
+    monkeypatch.setattr(host.time, "sleep", lambda _: (tmp_path / "proc/stat").write_text(later))
+    assert machine.load() == 0.2
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
