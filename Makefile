@@ -21,10 +21,8 @@ FAULTS :=
 OLD    := 6.12
 # Of make releases-check.
 RELEASES = trixie sid
-SECONDS_EACH := 600
-FUZZ = -max_total_time=$(SECONDS_EACH) -timeout=10 -rss_limit_mb=512 -max_len=65536 -artifact_prefix=build/fuzz/
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-all quick lint faults results fidelity fuzz-long build install install-lib deb doctor trial wheel release clean series kernel kernel-old \
+.PHONY: help demo check check-all quick lint faults results fidelity build install install-lib deb doctor trial wheel release clean series kernel kernel-old \
 	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
 
 help: ## this list
@@ -56,12 +54,6 @@ lint: ## only the linters of check
 faults: ## plant faults in core/, one at a time, and see that the tests notice each; many minutes
 	scripts/bootstrap demo check
 	python3 check/faults/faults.py $(FAULTS)
-
-fuzz-long: ## each fuzz target in Python for ten minutes (SECONDS_EACH=600); what is found stays in build/fuzz
-	scripts/bootstrap demo check
-	cli/environment --dev
-	set -e; for target in archive profile cgroups; do mkdir -p build/fuzz/$$target; \
-		.venv/bin/python doctor/tests/fuzz/fuzz_doctor.py $$target $(FUZZ) build/fuzz/$$target; done
 
 results: fidelity ## make the model's errors and the tables of docs/ (docs/results/tables.toml)
 	.venv/bin/python scripts/result_tables.py

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.show.terminal import show
-from doctor.facts.archive import read_directory
+from doctor.facts.archive import read_directory, read_tar
 from doctor.facts.facts import Facts, read_facts
 from doctor.judge.verdict import Verdict, judge
 from doctor.plan.plan import make_plan
+from doctor.profiles.perf_file import read_profile
 from doctor.verdict import batch
 from doctor.verdict.data import verdict_data
 from doctor.verdict.html import verdict_page
@@ -39,6 +42,7 @@ FILES = (
     "sys/devices/system/node/node0/cpulist", "sys/fs/cgroup/app1/cpuset.cpus.partition",
     "sys/fs/cgroup/app1/cpuset.cpus", "sys/fs/cgroup/app2/cpuset.mems", "boot/config-6.12.10",
 )  # fmt: skip
+PROFILE = (Path(__file__).parent / "data" / "c2c-mail.txt").read_bytes()[:6000]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -90,6 +94,34 @@ def test_damaged_lists_are_judged_or_refused(sample: dict[str, str], data: st.Da
     facts = attempt(lambda: read_facts(lists, "host"))
     if not isinstance(facts, str):
         leaves_in_every_way(judge("host", facts, []), facts)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_damaged_profiles_and_archives_are_read_or_refused(
+    sample: dict[str, str], tmp_path: Path, data: st.DataObject
+) -> None:
+    """Bytes are cut, replaced and doubled."""
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as tar:
+        for name, text in sample.items():
+            member = tarfile.TarInfo(f"schedshard-doctor/{name}")
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+    whole = data.draw(st.sampled_from([held.getvalue(), PROFILE]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(whole)))
+        whole = whole[:at] + data.draw(NOT_NUL) + whole[data.draw(st.integers(at, len(whole))) :]
+    path = tmp_path / "input"
+    path.write_bytes(whole)
+    profile = attempt(lambda: read_profile(path))
+    if not isinstance(profile, str):
+        assert judge("profile only", None, [profile]).sentence.isprintable()
+    facts = attempt(lambda: read_facts(read_tar(path), "host"))
+    for said in (profile, facts):
+        assert not isinstance(said, str) or said.isprintable()
 
 
 @settings(
