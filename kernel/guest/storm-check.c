@@ -175,8 +175,9 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 
 /*
  * Rescue a deadline task that waits for ever while CPUs are idle. Unchanged Linux does that too,
- * once in some hundred deadline rounds (linux-faults.c). The monitor takes the task out of the
- * class, so that it runs and the storm continues, and counts it.
+ * once in some hundred deadline rounds: a task that leaves the class while it is throttled keeps
+ * the mark, and its timer ignores it. The monitor takes the task out of the class, so that it runs
+ * and the storm continues, and counts it.
  */
 static bool rescue_deadline(struct storm *storm, const struct storm_worker *worker)
 {

@@ -123,8 +123,8 @@ static void change_level(struct storm *storm, int tid, uint64_t *rng)
 
 /*
  * Be a deadline task for one round. Such a task must be allowed on all CPUs of its root domain. An
- * overrun by one tick delays its 0-lag time by ten ticks; linux-faults.c says why that must not be
- * too late.
+ * overrun by one tick delays its 0-lag time by ten ticks. Until then Linux keeps the mark of a task
+ * that left the class while it was throttled.
  */
 static void deadline_round(struct storm *storm, struct storm_worker *me, uint64_t *rng)
 {

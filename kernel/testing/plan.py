@@ -76,23 +76,8 @@ PROGRAMS: Mapping[str, Program] = {
     "walk-self": Program(
         (), lambda s, *_: _words(f"push-ipi.sh 0 walk-self {s}"), 1, least=10, usual=False
     ),
-    # Tests that show Linux's own faults. They fail once Linux no longer has these faults.
-    "linux-dying": Program(
-        (), lambda s, *_: _words(f"linux-faults {s} dying"), 1, least=90, usual=False
-    ),
-    "linux-cpuset": Program(
-        (), lambda s, *_: _words(f"linux-faults {s} cpuset"), 1, least=10, usual=False
-    ),
-    "linux-deadline": Program(
-        (), lambda s, *_: _words(f"linux-faults {s} deadline"), 1, least=10, usual=False
-    ),
-    "linux-online": Program(
-        (), lambda s, *_: _words(f"linux-online {s}"), 1, least=10, usual=False
-    ),
-    # Patch 02 fixes it.
+    # A fault of Linux, which patch 02 fixes. It fails once Linux no longer has the fault.
     "linux-level": Program((), lambda s, *_: _words(f"linux-level {s}"), 1, least=10, usual=False),
-    # It needs CPUs that run at the same time. The series does not fix this fault.
-    "linux-walk": Program((), lambda s, *_: _words(f"linux-walk {s}"), 1, least=10, usual=False),
 }
 # Seconds of guest time, summed over all guests of a variant.
 SETS: Mapping[str, int] = {"short": 30, "quick": 90, "ci": 300, "soak": 3600}
