@@ -227,7 +227,9 @@ static always_inline void slow_locked(struct cpu *c, const volatile void *addr, 
 		return;
 	}
 	issued = c->clock;
-	drain(c, WAIT_EMPTY);
+	drain(c, sim.model->waits_by_store ? WAIT_FENCED : WAIT_EMPTY);
+	if (sim.model->waits_by_store)
+		issued = c->clock;
 	source = fetch(c, arena_line(addr), true, far && sim.model->far_atomics, op);
 	/* If the home executed the operation, the core continues at once. */
 	if (!sim.coherence.req[request_of(c->number, false)].far || source == SOURCE_HIT)

@@ -22,7 +22,7 @@
 /*
  * What a CPU waits for at its store buffer: an empty buffer, for a locked operation (WAIT_EMPTY) or
  * otherwise (WAIT_FENCED), or a free entry (WAIT_SLOT). The first wait is part of the operation's
- * time. The others count as time of the stores.
+ * time. The others count as time of the stores. See waits_by_store in model.h.
  */
 enum wait { WAIT_NOTHING, WAIT_EMPTY, WAIT_FENCED, WAIT_SLOT };
 

@@ -7,6 +7,17 @@
 
 #include <stdlib.h>
 
+static void add_users(struct hot_line *h, const struct stats *s, uint32_t i)
+{
+	for (uint32_t w = 0; w < s->cpu_words && !h->shared; w++) {
+		uint64_t some = stats_place(s, i)->cpus[w];
+		uint32_t user = some ? 64 * w + (uint32_t)__builtin_ctzll(some) + 1 : h->user;
+
+		h->shared = some & (some - 1) || (h->user && user != h->user);
+		h->user = user;
+	}
+}
+
 uint32_t hot_lines_add_up(const struct stats *s, struct hot_line **sums)
 {
 	struct hot_line *hot = calloc((size_t)s->nr_lines + 1, sizeof(*hot));
@@ -19,6 +30,7 @@ uint32_t hot_lines_add_up(const struct stats *s, struct hot_line **sums)
 		struct hot_line *h = &hot[r->line];
 
 		h->accesses++;
+		add_users(h, s, i);
 		h->records += r->records;
 		h->loads += r->loads;
 		h->stores += r->stores;

@@ -3,6 +3,7 @@
 #ifndef SIM_HOT_LINES_H
 #define SIM_HOT_LINES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stats.h"
@@ -10,6 +11,8 @@
 struct hot_line {
 	uint32_t line;
 	uint32_t first, accesses; /* its place in hot_lines_accesses(), and its records */
+	uint32_t user;		  /* a CPU that used it, + 1 */
+	bool shared;		  /* another CPU used it, too */
 	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, store_time, load_max;
 };
 

@@ -98,6 +98,7 @@ struct model_tier {
  *	modified, as a share of the latency between the two
  * @far_atomics: the line's home executes locked operations other than compare-and-swap, unless the
  *	core has the line exclusively
+ * @waits_by_store: in the records a locked operation's wait for earlier stores is theirs
  * @far: how long the home is busy with such an operation
  */
 struct model {
@@ -115,7 +116,7 @@ struct model {
 	uint64_t memory, l3_hit, load_hit, store, drain, locked, after_locked, forward, fence;
 	uint64_t timestamp;
 	uint64_t read_occupancy, smt, smt_read, retry, far;
-	bool far_atomics;
+	bool far_atomics, waits_by_store;
 	uint32_t store_buffer, stores_merge, stores;
 	double near_rounds, directory;
 };

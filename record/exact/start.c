@@ -62,6 +62,7 @@ static void read_machine(void)
 	if (model_build(&exact_model, machine, s->cpu, s->nr_cpus))
 		refuse("no memory for the model");
 	exact.ps = model_cycles(&exact_model, 1);
+	exact_model.waits_by_store = true;
 }
 
 /* The program goes on without a recording. */

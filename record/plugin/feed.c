@@ -30,6 +30,7 @@
 #include "machine.h"
 #include "memory.h"
 #include "sim.h"
+#include "sim_threads.h"
 
 /* The simulator reports program counters relative to the image, that is, to this symbol. */
 const char __executable_start;
@@ -346,10 +347,18 @@ static void come_after(struct feed *f, uint32_t n, const char *at)
 
 static void perform(struct feed *f, uint32_t n, const struct item *item)
 {
+	const uint32_t known = f->lines.n;
 	char *at = feed_lines_at(&f->lines, item->place);
 	uint32_t in_line = (uintptr_t)at % LINE_SIZE, size = item->size, locked;
 	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
 
+	/*
+	 * A program's accesses of private lines are not items unless they are locked, or unless the
+	 * line becomes private as its bytes are moved. Such a line costs no more than the others.
+	 */
+	if (f->lines.n > known && f->setup.hits_free &&
+	    (item->kind == ITEM_LOCKED || feed_lines_edited(&f->lines, item->place)))
+		sim_has_line(arena_line(at), n, item->kind != ITEM_LOAD);
 	if (f->cpu[n].is_after)
 		come_after(f, n, at);
 	if (size > LINE_SIZE - in_line)
@@ -438,6 +447,7 @@ struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *
 		return NULL;
 	}
 	f->ps = model_cycles(&f->model, 1);
+	f->model.waits_by_store = setup->detailed;
 	if (setup->hits_free) {
 		f->model.load_hit = f->model.forward = f->model.store = FREE_PS;
 		f->model.after_locked = 0;

@@ -21,7 +21,7 @@ struct machine;
 
 #define FEED_MAX_CPUS  1024u
 #define FEED_MAX_NODES 64u
-#define FEED_MAX_PADS  4096u
+#define FEED_MAX_PADS  131072u
 
 enum feed_got {
 	FEED_ITEM,  /* here is one */

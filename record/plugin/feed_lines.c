@@ -141,9 +141,9 @@ void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node)
 
 /* ---- moved bytes ---- */
 
-uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place)
+/* The first pad that ends after @place. */
+static uint32_t pad_after(const struct feed_setup *s, uint64_t place)
 {
-	const struct feed_setup *s = l->setup;
 	uint32_t lo = 0, hi = s->nr_pads;
 
 	while (lo < hi) {
@@ -151,12 +151,29 @@ uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place)
 
 		if (place >= s->pad[mid].high)
 			lo = mid + 1;
-		else if (place < s->pad[mid].low)
-			hi = mid;
 		else
-			return MOVED + ((uint64_t)mid << PAGE_SHIFT) + place - s->pad[mid].low;
+			hi = mid;
 	}
-	return place;
+	return lo;
+}
+
+uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place)
+{
+	const struct feed_setup *s = l->setup;
+	uint32_t n = pad_after(s, place);
+
+	if (n == s->nr_pads || place < s->pad[n].low)
+		return place;
+	return MOVED + ((uint64_t)n << PAGE_SHIFT) + place - s->pad[n].low;
+}
+
+bool feed_lines_edited(const struct feed_lines *l, uint64_t place)
+{
+	const struct feed_setup *s = l->setup;
+	uint64_t line = place & ~(LINE_SIZE - 1ull);
+	uint32_t n = pad_after(s, line);
+
+	return n < s->nr_pads && s->pad[n].low < line + LINE_SIZE;
 }
 
 /* The node of a byte; for a moved byte the node of its old place. */
@@ -231,7 +248,7 @@ static uint32_t cache_of(const struct feed_lines *l, uint32_t cpu)
 	return (uint32_t)l->setup->machine->topo.cpu[l->setup->cpu[cpu]].llc;
 }
 
-void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
+bool feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
 		     const void *pc)
 {
 	struct feed_bytes *bytes = &l->bytes[arena_line(at)];
@@ -244,6 +261,7 @@ void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_
 	if ((came || write) &&
 	    feed_bytes_access(bytes, cpu, (uintptr_t)at % LINE_SIZE, size, write) && came)
 		sim_recount((const char *)pc + FEED_FOREIGN);
+	return came;
 }
 
 /* ---- report ---- */
@@ -266,6 +284,8 @@ static int by_time(const void *a, const void *b)
 	const struct hot_line *x = a, *y = b;
 	uint64_t p = x->load_time + x->store_time, q = y->load_time + y->store_time;
 
+	if (x->shared != y->shared)
+		return x->shared ? -1 : 1;
 	return p != q ? (p > q ? -1 : 1) : by_heat(a, b);
 }
 
@@ -350,7 +370,7 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 	uint64_t local = 0, remote = 0, waited = 0;
 	struct hot_line *hot;
 	uint32_t n = hot_lines_add_up(s, &hot), kept = n < LINES_KEPT ? n : LINES_KEPT;
-	uint32_t *number;
+	uint32_t *number, shared = 0;
 
 	qsort(hot, n, sizeof(*hot), by_time);
 	qsort(hot, kept, sizeof(*hot), by_heat);
@@ -358,9 +378,12 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 	for (uint32_t i = 0; i < n; i++) {
 		local += hot[i].hitm_local;
 		remote += hot[i].hitm_remote;
-		waited += hot[i].load_time + hot[i].store_time;
+		shared += hot[i].shared;
+		if (hot[i].shared)
+			waited += hot[i].load_time + hot[i].store_time;
 	}
-	json_object_set_new(into, "nr_lines", json_integer((json_int_t)n));
+	json_object_set_new(into, "nr_lines",
+			    json_integer((json_int_t)(l->setup->detailed ? shared : n)));
 	json_object_set_new(into, "hitm_local", json_integer((json_int_t)local));
 	json_object_set_new(into, "hitm_remote", json_integer((json_int_t)remote));
 	json_object_set_new(into, "waited_cycles", json_real(cycles(m, waited, 1)));

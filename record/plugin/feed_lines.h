@@ -62,6 +62,9 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place);
 /** feed_lines_moved - return the place to which a byte is moved, or its own. */
 uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place);
 
+/** feed_lines_edited - are bytes of this byte's line moved? */
+bool feed_lines_edited(const struct feed_lines *l, uint64_t place);
+
 /*
  * Bit of an access's program counter in the model: the access needs a byte that another CPU wrote
  * since this CPU's last access (feed_bytes.h). So records distinguish true from false sharing.
@@ -71,8 +74,10 @@ uint64_t feed_lines_moved(const struct feed_lines *l, uint64_t place);
 /**
  * feed_lines_note - record that guest CPU @cpu, which runs, has accessed @at. Only for a detailed
  * result. Call it after the access, because others may have written the bytes while the CPU waited.
+ *
+ * Return: did the line come from elsewhere?
  */
-void feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
+bool feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
 		     const void *pc);
 
 /** feed_lines_home - set the home node of the page's lines that the model makes from now on. */
@@ -80,7 +85,8 @@ void feed_lines_home(struct feed_lines *l, uint64_t place, uint32_t node);
 
 /**
  * feed_lines_json - write the number of lines ("nr_lines"), and their sums of HITM and of cycles,
- * to @into, then pass the 1,024 hottest lines to @line
+ * to @into, then pass the 1,024 hottest lines to @line. The cycles, and in a detailed result the
+ * number, are of lines that several CPUs used
  * @line: called with each of these lines, the hottest first, and with @arg; frees the line
  */
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into,

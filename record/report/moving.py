@@ -19,7 +19,9 @@ from record.names.things import Thing
 LINE = 64
 # Candidates that are replayed, by the cycles that their lines cost.
 MOST_TRIED = 8
-_MAX_MOVED = 4096
+_MAX_MOVED = 131_072
+# An object with so many lines may have more than a result contains.
+_MANY_LINES = 512
 _RAW = ("file", "mapped", "unknown")
 # An access counts if it causes more than this share of a line's accesses, or of its HITM.
 _COLD = 0.005
@@ -280,6 +282,11 @@ def _move(
     cycles = sum(line.waited for line, _ in group)
     words, edit = _words(thing, meant, every, padded, within)
     ranges = sorted({(piece.low, piece.high) for piece in every})
+    one = {piece.thing.address for piece in every} == {thing.address}
+    if thing.element is not None and one and not within and len(group) >= _MANY_LINES:
+        size = thing.element[1]
+        end = thing.address + thing.size // size * size
+        ranges = [(at, at + size) for at in range(thing.address, end, size)]
     return Move(thing.name, tuple(ranges[:_MAX_MOVED]), cycles, words, edit)
 
 

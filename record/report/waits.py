@@ -25,10 +25,9 @@ def has_users(line: raw.Line) -> bool:
 
 def at_lines(run: raw.Run) -> float:
     """Return the cycles of all shared lines, of which a result contains only the hottest ones."""
-    alone = sum(line.waited for line in run.lines if not has_users(line))
-    whole = run.waited_cycles
-    # Both are rounded: without a shared line the difference may be a little below 0.
-    return max(0.0, (sum(line.waited for line in run.lines) if whole is None else whole) - alone)
+    if run.waited_cycles is not None:
+        return run.waited_cycles
+    return sum(line.waited for line in run.lines if has_users(line))
 
 
 def _field(thing: Thing, address: int) -> str:
