@@ -26,11 +26,14 @@
 #include "ways.h"
 
 #define ADDRESS_BITS 47
-#define PAGE_SHIFT   12
+/* Not 0, so that no loop of hits stops the clock. */
+#define FREE_PS	   1u
+#define PAGE_SHIFT 12
 
 extern const char __executable_start;
 
 struct model exact_model;
+static struct model own; /* as the machine's file has it */
 
 uint32_t *lines_word;
 
@@ -65,6 +68,7 @@ int lines_begin(void)
 {
 	const struct feed_setup *s = &exact.watch.setup;
 
+	own = exact_model;
 	lines_word = sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*lines_word));
 	page_cpu = sparse((1ull << (ADDRESS_BITS - PAGE_SHIFT)) * sizeof(*page_cpu));
 	rest_word = s->nr_pads ? sparse((1ull << (ADDRESS_BITS - LINE_SHIFT)) * sizeof(*rest_word))
@@ -199,7 +203,8 @@ static const void *counter(const void *pc, bool write)
 
 /*
  * Take the instructions that follow an access in its block out of the count until the access is
- * done. Return: how many.
+ * done. An access that hits, and is not near one that missed, takes no time beyond its instruction,
+ * as if the line were private. Return: how many instructions.
  */
 static uint32_t later(const void *pc)
 {
@@ -209,14 +214,17 @@ static uint32_t later(const void *pc)
 		n = exact_ran;
 	exact_ran -= n;
 	sched_work(0);
+	exact_model.load_hit = exact_near ? own.load_hit : FREE_PS;
+	exact_model.forward = exact_near ? own.forward : FREE_PS;
+	exact_model.store = exact_near ? own.store : FREE_PS;
 	return n;
 }
 
 /* Count an access that the model saw. @rest: what later() returned */
 static void note(const char *in, uint32_t size, bool write, const void *pc, uint32_t rest)
 {
-	feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc, write));
-	exact_near = EXACT_NEAR;
+	if (feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc, write)))
+		exact_near = EXACT_NEAR;
 	exact_ran += rest;
 	if (away_since)
 		away_leave();
@@ -235,8 +243,6 @@ static void plain(uint64_t at, uint32_t size, uint32_t how, const void *pc)
 	if (!in)
 		return;
 	*(write ? &stores : &loads) += 1;
-	/* The model has the time of the access itself. */
-	exact_ran -= exact_ran > 0;
 	rest = later(pc);
 	sim_plain(in, size, write, counter(pc, write));
 	note(in, size, write, pc, rest);
