@@ -38,9 +38,8 @@ void sim_relax_takes(uint64_t ps);
 
 /**
  * sim_give_up_after - detect a simulation without progress. If no CPU has stored anything in about
- *	3 x @accesses accesses, and no CPU is still computing (sim_compute()), print one line per
- *	CPU with its state to stderr, and exit with status 1. 0, the default after sim_init(),
- *	switches this off.
+ *	3 x @accesses accesses, and none is still computing (sim_compute()), print each CPU's state
+ *	to stderr, a line each, and exit with 1. 0, the default after sim_init(), switches this off.
  *
  * A body that spins without accessing the arena or calling sim_compute() is not detected, because
  * only accesses are counted.

@@ -5,8 +5,8 @@ A block begins after a call of the coverage hook. It ends at the next one, or wh
 the function. These do not count, because they exist only for the hooks:
 
 - calls of hooks, and the instructions that set their arguments;
-- instructions that save registers around them: moves between a register and the stack by its
-  pointer, the restoring of registers at a function's end, and the move of a hook's result.
+- instructions that save registers around hooks: moves between a register and the stack by its
+  pointer, the restoring at a function's end, and the move of a hook's result.
 """
 
 import re
