@@ -51,6 +51,7 @@ from model.run.model_error import (  # noqa: E402
     together,
     words,
 )
+from model.run.whole import WORKLOAD, known_whole, left_out, score  # noqa: E402
 from trial.form import load_trial  # noqa: E402
 from trial.machine_file import curves_of  # noqa: E402
 
@@ -192,7 +193,7 @@ def kinds(scores: Sequence[Score], known: Sequence[Residual]) -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     rows = []
-    for kind in [*sorted({one.kind for one in known}), "workload"]:
+    for kind in sorted({one.kind for one in known}):
         part = [one for one in scores if one.of.kind == kind and not one.of.calibrated]
         one = estimate(known, kind)
         rows.append((
@@ -201,6 +202,13 @@ def kinds(scores: Sequence[Score], known: Sequence[Residual]) -> list[str]:
             f"{one.threads or ''} | {one.factor:.2f} | "
             + (figures(part) if part else "0 | | | | |"),
         ))  # fmt: skip
+    whole, (within, of) = score(known_whole(), "exact"), left_out(known_whole(), "exact")
+    rows.append((
+        whole.median,
+        f"| {words(WORKLOAD)} | {whole.pairs} pairs | {whole.machines} | | | {whole.inside:.2f} | "
+        f"{whole.pairs} | {whole.median:.2f} | {whole.worst:.2f} | {within} of {of}, "
+        f"{within / of:.0%} | {whole.inside**2:.2f} |",
+    ))  # fmt: skip
     made += [row for _, row in sorted(rows, key=lambda row: -row[0])]
     blind = [one for one in scores if not one.of.calibrated]
     return [*made, f"| all of these | | | | | | {figures(blind)}"] if blind else made

@@ -237,7 +237,7 @@ def test_how_the_prediction_was_checked_is_said(capsys: Capture, tmp_path: Path)
     page = tmp_path / "page.html"
     [finding] = judged(capsys, host).json["findings"]
     checked = finding["predicted"]["validation"]
-    assert checked["said"].startswith(("validated on ", "never validated for "))
+    assert checked["said"].startswith("whole workloads: sign right in ")
     assert checked["factor"] > 1
     assert checked["said"] in " ".join(call(capsys, "doctor", host, "--html", page).out.split())
     assert checked["said"] in page.read_text(encoding="utf-8")

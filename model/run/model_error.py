@@ -24,6 +24,7 @@ from common.output import read_toml
 from common.paths import MACHINES
 from model.machines.cores import core_of
 from model.results import saved
+from model.run.whole import WORKLOAD, whole_validation
 
 RESIDUALS = MACHINES / "published/residuals.toml"
 PRIOR = 4.0
@@ -95,7 +96,7 @@ _WORDS = {
     "sleep": "locks whose waiters sleep",
     "polling": "turns of two CPUs",
     "work": "operations with work between them",
-    "workload": "whole workloads",
+    WORKLOAD: "whole workloads",
 }
 
 
@@ -170,8 +171,15 @@ def known_error(kind: str) -> ModelError:
     return estimate(known_residuals(), kind)
 
 
-def validation(kind: str, machine: str, variants: Sequence[str] = ()) -> saved.ModelError:
-    """Return the validation of a kind for a machine, as results and pages show it."""
+def validation(
+    kind: str, machine: str, variants: Sequence[str] = (), recorder: str = "exact"
+) -> saved.ModelError:
+    """Return the validation of a kind for a machine, as results and pages show it.
+
+    ``recorder``: of a whole workload, whose score does not depend on the machine.
+    """
+    if kind == WORKLOAD:
+        return saved.ModelError(**whole_validation(recorder), variants=list(variants))
     error = known_error(kind)
     core = core_of(machine) or next(
         (one.core for one in known_residuals() if one.machine == machine), None

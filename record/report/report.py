@@ -19,6 +19,7 @@ from model.results.lines import part_of
 from model.results.saved import Count, Few, Saved, absent
 from model.run.model_error import validation
 from model.run.uncertain.inputs import machine_inputs
+from model.run.whole import WORKLOAD
 from record.names.guest_names import GuestMemory, guest_nodes, guest_places, guest_words
 from record.names.memory import Memory
 from record.program.machine_view import cpus_in_order
@@ -255,6 +256,7 @@ def make_report(
     sites = Sites(recorded.meta)
     base = [_ranked(sites.apply(each)) for each in source.all(jobs)]
     guest = "guest" in recorded.meta
+    recorder = "guest" if guest else wanted.recorder
     objects = (GuestMemory if guest else Memory)(recorded.meta)
     try:
         found = name_lines(base, objects, wanted.lines, recorded.stepping.accesses_reported)
@@ -274,7 +276,7 @@ def make_report(
         experiment=recorded.words,
         machine=Described(name=single, cpus=recorded.cpus, clock_ghz=machines[0].clock_ghz),
         guest=_guest(recorded),
-        recorder="guest" if guest else wanted.recorder,
+        recorder=recorder,
         partial=recorded.partial or any(each.partial for each in base),
         program=Program.made_from(
             recorded,
@@ -290,7 +292,7 @@ def make_report(
             *intervals,
         ],
         limits=[*source.limits, *(() if guest else (WITHOUT_GUEST,))],
-        model_error=[validation("workload", one.name) for one in machines],
+        model_error=[validation(WORKLOAD, one.name, recorder=recorder) for one in machines],
         advised=wanted.advise,
         advice=advised.advice,
         waits=advised.waits,

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The score of predictions of whole workloads: pairs that others published, beside predictions.
+
+A pair is what somebody measured before and after one change. Its effect is the ratio of operations
+per second, after to before. The error is the factor between the predicted and the published effect.
+machines/published/whole.toml has the pairs, whole-predicted.toml what scripts/whole.py predicted.
+All lines that name this score take it from here: whole_sentence().
+"""
+
+import math
+import statistics
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from common.paths import MACHINES
+
+PAIRS = MACHINES / "published/whole.toml"
+PREDICTED = MACHINES / "published/whole-predicted.toml"
+RECORDERS = ("exact", "emulator", "guest")
+WORKLOAD = "workload"  # the kind, in results
+NOTHING = 0.02  # a smaller change counts as none
+INSIDE = 0.9
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A pair: the published effect, and the predicted one by recorder."""
+
+    name: str
+    machine: str
+    source: str
+    published: float
+    object: str
+    threads: int
+    predicted: Mapping[str, float] = field(default_factory=dict)
+    objects: Mapping[str, str] = field(default_factory=dict)
+    chosen: bool = False  # a number of the model was chosen on the published effect
+
+    @property
+    def link(self) -> str:
+        """Return the first address of the source, or the name of the file that has it."""
+        words = self.source.replace(";", " ").split()
+        return next((word for word in words if word.startswith("https://")), PAIRS.name)
+
+    def factor(self, recorder: str) -> float:
+        """Return the factor between the predicted and the published effect, at least 1."""
+        return math.exp(abs(math.log(self.predicted[recorder] / self.published)))
+
+    def part(self, recorder: str) -> float | None:
+        """Return the part of the effect that is predicted, in logarithms; None for no effect."""
+        effect = math.log(self.published)
+        return None if not _sign(self.published) else math.log(self.predicted[recorder]) / effect
+
+    def sign_right(self, recorder: str) -> bool:
+        """Return whether the workload becomes faster, slower or neither, as published."""
+        return _sign(self.predicted[recorder]) == _sign(self.published)
+
+    def object_right(self, recorder: str) -> bool:
+        """Return whether the hottest object before the change is the published one."""
+        return self.objects.get(recorder) == self.object
+
+
+@dataclass(frozen=True)
+class WholeScore:
+    """The score of some pairs. 90% of effects are within ``inside``, also of machines left out."""
+
+    pairs: int
+    machines: int  # machine files
+    threads: int  # at most
+    signs: int
+    objects: int
+    median: float
+    worst: float
+    inside: float
+
+    def sentence(self) -> str:
+        """Return the score in words."""
+        return (
+            f"whole workloads: sign right in {self.signs} of {self.pairs} published cases, "
+            f"median error {self.median:.2f}"
+        )
+
+
+def _sign(effect: float) -> int:
+    return (effect > 1 + NOTHING) - (effect < 1 - NOTHING)
+
+
+def effect_of(pair: Mapping[str, Any]) -> float:
+    """Return the published effect of a pair: operations per second, after to before."""
+    ratio = float(pair["after"]) / float(pair["before"])
+    return 1 / ratio if pair.get("figure") == "time" else ratio
+
+
+def read_whole(data: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[Whole]:
+    """Return the pairs of a file that were predicted."""
+    rows = {row["name"]: row for row in predicted["predicted"]}
+    return [
+        Whole(
+            pair["name"], pair.get("preset", pair["machine"]), pair["source"], effect_of(pair),
+            pair["object"], int(pair.get("threads", 16)),
+            {each: float(row[each]) for each in RECORDERS if each in row},
+            {each: row.get(f"{each}_object", "") for each in RECORDERS if each in row},
+            bool(pair.get("chosen")),
+        )
+        for pair in (*data["pair"], *data["kernel"])
+        if (row := rows.get(pair["name"])) is not None
+    ]  # fmt: skip
+
+
+def _quantile(factors: Sequence[float]) -> float:
+    """Return the least of the factors that at least 90% of all do not exceed."""
+    return sorted(factors)[math.ceil(INSIDE * len(factors) - 1e-9) - 1]
+
+
+def _mine(wholes: Sequence[Whole], recorder: str) -> list[Whole]:
+    return [one for one in wholes if recorder in one.predicted and not one.chosen]
+
+
+def score(wholes: Sequence[Whole], recorder: str) -> WholeScore:
+    """Return the score of a recorder. Pairs on which a number was chosen do not count."""
+    mine = _mine(wholes, recorder)
+    factors = [one.factor(recorder) for one in mine]
+    return WholeScore(
+        len(mine),
+        len({one.machine for one in mine}),
+        max(one.threads for one in mine),
+        sum(one.sign_right(recorder) for one in mine),
+        sum(one.object_right(recorder) for one in mine),
+        statistics.median(factors),
+        max(factors),
+        _quantile(factors),
+    )
+
+
+def left_out(wholes: Sequence[Whole], recorder: str) -> tuple[int, int]:
+    """Return how many pairs lie within the error of the pairs of other machines, and of how many.
+
+    A machine file stands for a machine. The interval of a pair is its predicted effect, divided and
+    multiplied by the error within which 90% of the pairs of the other files lie.
+    """
+    mine = _mine(wholes, recorder)
+    within = [
+        one.factor(recorder) <= _quantile(others)
+        for one in mine
+        if (others := [each.factor(recorder) for each in mine if each.machine != one.machine])
+    ]
+    return sum(within), len(within)
+
+
+def parts(wholes: Sequence[Whole]) -> dict[str, str]:
+    """Return what a table of the score shows for each recorder."""
+    made = {}
+    for recorder in RECORDERS:
+        if _mine(wholes, recorder):
+            one = score(wholes, recorder)
+            within, of = left_out(wholes, recorder)
+            made[recorder] = (
+                f"{one.sentence()}; object right in {one.objects}; 90% within {one.inside:.2f}; "
+                f"inside the interval of other machines {within} of {of}"
+            )
+    return made
+
+
+@cache
+def known_whole() -> tuple[Whole, ...]:
+    """Return the project's predicted pairs. There are none before the first prediction."""
+    if not PREDICTED.exists():
+        return ()
+    with PAIRS.open("rb") as pairs, PREDICTED.open("rb") as predicted:
+        return tuple(read_whole(tomllib.load(pairs), tomllib.load(predicted)))
+
+
+def whole_validation(recorder: str = "exact") -> dict[str, Any]:
+    """Return the validation of whole workloads, as results and pages show it.
+
+    A recorder without predicted pairs has the score of the emulator, whose accesses it records.
+    """
+    mine = next((each for each in (recorder, "emulator") if _mine(known_whole(), each)), None)
+    if mine is None:
+        said = "never validated for whole workloads"
+        return {"kind": WORKLOAD, "curves": 0, "machines": 0, "threads": 0, "factor": 1.0,
+                "said": said}  # fmt: skip
+    one = score(known_whole(), mine)
+    return {
+        "kind": WORKLOAD, "curves": one.pairs, "machines": one.machines, "threads": one.threads,
+        "factor": one.inside, "said": one.sentence(),
+    }  # fmt: skip
+
+
+def whole_sentence(recorder: str = "exact") -> str:
+    """Return the score that predictions of whole workloads print."""
+    return str(whole_validation(recorder)["said"])

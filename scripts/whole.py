@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Predicts published pairs of whole workloads, and writes predicted beside published.
+
+machines/published/whole.toml has the pairs. Each pair's program (record/tests/whole/pairs.c) runs
+before and after the change, under both recorders: on the model's own clock (`record --exact`), and
+in the emulator. The effect is the ratio of operations per second, after to before.
+
+    scripts/whole.py                 predict all pairs, and write the predictions and the page
+    scripts/whole.py --new           predict pairs without a prediction; --most N: N of them
+    scripts/whole.py --page          write the page from the predictions that are there
+    scripts/whole.py --check         exit with 1 if the page is not what the predictions say
+    scripts/whole.py --only CASE     predict and print the pairs of one program; write nothing
+    scripts/whole.py --file FILE     the same for the pairs of another file
+"""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import tomllib
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from model.machines.presets import load_machine  # noqa: E402
+from model.run.whole import (  # noqa: E402
+    PAIRS,
+    PREDICTED,
+    Whole,
+    effect_of,
+    parts,
+    read_whole,
+    score,
+)  # fmt: skip
+
+PAGE = ROOT / "docs/results/whole.md"
+PAGES = (PAGE, ROOT / "README.md")
+PLOT = ROOT / "docs/pictures/whole.png"
+SOURCE = ROOT / "record/tests/whole/pairs.c"
+FLAGS = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE", f"-I{ROOT}/kernel/guest")
+SEEDS = (1,)  # of the exact recorder; the median counts
+LONG_NS = 500_000  # of private time that a thread does, at least 12 operations, at most 400
+OURS = ("ready", "end", "pairs", "me", "__nptl_nthreads")  # objects of the program itself
+END = "<!-- end of table -->"
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a verb of the command, and return its output."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *words],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+
+
+def compiled(folder: Path) -> dict[str, Path]:
+    """Compile the program for both recorders."""
+    made = {"exact": folder / "pairs-exact", "emulator": folder / "pairs"}
+    command("cc", *FLAGS, str(SOURCE), "-o", str(made["exact"]))
+    subprocess.run(["gcc", *FLAGS, str(SOURCE), "-o", str(made["emulator"])], check=True)
+    return made
+
+
+def run(recorder: str, program: Path, words: Sequence[str], preset: str, seed: int) -> Any:
+    """Record the program once. Return nanoseconds per operation of all threads, and the object."""
+    options = ["--exact", "--seed", str(seed)] if recorder == "exact" else ["--marks"]
+    out = program.parent / "report.json"
+    done = command(
+        "record", *options, "--no-advice", "--uncertainty", "0", "--machine", preset,
+        "--out", str(out), "--", str(program), *words,
+    )  # fmt: skip
+    found = re.fullmatch(r"operations (\d+) ns (\d+)\n", done.stdout)
+    if found is None:
+        raise SystemExit(f"whole: {words[0]} printed {done.stdout!r}")
+    variant = json.loads(out.read_text(encoding="utf-8"))["variants"][0]
+    took = float(found[2]) if recorder == "exact" else variant["model"]["virtual_ns"]
+    names = [re.split(r"[.+\[: ]", line["object"])[0] for line in variant["lines"]]
+    return took / int(found[1]), next((name for name in names if name not in OURS), "")
+
+
+def predict(pair: Mapping[str, Any], place: str, programs: Mapping[str, Path]) -> dict[str, Any]:
+    """Return the predicted effect and the hottest object before the change, by recorder."""
+    preset = pair["preset"]
+    mhz = round(load_machine(preset).clock_ghz * 1000)
+    times = max(12, min(400, round(LONG_NS / pair["work_ns"])))
+    made: dict[str, Any] = {"name": pair["name"]}
+    for recorder, program in programs.items():
+        ns: dict[str, float] = {}
+        objects = []
+        for side in ("before", "after"):
+            words = [pair["case"], side, place, str(mhz), str(pair["work_ns"]), str(times)]
+            runs = [
+                run(recorder, program, words, preset, seed)
+                for seed in (SEEDS if recorder == "exact" else SEEDS[:1])
+            ]
+            ns[side] = statistics.median(took for took, _ in runs)
+            objects.append(runs[0][1])
+        made[recorder] = ns["before"] / ns["after"]
+        made[f"{recorder}_object"] = objects[0]
+        print(f"{pair['name']}, {recorder}: {made[recorder]:.3f}, {objects[0]}", flush=True)
+    return made
+
+
+def text_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the predictions as a TOML file."""
+    lines = [
+        "# SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
+        "# Made by scripts/whole.py from whole.toml: predicted operations per second, after to",
+        "# before, and the hottest object before. guest: predicted by `kernel c2c`, by hand.",
+        "predicted = [",
+    ]
+    for row in rows:
+        cells = ", ".join(
+            f"{key} = " + (f"{value:.4f}" if isinstance(value, float) else json.dumps(value))
+            for key, value in row.items()
+        )
+        lines.append(f"{{ {cells} }},")
+    return "\n".join([*lines, "]", ""])
+
+
+def signed(effect: float) -> str:
+    """Return a change of operations per second in percent; a large one as a factor."""
+    return f"{effect - 1:+.1%}" if effect < 2 else f"x {effect:.2f}"
+
+
+def table(wholes: Sequence[Whole], recorder: str) -> list[str]:
+    """Return the table of a recorder, worst first."""
+    made = [
+        "| pair | published | predicted | error | part of the effect | sign | object |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    mine = [one for one in wholes if recorder in one.predicted]
+    for one in sorted(mine, key=lambda one: -one.factor(recorder)):
+        part = one.part(recorder)
+        found = one.objects.get(recorder, "") or "none"
+        made.append(
+            f"| [{one.name}]({one.link}){' (chosen)' * one.chosen} | {signed(one.published)} | "
+            f"{signed(one.predicted[recorder])} | {one.factor(recorder):.2f} | "
+            f"{'' if part is None else f'{part:.0%}'} | "
+            f"{'right' if one.sign_right(recorder) else 'wrong'} | "
+            f"{'right' if one.object_right(recorder) else f'{found}, not {one.object}'} |"
+        )
+    return made
+
+
+def not_run(pairs: Sequence[Mapping[str, Any]], run: set[str]) -> list[str]:
+    """Return the table of the kernel's pairs that were not run."""
+    made = ["| pair | machine, workload | published | not run, because |", "|---|---|---|---|"]
+    for pair in pairs:
+        if pair["name"] not in run:
+            sides = (pair["before"], pair["after"])
+            both = " -> ".join(one if isinstance(one, str) else f"{one:,}" for one in sides)
+            made.append(
+                f"| {pair['name']} | {pair['machine']}; {pair['workload']} | {both} | "
+                f"{pair['why']} |"
+            )
+    return made
+
+
+def page_with(page: str, data: Mapping[str, Any], wholes: Sequence[Whole]) -> str:
+    """Return a page with new tables, those that it has a place for."""
+    said = [score(wholes, recorder).sentence() for recorder in ("exact", "emulator")]
+    first = (
+        f"On the model's own clock, {said[0]}. In the emulator, {said[1]}. The error is the factor "
+        "between the predicted and the published ratio of operations per second."
+    )
+    made = {
+        "whole-first": textwrap.wrap(first, 120),
+        "whole-exact": table(wholes, "exact"),
+        "whole-emulator": table(wholes, "emulator"),
+        "whole-kernel": not_run(data["kernel"], {one.name for one in wholes}),
+    }
+    for name, lines in made.items():
+        begin = f"<!-- table: {name} -->\n"
+        if begin not in page:
+            continue
+        start = page.index(begin) + len(begin)
+        page = page[:start] + "\n".join(lines) + "\n" + page[page.index(END, start) :]
+    return page
+
+
+def draw(wholes: Sequence[Whole]) -> None:
+    """Write the plot: a dot per pair and recorder."""
+    figure = Figure(figsize=(6.4, 6.0), layout="constrained")
+    axes = figure.add_subplot(xscale="log", yscale="log", aspect="equal")
+    for recorder, mark in (("exact", "o"), ("emulator", "x")):
+        mine = [one for one in wholes if recorder in one.predicted]
+        axes.plot(
+            [one.predicted[recorder] for one in mine], [one.published for one in mine], mark,
+            label=recorder,
+        )  # fmt: skip
+    for factor, style in ((1 / 1.5, ":"), (1, "-"), (1.5, ":")):
+        axes.axline((1, factor), (10, 10 * factor), color="black", linewidth=0.8, linestyle=style)
+    axes.set(xlabel="predicted operations per second, after / before", ylabel="published")
+    axes.legend(fontsize=8)
+    figure.savefig(PLOT, dpi=80, metadata={"Software": None})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Predict, and write or check; return the exit status."""
+    named = dict(pairwise(arguments))
+    path = Path(named.get("--file", PAIRS))
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    if not {"--page", "--check"} & set(arguments):
+        pairs = [one for one in data["pair"] if one["case"] == named.get("--only", one["case"])]
+        kept = tomllib.loads(PREDICTED.read_text(encoding="utf-8")) if PREDICTED.exists() else {}
+        old = {row["name"]: row for row in kept.get("predicted", [])}
+        guests = [row for row in old.values() if "guest" in row]
+        rows: list[dict[str, Any]] = []
+        with tempfile.TemporaryDirectory() as folder:
+            programs = compiled(Path(folder))
+            left = int(named.get("--most", len(pairs)))
+            for pair in pairs:
+                row = old.get(pair["name"]) if "--new" in arguments else None
+                if row is None and left:
+                    row = predict(pair, data["place"][pair["place"]], programs)
+                    left -= 1
+                if row is None:
+                    continue
+                rows.append(row)
+                if not {"--only", "--file"} & set(arguments):
+                    PREDICTED.write_text(text_of([*rows, *guests]), encoding="utf-8")
+        if {"--only", "--file"} & set(arguments):
+            for pair, row in zip(pairs, rows, strict=False):
+                print(f"{pair['name']}: published {signed(effect_of(pair))}, predicted "
+                      f"{signed(row['exact'])} and {signed(row['emulator'])}")  # fmt: skip
+            return 0
+    if "--most" in arguments:
+        return 0
+    wholes = read_whole(data, tomllib.loads(PREDICTED.read_text(encoding="utf-8")))
+    old_pages = {path: path.read_text(encoding="utf-8") for path in PAGES}
+    pages = {path: page_with(text, data, wholes) for path, text in old_pages.items()}
+    if "--check" in arguments:
+        return int(pages != old_pages)
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+    draw(wholes)
+    print("\n".join(f"{name}: {value}" for name, value in parts(wholes).items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
