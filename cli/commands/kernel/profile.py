@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from cli.commands.kernel.compare import CompareOptions, compare_options, run_comparison
 from cli.commands.kernel.group import CONFIG, kernel, the_layout, variant_option
 from cli.commands.options import (
     BZIMAGE,
@@ -29,7 +30,7 @@ _WORKLOAD = click.option(
     show_default=True,
     metavar="W",
     help="cyclic, cyclic-dense, pi, pi-apart, hackbench, pipes, rt-storm, rt-storm-walk, "
-    "rt-walk-waiting or ffmpeg.",
+    "rt-walk-waiting or ffmpeg; with --base, --change or --compare a program and its arguments.",
 )
 _AMOUNT = number_option("--amount", help="Number of operations [the workload's own].")
 _EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
@@ -83,6 +84,7 @@ def _heard(line: str) -> None:
 @PARAMETERS
 @target_option("--trace", help="Save the accesses for 'record replay'.")
 @target_option("--html", metavar="FILE.html", help="Write an HTML page.")
+@compare_options
 @JSON_OR_TABLE
 @OUT
 def c2c(
@@ -97,11 +99,14 @@ def c2c(
     html: Path | None,
     as_json: bool,
     out: Path | None,
+    comparing: CompareOptions,
     **options: Any,
 ) -> None:
     """Show the contended cache lines of real kernels, predicted for a machine.
 
-    The kernels run in the emulator, and a model simulates the machine's caches and latencies.
+    The kernels run in the emulator, and a model simulates the machine's caches and latencies. With
+    --base B --change C a program runs on both kernels, and the exit status is 4 if a line of C is
+    new or costs more. --compare B,C only says what the change does to the program.
     """
     from kernel.profile.c2c import C2cRequest, Kernel, built_kernels, with_schedulers
     from kernel.profile.c2c import c2c as stage
@@ -112,6 +117,17 @@ def c2c(
     from report.report import render
 
     layout = the_layout()
+    if comparing.asked:
+        given = (variants, options["objects"], schedulers, options["trace"], html)
+        if any(given) or vmlinux or bzimage:
+            raise UserError(
+                "two kernels are compared by --workload, --machine, --cpus, --config, --runs and "
+                "the options of a verdict alone: leave the others out"
+            )
+        run_comparison(
+            comparing, layout, config, machine, cpus, _slow_for(cpus, slow), options, as_json, out
+        )
+        return
     kernels = built_kernels(layout, variants, config)
     if (vmlinux is None) != (bzimage is None):
         raise UserError("another kernel needs both --vmlinux and --bzimage")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Two kernels compared by a program: the effect, its interval, and the options."""
+
+import pytest
+
+from common.errors import UserError
+from conftest import Cli
+from kernel.profile.compare import compared, words_of
+from model.results.c2c import Cost, Run
+from record.gate.baseline import Side
+from record.gate.judge import judge
+
+
+def run(cycles: float, of_line: float, operations: int = 100) -> Run:
+    """A run with one line."""
+    line = Cost(object="file.f_ref", names=["file.f_ref"], hitm=10.0, cycles=of_line,
+                place=None)  # fmt: skip
+    return Run(threads=16, operations=operations, work_cycles=cycles, lines=[line])
+
+
+def side(name: str, *runs: Run) -> Side:
+    """A side of a gate, of one machine."""
+    return Side(name, "guest", "os", "", {"epyc": list(runs)}, {"epyc": "0"})
+
+
+def test_more_cycles_per_operation_are_fewer_operations_per_second() -> None:
+    before, after = side("base", run(1000.0, 50.0)), side("mine", run(1250.0, 300.0))
+    judged = judge(before, after, 0.05)
+    found = compared(before, after, judged)
+    assert found.change == pytest.approx(-0.2)
+    assert judged.failed
+    assert found.sentence() == (
+        "mine against base: predicted -20% of operations per second; the line is file.f_ref: "
+        "5.00% to 24.0% of all cycles"
+    )
+
+
+def test_several_boots_give_an_interval_around_the_change() -> None:
+    before = side("base", *(run(1000.0 + noise, 50.0) for noise in (0, 5, 10, 5)))
+    after = side("mine", *(run(800.0 + noise, 50.0) for noise in (0, 5, 10, 5)))
+    found = compared(before, after, judge(before, after, 0.05))
+    assert found.low < found.change < found.high
+    assert found.change == pytest.approx(0.25, abs=0.01)
+
+
+def test_without_marks_a_run_counts_as_one_operation() -> None:
+    before, after = side("base", run(1000.0, 1.0, 0)), side("mine", run(500.0, 1.0, 0))
+    found = compared(before, after, judge(before, after, 0.05))
+    assert found.change == pytest.approx(1.0)
+    assert "of runs per second" in found.sentence()
+
+
+def test_a_workload_is_a_program() -> None:
+    assert words_of("./program 16 'a b'") == ("./program", "16", "a b")
+    for bad in ("cyclic", "", "./program '"):
+        with pytest.raises(UserError, match="--workload"):
+            words_of(bad)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--base", "stock"], "needs --base V and --change V"),
+        (["--compare", "stock"], "not two variants"),
+        (["--compare", "a,b", "--fail-above", "5%"], "judges nothing"),
+        (["--base", "a", "--change", "b", "--fail-above", "x"], "not a percentage"),
+        (["--base", "a", "--change", "b"], "give its path"),
+        (["--base", "a", "--change", "b", "--variant", "c"], "leave the others out"),
+        (["--sarif", "x.sarif"], "needs --base V and --change V"),
+    ],
+)
+def test_bad_options_of_a_comparison_are_one_line(cli: Cli, words: list[str], said: str) -> None:
+    done = cli("kernel", "c2c", *words)
+    assert done.status == 2
+    assert said in done.err
+    assert done.err.count("\n") == 1
