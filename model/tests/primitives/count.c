@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * primitives-count NAME N: one thread does the operation N times. bench/tests/check_instructions.py
- * runs it under callgrind with two N; the difference of the counts belongs to the operations.
+ * primitives-count NAME N: one thread does the operation N times. Run it under callgrind with two
+ * N; the difference of the counts belongs to the operations.
  */
 #include <stdio.h>
 #include <stdlib.h>
