@@ -173,7 +173,7 @@ def test_state_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert machine.hot() == "a sensor shows 96 degrees, critical are 100"
     # Time that a hypervisor takes away is busy, too.
     later = "cpu 5 0 5 150 20 0 0 20 0 0"
-    monkeypatch.setattr(host.time, "sleep", lambda _: (tmp_path / "proc/stat").write_text(later))
+    monkeypatch.setattr(time, "sleep", lambda _: (tmp_path / "proc/stat").write_text(later))
     assert machine.load() == 0.2
 
 
