@@ -260,6 +260,7 @@ def test_two_boots_by_hand_where_kexec_is_forbidden(monkeypatch: pytest.MonkeyPa
     machine.boot("stock")
     assert "Operation not permitted): two boots instead" in machine.said[0]
     assert machine.said[-1] == "boot again, and choose only series in the menu"
+    assert machine.result.ended == "interrupted"
     machine.boot("series", kexec="off")
     assert machine.boots == []
     assert machine.result.ended == ""

@@ -77,7 +77,8 @@ def page(trial: Trial, predicted: Mapping[Key, float] | None = None) -> list[str
         lines.append(f"NOT A MEASUREMENT: {runner} ran this machine.")
     lines += [f"Not used to judge the model: {mark}." for mark in trial.marks]
     lines += [f"Not finished: {trial.ended}."] if trial.ended else []
-    lines.append(f"{host.processor}, {len(host.cpus)} CPUs")
+    count = len(host.cpus)
+    lines.append(f"{host.processor}, {count} CPU{'s' * (count > 1)}")
     lines += [f"{kernel.name}: Linux {kernel.release}" for kernel in trial.kernels]
     rows = list(ratios(trial))
     if not rows:

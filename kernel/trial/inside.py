@@ -271,6 +271,7 @@ def _go_on(system: System) -> None:
     if not (left := _missing(system)):
         _finish(system)
         return
+    system.save("interrupted")
     if system.partition.device:
         say(f"boot again, and choose only {system.order[left[0]]} in the menu")
     else:
