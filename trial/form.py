@@ -169,7 +169,7 @@ _CPU = _whole(MAX_CPUS - 1)
 
 @dataclass(frozen=True)
 class Predicted:
-    """A prediction in its figure's unit, with its 90% interval and the machine file it is of."""
+    """A prediction in its figure's unit, with its 90% interval and the name of its machine file."""
 
     value: float = _is(_VALUE)
     low: float = _is(_VALUE)
@@ -221,7 +221,7 @@ class Figure:
 
     @property
     def key(self) -> tuple[str, str, int, str, str]:
-        """Return what two trials must have in common to compare this figure, beside the kernel."""
+        """Return what two trials must have in common to compare this figure, besides the kernel."""
         return self.name, self.part, self.threads, self.between, self.unit
 
 
@@ -240,7 +240,7 @@ class Kernel:
 
 
 class Cpu(NamedTuple):
-    """A CPU and its place; each number counts over the whole machine."""
+    """A CPU and its place; all numbers are unique in the machine."""
 
     cpu: int
     package: int

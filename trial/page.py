@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page of a trial, and the comparison of trials, as text. The first line is true alone."""
+"""The page of a trial, and the comparison of trials, as text. The first line is true even alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def what(figure: Figure) -> str:
 
 
 def factor(figure: Figure) -> float:
-    """Return the larger of measured and predicted, divided by the smaller; 1 without both."""
+    """Return the larger of measured and predicted, divided by the smaller; 1 if one is missing."""
     of = figure.predicted
     if of is None or not of.value or not figure.value:
         return 1.0

@@ -167,8 +167,8 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
 ]
 
 # The model "weak" gives the opposite verdict. Linux stores the flag after the load without a
-# barrier, and only TSO keeps two stores in order. An atomic increment is a barrier only on x86, and
-# carries what its CPU has read only where all CPUs see a store at once.
+# barrier, and only TSO keeps two stores in order. An atomic increment is a barrier only on x86. It
+# passes on what its CPU has read only where all CPUs see a store at once.
 OTHER_WHEN_WEAK = ["idle-stay-stock", "levels-further-linux", "levels-walk-relaxed"]
 
 # Planted bugs that only occur with store buffers.

@@ -60,7 +60,7 @@ static void *hotplug_thread(void *argument)
 	int off[4];
 
 	while (!atomic_load(&stop)) {
-		/* CPU 0 stays; up to four, but never more than half of the others. */
+		/* CPU 0 stays online. At most four others go, and at most half of them. */
 		unsigned int most = (cpus.nr - 1 + 1) / 2, want, nr = 0;
 
 		most = most < 4 ? most : 4;

@@ -64,5 +64,5 @@ def switches(root: Path = ROOT) -> int:
 
 
 def irq_work(root: Path = ROOT) -> int:
-    """Return how many interrupts for work of interrupts there were: push walks send them."""
+    """Return the number of IRQ work interrupts, which push walks send."""
     return _counted(text_of(root / "proc/interrupts"), "IWI")

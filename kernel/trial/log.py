@@ -84,7 +84,7 @@ def parse(text: str, wanted: str) -> Log | None:
 
 
 def order_of(kernels: Sequence[str], pairs: int) -> list[str]:
-    """Return the turns' kernels: each pair in the other order than the one before."""
+    """Return the turns' kernels, in the order A B, B A, A B, and so on."""
     first = list(kernels)
     return [name for at in range(pairs) for name in (first[::-1] if at % 2 else first)]
 

@@ -31,7 +31,7 @@ class Workload:
     walks: bool = False  # interrupts of push walks are counted, too
 
 
-# Percentiles of one process of stress-ng, and of all threads of cyclictest in its histogram.
+# The figures that are percentiles: of one stress-ng process, or of all threads of cyclictest.
 _PERCENTILES = {"p50": 0.5, "p99": 0.99}
 
 

@@ -164,7 +164,7 @@ class Run(Saved, kw_only=True):
 
     @property
     def form(self) -> str:
-        """The kind of the result, by which the rooms that show results find how."""
+        """The kind of the result, by which other rooms choose how to show it."""
         return type(self).__name__.lower()
 
     @property
@@ -226,7 +226,7 @@ class Curve(Run, kw_only=True):
 
     @property
     def form(self) -> str:
-        """The kind of the result: "curves" if there are many, or if they were measured."""
+        """The kind of the result: "curves" if it has many, or measured ones, else "curve"."""
         return "curve" if len(self.variants) <= FEW_CURVES and not self.measured else "curves"
 
     @property

@@ -50,7 +50,7 @@ class Saved(Struct, kw_only=True, omit_defaults=True):
 
     @classmethod
     def made_from(cls, part: "Saved", **more: Any) -> Self:
-        """Return a part with ``more``, and the members of another part that have equal names."""
+        """Return a part made of ``more`` and the members of ``part`` that this class has, too."""
         both = [name for name in part.__struct_fields__ if name in cls.__struct_fields__]
         return cls(**{name: getattr(part, name) for name in both} | more)
 

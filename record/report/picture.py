@@ -23,7 +23,7 @@ _MOST = 8  # lines after an edit
 class Picture:
     """A line: its bytes as letters, those after the best edit by line, and its fields.
 
-    Each field has its first byte and the one behind it.
+    A field is its first byte, the byte behind its last one, and its name.
     """
 
     line: RecordedLine

@@ -152,7 +152,7 @@ def test_a_full_disk_before_the_program_runs(disk: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_disk_that_the_program_fills(disk: Path, tmp_path: Path, kept: bool) -> None:
-    """Regression: four lines said that the disk was full, or two with --trace."""
+    """Regression: four lines said that the disk was full (two with --trace), instead of one."""
     fills = "cat /dev/zero > $0; head -c 9000000 /dev/zero | sort > /dev/null"
     trace = ("--trace", str(disk / "trace")) if kept else ()
     words = ("--machine", MACHINE, "--cpus", "8", *trace, "--", "sh", "-c", fills, f"{disk}/all")
