@@ -38,11 +38,15 @@
 #include "shard_wait.h"
 
 /*
- * A shard's word counts its waiters and its signals: wake-ups that no waiter has taken.
+ * A line is for the shards of a last-level cache. Its first word counts waiters and signals:
+ * wake-ups that no waiter has taken.
  */
-#define SHARD_WAIT_ONE	  (1ull << 32) /* one waiter; the low half counts signals */
-#define SHARD_WAIT_SIGNAL 1ull	       /* one signal; never more than waiters */
-#define SHARD_WAIT_CLOSED (1ull << 31) /* in the low half: nobody sleeps any more */
+#define SHARD_WAIT_ONE	     (1ull << 32) /* one waiter; the low half counts signals */
+#define SHARD_WAIT_SIGNAL    1ull	  /* one signal */
+#define SHARD_WAIT_CLOSED    (1ull << 31) /* in the low half: nobody sleeps any more */
+#define SHARD_WAIT_NOTED_BIT 63		  /* the line is counted in @noted */
+#define SHARD_WAIT_NOTED     (1ull << SHARD_WAIT_NOTED_BIT)
+#define SHARD_WAIT_KEEP	     16 /* so many wakers of a shard find nobody before they remove notes */
 
 #define SHARD_WAIT_AGAIN 0xffffffffu /* given to the first waiter: it claims again */
 
@@ -57,16 +61,20 @@ struct shard_wait_turn {
  * @plan: the plan; must outlive this
  * @bytes: memory of this header with its table
  * @queue: the waiters that ask or will ask, in the order in which they came; under a lock
- * @total: waiters of all shards; on a line that only waiters write
+ * @noted: in the lower half, at least how many lines have SHARD_WAIT_NOTED, and may have waiters
  * @first: address of the @got of the waiter that asks, or 0
  * @closed: nobody waits any more
- * @line: by shard: waiters and signals
+ * @line: by shard: waiters and signals, on the line of the last-level cache
+ * @in_vain: by shard: how many wakers found nobody
+ * @of_llc: @line by last-level cache
  */
 struct shard_wait {
 	const struct shard_plan *plan;
 	size_t bytes;
 	struct shard_wait_turn *queue;
-	u64 total __aligned(PORT_CACHELINE);
+	u64 **in_vain;
+	u64 **of_llc;
+	u64 noted __aligned(PORT_CACHELINE);
 	u64 first;
 	u64 closed;
 	u64 *line[] __aligned(PORT_CACHELINE);
@@ -106,10 +114,10 @@ bool shard_wait_unask(struct shard_wait *w, u32 *got);
  */
 u32 *shard_wait_give(struct shard_wait *w, u32 value);
 
-/* The number of signals of a CPU's shard: the word at which a waiter sleeps while it is 0. */
-static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
+/* The lower half of a line: its signals. A waiter sleeps while the word is 0. */
+static inline u32 *shard_wait_half(u64 *line)
 {
-	u32 *half = (u32 *)w->line[w->plan->slot[cpu].shard];
+	u32 *half = (u32 *)line;
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	return half + 1;
@@ -118,12 +126,18 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
 #endif
 }
 
+static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
+{
+	return shard_wait_half(w->line[w->plan->slot[cpu].shard]);
+}
+
 /*
- * Wake a waiter near a CPU; called right after an atomic operation on the set, such as sbm_put(). A
+ * Wake a waiter near a CPU: of its last-level cache, else of the next caches in topology order.
+ * Called right after an atomic operation on the set, such as sbm_put(). A
  * waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter may
  * sleep, or NULL if each waiter already has a signal. Ordering: a full barrier between the atomic
- * operation and the look for waiters. Lines touched: that of @total and @first, read; if somebody
- * waits, those of near shards, and one is written.
+ * operation and the look for waiters. Lines touched: that of @noted and @first, read; if somebody
+ * waits, those of near caches, and one is written.
  */
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
 

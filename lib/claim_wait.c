@@ -168,7 +168,7 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
 	slot_cache_put(c, slot);
 	/* Pairs with the heavy barrier of the claim that a waiter tries once it joined or asked. */
 	port_light_barrier();
-	if (likely(!port_read64(&w->first) && !port_read64(&w->total)))
+	if (likely(!port_read64(&w->first) && !(u32)port_read64(&w->noted)))
 		return;
 	got = slot_cache_claim(c);
 	if (got >= 0)
@@ -178,12 +178,25 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
 void shard_wait_close(struct shard_wait *w)
 {
 	WRITE_ONCE(w->closed, 1);
-	for (u32 shard = 0; shard < w->plan->nr_shards; shard++) {
+	for (u32 llc = 0; llc < w->plan->nr_llcs; llc++) {
 		/* A full barrier: pairs with those of shard_wait_join() and shard_wait_ask(). */
-		port_fetch_or64(w->line[shard], SHARD_WAIT_CLOSED);
-		wake(shard_wait_signals(w, w->plan->shard_cpus[shard][0]), INT_MAX);
+		port_fetch_or64(w->of_llc[llc], SHARD_WAIT_CLOSED);
+		wake(shard_wait_half(w->of_llc[llc]), INT_MAX);
 	}
 	wake(shard_wait_give(w, SHARD_WAIT_AGAIN), 1);
+}
+
+u32 shard_wait_nr(const struct shard_wait *w)
+{
+	u32 nr = 0;
+
+	for (u32 llc = 0; llc < w->plan->nr_llcs; llc++)
+		nr += (u32)((READ_ONCE(*w->of_llc[llc]) & ~SHARD_WAIT_NOTED) >> 32);
+	shard_lock(LOCK_QUEUES);
+	for (const struct shard_wait_turn *turn = w->queue; turn; turn = turn->next)
+		nr++;
+	shard_unlock(LOCK_QUEUES);
+	return nr;
 }
 
 static void leave_shard(void *arg)

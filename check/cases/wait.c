@@ -12,6 +12,7 @@
 #include "cases.h"
 #include "objects.h"
 #include "sbm_claim.h"
+#include "sbm_more.h"
 #include "shard_signal.h"
 #include "slot_claim.h"
 
@@ -28,12 +29,35 @@ static void setup(uint32_t nr_cpus)
 	w = shard_wait_alloc(plan);
 	if (!w)
 		abort();
-	explore_const(w, offsetof(struct shard_wait, total));
-	explore_name(&w->total, sizeof(w->total), "total");
+	explore_const(w, offsetof(struct shard_wait, noted));
+	explore_name(&w->noted, sizeof(w->noted), "noted");
 	explore_name(&w->first, sizeof(w->first), "first");
-	explore_const(w->line, plan->nr_shards * sizeof(*w->line));
+	explore_const(w->line, (2 * plan->nr_shards + plan->nr_llcs) * sizeof(*w->line));
 	explore_name(w->line[0], 8, "waiters 0");
 	explore_name(w->line[1], 8, "waiters 1");
+	explore_name(w->in_vain[0], 8, "in vain 0");
+	explore_name(w->in_vain[1], 8, "in vain 1");
+}
+
+/* Waiters were in both lines, and have left. */
+static void setup_kept(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	w->noted = 2;
+	*w->line[0] = *w->line[1] = SHARD_WAIT_NOTED;
+}
+
+/* The next waker that finds nobody removes the notes. */
+static void setup_left(uint32_t nr_cpus)
+{
+	setup_kept(nr_cpus);
+	*w->in_vain[0] = *w->in_vain[1] = SHARD_WAIT_KEEP - 1;
+}
+
+static void setup_together(uint32_t nr_cpus)
+{
+	setup(nr_cpus);
+	sbm_set(b, 2);
 }
 
 /* A set of one slot, which is taken. */
@@ -75,18 +99,23 @@ static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pas
 static port_always_inline void put(u32 cpu, bool barrier)
 {
 	sbm_put(b, cpu);
-	if (barrier || READ_ONCE(w->total))
+	if (barrier || (u32)READ_ONCE(w->noted))
 		shard_wait_wake(w, cpu);
 }
 
 static void check(uint32_t nr_cpus)
 {
 	u64 asleep = 0, signals = *shard_wait_signals(w, 0) + *shard_wait_signals(w, 2);
+	u64 words = *w->line[0] + *w->line[1], noted = 0;
 
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
 		asleep += explore_result_of(cpu) == ASLEEP;
-	explore_check(w->total == asleep, "%u waiters are counted, %u sleep",
-		      (unsigned int)w->total, (unsigned int)asleep);
+	for (u32 i = 0; i < 2; i++)
+		noted += !!(*w->line[i] & SHARD_WAIT_NOTED);
+	explore_check((words & ~SHARD_WAIT_NOTED) >> 32 == asleep, "%u waiters sleep",
+		      (unsigned int)asleep);
+	explore_check((u32)w->noted == noted, "%u lines are counted, %u noted",
+		      (unsigned int)w->noted, (unsigned int)noted);
 	explore_check(sbm_empty(b) || !asleep || signals,
 		      "lost wake-up: a bit is set, and %u sleep", (unsigned int)asleep);
 	explore_check(signals <= asleep, "a signal for nobody");
@@ -110,6 +139,36 @@ static void two(uint32_t cpu)
 	}
 	put(0, true);
 	put(2, true);
+}
+
+/* Two wait in one line: CPU 1 for bit 2, CPU 2 for bit 3. CPU 0 puts one of them. */
+static port_always_inline void one_line(u32 cpu, u32 to)
+{
+	if (!cpu) {
+		put(to, true);
+		return;
+	}
+	shard_wait_join(w, 1);
+	if (!sbm_test_and_clear(b, 1 + cpu)) {
+		explore_result(cpu, ASLEEP);
+		return;
+	}
+	explore_result(cpu, OWNS);
+	if (shard_wait_leave(w, 1))
+		shard_wait_wake(w, 1);
+}
+
+static void together(uint32_t cpu)
+{
+	one_line(cpu, 3);
+}
+
+/* CPU 0 puts a bit for nobody, then one for CPU 1. */
+static void left(uint32_t cpu)
+{
+	if (!cpu)
+		put(3, true);
+	one_line(cpu, 2);
 }
 
 /* CPU 0 adds a slot and then wakes a waiter. */
@@ -249,6 +308,12 @@ const struct explore_case explore_wait_cases[] = {
 	CASE("wait-one-weak", "wait-one in any order", "core", 2, 2, true, setup, one, check),
 	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false,
 	     setup, two, check),
+	CASE("wait-together", "two waiters of one line: the first one notes it", "core", 3, 3,
+	     false, setup_together, together, check),
+	CASE("wait-kept", "a waker looks beyond its own line, which had waiters", "core", 2, 2,
+	     true, setup_kept, left, check),
+	CASE("wait-left", "a waiter comes while a waker removes the notes of lines without any",
+	     "core", 2, 2, true, setup_left, left, check),
 	CASE("wait-first", "a waiter that asks gets the next slot, before any claim", "core", 2, 3,
 	     true, setup_first, first_gets, check_first),
 	CASE("wait-grow", "a slot that is added wakes a waiter, or the waiter finds it", "core", 2,

@@ -34,12 +34,12 @@ static void set_up(unsigned int flags, u32 bits)
 static void tear_down(u32 bits)
 {
 	CHECK_EQ(sbm_weight(b), bits);
-	CHECK(!w->total && !w->queue && !w->first);
+	CHECK(!shard_wait_nr(w) && !w->first);
 	for (u32 shard = 0; shard < plan->nr_shards; shard++)
-		CHECK_EQ(*w->line[shard] & ~SHARD_WAIT_CLOSED,
+		CHECK_EQ(*w->line[shard] & ~(SHARD_WAIT_CLOSED | SHARD_WAIT_NOTED),
 			 0); /* no waiter, and no signal is left */
 	shard_wait_free(w);
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -114,7 +114,7 @@ static void slots_have_one_owner(void)
 	for (u32 slot = 0; slot < 6; slot++)
 		all += slot_used[slot];
 	CHECK_EQ(all, (u64)NR_THREADS * ROUNDS);
-	slot_set_free(slots);
+	slot_set_destroy(slots);
 	tear_down(0);
 }
 
@@ -145,7 +145,7 @@ static void slots_that_move_have_one_owner(void)
 	run_threads(claim_and_put_elsewhere);
 	CHECK_EQ(slot_set_nr_free(slots), 3);
 	CHECK_EQ(moved[0] + moved[1] + moved[2], (u64)NR_THREADS * ROUNDS);
-	slot_set_free(slots);
+	slot_set_destroy(slots);
 	tear_down(0);
 }
 
@@ -281,6 +281,8 @@ static void closing_ends_all_waits(void)
 		else
 			CHECK_EQ(pthread_create(&one[i].id, NULL, wait_for_one, &one[i]), 0);
 	}
+	while (shard_wait_nr(w) < 4) /* two in the queue, two in lines */
+		sched_yield();
 	shard_wait_close(w);
 	for (u32 i = 0; i < 4; i++) {
 		CHECK_EQ(pthread_join(one[i].id, NULL), 0);

@@ -12,7 +12,8 @@
  * For sets of slots there are slot_claim_wait() and slot_put_wake(). If threads may wait for a set,
  * every put must use sbm_put_wake() or slot_put_wake(), or be followed by shard_wait_wake_near().
  * Then no wake-up is lost; shard_wait.c explains why. While no thread waits, such a put reads one
- * more line, but does not write it.
+ * more line, but does not write it. A few puts after the last waiter has left look for waiters in a
+ * line of each last-level cache.
  *
  * Order: near waiters come first, but threads that do not sleep may overtake them. Therefore a
  * thread that has slept for 1 ms enters a queue, first in, first out. From then on every put gives
@@ -88,6 +89,9 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
  * Context: any.
  */
 void shard_wait_close(struct shard_wait *w);
+
+/* How many threads wait. Reads a line per cache, and takes a lock: not in a signal handler. */
+u32 shard_wait_nr(const struct shard_wait *w);
 
 #ifdef __cplusplus
 }
