@@ -124,10 +124,10 @@ struct set {
 #define MEMBERS(id) id##_set_make, id##_set_destroy, id##_add, id##_change, id##_walk
 
 /* clang-format off */
-SET(sbm, struct sbm, sbm_alloc(plan, 0), sbm_free(b),
+SET(sbm, struct sbm, sbm_alloc(plan, 0), sbm_destroy(b),
     sbm_set(b, cpu), sbm_clear(b, cpu),
     sbm_for_each_cpu(cpu, it, b))
-SET(summary, struct sbm, sbm_alloc(plan, SBM_SUMMARY), sbm_free(b),
+SET(summary, struct sbm, sbm_alloc(plan, SBM_SUMMARY), sbm_destroy(b),
     sbm_set(b, cpu), sbm_clear(b, cpu),
     sbm_for_each_cpu(cpu, it, b))
 SET(words, struct words, words_make(plan->nr_cpus), port_free(b, words_size(b->nr_words)),

@@ -49,7 +49,7 @@ static size_t shard_bytes(const struct shard_plan *plan, u32 shard)
 	return plan->shard[shard].nr_cpus * sizeof(struct cpu_counter_line);
 }
 
-void cpu_counter_free(struct cpu_counter *c)
+void cpu_counter_destroy(struct cpu_counter *c)
 {
 	if (!c)
 		return;
@@ -74,7 +74,7 @@ struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch)
 			(struct cpu_counter_line *)port_alloc(shard_bytes(plan, shard), s->node);
 
 		if (!line) {
-			cpu_counter_free(c);
+			cpu_counter_destroy(c);
 			return NULL;
 		}
 		for (u32 pos = 0; pos < s->nr_cpus; pos++, line++) {

@@ -5,7 +5,7 @@
  * lock nor waits for a line. A read sums the lines of the CPUs that ever added. shard_counter.h is
  * for counts that are often compared with 0.
  *
- * Concurrency: cpu_counter_alloc() and cpu_counter_free() exclude everything else. The caller
+ * Concurrency: cpu_counter_alloc() and cpu_counter_destroy() exclude everything else. The caller
  * serialises cpu_counter_add() for one CPU number, because a plain store undoes what another thread
  * stored since the load. So cpu_counter_add() is for threads that each have a CPU, or a CPU number,
  * for themselves (create.h), and not for signal handlers. Other threads call cpu_counter_add_any(),
@@ -58,7 +58,7 @@ struct cpu_counter {
 struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch);
 
 /* Free a counter, or NULL. May sleep. */
-void cpu_counter_free(struct cpu_counter *c);
+void cpu_counter_destroy(struct cpu_counter *c);
 
 /* Add a CPU's recent adds to the estimate. Private to cpu_counter_add(). */
 void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line);

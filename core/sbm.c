@@ -41,11 +41,11 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags)
 				     : (uintptr_t)b + tables;
 	return b;
 fail:
-	sbm_free(b);
+	sbm_destroy(b);
 	return NULL;
 }
 
-void sbm_free(struct sbm *b)
+void sbm_destroy(struct sbm *b)
 {
 	if (!b)
 		return;

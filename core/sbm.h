@@ -3,7 +3,7 @@
  * The sharded bitmap: one bit per CPU, atomic, any writer. The bits of one shard share a word, on a
  * cache line of the shard's own, on its home node.
  *
- * Concurrency: sbm_alloc() and sbm_free() exclude everything else. All other calls may overlap.
+ * Concurrency: sbm_alloc() and sbm_destroy() exclude everything else. All other calls may overlap.
  *
  * A search reads each shard's word once, as one snapshot of up to 64 CPUs (of 32 on a 32-bit
  * machine). It finds each bit that is set throughout the call, and none that is clear throughout. A
@@ -72,7 +72,7 @@ static port_always_inline u64 sbm_bit(uintptr_t at)
 struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 
 /* Free a bitmap, or NULL. May sleep. */
-void sbm_free(struct sbm *b);
+void sbm_destroy(struct sbm *b);
 
 /*
  * Set a CPU's bit. Ordering: with a summary a full barrier after the store (S2), and one at the end

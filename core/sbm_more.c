@@ -51,21 +51,12 @@ struct sbm_chunk sbm_chunk_next(const struct sbm *b, u32 step)
 
 u32 sbm_weight(const struct sbm *b)
 {
-	return sbm_weight_upto(b, ~0u);
-}
-
-u32 sbm_weight_upto(const struct sbm *b, u32 limit)
-{
-	struct sbm_chunk c = { 0, 0 };
+	struct sbm_chunk c = sbm_chunk_next(b, 0);
 	u32 n = 0;
 
-	while (n < limit) {
-		c = sbm_chunk_next(b, (u32)c.step);
-		if (!c.word)
-			return n;
+	for (; c.word; c = sbm_chunk_next(b, (u32)c.step))
 		n += port_popcount64(c.word);
-	}
-	return limit;
+	return n;
 }
 
 /* First set index in [@idx, @end), -1 when there is none. */

@@ -41,17 +41,13 @@ static port_always_inline bool sbm_test_and_clear(struct sbm *b, u32 cpu)
 /* How many bits are set? Lines touched: all. */
 u32 sbm_weight(const struct sbm *b);
 
-/* As sbm_weight(), but stops at @limit: the number of bits, or @limit if there are more. */
-u32 sbm_weight_upto(const struct sbm *b, u32 limit);
-
-/*
- * The index of the first set bit at or after @idx, or -1 if there is none. Indices of nr_possible
- * and more find nothing. Lines touched, also by the next four functions: those from @idx's shard to
- * the one found.
- */
+/* The index of the first set bit at or after @idx, or -1; -1 also for an index too large. */
 s64 sbm_next_idx(const struct sbm *b, u32 idx);
 
-/* The set CPU of lowest index. */
+/*
+ * The set CPU of lowest index, or -1 if there is none. Lines touched, also by the next three
+ * functions: those from the shard where the search starts to the one found.
+ */
 s64 sbm_first_cpu(const struct sbm *b);
 
 /*

@@ -256,7 +256,7 @@ struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr)
 	return make(plan, nr, true);
 }
 
-void slot_set_free(struct slot_set *s)
+void slot_set_destroy(struct slot_set *s)
 {
 	if (!s)
 		return;

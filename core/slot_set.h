@@ -9,8 +9,8 @@
  * one core claims and another one puts, such as the tags of requests that complete on another core.
  * It has one bit per slot in each shard, and a pointer for each 64 of these bits.
  *
- * Concurrency: slot_set_alloc() and slot_set_free() exclude everything else. One slot_set_grow() at
- * a time. All other calls may overlap, also with a slot_set_grow(). No two claims get the same
+ * Concurrency: slot_set_alloc() and slot_set_destroy() exclude everything else. One slot_set_grow()
+ * at a time. All other calls may overlap, also with a slot_set_grow(). No two claims get the same
  * slot. A claim succeeds if a slot is free throughout the call. It may miss a slot that others put
  * into a word that it has already searched.
  *
@@ -110,7 +110,7 @@ struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr);
 struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr);
 
 /* Free a set, or NULL. May sleep. */
-void slot_set_free(struct slot_set *s);
+void slot_set_destroy(struct slot_set *s);
 
 /*
  * Add @nr free slots, numbered after the others. Return: false if there is no memory, or if there

@@ -44,11 +44,6 @@ struct sbm *sbm_create(void)
 	return sbm_create_opts(NULL);
 }
 
-void sbm_destroy(struct sbm *b)
-{
-	sbm_free(b);
-}
-
 struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts)
 {
 	const struct shard_plan *plan = plan_or_errno(opts, SHARD_CAP_LOCKED);
@@ -84,11 +79,6 @@ struct cpu_counter *cpu_counter_create(u32 batch)
 	return plan ? allocated(cpu_counter_alloc(plan, batch)) : NULL;
 }
 
-void cpu_counter_destroy(struct cpu_counter *c)
-{
-	cpu_counter_free(c);
-}
-
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts)
 {
 	bool follow = opts && opts->follow;
@@ -107,9 +97,4 @@ struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *op
 struct slot_set *slot_set_create(u32 nr)
 {
 	return slot_set_create_opts(nr, NULL);
-}
-
-void slot_set_destroy(struct slot_set *s)
-{
-	slot_set_free(s);
 }

@@ -32,6 +32,12 @@ PRIVATE = re.compile(
     r"sbm_(iter|chunk|read_shard|near_search)\w*|sbm_(bit|pos|word)|slot_own_\w+|near_wider"
     r"|shard_summary_(mark|cleaning|occupied|word|note)|cpu_counter_(flush|note)"
 )
+# Functions that only the library's own files call; their declarations are left out.
+INSIDE = re.compile(
+    r"(?:^/\*(?:(?!\*/).)*\*/\n)?^\w[\w *]*\b(?:port_(?:alloc|free|(?:has_)?heavy_barrier)"
+    r"|shard_summary_(?:alloc|free|next)|shard_near_rank|sbm_next_idx)\([^{};]*\);\n\n?",
+    re.M | re.S,
+)
 
 PEDANTIC = r"""#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -124,6 +130,7 @@ class Names:
             r"^#if [^\n]*static_assert[^\n]*\n.*?#endif\n\n?", "", text, flags=re.M | re.S
         )
         text = re.sub(r"^static_assert\([^;]*\);\n\n?", "", text, flags=re.M)
+        text = INSIDE.sub("", text)
         text = INCLUDE.sub(lambda match: match[0] if match[1] in public_names else "", text)
         # C++ has no flexible array members: compilers that accept them warn with -Wpedantic.
         text = re.sub(r"^\t[\w *]+\[\][^\n;]*;[^\n]*", PEDANTIC, text, flags=re.M)

@@ -17,8 +17,6 @@ int main(int argc, char **argv)
 	printf("CPU %u: %d, CPU %u: %d\n", cpu, schedshard_sbm_test(set, cpu), last,
 	       schedshard_sbm_test(set, last));
 	printf("weight: %u\n", schedshard_sbm_weight(set));
-	/* to know whether there is at least one, it need not count them all */
-	printf("weight up to 1: %u\n", schedshard_sbm_weight_upto(set, 1));
 
 	schedshard_sbm_clear(set, last);
 	printf("CPU %u: %d\n", last, schedshard_sbm_test(set, last));
@@ -28,7 +26,7 @@ int main(int argc, char **argv)
 	printf("got it again: %d\n", schedshard_sbm_test_and_clear(set, cpu));
 	printf("was set before: %d\n", schedshard_sbm_test_and_set(set, cpu));
 
-	schedshard_sbm_free(set);
+	schedshard_sbm_destroy(set);
 	schedshard_plan_free(plan);
 	return 0;
 }

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 
 	free(copy);
 	free(mask);
-	schedshard_sbm_free(set);
+	schedshard_sbm_destroy(set);
 	schedshard_plan_free(plan);
 	return 0;
 }

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	printf("\n");
 
 	free(allowed);
-	schedshard_sbm_free(set);
+	schedshard_sbm_destroy(set);
 	schedshard_plan_free(plan);
 	return 0;
 }

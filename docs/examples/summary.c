@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 	printf("searched: %u\n", occupied(set));
 	printf("seems empty: %d\n", schedshard_sbm_seems_empty(set));
 
-	schedshard_sbm_free(set);
+	schedshard_sbm_destroy(set);
 	schedshard_plan_free(plan);
 	return 0;
 }

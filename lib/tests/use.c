@@ -44,7 +44,7 @@ static int structures_of(const struct schedshard_plan *plan)
 		return 1;
 	printf("%u CPUs\n", seen);
 	schedshard_counter_detach(&counter);
-	schedshard_sbm_free(set);
+	schedshard_sbm_destroy(set);
 	return 0;
 }
 

@@ -45,7 +45,7 @@ static bool vec_alloc(struct rd *rd)
 static void vec_free(struct rd *rd)
 {
 	for (u32 level = 0; level < RD_LEVELS; level++)
-		sbm_free(VEC_MASK(rd->root, level));
+		sbm_destroy(VEC_MASK(rd->root, level));
 }
 
 static size_t sbm_bytes(const struct sbm *b)

@@ -22,7 +22,7 @@ static bool overload_alloc_mask(struct rd *rd)
 
 static void overload_free_mask(struct rd *rd)
 {
-	sbm_free(rd->root->rto_mask);
+	sbm_destroy(rd->root->rto_mask);
 }
 
 static size_t overload_mask_bytes(const struct rd *rd)

@@ -16,7 +16,7 @@ struct claim_line {
 
 static void destroy(void *state)
 {
-	sbm_free(state);
+	sbm_destroy(state);
 }
 
 static struct sbm *create_on(const struct shard_plan *plan)

@@ -29,7 +29,7 @@ static void ours_destroy(void *state)
 		return;
 	for (u32 i = 0; i < o->nr; i++)
 		slot_cache_free(o->cache[i]);
-	slot_set_free(o->set);
+	slot_set_destroy(o->set);
 	port_free(o, ours_bytes(o->nr));
 }
 

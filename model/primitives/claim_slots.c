@@ -11,7 +11,7 @@ struct slot_line {
 
 static void destroy(void *state)
 {
-	slot_set_free(state);
+	slot_set_destroy(state);
 }
 
 static void *create(const struct primitive_place *place)

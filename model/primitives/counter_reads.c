@@ -109,7 +109,7 @@ static bool about_counted(const void *state, u64 n)
 
 static void about_destroy(void *state)
 {
-	cpu_counter_free(state);
+	cpu_counter_destroy(state);
 }
 
 static const struct primitive cpu_about = {

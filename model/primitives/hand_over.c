@@ -32,7 +32,7 @@ static void destroy(void *state)
 
 	if (!h)
 		return;
-	slot_set_free(h->slots);
+	slot_set_destroy(h->slots);
 	if (h->slot)
 		port_free(h->slot, h->nr * sizeof(*h->slot));
 	if (h->box)

@@ -16,7 +16,7 @@ struct set_line {
 
 static void destroy(void *state)
 {
-	sbm_free(state);
+	sbm_destroy(state);
 }
 
 static void *create(const struct primitive_place *place)

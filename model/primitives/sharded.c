@@ -52,7 +52,7 @@ PRIMITIVE(sharded_counter, "sharded-counter", "increment schedshard's counter, o
 
 static void cpu_destroy(void *state)
 {
-	cpu_counter_free(state);
+	cpu_counter_destroy(state);
 }
 
 static void *cpu_create(const struct primitive_place *place)

@@ -22,9 +22,6 @@
  * Return: the memory, or NULL if there is none. If @node is full or unknown, the memory may be on
  * another node. Context: may sleep.
  */
-#ifdef __cplusplus
-extern "C" {
-#endif
 void *port_alloc(size_t size, int node);
 
 /**
@@ -41,9 +38,6 @@ void port_free(void *ptr, size_t size);
  */
 void port_heavy_barrier(void);
 bool port_has_heavy_barrier(void);
-#ifdef __cplusplus
-}
-#endif
 
 static port_always_inline void port_light_barrier(void)
 {

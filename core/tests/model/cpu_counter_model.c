@@ -46,7 +46,7 @@ static void run(const struct shape *shape, u32 batch)
 		for (u32 before = 0; before < idx && idx < 100; before++)
 			CHECK(c->line[plan->idx_to_cpu[before]] != line);
 	}
-	cpu_counter_free(c);
+	cpu_counter_destroy(c);
 	shard_plan_free(plan);
 }
 
@@ -85,7 +85,7 @@ static void few_adders(const struct shape *shape)
 	for (u32 idx = 0; idx < plan->nr_possible; idx++)
 		CHECK_EQ(c->noted[idx / 64] >> idx % 64 & 1, added[plan->idx_to_cpu[idx]]);
 	free(added);
-	cpu_counter_free(c);
+	cpu_counter_destroy(c);
 	shard_plan_free(plan);
 }
 

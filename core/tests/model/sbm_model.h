@@ -126,7 +126,7 @@ static void run(const struct shape *shape, unsigned int flags, void (*change)(st
 		change(&m);
 		check(&m);
 	}
-	sbm_free(m.b);
+	sbm_destroy(m.b);
 	shard_plan_free(plan);
 }
 

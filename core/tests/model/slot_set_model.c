@@ -166,7 +166,7 @@ static void claim_limited(const struct shard_plan *plan, bool follow, u32 nr, u3
 		if (got[i])
 			slot_put(s, i);
 	CHECK_EQ(slot_set_nr_free(s), nr + more);
-	slot_set_free(s);
+	slot_set_destroy(s);
 }
 
 static void limited(void)
@@ -243,7 +243,7 @@ static void run(const struct shape *shape, bool follow, u32 nr)
 	while (m.nr_free)
 		claim(&m);
 	CHECK_EQ(slot_claim_near(m.s, plan->idx_to_cpu[0]), -1);
-	slot_set_free(m.s);
+	slot_set_destroy(m.s);
 	shard_plan_free(plan);
 }
 
@@ -275,7 +275,7 @@ static void limits(void)
 		CHECK_EQ(slot_claim_near(s, plan->idx_to_cpu[0]), i);
 	slot_put(s, SLOT_SET_PARTS - 1);
 	CHECK_EQ(slot_claim_near(s, plan->idx_to_cpu[0]), SLOT_SET_PARTS - 1);
-	slot_set_free(s);
+	slot_set_destroy(s);
 	shard_plan_free(plan);
 }
 
@@ -294,9 +294,9 @@ static void no_memory(void)
 			test_fail_alloc(0);
 			CHECK(s || test_bytes_allocated() == before);
 		}
-		slot_set_free(s);
+		slot_set_destroy(s);
 	}
-	slot_set_free(NULL);
+	slot_set_destroy(NULL);
 	CHECK_EQ(test_bytes_allocated(), before);
 	shard_plan_free(plan);
 }

@@ -70,7 +70,7 @@ static void run(const struct shape *shape, unsigned int flags, u32 bits)
 	CHECK_EQ(counted, claimed);
 	CHECK(claimed);
 	CHECK_EQ(sbm_weight(b), bits);
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -138,7 +138,7 @@ static void a_claim_finds_what_is_in_caches(void)
 		counted += used[slot];
 	CHECK_EQ(counted, (u64)NR_THREADS * ROUNDS);
 	CHECK_EQ(slot_set_nr_free(slots), NR_THREADS);
-	slot_set_free(slots);
+	slot_set_destroy(slots);
 	shard_plan_free(plan);
 }
 
@@ -172,7 +172,7 @@ static void a_cache_is_bounded(void)
 		CHECK(slot_cache_claim(other) >= 0);
 	CHECK_EQ(slot_cache_claim(other), -1);
 	slot_cache_free(other);
-	slot_set_free(slots);
+	slot_set_destroy(slots);
 	shard_plan_free(plan);
 }
 

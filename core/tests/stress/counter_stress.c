@@ -115,7 +115,7 @@ static void sum_has_what_it_was_told_of(void)
 	run_threads(tell_and_sum);
 	for (u32 i = 0; i < COUNTERS; i++) {
 		CHECK_EQ(cpu_counter_sum(by_cpu[i]), NR_THREADS);
-		cpu_counter_free(by_cpu[i]);
+		cpu_counter_destroy(by_cpu[i]);
 	}
 	shard_plan_free(plan);
 }

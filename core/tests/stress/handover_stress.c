@@ -219,8 +219,8 @@ int main(void)
 	for (u32 pair = 0; pair < PAIRS; pair++)
 		shard_counter_detach(&counters[pair]);
 	shard_wait_free(waiters);
-	slot_set_free(slots);
-	sbm_free(b);
+	slot_set_destroy(slots);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 	return test_done();
 }

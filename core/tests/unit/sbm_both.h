@@ -20,7 +20,7 @@ static inline void for_both(const struct shape *shape, void (*test)(struct sbm *
 
 		CHECK(b);
 		test(b);
-		sbm_free(b);
+		sbm_destroy(b);
 	}
 	shard_plan_free(plan);
 }

@@ -108,23 +108,6 @@ static void test_and_set_tells_what_was(void)
 	for_both(&small_leaves, test_and);
 }
 
-static void weight_limit(struct sbm *b)
-{
-	CHECK_EQ(sbm_weight_upto(b, 1), 0);
-	for (u32 cpu = 0; cpu < 16; cpu += 3)
-		sbm_set(b, cpu);
-	CHECK_EQ(sbm_weight(b), 6);
-	CHECK_EQ(sbm_weight_upto(b, 0), 0);
-	CHECK_EQ(sbm_weight_upto(b, 2), 2);
-	CHECK_EQ(sbm_weight_upto(b, 6), 6);
-	CHECK_EQ(sbm_weight_upto(b, 7), 6);
-}
-
-static void weight_stops_at_the_limit(void)
-{
-	for_both(&small_leaves, weight_limit);
-}
-
 static void nearest_cpu(struct sbm *b)
 {
 	unsigned long allowed[512 / TEST_WORD] = { 0 };
@@ -167,7 +150,7 @@ static void holes_in_masks_are_ignored(void)
 		n++;
 	}
 	CHECK_EQ(n, plan->nr_possible);
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -177,7 +160,6 @@ static void holes_in_masks_are_ignored(void)
 	TEST(prototype_bug_more_than_64_cpus_a_leaf)      \
 	TEST(prototype_bug_unwrapped_walk)                \
 	TEST(test_and_set_tells_what_was)                 \
-	TEST(weight_stops_at_the_limit)                   \
 	TEST(near_cpu_prefers_the_own_shard)              \
 	TEST(holes_in_masks_are_ignored)
 

@@ -192,7 +192,7 @@ static void summary_is_cleaned_by_searches(void)
 	CHECK_EQ(shard_summary_next(b->summary, 0, 8), 3);
 	CHECK_EQ(shard_summary_next(b->summary, 4, 8), 8);
 	CHECK_EQ(shard_summary_next(b->summary, 0, 3), 3);
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -217,7 +217,7 @@ static void shard_that_is_being_cleaned_counts_as_occupied(void)
 	*word |= shard_summary_occupied(3);
 	CHECK(sbm_empty(b));
 	CHECK_EQ(*word, shard_summary_cleaning(3) | shard_summary_occupied(3));
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -233,7 +233,7 @@ static void seems_empty_reads_no_line(void)
 	shard_summary_note(b->summary, 3);
 	CHECK(!sbm_seems_empty(b));
 	b->line = line;
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -246,7 +246,7 @@ static void cleaner_puts_the_bit_back(void)
 	sbm_set(b, 6);
 	shard_summary_clean(b->summary, 3, b->line[3]);
 	CHECK_EQ(b->summary->word[0], shard_summary_occupied(3));
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -261,7 +261,7 @@ static void lines_are_apart_and_aligned(void)
 			CHECK(b->line[other] != b->line[s]);
 	}
 	CHECK_EQ((uintptr_t)b->summary->word % PORT_CACHELINE, 0);
-	sbm_free(b);
+	sbm_destroy(b);
 	shard_plan_free(plan);
 }
 
@@ -277,7 +277,7 @@ static void no_memory_leaves_nothing_behind(void)
 		CHECK_EQ(test_bytes_allocated(), before);
 	}
 	test_fail_alloc(0);
-	sbm_free(NULL);
+	sbm_destroy(NULL);
 	shard_plan_free(plan);
 }
 

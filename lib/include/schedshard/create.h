@@ -91,12 +91,6 @@ struct sbm *sbm_create(void);
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 
 /**
- * sbm_destroy() - free a set
- * @b: from sbm_create(), or NULL
- */
-void sbm_destroy(struct sbm *b);
-
-/**
  * shard_counter_create() - a counter for this machine, which starts at 0
  *
  * Return: the counter; NULL with errno as from sbm_create().
@@ -123,12 +117,6 @@ void shard_counter_destroy(struct shard_counter *c);
 struct cpu_counter *cpu_counter_create(u32 batch);
 
 /**
- * cpu_counter_destroy() - free a counter
- * @c: from cpu_counter_create(), or NULL
- */
-void cpu_counter_destroy(struct cpu_counter *c);
-
-/**
  * slot_set_create() - slots for this machine, all free
  * @nr: how many, 1 to SLOT_SET_MAX; slot_set_grow() adds more
  *
@@ -141,12 +129,6 @@ struct slot_set *slot_set_create(u32 nr);
  * @opts->follow for more than SLOT_FOLLOW_MAX.
  */
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);
-
-/**
- * slot_set_destroy() - free a set of slots
- * @s: from slot_set_create(), or NULL
- */
-void slot_set_destroy(struct slot_set *s);
 
 #ifdef __cplusplus
 }

@@ -24,15 +24,14 @@
  *   ordered.h        releases and acquires, for what a bit or a count stands for
  *   checked.h        finds wrong puts, and reports claims to ThreadSanitizer
  *   shard_summary.h  a bit per shard above an sbm
- *   port.h           types, atomics and barriers of the inline functions; the memory
- *                    of lines: port_alloc(), port_free()
+ *   port.h           types, atomics and barriers of the inline functions
  *
  * Every name begins with schedshard_. The inline functions are symbols of the library as well, for
  * other languages. schedshard.hh is create.h for C++17, with std::unique_ptr.
  *
  * The table shows which calls on one object may run at the same time. Each header has the details.
  *
- *                   alloc, free  writes                         reads, searches, walks
+ *                   made, freed  writes                         reads, searches, walks
  *   sbm, claims     alone        any                            any
  *   slot_set        alone        any; one grow at a time        any
  *   slot_cache      any          one thread                     -

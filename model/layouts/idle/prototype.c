@@ -32,7 +32,7 @@ static void prototype_destroy(struct idle_set *s)
 {
 	if (!s)
 		return;
-	sbm_free(sbm_of(s));
+	sbm_destroy(sbm_of(s));
 	idle_free(s, sizeof(struct prototype));
 }
 
