@@ -73,15 +73,17 @@ install: ## install the library, its header and the command under PREFIX (/usr/l
 		-Dcommand_dir=lib/schedshard
 	meson install -C $(BUILD) --no-rebuild
 	scripts/install_command $(BUILD) $(PREFIX)
-	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
+	@case "$(DESTDIR)$(PREFIX)" in /usr | /usr/local) \
+		ldconfig || echo "as root: ldconfig, then programs find the library" ;; esac
 
-install-lib: ## install only the library under PREFIX: no command, no C++, seconds to build
+install-lib: ## install only the library under PREFIX: no command, seconds to build, with Python for meson
 	scripts/bootstrap library
 	test -f build/library/build.ninja || meson setup build/library -Dlibrary_only=true
 	meson configure build/library --prefix=$(PREFIX) --libdir=lib
 	ninja -C build/library
 	meson install -C build/library --no-rebuild
-	@test -n "$(DESTDIR)" || ldconfig || echo "as root: ldconfig, then programs find the library"
+	@case "$(DESTDIR)$(PREFIX)" in /usr | /usr/local) \
+		ldconfig || echo "as root: ldconfig, then programs find the library" ;; esac
 
 ports: build ## fetch redis, port its count of memory to the library, and record both; minutes
 	cli/environment --dev
