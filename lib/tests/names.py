@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 OURS = re.compile(r"schedshard_|SCHEDSHARD_")
-STANDARD = "#include <cerrno>\n#include <cstring>\n#include <memory>\n#include <system_error>\n"
+USED = ("cerrno", "cstring", "memory", "system_error", "utility")
+STANDARD = "".join(f"#include <{header}>\n" for header in USED)
 
 
 def call(argv: list[str | Path], text: str = "") -> str:
@@ -43,7 +44,8 @@ def compiles(compiler: list[str | Path], language: str, own: Path, headers: Path
             standards = ["c++11", "c++17", "c++20"] if whole else ["c++11"]
         ours, theirs = f"#include <schedshard/{header.name}>\n", f'#include "{own}"\n'
         for standard in standards:
-            strict: list[str | Path] = [f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic"]
+            strict: list[str | Path] = ["-fno-exceptions"] if standard == "c++17" else []
+            strict += [f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic"]
             strict += ["-Wno-unused-function", "-Werror", "-fsyntax-only", "-I", headers, "-x"]
             for text in (theirs + ours, ours + theirs) if whole else (theirs + ours,):
                 if header.suffix == ".hh":

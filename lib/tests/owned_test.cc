@@ -31,11 +31,17 @@ static void slots()
 {
 	for (bool follow : { false, true }) {
 		schedshard::SlotSet tags = schedshard::make_slot_set(3, follow);
-		int64_t tag = schedshard_slot_claim_near(tags.get(), tags->plan->idx_to_cpu[0]);
+		schedshard::Waiters waiters = schedshard::make_waiters(tags->plan);
+		uint32_t cpu = tags->plan->idx_to_cpu[0];
+		{
+			schedshard::Slot tag(tags.get(),
+					     schedshard_slot_claim_near(tags.get(), cpu));
+			schedshard::Slot other(tags.get(), -1, waiters.get());
 
-		check(tag >= 0 && tag < 3, "a slot is free");
-		check(schedshard_slot_set_nr_free(tags.get()) == 2, "two are left");
-		schedshard_slot_put(tags.get(), static_cast<uint32_t>(tag));
+			check(tag && tag.number() < 3 && !other, "a slot is free");
+			other = std::move(tag);
+			check(schedshard_slot_set_nr_free(tags.get()) == 2, "two are left");
+		}
 		check(schedshard_slot_set_nr_free(tags.get()) == 3, "all are free");
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * schedshard.hh - create.h for C++17: it returns std::unique_ptr, and throws std::system_error
- * where create.h returns NULL. All other operations are the C functions:
+ * where create.h returns NULL. With -fno-exceptions it returns an empty pointer then, and errno has
+ * the error. All other operations are the C functions:
  *
  *	schedshard::Set idle = schedshard::make_set();
  *
@@ -12,8 +13,8 @@
 
 #include <cerrno>
 #include <memory>
-#include <new>
 #include <system_error>
+#include <utility>
 
 #include "schedshard.h"
 
@@ -52,8 +53,11 @@ using Waiters = std::unique_ptr<shard_wait, Destroy>;
 /* Return an owner of @created; throw the error in errno if it is NULL. */
 template <typename T> std::unique_ptr<T, Destroy> owned(T *created, const char *what)
 {
+#ifdef __cpp_exceptions
 	if (!created)
 		throw std::system_error(errno, std::generic_category(), what);
+#endif
+	(void)what;
 	return std::unique_ptr<T, Destroy>(created);
 }
 
@@ -74,11 +78,11 @@ inline Set make_pool()
 /* Waiters for a set of CPUs or of slots; @plan is the plan of that set. */
 inline Waiters make_waiters(const struct shard_plan *plan)
 {
-	Waiters w(shard_wait_alloc(plan));
+	struct shard_wait *w = shard_wait_alloc(plan);
 
 	if (!w)
-		throw std::bad_alloc();
-	return w;
+		errno = ENOMEM;
+	return owned(w, "shard_wait_alloc");
 }
 
 inline Counter make_counter()
@@ -99,6 +103,57 @@ inline SlotSet make_slot_set(u32 nr, bool follow = false)
 	opts.follow = follow;
 	return owned(slot_set_create_opts(nr, &opts), "slot_set_create");
 }
+
+/*
+ * A claimed slot, or none if @nr is negative. It goes back at the end of the scope, with @w also to
+ * a waiter.
+ */
+class Slot
+{
+      public:
+	Slot(struct slot_set *set, s64 nr, struct shard_wait *w = nullptr) noexcept
+	    : set_(set), w_(w), nr_(nr)
+	{
+	}
+	Slot(Slot &&other) noexcept : set_(other.set_), w_(other.w_), nr_(other.release())
+	{
+	}
+	Slot &operator=(Slot &&other) noexcept
+	{
+		std::swap(set_, other.set_);
+		std::swap(w_, other.w_);
+		std::swap(nr_, other.nr_);
+		return *this;
+	}
+	~Slot()
+	{
+		if (nr_ >= 0 && w_)
+			slot_put_wake(set_, w_, static_cast<u32>(nr_), shard_this_cpu());
+		else if (nr_ >= 0)
+			slot_put(set_, static_cast<u32>(nr_));
+	}
+	explicit operator bool() const noexcept
+	{
+		return nr_ >= 0;
+	}
+	s64 number() const noexcept
+	{
+		return nr_;
+	}
+	/* Return the number; the caller puts the slot. */
+	s64 release() noexcept
+	{
+		s64 nr = nr_;
+
+		nr_ = -1;
+		return nr;
+	}
+
+      private:
+	struct slot_set *set_;
+	struct shard_wait *w_;
+	s64 nr_;
+};
 
 } // namespace schedshard
 
