@@ -28,6 +28,7 @@ mod pool;
 mod set;
 mod slots;
 mod sys;
+mod wakers;
 
 pub use cpu::{allowed, generation, how, refresh, Cpu};
 pub use number::{Items, Statistic};
@@ -35,6 +36,7 @@ pub use owned::{Pool, Taken};
 pub use pool::{Claimed, CpuPool};
 pub use set::Set;
 pub use slots::{Kept, Slot, Slots};
+pub use wakers::Claim;
 
 use std::io;
 use std::ptr::NonNull;

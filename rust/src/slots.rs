@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::pool::Waiters;
+use crate::wakers::{Claim, Wakers};
 use crate::{created, nanoseconds, sys, Cpu};
 
 /// Any number of slots, each free or taken: tags, connections, buffers. A claim prefers a slot whose
@@ -15,6 +16,7 @@ use crate::{created, nanoseconds, sys, Cpu};
 pub struct Slots {
     set: NonNull<sys::SlotSet>,
     waiters: Waiters,
+    pub(crate) wakers: Wakers,
     growing: Mutex<()>,
     id: u64, // of no other set of this process
 }
@@ -62,6 +64,7 @@ impl Slots {
         Ok(Slots {
             set,
             waiters,
+            wakers: Wakers::default(),
             growing: Mutex::new(()),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         })
@@ -103,6 +106,14 @@ impl Slots {
     /// Ends all waits, which return `None`, and makes later ones fail at once.
     pub fn close(&self) {
         unsafe { sys::schedshard_wait_close(self.waiters.raw()) }
+        self.wakers.close();
+    }
+
+    /// `claim()` for tasks: waits until there is a free slot, in the order of the first polls;
+    /// `None`: somebody called [`Slots::close`]. Threads that wait come before tasks.
+    pub fn claim_async(&self) -> Claim<'_> {
+        let turn = None;
+        Claim { slots: self, turn }
     }
 
     /// Claims one of `limit` slots, which are spread over all cores. Callers with the same limit
@@ -144,6 +155,7 @@ impl Slots {
         for _ in 0..more {
             // A waiter for each new slot. SAFETY: as above.
             unsafe { sys::schedshard_wait_wake_near(self.waiters.raw(), Cpu::current().number()) }
+            self.wakers.wake_one();
         }
         Ok(())
     }
@@ -168,7 +180,8 @@ impl Slots {
     pub unsafe fn put_index(&self, index: usize) {
         let here = Cpu::current().number();
         let slot = index as u32;
-        sys::schedshard_slot_put_wake(self.set.as_ptr(), self.waiters.raw(), slot, here)
+        sys::schedshard_slot_put_wake(self.set.as_ptr(), self.waiters.raw(), slot, here);
+        self.wakers.wake_one();
     }
 
     fn slot(&self, got: i64) -> Option<Slot<'_>> {

@@ -2,7 +2,10 @@
 //! Tests what the wrapper guarantees, with threads.
 
 use std::collections::HashSet;
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake};
 use std::thread;
 use std::time::Duration;
 
@@ -222,7 +225,55 @@ fn closing_ends_waits() {
     let _held = slots.claim();
     thread::scope(|scope| {
         let waits = scope.spawn(|| slots.claim_wait(None).is_none());
+        let task = scope.spawn(|| block_on(slots.claim_async()).is_none());
         slots.close();
-        assert!(waits.join().unwrap());
+        assert!(waits.join().unwrap() && task.join().unwrap());
     });
+}
+
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let (mut future, waker) = (Box::pin(future), Arc::new(Unpark(thread::current())).into());
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return done;
+        }
+        thread::park();
+    }
+}
+
+/// More tasks than slots, some of which give up: a lost wake-up hangs.
+#[test]
+fn tasks_wait() {
+    let (slots, used) = (
+        Slots::new(2).unwrap(),
+        [AtomicU32::new(0), AtomicU32::new(0)],
+    );
+    thread::scope(|scope| {
+        for t in 0..THREADS {
+            let (slots, used) = (&slots, &used);
+            scope.spawn(move || {
+                for i in 0..2000 {
+                    let slot = block_on(slots.claim_async()).unwrap();
+                    assert_eq!(used[slot.index()].fetch_add(1, Ordering::Relaxed), 0);
+                    if (i + t) % 4 == 0 {
+                        thread::yield_now();
+                    }
+                    let waker = Arc::new(Unpark(thread::current())).into();
+                    let mut other = Box::pin(slots.claim_async());
+                    let second = other.as_mut().poll(&mut Context::from_waker(&waker));
+                    drop((second, other)); // it gives up, with or without a second slot
+                    used[slot.index()].store(0, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(slots.free(), 2);
 }

@@ -6,93 +6,6 @@
 #include "shard_topo.h"
 #include "test.h"
 
-static void loop_by_index(struct sbm *b)
-{
-	u32 steps = 0, cpu, n = 0;
-
-	sbm_set(b, 4);
-	CHECK_EQ(sbm_next_idx(b, 0), 4);
-	CHECK_EQ(sbm_next_idx(b, 4), 4);
-	CHECK_EQ(sbm_next_idx(b, 5), -1);
-	for (s64 idx = sbm_next_idx(b, 0); idx >= 0; idx = sbm_next_idx(b, (u32)idx + 1))
-		CHECK(steps++ < 16);
-	CHECK_EQ(steps, 1);
-	sbm_for_each_cpu(cpu, it, b) {
-		CHECK_EQ(cpu, 4);
-		n++;
-	}
-	CHECK_EQ(n, 1);
-	sbm_clear(b, 4);
-	CHECK_EQ(sbm_next_idx(b, 0), -1);
-	sbm_for_each_cpu(cpu, it, b)
-		CHECK(false);
-}
-
-static void prototype_bug_endless_loop_on_empty_leaves(void)
-{
-	for_both(&small_leaves, loop_by_index);
-}
-
-static void skipped_leaf(struct sbm *b)
-{
-	static const u32 set[] = { 1, 6, 15 };
-	u32 cpu, n = 0;
-
-	for (u32 i = 0; i < 3; i++)
-		sbm_set(b, set[i]);
-	CHECK_EQ(sbm_first_cpu(b), 1);
-	CHECK_EQ(sbm_next_cpu(b, 1), 6);
-	CHECK_EQ(sbm_next_cpu(b, 6), 15);
-	CHECK_EQ(sbm_next_cpu(b, 15), -1);
-	sbm_for_each_cpu(cpu, it, b)
-		CHECK_EQ(cpu, set[n++]); /* NOLINT(clang-analyzer-core.uninitialized.Assign): 3 */
-	CHECK_EQ(n, 3);
-}
-
-static void prototype_bug_leaf_after_empty_leaf_skipped(void)
-{
-	for_both(&small_leaves, skipped_leaf);
-}
-
-static void many_cpus(struct sbm *b)
-{
-	unsigned long mask[512 / TEST_WORD], expect[512 / TEST_WORD] = { 0 };
-
-	for (u32 cpu = 0; cpu < 480; cpu += 5) {
-		sbm_set(b, cpu);
-		test_set_bit(expect, cpu);
-	}
-	CHECK_EQ(sbm_weight(b), 96);
-	sbm_to_mask(b, mask);
-	CHECK_MASK_EQ(mask, expect, 480);
-	for (u32 cpu = 0; cpu < 480; cpu++)
-		CHECK_EQ(sbm_test(b, cpu), cpu % 5 == 0);
-}
-
-static void prototype_bug_more_than_64_cpus_a_leaf(void)
-{
-	static const struct shape shape = { .name = "480 in one LLC", 1, 1, 1, 240, 2, 1 };
-
-	for_both(&shape, many_cpus);
-}
-
-static void wrapped(struct sbm *b)
-{
-	static const u32 set[] = { 6, 15, 1, 3 };
-
-	for (u32 i = 0; i < 4; i++)
-		sbm_set(b, set[i]);
-	CHECK_EQ(sbm_first_cpu_wrap(b, 2), 3);
-	CHECK_EQ(sbm_next_cpu_wrap(b, 3, 2), 6);
-	CHECK_EQ(sbm_next_cpu_wrap(b, 15, 2), 1);
-	CHECK_EQ(sbm_next_cpu_wrap(b, 1, 2), -1);
-}
-
-static void prototype_bug_unwrapped_walk(void)
-{
-	for_both(&small_leaves, wrapped);
-}
-
 static void test_and(struct sbm *b)
 {
 	CHECK(!sbm_test_and_set(b, 9));
@@ -154,13 +67,9 @@ static void holes_in_masks_are_ignored(void)
 	shard_plan_free(plan);
 }
 
-#define TESTS(TEST)                                       \
-	TEST(prototype_bug_endless_loop_on_empty_leaves)  \
-	TEST(prototype_bug_leaf_after_empty_leaf_skipped) \
-	TEST(prototype_bug_more_than_64_cpus_a_leaf)      \
-	TEST(prototype_bug_unwrapped_walk)                \
-	TEST(test_and_set_tells_what_was)                 \
-	TEST(near_cpu_prefers_the_own_shard)              \
+#define TESTS(TEST)                          \
+	TEST(test_and_set_tells_what_was)    \
+	TEST(near_cpu_prefers_the_own_shard) \
 	TEST(holes_in_masks_are_ignored)
 
 TEST_MAIN(sbm_more_test, TESTS)

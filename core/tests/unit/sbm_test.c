@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * Single cases of the sharded bitmap; first, by name, the bugs of the published prototype.
- */
+/* Single cases of the sharded bitmap. */
 #include "sbm.h"
 #include "sbm_both.h"
 #include "shapes.h"
@@ -19,69 +17,7 @@ static void check_walk(const struct sbm *b, const u32 *expected, u32 n)
 	CHECK_EQ(i, n);
 }
 
-/*
- * The prototype's next-bit loop did not end when a leaf had a bit, only when none was left. It then
- * reported the last leaf's (empty) word at the last leaf's place, and its caller continued from
- * there forever.
- */
-static void endless_loop(struct sbm *b)
-{
-	static const u32 set[] = { 4 };
-
-	sbm_set(b, 4);
-	check_walk(b, set, 1);
-	sbm_clear(b, 4);
-	check_walk(b, NULL, 0);
-}
-
-static void prototype_bug_endless_loop_on_empty_leaves(void)
-{
-	for_both(&small_leaves, endless_loop);
-}
-
-/* A search never found a bit after an empty leaf: the leaf's 0 ended the search. */
-static void skipped_leaf(struct sbm *b)
-{
-	static const u32 set[] = { 1, 6, 15 };
-
-	for (u32 i = 0; i < 3; i++)
-		sbm_set(b, set[i]);
-	check_walk(b, set, 3);
-}
-
-static void prototype_bug_leaf_after_empty_leaf_skipped(void)
-{
-	for_both(&small_leaves, skipped_leaf);
-}
-
-/* A leaf was one word however many CPUs its cache domain had: CPU 64 overwrote others. */
-static void many_cpus(struct sbm *b)
-{
-	u32 cpu, n = 0;
-
-	for (cpu = 0; cpu < 480; cpu += 5)
-		sbm_set(b, cpu);
-	sbm_for_each_cpu_wrap(cpu, it, b, 0) {
-		CHECK_EQ(cpu % 5, 0);
-		n++;
-	}
-	CHECK_EQ(n, 96);
-	for (cpu = 0; cpu < 480; cpu++)
-		CHECK_EQ(sbm_test(b, cpu), cpu % 5 == 0);
-}
-
-static void prototype_bug_more_than_64_cpus_a_leaf(void)
-{
-	static const struct shape shape = { .name = "480 in one LLC", 1, 1, 1, 240, 2, 1 };
-
-	for_both(&shape, many_cpus);
-}
-
-/*
- * The shift was one less than the width of a leaf's part of the index. So CPUs of a leaf's upper
- * half counted as those of the next leaf.
- */
-static void upper_half(struct sbm *b)
+static void each_bit(struct sbm *b)
 {
 	const struct shard_plan *plan = b->plan;
 
@@ -97,34 +33,11 @@ static void upper_half(struct sbm *b)
 	}
 }
 
-static void prototype_bug_shift_off_by_one(void)
+static void each_bit_is_in_its_line(void)
 {
 	static const struct shape shape = { .name = "2 x 16", 2, 1, 1, 8, 2, 1 };
 
-	for_both(&shape, upper_half);
-}
-
-/* Every walk began at the first CPU, which got all the work. */
-static void wrapped(struct sbm *b)
-{
-	static const u32 from_6[] = { 6, 15, 1, 3 }, from_2[] = { 3, 6, 15, 1 };
-	u32 cpu, i;
-
-	for (i = 0; i < 4; i++)
-		sbm_set(b, from_6[i]);
-	i = 0;
-	sbm_for_each_cpu_wrap(cpu, it, b, 6)
-		CHECK_EQ(cpu, from_6[i++]);
-	CHECK_EQ(i, 4);
-	i = 0;
-	sbm_for_each_cpu_wrap(cpu, it, b, 2)
-		CHECK_EQ(cpu, from_2[i++]);
-	CHECK_EQ(i, 4);
-}
-
-static void prototype_bug_unwrapped_walk(void)
-{
-	for_both(&small_leaves, wrapped);
+	for_both(&shape, each_bit);
 }
 
 /* Positions on both sides of the start in the start's own word, each visited once. */
@@ -282,11 +195,7 @@ static void no_memory_leaves_nothing_behind(void)
 }
 
 #define TESTS(TEST)                                          \
-	TEST(prototype_bug_endless_loop_on_empty_leaves)     \
-	TEST(prototype_bug_leaf_after_empty_leaf_skipped)    \
-	TEST(prototype_bug_more_than_64_cpus_a_leaf)         \
-	TEST(prototype_bug_shift_off_by_one)                 \
-	TEST(prototype_bug_unwrapped_walk)                   \
+	TEST(each_bit_is_in_its_line)                        \
 	TEST(wrap_around_one_word_visits_each_cpu_once)      \
 	TEST(walk_sees_one_snapshot_of_each_word)            \
 	TEST(summary_is_cleaned_by_searches)                 \
