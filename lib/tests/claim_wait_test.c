@@ -4,6 +4,7 @@
  * of a bit counts by plain stores, so that two owners would lose an update.
  */
 #include <errno.h>
+#include <signal.h>
 #include "claim_wait.h"
 #include "locks.h"
 #include "sbm_more.h"
@@ -297,8 +298,52 @@ static void closing_ends_all_waits(void)
 	tear_down(0);
 }
 
+/* -------- a handler that claims and puts -------- */
+
+static u32 handled, stop;
+
+static void claim_in_handler(int sig)
+{
+	s64 got = sbm_claim_near(b, 0);
+
+	if (got >= 0)
+		sbm_put_wake(b, w, (u32)got);
+	__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
+	(void)sig;
+}
+
+static void *claim_until_stopped(void *arg)
+{
+	while (!READ_ONCE(stop))
+		sbm_put_wake(b, w, (u32)sbm_claim_wait(b, w, 6, -1));
+	return arg;
+}
+
+/* One thread sleeps, waits and puts while a handler interrupts it; another one holds the bit. */
+static void a_handler_claims_and_puts(void)
+{
+	struct sigaction action = { .sa_handler = claim_in_handler };
+	pthread_t id;
+
+	set_up(0, 1);
+	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	CHECK_EQ(pthread_create(&id, NULL, claim_until_stopped, NULL), 0);
+	for (u32 i = 0; i < 2000 || !__atomic_load_n(&handled, __ATOMIC_RELAXED); i++) {
+		s64 got = sbm_claim_wait(b, w, 0, -1);
+
+		CHECK_EQ(pthread_kill(id, SIGUSR1), 0);
+		if (i % 16 == 0)
+			sched_yield();
+		sbm_put_wake(b, w, (u32)got);
+	}
+	WRITE_ONCE(stop, 1);
+	CHECK_EQ(pthread_join(id, NULL), 0);
+	tear_down(1);
+}
+
 int main(void)
 {
+	RUN(a_handler_claims_and_puts);
 	RUN(nobody_is_passed_over);
 	RUN(cancelled_waiters_leave);
 	RUN(closing_ends_all_waits);
