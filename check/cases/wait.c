@@ -305,7 +305,6 @@ static void check_first(uint32_t nr_cpus)
 const struct explore_case explore_wait_cases[] = {
 	CASE("wait-one", "a put wakes a waiter, or the waiter finds the bit", "core", 2, 3, false,
 	     setup, one, check),
-	CASE("wait-one-weak", "wait-one in any order", "core", 2, 2, true, setup, one, check),
 	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false,
 	     setup, two, check),
 	CASE("wait-together", "two waiters of one line: the first one notes it", "core", 3, 3,

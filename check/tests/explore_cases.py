@@ -109,7 +109,6 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("counter-noted-own", [3], False, ()),
     ("plan-publish", [2, 3, 4], False, ()),
     ("wait-one", [2, 3], False, ()),
-    ("wait-one-weak", [2], False, ()),
     ("wait-two", [2, 3], False, ()),
     ("wait-first", [2, 3], False, ()),
     ("wait-grow", [2], False, ()),
