@@ -105,7 +105,7 @@ class Facts:
 
     @property
     def boot_isolated(self) -> frozenset[int]:
-        """Return the CPUs of isolcpus=domain: later kernels list isolated partitions with them."""
+        """Return the CPUs of isolcpus=domain, with later kernels also of isolated partitions."""
         if not any(word.startswith("isolcpus=") for word in self.cmdline):
             return frozenset()
         return self.isolated

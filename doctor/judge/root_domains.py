@@ -97,7 +97,7 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
     command = finding.entry.command
     if load.kernel > load.wakeups / 2:
         finding.remedy = (
-            "Most of these wake-ups are of kernel threads, with PREEMPT_RT those of interrupts. "
+            "Most of these wake-ups are of kernel threads, which with PREEMPT_RT run interrupts. "
             "Keep the interrupts of one device inside one last-level cache, and coalesce them."
         )
         finding.command = "grep . /proc/irq/*/smp_affinity_list"

@@ -146,8 +146,8 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     base = _base(place, facts)
     if not _exclusive(facts) and place[len(base) + 1 :].count("/"):
         return (
-            f"{where}: this kernel has no cpuset.cpus.exclusive (Linux 6.7), so that only a cgroup "
-            f"directly below the root or a partition can be one, and {_shown(place)} is not"
+            f"{where}: this kernel has no cpuset.cpus.exclusive (Linux 6.7), so a partition must "
+            f"lie directly below the root or another partition, and {_shown(place)} does not"
         )
     return Row(
         place, cpus, held.partition, kind, len(threads), part.wakeups, base, emulator=emulator

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The wake-ups per second at which sharing costs a share of the CPUs' time, by machine and load.
 
-predictions.json has a row of such rates, one for each of LEVELS, per number of CPUs; it is made by
-the simulator. Between two rates and between two numbers of CPUs logarithms are interpolated. Below
-the first rate a wake-up costs as much as at that rate. A row ends where the simulation did not
-reach half of a level. A kernel with schedshard's series has no line that all CPUs write, and its
+predictions.json, which the simulator made, has a row per number of CPUs: a rate for each of LEVELS.
+Between two rates and between two numbers of CPUs logarithms are interpolated. Below the first rate
+a wake-up costs as much as at that rate. A row ends before the first level of which the simulation
+reached less than half. A kernel with schedshard's series has no line that all CPUs write, and its
 searches read one byte per CPU of a group. So its rows are by the CPUs and wake-ups of one group.
 
 The interval takes two factors per machine. If all latencies are k times as long, a share is reached

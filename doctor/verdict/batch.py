@@ -65,7 +65,7 @@ def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:
 
 
 def _judged(verdict: Verdict) -> set[str]:
-    """Return the entries that were judged: one of these without a finding does not occur."""
+    """Return the judged entries. If one has no finding, its problem does not occur."""
     catalogue = load_catalogue()
     judged: set[str] = set()
     if verdict.facts is not None and not verdict.facts_doubted:

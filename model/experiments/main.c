@@ -15,7 +15,7 @@
 #include "pairs.h"
 #include "result.h"
 
-/* Accesses in which some CPU must store: a few seconds. */
+/* Accesses during which at least one CPU must store; they take a few seconds. */
 #define PATIENCE (1ull << 26)
 
 /* Return the processor time: the cost of the run, independent of other load on the host. */

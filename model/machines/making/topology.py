@@ -90,7 +90,7 @@ def renumber(labels: Ids, cpus: Sequence[int]) -> Ids:
 
 
 def within(outer: Ids, inner: Ids) -> Ids:
-    """Return ids of groups that agree in both levels, so that the inner one refines the outer."""
+    """Return ids of the inner groups, split where one extends over several outer groups."""
     return np.unique(np.stack([outer, inner]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
