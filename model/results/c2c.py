@@ -282,6 +282,8 @@ class Run(Saved, kw_only=True):
 class RecordedVariant(Variant, kw_only=True):
     """The lines of a program on a machine. ``at_lines``: the cycles of all shared lines.
 
+    ``interval``: that of HITM and of all cycles.
+
     ``threads`` and ``machine``: what one of several recordings was made with.
     """
 
@@ -291,6 +293,7 @@ class RecordedVariant(Variant, kw_only=True):
     ns_per_operation: NotNegative | None = None
     at_lines: NotNegative
     model: raw.Model
+    interval: dict[str, Interval] | None = None
     lines: Sequence[RecordedLine]
     machine_sha256: str
     caches: list[Cache]

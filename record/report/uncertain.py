@@ -91,3 +91,13 @@ def gain_interval(before: Draws, after: Draws) -> Interval | None:
         if raw.work_cycles
     ]
     return intervals.interval(found) if found else None
+
+
+def totals(draws: Draws) -> dict[str, Interval] | None:
+    """Return the intervals of HITM and of all cycles; None without draws."""
+    if not draws:
+        return None
+    return {
+        "hitm_total": intervals.interval([raw.hitm for raw in draws]),
+        "work_cycles": intervals.interval([raw.work_cycles for raw in draws]),
+    }

@@ -24,7 +24,7 @@ from record.report.costs import runs_of, with_names
 from record.report.replaying import Job
 from record.report.sharing import joined, kind_of
 from record.report.taken import caches, taken
-from record.report.uncertain import Draws, line_interval
+from record.report.uncertain import Draws, line_interval, totals
 from record.report.waits import at_lines
 
 
@@ -243,6 +243,7 @@ def make_variant(
         ns_per_operation=_ns_each(run, operations) if operations else None,
         at_lines=at_lines(run),
         model=run.model,
+        interval=totals(draws),
         lines=lines[: found.most],
         machine_sha256=job.machine.sha256,
         caches=caches(machine_topology(job.machine), job.cpus),
