@@ -20,7 +20,7 @@
  * The upper half of the count changes with each of its changes. If the count is 1 before and after
  * K4 finds that the waker's own line is noted, no other line was counted, and K4 ends.
  *
- * If K3 or K4 does not see W1 and W2, the two full barriers make W4 see K1 (store buffering); that
+ * If K3 or K4 does not see W1 and W2, the two full barriers make W4 see K1 (store buffering). That
  * also holds if another waiter did W2, which then comes before W1. If they see them, there is a
  * signal in the waiter's line, from this waker or from another one.
  *

@@ -36,9 +36,9 @@
 #define EXACT_AWAY  100u
 /*
  * The EXACT_NEAR instructions after an access that misses in the model run at EXACT_WIDTH per
- * cycle, as in the experiment primitives, where branches are predicted and data is in the
- * first-level cache. Other instructions take one cycle each, because they have misses that the
- * model lacks. Both are estimates.
+ * cycle. So they do in the experiment primitives, where branches are predicted and data is in the
+ * L1 cache. Other instructions take one cycle each, because they have misses that the model lacks.
+ * Both are estimates.
  */
 #define EXACT_NEAR  64u
 #define EXACT_WIDTH 4u
