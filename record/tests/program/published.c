@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Layouts of public reports as a small program: published CASE ROUNDS, with the letter of a case.
+ * -DCHANGED gives the layout that mended them.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "together.h"
+
+#ifdef CHANGED
+#define APART _Alignas(64)
+#define BATCH 64
+#else
+#define APART
+#define BATCH 1
+#endif
+#define ARRAY __attribute__((aligned(64)))
+
+static long rounds;
+static char which;
+/* As many bytes as after another member of 8 bytes, but the tail is at the end of its line. */
+static struct queue {
+	_Alignas(64) char before[56];
+	APART _Atomic long tail;
+	long seen, limit;
+	char between[40];
+	APART _Atomic long head;
+} queue;
+static struct record {
+	APART _Atomic long epoch;
+	long retired;
+	void *list;
+} record[8] ARRAY;
+static struct low {
+	APART double least;
+} low[8] ARRAY;
+static struct object {
+	APART _Atomic int refs;
+	int kind;
+} object[8] ARRAY;
+static struct polled {
+	_Alignas(64) _Atomic long cursor;
+	APART _Atomic long gate;
+} polled;
+static struct cell {
+	APART _Atomic long turn;
+	long value;
+} cell[64] ARRAY;
+static struct ring {
+	_Alignas(64) long mask;
+	APART _Atomic long in;
+	APART _Atomic long out;
+} ring;
+static _Alignas(64) _Atomic long batched;
+
+static void compute(int n)
+{
+	for (volatile int i = 0; i < n; i++)
+		;
+}
+
+static void step(long me, long i)
+{
+	switch (which) {
+	case 'q': /* a queue's padding is off by a member */
+		if (!me)
+			queue.seen = queue.limit++;
+		atomic_store_explicit(me ? &queue.head : &queue.tail, i, memory_order_release);
+		break;
+	case 'r': /* a record per thread */
+		atomic_fetch_add(&record[me].epoch, 1);
+		record[me].retired += i;
+		break;
+	case 'm': /* a minimum per slot */
+		if (low[me].least >= (double)-i)
+			low[me].least = (double)-i;
+		break;
+	case 'o': /* reference counts of neighbouring objects */
+		atomic_fetch_add(&object[me].refs, 1);
+		atomic_fetch_sub(&object[me].refs, 1);
+		break;
+	case 'p': /* a polled word beside one that is written */
+		if (!me)
+			atomic_store_explicit(&polled.gate, i, memory_order_release);
+		else if (atomic_load_explicit(&polled.cursor, memory_order_acquire))
+			abort();
+		break;
+	case 'c': /* cells of a queue */
+		cell[(8 * i + me) % 64].value = i;
+		atomic_fetch_add(&cell[(8 * i + me) % 64].turn, 1);
+		break;
+	case 'i': /* constants and both ends of a queue in one line */
+		atomic_fetch_add(me % 2 ? &ring.in : &ring.out, 1 + ring.mask);
+		compute(20);
+		break;
+	case 'b': /* one counter, added to in batches */
+		if (i % BATCH == 0)
+			atomic_fetch_add(&batched, BATCH);
+		compute(20);
+		break;
+	case 's': /* threads that seldom meet */
+		if (i % 64 == 0)
+			atomic_fetch_add(&object[me].refs, 1);
+		compute(200);
+		break;
+	}
+}
+
+static void *work(void *me)
+{
+	for (long i = 0; i < rounds; i++)
+		step((long)me, i);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	which = argc == 3 ? argv[1][0] : 0;
+	rounds = argc == 3 ? atol(argv[2]) : 0;
+	together(which == 'q' || which == 'p' ? 2 : 8, work);
+	return 0;
+}
