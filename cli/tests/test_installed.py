@@ -77,7 +77,6 @@ def test_verbs_say_how_to_get_the_extra(
         ("sweep", "--experiment", "cpumask-yield", "--out", tmp_path / "s.parquet"),
         ("compare", tmp_path / "a.json", tmp_path / "b.json"),
         ("report", parquet, "--out", tmp_path / "page.html"),
-        ("run", "cpumask-yield", "--uncertainty", "64"),
         ("machine", "measure", "--out", tmp_path / "m.toml"),
     ):
         assert_user_error(cli(*args), " run 'cli/environment --sweep'")

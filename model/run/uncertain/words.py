@@ -3,8 +3,6 @@
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from common.show.format import metric_words, percent, significant
 from model.results.run import Result
 from model.results.saved import Interval
@@ -37,6 +35,8 @@ def shares_of(result: Result, figure: Predicted) -> Mapping[str, float]:
     A share is the squared correlation of the ranks. With N samples that of an input without
     influence is above 4/N once in 20 times.
     """
+    import numpy as np  # late, as in intervals.py
+
     about = result.samples
     place = (figure.variant, figure.place, figure.name)
     found = [e.values for e in about.figures if (e.variant, e.place, e.figure) == place]
