@@ -4,8 +4,8 @@
 The experiment rt-groups runs on the machine's own file or on the nearest one, and again for each
 sample of the uncertain inputs, like 'run --uncertainty'. The observed rate already contains the
 waits for the lines. So the sleep is shortened until the simulation reaches that rate. The sleep is
-an uncertain input as well, by MODEL_ERROR. Where lines are nearly saturated, the sleep decides the
-cost.
+an uncertain input as well, by model_error(). Where lines are nearly saturated, the sleep decides
+the cost.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from doctor.predict.points import (
     seen,
 )
 from doctor.predict.prediction import (
-    MODEL_ERROR,
     Prediction,
     Range,
     Unpredicted,
+    model_error,
     predicted_row,
 )
 from doctor.predict.shape import STOCK, Shape, shape_of
@@ -126,7 +126,7 @@ class _Study:
             params = dict(request.params)
             sleep = self.sleep if name == STOCK else params["sleep_us"]
             del params["sleep_us"]
-            experiment = ranged(request.experiment, "sleep_us", sleep, MODEL_ERROR)
+            experiment = ranged(request.experiment, "sleep_us", sleep, model_error())
             made.append(replace(request, experiment=experiment, params=tuple(params.items())))
         return made
 
@@ -142,7 +142,7 @@ class _Study:
     def sampled(self, counted: float, tick: Ticker) -> dict[str, list[tuple[Seen, Seen]]]:
         """Run for each sample of the uncertain inputs, and return the results by variant."""
         requests = self._requests(counted)
-        drawn = ranged(self.experiment, "sleep_us", 1.0, MODEL_ERROR)
+        drawn = ranged(self.experiment, "sleep_us", 1.0, model_error())
         inputs = [*machine_inputs(self.machine), *experiment_inputs(drawn)]
         made = make_samples(self.machine, drawn, inputs, LEAST, 1)
         return self._found(

@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from doctor.predict.rates import validation
 from doctor.predict.shape import PARTITION, PIN, TITLES, Shape
 
-# The error factor on published curves to which the model was not fitted: docs/results/fidelity.md.
-MODEL_ERROR = float(validation()["factor"])
+
+def model_error() -> float:
+    """Return the error factor on published curves to which the model was not fitted.
+
+    docs/results/fidelity.md lists them.
+    """
+    return float(validation()["factor"])
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ class Prediction:
         It is 0 if the model's error may explain the difference between the two costs.
         """
         now, best = self.now.share.value, self.row(PARTITION, PIN)
-        return now - best.share.value if best and best.share.value * MODEL_ERROR < now else 0.0
+        return now - best.share.value if best and best.share.value * model_error() < now else 0.0
 
 
 @dataclass(frozen=True)

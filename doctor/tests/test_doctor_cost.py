@@ -11,7 +11,7 @@ import pytest
 from common.paths import ROOT
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.nearest import Fit, Nearest, distance, nearest
-from doctor.predict.prediction import MODEL_ERROR, Range
+from doctor.predict.prediction import Range, model_error
 from doctor.predict.rates import LEVELS, Asked, Rates, load_rates
 from doctor.predict.shape import Shape
 from doctor.predict.stored import by_table, faster
@@ -330,5 +330,5 @@ def test_a_cost_without_a_remedy_is_not_nothing(capsys: Capture, tmp_path: Path)
 
 def test_the_models_error_is_that_of_the_page() -> None:
     page = " ".join((ROOT / "docs/doctor.md").read_text(encoding="utf-8").split())
-    assert f"to which it was not fitted, a factor of {MODEL_ERROR:.2f}." in page
-    assert round(known_error("workload").factor, 2) == MODEL_ERROR
+    assert f"to which it was not fitted, a factor of {model_error():.2f}." in page
+    assert round(known_error("workload").factor, 2) == model_error()

@@ -18,7 +18,7 @@ from doctor.facts.load import domain_loads
 from doctor.predict.nearest import Nearest
 from doctor.predict.points import Spot
 from doctor.predict.predict import predict_on
-from doctor.predict.prediction import MODEL_ERROR
+from doctor.predict.prediction import model_error
 from doctor.predict.rates import load_rates
 from doctor.predict.shape import Shape, shape_of
 from doctor.predict.stored import by_table
@@ -164,7 +164,9 @@ def test_shapes_at_random_are_answered() -> None:
             assert 0 <= (low or 0) <= value <= (high or 0) <= 1
         partition = found.row("partition")
         if partition is not None:
-            assert partition.share.value <= MODEL_ERROR * found.now.share.value + 1e-6, shape.words
+            assert partition.share.value <= model_error() * found.now.share.value + 1e-6, (
+                shape.words
+            )
 
 
 # Wake-ups counted per run: a quarter of those of --predict.
