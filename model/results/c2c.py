@@ -212,7 +212,7 @@ class RecordedAccess(Access, kw_only=True):
     own: Count | None
     on_cpus: list[Count]
     threads: list[int]
-    callers: list[Caller]
+    callers: list[Caller] = absent([])
 
     def __post_init__(self) -> None:
         if self.own is not None and self.own >= len(self.frames):
