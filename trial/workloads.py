@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Workloads of the scheduler: programs of the distribution, with published options, as root only.
 
-No prediction stands beside them, because the model was never validated for whole workloads.
+No prediction stands beside them, because curves.json contains only operations on shared lines.
 """
 
 from __future__ import annotations
