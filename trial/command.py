@@ -14,6 +14,7 @@ from pathlib import Path
 from common.errors import UserError
 from common.output import check_writable, write_atomic
 from common.paths import VERSION
+from trial.compare import comparison
 from trial.form import Host, State, Trial, load_trial, trial_text
 from trial.host import Machine, allowed_cpus
 from trial.measuring import (
@@ -26,7 +27,7 @@ from trial.measuring import (
     tool_bytes,
     unpacked,
 )
-from trial.page import comparison, page
+from trial.page import page
 from trial.plan import described, make_plan
 from trial.predict.stored import Predictor
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page of a trial, and the comparison of trials, as text. The first line is true even alone."""
+"""The page of a trial, as text. The first line is true even alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
-from common.errors import UserError
-from trial.form import MOST_SPREAD, Figure, Kernel, Trial
+from trial.form import MOST_SPREAD, Figure, Trial
 from trial.predict.stored import TITLES
 
 _SIGNS = 3
@@ -110,49 +108,3 @@ def page(trial: Trial, notes: Sequence[str] = ()) -> str:
         f"above {MOST_SPREAD:.0%} is not judged, and one that other programs disturbed is left out."
     )
     return "\n".join([*lines, *notes, ""])
-
-
-def _sides(trials: Sequence[tuple[str, Trial]]) -> Iterator[tuple[str, Trial, Kernel]]:
-    for name, trial in trials:
-        for kernel in trial.kernels:
-            yield f"{name}: {kernel.name} {kernel.release}", trial, kernel
-
-
-def _ratio(first: Figure, other: Figure) -> list[str]:
-    """Return cells: both medians, their ratio, its ends by the runs, and whether they differ."""
-    if not min(first.runs):
-        return [number(first.value), number(other.value), "-", "-", ""]
-    low = min(other.runs) / max(first.runs)
-    high = max(other.runs) / min(first.runs)
-    differ = "" if low <= 1 <= high else "differs"
-    return [
-        number(first.value), number(other.value), f"{other.value / first.value:.2f}",
-        f"{low:.2f} to {high:.2f}", differ,
-    ]  # fmt: skip
-
-
-def comparison(trials: Sequence[tuple[str, Trial]]) -> str:
-    """Return what changed from the first kernel of named trials to each other one."""
-    sides = list(_sides(trials))
-    if len(sides) < 2:
-        raise UserError("there is one kernel in all: give two trials, or one of two kernels")
-    base, first, kernel = sides[0]
-    old = {each.key: each for each in first.figures if each.kernel == kernel.name}
-    lines = []
-    heads = ["figure", "unit", "first", "other", "ratio", "by the runs", ""]
-    for name, trial, own in sides[1:]:
-        both = [
-            (old[each.key], each)
-            for each in trial.figures
-            if each.kernel == own.name and each.key in old
-        ]
-        rows = [[what(a), a.unit, *_ratio(a, b)] for a, b in both]
-        differ = sum(row[-1] != "" for row in rows)
-        middle = median(b.value / a.value for a, b in both if a.value) if both else 1.0
-        lines += [
-            f"{differ} of {len(rows)} common figures differ beyond their runs (median ratio "
-            f"{middle:.2f}): {base}, then {name}.",
-            *(f"marked: {mark}" for each in (first, trial) for mark in each.marks), "",
-            *table([heads, *rows]), "",
-        ]  # fmt: skip
-    return "\n".join(lines)

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, stdev
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,11 +18,11 @@ from cli.commands.main import main
 from common.errors import UserError
 from kernel.layout import Layout
 from kernel.trial import facts, inside
-from kernel.trial.compare import page, ratios
 from kernel.trial.image import TrialRequest, kexec_script, make_trial, menu
 from kernel.trial.log import Log, console_text, in_console, order_of, parse, seconds_of, settings_of
 from kernel.trial.predict import predicted_ratios
 from kernel.trial.workloads import RATE, WORKLOADS, chosen, instances
+from trial.compare import comparison
 from trial.form import Cpu, Figure, Host, Kernel, State, Trial, read_trial
 
 TWO = ("stock", "series")
@@ -49,35 +47,15 @@ def test_each_pair_of_turns_has_the_other_order() -> None:
     assert seconds_of(1, 2, 0) == 24
 
 
-def test_a_ratio_is_the_mean_of_pairs_on_a_logarithmic_scale() -> None:
-    first, second = (100.0, 110.0, 90.0), (150.0, 150.0, 150.0)
-    (found,) = ratios(trial_of(figure("stock", *first), figure("series", *second)))
-    logs = [math.log(b / a) for a, b in zip(first, second, strict=True)]
-    half = 4.303 * stdev(logs) / 3**0.5  # Student's distribution, two degrees of freedom
-    assert found.ratio == pytest.approx(math.exp(mean(logs)))
-    assert found.low == pytest.approx(math.exp(mean(logs) - half))
-    assert found.high == pytest.approx(math.exp(mean(logs) + half))
-
-
-def test_what_has_no_pair_or_no_interval() -> None:
-    whole = trial_of(
-        figure("stock", 10.0, 20.0), figure("series", 20.0),  # the power failed
-        figure("stock", 0.0, 1.0, part="p99"), figure("series", 1.0, 1.0, part="p99"),
-        figure("stock", 1.0, name="forks"),
-    )  # fmt: skip
-    one, none = ratios(whole)
-    assert (one.ratio, one.low, one.pairs) == (2.0, None, 1)
-    assert none.ratio is None
-    assert not list(ratios(Trial("1.0", HOST, (Kernel("stock", "7.3"),), State(0, 0, False), ())))
-
-
 def test_the_page_says_first_that_a_guest_measures_nothing() -> None:
     pair = figure("stock", 10.0, 10.0), figure("series", 20.0, 20.0)
-    lines = page(trial_of(*pair), {("cyclictest", ""): 3.0})
+    lines = comparison([("a", trial_of(*pair))], {("cyclictest", ""): 3.0}).splitlines()
     assert lines[0] == "NOT A MEASUREMENT: an emulator ran this machine."
-    assert lines[-1].split()[-2:] == ["3.000", "OUTSIDE"]
-    real = page(trial_of(*pair, host=Host("A processor", "x86_64", False, False, CPUS)))
-    assert real[0] == "A processor, 8 CPUs"
+    assert lines[-1].split()[-3:] == ["differs", "3.000", "OUTSIDE"]
+    real = trial_of(*pair, host=Host("A processor", "x86_64", False, False, CPUS))
+    assert comparison([("a", real)]).startswith("a: A processor, 8 CPUs; stock is Linux 7.3.4, ")
+    lone = Trial("1.0", HOST, (Kernel("stock", "7.3.4"),), State(0, 0, False), pair[:1])
+    assert inside.shown(lone).startswith("Nothing here judges the model (emulated")
 
 
 def test_a_log_goes_on_after_its_last_whole_line() -> None:

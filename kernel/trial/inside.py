@@ -20,11 +20,12 @@ from typing import Any
 
 from kernel.guest.cpio import archive, plain
 from kernel.trial import facts
-from kernel.trial.compare import page
 from kernel.trial.log import Log, console_text, order_of, parse, seconds_of, settings_of
 from kernel.trial.workloads import RATE, WORKLOADS, Reading, Workload, chosen, commands
+from trial.compare import comparison
 from trial.form import Cpu, Trial, trial_text
 from trial.host import Machine
+from trial.page import page
 
 LABEL = "SCHEDTRIAL"
 SETTINGS = Path("/etc/trial.json")
@@ -124,11 +125,18 @@ class System:
     def save(self, ended: str) -> Trial:
         """Write the result so far to the partition. Until the end it counts as cut off."""
         made = self.trial(ended)
-        text = "\n".join(page(made)) + "\n"
         self.partition.write(
-            {"trial.log": self.log.text(), "trial.json": trial_text(made), "trial.txt": text}
-        )
+            {
+                "trial.log": self.log.text(), "trial.json": trial_text(made),
+                "trial.txt": shown(made),
+            }
+        )  # fmt: skip
         return made
+
+
+def shown(made: Trial) -> str:
+    """Return the text for a reader: a comparison as soon as there are two kernels."""
+    return comparison([("this machine", made)]) if len(made.kernels) > 1 else page(made)
 
 
 def _refusal() -> str:
@@ -227,7 +235,7 @@ def _print(made: Trial) -> None:
     with _CONSOLE.open("w", encoding="ascii", errors="replace") as console:
         console.write(console_text(made))
     _PRINTK.write_text("6", encoding="ascii")
-    for line in page(made):
+    for line in shown(made).splitlines():
         say(line)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean, variance
 
 import pytest
 
@@ -20,7 +22,7 @@ from model.machines.presets import load_machine
 from model.run.experiment import load_experiment
 from model.run.run import Point, RunPlan, RunRequest, execute, point_metrics
 from test_trial_form import TRIAL
-from trial import command, form, host, machine_file, measuring, page, plan, workloads
+from trial import command, compare, form, host, machine_file, measuring, page, plan, workloads
 from trial.form import Costs, Cpu, Figure, Predicted
 from trial.measuring import Measured, Watch
 from trial.predict import stored
@@ -299,18 +301,53 @@ def test_the_first_line_of_the_page_is_true_alone() -> None:
     )
 
 
+KERNELS = (form.Kernel("stock", "6.12.1"), form.Kernel("shard", "6.12.1"))
+
+
 def test_comparison_of_two_kernels_in_one_trial_or_two() -> None:
     one = Figure("fork", "stock", "events per second", (100.0, 101.0, 99.0))
     two = replace(one, kernel="shard", runs=(150.0, 151.0, 149.0))
-    kernels = (form.Kernel("stock", "6.12.1"), form.Kernel("shard", "6.12.1"))
-    both = replace(TRIAL, kernels=kernels, figures=(one, two))
-    said = page.comparison([("a.json", both)])
-    assert said.startswith("1 of 1 common figures differ beyond their runs (median ratio 1.50)")
-    assert "1.48 to 1.53  differs" in said
-    same = page.comparison([("a.json", TRIAL), ("b.json", TRIAL)])
-    assert same.startswith("0 of 2 common figures differ")
+    both = replace(TRIAL, kernels=KERNELS, figures=(one, two))
+    said = compare.comparison([("a.json", both)])
+    assert "1 of 1 common figures differ (the 95% interval" in said
+    assert "1.500  1.488 to 1.513  differs" in said
+    same = compare.comparison([("a.json", TRIAL), ("b.json", TRIAL)])
+    assert "0 of 2 common figures differ" in same
+    assert "a.json: host  b.json: host" in same
     with pytest.raises(UserError, match="there is one kernel in all"):
-        page.comparison([("a.json", TRIAL)])
+        compare.comparison([("a.json", TRIAL)])
+
+
+def test_a_ratio_is_a_mean_on_a_logarithmic_scale() -> None:
+    """Runs of one trial are pairs; those of two trials are not, so their interval is wider."""
+    one = Figure("fork", "stock", "s", (100.0, 110.0, 90.0))
+    two = replace(one, kernel="shard", runs=(150.0, 165.0, 140.0))
+    logs = [math.log(b / a) for a, b in zip(one.runs, two.runs)]
+    for paired, squares in (
+        (True, variance(logs) / 3),
+        (False, sum(variance(map(math.log, each.runs)) / 3 for each in (one, two))),
+    ):
+        found = compare.ratio_of(one, two, paired)
+        half = 4.303 * squares**0.5  # Student's distribution, two degrees of freedom
+        assert found.ratio == pytest.approx(math.exp(mean(logs)))
+        assert found.low == pytest.approx(math.exp(mean(logs) - half))
+        assert found.high == pytest.approx(math.exp(mean(logs) + half))
+        assert found.differs
+
+
+def test_what_has_no_pair_or_no_interval() -> None:
+    def figure(kernel: str, *runs: float, part: str = "") -> Figure:
+        return Figure("cyclictest", kernel, "us", runs, part=part)
+
+    figures = (
+        figure("stock", 10.0, 20.0), figure("shard", 20.0),  # the power failed
+        figure("stock", 0.0, 1.0, part="p99"), figure("shard", 1.0, 1.0, part="p99"),
+        figure("stock", 1.0, part="mean"),
+    )  # fmt: skip
+    trial = replace(TRIAL, kernels=KERNELS, figures=figures)
+    one, none = compare.ratios(trial, "stock", trial, "shard")
+    assert one.ratio == pytest.approx(2.0)
+    assert (one.low, one.differs, none.ratio) == (None, False, None)
 
 
 COSTED = replace(

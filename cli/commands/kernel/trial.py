@@ -89,9 +89,9 @@ def _list(request: TrialRequest) -> None:
 
 def _show(result: Path, machine: str | None) -> None:
     from common.progress import ticking
-    from kernel.trial.compare import page
     from kernel.trial.log import in_console
     from kernel.trial.predict import can_predict, predicted_ratios
+    from trial.compare import comparison
     from trial.form import MAX_BYTES, read_trial
 
     text = read_input(result, "trial", MAX_BYTES).decode("utf-8", "replace")
@@ -100,7 +100,6 @@ def _show(result: Path, machine: str | None) -> None:
     if machine is not None:
         with ticking("predicting", 6) as tick:
             ratios = dict(predicted_ratios(loaded, machine, tick))
-    for line in page(loaded, ratios):
-        click.echo(line)
+    click.echo(comparison([(result.name, loaded)], ratios), nl=False)
     if machine is None and can_predict(loaded):
         click.echo("No predictions: give the machine's file with --machine.")
