@@ -97,8 +97,8 @@ static void fill(const struct slot_part *p, u64 *const *word, u32 slot, u32 end)
 	}
 }
 
-/* Fill a shard's words, and give each of its CPUs its own slot. */
-static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 shard)
+/* Fill a shard's words unless they are to be @empty, and give each of its CPUs its own slot. */
+static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 shard, bool empty)
 {
 	const struct shard *s = &plan->shard[shard];
 	u32 begin = p->from[shard] << p->shift, end = p->from[shard + 1] << p->shift;
@@ -110,7 +110,8 @@ static void fill_shard(const struct shard_plan *plan, struct slot_part *p, u32 s
 	} else if (end > p->nr) {
 		end = p->nr;
 	}
-	fill(p, word, begin, end);
+	if (!empty)
+		fill(p, word, begin, end);
 	for (u32 pos = 0; pos < s->nr_cpus && (p->row || begin < end); pos++) {
 		struct slot_own *own = slot_own_of(p->own, plan->shard_cpus[shard][pos]);
 		u32 slot = begin + share(end - begin, pos, s->nr_cpus);
@@ -186,7 +187,7 @@ static struct slot_part *make_part(struct slot_set *s, u32 first, u32 nr)
 			return NULL;
 		}
 		for (; shard < end; shard++)
-			fill_shard(plan, p, shard);
+			fill_shard(plan, p, shard, s->empty);
 	}
 	return p;
 }
@@ -220,8 +221,9 @@ static void free_set(struct slot_set *s)
 	port_free((char *)s - own_bytes(s->plan), s->bytes);
 }
 
-static struct slot_set *make(const struct shard_plan *plan, u32 nr, bool follow)
+struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr, unsigned int flags)
 {
+	bool follow = flags & SLOT_FOLLOW;
 	u32 shift = shift_for(plan, nr, follow);
 	size_t words = (size_t)words_for(nr, shift) * (follow ? plan->nr_shards : 1);
 	size_t bytes = own_bytes(plan) + sizeof(struct slot_set) + words * sizeof(u64 *);
@@ -236,6 +238,7 @@ static struct slot_set *make(const struct shard_plan *plan, u32 nr, bool follow)
 	s = (struct slot_set *)(block + own_bytes(plan));
 	s->plan = plan;
 	s->nr_follow = follow ? nr : 0;
+	s->empty = flags & SLOT_EMPTY;
 	s->bytes = bytes;
 	if (!slot_set_grow(s, nr)) {
 		free_set(s);
@@ -244,16 +247,6 @@ static struct slot_set *make(const struct shard_plan *plan, u32 nr, bool follow)
 	if (!follow)
 		s->quick = (u64)nr << 3 | shift;
 	return s;
-}
-
-struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr)
-{
-	return make(plan, nr, false);
-}
-
-struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr)
-{
-	return make(plan, nr, true);
 }
 
 void slot_set_destroy(struct slot_set *s)
@@ -295,21 +288,50 @@ void slot_put_any(struct slot_set *s, u32 slot)
 	put(p->word + (p->row ? p->row * home_of(s->plan, p, slot) : 0), p->shift, slot);
 }
 
-void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
+/* The word with a slot's bit, if it is put for a CPU; @bit receives the bit. */
+static port_always_inline u64 *word_near(const struct slot_set *s, u32 slot, u32 cpu, u64 *bit)
 {
+	const struct slot_part *p;
+	u32 in_part;
+
 	if (slot < s->nr_follow) {
 		const struct slot_own *own = slot_own_of(s, cpu);
-		u64 *word = own->word; /* in its shard's row, whose words have 64 slots each */
 
-		word += (s64)(slot >> 6) - (s64)(slot_own_slot(own->at) >> 6);
-		port_or64_release(word, 1ull << (slot & 63));
-	} else if (s->nr_follow) {
-		const struct slot_part *p = part_of(s, slot);
+		*bit = 1ull << (slot & 63);
+		/* in its shard's row, whose words have 64 slots each */
+		return own->word + (s64)(slot >> 6) - (s64)(slot_own_slot(own->at) >> 6);
+	}
+	p = part_of(s, slot);
+	in_part = slot - p->first;
+	*bit = 1ull << (in_part & ((1u << p->shift) - 1));
+	return p->word[p->row * s->plan->slot[cpu].shard + (in_part >> p->shift)];
+}
 
-		put(p->word + p->row * s->plan->slot[cpu].shard, p->shift, slot - p->first);
+void slot_put_near(struct slot_set *s, u32 slot, u32 cpu)
+{
+	u64 *word, bit;
+
+	if (s->nr_follow) {
+		word = word_near(s, slot, cpu, &bit);
+		port_or64_release(word, bit);
 	} else {
 		slot_put(s, slot);
 	}
+}
+
+void slot_put_n(struct slot_set *s, u32 cpu, u32 n, const u32 *slots)
+{
+	u64 *word = NULL, *next, bits = 0, bit;
+
+	for (u32 i = 0; i < n; i++, word = next, bits |= bit) {
+		next = word_near(s, slots[i], cpu, &bit);
+		if (next != word && bits) {
+			port_or64_release(word, bits);
+			bits = 0;
+		}
+	}
+	if (bits)
+		port_or64_release(word, bits);
 }
 
 /* Whether a slot has a bit in any shard where it may be; clear it if @take. */
@@ -336,6 +358,36 @@ bool slot_is_free(const struct slot_set *s, u32 slot)
 bool slot_take(struct slot_set *s, u32 slot)
 {
 	return look(s, slot, true);
+}
+
+/* Those of the slots of a part's word of number @word that are free. In a row, of all shards. */
+static u64 free_in(const struct slot_part *p, u32 word)
+{
+	u64 bits = 0;
+
+	do
+		bits |= READ_ONCE(*p->word[word]);
+	while (p->row && (word += p->row) < p->nr_words);
+	return bits;
+}
+
+s64 slot_next_taken(const struct slot_set *s, u32 slot)
+{
+	u32 size = slot_set_size(s);
+
+	while (slot < size) {
+		const struct slot_part *p = part_of(s, slot);
+		u32 at = slot - p->first, word = at >> p->shift, bit = at & ((1u << p->shift) - 1);
+		u64 taken = ~free_in(p, word) >> bit;
+		u32 left = (1u << p->shift) - bit;
+
+		if (left > p->nr - at)
+			left = p->nr - at;
+		if (taken && port_ctz64(taken) < left)
+			return slot + port_ctz64(taken);
+		slot += left;
+	}
+	return -1;
 }
 
 u32 slot_set_nr_free(const struct slot_set *s)

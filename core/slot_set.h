@@ -91,6 +91,7 @@ struct slot_set {
 	u32 nr_parts;		       /* parts in use */
 	u32 nr_follow;		       /* slots of the first part if homes follow, else 0 */
 	struct slot_part *part[SLOT_SET_PARTS];
+	bool empty;   /* SLOT_EMPTY */
 	size_t bytes; /* memory of this header with its table */
 	u64 quick;    /* @nr * 8 + @shift of the first part; 0: homes follow */
 	/* slot_cache.c: all caches, their lock, and whether there ever was one */
@@ -100,20 +101,21 @@ struct slot_set {
 	u64 *word[] __aligned(PORT_CACHELINE); /* of the first part */
 };
 
-/*
- * Make a set of slots 0 to @nr - 1, all free; @nr is 1 or more. Return: NULL if there is no memory,
- * or if @nr is too large. May sleep.
- */
-struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr);
+/* Flags of slot_set_alloc(). */
+#define SLOT_FOLLOW 1u /* homes follow; initially each shard has its share of the slots */
+#define SLOT_EMPTY  2u /* no slot is free before its first put, also of those that are added */
 
-/* slot_set_alloc() with homes that follow; initially each shard has its share of the slots. */
-struct slot_set *slot_set_alloc_follow(const struct shard_plan *plan, u32 nr);
+/*
+ * Make a set of slots 0 to @nr - 1, all free without SLOT_EMPTY; @nr is 1 or more. Return: NULL if
+ * there is no memory, or if @nr is too large. May sleep.
+ */
+struct slot_set *slot_set_alloc(const struct shard_plan *plan, u32 nr, unsigned int flags);
 
 /* Free a set, or NULL. May sleep. */
 void slot_set_destroy(struct slot_set *s);
 
 /*
- * Add @nr free slots, numbered after the others. Return: false if there is no memory, or if there
+ * Add @nr slots, numbered after the others. Return: false if there is no memory, or if there
  * are too many slots or calls. May sleep. Ordering: releases the new slots to claims; a full
  * barrier at the end.
  */
@@ -152,6 +154,12 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
 /*
+ * slot_put_near() of @n slots. Puts neighbours in @slots that share a word in one atomic operation,
+ * such as those that one slot_claim_n() returned. Ordering: a release of each slot.
+ */
+void slot_put_n(struct slot_set *s, u32 cpu, u32 n, const u32 *slots);
+
+/*
  * Claim the slot of this number, if it is free and not in a cache. Ordering: as a claim. Lines
  * touched: in each shard where the slot may have its home, the line with its bit, written.
  */
@@ -160,7 +168,56 @@ bool slot_take(struct slot_set *s, u32 slot);
 /* Is a slot free? False also for one in a cache. Lines: the slot's in each shard it may be in. */
 bool slot_is_free(const struct slot_set *s, u32 slot);
 
+/*
+ * The first slot from @slot on that is taken, or -1. It finds each slot that is taken throughout a
+ * walk, and none that is free throughout, except those in caches. Lines: as slot_is_free(), for all
+ * slots up to the one found.
+ *
+ *	for (slot = slot_next_taken(s, 0); slot >= 0; slot = slot_next_taken(s, (u32)slot + 1))
+ */
+s64 slot_next_taken(const struct slot_set *s, u32 slot);
+
 /* How many are free, also in caches? Exact if none changes meanwhile. Lines touched: all, read. */
 u32 slot_set_nr_free(const struct slot_set *s);
+
+/*
+ * Handles, against stale slot numbers. A tag in the object that a slot stands for counts how often
+ * the slot was put. A handle has the slot in its lower half, and the count in its upper half. Of
+ * two threads that end a slot's use by the same handle one succeeds, and puts the slot.
+ *
+ *	u64 handle = slot_handle(&object[slot].tag, (u32)slot);		after the claim
+ *
+ *	if (slot_handle_end(&object[(u32)handle].tag, handle))		false: it is stale
+ *		slot_put(s, (u32)handle);
+ *
+ * A tag starts at 0, and costs nothing where there are no handles. A handle seems valid again after
+ * 2^32 puts of its slot.
+ */
+struct slot_tag {
+	u64 count; /* in the upper half */
+};
+
+/* The handle of a slot that the caller claimed. Ordering of these: none, unless said. */
+static inline u64 slot_handle(const struct slot_tag *tag, u32 slot)
+{
+	return port_read64(&tag->count) | slot;
+}
+
+/* Has nobody ended the use? If the caller does not own the slot, somebody may do so right now. */
+static inline bool slot_handle_valid(const struct slot_tag *tag, u64 handle)
+{
+	return port_read64(&tag->count) == (handle & ~0xffffffffull);
+}
+
+/*
+ * Make all handles of this use stale. Return: false, with no effect, if this one is. Ordering: a
+ * full barrier.
+ */
+static inline bool slot_handle_end(struct slot_tag *tag, u64 handle)
+{
+	u64 count = handle & ~0xffffffffull;
+
+	return port_cmpxchg64(&tag->count, count, count + (1ull << 32)) == count;
+}
 
 #endif /* SLOT_SET_H */

@@ -81,7 +81,7 @@ struct cpu_counter *cpu_counter_create(u32 batch)
 
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts)
 {
-	bool follow = opts && opts->follow;
+	bool follow = opts && opts->follow, empty = opts && opts->empty;
 	const struct shard_plan *plan;
 
 	if (!nr || nr > (follow ? SLOT_FOLLOW_MAX : SLOT_SET_MAX)) {
@@ -91,7 +91,8 @@ struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *op
 	plan = plan_or_errno(opts, SHARD_CAP_CORE);
 	if (!plan)
 		return NULL;
-	return allocated(follow ? slot_set_alloc_follow(plan, nr) : slot_set_alloc(plan, nr));
+	return allocated(
+		slot_set_alloc(plan, nr, (follow ? SLOT_FOLLOW : 0) | (empty ? SLOT_EMPTY : 0)));
 }
 
 struct slot_set *slot_set_create(u32 nr)

@@ -180,7 +180,7 @@ static void name_slots(u32 part)
 /* Three slots in two words. */
 static void setup_slots(uint32_t nr_cpus)
 {
-	slots = slot_set_alloc(case_plan(4, 2), 3);
+	slots = slot_set_alloc(case_plan(4, 2), 3, 0);
 	if (!slots)
 		abort();
 	explore_name(slots, sizeof(*slots), "slot set");
@@ -239,7 +239,7 @@ static void check_several_slots(uint32_t nr_cpus)
 /* A set of one slot, which is taken, grows by one. A claim finds none, or the complete new slot. */
 static void setup_grow(uint32_t nr_cpus)
 {
-	slots = slot_set_alloc(case_plan(4, 2), 1);
+	slots = slot_set_alloc(case_plan(4, 2), 1, 0);
 	if (!slots || slot_claim_near(slots, 0) != 0)
 		abort();
 	explore_name(slots, sizeof(*slots), "slot set");
@@ -266,7 +266,7 @@ static void grow(uint32_t cpu)
 /* Two slots, one in each shard. */
 static void setup_follow(uint32_t nr_cpus)
 {
-	slots = slot_set_alloc_follow(case_plan(4, 2), 2);
+	slots = slot_set_alloc(case_plan(4, 2), 2, SLOT_FOLLOW);
 	if (!slots)
 		abort();
 	explore_const(slots, sizeof(*slots));
@@ -343,7 +343,7 @@ static void follow_put_hands_over(uint32_t cpu)
 /* Where homes stay: slot 0 is in the first part, slot 1 in another one; both are taken. */
 static void setup_slots_taken(uint32_t nr_cpus)
 {
-	slots = slot_set_alloc(case_plan(4, 2), 1);
+	slots = slot_set_alloc(case_plan(4, 2), 1, 0);
 	if (!slots || !slot_set_grow(slots, 1))
 		abort();
 	explore_const(slots, sizeof(*slots));
@@ -354,6 +354,76 @@ static void setup_slots_taken(uint32_t nr_cpus)
 	}
 	data = port_alloc(PORT_CACHELINE, -1);
 	explore_name(data, 8, "data");
+}
+
+/* Four slots in two words, all taken. */
+static void setup_words_taken(uint32_t nr_cpus)
+{
+	slots = slot_set_alloc(case_plan(4, 2), 4, SLOT_EMPTY);
+	data = port_alloc(PORT_CACHELINE, -1);
+	if (!slots || !data)
+		abort();
+	explore_const(slots, sizeof(*slots));
+	explore_name(data, 8, "data");
+	name_slots(0);
+}
+
+/* CPU 0 puts slots 1 to 3. A walk finds slot 0 and what the CPU that walks has claimed. */
+static void several_hand_over(uint32_t cpu)
+{
+	static const u32 three[] = { 1, 2, 3 };
+	s64 got;
+
+	if (!cpu) {
+		WRITE_ONCE(*data, 1);
+		slot_put_n(slots, 0, 3, three);
+		return;
+	}
+	explore_check(slot_next_taken(slots, 0) == 0, "a walk misses a slot that nobody puts");
+	got = slot_claim_near(slots, 3);
+	if (got < 0)
+		return;
+	own(got);
+	explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
+	explore_check(slot_next_taken(slots, (u32)got) == got, "a walk misses a claimed slot");
+}
+
+static struct slot_tag *tag;
+static u64 handle;
+
+/* Slot 0 of two is taken, and all CPUs have its handle. */
+static void setup_handle(uint32_t nr_cpus)
+{
+	slots = slot_set_alloc(case_plan(4, 2), 2, SLOT_EMPTY);
+	tag = port_alloc(PORT_CACHELINE, -1);
+	if (!slots || !tag)
+		abort();
+	explore_const(slots, sizeof(*slots));
+	explore_name(tag, sizeof(*tag), "tag");
+	name_slots(0);
+	handle = slot_handle(tag, 0);
+}
+
+/* Each CPU puts the slot by its handle; who did claims again. No late put takes the slot away. */
+static void ends_use(uint32_t cpu)
+{
+	if (!slot_handle_end(tag, handle))
+		return;
+	slot_put(slots, (u32)handle);
+	explore_result(cpu, 1);
+	explore_check(slot_take(slots, 0), "somebody took the slot");
+	explore_check(!slot_handle_valid(tag, handle), "a stale handle is valid");
+	explore_check(slot_handle_valid(tag, slot_handle(tag, 0)), "a new handle is stale");
+}
+
+static void check_handle(uint32_t nr_cpus)
+{
+	u64 puts = 0;
+
+	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
+		puts += explore_result_of(cpu);
+	explore_check(puts == 1 && !slot_set_nr_free(slots), "%u puts by one handle",
+		      (unsigned int)puts);
 }
 
 static void slot_hands_over(uint32_t cpu, u32 slot)
@@ -383,7 +453,7 @@ static struct slot_cache *cache;
 /* One slot, in the cache, or taken. */
 static void setup_cache(uint32_t nr_cpus)
 {
-	slots = slot_set_alloc(case_plan(4, 2), 1);
+	slots = slot_set_alloc(case_plan(4, 2), 1, 0);
 	cache = slots ? slot_cache_alloc(slots, 0) : NULL;
 	data = port_alloc(PORT_CACHELINE, -1);
 	if (!cache || !data || slot_cache_claim(cache))
@@ -539,6 +609,10 @@ const struct explore_case explore_claim_cases[] = {
 	     true, setup_follow_taken, follow_put_hands_over, NULL),
 	CASE("claim-slots-hands-over", "a put of a slot hands its CPU's stores over, in any order",
 	     "core", 2, true, setup_slots_taken, first_hands_over, NULL),
+	CASE("claim-slots-put", "a put of several slots hands over, and walks find what is taken",
+	     "core", 3, true, setup_words_taken, several_hand_over, NULL),
+	CASE("claim-slots-handle", "of CPUs that put a slot by one handle, one succeeds", "core", 3,
+	     true, setup_handle, ends_use, check_handle),
 	CASE("claim-slots-grown", "claim-slots-hands-over of a slot that came later", "core", 2,
 	     true, setup_slots_taken, grown_hands_over, NULL),
 	CASE("claim-cache", "a CPU claims from its cache beside others that find the set empty",

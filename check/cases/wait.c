@@ -64,7 +64,7 @@ static void setup_together(uint32_t nr_cpus)
 static void setup_slots(uint32_t nr_cpus)
 {
 	setup(nr_cpus);
-	slots = slot_set_alloc(b->plan, 1);
+	slots = slot_set_alloc(b->plan, 1, 0);
 	if (!slots || slot_claim_near(slots, 0))
 		abort();
 	explore_name(slots, sizeof(*slots), "slot set");

@@ -69,6 +69,8 @@ TABLE: list[tuple[str, list[int], bool, tuple[str, ...]]] = [
     ("claim-follow-hands-over", [2], False, ()),
     ("claim-follow-put", [2], False, ()),
     ("claim-slots-hands-over", [2], False, ()),
+    ("claim-slots-put", [2, 3], False, ()),
+    ("claim-slots-handle", [2, 3], False, ()),
     ("claim-slots-grown", [2], False, ()),
     ("handover-set", [2, 3], False, ()),
     ("handover-clear", [2, 3], False, ()),

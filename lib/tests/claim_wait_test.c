@@ -107,7 +107,7 @@ static void slots_have_one_owner(void)
 	u64 all = 0;
 
 	set_up(0, 0);
-	slots = slot_set_alloc(plan, 2);
+	slots = slot_set_alloc(plan, 2, 0);
 	CHECK(slots);
 	run_threads(claim_slots);
 	CHECK_EQ(slot_set_size(slots), 6);
@@ -141,7 +141,7 @@ static void claim_and_put_elsewhere(u32 thread)
 static void slots_that_move_have_one_owner(void)
 {
 	set_up(0, 0);
-	slots = slot_set_alloc_follow(plan, 2);
+	slots = slot_set_alloc(plan, 2, SLOT_FOLLOW);
 	CHECK(slots);
 	run_threads(claim_and_put_elsewhere);
 	CHECK_EQ(slot_set_nr_free(slots), 3);

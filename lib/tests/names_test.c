@@ -23,8 +23,8 @@
 
 static int sets(void)
 {
-	struct schedshard_create_opts pool = { sizeof(pool), 0, true, false, false };
-	struct schedshard_create_opts strange = { 4, 0, true, false, false };
+	struct schedshard_create_opts pool = { sizeof(pool), 0, true, false, false, false };
+	struct schedshard_create_opts strange = { 4, 0, true, false, false, false };
 	struct schedshard_sbm *set = schedshard_sbm_create_opts(&pool);
 	uint32_t cpu = schedshard_this_cpu(), got[2], seen = 0;
 
@@ -80,9 +80,21 @@ static int slots(void)
 	struct schedshard_sbm *set = schedshard_sbm_create();
 	struct schedshard_wait *w = set ? schedshard_wait_alloc(set->plan) : NULL;
 	uint32_t cpu = schedshard_this_cpu();
+	struct schedshard_slot_tag tag = { 0 };
+	uint32_t both[2];
+	uint64_t handle;
 	int64_t one, two;
 
 	CHECK(s && w);
+	CHECK(schedshard_slot_claim_n(s, cpu, 2, both) == 2);
+	CHECK(schedshard_slot_next_taken(s, 0) == 0 && schedshard_slot_next_taken(s, 2) == -1);
+	handle = schedshard_slot_handle(&tag, both[0]);
+	CHECK(schedshard_slot_handle_valid(&tag, handle) && (uint32_t)handle == both[0]);
+	CHECK(schedshard_slot_handle_end(&tag, handle) &&
+	      !schedshard_slot_handle_end(&tag, handle));
+	CHECK(!schedshard_slot_handle_valid(&tag, handle));
+	schedshard_slot_put_n(s, cpu, 2, both);
+	CHECK(schedshard_slot_next_taken(s, 0) == -1);
 	one = schedshard_slot_claim_near(s, cpu);
 	two = schedshard_slot_claim_wait(s, w, cpu, -1);
 	CHECK(one + two == 1 && !schedshard_slot_set_nr_free(s));

@@ -53,7 +53,8 @@ static void *work(void *arg)
 		++*mine;
 		for (uint32_t n = schedshard_slot_claim_n(slots, here, 1, many); n--; ++*mine) {
 			of_slot[many[n]]++;
-			schedshard_slot_put_wake(slots, slot_waiters, many[n], here);
+			schedshard_slot_put_n(slots, here, 1, &many[n]);
+			schedshard_wait_wake_near(slot_waiters, here);
 		}
 	}
 	schedshard_slot_cache_free(cache);
@@ -131,6 +132,13 @@ static void puts_beyond_the_end(void)
 	schedshard_slot_put(slots, 1000);
 }
 
+static void puts_one_of_several_twice(void)
+{
+	uint32_t both[2] = { (uint32_t)schedshard_slot_claim_near(slots, 0), 3 };
+
+	schedshard_slot_put_n(slots, 0, 2, both);
+}
+
 static void puts_no_cpu(void)
 {
 	schedshard_sbm_put(pool, 100000);
@@ -160,6 +168,7 @@ int main(void)
 	ends(puts_a_bit_twice, "is put, but it is free: thread ");
 	ends(puts_what_nobody_claimed, "slot 3 is put, but it is free");
 	ends(puts_beyond_the_end, "the set has no slot 1000");
+	ends(puts_one_of_several_twice, "slot 3 is put, but it is free");
 	ends(starts_nowhere, "the set has no CPU 100000");
 	ends(puts_no_cpu, "the set has no CPU 100000");
 #endif

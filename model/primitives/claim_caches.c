@@ -41,7 +41,7 @@ static void *ours_create(const struct primitive_place *place)
 	if (!o)
 		return NULL;
 	o->nr = place->nr_threads;
-	o->set = slot_set_alloc(plan, 2 * plan->nr_possible);
+	o->set = slot_set_alloc(plan, 2 * plan->nr_possible, 0);
 	for (u32 i = 0; o->set && i < o->nr; i++) {
 		u32 cpu = plan->idx_to_cpu[i % plan->nr_possible];
 		s64 slot;

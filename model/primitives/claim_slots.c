@@ -18,7 +18,7 @@ static void *create(const struct primitive_place *place)
 {
 	if (primitive_label_hook)
 		primitive_label_hook("free slots", "struct slot_line");
-	return slot_set_alloc(place->pools, place->plan->nr_possible);
+	return slot_set_alloc(place->pools, place->plan->nr_possible, 0);
 }
 
 static bool consistent(const void *state, u64 n)

@@ -52,8 +52,7 @@ static void *create(const struct primitive_place *place, bool follow)
 	h->box = primitive_alloc(h->nr_threads * sizeof(*h->box), -1, "boxes", "struct hand_line");
 	if (primitive_label_hook)
 		primitive_label_hook("free slots", NULL);
-	h->slots = follow ? slot_set_alloc_follow(place->pools, h->nr)
-			  : slot_set_alloc(place->pools, h->nr);
+	h->slots = slot_set_alloc(place->pools, h->nr, follow ? SLOT_FOLLOW : 0);
 	if (h->slot && h->box && h->slots)
 		return h;
 	destroy(h);

@@ -23,6 +23,7 @@ pub struct CreateOpts {
     pub pool: bool,
     pub allowed: bool,
     pub follow: bool,
+    pub empty: bool,
 }
 
 extern "C" {

@@ -41,7 +41,7 @@ static u32 home_of(const struct model *m, u32 slot, u32 part)
 	return found;
 }
 
-/* Adds new slots, which are free, to the model. Where homes follow, each shard has its share. */
+/* Adds new slots to the model; puts those of an empty set. Each shard has its share of others. */
 static void learn(struct model *m, u32 first, u32 part)
 {
 	const struct slot_part *p = m->s->part[part];
@@ -49,9 +49,13 @@ static void learn(struct model *m, u32 first, u32 part)
 	CHECK_EQ(p->first, first);
 	CHECK_EQ(p->from[m->plan->nr_shards], p->nr_words);
 	for (u32 slot = first; slot < first + p->nr; slot++) {
+		m->part[slot] = part;
+		if (m->s->empty) {
+			CHECK(!slot_is_free(m->s, slot));
+			slot_put(m->s, slot);
+		}
 		m->home[slot] = m->first[slot] = home_of(m, slot, part);
 		m->free[slot] = true;
-		m->part[slot] = part;
 	}
 	for (u32 shard = 0; p->row && shard < m->plan->nr_shards; shard++) {
 		u64 share = (u64)p->nr * m->plan->shard[shard].nr_cpus / m->plan->nr_possible;
@@ -127,15 +131,26 @@ static void claim_one(struct model *m)
 		taken(m, slot);
 }
 
-static struct slot_set *make(const struct shard_plan *plan, bool follow, u32 nr)
+/* Walks over the slots that are taken. */
+static void walk(struct model *m)
 {
-	return follow ? slot_set_alloc_follow(plan, nr) : slot_set_alloc(plan, nr);
+	s64 next = slot_next_taken(m->s, 0);
+
+	for (u32 slot = 0; slot < m->nr; slot++) {
+		if (m->free[slot])
+			continue;
+		CHECK_EQ(next, slot);
+		next = slot_next_taken(m->s, slot + 1);
+	}
+	CHECK_EQ(next, -1);
+	CHECK_EQ(slot_next_taken(m->s, m->nr), -1);
 }
 
 /* A full set gives exactly @limit slots, and each word gives its share of them. */
-static void claim_limited(const struct shard_plan *plan, bool follow, u32 nr, u32 more, u32 limit)
+static void claim_limited(const struct shard_plan *plan, unsigned int flags, u32 nr, u32 more,
+			  u32 limit)
 {
-	struct slot_set *s = make(plan, follow, nr);
+	struct slot_set *s = slot_set_alloc(plan, nr, flags);
 	bool got[MAX_SLOTS] = { false };
 	u32 n = 0;
 	s64 slot;
@@ -173,16 +188,16 @@ static void limited(void)
 {
 	for (u32 i = 0; i < 2 * nr_shapes; i++) {
 		struct shard_plan *plan = shape_plan(&shapes[i / 2]);
-		bool follow = i % 2;
+		unsigned int flags = i % 2 ? SLOT_FOLLOW : 0;
 
-		claim_limited(plan, follow, 1, 0, 0);
-		claim_limited(plan, follow, 1, 0, 1);
-		claim_limited(plan, follow, 63, 0, 7);
-		claim_limited(plan, follow, 200, 0, 64);
-		claim_limited(plan, follow, 1500, 700, 1);
-		claim_limited(plan, follow, 1500, 700, 999);
-		claim_limited(plan, follow, 1500, 700, 2200);
-		claim_limited(plan, follow, 64, 3, 5000);
+		claim_limited(plan, flags, 1, 0, 0);
+		claim_limited(plan, flags, 1, 0, 1);
+		claim_limited(plan, flags, 63, 0, 7);
+		claim_limited(plan, flags, 200, 0, 64);
+		claim_limited(plan, flags, 1500, 700, 1);
+		claim_limited(plan, flags, 1500, 700, 999);
+		claim_limited(plan, flags, 1500, 700, 2200);
+		claim_limited(plan, flags, 64, 3, 5000);
 		shard_plan_free(plan);
 	}
 }
@@ -207,7 +222,26 @@ static void put(struct model *m)
 	m->nr_free++;
 }
 
-static void run(const struct shape *shape, bool follow, u32 nr)
+/* Puts several slots at once, in the order of their numbers. */
+static void put_several(struct model *m)
+{
+	u32 cpu = m->plan->idx_to_cpu[test_below(&m->random, m->plan->nr_possible)];
+	u32 slots[70] = { 0 }, n = 0, most = test_below(&m->random, 70);
+
+	for (u32 slot = test_below(&m->random, m->nr); slot < m->nr && n < most; slot++)
+		if (!m->free[slot])
+			slots[n++] = slot;
+	slot_put_n(m->s, cpu, n, slots);
+	for (u32 i = 0; i < n; i++) {
+		m->free[slots[i]] = true;
+		if (m->s->nr_follow)
+			m->home[slots[i]] = m->plan->slot[cpu].shard;
+		CHECK_EQ(home_of(m, slots[i], m->part[slots[i]]), m->home[slots[i]]);
+	}
+	m->nr_free += n;
+}
+
+static void run(const struct shape *shape, unsigned int flags, u32 nr)
 {
 	static struct model m;
 	struct shard_plan *plan = shape_plan(shape);
@@ -216,7 +250,7 @@ static void run(const struct shape *shape, bool follow, u32 nr)
 	memset(&m, 0, sizeof(m));
 	m.plan = plan;
 	m.random = test_state.start + nr;
-	m.s = make(plan, follow, nr);
+	m.s = slot_set_alloc(plan, nr, flags);
 	CHECK(m.s);
 	test_state.shape = shape->name;
 	test_state.seed = test_state.start;
@@ -230,8 +264,12 @@ static void run(const struct shape *shape, bool follow, u32 nr)
 			claim_several(&m);
 		else if (!test_below(&m.random, 20))
 			claim_one(&m);
+		else if (!test_below(&m.random, 20))
+			put_several(&m);
 		else
 			put(&m);
+		if (!test_below(&m.random, 20))
+			walk(&m);
 		if (!test_below(&m.random, 100) && parts < 4) {
 			u32 more = 1 + test_below(&m.random, 300), first = m.nr;
 
@@ -251,9 +289,9 @@ static void every_shape(void)
 {
 	static const u32 sizes[] = { 1, 2, 63, 64, 200, 1500 };
 
-	for (u32 i = 0; i < 2 * nr_shapes; i++)
+	for (u32 i = 0; i < 4 * nr_shapes; i++)
 		for (u32 j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
-			run(&shapes[i / 2], i % 2, sizes[j]);
+			run(&shapes[i / 4], i % 4, sizes[j]);
 }
 
 static void limits(void)
@@ -261,11 +299,11 @@ static void limits(void)
 	struct shard_plan *plan = shape_plan(&shapes[0]);
 	struct slot_set *s;
 
-	CHECK(!slot_set_alloc(plan, 0));
-	CHECK(!slot_set_alloc(plan, SLOT_SET_MAX + 1));
-	CHECK(!slot_set_alloc_follow(plan, 0));
-	CHECK(!slot_set_alloc_follow(plan, SLOT_FOLLOW_MAX + 1));
-	s = slot_set_alloc(plan, 1);
+	CHECK(!slot_set_alloc(plan, 0, 0));
+	CHECK(!slot_set_alloc(plan, SLOT_SET_MAX + 1, 0));
+	CHECK(!slot_set_alloc(plan, 0, SLOT_FOLLOW));
+	CHECK(!slot_set_alloc(plan, SLOT_FOLLOW_MAX + 1, SLOT_FOLLOW));
+	s = slot_set_alloc(plan, 1, 0);
 	CHECK(s);
 	for (u32 i = 1; i < SLOT_SET_PARTS; i++)
 		CHECK(slot_set_grow(s, 1));
@@ -284,13 +322,13 @@ static void no_memory(void)
 	struct shard_plan *plan = shape_plan(&shapes[3]);
 	size_t before = test_bytes_allocated();
 
-	for (int follow = 0; follow < 2; follow++) {
+	for (unsigned int flags = 0; flags <= SLOT_FOLLOW; flags++) {
 		struct slot_set *s = NULL;
 
 		for (unsigned int n = 1; !s; n++) {
 			CHECK(n < 1000);
 			test_fail_alloc(n);
-			s = make(plan, follow, 100);
+			s = slot_set_alloc(plan, 100, flags);
 			test_fail_alloc(0);
 			CHECK(s || test_bytes_allocated() == before);
 		}

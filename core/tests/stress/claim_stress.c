@@ -130,7 +130,7 @@ static void a_claim_finds_what_is_in_caches(void)
 	u64 counted = 0;
 
 	plan = shape_plan(&shape);
-	slots = slot_set_alloc(plan, NR_THREADS);
+	slots = slot_set_alloc(plan, NR_THREADS, 0);
 	CHECK(slots);
 	memset(used, 0, sizeof(used));
 	run_threads(claim_from_caches);
@@ -149,7 +149,7 @@ static void a_cache_is_bounded(void)
 	u32 got[32];
 
 	plan = shape_plan(&shape);
-	slots = slot_set_alloc(plan, 32);
+	slots = slot_set_alloc(plan, 32, 0);
 	cache = slots ? slot_cache_alloc(slots, plan->idx_to_cpu[3]) : NULL;
 	other = cache ? slot_cache_alloc(slots, plan->idx_to_cpu[0]) : NULL;
 	CHECK(other);

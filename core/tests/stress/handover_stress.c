@@ -207,7 +207,7 @@ int main(void)
 
 	plan = shape_plan(&shape);
 	b = sbm_alloc(plan, 0);
-	slots = slot_set_alloc(plan, 2);
+	slots = slot_set_alloc(plan, 2, 0);
 	waiters = shard_wait_alloc(plan);
 	CHECK(b && slots && waiters);
 	counters = two;

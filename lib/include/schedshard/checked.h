@@ -105,6 +105,13 @@ static inline void shard_watched_slot(struct slot_set *s, u32 slot, const char *
 	SHARD_TSAN_PUT(s, slot);
 }
 
+static inline void shard_watched_slots(struct slot_set *s, u32 n, const u32 *slots,
+				       const char *file, int line)
+{
+	for (u32 i = 0; i < n; i++)
+		shard_watched_slot(s, slots[i], file, line);
+}
+
 static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, int line)
 {
 	SHARD_CHECK(shard_plan_has_cpu(b->plan, cpu)
@@ -149,8 +156,16 @@ static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, i
 		u32 what__ = (slot);                                                               \
 		slot_take(set__, what__) && shard_watched(set__, what__, __FILE__, __LINE__) >= 0; \
 	})
-#define slot_put(s, slot)	       SHARD_SLOT_PUT(s, slot, slot_put(set__, what__))
-#define slot_put_near(s, slot, cpu)    SHARD_SLOT_PUT(s, slot, slot_put_near(set__, what__, cpu))
+#define slot_put(s, slot)	    SHARD_SLOT_PUT(s, slot, slot_put(set__, what__))
+#define slot_put_near(s, slot, cpu) SHARD_SLOT_PUT(s, slot, slot_put_near(set__, what__, cpu))
+#define slot_put_n(s, cpu, n, slots)                                          \
+	__extension__({                                                       \
+		struct slot_set *set__ = (s);                                 \
+		u32 nr__ = (n);                                               \
+		const u32 *what__ = (slots);                                  \
+		shard_watched_slots(set__, nr__, what__, __FILE__, __LINE__); \
+		slot_put_n(set__, cpu, nr__, what__);                         \
+	})
 #define slot_put_wake(s, w, slot, cpu) SHARD_SLOT_PUT(s, slot, slot_put_wake(set__, w, what__, cpu))
 #define slot_set_destroy(s)	       (shard_watch_forget(s), slot_set_destroy(s))
 

@@ -74,6 +74,7 @@ struct shard_create_opts {
 	bool pool;    /* sets without @cap, for claims, not walks: a line per core, as slots have */
 	bool allowed; /* use the plan of shard_plan_here_allowed(): all other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
+	bool empty;   /* slots: none is free before its first put */
 };
 
 /**
