@@ -275,11 +275,15 @@ class Host:
 
 @dataclass(frozen=True)
 class State:
-    """The machine's state. Loads are busy CPUs of all, 0 to 1, before and after the runs."""
+    """The machine's state. Loads are busy CPUs of all, 0 to 1, before and after the runs.
+
+    ``hot``: during a run it was too hot, or slowed itself down.
+    """
 
     load_before: float = _is(_number(0, 1))
     load_after: float = _is(_number(0, 1))
     battery: bool = _is(_flag)
+    hot: bool = _is(_flag, default=False)
 
 
 @dataclass(frozen=True)
@@ -336,7 +340,7 @@ class Trial:
             "emulated, so not a measurement": self.host.emulated,
             "under load": busy or self.ended == "not idle",
             "on battery": self.state.battery,
-            "too hot": self.ended == "too hot",
+            "too hot": self.state.hot or self.ended == "too hot",
         }
         return tuple(words for words, there in found.items() if there)
 

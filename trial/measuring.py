@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -16,12 +17,13 @@ from pathlib import Path
 from types import FrameType
 
 from common.errors import UserError, os_reason
+from trial.events import Events
 from trial.form import MOST_LOAD, Costs, Figure
 from trial.host import Machine
-from trial.plan import RUNS, TOOLS, Found, Plan, Step, costs_of
-from trial.workloads import environment
+from trial.plan import PAUSE, RUNS, TOOLS, Found, Plan, Step, costs_of
+from trial.workloads import EVENTS, environment
 
-_PAUSE = 0.5  # seconds of looking whether the machine is idle, between two steps
+_LOOK = 2.0  # seconds between two looks at its heat, while a program runs
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MOST_OUTPUT = 8 << 20
 
@@ -102,7 +104,7 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run_step(step: Step, folder: Path) -> str:
+def run_step(step: Step, folder: Path, watch: Watch) -> str:
     """Run a step's program and return its output. It and its children end with this program."""
     argv = list(step.argv)
     if step.tool:
@@ -119,10 +121,12 @@ def run_step(step: Step, folder: Path) -> str:
             ) from error
         except OSError as error:
             raise EndError("failed", f"{step.argv[0]}: {os_reason(error)}") from error
+        until = time.monotonic() + step.limit
         try:
-            status = child.wait(step.limit)
-        except subprocess.TimeoutExpired:
-            raise EndError("out of time", f"{step.title} did not end") from None
+            while (status := _waited(child)) is None:
+                watch.stay_cool()
+                if time.monotonic() > until:
+                    raise EndError("out of time", f"{step.title} did not end")
         finally:
             _end(child)
         out.seek(0)
@@ -131,6 +135,14 @@ def run_step(step: Step, folder: Path) -> str:
         last = (text.strip().splitlines() or ["it said nothing"])[-1]
         raise EndError("failed", f"{step.title}: status {status}: {last[:200]}")
     return text
+
+
+def _waited(child: subprocess.Popen[bytes]) -> int | None:
+    """Wait a little for a program; return its status if it ended."""
+    try:
+        return child.wait(_LOOK)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -148,7 +160,19 @@ class Watch:
         self._throttled = machine.throttled()
         self.load = 0.0
 
-    def look(self, seconds: float = _PAUSE) -> None:
+    def heat(self) -> str:
+        """Return a sentence if the machine is, or has been since the last look, too hot, or ""."""
+        before, self._throttled = self._throttled, self._machine.throttled()
+        if self._throttled > before:
+            return "the processor slowed itself down"
+        return self._machine.hot()
+
+    def stay_cool(self) -> None:
+        """End the trial if the machine is too hot."""
+        if hot := self.heat():
+            raise EndError("too hot", hot)
+
+    def look(self, seconds: float = PAUSE) -> None:
         """Watch the machine for some seconds, while the trial runs nothing."""
         load = self._machine.load(seconds)
         self.load = max(self.load, load)
@@ -157,33 +181,45 @@ class Watch:
                 "not idle",
                 f"other programs use {load:.0%} of the CPUs, {MOST_LOAD:.0%} are allowed",
             )
-        hot = self._machine.hot()
-        if self._machine.throttled() > self._throttled:
-            hot = "the processor slowed itself down"
-        if hot:
-            raise EndError("too hot", hot)
+        self.stay_cool()
+
+
+def _counted(step: Step, folder: Path, watch: Watch, events: Events) -> Found:
+    """Run a step, and add to a workload's figures the events of the processor per second."""
+    before, start = events.counts(), time.monotonic()
+    made = step.read(run_step(step, folder, watch))
+    seconds = time.monotonic() - start
+    if made and not step.tool:
+        for part, count in events.counts().items():
+            rate = (count - before[part]) / seconds
+            made.append(Figure(made[0].name, "host", EVENTS, (rate,), part=part))
+    return made
 
 
 def measure(
     plan: Plan, folder: Path, watch: Watch, tell: Callable[[str], None], found: Measured
 ) -> None:
     """Run a plan, and add what was measured to ``found``, also when it ends early."""
+    events = Events(plan.counted)
+    if plan.counted and events.why:
+        tell(f"reads of other caches' lines are not counted: {events.why}")
     try:
         tell(plan.once.title)
-        found.costs = costs_of(run_step(plan.once, folder))
+        found.costs = costs_of(run_step(plan.once, folder, watch))
         watch.look()
         for number in range(1, RUNS + 1):
             run: Found = []
             for step in plan.each:
                 tell(f"run {number} of {RUNS}: {step.title}")
                 try:
-                    run += step.read(run_step(step, folder))
+                    run += _counted(step, folder, watch, events)
                 except EndError as ended:
-                    if step.tool or ended.end == "interrupted":
+                    if step.tool or ended.end not in ("failed", "out of time"):
                         raise
                     tell(f"left out: {ended}")
                 watch.look()
             found.runs.append(run)
     except EndError as ended:
         found.ended, found.why = ended.end, str(ended)
+    events.close()
     found.load = watch.load

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trial.form import MOST_SPREAD, Figure, Trial
+from trial.form import MIN_RUNS, MOST_SPREAD, Figure, Trial
 from trial.predict.stored import TITLES
 
 _SIGNS = 3
+_UNSTEADY = "not steady"
 
 
 def number(value: float) -> str:
@@ -79,7 +80,7 @@ def _row(figure: Figure) -> list[str]:
     of = figure.predicted
     row = [what(figure), figure.unit, number(figure.value), f"{figure.spread:.0%}"]
     if of is None:
-        return [*row, "-", "-", "-", f"spread above {MOST_SPREAD:.0%}" if figure.wide else ""]
+        return [*row, "-", "-", "-", _UNSTEADY if figure.wide else ""]
     said = "inside" if inside(figure) else "OUTSIDE"
     ends = f"{number(of.low)} to {number(of.high)}"
     verdict = f"{said}, not judged" if figure.wide else said
@@ -105,6 +106,7 @@ def page(trial: Trial, notes: Sequence[str] = ()) -> str:
     lines.append(
         "measured: median of the runs; spread: their range without the lowest and the highest. "
         "predicted: by simulation, before anybody measured this machine. A figure whose spread is "
-        f"above {MOST_SPREAD:.0%} is not judged, and one that other programs disturbed is left out."
+        f"above {MOST_SPREAD:.0%}, or that has fewer than {MIN_RUNS} runs, is not judged, and one "
+        "that other programs disturbed is left out."
     )
     return "\n".join([*lines, *notes, ""])

@@ -15,6 +15,9 @@ from trial.predict.stored import OPS, PING_PONG
 from trial.workloads import WORKLOADS, Workload, is_there
 
 RUNS = 5
+PAUSE = 0.5  # seconds of looking whether the machine is idle, between two steps
+_SLACK = 70  # seconds that a program may take longer than expected
+_LONGER = 1.5  # a trial that takes so many times the wanted time says so
 LIVE, MEASURE = "schedshard-live", "schedshard-measure"
 TOOLS = (LIVE, MEASURE)
 _NS = "ns per operation"
@@ -33,13 +36,18 @@ Found = list[Figure]
 class Step:
     """A program to run. ``read`` makes figures of its output, of one run each.
 
-    ``limit`` is the number of seconds after which it is stuck. A tool is one of ours.
+    ``seconds`` are what it takes. A tool is one of ours.
     """
 
     title: str
     argv: tuple[str, ...]
-    limit: float
+    seconds: float
     read: Callable[[str], Found]
+
+    @property
+    def limit(self) -> float:
+        """Return the seconds after which the program is stuck."""
+        return self.seconds + _SLACK
 
     @property
     def tool(self) -> bool:
@@ -49,11 +57,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """All steps. ``once`` measures costs, for a machine file. ``skipped``: one line each."""
+    """All steps. ``once`` measures costs, for a machine file. ``skipped``: one line each.
+
+    ``counted`` are the CPUs whose events are counted, if any.
+    """
 
     once: Step
     each: tuple[Step, ...]
     skipped: tuple[str, ...]
+    counted: tuple[int, ...] = ()
 
 
 def data_of(text: str, tool: str) -> Mapping[str, Any]:
@@ -141,9 +153,7 @@ def _costs(host: Host, seconds: int) -> Step:
     for a, b in [*pairs.get("node", ()), *pairs.get("package", ())][:_HOMES]:
         home = next((cpu for cpu, of in package.items() if of != package[a]), None)
         argv += [] if home is None else ["--home", f"{a}:{b}@{home}"]
-    return Step(
-        "costs of operations, latencies of pairs", tuple(argv), seconds + 30.0, lambda _: []
-    )
+    return Step("costs of operations, latencies of pairs", tuple(argv), seconds, lambda _: [])
 
 
 def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) -> Plan:
@@ -166,23 +176,31 @@ def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) 
             LIVE, "ping-pong", "--op", ",".join(PING_PONG), "--pairs", flat,
             "--repeats", str(_TURNS), "--limit", str(limit),
         )  # fmt: skip
-        steps.append(Step("turns of two CPUs", words, limit + 70.0, _turns(host)))
+        steps.append(Step("turns of two CPUs", words, limit, _turns(host)))
     limit = max(1, int(live * (1 - _TURNING)))
     argv = (
         LIVE, "primitives", "--op", ",".join(OPS), "--cpus", order,
         "--threads", ",".join(map(str, thread_counts(host))), "--repeats", str(_TURNS),
         "--limit", str(limit),
     )  # fmt: skip
-    steps.append(Step("operations on shared lines", argv, limit + 70.0, _contended))
+    steps.append(Step("operations on shared lines", argv, limit, _contended))
     seconds = max(1, int(work))
     for each in there:
         named = tuple(each.argv(len(host.cpus), seconds))
-        steps.append(Step(f"workload {each.name}", named, seconds + 60.0, _work(each, seconds)))
+        steps.append(Step(f"workload {each.name}", named, seconds, _work(each, seconds)))
     missing = [each for each in WORKLOADS if root and each not in there]
     skipped = [f"skipped: {each.name}, because {each.program} is not here" for each in missing]
     if not root:
         skipped.append("skipped: the scheduler's workloads, which only root can run")
-    return Plan(_costs(host, max(_LEAST_COSTS, int(whole * _COSTS))), tuple(steps), tuple(skipped))
+    once = _costs(host, max(_LEAST_COSTS, int(whole * _COSTS)))
+    needed = (once.seconds + RUNS * sum(step.seconds + PAUSE for step in steps)) / 60
+    if needed > _LONGER * minutes:
+        skipped.append(
+            f"this takes about {needed:.1f} minutes, not {minutes:g}, because each of {len(steps)} "
+            f"programs runs {RUNS} times for a second or more"
+        )
+    counted = tuple(each.cpu for each in host.cpus) if there else ()
+    return Plan(once, tuple(steps), tuple(skipped), counted)
 
 
 def described(plan: Plan, sums: Mapping[str, str]) -> Sequence[str]:

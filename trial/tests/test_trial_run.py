@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, variance
@@ -22,7 +23,18 @@ from model.machines.presets import load_machine
 from model.run.experiment import load_experiment
 from model.run.run import Point, RunPlan, RunRequest, execute, point_metrics
 from test_trial_form import TRIAL
-from trial import command, compare, form, host, machine_file, measuring, page, plan, workloads
+from trial import (
+    command,
+    compare,
+    events,
+    form,
+    host,
+    machine_file,
+    measuring,
+    page,
+    plan,
+    workloads,
+)
 from trial.form import Costs, Cpu, Figure, Predicted
 from trial.measuring import Measured, Watch
 from trial.predict import stored
@@ -41,15 +53,18 @@ LIVE = """{"variants":[{"name":"atomic-inc","points":[
 class Calm(host.Machine):
     """A machine with the given loads, one per look, without sensors."""
 
-    def __init__(self, *loads: float, hot: str = "") -> None:
+    def __init__(self, *loads: float, hot: str = "", slowed: Sequence[int] = ()) -> None:
         super().__init__(Path("/nowhere"))
-        self._loads, self._hot = list(loads), hot
+        self._loads, self._hot, self._slowed = list(loads), hot, list(slowed)
 
     def load(self, seconds: float = 1.0) -> float:
         return self._loads.pop(0) if self._loads else 0.0
 
     def hot(self) -> str:
         return self._hot
+
+    def throttled(self) -> int:
+        return self._slowed.pop(0) if self._slowed else 0
 
 
 def shell(text: str, *, tool: bool = False, read: str = "none") -> plan.Step:
@@ -84,6 +99,8 @@ def test_a_busy_or_hot_machine_ends_it_and_complete_runs_stay(tmp_path: Path) ->
     assert "other programs use 50% of the CPUs, 5% are allowed" in found.why
     found = run(tmp_path, shell("true"), machine=Calm(hot="a sensor shows 99 degrees"))
     assert (found.ended, found.runs, found.why) == ("too hot", [], "a sensor shows 99 degrees")
+    found = run(tmp_path, shell("sleep 60"), machine=Calm(slowed=(1, 1, 2)))
+    assert (found.ended, found.why) == ("too hot", "the processor slowed itself down")
     allowed = Watch(Calm(0.5), busy=True)
     allowed.look()
     assert allowed.load == 0.5
@@ -149,6 +166,46 @@ def test_missing_programs_are_one_line_each(monkeypatch: pytest.MonkeyPatch) -> 
     programs = [each for each in workloads.WORKLOADS if each.program != sys.executable]
     assert len(made.skipped) == len(programs)
     assert made.skipped[0] == "skipped: stress-ng-cyclic, because stress-ng is not here"
+
+
+def test_a_trial_that_takes_longer_says_so() -> None:
+    (line,) = plan.make_plan(BIG, 0.3, root=True, everywhere=True).skipped[-1:]
+    assert line.startswith("this takes about 1.5 minutes, not 0.3, because each of 11 programs")
+    assert plan.make_plan(BIG, 2, root=True, everywhere=True).skipped == ()
+
+
+INTEL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {}\nmodel name\t: x 7\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (INTEL.format(0xAD), {"hitm-near": (4, 0x4D2), "hitm-far": (4, 0x4D3)}),
+        (INTEL.format(0xAF), {}),  # its cores have other events
+        ("vendor_id\t: AuthenticAMD\ncpu family\t: 26\n",
+         {"fills-near": (4, 0x443), "fills-far": (4, 0x1043)}),
+        ("vendor_id\t: AuthenticAMD\ncpu family\t: 23\n", {}),
+        ("CPU implementer\t: 0x41\n", {}),
+    ],
+)  # fmt: skip
+def test_events_by_processor(text: str, found: events.Codes, tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(text)
+    assert events.codes(tmp_path) == found
+
+
+def test_events_are_counted_or_one_line_says_why_not() -> None:
+    cpu = min(host.allowed_cpus())
+    clock = events.Events([cpu], {"clock": (1, 0)})  # software's, which needs no PMU
+    if not clock.why:
+        first = clock.counts()["clock"]
+        time.sleep(0.01)
+        assert clock.counts()["clock"] - first > 5e6  # ns
+    clock.close()
+    for wanted, why in (({"none": (1, 99)}, "no PMU"), ({}, "no events of cache lines are known")):
+        none = events.Events([cpu], wanted)
+        assert why in none.why or none.why.startswith("perf_event_open: ")
+        assert none.counts() == {}
 
 
 def test_state_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
