@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -17,13 +18,14 @@ from click.testing import CliRunner
 from cli.commands.main import main
 from common.errors import UserError
 from kernel.layout import Layout
-from kernel.trial import facts, inside
+from kernel.trial import facts, inside, installed, running
 from kernel.trial.image import TrialRequest, kexec_script, make_trial, menu
 from kernel.trial.log import Log, console_text, in_console, order_of, parse, seconds_of, settings_of
 from kernel.trial.predict import predicted_ratios
-from kernel.trial.workloads import RATE, WORKLOADS, chosen, instances
+from kernel.trial.workloads import RATE, WORKLOADS, Workload, chosen, instances
 from trial.compare import comparison
 from trial.form import Cpu, Figure, Host, Kernel, State, Trial, read_trial
+from trial.measuring import EndError, Watch
 
 TWO = ("stock", "series")
 # Two sockets with a cache of two cores each, two threads in a core; siblings are 4 apart.
@@ -61,9 +63,9 @@ def test_the_page_says_first_that_a_guest_measures_nothing() -> None:
 def test_a_log_goes_on_after_its_last_whole_line() -> None:
     log = Log("me")
     log.boot(Kernel("series", "7.3.4", {"HRTICK": False}), 0.5, True)
-    log.run(1, "forks", [("", RATE, 2.0)])
+    log.run(1, "forks", [("", RATE, 2.0)], hot=True)
     log.boot(Kernel("stock", "7.3.4"), 0.0, False)
-    log.run(0, "forks", [("", RATE, 1.0)])
+    log.run(0, "forks", [("", RATE, 1.0)], hot=False)
     again = parse(log.text() + '{"turn": 2, "work', "me")
     assert again == log
     assert again.done(0) == {"forks"}
@@ -71,7 +73,8 @@ def test_a_log_goes_on_after_its_last_whole_line() -> None:
     made = again.trial("1.0", HOST, order_of(TWO, 1), "power failed")
     assert [kernel.name for kernel in made.kernels] == list(TWO)
     assert {each.kernel: each.runs for each in made.figures} == {"stock": (1.0,), "series": (2.0,)}
-    assert made.state == State(0.5, 0.5, True)
+    assert made.state == State(0.5, 0.5, True, hot=True)
+    assert "too hot" in made.marks
     assert read_trial(in_console(f"boot\r\n{console_text(made)}x").encode(), "x") == made
     for other in ("", "[1]\n", '{"id": "other"}\n', "\0\n"):
         assert parse(other, "me") is None
@@ -115,6 +118,54 @@ def test_readings(name: str, output: str, found: dict[str, float]) -> None:
     assert {part: value for part, _, value in WORKLOADS[name].read(output, 2.0)} == found
 
 
+def test_a_run_has_the_kernels_counts_or_says_why_there_is_none() -> None:
+    def workload(script: str) -> Workload:
+        return Workload(
+            lambda *_: ("sh", "-c", script), lambda text, _: iter([("", RATE, len(text))])
+        )
+
+    watch: Any = SimpleNamespace(stay_cool=lambda: None, heat=lambda: "a sensor shows 99 degrees")
+    found = {part: value for part, _, value in running.measure(workload("echo"), CPUS, 1, watch)}
+    assert {"", "switches", "call-interrupts"} <= set(found)
+    with pytest.raises(EndError, match="sh: status 3: no"):
+        running.measure(workload("echo no; exit 3"), CPUS, 1, watch)
+
+
+def test_a_hot_machine_marks_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "measure", lambda *_: [("", RATE, 1.0)])
+    watch: Any = SimpleNamespace(heat=lambda: "a sensor shows 99 degrees")
+    log, said = Log("me"), list[str]()
+    running.run_turn(log, 0, ["forks"], CPUS, 1, watch, said.append, lambda: None)
+    assert log.lines[-1]["hot"]
+    assert said[-1] == "forks: a sensor shows 99 degrees; the trial is marked"
+
+
+def test_a_trial_of_the_booted_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def runs(log: Log, turn: int, names: Sequence[str], *_: Any) -> None:
+        if turn == 2:
+            raise EndError("not idle", "other programs use 9% of the CPUs")
+        for name in names:
+            log.run(turn, name, [("", RATE, 1.0)], hot=False)
+
+    monkeypatch.setattr(installed, "build_guest", lambda _: {"cache-work": tmp_path / "cache-work"})
+    monkeypatch.setattr(installed, "run_turn", runs)
+    monkeypatch.setattr(Watch, "look", lambda *_: None)
+    monkeypatch.setattr("platform.release", lambda: "7.3.4-schedshard")
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    said: list[str] = []
+    layout = Layout(work=tmp_path)
+    made, why = installed.run_here(layout, 1, 4, ["encode-aligned", "forks"], said.append)
+    assert said == ["left out: encode-aligned, because trial-encode is not here"]
+    assert [(each.name, each.kernel, len(each.runs)) for each in made.figures] == [
+        ("forks", "schedshard", 2)
+    ]
+    assert (made.ended, why) == ("not idle", "other programs use 9% of the CPUs")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(UserError, match="which only root may: use sudo"):
+        installed.run_here(layout, 1, 4, [], said.append)
+
+
 def test_workloads_of_small_machines() -> None:
     assert set(WORKLOADS) - set(chosen(CPUS[:1])) == {"push-walk"}
     assert chosen(CPUS, ["forks"]) == ["forks"]
@@ -127,10 +178,12 @@ def test_workloads_of_small_machines() -> None:
 def test_counts_of_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/stat").write_text("cpu  10 1 20 900 9 3 4 0 0 0\nctxt 77\n")
-    (tmp_path / "proc/interrupts").write_text("  IPI: 5\n  IWI:   1   20   IRQ work interrupts\n")
+    (tmp_path / "proc/interrupts").write_text(
+        "  IWI: 5\n  CAL:   1   20   Function call interrupts\n"
+    )
     assert facts.cpu_times(tmp_path) == (11, 27)
     assert facts.switches(tmp_path) == 77
-    assert facts.irq_work(tmp_path) == 21
+    assert facts.call_interrupts(tmp_path) == 21
     assert not facts.read_kernel("stock", tmp_path).features
 
 
@@ -170,26 +223,28 @@ class FakeMachine:
         monkeypatch.setattr(inside, "_switch", self.switch)
         monkeypatch.setattr(inside, "_print", lambda made: self.said.append("printed"))
         monkeypatch.setattr(inside, "Machine", self.idle)
-        monkeypatch.setattr(inside, "measure", self.measure)
+        monkeypatch.setattr(running, "measure", self.measure)
         monkeypatch.setattr(facts, "read_host", lambda: HOST)
         monkeypatch.setattr(facts, "read_kernel", lambda name: Kernel(name, "7.3.4"))
         monkeypatch.setattr("time.sleep", lambda seconds: None)
 
     @staticmethod
     def idle() -> Any:
-        return SimpleNamespace(load=lambda seconds: 0.0, battery=lambda: False)
+        return SimpleNamespace(
+            load=lambda seconds: 0.0, battery=lambda: False, throttled=lambda: 0, hot=lambda: ""
+        )
 
     def switch(self, system: inside.System, name: str) -> None:
         self.log = parse(system.log.text(), "me")
         self.boots.append(name)
         raise PowerError
 
-    def measure(self, workload: Any, cpus: Sequence[Cpu], seconds: int) -> Any:
+    def measure(self, workload: Any, cpus: Sequence[Cpu], seconds: int, watch: Watch) -> Any:
         if len(self.ran) == self.fails_after:
             self.fails_after, self.log = 10**9, None
             raise PowerError
         self.ran.append((self.kernel, next(n for n, w in WORKLOADS.items() if w is workload)))
-        return [("", RATE, 1.0 + len(self.ran))], ""
+        return [("", RATE, 1.0 + len(self.ran))]
 
     def boot(self, kernel: str, **parameters: str) -> None:
         """Boot once, by hand or from the kernel before."""
@@ -248,6 +303,7 @@ def test_two_boots_by_hand_where_kexec_is_forbidden(monkeypatch: pytest.MonkeyPa
     ("words", "message"),
     [
         ([], "give one of --out, --dry-run and --predict"),
+        (["--installed", "--out", "a.efi"], "--installed writes one file: give --out FILE.json"),
         (["--dry-run", "--machine", "m"], "--machine is only for --predict"),
         (["--out", "trial.img"], r"--out trial.img: the name must end in .efi or .iso"),
         (["--dry-run", "--workload", "fork"], "unknown workload 'fork'"),

@@ -63,6 +63,10 @@ def switches(root: Path = ROOT) -> int:
     return _counted(text_of(root / "proc/stat"), "ctxt")
 
 
-def irq_work(root: Path = ROOT) -> int:
-    """Return the number of IRQ work interrupts, which push walks send."""
-    return _counted(text_of(root / "proc/interrupts"), "IWI")
+def call_interrupts(root: Path = ROOT) -> int:
+    """Return how many interrupts made CPUs call a function of another CPU.
+
+    A push walk goes from CPU to CPU by such interrupts. IWI counts only those that a CPU sends to
+    itself, since Linux 5.8.
+    """
+    return _counted(text_of(root / "proc/interrupts"), "CAL")

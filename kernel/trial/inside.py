@@ -21,10 +21,12 @@ from typing import Any
 from kernel.guest.cpio import archive, plain
 from kernel.trial import facts
 from kernel.trial.log import Log, console_text, order_of, parse, seconds_of, settings_of
-from kernel.trial.workloads import RATE, WORKLOADS, Reading, Workload, chosen, commands
+from kernel.trial.running import run_turn
+from kernel.trial.workloads import chosen, commands
 from trial.compare import comparison
 from trial.form import Cpu, Trial, trial_text
 from trial.host import Machine
+from trial.measuring import Watch
 from trial.page import page
 
 LABEL = "SCHEDTRIAL"
@@ -32,7 +34,6 @@ SETTINGS = Path("/etc/trial.json")
 LOG, INITRD, FOLDER = Path("/results/log"), Path("/sys/firmware/initrd"), Path("/mnt")
 _CONSOLE, _KMSG = Path("/dev/console"), Path("/dev/kmsg")
 _PRINTK = Path("/proc/sys/kernel/printk")
-_SLOWEST, _EXTRA_SECONDS = 10, 60
 _STICK_SECONDS, _IDLE_SECONDS = 10, 2
 
 
@@ -170,58 +171,16 @@ def _switch(system: System, name: str) -> None:
     say(f"{name} did not start: {done.stderr.strip()}")
 
 
-def _execute(argv: Sequence[str], seconds: float) -> tuple[str, str]:
-    """Run a program. Return its output, and why it failed, if it did."""
-    with Path("/tmp/output").open("w+b") as out:
-        process = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT)
-        try:
-            status = process.wait(seconds)
-            failed = f"exit status {status}" if status else ""
-        except subprocess.TimeoutExpired:
-            failed = f"not finished after {seconds:.0f} s"
-        # Whatever it left: the next workload must not run beside it.
-        os.kill(-1, 9)
-        process.wait()
-        out.seek(0)
-        return out.read(1 << 20).decode("ascii", "replace"), failed
-
-
-def measure(workload: Workload, cpus: Sequence[Cpu], seconds: int) -> tuple[list[Reading], str]:
-    """Run a workload; return its readings, and why it failed, if it did."""
-    before = facts.cpu_times(), facts.switches(), facts.irq_work()
-    start, elapsed, output, failed = time.monotonic(), 0.0, "", ""
-    while not failed and (not elapsed or (workload.again and elapsed < seconds)):
-        more, failed = _execute(workload.argv(cpus, seconds), seconds * _SLOWEST + _EXTRA_SECONDS)
-        output += more
-        elapsed = time.monotonic() - start
-    after = facts.cpu_times(), facts.switches(), facts.irq_work()
-    if failed:
-        last = output.strip().splitlines()[-1:] or [""]
-        return [], f"{failed}: {last[0][:200]}"
-    readings = list(workload.read(output, elapsed))
-    program, kernel = (b - a for a, b in zip(before[0], after[0], strict=True))
-    if program + kernel > 0:
-        readings.append(("kernel-share", "percent", 100 * kernel / (program + kernel)))
-    readings.append(("switches", RATE, (after[1] - before[1]) / elapsed))
-    if workload.walks:
-        readings.append(("irq-work", RATE, (after[2] - before[2]) / elapsed))
-    return readings, ""
-
-
 def _turn(system: System, turn: int) -> None:
-    """Run what is left of a turn, and keep each result at once."""
+    """Run what is left of a turn."""
     machine = Machine()
     cpus, names, seconds = system.plan()
-    kernel = facts.read_kernel(system.kernel)
-    system.log.boot(kernel, machine.load(_IDLE_SECONDS), machine.battery())
-    done = system.log.done(turn)
-    for name in [name for name in names if name not in done]:
-        say(f"turn {turn + 1} of {len(system.order)}, {system.kernel}: {name}, {seconds} s")
-        readings, failed = measure(WORKLOADS[name], cpus, seconds)
-        if failed:
-            say(f"{name}: {failed}")
-        system.log.run(turn, name, readings)
-        system.save("power failed")
+    load, battery = machine.load(_IDLE_SECONDS), machine.battery()
+    system.log.boot(facts.read_kernel(system.kernel), load, battery)
+    left = [name for name in names if name not in system.log.done(turn)]
+    say(f"turn {turn + 1} of {len(system.order)}: {system.kernel}")
+    watch = Watch(machine, busy=True)
+    run_turn(system.log, turn, left, cpus, seconds, watch, say, lambda: system.save("power failed"))
 
 
 def _missing(system: System) -> list[int]:

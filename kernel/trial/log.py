@@ -35,10 +35,12 @@ class Log:
             }
         )  # fmt: skip
 
-    def run(self, turn: int, workload: str, readings: Sequence[tuple[str, str, float]]) -> None:
-        """Note that a workload has run in a turn of the order."""
+    def run(
+        self, turn: int, workload: str, readings: Sequence[tuple[str, str, float]], hot: bool
+    ) -> None:
+        """Note that a workload has run in a turn of the order, and whether the machine was hot."""
         kept = [list(each) for each in readings]
-        self.lines.append({"turn": turn, "workload": workload, "readings": kept})
+        self.lines.append({"turn": turn, "workload": workload, "readings": kept, "hot": hot})
 
     def done(self, turn: int) -> set[str]:
         """Return the workloads that have run in a turn."""
@@ -62,7 +64,8 @@ class Log:
             for line in sorted(boots, key=lambda line: order.index(line["kernel"]))
         }
         loads = [float(line["load"]) for line in boots]
-        state = State(loads[0], max(loads), any(line["battery"] for line in boots))
+        battery = any(line["battery"] for line in boots)
+        state = State(loads[0], max(loads), battery, any(line.get("hot") for line in self.lines))
         made = tuple(each for each in self.figures(order) if each.kernel in kernels)
         return Trial(version, host, tuple(kernels.values()), state, made, ended=ended)
 

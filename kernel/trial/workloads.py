@@ -28,7 +28,6 @@ class Workload:
     read: Callable[[str, float], Iterator[Reading]]
     again: bool = False
     least_cpus: int = 1
-    walks: bool = False  # interrupts of push walks are counted, too
 
 
 # The figures that are percentiles: of one stress-ng process, or of all threads of cyclictest.
@@ -169,7 +168,7 @@ WORKLOADS: Mapping[str, Workload] = {
     "encode-unpinned": _encode("unpinned"),
     "forks": Workload(_forks, _read_forks, again=True),
     # The case of the report on RT_PUSH_IPI: docs/results/global-lines.md.
-    "push-walk": Workload(_push_walk, _nothing, least_cpus=4, walks=True),
+    "push-walk": Workload(_push_walk, _nothing, least_cpus=4),
 }
 
 

@@ -16,6 +16,7 @@ from common.inputs import read_input
 from common.paths import VERSION
 
 if TYPE_CHECKING:
+    from kernel.layout import Layout
     from kernel.trial.image import TrialRequest
 
 
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 @many_option("--workload", "workloads", metavar="W", help="Run only this workload; repeatable.")
 @PARAMETERS
 @path_option("--out", "outs", multiple=True, help="FILE.efi or FILE.iso; repeatable.")
+@click.option(
+    "--installed",
+    is_flag=True,
+    help="Run the workloads here, on the kernel that is booted, and write FILE.json.",
+)
 @click.option("--dry-run", is_flag=True, help="Only list what would run as root on this machine.")
 @path_option("--predict", "result", help="Show a trial.json or a console's log with predictions.")
 @click.option("--machine", metavar="M", help="With --predict: the machine file to predict on.")
@@ -44,6 +50,7 @@ def trial(
     workloads: tuple[str, ...],
     parameters: tuple[str, ...],
     outs: tuple[Path, ...],
+    installed: bool,
     dry_run: bool,
     result: Path | None,
     machine: str | None,
@@ -64,6 +71,9 @@ def trial(
         _show(result, machine)
         return
     layout = the_layout()
+    if installed:
+        _run_here(layout, minutes, pairs, workloads, outs)
+        return
     ours = variant_of_send(layout, send)
     request = TrialRequest((STOCK, ours), config, minutes, pairs, VERSION, workloads, parameters)
     if dry_run:
@@ -72,6 +82,22 @@ def trial(
     make_trial(layout, request, outs)
     for out in outs:
         click.echo(f"{out}: {out.stat().st_size / 1e6:.0f} MB")
+
+
+def _run_here(
+    layout: Layout, minutes: int, turns: int, workloads: tuple[str, ...], outs: tuple[Path, ...]
+) -> None:
+    from common.output import check_writable, write_atomic
+    from kernel.trial.installed import run_here
+    from trial.form import trial_text
+    from trial.page import page
+
+    if len(outs) != 1 or outs[0].suffix != ".json":
+        raise UserError("--installed writes one file: give --out FILE.json")
+    check_writable(outs[0])
+    made, why = run_here(layout, minutes, turns, workloads, lambda line: click.echo(line, err=True))
+    write_atomic(outs[0], trial_text(made))
+    click.echo(page(made, [f"Ended early: {why}."] if why else []), nl=False)
 
 
 def _list(request: TrialRequest) -> None:
