@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from cli.commands.main import main
 from common.errors import UserError
 from kernel.layout import Layout
-from kernel.trial import facts, inside, installed, running
+from kernel.trial import facts, image, inside, installed, running
 from kernel.trial.image import TrialRequest, kexec_script, make_trial, menu
 from kernel.trial.log import Log, console_text, in_console, order_of, parse, seconds_of, settings_of
 from kernel.trial.predict import predicted_ratios
@@ -324,6 +324,19 @@ def test_a_kernel_that_is_not_built(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="'stock' is not built in configuration 'trial'"):
         make_trial(layout, TrialRequest(), [tmp_path / "trial.efi"])
     assert not (tmp_path / "trial.efi").exists()
+
+
+def test_another_users_link_beside_the_file_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("require", "kernel_paths", "system_files", "_image"):
+        monkeypatch.setattr(image, name, lambda *_: {})
+    monkeypatch.setitem(image._MAKERS, ".iso", lambda *words: words[-1].write_bytes(b"made"))
+    victim, out = tmp_path / "victim", tmp_path / "trial.iso"
+    victim.write_text("precious")
+    out.with_name(".trial.iso.new").symlink_to(victim)
+    make_trial(Layout(work=tmp_path), TrialRequest(), [out])
+    assert (victim.read_text(), out.read_bytes()) == ("precious", b"made")
 
 
 def test_a_result_beside_its_prediction(tmp_path: Path) -> None:

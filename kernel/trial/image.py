@@ -7,7 +7,6 @@ from a stick or a disc. Its kexec.sh starts the trial from a running system.
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError, telling
+from common.output import replacing
 from common.programs import call, require
 from common.progress import working
 from kernel.build.config import resolve
@@ -208,10 +208,5 @@ def make_trial(layout: Layout, request: TrialRequest, outs: Sequence[Path]) -> N
             made = folder / out.name
             with working(f"making {out.name}"):
                 _MAKERS[out.suffix](request, paths, folder, made)
-            with telling(f"cannot write {out}"):
-                part = out.with_name(f".{out.name}.new")
-                try:
-                    part.write_bytes(made.read_bytes())
-                    os.replace(part, out)
-                finally:
-                    part.unlink(missing_ok=True)
+            with replacing(out) as part, telling(f"cannot write {out}"):
+                shutil.copyfile(made, part)
