@@ -6,12 +6,13 @@
 set -u
 export LC_ALL=C
 
-if [ $# -lt 1 ] || [ $# -gt 2 ] || [ "$1" != --check ]; then
+place=${2-/} # ./schedshard passes a user's words, such as the name of a product
+if [ $# -gt 2 ] || [ "${1:-}" != --check ] || [ "${place#/}" = "$place" ]; then
 	echo "usage: schedshard setup --check (in a checkout './make build' installs what is missing)" >&2
 	exit 2
 fi
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-place=${2:-$root}
+place=${2-$root}
 status=0
 
 # On other distributions nothing says which of the packages are there.

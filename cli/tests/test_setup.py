@@ -97,6 +97,10 @@ def test_its_usage(cli: Cli) -> None:
     outcome = cli("setup")
     assert outcome.status == 2
     assert "--check" in outcome.err
+    argv = [str(ROOT / "schedshard"), "setup", "--check", "record"]  # record/ is a folder, too
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: ")
 
 
 @pytest.mark.parametrize("has_sudo", [True, False])
