@@ -82,7 +82,7 @@ def _failure(binary: Path, code: int, stderr: bytes) -> UserError:
 
 
 def run_tool(argv: Sequence[str], running: Running) -> Any:
-    """Run a tool as one of ``running``, and return the JSON that it printed."""
+    """Run a tool as one of the processes ``running``, and return the JSON that it printed."""
     binary = Path(argv[0])
     require(binary)
     with (

@@ -168,7 +168,7 @@ def not_run(pairs: Sequence[Mapping[str, Any]], run: set[str]) -> list[str]:
 
 
 def page_with(page: str, data: Mapping[str, Any], wholes: Sequence[Whole]) -> str:
-    """Return a page with new tables, those that it has a place for."""
+    """Return a page in which the tables that it has a place for are new."""
     said = [score(wholes, recorder).sentence() for recorder in ("exact", "emulator")]
     first = (
         f"On the model's own clock, {said[0]}. In the emulator, {said[1]}. The error is the factor "

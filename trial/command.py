@@ -76,7 +76,7 @@ def _parser() -> _Parser:
     )
     parser.add_argument(
         "--busy", action="store_true",
-        help="measure although other programs run; the trial is marked, and judges nothing",
+        help="measure although other programs run; the marked trial does not judge the model",
     )  # fmt: skip
     return parser
 

@@ -153,7 +153,7 @@ def _record(make: Callable[..., Any]) -> Check:
 
 
 def _is(check: Check, **words: Any) -> Any:
-    """Return a member of a dataclass with its check; ``words`` are those of field()."""
+    """Return a field() that has a check for its JSON value; ``words`` go to field()."""
     return field(metadata={"check": check}, **words)
 
 
@@ -288,9 +288,9 @@ class State:
 
 @dataclass(frozen=True)
 class Costs:
-    """What schedshard-measure printed: costs in ns by operation, and ns one way by two CPUs.
+    """What schedshard-measure printed: ns by operation, and ns one way by pair of CPUs.
 
-    ``homes`` are such times of pairs whose line was memory of another package.
+    ``homes`` has such times for pairs of one package; the line's memory was in another package.
     """
 
     ops_ns: Mapping[str, float] = _is(_table(r"[a-z_]{1,24}", _number(0, 1e9)))
@@ -393,7 +393,7 @@ def _short(value: Any) -> Any:
 
 
 def _lined(value: Any, depth: int) -> str:
-    """Return JSON text in which whatever is two levels down, or in a list, has one line."""
+    """Return JSON text. A value two levels down, or an element of a list, takes one line."""
     if not value or not isinstance(value, (dict, list)) or depth > 2:
         return json.dumps(value, allow_nan=False)
     deeper = depth + 1 if isinstance(value, dict) else 3

@@ -15,7 +15,7 @@ from common.errors import UserError
 from doctor.facts.values import cpu_list
 from trial.form import ARCHES, CLASSES, Cpu, Host, Kernel
 
-# Kelvin below a sensor's critical temperature that are too hot already.
+# A sensor this close to its critical temperature is too hot (kelvin).
 NEAR_CRITICAL = 5.0
 _WATCHED = 1.0  # seconds
 
@@ -176,10 +176,10 @@ def pairs_by_class(cpus: tuple[Cpu, ...], most: int) -> dict[str, list[tuple[int
 
 
 def _candidates(cpus: tuple[Cpu, ...]) -> Iterator[tuple[Cpu, Cpu]]:
-    """Yield pairs: all of a small machine; otherwise of CPUs in 16 places with the CPUs after them.
+    """Yield all pairs of a small machine, but of a large one only a sample.
 
-    CPUs in turn have 1, 2, 3, 4, 6, 8, ... steps to the other one, in the order of in_order() and
-    of siblings.
+    The sample has 16 first CPUs, and second CPUs that are 1, 2, 3, 4, 6, 8, ... places after them,
+    in the order of in_order() and in that of siblings.
     """
     if len(cpus) <= 32:
         yield from combinations(cpus, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes a machine file and curves of a trial, for the simulator. Not in the trial's one file."""
+"""Makes a machine file and curves from a trial, for the simulator. The one file lacks this."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 class Watch:
-    """Ends a trial when the machine is busy or hot. With ``busy`` a busy machine is measured."""
+    """Ends a trial when the machine is hot or, without ``busy``, when other programs use it."""
 
     def __init__(self, machine: Machine, busy: bool) -> None:
         self._machine, self._busy = machine, busy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page of a trial, as text. The first line is true even alone."""
+"""The page of a trial, as text. The first line is true by itself."""
 
 from __future__ import annotations
 

@@ -21,22 +21,22 @@ _LONGER = 1.5  # a trial that takes so many times the wanted time says so
 LIVE, MEASURE = "schedshard-live", "schedshard-measure"
 TOOLS = (LIVE, MEASURE)
 _NS = "ns per operation"
-# Of a class: pairs for ping-pong, whose median counts, and pairs for the machine file.
+# Pairs of CPUs per class: for ping-pong, whose median counts, and for the machine file.
 _PAIRS, _COST_PAIRS = 3, 48
 _HOMES = 8
-# Seconds that costs need at least, a third of which goes to operations.
+# Measuring costs takes at least so many seconds. Operations take a third of them.
 _LEAST_COSTS = 6
 _TURNS = 3
-# Shares of the time: costs once; then, in each run, turns of two CPUs, and workloads if there are.
+# Shares of the whole time for costs; shares of a run for turns of two CPUs and for workloads.
 _COSTS, _TURNING, _WORKING = 0.15, 0.25, 0.5
 Found = list[Figure]
 
 
 @dataclass(frozen=True)
 class Step:
-    """A program to run. ``read`` makes figures of its output, of one run each.
+    """A program to run. ``read`` turns its output into figures.
 
-    ``seconds`` are what it takes. A tool is one of ours.
+    It takes about ``seconds``.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def tool(self) -> bool:
-        """Whether the program is in this file."""
+        """Whether the program is one of ours, which the trial's file contains."""
         return self.argv[0] in TOOLS
 
 

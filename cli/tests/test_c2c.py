@@ -42,7 +42,7 @@ def test_odd_addr2line_output_is_no_crash(text: str) -> None:
 
 
 def test_addresses_are_those_that_were_asked_for() -> None:
-    """Regression: text before the first one was a KeyError, and a folder's name a new address."""
+    """Regression: text before the first address raised KeyError; a folder's name was an address."""
     text = (
         "warning: odd section\nx.c:1\n0x10\nf\n/a\n0x3\n/x.c:7 (discriminator 2)\n0x20\n??\n??:0\n"
     )
@@ -158,7 +158,7 @@ def result(lines: list[dict[str, Any]]) -> Result:
 def test_the_point_with_most_threads(
     sweep: str, place: Callable[[int], dict[str, Any]], cpus: int, number: int
 ) -> None:
-    """Regression: it was the last one. Of pairs, which all have two CPUs, it is."""
+    """Regression: the last point was taken. For pairs, which all have two CPUs, that is right."""
     points = [
         {**place(n), "ns_per_op": 1.0, "lines": [line([access()], line=n)]} for n in (2, 8, 4)
     ]

@@ -88,7 +88,7 @@ with tempfile.TemporaryDirectory(dir=sys.argv[1]):
 def test_a_second_signal_leaves_no_files(
     tmp_path: Path, first: signal.Signals, second: signal.Signals
 ) -> None:
-    """Regression: it came while files were removed, and left an empty folder."""
+    """Regression: a signal that came while files were removed left an empty folder."""
     words = [sys.executable, "-c", SIGNALLED, str(tmp_path), str(int(first)), str(int(second))]
     done = subprocess.run(words, env=environment(), capture_output=True, check=False)
     assert done.returncode != 0

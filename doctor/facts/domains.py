@@ -115,9 +115,8 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
             )
     if built and facts.isolated and _REMOTE_FIXED <= facts.version < _LEAK_FIXED:
         unsure.append(
-            "with isolcpus and a partition of type root, Linux 6.11 to 6.12.9 may put the isolated "
-            "CPUs back into the domain of the rest (fixed by 9b496a8bbed9, which a backport may "
-            "have)"
+            "with isolcpus and a partition of type root, Linux 6.11 to 6.12.9 may put isolated "
+            "CPUs back into the domain of the rest (fixed by 9b496a8bbed9, perhaps backported)"
         )
     others = (rest & facts.online) - facts.isolated - used
     if others:

@@ -323,8 +323,8 @@ p() (
 )
 u() ( cd "./$1" && echo member >cpuset.cpus.partition )"""
 _THREADS = """\
-# t CGROUP CPUS LISTS makes a cgroup for threads of its parent, moves those threads into it that may
-# run on one of the lists only, and goes on like p.
+# t CGROUP CPUS LISTS makes a cgroup for threads of its parent. The threads that may run on one of
+# the lists only move into it; then t goes on like p.
 t() {
   ( n=$(basename "$1"); cd "$(dirname "./$1")" && mkdir "$n" && echo threaded >"$n/cgroup.type" &&
   for i in $(cat cgroup.threads); do

@@ -155,7 +155,7 @@ def test_more_cpus_than_the_machine_has() -> None:
 
 
 def test_shapes_at_random_are_answered() -> None:
-    """Every one has an interval around its value, and no remedy is much worse."""
+    """Every answer has an interval around its value, and no remedy costs much more than none."""
     for number in range(2000):
         shape, name = drawn(number)
         found = by_table(shape, Nearest(name, "drawn"))

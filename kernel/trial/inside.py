@@ -124,7 +124,7 @@ class System:
         return self.log.trial(self.settings["version"], facts.read_host(), self.order, ended)
 
     def save(self, ended: str) -> Trial:
-        """Write the result so far to the partition. Until the end it counts as cut off."""
+        """Write the result so far to the partition, marked as incomplete until the end."""
         made = self.trial(ended)
         self.partition.write(
             {

@@ -59,7 +59,7 @@ _MORE = {"stress-ng-cyclic": _stress_latency, "cyclictest": _histogram}
 
 
 def _plain(of: plain.Workload) -> Workload:
-    """Return a workload that a trial without another kernel has, too, with more figures."""
+    """Return a workload of trial/workloads.py with more figures."""
 
     def read(output: str, elapsed: float) -> Iterator[Reading]:
         yield from of.values(output, max(1, round(elapsed)))

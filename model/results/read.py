@@ -31,7 +31,7 @@ def load_data(path: Path, *wanted: str) -> dict[str, Any]:
     kind = data.get("format") if isinstance(data, dict) else None
     if kind not in wanted:
         ways = " or ".join(f"'{typed(_MAKERS[w])}'" for w in wanted)
-        raise UserError(f"{path} is not a result to read here: {ways} makes one")
+        raise UserError(f"{path} is not a result of the right kind: {ways} makes one")
     return dict(data)
 
 

@@ -47,7 +47,7 @@ ALLOCATORS = re.compile(
     r"|x?strdup|allocate_stack|__libc_.*"
     # Java's virtual machine, which is written in C++.
     r"|os::.*|(Re)?[aA]llocateHeap"
-    # Rust: a global allocator, and the library's functions between it and a program.
+    # Rust: a global allocator, and library functions through which programs call it.
     r"|__rustc?::.*|__rust_.*|__r(dl|g)_.*|alloc::.*|std::(sys::)?alloc::.*"
     r"|hashbrown::.*|core::.*)$"
 )

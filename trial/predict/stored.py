@@ -44,7 +44,7 @@ def stored() -> tuple[Row, ...]:
 
 
 def fit_of(host: Host) -> Fit:
-    """Return what a machine file has to fit for a host."""
+    """Return the properties by which near machine files are found for a host."""
     cpus = len(host.cpus)
     caches = len({each.llc for each in host.cpus})
     maker = next((of for word, of in _MAKERS.items() if word in host.processor), None)

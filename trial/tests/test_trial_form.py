@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What others send as trial.json is read with limits, and refused by name."""
+"""Reading trial.json: limits of each member, and errors that name the wrong one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trial: its plan, its runs, its early ends, its page, and what is made of it."""
+"""The trial: its plan, runs, early ends and page, and machine files made from it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LIVE = """{"variants":[{"name":"atomic-inc","points":[
 
 
 class Calm(host.Machine):
-    """A machine with the given loads, one per look, without sensors."""
+    """A machine without sensors that has the next of the given loads each time it is asked."""
 
     def __init__(self, *loads: float, hot: str = "", slowed: Sequence[int] = ()) -> None:
         super().__init__(Path("/nowhere"))

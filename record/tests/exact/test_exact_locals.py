@@ -55,7 +55,7 @@ int main(void)
 def test_a_librarys_part_in_the_heap_takes_no_names(
     early: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: all that lies between that part and a thread's pointer was thread-local."""
+    """Regression: all memory between that part and a thread's pointer counted as thread-local."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "late.c").write_text(LATE)
     shared = ("gcc", "-shared", "-fPIC", "late.c")

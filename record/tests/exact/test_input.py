@@ -108,7 +108,7 @@ def test_a_program_starts_before_its_input_ends(tmp_path: Path) -> None:
 
 
 def test_every_spelling_of_a_path_is_the_machines_file(tmp_path: Path) -> None:
-    """Regression: '//sys' was the host's."""
+    """Regression: for '//sys' the program got the host's file."""
     cpus = "/sys/devices/system/cpu/online"
     names = [cpus, f"/{cpus}", "/sys/./devices//system/node/../cpu/online", "/usr/.." + cpus]
     done = subprocess.run(

@@ -40,7 +40,7 @@ def family(
 
 
 def test_a_note_says_that_the_program_became_another_one() -> None:
-    """Regression: only env was recorded, which has nothing to gain, and no note said so."""
+    """Regression: the recording contained only env, and no note said so."""
     words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--no-advice", "--")
     note = "note: the program executed another one, which was not recorded: --follow records it\n"
     done = run(*words, "env", "A=1", "echo", "said")

@@ -62,7 +62,7 @@ int main()
 
 @recorded
 def test_two_objects_that_one_function_makes_have_a_line_and_a_type_each(tmp_path: Path) -> None:
-    """Regression: both objects had the source line of the first one, and so no type."""
+    """Regression: both objects had the source line of the first one, so neither had a type."""
     built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NEW)
 
     def holds(report: Report) -> bool:

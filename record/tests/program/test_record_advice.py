@@ -256,7 +256,7 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
 
 
 def test_parts_of_one_element_are_an_alternative_to_its_padding() -> None:
-    """Regression: the sentence padded elements, and the replay separated their parts as well."""
+    """Regression: the sentence advised padding, but the replay also separated parts of elements."""
     accesses = (
         access(offset, (cpu,), stores=9, loads=9, records=9, hitm_remote=9)
         for offset, cpu in {8: 1, 16: 2, 24: 3}.items()
@@ -306,7 +306,7 @@ def test_words_fit_who_uses_what(users: dict[int, int], words: str) -> None:
 
 
 def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
-    """Regression: the advice named a barrier's count beside the two words that cost everything."""
+    """Regression: the advice also named a barrier's count, which cost nothing."""
 
     def used(address: int, often: int, offsets: tuple[int, ...]) -> Line:
         accesses = (

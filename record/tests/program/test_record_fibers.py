@@ -77,7 +77,7 @@ int main(void)
 
 @pytest.mark.parametrize("options", ["-O0", "-O2 -fno-omit-frame-pointer", "-O2"])
 def test_a_stack_of_the_program_may_end_at_a_guard(tmp_path: Path, options: str) -> None:
-    """Regression: callers were looked for above the stack, and the unwinder took 2 KiB of it."""
+    """Regression: the search for callers read above the stack, and used 2 KiB of the stack."""
     built(tmp_path, f"gcc -g {options} p.c -o p", FIBERS)
     said, _ = record_to(tmp_path / "out.json", tmp_path / "p")
     assert said == "made 42\n"

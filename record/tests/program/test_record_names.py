@@ -87,7 +87,7 @@ def test_what_is_another_objects_says_whose_it_is(tmp_path: Path) -> None:
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_segment_of_system_v_is_an_object(tmp_path: Path, exact: bool) -> None:
-    """Regression: it had neither name nor type, and the report saw nothing to gain."""
+    """Regression: the segment had neither name nor type, and the report predicted no gain."""
     source, made = ROOT / "record" / "tests" / "exact" / "segment.c", tmp_path / "segment"
     if exact:
         running.compiled(made, "gcc", str(source))
@@ -192,7 +192,7 @@ def test_a_file_with_a_line_feed_in_its_name(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("tool", ["addr2line", "llvm-addr2line"])
 @pytest.mark.parametrize("folder", [b"two\nlines", b"two\n0\nlines", b"caf\xe9"])
 def test_a_source_in_a_folder_with_an_odd_name(tmp_path: Path, folder: bytes, tool: str) -> None:
-    """Regression: the sources of all functions there were '?', or the report had none at all."""
+    """Regression: the report had '?', or nothing, for the sources of all functions there."""
     if shutil.which(tool) is None:
         pytest.skip(f"no {tool}")
     where = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + folder))
@@ -226,7 +226,7 @@ namespace jobs { task count(long &n) { n++; co_return; } }
 
 
 def test_the_frame_of_a_coroutine_has_its_functions_name(tmp_path: Path) -> None:
-    """Regression: its type was called by the mangled name, as '_ZN4jobs5countERl.Frame'."""
+    """Regression: the frame's type had the mangled name '_ZN4jobs5countERl.Frame'."""
     built(tmp_path, "g++ -std=c++20 -g -shared -fPIC c.cc -o c.so", COROUTINE)
     info = DebugInfo(tmp_path / "c.so")
     names = {

@@ -53,7 +53,7 @@ def symbols(program: Path) -> dict[str, int]:
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
 def test_go_keeps_its_variables(tmp_path: Path) -> None:
-    """Regression: the scheduler lies behind the first thread's pointer, and had its name."""
+    """Regression: the scheduler, which lies behind the first thread's pointer, had that name."""
     built(tmp_path, "go build -o p p.go", GO)
     at = symbols(tmp_path / "p")
     pointer = at["runtime.m0"] + 0x88
@@ -65,7 +65,7 @@ def test_go_keeps_its_variables(tmp_path: Path) -> None:
 
 
 def test_a_variable_behind_a_pointer(tmp_path: Path) -> None:
-    """Regression: it was thread-local memory, as if the C library had made the pointer."""
+    """Regression: the report called the variable thread-local, as pointers of the C library are."""
     (tmp_path / "p.c").write_text(C, encoding="utf-8")
     subprocess.run(["gcc", "-no-pie", "p.c", "-o", "p"], check=True, cwd=tmp_path)
     at = symbols(tmp_path / "p")

@@ -189,7 +189,7 @@ def test_gos_heap_has_the_name_of_who_uses_it(
 def test_memory_that_a_library_of_the_system_divides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the memory was one object, named after the library's own function."""
+    """Regression: the report showed the memory as one object, named after a library function."""
     source = tmp_path / "alloc.c"
     source.write_text("void *refill(void *at) { return at; }\n", encoding="utf-8")
     library = tmp_path / "liballoc.so"
@@ -269,7 +269,7 @@ def _line(*offsets: int, hitm: int = 20) -> Line:
 
 
 def test_what_an_allocator_notes_beside_an_object_is_not_advised_about() -> None:
-    """Regression: the advice was to give an object and 'mapped memory' a line each."""
+    """Regression: the report advised to separate an object from 'mapped memory'."""
     own = Thing("own", "heap", 0x1010, 0x30)
     notes = Thing("mapped memory at 0x0", "mapped", 0, 0x100000)
 
@@ -293,7 +293,7 @@ def test_an_area_is_advised_about_by_the_name_of_who_uses_it() -> None:
 
 
 def test_objects_of_one_type_in_a_line_are_padded() -> None:
-    """Regression: the advice was a line for a field. For fields of variables it still is."""
+    """Regression: the report advised a line for a field, as it does for fields of variables."""
 
     def words(kind: str, field: str) -> list[str]:
         both = [Thing("a shard", kind, at, 32, "shard", lambda _: field) for at in (0x1000, 0x1020)]
@@ -311,7 +311,7 @@ def test_objects_of_one_type_in_a_line_are_padded() -> None:
 
 
 def test_bytes_that_are_hardly_used_are_not_moved() -> None:
-    """Regression: the advice was a line for a vector too, which main had filled before."""
+    """Regression: the report also advised a line for a vector that only main had filled."""
     own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
     used = _line(0, 16, 32)
     for each in used.accesses[1:]:
@@ -379,7 +379,7 @@ int main(void)
 
 @needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 def test_an_arena_of_a_thread_has_its_name(tmp_path: Path) -> None:
-    """Regression: it was mapped memory, and the report advised to separate its words."""
+    """Regression: the report called the arena mapped memory, and advised to separate its words."""
     built(tmp_path, "gcc -O1 -g -static -pthread arena.c -o arena", ARENA)
 
     def holds(report: Report) -> bool:
@@ -393,7 +393,7 @@ def test_an_arena_of_a_thread_has_its_name(tmp_path: Path) -> None:
 
 
 def test_an_object_of_many_lines_is_advised_about() -> None:
-    """Regression: 512 lines that cost alike were each too cold, so nothing was tried."""
+    """Regression: each of 512 equally costly lines was below the limit, so none was tried."""
     own = Thing("own", "variable", 0x10000, 64 * 512, "own[]", lambda at: f"[{at // 8}]")
     lines = [(line(*_line(0, 32).accesses, address=0x10000 + 64 * n), own) for n in range(512)]
     for each, _ in lines:

@@ -141,7 +141,7 @@ def test_a_program_whose_name_begins_with_a_dash(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the root folder")
 def test_another_root_folder(tmp_path: Path) -> None:
-    """Regression: after chroot() names could not be written, nor mappings read."""
+    """Regression: after chroot() the recorder could neither write names nor read mappings."""
     text = PROGRAM.replace("FILE *out", "int moved = chroot(argv[2]);\n\tFILE *out")
     text = text.replace("return 7", "return moved ? 1 : 7")
     built(tmp_path, "gcc -g -O1 -pthread q.c -o q", text)
@@ -154,7 +154,7 @@ def test_another_root_folder(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="needs musl-gcc")
 def test_another_c_library_needs_no_backtrace(tmp_path: Path) -> None:
-    """Regression: the program did not start. Allocations have places without an unwinder."""
+    """Regression: the program did not start. Places of allocations need no unwinder."""
     done = record(tmp_path, f"{compiled(tmp_path, compiler='musl-gcc')} {tmp_path}/out")
     assert done.returncode == 7, done.stderr
     variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]

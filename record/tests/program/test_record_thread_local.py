@@ -80,7 +80,7 @@ int main(void)
     ids=" ".join,
 )
 def test_a_thread_local_variable(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Regression: it was mapped memory in the first thread, and nameless bytes in others."""
+    """Regression: the report called the variable mapped memory, or gave it no name."""
     exact = words[0] == "exact"
     if not exact and shutil.which(words[0]) is None:
         pytest.skip(f"no {words[0]}")

@@ -22,8 +22,8 @@
 #include "c2c-mark.h"
 
 /*
- * For trials: how many times longer than estimated a lock is held, how often a random number takes
- * its lock, and how long a peer holds the lock of the stick table's updates.
+ * For trials: by which factor locks are held longer than estimated, how many random numbers an
+ * operation draws, each under a lock, and how long a peer holds the lock of updates.
  */
 #ifndef HELD
 #define HELD 1
