@@ -12,8 +12,6 @@ LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' ke
 DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt no-numa+offstack-off no-smp $(DEBUG_$(LINUX))
 # Parts that only one series of Linux has.
 DEBUG_7.3 := classes sched-ext sched-cache
-FOREIGN = foreign$(FOREIGN_$(LINUX))
-FOREIGN_7.3 := +sched-ext
 CONFIG := package
 # Of make faults: words of the file or the title of a fault.
 FAULTS :=
@@ -23,7 +21,7 @@ OLD    := 6.12
 RELEASES = trixie sid
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint faults results fidelity build install install-lib deb doctor trial wheel release clean series kernel kernel-old \
-	kernel-check kernel-arm64 kernel-debug kernel-foreign kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
+	kernel-check kernel-arm64 kernel-debug kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -126,12 +124,6 @@ kernel-arm64: ## build our kernel for arm64, boot it, and run the storm tests
 	./schedshard kernel --arch arm64 build --variant shard
 	./schedshard kernel --arch arm64 test --variant shard --cpus 16 --set short
 
-kernel-foreign: ## tests that others wrote, on the stock kernel and ours, with equal outcomes
-	scripts/bootstrap demo kernel foreign
-	./schedshard kernel fetch
-	./schedshard kernel build $(BOTH) --config $(FOREIGN)
-	./schedshard kernel test $(BOTH) --config $(FOREIGN) --set foreign
-
 kernel-shapes: ## the storm tests on small and odd machines
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
@@ -148,7 +140,7 @@ kernel-broken: ## kernels that are broken on purpose: the check of each guest mu
 		--test walk-self --caught
 
 kernel-debug: ## the tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
-	scripts/bootstrap demo kernel foreign
+	scripts/bootstrap demo kernel sched-ext
 	./schedshard kernel fetch
 	set -e; for config in $(DEBUG); do \
 		./schedshard kernel build --variant shard --config $$config; \

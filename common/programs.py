@@ -58,8 +58,8 @@ PACKAGE_OF = {
 SERIES = {
     "apt", "coccinelle", "diffutils", "dpkg", "git", "perl", "tar", "xz-utils",
 }  # fmt: skip
-# Packages that only tests of others need.
-_FOREIGN = {"clang-19", "llvm-19"}
+# Packages that only schedulers of sched_ext need.
+_SCHED_EXT = {"clang-19", "llvm-19"}
 # Tools of cross compilers, as the kind of machine and the tool.
 _CROSS = re.compile(r"(\w+-linux-gnu\w*)-(gcc|ld)")
 # Packages that only kernels of arm64 need.
@@ -87,7 +87,7 @@ def _groups(packages: Sequence[str]) -> str:
         return "series"
     if _ARM64.intersection(packages):
         return "kernel arm64"
-    return "kernel foreign" if _FOREIGN.intersection(packages) else "kernel"
+    return "kernel sched-ext" if _SCHED_EXT.intersection(packages) else "kernel"
 
 
 def require(*names: str, then: str = "") -> None:

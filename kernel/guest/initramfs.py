@@ -18,32 +18,17 @@ from common.errors import UserError, telling
 from common.programs import call, libraries
 from common.progress import working
 from kernel.guest.cpio import Entry, archive, character_device, content, link, plain
-from kernel.guest.foreign import EXTENSIBLE, SELFTESTS, build_selftests, selftest_files
 from kernel.guest.programs import build_guest
 from kernel.layout import SUITE, Layout
 from kernel.source.archive import Wanted, download
 
 # A part, and the program of that name: a scheduler of sched_ext from tools/sched_ext.
 SCHEDULER = "scx_simple"
-_RT_MORE = (
-    "cyclictest", "pi_stress", "pip_stress", "pmqtest", "ptsematest", "rt-migrate-test",
-    "signaltest", "ssdd", "svsematest",
-)  # fmt: skip
 # The programs of each part, with the Debian package that contains each program.
 PARTS: Mapping[str, Mapping[str, str]] = {
     "base": {"busybox": "busybox-static", "chrt": "util-linux", "taskset": "util-linux"},
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
-    "rt-more": dict.fromkeys(_RT_MORE, "rt-tests"),
-    # Programs that the selftests' scripts call and whose busybox version differs.
-    SELFTESTS: {
-        "bash": "bash",
-        "fmt": "coreutils",
-        "lscpu": "util-linux",
-        "mount": "mount",
-        "taskset": "util-linux",
-    },
-    # The tests and the scheduler are added per guest: they are compiled with a kernel's types.
-    EXTENSIBLE: {"mount": "mount"},
+    # Added per guest: it is compiled with a kernel's types.
     SCHEDULER: {},
     "stress-ng": {"stress-ng": "stress-ng"},
     "redis": {
@@ -115,8 +100,6 @@ def contents(layout: Layout, parts: Iterable[str]) -> dict[str, Entry]:
         wanted = []
     for part in wanted:
         files |= _part(part)
-        if part == SELFTESTS:
-            files |= selftest_files(build_selftests(layout, part))
     for applet in _applets(_find("busybox", "busybox-static")):
         # Another architecture's busybox has the same applets. Real programs take precedence.
         files.setdefault(f"/bin/{applet}", link("/bin/busybox"))
@@ -131,15 +114,6 @@ def _digest(files: Mapping[str, Entry]) -> str:
         digest.update(f"{path}\0{entry.mode:o}\0{entry.device}\0".encode())
         digest.update(hashlib.sha256(content(entry)).digest())
     return digest.hexdigest()
-
-
-def extensible_files(layout: Layout, vmlinux: Path) -> dict[str, Entry]:
-    """Return the tests of sched_ext, compiled with ``vmlinux``'s types, and their libraries."""
-    folder = build_selftests(layout, EXTENSIBLE, vmlinux)
-    files = selftest_files(folder)
-    for library in libraries(folder / "sched_ext" / "runner"):
-        files[str(library)] = plain(library, executable=True)
-    return files
 
 
 def make_initramfs(layout: Layout, parts: Iterable[str]) -> Initramfs:

@@ -15,12 +15,13 @@ from common.programs import call, libraries, require
 from common.progress import working
 from kernel.build.make import Make, run_make
 from kernel.guest.cpio import Entry, plain
-from kernel.guest.foreign import BPF_TOOLS
 from kernel.layout import Layout
 from kernel.source.base import require_base
 from record.lines.symbols import Frame
 
 _SOURCES = "tools/sched_ext"
+# Debian 12's tools that support enough of BPF.
+BPF_TOOLS = {"CLANG": "clang-19", "LLVM_STRIP": "llvm-strip-19"}
 _PART = "schedulers"  # the folder and the log
 # The range of BPF code on x86: the addresses of modules, at the largest extent.
 CODE = (0xFFFF_FFFF_A000_0000, 0xFFFF_FFFF_FF00_0000)

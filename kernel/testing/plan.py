@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from common.errors import UserError, check_names
 from kernel.arch import X86, Arch
 from kernel.guest.boot import Step
-from kernel.guest.foreign import FOREIGN, argv_of
 from kernel.guest.initramfs import SCHEDULER
 from record.shape import USUAL, Shape
 
@@ -81,8 +80,6 @@ PROGRAMS: Mapping[str, Program] = {
 }
 # Seconds of guest time, summed over all guests of a variant.
 SETS: Mapping[str, int] = {"short": 30, "quick": 90, "ci": 300, "soak": 3600}
-# Tests of other projects, for which --set gives no time limit.
-OTHERS = "foreign"
 # Each guest's share of the time, by its number of CPUs.
 _GUESTS: Mapping[int, int] = {16: 5, 64: 4, 1: 1}
 # ffmpeg's libraries are unpacked into memory.
@@ -151,29 +148,6 @@ def guest_plan(shape: Shape, names: Sequence[str], seconds: int, seed: int) -> G
         steps.append(Step(name, program.argv(own, seed, shape.cpus), timeout(own)))
     parts = sorted({part for program in programs.values() for part in program.parts})
     return GuestPlan(shape, tuple(steps), tuple(parts), seconds)
-
-
-def foreign_plan(
-    shape: Shape, names: Sequence[str], has: Callable[[str], bool] = lambda option: False
-) -> GuestPlan:
-    """Return one guest's plan with tests of others.
-
-    Without ``names`` it contains all tests for which the kernels have the option.
-    """
-    check_names("test", names, FOREIGN)
-    for name in names:
-        if (option := FOREIGN[name].option) and not has(option):
-            raise UserError(f"--test {name} needs a kernel with {option}: give --config sched-ext")
-    tests = {
-        name: test
-        for name, test in FOREIGN.items()
-        if (name in names if names else not test.option or has(test.option))
-    }
-    steps = tuple(
-        Step(name, tuple(argv_of(test)), timeout(test.seconds)) for name, test in tests.items()
-    )
-    parts = tuple(sorted({part for test in tests.values() for part in test.parts}))
-    return GuestPlan(shape, steps, parts, sum(test.seconds for test in tests.values()))
 
 
 def matrix(

@@ -29,8 +29,7 @@ from kernel.guest.boot import (
     kernel_image,
 )
 from kernel.guest.cpio import Entry
-from kernel.guest.foreign import EXTENSIBLE
-from kernel.guest.initramfs import SCHEDULER, extensible_files
+from kernel.guest.initramfs import SCHEDULER
 from kernel.layout import Layout
 from kernel.profile.schedulers import scheduler_files
 from kernel.testing.guestlog import Complaint, GuestLog, Section, read_log
@@ -213,8 +212,6 @@ def judge(
 def compiled_parts(layout: Layout, parts: Sequence[str], vmlinux: Path) -> dict[str, Entry]:
     """Return the files of the parts that are compiled with the types of a kernel."""
     files: dict[str, Entry] = {}
-    if EXTENSIBLE in parts:
-        files |= extensible_files(layout, vmlinux)
     if SCHEDULER in parts:
         files |= scheduler_files(layout, SCHEDULER, vmlinux)
     return files

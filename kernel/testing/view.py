@@ -2,7 +2,6 @@
 """Tables of the guests' tests: a row per test, a column per variant."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -70,23 +69,6 @@ def faults(result: GuestResult) -> list[str]:
         for test in result.tests
         if test.status not in good
     ]
-    return lines
-
-
-def differences(results: Sequence[GuestResult]) -> list[str]:
-    """Return errors in tests of others: outcomes that differ between variants, and complaints."""
-    lines = []
-    for result in results:
-        tests = [test for test in result.tests if not test.own]
-        lines += faults(replace(result, tests=tests))
-    for machine in dict.fromkeys(result.machine for result in results):
-        here = [result for result in results if result.machine == machine]
-        for name in dict.fromkeys(test.name for result in here for test in result.tests):
-            ends = {r.variant: t for r in here for t in r.tests if t.name == name}
-            if len({test.status for test in ends.values()}) > 1:
-                words = ", ".join(f"{v} {t.status.value}" for v, t in ends.items())
-                why = next((t.reason for t in ends.values() if t.reason), "no reason given")
-                lines.append(f"{machine}: {name}: {words} ({why})")
     return lines
 
 

@@ -116,7 +116,7 @@ def test_what_is_missing_is_told_in_one_line(
         check_schedulers(layout, ["scx_simpel"])
     assert "\n" not in str(error.value)
     monkeypatch.setattr("common.programs.shutil.which", lambda name: None)
-    with pytest.raises(UserError, match=r"clang-19, .*bootstrap kernel foreign'") as error:
+    with pytest.raises(UserError, match=r"clang-19, .*bootstrap kernel sched-ext'") as error:
         check_schedulers(layout, ["scx_simple"])
     assert "\n" not in str(error.value)
     check_schedulers(layout, [])

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from common.errors import UserError
 from common.output import to_json
 from kernel.guest.boot import Booted, Ending, Step
-from kernel.guest.foreign import FOREIGN
 from kernel.guest.initramfs import SCHEDULER
 from kernel.layout import Layout
 from kernel.testing.guestlog import complaint_in, read_log
 from kernel.testing.ktap import Status
-from kernel.testing.plan import SETS, GuestPlan, chosen, foreign_plan, guest_plan, matrix
+from kernel.testing.plan import SETS, GuestPlan, chosen, guest_plan, matrix
 from kernel.testing.run import GuestResult, TestRequest, as_data, judge, run_matrix
-from kernel.testing.view import differences, faults, uncaught
+from kernel.testing.view import faults, uncaught
 from record.shape import Shape
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -395,47 +394,12 @@ def test_a_guest_that_cannot_run_ends_the_matrix(
         run_matrix(Layout(), replace(request, variants=("bad", "stock")), lambda _: None)
 
 
-FAILS = "[    9.000001] not ok 1 storm # exit status 2\n[    9.000002] # guest done\n"
-
-
-def test_tests_of_others_must_end_alike_and_may_fail() -> None:
-    bad = judged(HEAD + FAILS, "storm")
-    assert faults(bad) != []
-    assert differences([bad, replace(bad, variant="stock")]) == []
-    good = replace(judged(HEAD + TAIL, "storm"), variant="stock")
-    assert differences([bad, good]) == [
-        "2cpu-1x1x1x2x1: storm: shard failed, stock passed (exit status 2)"
-    ]
-
-
-def test_a_complaint_counts_in_tests_of_others_too() -> None:
-    text = HEAD + "[    5.000000] BUG: scheduling while atomic: a/1/0x2\n" + FAILS
-    bad = judged(text, "storm")
-    said = differences([bad, replace(bad, variant="stock")])
-    assert len(said) == 2
-    assert all("scheduling while atomic" in line for line in said)
-
-
-def test_the_plan_of_tests_of_others_and_of_bpf_schedulers() -> None:
-    plan = foreign_plan(Shape(cores=8), ["ng-yield", "self-hotplug"])
-    assert [step.name for step in plan.steps] == ["ng-yield", "self-hotplug"]
-    assert plan.steps[0].argv[-2:] == ("-t", "2")
-    assert plan.parts == ("selftests", "stress-ng")
-    # kernel/guest/init.c accepts 128 steps.
-    whole = foreign_plan(Shape(cores=8), [], lambda option: True)
-    assert len(whole.steps) == len(FOREIGN) <= 128
-    assert "selftests-ext" in whole.parts
-    without = foreign_plan(Shape(cores=8), [])
-    assert not any(step.name.startswith("ext-") for step in without.steps)
+def test_the_plan_with_a_bpf_scheduler() -> None:
     assert "storm-ext" not in chosen([])
     names = chosen([], lambda option: option == "CONFIG_SCHED_CLASS_EXT")
     with_ext = guest_plan(Shape(cores=8), names, 90, 7)
     assert SCHEDULER in with_ext.parts
     step = next(step for step in with_ext.steps if step.name == "storm-ext")
     assert step.argv[:3] == ("/bin/scx.sh", "scx_simple", "rt-storm")
-    with pytest.raises(UserError, match=r"unknown test 'ng-yeld': did you mean 'ng-yield'\?"):
-        foreign_plan(Shape(), ["ng-yeld"])
-    for name, plan_of in (("ext-exit", lambda names: foreign_plan(Shape(), names)),
-                          ("storm-ext", chosen)):  # fmt: skip
-        with pytest.raises(UserError, match=f"{name} needs a kernel with CONFIG_SCHED_CLASS_EXT: "):
-            plan_of([name])
+    with pytest.raises(UserError, match="storm-ext needs a kernel with CONFIG_SCHED_CLASS_EXT: "):
+        chosen(["storm-ext"])

@@ -118,11 +118,11 @@ def _quiet(line: str) -> None:
 @click.option(
     "--set",
     "which",
-    type=click.Choice(["short", "quick", "ci", "soak", "foreign"]),
+    type=click.Choice(["short", "quick", "ci", "soak"]),
     default="quick",
     show_default=True,
     help="short, quick, ci and soak take 30 s, 90 s, 5 minutes and an hour of guest time per "
-    "variant. foreign: tests that others wrote, which must give equal results in all variants.",
+    "variant.",
 )
 @number_option("--seconds", high=86400, help="Guest time, in place of the time of --set.")
 @many_option("--test", "names", metavar="T", help="Run only this test; repeatable.")
@@ -163,15 +163,9 @@ def test(
     which is for variants that are broken on purpose, the exit status is 1 if neither the kernel's
     checker nor a test found an error in a guest.
     """
-    from kernel.testing.plan import OTHERS
     from kernel.testing.run import TestRequest, as_data
-    from kernel.testing.view import differences, faults, test_tables, uncaught
+    from kernel.testing.view import faults, test_tables, uncaught
 
-    foreign = which == OTHERS
-    if foreign and (guests["seconds"] is not None or len(set(variants)) < 2 or caught):
-        raise UserError(
-            "--set foreign compares variants: give two or more, without --seconds and --caught"
-        )
     layout = the_layout(any_arch=True)
     how = _emulated(emulation, firmware, layout)
     plans = tuple(_guests(layout, variants, config, which, seed=seed, **guests))
@@ -181,9 +175,6 @@ def test(
     saved = out or layout.make_folder(layout.work / "results") / f"test-{which}-{config}.json"
     write_atomic(saved, to_json(data))
     wrong = [reason for result in results for reason in faults(result)]
-    if foreign:
-        wrong = differences(results)
-        data["passed"] = not wrong
     deliver(data, as_json, None, test_tables(results, wrong))
     print(f"saved {layout.shown(saved)}", file=sys.stderr)
     if caught:
@@ -209,7 +200,7 @@ def _guests(
     from kernel.guest.initramfs import SCHEDULER
     from kernel.guest.shapes import named_shapes
     from kernel.profile.schedulers import check_schedulers
-    from kernel.testing.plan import OTHERS, PROGRAMS, SETS, chosen, foreign_plan, matrix
+    from kernel.testing.plan import PROGRAMS, SETS, chosen, matrix
     from record.shape import choose_shape
 
     given = any(value is not None for value in machine.values())
@@ -224,9 +215,6 @@ def _guests(
     def has(option: str) -> bool:
         return all(kernel_has(layout, variant, config, option) for variant in variants)
 
-    if which == OTHERS:
-        shapes = shapes or [choose_shape(None, None, None)]
-        return [foreign_plan(shape, names, has) for shape in shapes]
     tests = chosen(names, has, layout.arch)
     if any(SCHEDULER in PROGRAMS[name].parts for name in tests):
         check_schedulers(layout, (SCHEDULER,))
