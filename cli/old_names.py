@@ -14,7 +14,6 @@ _NOW = {
     ("c2c", "diff"): ("record", "diff"),
     ("c2c", "show"): ("record", "show"),
     ("c2c",): ("record", "show"),
-    ("topo",): ("machine", "topology"),
     ("machines",): ("machine", "list"),
     ("experiments",): ("run", "--list"),
     ("validate",): ("machine", "validate"),

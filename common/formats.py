@@ -2,7 +2,6 @@
 """The names of the formats in which results are saved."""
 
 RUN = "schedshard/run/2"
-TOPO = "schedshard/topo/1"
 C2C = "schedshard/c2c/1"
 LIVE = "schedshard/live/1"
 VALIDATE = "schedshard/validate/1"

@@ -10,21 +10,17 @@ from typing import Any
 
 from common.errors import UserError
 from common.extra import need_sweep
-from common.formats import C2C, LIVE, RUN, TOPO, VALIDATE
+from common.formats import C2C, LIVE, RUN, VALIDATE
 from common.show.format import signed_percent, significant
 from common.show.page import Lead, Section, rendered
 from common.show.sheet import Sheet, judged
 from model.live.view import host_words, live_notes
-from model.machines.topo import plan_sentence, tree
-from model.machines.topo_picture import picture
 from model.results.bench import Validate
 from model.results.c2c import Report, report_of
 from model.results.read import checked, is_parquet, load_data
 from model.results.run import Bars, Curve, Figures, Pairs, Result, measured_of, run_of
-from model.results.topo import Topo
 from model.run.sweep.sweep import Row
 from model.tables.results import run_section, run_sections
-from model.tables.tools import plan_table
 from record.lines.report import c2c, find_names, of_all_variants
 from report.c2c import c2c_section
 
@@ -40,13 +36,12 @@ class Sweep:
     rows: list[Row]
 
 
-Saved = Result | Sweep | Report | Validate | Topo
+Saved = Result | Sweep | Report | Validate
 
 _READERS: dict[str, Callable[[dict[str, Any]], Saved]] = {
     RUN: run_of,
     LIVE: measured_of,
     VALIDATE: Validate.of,
-    TOPO: Topo.of,
     C2C: report_of,
 }
 
@@ -105,28 +100,6 @@ def _validate_section(data: Validate) -> Section:
     )
 
 
-def _topo_section(data: Topo) -> Section:
-    return Section(
-        anchor="topology",
-        heading="Topology and shard plan",
-        where=tree(data).label,
-        lead=Lead(
-            f"Which CPUs share a cache, and how are they sharded? {tree(data).label}",
-            f"As {plan_sentence(data)}",
-            "none: read from the host or its file, not measured",
-        ),
-        machine=picture(data),
-        folded=[plan_table(data)],
-        folded_title=plan_sentence(data),
-    )
-
-
-_SECTIONS: dict[Any, Callable[[Any], Section]] = {
-    Validate: _validate_section,
-    Topo: _topo_section,
-}
-
-
 def _sections(results: Sequence[Saved]) -> list[Section]:
     """Return all sections: predictions, sweeps, cache lines, then what was measured here."""
     runs = [result for result in results if isinstance(result, Bars | Curve | Pairs | Figures)]
@@ -137,8 +110,7 @@ def _sections(results: Sequence[Saved]) -> list[Section]:
     sections += [
         _live_section(run) for run in runs if run.measured and isinstance(run, Curve | Pairs)
     ]
-    for kind, section in _SECTIONS.items():
-        sections += [section(result) for result in results if type(result) is kind]
+    sections += [_validate_section(result) for result in results if isinstance(result, Validate)]
     return sections
 
 
@@ -146,8 +118,6 @@ def _origin(result: Saved) -> tuple[str, str, Mapping[str, Any]]:
     """Return the name of a result, its machine, and its provenance."""
     here = "this host"
     match result:
-        case Topo():
-            return "topo", (result.machine and result.machine.name) or here, result.provenance
         case Validate():
             return "validate", here, result.provenance.to_data()
         case Report():

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,13 +16,10 @@ from common.output import check_writable, to_json, write_atomic
 from common.paths import shown
 from common.progress import ticking
 from common.show.page import Lead
-from model.machines.topo import TopoRequest, topo
 from model.results.run import Bars, Curve, Figures, Result
-from model.results.topo import Topo
 from model.run.run import RunPlan
 from model.tables.leads import bars_lead
 from model.tables.results import comparison_table, run_tables
-from model.tables.tools import topo_view
 from record.lines.report import C2cRequest, c2c, find_names
 from report.report import lines_of, render
 from report.reproduce import (
@@ -119,14 +115,9 @@ def reproduce_all(
     page = out / "report.html"
     check_writable(page)
     plans = plan_reproduce(request)
-    read = topo(TopoRequest())
-    _save(read, out / "topology.json")
-    host = Topo.of(read)
     results = _simulated(request, plans, out, show)
     grouped = _Results.of(results)
 
-    show(_heading("This host"))
-    show(topo_view(host))
     for table in _tables(grouped):
         show(table)
 
@@ -138,10 +129,10 @@ def reproduce_all(
     )
     hottest = C2cRequest(main, lines=2)
     lines = c2c(hottest, find_names(hottest))
-    saved = [*results, lines, *lines_of(results), host]
+    saved = [*results, lines, *lines_of(results)]
     write_atomic(page, render(saved, "schedshard: predicted and published", lead))
     print(f"report: {shown(page)}", file=sys.stderr)
 
 
-def _save(result: Result | dict[str, Any], path: Path) -> None:
+def _save(result: Result, path: Path) -> None:
     write_atomic(path, to_json(result))

@@ -18,6 +18,7 @@ from cli.commands.bench import peers_command, ping_pong_command, primitives_comm
 from cli.commands.doctor import doctor
 from cli.commands.groups import NamedGroup, UnnamedGroup
 from cli.commands.kernel.group import kernel
+from cli.commands.machine_group import machine
 from cli.commands.options import (
     JSON,
     SEED,
@@ -33,7 +34,6 @@ from cli.commands.record.diff import diff_command
 from cli.commands.record.record import record_command
 from cli.commands.record.replay import replay_command
 from cli.commands.run import compare, run, sweep
-from cli.commands.topology import machine, topology
 from cli.commands.validate import validate
 from common.errors import UserError
 from common.output import write_atomic
@@ -164,7 +164,6 @@ if not INSTALLED:  # an installed command refuses the verbs of kernel in one lin
     from cli.commands.kernel import build, guest, profile, source, trial  # noqa: F401
 for verb in (record_command, replay_command, diff_command):
     record.add_command(verb)
-for verb in (topology, validate):
-    machine.add_command(verb)
+machine.add_command(validate)
 for verb in (run, sweep, compare, machine, kernel, doctor, cc_command, cxx_command):
     main.add_command(verb)

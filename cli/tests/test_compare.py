@@ -125,9 +125,8 @@ def test_wrong_input(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
     del data["placement"]
     yield_result.write_text(json.dumps(data))
     assert_user_error(cli("compare", good, good), "damaged", "placement")
-    other = tmp_path / "b.json"
-    assert cli("machine", "topology", "--out", other).status == 0
-    assert_user_error(cli("compare", other, other), "is not a result to read here")
+    yield_result.write_text('{"format": "schedshard/validate/1"}')
+    assert_user_error(cli("compare", good, good), "is not a result to read here")
 
 
 def test_a_metric_is_shown_once_and_only_if_it_was_seen(

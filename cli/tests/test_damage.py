@@ -36,7 +36,6 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pairs": (("run", "ping-pong", "--op", "cas"), ("report", "compare", "record show")),
     "figures": (("run", "figures", "--uncertainty", "20"), ("report", "compare", "record show")),
     "live": (("bench", "ping-pong", "--op", "cas"), ("report", "compare")),
-    "topo": (("machine", "topology", "--machine", "xeon-8358-2s"), ("report",)),
 }
 SAVED = {
     "record": ("report", "record show", "record diff"),

@@ -70,7 +70,7 @@ def test_wrong_input(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, 
         ("record", b'{"a": "\xff"}', "is not text"),
         ("record", b"[]", "is not a result"),
         ("record", b"{}", "is not a result"),
-        ("record", b'{"format": "schedshard/topo/1"}', "is not a result"),
+        ("record", b'{"format": "schedshard/validate/1"}', "is not a result"),
         ("report", b'{"format": "schedshard/kernel-count/1"}', "is not a result"),
         ("record", b'{"format": "schedshard/run/2"}', "is damaged: 'experiment' is missing"),
         ("record", b"[" * 100_000, "nested too deeply"),
@@ -145,15 +145,15 @@ def test_tools_that_fail(
 
 def test_missing_tools(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(tmp_path))
-    assert_user_error(cli("machine", "topology"), "schedshard-topo is missing", "make build")
+    assert_user_error(cli("bench", "ping-pong"), "schedshard-topo is missing", "make build")
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "schedshard-topo").write_text("")
-    assert_user_error(cli("machine", "topology"), "schedshard-topo is not executable")
+    assert_user_error(cli("bench", "ping-pong"), "schedshard-topo is not executable")
     (tmp_path / "lib" / "schedshard-topo").chmod(0o755)
     (tmp_path / "lib" / "schedshard-topo").write_text("#!/bin/sh\necho '{}'\n")
-    assert_user_error(cli("machine", "topology"), "printed no topology", status=1)
+    assert_user_error(cli("bench", "ping-pong"), "printed no topology", status=1)
     (tmp_path / "lib" / "schedshard-topo").write_bytes(b"\x7fELF")
-    assert_user_error(cli("machine", "topology"), "cannot run", status=1)
+    assert_user_error(cli("bench", "ping-pong"), "cannot run", status=1)
 
 
 def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,6 @@ def test_a_defect_of_ours_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPa
         ("machine", "show", "{}"),
         ("machine", "import", "{}", "--name", "x"),
         ("run", "cpumask-yield", "--machine", "{}"),
-        ("machine", "topology", "--machine", "{}"),
         ("doctor", "{}"),
         ("doctor", "--perf", "{}"),
         ("record", "--machine", "{}", "--", "/bin/true"),

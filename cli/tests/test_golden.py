@@ -27,7 +27,6 @@ RUNS: dict[str, tuple[str, ...]] = {
     "ping-pong": ("run", "ping-pong", "--op", "cas", "--op", "read-cas"),
     "measured": ("bench", "primitives", "--op", "spinlock", "--op", "refcount"),
     "measured-pairs": ("bench", "ping-pong"),
-    "topology": ("machine", "topology", "--machine", "xeon-8358-2s"),
 }
 
 

@@ -16,7 +16,7 @@ from common.paths import MACHINES, ROOT
 from common.tool import run_json
 from conftest import Cli, assert_user_error
 from html_page import read_page
-from model.machines.presets import load_machine
+from model.machines.presets import load_machine, machine_topology
 from model.run.experiment import experiment_names, load_experiment
 from model.run.run import RunRequest, plan_run, point_argv
 from model.run.sweep.file import read_rows
@@ -153,21 +153,11 @@ def test_shard_size_reaches_the_structures(cli: Cli, real: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", sorted(each.stem for each in MACHINES.glob("*.toml")))
-def test_topology_and_plan_of_every_preset(cli: Cli, real: Path, name: str) -> None:
-    data = cli("machine", "topology", "--machine", name, "--json").json
+def test_topology_and_plan_of_every_preset(real: Path, name: str) -> None:
+    data = machine_topology(load_machine(name))
     planned = [cpu for shard in data["plan"]["shards"] for cpu in shard["cpus"]]
     assert sorted(planned) == sorted(cpu["cpu"] for cpu in data["cpus"])
     assert max(len(shard["cpus"]) for shard in data["plan"]["shards"]) <= 64
-    assert cli("machine", "topology", "--machine", name).status == 0
-
-
-def test_split_and_cap(cli: Cli, real: Path) -> None:
-    split = cli(
-        "machine", "topology", "--machine", "epyc-7763-2s", "--split-llc", "4", "--json"
-    ).json
-    assert len(split["plan"]["shards"]) == 64
-    capped = cli("machine", "topology", "--machine", "epyc-7763-2s", "--cap", "8", "--json").json
-    assert {len(shard["cpus"]) for shard in capped["plan"]["shards"]} == {8}
 
 
 @pytest.mark.parametrize(

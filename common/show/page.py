@@ -29,16 +29,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Boxes:
-    """A machine. ``colours`` has a number for each CPU; ``framed`` CPUs have a frame.
-
-    ``steps``: the numbers are steps from 0 to 5 of one colour, not colours of their own.
-    """
+    """A machine. ``colours`` has a step from 0 to 5 of one colour for each CPU."""
 
     title: str
     parts: Sequence[Box]
     colours: Mapping[int, int]
-    framed: frozenset[int] = frozenset()
-    steps: bool = False
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def picture(verdict: Verdict, facts: Facts, plan: Plan | str) -> Boxes:
     return boxes(
         cpus, [cpu.cpu for cpu in cpus], steps, f"Linux {facts.release}: {size}",
         f"The darker, the more real-time wake-ups per second: from {names}. {what}",
-        inside=inside,
+        inside,
     )  # fmt: skip
 
 

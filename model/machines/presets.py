@@ -123,10 +123,9 @@ def load_machine(name: str) -> Machine:
     return Machine(name=named, path=path, data=with_core(data, str(path)))
 
 
-def machine_topology(machine: Machine, cap: int | None = None) -> dict[str, Any]:
+def machine_topology(machine: Machine) -> dict[str, Any]:
     """Return CPUs and shard plan of a machine file, as schedshard-topo prints them."""
-    size = ["--cap", str(cap)] if cap is not None else []
-    result = run_json([str(topo_binary()), "--machine", str(machine.flat), *size])
+    result = run_json([str(topo_binary()), "--machine", str(machine.flat)])
     if not isinstance(result, dict) or not isinstance(result.get("cpus"), list):
         raise UserError(f"{topo_binary().name} printed no topology", status=1)
     return result

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A topology as boxes of a page: packages, nodes and LLCs, each CPU in the colour of its group."""
+"""A topology as boxes of a page: packages, nodes and LLCs, each CPU in a step of one colour."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from common.show.page import Box, Boxes
-from model.machines.topo import plan_sentence, tree
-
-if TYPE_CHECKING:
-    # Not imported: doctor's single file has this file, and no msgspec.
-    from model.results.topo import Cpu, Topo
 
 _LEVELS = ("package", "node", "llc")
 
@@ -26,17 +21,16 @@ class Placed(NamedTuple):
 
 
 def boxes(
-    cpus: Sequence[Placed | Cpu],
+    cpus: Sequence[Placed],
     order: Iterable[int],
     colours: Mapping[int, int],
     label: str,
     title: str,
-    framed: Iterable[int] = (),
-    inside: Mapping[int, str] | None = None,
+    inside: Mapping[int, str],
 ) -> Boxes:
     """Return CPUs, in their order, in the boxes of their caches, nodes and packages.
 
-    ``inside`` names, for some CPUs, a further box in these. If given, ``colours`` form a scale.
+    ``inside`` names, for some CPUs, a further box in these.
     """
     where = {cpu.cpu: cpu for cpu in cpus}
     root = Box(label)
@@ -51,18 +45,8 @@ def boxes(
                 known[path] = Box(f"{name} {path[-1] if path[-1] >= 0 else '?'}")
                 parent.parts.append(known[path])
         parts = known[path].parts
-        name = inside.get(cpu, "") if inside is not None else ""
+        name = inside.get(cpu, "")
         if name and (not parts or parts[-1].label != name):
             parts.append(Box(name))
         (parts[-1] if name else known[path]).cpus.append(cpu)
-    return Boxes(title, [root], colours, frozenset(framed), inside is not None)
-
-
-def picture(data: Topo) -> Boxes:
-    """Return the picture of a topology with one colour per shard."""
-    shards = data.plan.shards
-    return boxes(
-        data.cpus, [cpu for shard in shards for cpu in shard.cpus],
-        {cpu: shard.shard for shard in shards for cpu in shard.cpus}, tree(data).label,
-        f"One colour per shard: {plan_sentence(data)}",
-    )  # fmt: skip
+    return Boxes(title, [root], colours)

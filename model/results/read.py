@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 from msgspec import ValidationError
 
 from common.errors import UserError
-from common.formats import C2C, LIVE, RUN, TOPO, VALIDATE
+from common.formats import C2C, LIVE, RUN, VALIDATE
 from common.output import read_json
 from common.paths import begins, typed
 from model.results.run import Result, run_of
 
 _MAKERS = {
     RUN: "run EXPERIMENT --out FILE",
-    TOPO: "topo --out FILE",
     C2C: "record --out FILE",
     LIVE: "bench primitives --out FILE",
     VALIDATE: "validate --out FILE",

@@ -35,7 +35,6 @@ PAGES: dict[str, list[str | tuple[str, ...]]] = {
     ],
     "measured": [
         ("bench", "ping-pong"), "validate.json",
-        ("machine", "topology", "--machine", "epyc-7763-2s"),
     ],
     "lines": ["rt.json", "record.json", "kernel.json"],
 }  # fmt: skip

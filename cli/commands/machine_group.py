@@ -1,45 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command machine and its subcommands: topologies and machine files."""
-
-from pathlib import Path
+"""The command machine and its subcommands."""
 
 import click
 
 from cli.commands.groups import NamedGroup
-from cli.commands.options import CAP, JSON, OUT, deliver, number_option, path_option
-
-
-@click.command("topology")
-@click.option("--machine", metavar="M", help="A machine file: preset name or path.")
-@path_option("--sysfs", metavar="DIR", help="A folder that contains sys/.")
-@number_option("--split-llc", help="Cut every LLC into N parts.")
-@CAP
-@JSON
-@OUT
-def topology(
-    machine: str | None,
-    sysfs: Path | None,
-    split_llc: int | None,
-    cap: int | None,
-    as_json: bool,
-    out: Path | None,
-) -> None:
-    """Show a topology and its shard plan.
-
-    The topology is that of this host unless a machine or a sysfs tree is given.
-    """
-    from model.machines.presets import load_machine
-    from model.machines.topo import TopoRequest
-    from model.machines.topo import topo as read_topology
-    from model.results.read import checked
-    from model.results.topo import Topo
-    from model.tables.tools import topo_view
-
-    source = load_machine(machine).flat if machine is not None else None
-    request = TopoRequest(source, sysfs, split_llc, cap)
-    data = read_topology(request)
-    made = checked(data, "what schedshard-topo printed", Topo.of)
-    deliver(data, as_json, out, topo_view(made))
+from cli.commands.options import JSON, deliver
 
 
 class MachineGroup(NamedGroup):

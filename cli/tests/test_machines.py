@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs topo, machines and machine show."""
+"""The verbs machine list and machine show."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ from model.machines.topo import ranges
 def test_ranges() -> None:
     texts = {"": [], "3": [3], "0-2,8": [0, 1, 2, 8], "0,2,4": [0, 2, 4], "5-6,0-1": [5, 6, 0, 1]}
     assert {text: ranges(cpus) for text, cpus in texts.items()} == {text: text for text in texts}
-
-
-def test_many_llcs_are_folded_by_shape(cli: Cli) -> None:
-    out = cli("machine", "topology", "--machine", "future-2048").out
-    assert out.count(" x (16 cores, 32 CPUs)  CPUs ") == 8
-    assert "LLC 56-63: 8 x (16 cores, 32 CPUs)  CPUs 896-1023,1920-2047\n" in out
 
 
 def test_machines_lists_all_presets(cli: Cli) -> None:
