@@ -15,7 +15,6 @@ from common.provenance import sha256_file
 from model.machines.presets import Machine, load_machine
 from model.results.c2c import Recorded as Report
 from model.results.raw import RecordedRun
-from record.counts import by_counts, with_more_runs
 from record.program.emulate import emulate
 from record.program.machine_view import cpus_in_order
 from record.program.program import Program, find_emulator, find_program
@@ -77,7 +76,6 @@ class RecordRequest:
     output_to_stderr: bool
     uncertainty: int | None = None
     guest: Guest | None = None
-    threads: tuple[int, ...] = ()
     runs: int = 1
     stacks: bool = False
     ops: int | None = None
@@ -86,26 +84,20 @@ class RecordRequest:
 def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> Report:
     """Record a program, replay it on each machine, and return the report.
 
-    ``keep``: also write the file of names beside the trace. ``request.threads``: record once per
-    number of threads. ``request.runs``: report the first run, with the figures of all.
-    ``request.ops``: the operations of a run, if the program does not mark them.
+    ``keep``: also write the file of names beside the trace. ``request.runs``: report the first run,
+    with the figures of all. ``request.ops``: the operations of a run, if the program does not mark
+    them.
     """
-    if not request.threads:
-        return with_more_runs(
-            _record_one(request, trace, folder, keep),
-            request.runs,
-            lambda: _in_a_folder(replace(request, advise=False, uncertainty=0)),
-        )
-
-    def once(program: tuple[str, ...]) -> Report:
-        one = replace(request, program=program, threads=())
-        return with_more_runs(
-            _in_a_folder(one),
-            request.runs,
-            lambda: _in_a_folder(replace(one, advise=False, uncertainty=0)),
-        )
-
-    return by_counts(request.program, request.threads, once)
+    report = _record_one(request, trace, folder, keep)
+    for _ in range(1, request.runs):
+        if report.program.status:  # a run that fails ends the series
+            break
+        one = _in_a_folder(replace(request, advise=False, uncertainty=0))
+        for variant, more in zip(report.variants, one.variants, strict=True):
+            variant.runs += more.runs
+        report.program = one.program
+        report.partial = report.partial or one.partial
+    return report
 
 
 def _in_a_folder(request: RecordRequest) -> Report:

@@ -64,14 +64,12 @@ def _lead(report: Report) -> Lead:
 def _images(report: Report) -> list[Image]:
     if not isinstance(report, Recorded):
         return []
-    from model.plots.programs import memory_picture, program_scaling
+    from model.plots.programs import memory_picture
 
     images = []
     if (found := picture(report)) is not None and not is_folded(found.line):
         rows = [("now", found.before), *(("edited", row) for row in found.after)]
         images.append(memory_picture(rows, found.fields, f"bytes of {found.line.place}: {LEGEND}"))
-    if report.by_threads and len(report.variants) > 1:
-        images.append(program_scaling(report))
     return images
 
 

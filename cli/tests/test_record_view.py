@@ -14,13 +14,11 @@ import raw_lines
 from msgspec import to_builtins
 
 from common.formats import C2C
-from common.output import to_json
 from common.paths import ROOT
 from common.show.terminal import show
 from conftest import Cli
 from model.results.c2c import Cache, Recorded, Transfer
 from model.run.model_error import validation
-from record.counts import by_counts
 from record.lines.symbols import Frame
 from record.report.picture import picture
 from record.report.taken import taken, taken_table
@@ -192,24 +190,6 @@ def test_a_line_may_be_far_inside_a_large_object(cli: Cli, tmp_path: Path, offse
     outcome = cli("record", "show", tmp_path / "large.json")
     assert outcome.status == 0, outcome.err
     assert f"side+{offset:#x}" in outcome.out
-
-
-def test_a_series_whose_last_run_failed_can_be_read(cli: Cli, tmp_path: Path) -> None:
-    """The last run was repeated without intervals; the first has some."""
-
-    def record(words: tuple[str, ...]) -> Recorded:
-        found: dict[str, Any] = copy.deepcopy(RECORD)
-        if words == ("p", "2"):
-            found |= {"uncertainty": None, "advice": []}
-            found["program"] |= {"status": 1}
-            found["variants"][0]["lines"] = []
-        return Recorded.of(found)
-
-    series = by_counts(("p", "{}"), (1, 2, 4), record)
-    (tmp_path / "series.json").write_text(to_json(series))
-    outcome = cli("record", "show", tmp_path / "series.json")
-    assert outcome.status == 0, outcome.err
-    assert "epyc-7763-2s, 2 threads" in outcome.out
 
 
 INLINED = [

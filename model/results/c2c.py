@@ -283,8 +283,6 @@ class RecordedVariant(Variant, kw_only=True):
     """The lines of a program on a machine. ``at_lines``: the cycles of all shared lines.
 
     ``interval``: that of HITM and of all cycles.
-
-    ``threads`` and ``machine``: what one of several recordings was made with.
     """
 
     hitm_remote: Count
@@ -298,16 +296,12 @@ class RecordedVariant(Variant, kw_only=True):
     machine_sha256: str
     caches: list[Cache]
     runs: Annotated[list[Run], Meta(min_length=1)]
-    threads: Few | None = None
-    machine: str | None = None
 
     def __post_init__(self) -> None:
         known = {each.cache for each in self.caches}
         ends = {end for line in self.lines for t in line.taken for end in (t.source, t.to)}
         if not ends <= known:
             raise ValueError("a line was taken from a cache that is not one of caches")
-        if (self.threads is None) != (self.machine is None):
-            raise ValueError("threads and machine must both be given, or neither")
 
 
 class Gain(Saved, kw_only=True):
@@ -432,11 +426,6 @@ class Recorded(Report, kw_only=True):
     def samples(self) -> int | None:
         """The number of samples behind the intervals."""
         return self.uncertainty.samples if self.uncertainty is not None else self.seeds
-
-    @property
-    def by_threads(self) -> bool:
-        """Whether each variant was recorded with one number of threads."""
-        return all(variant.threads is not None for variant in self.variants)
 
 
 def report_of(data: dict[str, Any]) -> Report:

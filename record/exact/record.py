@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stage of 'record --exact': runs the program on each machine, and reports its lines."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from common.progress import working
 from common.provenance import sha256_file
 from model.machines.presets import Machine, load_machine
 from model.results.c2c import Recorded as Report
-from record.counts import by_counts
 from record.exact.away import away, in_source_form, measured, sentences
 from record.exact.ends import turns
 from record.exact.run import INTERRUPTS, AnotherEndError, Runs, check_exact
@@ -35,28 +33,13 @@ class ExactRequest:
     advise: bool
     output_to_stderr: bool
     uncertainty: int | None
-    threads: tuple[int, ...] = ()
     stacks: bool = False
     ops: int | None = None
     measured: list[str] = field(default_factory=list)  # on this host: below the report
 
 
 def record_exact(request: ExactRequest, folder: Path) -> Report:
-    """Run the program, also for advice and intervals, and return the report.
-
-    With several numbers of threads the report treats each like a machine.
-    """
-    if not request.threads:
-        return _record_one(request, folder)
-
-    def once(program: tuple[str, ...]) -> Report:
-        with tempfile.TemporaryDirectory(dir=folder) as own:
-            return _record_one(replace(request, program=program, threads=()), Path(own))
-
-    return by_counts(request.program, request.threads, once)
-
-
-def _record_one(request: ExactRequest, folder: Path) -> Report:
+    """Run the program, also for advice and intervals, and return the report."""
     with room_for_views(folder) as views:
         return _record_with(request, folder, views)
 

@@ -94,11 +94,6 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
 )
 @number_option("--seed", default=1, help="With --exact: the seed for the order of threads.")
 @number_option("--seeds", low=2, help="With --exact: give intervals over N seeds.")
-@click.option(
-    "--threads",
-    metavar="LIST",
-    help="Run once for each of these numbers, such as 2,64,384, which replace {} in the arguments.",
-)
 @number_option("--ops", help="PROGRAM does N operations: also give ns per operation.")
 @number_option(
     "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1; with a gate 5]."
@@ -115,7 +110,6 @@ def record_command(
     /,
     machines: tuple[str, ...],
     cpus: int | None,
-    threads: str | None,
     trace: Path | None,
     guest: bool,
     runs: int | None,
@@ -142,10 +136,6 @@ def record_command(
     exactly.check(ctx)
     recorder = "exact" if exactly.exact else "guest" if guest else "emulator"
     closing = gate.gate(recorder, outputs.out)
-    counts = _counts(threads)
-    if counts and (trace or guest):
-        what = "--trace" if trace else "--guest"
-        raise UserError(f"{what} is for one run: leave it or --threads out")
     if guest:
         _check_guest(ctx, options)
     elif of_guest := _given(ctx, _OF_GUEST):
@@ -153,7 +143,6 @@ def record_command(
     common = {
         "machines": machines,
         "cpus": cpus,
-        "threads": counts,
         "output_to_stderr": outputs.as_json,
         **options,
     }
@@ -168,16 +157,6 @@ def record_command(
                 request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace)
             )
     _deliver(report, outputs, gate, closing, below)
-
-
-def _counts(text: str | None) -> tuple[int, ...]:
-    """Return the numbers in the list of --threads."""
-    words = [word.strip() for word in text.split(",")] if text is not None else []
-    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= 8192 for word in words):
-        raise UserError(f"--threads {text}: not a list of numbers from 1 to 8192, such as 2,64,384")
-    if len(set(words)) != len(words):
-        raise UserError(f"--threads {text} contains a number twice")
-    return tuple(map(int, words))
 
 
 def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) -> Recorded:

@@ -235,18 +235,6 @@ def test_false_sharing_is_found_and_named(known: Path) -> None:
     assert advice[0]["machines"][MACHINE]["fewer"] > 0.01
 
 
-def test_a_run_for_each_number_of_threads(behave: Path) -> None:
-    done = record(behave, "mutex", "{}", options=("--threads", "2,8"))
-    variants = json.loads(done.stdout)["variants"]
-    assert done.stderr == "400 0 0\n1600 0 0\n"
-    assert [each["name"] for each in variants] == [f"{MACHINE}, {n} threads" for n in (2, 8)]
-    assert variants[1]["hitm_total"] > 3 * variants[0]["hitm_total"] > 0
-    wrong = record(behave, "mutex", options=("--threads", "2"))
-    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
-    wrong = record(behave, "mutex", "{}", options=("--threads", "2,x"))
-    assert (wrong.returncode, "not a list of numbers" in wrong.stderr) == (2, True)
-
-
 def test_refusals(tmp_path: Path, behave: Path) -> None:
     plain = tmp_path / "plain"
     source = str(HERE / "behave.c")

@@ -31,14 +31,6 @@ pytestmark = needs(PROGRAMS / "record-known")
         ),
         (("--machine", MACHINE, "--out", "/nowhere/x", "--", "true"), "no directory /nowhere"),
         (("--machine", MACHINE, "--uncertainty", "5", "--", "true"), "needs 20 to 10,000 samples"),
-        (
-            ("--machine", MACHINE, "--threads", "2", "--", "true"),
-            "no argument of the program contains",
-        ),
-        (
-            ("--machine", MACHINE, "--threads", "2", "--trace", "t", "--", "true", "{}"),
-            "--trace is for one run",
-        ),
     ],
 )
 def test_refusals(arguments: tuple[str, ...], words: str) -> None:
