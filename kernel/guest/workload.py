@@ -177,7 +177,7 @@ WORKLOADS: Mapping[str, Workload] = {
         whole_amount=40,
         length_us=_WINDOW_US,
     ),
-    # These are not RT tasks, so schedulers of sched_ext control them. No network is needed.
+    # These are not RT tasks. No network is needed.
     "pipes": Workload(
         "hackbench, threads and pipes, normal tasks",
         ("rt-tests",),

@@ -17,7 +17,6 @@ from common.errors import UserError
 from common.output import to_json, write_atomic
 from common.provenance import sha256_file, tool_versions
 from kernel.guest.boot import BootRequest, Emulation, Emulator, kernel_image
-from kernel.guest.cpio import Entry
 from kernel.guest.programs import build_guest
 from kernel.guest.ram import Ram
 from kernel.guest.workload import find_workload, step
@@ -26,7 +25,6 @@ from kernel.probe.image import Image, functions_named
 from kernel.probe.objects import Objects
 from kernel.probe.probe import probe
 from kernel.profile.replay import TRACE_NAMES, NamedLine, Placed, known_names
-from kernel.profile.schedulers import CODE, Programs, scheduler_files
 from model.machines.presets import Machine, machine_topology
 from model.results import raw
 from model.results.c2c import Described, Hitm, KernelVariant
@@ -39,7 +37,6 @@ from record.trace import names_path, new_trace
 from record.watch import Watch, map_cpus, map_nodes
 
 WAKE_UPS = "wake_ups"
-EXTENSIBLE = "extensible"  # tasks that the kernel passed to a scheduler of sched_ext
 # Headers of the kernel. If it was built elsewhere, only the file's name is known.
 _HELPER = re.compile(r"include/|^[^/]*\.h:\d+$|^\?$")
 # Where this project's own builds have their source.
@@ -60,7 +57,6 @@ _COUNTED: Mapping[str, Sequence[str]] = {
     "cache_group_made": ("mm_init_sched",),
     "cache_scan": ("task_cache_work",),
     "switches": ("finish_task_switch",),
-    EXTENSIBLE: ("enqueue_task_scx",),
 }
 # Objects that CPUs share in the scheduler, by kind.
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -78,18 +74,6 @@ class Kernel:
     name: str
     bzimage: Path
     vmlinux: Path
-    scheduler: str = ""  # of sched_ext; the guest loads it before the workload
-
-
-def with_schedulers(kernels: Sequence[Kernel], schedulers: Sequence[str]) -> tuple[Kernel, ...]:
-    """Return each kernel alone, then with each of these schedulers."""
-    return tuple(
-        replace(kernel, name=f"{kernel.name}+{scheduler}", scheduler=scheduler)
-        if scheduler
-        else kernel
-        for kernel in kernels
-        for scheduler in ("", *schedulers)
-    )
 
 
 @dataclass(frozen=True)
@@ -107,17 +91,15 @@ class C2cRequest:
     objects: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     trace: Path | None = None
-    files: Mapping[str, Entry] = field(default_factory=dict)  # additional, by path in the guest
 
 
 @dataclass
 class _Seen:
-    """Data read from the guest's memory while it existed, and names of BPF code from its log."""
+    """Data read from the guest's memory while it existed."""
 
     lines: list[NamedLine] = field(default_factory=list)
     names: Names = field(default_factory=lambda: Names({}, None))
     known: dict[str, Any] = field(default_factory=dict)
-    programs: Programs = field(default_factory=Programs)
 
 
 def built_kernels(layout: Layout, variants: Sequence[str], config: str) -> tuple[Kernel, ...]:
@@ -160,7 +142,6 @@ def _look(
     seen.lines = [_named(line, objects) for line in run.lines]
     pcs = {access.instruction for line in run.lines for access in line.accesses}
     frames = {pc - 1: _own(chain) for pc, chain in resolve(program or image.path, pcs).items()}
-    frames |= {pc - 1: chain for pc, chain in seen.programs.frames(pcs).items()}
     seen.names = Names(frames, objects.layouts)
     seen.known = known_names(seen.lines, seen.names)
 
@@ -211,7 +192,7 @@ def _watch(
     """Return the code that the plugin watches: the kernel's, or that of one of our programs."""
     workload = find_workload(request.workload)
     cpus = map_cpus(request.shape, topology, request.machine.name)
-    text = [image.text(), CODE] if kernel.scheduler else [image.text()]
+    text = [image.text()]
     if program is not None:
         with Image(program) as own:
             text = [span for watched in workload.watched for span in own.function(watched)]
@@ -232,8 +213,6 @@ def _watch(
 def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest:
     shape, workload = request.shape, find_workload(request.workload)
     planned = step(request.workload, shape, request.amount, 600)
-    if kernel.scheduler:
-        planned = replace(planned, argv=("/bin/scx.sh", kernel.scheduler, *planned.argv))
     return BootRequest(
         kernel.bzimage,
         name,
@@ -242,21 +221,7 @@ def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest
         (planned,),
         emulator=Emulator(Emulation.MULTI, slow=request.slow, extra_mb=workload.extra_mb),
         parameters=request.parameters,
-        files=request.files,
     )
-
-
-def _with_scheduler(
-    layout: Layout, request: C2cRequest, kernel: Kernel, image: Image
-) -> C2cRequest:
-    """Return the request with the files of the kernel's scheduler added."""
-    if image.find("enqueue_task_scx") is None:
-        raise UserError(
-            f"kernel {kernel.name.partition('+')[0]} has no sched_ext: "
-            "build it with --config sched-ext+no-net, and give that option here, too"
-        )
-    more = scheduler_files(layout, kernel.scheduler, kernel.vmlinux)
-    return replace(request, files={**request.files, **more})
 
 
 def _keep_names(
@@ -289,31 +254,19 @@ def one_kernel(
     seen = _Seen()
     program = build_guest(layout)[workload.program] if workload.program else None
 
-    def hear(line: str) -> None:
-        seen.programs.hear(line)
-        on_line(line)
-
     saved = new_trace(request.trace, True) if request.trace is not None else nullcontext()
     with Image(kernel.vmlinux) as image, saved as trace:
-        if kernel.scheduler:
-            request = _with_scheduler(layout, request, kernel, image)
         recorded = replace(request, trace=trace)
         watch = _watch(layout, recorded, kernel, name, image, program, topology)
 
         def see(ram: Ram, data: Mapping[str, Any]) -> None:
             _look(image, program, shape.cpus, seen, ram, data)
 
-        done = probe(layout, _boot_request(request, kernel, name), watch, hear, see)
+        done = probe(layout, _boot_request(request, kernel, name), watch, on_line, see)
         wanted = set(request.objects)
         lines = [line for line in seen.lines if not wanted or line.kind.partition(".")[0] in wanted]
         shown = hottest(lines, request.lines, seen.names)
     run = _checked(done.raw)
-    if kernel.scheduler and not _calls(run, EXTENSIBLE):
-        raise UserError(
-            f"{kernel.scheduler} made no decision in the window of {request.workload}, "
-            f"log {layout.shown(done.booted.log)}",
-            status=1,
-        )
     if request.trace is not None:
         _keep_names(request.trace, request, kernel, run, seen)
     wakes, virtual = _calls(run, WAKE_UPS), run.model.virtual_ns

@@ -31,10 +31,10 @@ from kernel.guest.boot import (
 from kernel.guest.cpio import Entry
 from kernel.guest.initramfs import SCHEDULER
 from kernel.layout import Layout
-from kernel.profile.schedulers import scheduler_files
 from kernel.testing.guestlog import Complaint, GuestLog, Section, read_log
 from kernel.testing.ktap import Report, Status, Test, parse_ktap
 from kernel.testing.plan import GuestPlan
+from kernel.testing.schedulers import scheduler_files
 
 FORMAT = "schedshard-kernel-test-1"
 # What init.c prints of the kernel's check after a test in which it found errors.

@@ -199,8 +199,8 @@ def _guests(
     from kernel.guest.boot import kernel_has, kernel_image
     from kernel.guest.initramfs import SCHEDULER
     from kernel.guest.shapes import named_shapes
-    from kernel.profile.schedulers import check_schedulers
     from kernel.testing.plan import PROGRAMS, SETS, chosen, matrix
+    from kernel.testing.schedulers import check_schedulers
     from record.shape import choose_shape
 
     given = any(value is not None for value in machine.values())

@@ -67,12 +67,6 @@ def _heard(line: str) -> None:
 @number_option("--cpus", default=16)
 @_WORKLOAD
 @_AMOUNT
-@many_option(
-    "--scheduler",
-    "schedulers",
-    metavar="S",
-    help="Also run with this scheduler from the kernel's tools/sched_ext; repeatable.",
-)
 @number_option(
     "--quantum",
     low=0,
@@ -94,7 +88,6 @@ def c2c(
     bzimage: Path | None,
     machine: str,
     cpus: int,
-    schedulers: tuple[str, ...],
     slow: int | None,
     html: Path | None,
     as_json: bool,
@@ -108,17 +101,16 @@ def c2c(
     --base B --change C a program runs on both kernels, and the exit status is 4 if a line of C is
     new or costs more. --compare B,C only says what the change does to the program.
     """
-    from kernel.profile.c2c import C2cRequest, Kernel, built_kernels, with_schedulers
+    from kernel.profile.c2c import C2cRequest, Kernel, built_kernels
     from kernel.profile.c2c import c2c as stage
     from kernel.profile.c2c_view import c2c_view
-    from kernel.profile.schedulers import check_schedulers
     from model.machines.presets import load_machine, machine_topology
     from record.watch import shape_for
     from report.report import render
 
     layout = the_layout()
     if comparing.asked:
-        given = (variants, options["objects"], schedulers, options["trace"], html)
+        given = (variants, options["objects"], options["trace"], html)
         if any(given) or vmlinux or bzimage:
             raise UserError(
                 "two kernels are compared by --workload, --machine, --cpus, --config, --runs and "
@@ -137,8 +129,6 @@ def c2c(
         kernels += (Kernel(bzimage.stem, bzimage, vmlinux),)
     if not kernels:
         raise UserError("nothing to look at: give --variant, or --vmlinux and --bzimage")
-    check_schedulers(layout, schedulers)
-    kernels = with_schedulers(kernels, schedulers)
     loaded = load_machine(machine)
     shape = shape_for(machine_topology(loaded), loaded.name, cpus)
     request = C2cRequest(kernels, shape, loaded, slow=_slow_for(cpus, slow), **options)
