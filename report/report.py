@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.extra import need_sweep
 from common.formats import C2C, LIVE, RUN, VALIDATE
 from common.show.format import signed_percent, significant
 from common.show.page import Lead, Section, rendered
@@ -17,9 +15,8 @@ from common.show.sheet import Sheet, judged
 from model.live.view import host_words, live_notes
 from model.results.bench import Validate
 from model.results.c2c import Report, report_of
-from model.results.read import checked, is_parquet, load_data
+from model.results.read import checked, load_data
 from model.results.run import Bars, Curve, Figures, Pairs, Result, measured_of, run_of
-from model.run.sweep.sweep import Row
 from model.tables.results import run_section, run_sections
 from record.lines.report import c2c, find_names, of_all_variants
 from report.c2c import c2c_section
@@ -28,15 +25,7 @@ from report.c2c import c2c_section
 _LEADS = 6
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """The rows of a sweep's file."""
-
-    name: str
-    rows: list[Row]
-
-
-Saved = Result | Sweep | Report | Validate
+Saved = Result | Report | Validate
 
 _READERS: dict[str, Callable[[dict[str, Any]], Saved]] = {
     RUN: run_of,
@@ -48,25 +37,14 @@ _READERS: dict[str, Callable[[dict[str, Any]], Saved]] = {
 
 def read(path: Path) -> Saved:
     """Return the result in a file; UserError for a damaged file, or one that is not a result."""
-    if not is_parquet(path):
-        data = load_data(path, *_READERS)
-        return checked(data, str(path), _READERS[data["format"]])
-    need_sweep(f"{path} is a sweep, and its page")
-    from model.run.sweep.file import read_rows
-
-    return Sweep(path.name, read_rows(path))
+    data = load_data(path, *_READERS)
+    return checked(data, str(path), _READERS[data["format"]])
 
 
 def lines_of(results: Sequence[Saved]) -> list[Report]:
     """Return the reports on the cache lines of results with several figures."""
     requests = [of_all_variants(result) for result in results if isinstance(result, Figures)]
     return [c2c(request, find_names(request)) for request in requests]
-
-
-def _sweep_sections(sweep: Sweep) -> list[Section]:
-    from report.sweep import sweep_sections
-
-    return sweep_sections(sweep.rows, sweep.name)
 
 
 def _live_section(result: Curve | Pairs) -> Section:
@@ -101,11 +79,9 @@ def _validate_section(data: Validate) -> Section:
 
 
 def _sections(results: Sequence[Saved]) -> list[Section]:
-    """Return all sections: predictions, sweeps, cache lines, then what was measured here."""
+    """Return all sections: predictions, cache lines, then what was measured here."""
     runs = [result for result in results if isinstance(result, Bars | Curve | Pairs | Figures)]
     sections = run_sections([result for result in runs if not result.measured])
-    for sweep in results:
-        sections += _sweep_sections(sweep) if isinstance(sweep, Sweep) else []
     sections += [c2c_section(result) for result in results if isinstance(result, Report)]
     sections += [
         _live_section(run) for run in runs if run.measured and isinstance(run, Curve | Pairs)
@@ -122,8 +98,6 @@ def _origin(result: Saved) -> tuple[str, str, Mapping[str, Any]]:
             return "validate", here, result.provenance.to_data()
         case Report():
             return result.experiment, result.machine.name, result.provenance
-        case Sweep():
-            return "", "", {}
     return result.experiment, result.machine.name, result.provenance.to_data()
 
 
@@ -133,8 +107,8 @@ def _provenance(results: Sequence[Saved]) -> Sheet:
         right=["seed"], code=("machine", "machine file sha256", "commit"),
     )  # fmt: skip
     for result in results:
-        # A report on an experiment repeats its run's provenance. A section of a sweep has its own.
-        if type(result) not in (Report, Sweep):
+        # A report on an experiment repeats its run's provenance.
+        if type(result) is not Report:
             what, machine, known = _origin(result)
             made.add_row(
                 what, machine, str(known.get("machine_sha256", ""))[:16],

@@ -116,7 +116,7 @@ def bench() -> None:
 def report(results: tuple[Path, ...], out: Path) -> None:
     """Make one HTML page from saved RESULTS.
 
-    RESULTS are files saved by run, sweep, bench, record, machine and kernel c2c. The page needs
+    RESULTS are files saved by run, bench, record, machine and kernel c2c. The page needs
     no other file and no network.
     """
     from report.report import lines_of, read, render

@@ -18,7 +18,7 @@ ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report", "tria
 # Modules that import the extra's packages: need_sweep() runs before each of them is imported.
 BEHIND = {
     "model.run.sweep.compare", "model.run.sweep.file", "model.run.sweep.prepare",
-    "model.run.sweep.run", "model.run.sweep.swept", "report.sweep", "model.tables.compare",
+    "model.run.sweep.run", "model.run.sweep.swept", "model.tables.compare",
     "model.tables.sweep",
 }  # fmt: skip
 IMPORT_ALL = """
@@ -70,17 +70,14 @@ def test_all_modules_import_and_few_need_the_extra(installed: Path) -> None:
 def test_verbs_say_how_to_get_the_extra(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parquet = tmp_path / "a.parquet"
-    parquet.write_bytes(b"PAR1")
     monkeypatch.setattr(extra, "find_spec", lambda name: None)
     for args in (
         ("sweep", "--experiment", "cpumask-yield", "--out", tmp_path / "s.parquet"),
         ("compare", tmp_path / "a.json", tmp_path / "b.json"),
-        ("report", parquet, "--out", tmp_path / "page.html"),
         ("machine", "measure", "--out", tmp_path / "m.toml"),
     ):
         assert_user_error(cli(*args), " run 'cli/environment --sweep'")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet"]
+    assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(extra, "INSTALLED", True)
     assert "pip install 'schedshard[sweep]'" in cli("compare", "a", "b").err
 

@@ -50,7 +50,7 @@ def sweep_tables(rows: Sequence[Row]) -> RenderableType:
         del made.rows[ROWS_SHOWN:]
         parts.append(made)
         if hidden > 0:
-            parts.append(Text(f"... and {hidden} more points: report shows all"))
+            parts.append(Text(f"... and {hidden} more points: read the file with pandas"))
         titles = [metric.title for metric in every.metrics[FIGURES_SHOWN:]]
         if titles:
             parts.append(Text(f"the file also has: {', '.join(titles)}"))

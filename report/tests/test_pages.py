@@ -29,10 +29,6 @@ PAGES: dict[str, list[str | tuple[str, ...]]] = {
         ("run", "cpumask-yield", "--machine", "xeon-480", *TWO),
         ("run", "cpumask-yield", "--machine", "future-2048", *TWO),
     ],
-    "sweep": [
-        ("sweep", "--experiment", "cpumask-yield", "--machine", "epyc-7763-2s", "--cpus", "16",
-         "--cpus", "64", *TWO, "--seeds", "2"),
-    ],
     "measured": [
         ("bench", "ping-pong"), "validate.json",
     ],
@@ -60,7 +56,7 @@ def page(
         if isinstance(words, str):
             files.append(DATA / words)
             continue
-        files.append(tmp_path / f"{number}.{'parquet' if words[0] == 'sweep' else 'json'}")
+        files.append(tmp_path / f"{number}.json")
         assert call(capsys, *words, "--out", files[-1]).status == 0
     assert call(capsys, "report", *files, "--out", made).status == 0
     return made
