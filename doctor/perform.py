@@ -133,10 +133,13 @@ def _write(request: JudgeRequest, verdict: Verdict) -> list[str]:
 
     plan, said = make_plan(verdict), []
     if request.plan is not None:
+        data = request.plan.with_suffix(".json")
         if isinstance(plan, str):
+            # Otherwise somebody would apply the plan of an earlier run.
+            for old in (request.plan, data):
+                old.unlink(missing_ok=True)
             said.append(f"no plan: {plan}")
         else:
-            data = request.plan.with_suffix(".json")
             write_atomic(request.plan, plan_text(verdict, plan))
             write_atomic(data, to_json(plan_data(verdict, plan)))
             said.append(f"wrote {request.plan} and {data}")

@@ -167,5 +167,9 @@ def test_no_plan_is_one_sentence(capsys: Capture, tmp_path: Path) -> None:
     )  # fmt: skip
     page, said = planned(capsys, tmp_path / "v1", first)
     assert (page, "A container that is made later" in said) == ("", True)
+    older = [tmp_path / "quiet" / name for name in ("plan.txt", "plan.json")]
+    for path in older:
+        path.write_text("of an earlier run")
     page, said = planned(capsys, tmp_path / "quiet", Machine())
     assert (page, said.startswith("no plan: ")) == ("", True)
+    assert not any(path.exists() for path in older)
