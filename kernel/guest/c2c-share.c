@@ -4,14 +4,18 @@
  * operations, with about THINK instructions between two of them, on memory with known sharing:
  *
  *   none    add to a counter in a line of its own
- *   false   add to a counter of its own; eight counters share a line
- *   true    add to one common counter
+ *   false   add to a counter of its own; eight counters of different cores share a line
+ *   true    add to one of two counters; no siblings share one
  *   global  set, then clear, the CPU's bit in one common mask
  *   half    as global, with a mask for each half of the CPUs
  *   byte    as half, with a byte per CPU, written by a plain store, in place of the bit
  *
- * The window is open from when all threads are ready until all have ended, and a mark follows every
- * operation. Watch only operate(): the rest of the program does not matter.
+ * With siblings on one line, the number of transfers would depend on the order in which a contended
+ * line goes round, and that order depends on how the threads start.
+ *
+ * The window is open from when all threads run, each on its CPU, until all have ended, and a mark
+ * follows every operation. A thread that still had to be woken would begin late, because an idle CPU
+ * does not hold back the others. Watch only operate(): the rest of the program does not matter.
  *
  * Exit status: 0, or 1 if the memory has a wrong value at the end.
  */
@@ -25,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LINE 64
 
@@ -43,7 +48,7 @@ static struct line memory[GUEST_CPUS];
 static enum layout layout;
 static unsigned long operations, think;
 static struct cpu_list cpus;
-static pthread_barrier_t ready;
+static unsigned int running;
 static volatile int go;
 
 /* One operation of the thread of CPU number @i; @set: in a mask the bit is set, else cleared. */
@@ -52,16 +57,18 @@ void operate(unsigned int i, int set)
 {
 	struct line *half = &memory[2 * i / cpus.nr];
 	uint64_t *mask = layout == GLOBAL ? memory[0].word : half->word;
+	/* Siblings have the numbers 2n and 2n + 1. */
+	uint64_t *own = memory[2 * (i / 16) + i % 2].word;
 
 	switch (layout) {
 	case NONE:
 		__atomic_fetch_add(&memory[i].word[0], 1, __ATOMIC_RELAXED);
 		break;
 	case FALSE_SHARING:
-		__atomic_fetch_add(&memory[i / 8].word[i % 8], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&own[i / 2 % 8], 1, __ATOMIC_RELAXED);
 		break;
 	case TRUE_SHARING:
-		__atomic_fetch_add(&memory[0].word[0], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&memory[i % 2].word[0], 1, __ATOMIC_RELAXED);
 		break;
 	case GLOBAL:
 	case HALF:
@@ -100,7 +107,7 @@ static void *body(void *arg)
 	CPU_SET((unsigned int)cpus.cpu[i], &set);
 	if (sched_setaffinity(0, sizeof(set), &set) < 0)
 		exit(2);
-	pthread_barrier_wait(&ready);
+	__atomic_fetch_add(&running, 1, __ATOMIC_RELAXED);
 	while (!go)
 		continue;
 	for (unsigned long n = 0; n < operations; n++) {
@@ -142,11 +149,11 @@ int main(int argc, char **argv)
 	think = strtoul(argv[3], NULL, 10);
 	if (online_cpus(&cpus) < 0 || !cpus.nr)
 		return 2;
-	pthread_barrier_init(&ready, NULL, cpus.nr + 1);
 	for (unsigned int i = 0; i < cpus.nr; i++)
 		if (pthread_create(&thread[i], NULL, body, (void *)(uintptr_t)i))
 			return 2;
-	pthread_barrier_wait(&ready);
+	while (__atomic_load_n(&running, __ATOMIC_RELAXED) < cpus.nr)
+		usleep(1000);
 	/* No c2c_prepare() here: no thread reads the time, and in a sleep other tasks would run. */
 	c2c_open();
 	go = 1;

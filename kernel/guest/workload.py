@@ -208,8 +208,8 @@ WORKLOADS: Mapping[str, Workload] = {
     "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
     "threads": Workload("3 threads per process that run", (), _threads, 2, "seconds"),
     "share-none": _share("none", SHORT, "a counter per CPU, each in a line of its own"),
-    "share-false": _share("false", SHORT, "a counter per CPU, side by side"),
-    "share-true": _share("true", SHORT, "one counter"),
+    "share-false": _share("false", SHORT, "a counter per CPU, beside those of other cores"),
+    "share-true": _share("true", SHORT, "a counter that no siblings share"),
     "yield-global": _share("global", YIELD, "the yield experiment, one mask"),
     "yield-half": _share(
         "half", YIELD, "the yield experiment with a mask for each half of the CPUs"

@@ -25,8 +25,9 @@ KNOWN = {
     "yield-half": 0.822,
     "yield-byte": 0.0,
 }
-# Threads neither begin nor end at the same time, and the guest has interrupts.
-TOLERANCE, NOISE = 0.2, 0.01
+# Threads neither begin nor end at the same time, and the guest has interrupts. In a yield, siblings
+# may meet one after the other.
+TOLERANCE, YIELDS, NOISE = 0.05, 0.2, 0.01
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,8 @@ def test_lines_of_a_program_with_known_sharing(layout: Layout, workload: str) ->
     found = lines_of(layout, workload)
     assert found["operations"] > 0
     lines = found["hitm_total"] / found["operations"]
-    assert lines == pytest.approx(KNOWN[workload], rel=TOLERANCE, abs=NOISE)
+    tolerance = YIELDS if workload.startswith("yield") else TOLERANCE
+    assert lines == pytest.approx(KNOWN[workload], rel=tolerance, abs=NOISE)
 
 
 def test_a_wake_up_of_the_series_takes_no_line_of_the_root_domain(layout: Layout) -> None:
