@@ -14,8 +14,8 @@
  * line goes round, and that order depends on how the threads start.
  *
  * The window is open from when all threads run, each on its CPU, until all have ended, and a mark
- * follows every operation. A thread that still had to be woken would begin late, because an idle CPU
- * does not hold back the others. Watch only operate(): the rest of the program does not matter.
+ * follows every operation. A thread that still had to be woken would begin late, because an idle
+ * CPU does not hold back the others. Watch only operate(): the rest of the program does not matter.
  *
  * Exit status: 0, or 1 if the memory has a wrong value at the end.
  */
