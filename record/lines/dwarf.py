@@ -116,7 +116,8 @@ _WHOLE = re.compile(
     r"^(pthread_\w+_t|sem_t|mtx_t|cnd_t|once_flag|_?_?IO_FILE|_IO_FILE|FILE|gomp_\w+|kmp_\w+"
     r"|(recursive_|timed_|recursive_timed_|shared_|shared_timed_)?mutex|__mutex_base"
     r"|condition_variable(_any)?|barrier(<.*>)?|latch|counting_semaphore<.*>|_Sp_counted_base<.*>"
-    r"|_Mutex_base<.*>|locale|basic_[io]*stream<.*>)$"
+    r"|_Mutex_base<.*>|locale|basic_[io]*stream<.*>"
+    r"|(internal/)?sync\.(RW)?Mutex|sync\.(WaitGroup|Once|Cond|Pool|Map))$"  # Go's
 )
 
 
@@ -191,6 +192,7 @@ def template_type(die: DIE) -> DIE | None:
 
 def member_at(die: DIE, offset: int) -> DIE | None:
     """Return the member or base class at an offset of a structure."""
+    open_ended = None
     for child in die.iter_children():
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
             continue
@@ -202,10 +204,13 @@ def member_at(die: DIE, offset: int) -> DIE | None:
         size = die_size(of)
         if _is_empty(of):
             continue
-        # An array without a known size reaches to the end of the object.
-        if start <= offset and (size is None or offset < start + size):
+        # An array without a known size reaches to the end of the object. A base class without one
+        # was declared only, and ends before the next member.
+        if start <= offset and size is None:
+            open_ended = child
+        elif start <= offset < start + (size or 0):
             return child
-    return None
+    return open_ended
 
 
 def is_opaque(die: DIE) -> bool:

@@ -20,6 +20,7 @@ from record.names import modules
 from record.names.modules import Modules
 from record.names.objects import Objects
 from record.names.things import Thing, used_by
+from record.names.variables import DebugInfo
 from record.program import perf_map
 from record.report.moving import moves
 from record.report.waits import waits
@@ -184,6 +185,35 @@ def test_gos_heap_has_the_name_of_who_uses_it(
         return any(line["object"].startswith(name) and hitm_of(line) > 1000 for line in lines)
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+
+
+GUARDED = """
+package main
+
+import "sync"
+
+type guarded struct {
+	count int64
+	lock  sync.RWMutex
+}
+
+var one guarded
+
+func main() { one.lock.Lock(); one.count++ }
+"""
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
+def test_a_lock_of_go_is_one_object(tmp_path: Path) -> None:
+    """Regression: the advice was a line for each of a lock's own words."""
+    (tmp_path / "p.go").write_text(GUARDED, encoding="utf-8")
+    words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
+    subprocess.run(words, check=True, env={**os.environ, "GOFLAGS": "", "CGO_ENABLED": "0"})
+    module = Modules([(0, 0, 0, str(tmp_path / "p"))]).modules[0]
+    (at,) = (each.address for each in module.objects if each.name == "main.one")
+    typed = DebugInfo(tmp_path / "p").variables({at})[at]
+    assert typed.whole(0) is None
+    assert typed.whole(8 + 20) == (8, 24, ".lock")
 
 
 def test_memory_that_a_library_of_the_system_divides(

@@ -27,6 +27,7 @@ SOURCE = r"""
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <thread>
 #include <vector>
 struct base { long kind; };
 struct block : base { long hits; long misses[4]; };
@@ -36,6 +37,12 @@ struct node { node *next; long count; };
 struct outer { long before[3]; node link; };
 struct queue { long head, tail; node slots[]; };
 union either { block *one; owner *other; };
+// The debug information only declares the base class, whose size is then unknown.
+struct by_derived : std::thread::_State {
+	block *todo;
+	void _M_run() override;
+};
+void by_derived::_M_run() { __atomic_fetch_add(&todo->hits, 1, 0); }
 extern block *many;
 block *many;
 __attribute__((noinline)) void by_member(owner *o) { __atomic_fetch_add(&o->plain->hits, 1, 0); }
@@ -121,6 +128,9 @@ int main(int argc, char **)
 	table(argc, many, &o);
 	no_code(many);
 	wide(many);
+	by_derived task;
+	task.todo = many;
+	task._M_run();
 	return 0;
 }
 """
@@ -131,6 +141,7 @@ FOUND = {
     "by_vector": ("block", ".hits"),
     "by_loop": ("block", ".misses[3]"),
     "by_base": ("base", ".kind"),
+    "by_derived": ("block", ".hits"),
     "by_number": ("long int", ""),
     "by_bytes": None,
     "by_atomic": ("counter", ".value"),
@@ -166,7 +177,7 @@ def uses_of(program: Path) -> dict[str, list[Use]]:
     assert module.debug is not None
     info = DebugInfo(module.debug)
     uses, code = Uses(module, info, Locals(info)), Code(program)
-    found = {}
+    found: dict[str, list[Use]] = {}
     for symbol in module.functions:
         name = next((name for name in FOUND if name in symbol.name), None)
         if name is None or symbol.size == 0 or "cold" in symbol.name:
@@ -178,7 +189,7 @@ def uses_of(program: Path) -> dict[str, list[Use]]:
             for use in (uses.at(each.address - module.bias),)
             if use is not None
         ]
-        found[name] = locked
+        found.setdefault(name, []).extend(locked)
     return found
 
 
