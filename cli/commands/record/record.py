@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +98,12 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
 @number_option(
     "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1; with a gate 5]."
 )
+@click.option(
+    "--apply-check",
+    metavar="BUILD",
+    help="Make the advised edit in a copy of this folder, build there with this command, record "
+    "again, and compare.",
+)
 @gate_options
 @guest_options
 @report_options
@@ -113,6 +119,7 @@ def record_command(
     trace: Path | None,
     guest: bool,
     runs: int | None,
+    apply_check: str | None,
     window: Window,
     exactly: _ExactOptions,
     kernel: GuestOptions,
@@ -140,6 +147,7 @@ def record_command(
         _check_guest(ctx, options)
     elif of_guest := _given(ctx, _OF_GUEST):
         raise UserError(f"{of_guest} needs a guest: add --guest")
+    check = _Check(ctx, apply_check, options) if apply_check is not None else None
     common = {
         "machines": machines,
         "cpus": cpus,
@@ -148,15 +156,45 @@ def record_command(
     }
     asked = kernel.request(machines[0], cpus) if guest else None
     below: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
-        if exactly.exact:
-            report = _record_exact(Path(folder), exactly, {**common, "measured": below})
-        else:
-            request = RecordRequest(window=window, guest=asked, runs=runs or gate.runs, **common)
-            report = record(
-                request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace)
-            )
+
+    def once(trace: Path | None, **changed: Any) -> Recorded:
+        with tempfile.TemporaryDirectory(prefix="schedshard-") as folder:
+            if exactly.exact:
+                return _record_exact(
+                    Path(folder), exactly, {**common, "measured": below, **changed}
+                )
+            own = {**common, "window": window, "guest": asked, "runs": runs or gate.runs, **changed}
+            request = RecordRequest(**own)
+            return record(request, trace or Path(folder) / "trace", Path(folder), keep=bool(trace))
+
+    report = once(trace)
     _deliver(report, outputs, gate, closing, below)
+    if check is not None:
+        check(report, once)
+
+
+class _Check:
+    """Compares what the advice promises with the program in which its edit was made."""
+
+    def __init__(self, ctx: click.Context, build: str, options: dict[str, Any]) -> None:
+        from record.apply import check_path
+
+        given = _given(ctx, ("guest", "advise", "follow"))
+        if given is not None and not (given == "--advice" and options["advise"]):
+            what = "--no-advice" if given == "--advice" else given
+            raise UserError(f"{what} cannot be used with --apply-check; leave it out")
+        self._build, self._words = build, options["program"]
+        self._program = check_path(self._words[0]) if self._words else Path()
+
+    def __call__(self, report: Recorded, once: Callable[..., Recorded]) -> None:
+        """Make the edit, record again, and print both gains."""
+        from record.apply import apply_check
+
+        def again(program: Path) -> Recorded:
+            words = (str(program), *self._words[1:])
+            return once(None, program=words, advise=False, uncertainty=0, output_to_stderr=True)
+
+        print(apply_check(report, self._program, self._build, again), file=sys.stderr)
 
 
 def _record_exact(folder: Path, asked: _ExactOptions, common: dict[str, Any]) -> Recorded:

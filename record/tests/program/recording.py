@@ -33,7 +33,11 @@ def needs(path: Path) -> pytest.MarkDecorator:
 
 
 def run(
-    *arguments: str, stdin: str = "", timeout: float = 240, **environment: str
+    *arguments: str,
+    stdin: str = "",
+    timeout: float = 240,
+    cwd: Path | None = None,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run `schedshard record`, or one of the verbs below it, in a separate process."""
     words = arguments if arguments[0] == "record" else ("record", *arguments)
@@ -44,6 +48,7 @@ def run(
         text=True,
         timeout=timeout,
         check=False,
+        cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
     )
 
