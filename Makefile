@@ -12,7 +12,7 @@ LINUX  = $(or $(SCHEDSHARD_LINUX),$(shell sed -n 's/^default = "\(.*\)"/\1/p' ke
 DEBUG  = lockdep kasan kasan+lockdep kcsan preempt-rt no-numa+offstack-off no-smp $(DEBUG_$(LINUX))
 # Parts that only one series of Linux has.
 DEBUG_7.3 := classes sched-ext sched-cache
-CONFIG := package
+CONFIG := host
 # Of make faults: words of the file or the title of a fault.
 FAULTS :=
 # The Linux series that precedes the default one of kernel/base.toml.
@@ -154,7 +154,7 @@ kernel-soak: ## an hour of guest time
 	./schedshard kernel build --variant shard
 	./schedshard kernel test --variant shard --set soak
 
-kernel-deb: ## Debian packages of a kernel (CONFIG=/boot/config-...: of that configuration)
+kernel-deb: ## Debian packages of a kernel for this machine (CONFIG=/boot/config-...: of that configuration)
 	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	./schedshard kernel deb --config $(CONFIG)

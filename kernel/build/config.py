@@ -5,10 +5,11 @@ The kernel's configuration silently drops options whose dependencies are missing
 looks up every option of a fragment in the result, and a missing one is an error.
 """
 
+import gzip
+import platform
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -21,17 +22,23 @@ from kernel.layout import Layout
 from kernel.source.base import load_base
 
 LAB = "lab"
+HOST = "host"
+_LOADED = Path("/proc/modules")
 _SET = re.compile(r"^(CONFIG_\w+)=(.*)$")
 _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A named configuration: fragments on top of tinyconfig, or a file of the user's."""
+    """A named configuration: fragments, on top of tinyconfig or of a file of the user's.
+
+    Of the file's modules only those remain that the file ``modules`` lists, as lsmod prints them.
+    """
 
     name: str
     fragments: tuple[Path, ...] = ()
     user_file: Path | None = None
+    modules: Path | None = None
 
 
 def fragment_names(layout: Layout) -> list[str]:
@@ -51,12 +58,32 @@ def fragments_of(layout: Layout, name: str) -> Iterator[Path]:
             yield own
 
 
-def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Configuration:
+def _of_host(layout: Layout, modules: Path | None) -> Configuration:
+    files = (Path(f"/boot/config-{platform.release()}"), Path("/proc/config.gz"))
+    found = next((path for path in files if path.is_file()), None)
+    if found is None:
+        raise UserError(
+            f"no {' and no '.join(map(str, files))}: give another configuration with --config"
+        )
+    if modules is None and not _LOADED.is_file():
+        raise UserError(f"no {_LOADED}: give lsmod's output in a file with --modules")
+    return Configuration(HOST, tuple(fragments_of(layout, HOST)), found, modules or _LOADED)
+
+
+def resolve(
+    layout: Layout, text: str, of_variant: Sequence[str] = (), modules: Path | None = None
+) -> Configuration:
     """Return the configuration that --config names.
 
-    It may be 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', or a file. The variant's own
+    It may be 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', a file, or 'host': that of the
+    running kernel, with the loaded modules, or those in the file ``modules``. The variant's own
     fragments come after lab and before the others, which may override them.
     """
+    if modules is not None and not modules.is_file():
+        raise UserError(f"no file {modules} with the modules")
+    modules = modules and modules.resolve()
+    if text == HOST:
+        return _of_host(layout, modules)
     # Build trees of all architectures are in one source tree.
     suffix = "" if layout.arch is X86 else f"-{layout.arch.name}"
     if "/" in text or text.endswith(".config"):
@@ -64,7 +91,10 @@ def resolve(layout: Layout, text: str, of_variant: Sequence[str] = ()) -> Config
         if not path.is_file():
             raise UserError(f"no configuration file {text}")
         name = re.sub(r"[^\w.-]", "-", path.name.removesuffix(".config").lstrip("."))
-        return Configuration(f"user-{name}{suffix}", user_file=path.resolve())
+        base = tuple(fragments_of(layout, HOST)) if modules else ()
+        return Configuration(f"user-{name}{suffix}", base, path.resolve(), modules)
+    if modules is not None:
+        raise UserError(f"--modules is for --config {HOST} or a file, not {text}")
     more = [name for name in text.split("+") if name != LAB]
     names = [LAB, *of_variant, *more]
     fragments = tuple(chain(*(fragments_of(layout, name) for name in names)))
@@ -82,12 +112,16 @@ def options(text: str) -> dict[str, str]:
     return values
 
 
+# What an option is that depends on one that is off.
+_NONE = {'""': "n"}
+
+
 def ineffective(asked: Mapping[str, str], outcome: Mapping[str, str]) -> list[str]:
     """Return the options that differ from the request, as "NAME=asked, is other"."""
     return [
         f"{name}={value}, is {outcome.get(name, 'n')}"
         for name, value in asked.items()
-        if outcome.get(name, "n") != value
+        if outcome.get(name, "n") not in (value, _NONE.get(value))
     ]
 
 
@@ -124,8 +158,16 @@ def configure(
     make = Make(source, scratch, f"{name}.config", jobs=1, arch=layout.arch)
     if configuration.user_file is not None:
         with telling(f"cannot read {configuration.user_file}"):
-            shutil.copyfile(configuration.user_file, merged)
+            parts = [
+                path.read_bytes() for path in (configuration.user_file, *configuration.fragments)
+            ]
+        if configuration.user_file.suffix == ".gz":
+            parts[0] = gzip.decompress(parts[0])
+        merged.write_bytes(b"\n".join(parts))
         run_make(layout, make, ["olddefconfig"])
+        if configuration.modules is not None:
+            make = replace(make, variables=(f"LSMOD={configuration.modules}",))
+            run_make(layout, make, ["localmodconfig"], append=True)
     else:
         run_make(layout, make, ["tinyconfig"])
         script = source / "scripts" / "kconfig" / "merge_config.sh"

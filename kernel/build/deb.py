@@ -23,17 +23,22 @@ RELEASE = "-schedshard"
 _TOOLS = ("dpkg-buildpackage", "dh_builddeb", "rsync", "cpio", "xz", "kmod", "fakeroot")
 _FILES = 2900
 _NEEDED_MB = 2500
+_SOME_NEEDED_MB = 5000  # with the modules of one machine
 _USER_NEEDED_MB = 25_000  # a distribution's configuration has thousands of modules
 
 
 @dataclass(frozen=True)
 class DebRequest:
-    """Which variant, in which configuration (a name or a file), and where the packages go."""
+    """Which variant, in which configuration (a name or a file), and where the packages go.
+
+    ``modules`` is a file of lsmod's output: only these of the configuration's modules are built.
+    """
 
     variant: str
     config: str
     out: Path | None = None
     jobs: int = 0
+    modules: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
     """Build linux-image, and linux-headers if the configuration has modules."""
     recipe = load_recipe(layout)
     variant = recipe.variant(request.variant)
-    configuration = resolve(layout, request.config, variant.config)
+    configuration = resolve(layout, request.config, variant.config, request.modules)
     require(*_TOOLS)
     # A separate tree: packaging leaves files beside its build folder, and takes long.
     tree = f"{variant.name}-deb"
@@ -94,6 +99,7 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
     source, objects = layout.source(tree), layout.objects(tree, configuration.name)
     if not objects.is_dir():
         needed = _USER_NEEDED_MB if configuration.user_file else _NEEDED_MB
+        needed = _SOME_NEEDED_MB if configuration.modules else needed
         check_space(layout, needed, f"package {variant.name}")
     apply_steps(layout, tree, recipe.steps_of(variant))
     version = package_version(require_fetched(layout).version)

@@ -12,6 +12,7 @@ from fake_kernel import LINUX, make_fetched, write
 
 from common.errors import UserError
 from kernel.arch import ARM64
+from kernel.build import config
 from kernel.build.config import configure, fragment_names, ineffective, options, resolve
 from kernel.layout import Layout
 from kernel.source.apply import apply
@@ -105,3 +106,25 @@ def test_users_file_is_taken_as_it_is(layout: Layout, tmp_path: Path) -> None:
     assert configuration.name == "user-config-6.1.0-40-amd64"
     path = configure(layout, "stock", configuration)
     assert path.read_text(encoding="utf-8") == "CONFIG_A=y\n"
+
+
+def test_only_the_modules_that_a_machine_has_loaded(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's own localmodconfig reads the list."""
+    makefile = layout.source("stock") / "Makefile"
+    makefile.chmod(0o644)
+    makefile.write_text(makefile.read_text() + "localmodconfig:\n\t@cat $(LSMOD) >>$(O)/.config\n")
+    write(layout.inputs / "config/host.config", 'CONFIG_NAMELESS=""\n')
+    loaded = write(tmp_path / "lsmod", "CONFIG_XFS=m\n")
+    file = write(tmp_path / "config-6.1.0-40-amd64", "CONFIG_A=y\nCONFIG_XFS=m\nCONFIG_UNKNOWN=m\n")
+    path = configure(layout, "stock", resolve(layout, str(file), modules=loaded))
+    assert path.read_text() == 'CONFIG_A=y\nCONFIG_XFS=m\n\nCONFIG_NAMELESS=""\nCONFIG_XFS=m\n'
+    monkeypatch.setattr(config, "_LOADED", tmp_path / "none")
+    monkeypatch.setattr("platform.release", lambda: "0.0")
+    with pytest.raises(UserError, match=r"--modules|--config"):
+        resolve(layout, "host")
+    with pytest.raises(UserError, match="--modules is for --config host or a file, not lab"):
+        resolve(layout, "lab", modules=loaded)
+    with pytest.raises(UserError, match=r"no file .*/none with the modules"):
+        resolve(layout, "host", modules=tmp_path / "none")

@@ -32,20 +32,21 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
 @click.option("--variant", default="shard", show_default=True, metavar="V")
 @click.option(
     "--config",
-    default="package",
+    default="host",
     show_default=True,
     metavar="C",
-    help="As for 'build'; /boot/config-$(uname -r): that of the running Debian kernel.",
+    help="As for 'build'. host: the running kernel's, with the modules that are loaded.",
 )
+@path_option("--modules", metavar="FILE", help="lsmod's output of the machine that will run it.")
 @path_option("--out", metavar="DIR", help="Folder for the packages [build/kernel/deb].")
 @JOBS
-def deb(variant: str, config: str, out: Path | None, jobs: int) -> None:
+def deb(variant: str, config: str, modules: Path | None, out: Path | None, jobs: int) -> None:
     """Build Debian packages of a kernel and of its headers."""
     from kernel.build.deb import DebRequest
     from kernel.build.deb import deb as stage
 
     layout = the_layout()
-    packages = stage(layout, DebRequest(variant, config, out, jobs))
+    packages = stage(layout, DebRequest(variant, config, out, jobs, modules))
     for path in (packages.image, packages.headers, *packages.others):
         if path is not None:
             click.echo(f"{layout.shown(path)}: {path.stat().st_size / 1e6:.1f} MB")
