@@ -82,15 +82,15 @@ void coherence_first_touch(struct coherence *c, uint32_t line)
 	l = &c->lines.line[line];
 	if (node < 0 || (uint32_t)node >= m->nr_nodes)
 		node = (int)(line % m->nr_nodes);
-	l->home_package = (uint16_t)m->node_package[node];
+	l->home.package = (uint16_t)m->node_package[node];
 	l->owner = NO_CORE;
 	l->current = NO_REQ;
 	l->solo = NO_REQ;
 	l->random = line * 2654435761u ^ (uint32_t)c->seed ^ 0x9e3779b9u;
 	l->writer = NO_CPU;
-	l->far_core = NO_CORE;
-	l->gate_group = UINT32_MAX;
-	l->gate_package = UINT32_MAX;
+	l->home.far_core = NO_CORE;
+	l->turn.group = UINT32_MAX;
+	l->turn.package = UINT32_MAX;
 	l->lose_at = NEVER;
 	l->pick_at = NEVER;
 	l->constant = arena_is_constant(line);
@@ -187,8 +187,8 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 		l->version++;
 		l->owner = NO_CORE;
 		l->writer = NO_CPU;
-		l->at_home = true;
-		l->far_core = me;
+		l->home.has_line = true;
+		l->home.far_core = me;
 	} else if (r->write || (l->owner == NO_CORE && !l->shared)) {
 		/* Exclusive from now on: after a write, or for the first reader. */
 		if (l->shared)
@@ -199,7 +199,7 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 		l->dirty = r->write;
 		l->have_at = r->granted;
 		l->first_done = r->granted + r->op;
-		l->far_core = NO_CORE;
+		l->home.far_core = NO_CORE;
 		l->writer = r->write ? l->current / 2 : NO_CPU;
 		l->seen = 0;
 		l->plain = false;

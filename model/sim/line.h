@@ -11,6 +11,25 @@
 struct line_queue;
 
 /*
+ * The home's part of a line's state.
+ * @free_at: when it takes the next request of another group
+ * @fetching_group, @fetched_at: the last group that requested a copy, and when that group has it
+ * @far_core: core for which the home executed the last operation, or NO_CORE
+ * @has_line: no core has the line, but the home's last-level cache does
+ */
+struct line_home {
+	uint64_t free_at, fetched_at;
+	uint32_t fetching_group, far_core;
+	uint16_t package;
+	bool has_line;
+};
+
+/* Whose turn it is (line_queue.c), and how many writes are left of it. */
+struct line_turn {
+	uint32_t group, group_left, package, package_left;
+};
+
+/*
  * The fields that a hit reads come first, in one cache line of the host. Fields that only
  * transactions need come last.
  */
@@ -31,19 +50,13 @@ struct line {
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
 	uint32_t touched; /* for engine_access.c: the statistics' epoch */
 
-	uint64_t let_go;       /* of the current request: the handover */
-	uint64_t pick_at;      /* the next pick that is scheduled, or NEVER */
-	uint64_t first_done;   /* when the owner has used the line once */
-	uint64_t home_free_at; /* when the home takes the next request of another group */
+	uint64_t let_go;     /* of the current request: the handover */
+	uint64_t pick_at;    /* the next pick that is scheduled, or NEVER */
+	uint64_t first_done; /* when the owner has used the line once */
+	struct line_home home;
+	struct line_turn turn;
 	uint32_t random;
-	uint16_t home_package;
-	bool constant;	   /* see arena_constant() */
-	bool at_home;	   /* no core has the line, but the last-level cache of its home does */
-	uint32_t far_core; /* core for which the home executed the last operation, or NO_CORE */
-	uint32_t gate_group, left_group;
-	uint32_t fetching_group; /* the last one that requested a copy from the home ... */
-	uint64_t fetched_at;	 /* ... and when it has the copy */
-	uint32_t gate_package, left_package;
+	bool constant;		  /* see arena_constant() */
 	struct line_queue *queue; /* made when a second request waits */
 	uint64_t *copies;	  /* groups that have a copy; made when first shared */
 };

@@ -138,7 +138,7 @@ static struct heads look(const struct coherence *c, const struct line *l, uint64
 		for (uint64_t bits = l->queue->writers[w]; bits; bits &= bits - 1) {
 			uint32_t group = w * 64 + (uint32_t)__builtin_ctzll(bits);
 			uint64_t at = arrival(c, &l->queue->writes[group]);
-			bool in_package = c->model->group_package[group] == l->gate_package;
+			bool in_package = c->model->group_package[group] == l->turn.package;
 
 			if (at < h.earliest)
 				h.earliest = at;
@@ -148,7 +148,7 @@ static struct heads look(const struct coherence *c, const struct line *l, uint64
 				any = at;
 				h.any = group;
 			}
-			if (in_package && group != l->gate_group && at < near) {
+			if (in_package && group != l->turn.group && at < near) {
 				near = at;
 				h.near = group;
 			}
@@ -192,11 +192,11 @@ static void count_down(uint32_t *left)
 static void enter(const struct coherence *c, struct line *l, uint32_t group, bool package_too)
 {
 	if (package_too) {
-		l->gate_package = c->model->group_package[group];
-		l->left_package = round_of(c, waiting_in_package(c, l, l->gate_package));
+		l->turn.package = c->model->group_package[group];
+		l->turn.package_left = round_of(c, waiting_in_package(c, l, l->turn.package));
 	}
-	l->gate_group = group;
-	l->left_group = round_of(c, l->queue->writes[group].n);
+	l->turn.group = group;
+	l->turn.group_left = round_of(c, l->queue->writes[group].n);
 }
 
 /* The group whose oldest load arrives first; @at receives when, UINT64_MAX if none waits. */
@@ -253,11 +253,11 @@ uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint
 	if (!l->queue)
 		return take_solo(c, l, now, earliest);
 	reader = first_load(c, l, &loads);
-	round = l->left_group && arrival(c, &l->queue->writes[l->gate_group]) <= now;
-	if (round && loads > arrival(c, &l->queue->writes[l->gate_group])) {
-		count_down(&l->left_group);
-		count_down(&l->left_package);
-		return take_write(c, l, l->gate_group);
+	round = l->turn.group_left && arrival(c, &l->queue->writes[l->turn.group]) <= now;
+	if (round && loads > arrival(c, &l->queue->writes[l->turn.group])) {
+		count_down(&l->turn.group_left);
+		count_down(&l->turn.package_left);
+		return take_write(c, l, l->turn.group);
 	}
 	if (round) /* a load is older */
 		return take_load(c, l, reader);
@@ -268,11 +268,11 @@ uint32_t line_queue_take(struct coherence *c, struct line *l, uint64_t now, uint
 		return take_load(c, l, reader);
 	if (h.any == UINT32_MAX)
 		return NO_REQ;
-	if (l->left_package && h.near != UINT32_MAX)
+	if (l->turn.package_left && h.near != UINT32_MAX)
 		enter(c, l, h.near, false);
 	else /* the package has had its round: other packages first, if any wait */
 		enter(c, l, c->model->near_rounds > 0 && h.far != UINT32_MAX ? h.far : h.any, true);
-	count_down(&l->left_group);
-	count_down(&l->left_package);
-	return take_write(c, l, l->gate_group);
+	count_down(&l->turn.group_left);
+	count_down(&l->turn.package_left);
+	return take_write(c, l, l->turn.group);
 }

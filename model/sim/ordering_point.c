@@ -110,7 +110,7 @@ static uint64_t request_leg(const struct coherence *c, const struct line *l, uin
 	} else {
 		leg = m->tier[m->nr_tiers - 1].request;
 	}
-	return leg + crossing(m, core->package, l->home_package, home_only);
+	return leg + crossing(m, core->package, l->home.package, home_only);
 }
 
 static uint64_t snoop_leg(const struct coherence *c, const struct line *l, uint32_t owner,
@@ -122,7 +122,7 @@ static uint64_t snoop_leg(const struct coherence *c, const struct line *l, uint3
 
 	if (from->group == to->group)
 		return leg;
-	return leg + crossing(m, from->package, l->home_package, from->package == to->package);
+	return leg + crossing(m, from->package, l->home.package, from->package == to->package);
 }
 
 static uint64_t data_leg(const struct coherence *c, uint32_t owner, uint32_t me)
@@ -155,7 +155,7 @@ static uint64_t copies_leg(const struct coherence *c, const struct line *l,
 			uint64_t there = t->snoop, leg;
 
 			if (group != core->group)
-				there += crossing(m, package, l->home_package,
+				there += crossing(m, package, l->home.package,
 						  package == core->package);
 			leg = there + t->data;
 			if (group != core->group)
@@ -199,7 +199,7 @@ static void from_owner(struct coherence *c, struct line *l, const struct request
 		g->let_go = now + t->snoop;
 	} else {
 		/* The home's snoop reached the group while the group served its own cores. */
-		uint64_t since = r->arrival > l->home_free_at ? r->arrival : l->home_free_at;
+		uint64_t since = r->arrival > l->home.free_at ? r->arrival : l->home.free_at;
 		uint64_t there = since + snoop_leg(c, l, l->owner, me);
 
 		g->let_go = now + inside(m, owner->group)->snoop;
@@ -216,7 +216,7 @@ static void from_owner(struct coherence *c, struct line *l, const struct request
 	} else {
 		g->done = g->data + spread(l, inside(m, core->group)->request);
 		g->home_done = g->data + spread(l, t->request) +
-			       crossing(m, core->package, l->home_package,
+			       crossing(m, core->package, l->home.package,
 					core->package == owner->package);
 	}
 	if (!l->dirty)
@@ -243,17 +243,17 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 	if (!r->write && group_has_copy(l, core->group)) {
 		g->let_go = now + m->read_occupancy;
 		g->data = now + m->l3_hit;
-		if (l->fetching_group == core->group && g->data < l->fetched_at)
-			g->data = l->fetched_at;
+		if (l->home.fetching_group == core->group && g->data < l->home.fetched_at)
+			g->data = l->home.fetched_at;
 		g->done = g->let_go;
 		return;
 	}
 	if (!r->write || !only_in(c, l, core->group)) {
-		if (now < l->home_free_at)
-			now = l->home_free_at;
+		if (now < l->home.free_at)
+			now = l->home.free_at;
 		g->data =
 			now + copies_leg(c, l, core, r->write, &snoop) + retries(c, l, core->group);
-		g->home_done = g->data + ack + crossing(m, core->package, l->home_package, false);
+		g->home_done = g->data + ack + crossing(m, core->package, l->home.package, false);
 	} else {
 		g->data = now + copies_leg(c, l, core, true, &snoop);
 	}
@@ -263,8 +263,8 @@ static void from_copies(struct coherence *c, struct line *l, const struct reques
 		return;
 	}
 	/* Meanwhile groups with a copy serve their own loads. */
-	l->fetching_group = core->group;
-	l->fetched_at = g->data;
+	l->home.fetching_group = core->group;
+	l->home.fetched_at = g->data;
 	g->let_go = g->done = picked + m->read_occupancy;
 }
 
@@ -310,7 +310,8 @@ static void line_latency(struct coherence *c, struct line *l, uint32_t req, uint
 	struct grant g = { 0 };
 
 	/* If no other core uses the line, the core takes it. */
-	if (l->far_core == me || (l->owner == NO_CORE && !l->shared && !l->at_home))
+	if (l->owner == me || l->home.far_core == me ||
+	    (l->owner == NO_CORE && !l->shared && !l->home.has_line))
 		r->far = false;
 	if (l->owner == me) {
 		/* A sibling has the line, or the CPU's other request has fetched it meanwhile. */
@@ -320,30 +321,27 @@ static void line_latency(struct coherence *c, struct line *l, uint32_t req, uint
 			g.data += m->smt - r->op;
 		g.done = g.data;
 		g.source = SOURCE_HIT;
-		l->lose_at = g.let_go;
-		r->far = false;
 	} else if (r->far) {
 		at_home(c, l, me, now, &g);
-		if (l->owner != NO_CORE)
-			l->lose_at = g.let_go;
 	} else if (l->owner != NO_CORE) {
 		from_owner(c, l, r, me, now, &g);
-		l->lose_at = g.let_go;
 	} else if (l->shared) {
 		from_copies(c, l, r, core, now, &g);
 	} else {
 		g.let_go = now + m->read_occupancy;
-		g.data = now + (l->at_home ? m->l3_hit : m->memory) +
-			 crossing(m, core->package, l->home_package, false);
+		g.data = now + (l->home.has_line ? m->l3_hit : m->memory) +
+			 crossing(m, core->package, l->home.package, false);
 		g.done = g.home_done = g.data;
-		g.source = l->at_home ? SOURCE_CLEAN : SOURCE_MEMORY;
+		g.source = l->home.has_line ? SOURCE_CLEAN : SOURCE_MEMORY;
 	}
+	if (l->owner != NO_CORE)
+		l->lose_at = g.let_go;
 	r->source = (uint8_t)g.source;
 	r->granted = g.data;
 	l->current = req;
 	l->free_at = g.done;
-	if (g.home_done > l->home_free_at)
-		l->home_free_at = g.home_done;
+	if (g.home_done > l->home.free_at)
+		l->home.free_at = g.home_done;
 	l->let_go = g.let_go;
 	events_push(&c->events, g.data, req & 1 ? EVENT_COMMIT : EVENT_RESUME, req / 2);
 }
