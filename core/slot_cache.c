@@ -52,7 +52,7 @@ static u32 slots_in(const struct slot_cache *c)
 	return nr > 0 ? (u32)nr : 0;
 }
 
-/* Take a slot out of a cache, or -1 if there is none. Under the lock. */
+/* Take a slot out of a cache. Return: the slot, or -1 if there is none. Under the lock. */
 static s64 steal(struct slot_cache *c)
 {
 	u32 head = READ_ONCE(c->head);

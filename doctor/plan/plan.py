@@ -411,8 +411,8 @@ def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
         f"shorter waits on the partitions' own CPUs, {label(taken)}.",
         f"If nothing is done: sharing costs {share_words(verdict.cost)}, and nothing breaks"
         + ("." if None in later else f". At twice the wake-ups it would cost {twice}."),
-        f"Whom it hurts: all other tasks have CPUs {label(plan.rest)} then, {len(plan.rest)} of "
-        f"{count}, even when the others idle.",
+        f"Whom it hurts: all other tasks can then use only CPUs {label(plan.rest)}, "
+        f"{len(plan.rest)} of {count}, even when the partitions' CPUs idle.",
         "It holds while these cgroups live. What starts later has no partition, and gets none of "
         "their CPUs.",
         f"Or {_series(verdict)}.",

@@ -157,7 +157,7 @@ def test_what_is_wrong_is_named(
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The lists of a machine with something in each."""
+    """The collector's lists of a machine on which none of the lists is empty."""
     machine = Machine(
         cpus=8,
         cgroups={"/sys/fs/cgroup/a": {"cpuset.cpus": "0", "cpuset.cpus.partition": "root"}},

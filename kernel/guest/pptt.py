@@ -11,7 +11,7 @@ import struct
 
 from record.shape import Shape
 
-# Where Linux looks, in an uncompressed archive.
+# The path at which Linux looks for this table, in an uncompressed initramfs archive.
 PPTT_PATH = "kernel/firmware/acpi/pptt.aml"
 
 _HEADER = struct.Struct("<4sIBB6s8sI4sI")

@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	make_fifo(95);
 	for (unsigned int i = 0; i < storm->nr_procs; i++) {
-		/* The child does not store it: the memory is the parent's as well. */
+		/* Only the parent stores the pid, because the child shares this memory. */
 		pid_t pid = fork();
 
 		if (pid < 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from model.results.saved import Count, Hex, NotNegative, Offset, Place, Saved, absent
 
 LINE_BYTES = 64
-# Cycles of waiting stores that rank as high as one HITM, which takes at least as long.
+# Lines rank by HITM, and by the cycles for which stores wait: so many count as one HITM.
 _AS_LONG = 100
 
 
