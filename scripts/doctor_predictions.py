@@ -262,7 +262,7 @@ def main(names: Sequence[str]) -> None:
     rows = {row["name"]: row for row in list_machines() if row["name"] in MACHINES}
     old = json.loads(FILE.read_text(encoding="utf-8"))["machines"] if FILE.is_file() else []
     entries = {entry["name"]: entry for entry in old if entry["name"] in MACHINES}
-    # Quick machines first. The file contains all machines at any time.
+    # Predict small machines first. Until a machine is predicted the file keeps its old entry.
     for name in names or sorted(MACHINES, key=lambda name: int(rows[name]["cpus"])):
         entries[name] = machine_entry(rows[name])
         write_atomic(Path(str(FILE)), text([entries[each] for each in MACHINES if each in entries]))

@@ -83,7 +83,7 @@ def _control_notes(verdict: Verdict) -> list[tuple[str, str]]:
     if row is None or row.file_ns is None:
         return []
     said = (
-        f"the machine file's latencies were measured as 'cas' is. On {row.where} it took "
+        f"the operation 'cas' also measured the machine file's latencies. On {row.where} it took "
         f"{significant(row.measured.ns)} ns now, and {significant(row.file_ns)} ns when the "
         "machine file was made"
     )

@@ -182,7 +182,7 @@ void code_translated(struct qemu_plugin_tb *tb);
 /** forks_watch - follow this process's forks from now on. Return: 0, or an error number. */
 int forks_watch(void);
 
-/** forks_ended - a system call ends: was it a fork that failed? In the thread that made it. */
+/** forks_ended - the thread calls this when its system call ends, which may be a failed fork. */
 void forks_ended(int64_t result);
 
 /* ---- user.c ---- */
