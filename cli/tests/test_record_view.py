@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import raw_lines
 from msgspec import to_builtins
 
 from common.formats import C2C
 from common.paths import ROOT
 from common.show.terminal import show
 from conftest import Cli
-from model.results.c2c import Cache, Recorded, Transfer
+from model.results.c2c import Recorded
 from model.run.model_error import validation
 from record.lines.symbols import Frame
 from record.report.picture import picture
-from record.report.taken import taken, taken_table
 from record.report.view import headline, record_view
 from report.c2c import c2c_section
 
@@ -40,14 +38,14 @@ def line(share: float, sharing: str = "false") -> dict[str, Any]:
         "hitm_share": 0.3, "hitm_remote": 4, "hitm_local": 0, "loads": 4, "stores": 4, "locked": 4,
         "avg_load_cycles": 9.0, "max_load_cycles": 9.0, "cycle_share": share, "threads": [1, 2],
         "cycles": share * 1000, "accesses": [access], "allocated": [], "home": 0, "records": 4,
-        "process": 0, "beside": [], "taken": [],
+        "process": 0, "beside": [],
     }  # fmt: skip
 
 
 def variant(*lines: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": "m", "cpus": 2, "hitm_remote": 8, "hitm_local": 0, "hitm_total": 8, "lines": lines,
-        "lines_total": len(lines), "work_cycles": 1000, "machine_sha256": "0", "caches": [],
+        "lines_total": len(lines), "work_cycles": 1000, "machine_sha256": "0",
         "at_lines": sum(each["cycles"] for each in lines if len(each["threads"]) > 1),
         "runs": [{"threads": 2, "operations": 0, "work_cycles": 1000.0, "lines": []}],
         "model": {
@@ -152,31 +150,6 @@ def test_a_line_of_one_thread_is_not_contended(capsys: pytest.CaptureFixture[str
     assert "object0.21" not in text
     assert "or only one thread used" in text
     assert "object0.21" not in shown(capsys, alone, line(0.3))
-
-
-CACHES = [Cache(cache=0, cpus=[0, 1, 2, 8]), Cache(cache=3, cpus=[5])]
-
-
-def test_who_took_a_line_from_whom_is_a_matrix_of_caches() -> None:
-    pairs = [Transfer(source=0, to=3, hitm=3), Transfer(source=3, to=0, hitm=1)]
-    assert taken_table(pairs, CACHES) == (
-        ["taken from", "by CPUs 0-2,8", "by CPU 5"],
-        [["CPUs 0-2,8", "-", "75.0%"], ["CPU 5", "25.0%", "-"]],
-    )
-    within = [Transfer(source=0, to=0, hitm=9)]
-    assert taken_table(within, CACHES) is None
-    assert taken_table([], CACHES) is None
-
-
-def test_many_caches_are_pairs_and_most_transfers_come_first() -> None:
-    known = [Cache(cache=n, cpus=[n]) for n in range(12)]
-    met = raw_lines.line(pairs=[(n, (n + 1) % 12, n + 1) for n in range(12)])
-    found = taken_table(taken(met), known)
-    assert found is not None
-    columns, rows = found
-    assert columns == ["taken from", "by", "of all"]
-    assert rows[0] == ["CPU 11", "CPU 0", "15.4%"]
-    assert len(rows) == 8
 
 
 RECORD = json.loads((ROOT / "report/tests/data/record.json").read_text())

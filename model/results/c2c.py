@@ -20,7 +20,6 @@ from model.results.saved import (
     Offset,
     Real,
     Saved,
-    Whole,
     absent,
 )
 
@@ -188,21 +187,6 @@ class Allocated(Saved, kw_only=True):
     allocated: list[Frame]
 
 
-class Transfer(Saved, kw_only=True, rename={"source": "from"}):
-    """How often one cache took a line from another."""
-
-    source: int
-    to: int
-    hitm: Whole
-
-
-class Cache(Saved, kw_only=True):
-    """A last-level cache and its CPUs."""
-
-    cache: int
-    cpus: Annotated[list[Count], Meta(min_length=1)]
-
-
 class RecordedAccess(Access, kw_only=True):
     """The accesses of one instruction of a program to one place of a line.
 
@@ -244,7 +228,6 @@ class RecordedLine(Line, kw_only=True):
     threads: list[int]
     allocated: list[Frame]
     beside: list[Allocated]
-    taken: list[Transfer]
 
 
 class Place(Saved, kw_only=True):
@@ -294,14 +277,7 @@ class RecordedVariant(Variant, kw_only=True):
     interval: dict[str, Interval] | None = None
     lines: Sequence[RecordedLine]
     machine_sha256: str
-    caches: list[Cache]
     runs: Annotated[list[Run], Meta(min_length=1)]
-
-    def __post_init__(self) -> None:
-        known = {each.cache for each in self.caches}
-        ends = {end for line in self.lines for t in line.taken for end in (t.source, t.to)}
-        if not ends <= known:
-            raise ValueError("a line was taken from a cache that is not one of caches")
 
 
 class Gain(Saved, kw_only=True):

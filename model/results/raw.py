@@ -26,11 +26,10 @@ class Access(lines.Access, kw_only=True):
 
 
 class Line(lines.Line, kw_only=True):
-    """A cache line. ``pairs``: the cache that had it, the cache that took it, and how often."""
+    """A cache line."""
 
     store_cycles: NotNegative
     accesses: list[Access]
-    pairs: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 class Simulated(Saved, kw_only=True):

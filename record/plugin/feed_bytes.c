@@ -33,7 +33,6 @@ bool feed_bytes_access(struct feed_bytes *b, uint32_t cpu, uint32_t offset, uint
 	foreign = b->unseen[cpu] & bytes;
 	if (write) {
 		b->written |= bytes;
-		b->writer = cpu + 1;
 		for (uint32_t i = 0; i < b->n; i++)
 			b->unseen[i] |= bytes;
 	}

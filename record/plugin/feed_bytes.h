@@ -18,12 +18,11 @@
  * @unseen: per CPU: bit b is set when another CPU wrote byte b after this CPU's last access to it
  * @n: CPUs that @unseen has room for; other CPUs have accessed nothing, and @written holds for them
  * @written: every byte that was written so far
- * @writer: number + 1 of the CPU that wrote last; 0: none
  */
 struct feed_bytes {
 	uint64_t *unseen;
 	uint64_t written;
-	uint32_t n, writer;
+	uint32_t n;
 };
 
 /**

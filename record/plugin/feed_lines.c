@@ -48,7 +48,6 @@ void feed_lines_free(struct feed_lines *l)
 	for (uint32_t i = 0; l->bytes && i < l->cap; i++)
 		free(l->bytes[i].unseen);
 	free(l->bytes);
-	feed_pairs_free(&l->pairs);
 	free(l->home);
 	memset(l, 0, sizeof(*l));
 }
@@ -242,22 +241,12 @@ char *feed_lines_at(struct feed_lines *l, uint64_t place)
 				   place % LINE_SIZE);
 }
 
-/* The last-level cache of a CPU. */
-static uint32_t cache_of(const struct feed_lines *l, uint32_t cpu)
-{
-	return (uint32_t)l->setup->machine->topo.cpu[l->setup->cpu[cpu]].llc;
-}
-
 bool feed_lines_note(struct feed_lines *l, uint32_t cpu, const char *at, uint32_t size, bool write,
 		     const void *pc)
 {
 	struct feed_bytes *bytes = &l->bytes[arena_line(at)];
-	enum source source = sim_take_source();
-	bool came = source != SOURCE_HIT;
+	bool came = sim_take_source() != SOURCE_HIT;
 
-	if ((source == SOURCE_HITM_LOCAL || source == SOURCE_HITM_REMOTE) && bytes->writer)
-		feed_pairs_add(&l->pairs, arena_line(at), cache_of(l, bytes->writer - 1),
-			       cache_of(l, cpu));
 	if ((came || write) &&
 	    feed_bytes_access(bytes, cpu, (uintptr_t)at % LINE_SIZE, size, write) && came)
 		sim_recount((const char *)pc + FEED_FOREIGN);
@@ -336,10 +325,9 @@ static json_t *cpus_json(const struct feed_setup *s, const struct access_place *
 }
 
 static json_t *line_json(const struct feed_lines *l, const struct model *m, const struct stats *s,
-			 const struct hot_line *h, const uint32_t *number,
-			 const struct feed_pair *pairs)
+			 const struct hot_line *h, const uint32_t *number)
 {
-	json_t *accesses = json_array(), *line;
+	json_t *accesses = json_array();
 
 	for (uint32_t i = h->first; i < h->first + h->accesses; i++) {
 		json_t *access = access_json(m, s, number[i]);
@@ -349,7 +337,7 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m, cons
 					    cpus_json(l->setup, stats_place(s, number[i])));
 		json_array_append_new(accesses, access);
 	}
-	line = json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "address",
+	return json_pack("{s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "address",
 			 address_json(l->guest[h->line] << LINE_SHIFT), "home",
 			 arena_object_of(h->line)->node, "records", (json_int_t)h->records, "loads",
 			 (json_int_t)h->loads, "stores", (json_int_t)h->stores, "hitm_remote",
@@ -357,16 +345,12 @@ static json_t *line_json(const struct feed_lines *l, const struct model *m, cons
 			 "avg_load_cycles", cycles(m, h->load_time, h->loads), "max_load_cycles",
 			 cycles(m, h->load_max, 1), "store_cycles", cycles(m, h->store_time, 1),
 			 "accesses", accesses);
-	if (l->setup->detailed)
-		json_object_set_new(line, "pairs", feed_pairs_json(pairs, l->pairs.n, h->line));
-	return line;
 }
 
 void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *into,
 		     void (*line)(json_t *line, void *arg), void *arg)
 {
 	const struct stats *s = sim_stats();
-	struct feed_pair *pairs = feed_pairs_sorted(&l->pairs);
 	uint64_t local = 0, remote = 0, waited = 0;
 	struct hot_line *hot;
 	uint32_t n = hot_lines_add_up(s, &hot), kept = n < LINES_KEPT ? n : LINES_KEPT;
@@ -388,8 +372,7 @@ void feed_lines_json(const struct feed_lines *l, const struct model *m, json_t *
 	json_object_set_new(into, "hitm_remote", json_integer((json_int_t)remote));
 	json_object_set_new(into, "waited_cycles", json_real(cycles(m, waited, 1)));
 	for (uint32_t i = 0; i < kept; i++)
-		line(line_json(l, m, s, &hot[i], number, pairs), arg);
-	free(pairs);
+		line(line_json(l, m, s, &hot[i], number), arg);
 	free(number);
 	free(hot);
 }

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "feed_bytes.h"
-#include "feed_pairs.h"
 
 struct feed_setup;
 struct model;
@@ -26,7 +25,6 @@ struct model;
  * @writer: per line of the simulated machine: the CPU that wrote it last, and its instruction
  * @bytes: per line of the simulated machine: which bytes each CPU has not seen; only if the result
  *	is detailed
- * @pairs: between which caches lines went; only if the result is detailed
  * @home: hash table of pages whose node is known, page + 1
  */
 struct feed_lines {
@@ -45,7 +43,6 @@ struct feed_lines {
 		uint32_t cpu;
 	} * writer;
 	struct feed_bytes *bytes;
-	struct feed_pairs pairs;
 	uint32_t cap;
 };
 

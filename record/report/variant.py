@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import structs
 
-from model.machines.presets import machine_topology
 from model.results import raw
 from model.results.c2c import Allocated, RecordedAccess, RecordedLine, RecordedVariant
 from model.results.c2c import Frame as Shown
@@ -23,7 +22,6 @@ from record.report.callers import callers, calls_of
 from record.report.costs import runs_of, with_names
 from record.report.replaying import Job
 from record.report.sharing import joined, kind_of
-from record.report.taken import caches, taken
 from record.report.uncertain import Draws, line_interval, totals
 from record.report.waits import at_lines
 
@@ -94,7 +92,6 @@ def _line(
     line = structs.replace(line, accesses=accesses)
     return RecordedLine.made_from(
         line,
-        taken=taken(line),
         object=f"{thing.name}{thing.owner}" if thing is not None else line.address,
         kind=thing.kind if thing is not None else "unknown",
         type=thing.type if thing is not None else "",
@@ -246,6 +243,5 @@ def make_variant(
         interval=totals(draws),
         lines=lines[: found.most],
         machine_sha256=job.machine.sha256,
-        caches=caches(machine_topology(job.machine), job.cpus),
         runs=runs,
     )

@@ -13,7 +13,6 @@ from model.results.saved import Interval
 from record.report.callers import dearest_ways
 from record.report.picture import LEGEND, picture
 from record.report.sharing import FALSE
-from record.report.taken import taken_table
 
 _ACCESSES = 8
 # The view shows the accesses of this many lines, and of others with this share of all HITM.
@@ -97,18 +96,6 @@ def _lines(variant: RecordedVariant) -> RenderableType:
     if folded:
         made.caption = f"{folded} more shared {word} {below}: --json has them"
     return made
-
-
-def _taken(line: RecordedLine, variant: RecordedVariant) -> list[RenderableType]:
-    """Return the table of which cache took the line from which; empty below two caches."""
-    found = taken_table(line.taken, variant.caches)
-    if found is None:
-        return []
-    columns, rows = found
-    made = Sheet(None, *columns, right=columns[2:] if len(rows[0]) == 3 else columns[1:])
-    for row in rows:
-        made.add_row(*row)
-    return [made]
 
 
 def _accesses(number: int, line: RecordedLine) -> RenderableType:
@@ -280,7 +267,7 @@ def record_view(report: Recorded) -> RenderableType:
         for number, line in enumerate(variant.lines if index == 0 else ()):
             worth = number < _ALWAYS or _is_hot(line)
             if worth and (line.hitm or line.store_cycles) and not is_folded(line):
-                shown += [_accesses(number, line), *_taken(line, variant)]
+                shown.append(_accesses(number, line))
     shown += _memory(report)
     shown += [Text(f"note: {note}") for note in report.notes]
     shown += [Text(f"validation: {said}") for said in report.validation]
