@@ -107,7 +107,7 @@ def interruptible() -> Iterator[None]:
 def run_step(step: Step, folder: Path, watch: Watch) -> str:
     """Run a step's program and return its output. It and its children end with this program."""
     argv = list(step.argv)
-    if step.tool:
+    if not step.workload:
         argv[0] = str(folder / argv[0])
     with tempfile.TemporaryFile() as out:
         try:
@@ -156,16 +156,16 @@ class Watch:
     """Ends a trial when the machine is hot or, without ``busy``, when other programs use it."""
 
     def __init__(self, machine: Machine, busy: bool) -> None:
-        self._machine, self._busy = machine, busy
+        self.machine, self._busy = machine, busy
         self._throttled = machine.throttled()
         self.load = 0.0
 
     def heat(self) -> str:
         """Return a sentence if the machine is, or has been since the last look, too hot, or ""."""
-        before, self._throttled = self._throttled, self._machine.throttled()
+        before, self._throttled = self._throttled, self.machine.throttled()
         if self._throttled > before:
             return "the processor slowed itself down"
-        return self._machine.hot()
+        return self.machine.hot()
 
     def stay_cool(self) -> None:
         """End the trial if the machine is too hot."""
@@ -174,7 +174,7 @@ class Watch:
 
     def look(self, seconds: float = PAUSE) -> None:
         """Watch the machine for some seconds, while the trial runs nothing."""
-        load = self._machine.load(seconds)
+        load = self.machine.load(seconds)
         self.load = max(self.load, load)
         if load > MOST_LOAD and not self._busy:
             raise EndError(
@@ -184,16 +184,26 @@ class Watch:
         self.stay_cool()
 
 
-def _counted(step: Step, folder: Path, watch: Watch, events: Events) -> Found:
-    """Run a step, and add to a workload's figures the events of the processor per second."""
-    before, start = events.counts(), time.monotonic()
-    made = step.read(run_step(step, folder, watch))
-    seconds = time.monotonic() - start
-    if made and not step.tool:
-        for part, count in events.counts().items():
-            rate = (count - before[part]) / seconds
-            made.append(Figure(made[0].name, "host", EVENTS, (rate,), part=part))
-    return made
+def counted(step: Step, folder: Path, watch: Watch, events: Events) -> Found:
+    """Run a step. A workload also gets what kernel and processor count, mostly per second."""
+    before, start, elapsed, output = watch.machine.counts(), time.monotonic(), 0.0, ""
+    events_before = events.counts()
+    while not elapsed or (step.again and elapsed < step.seconds):
+        output += run_step(step, folder, watch)
+        elapsed = time.monotonic() - start
+    made = step.read(output, elapsed)
+    if not step.workload:
+        return made
+    counts = {name: count - before[name] for name, count in watch.machine.counts().items()}
+    counts |= {name: count - events_before[name] for name, count in events.counts().items()}
+    program, system = counts.pop("program"), counts.pop("system")
+    parts = {name: (EVENTS, max(0.0, count / elapsed)) for name, count in counts.items()}
+    if program + system > 0:
+        parts["kernel-share"] = ("percent", 100 * system / (program + system))
+    return made + [
+        Figure(step.workload, "host", unit, (value,), part=part)
+        for part, (unit, value) in parts.items()
+    ]
 
 
 def measure(
@@ -212,9 +222,9 @@ def measure(
             for step in plan.each:
                 tell(f"run {number} of {RUNS}: {step.title}")
                 try:
-                    run += _counted(step, folder, watch, events)
+                    run += counted(step, folder, watch, events)
                 except EndError as ended:
-                    if step.tool or ended.end not in ("failed", "out of time"):
+                    if not step.workload or ended.end not in ("failed", "out of time"):
                         raise
                     tell(f"left out: {ended}")
                 watch.look()

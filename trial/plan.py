@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.errors import UserError
-from trial.form import Costs, Figure, Host
+from trial.form import Costs, Cpu, Figure, Host
 from trial.host import distance, in_order, pairs_by_class
 from trial.predict.stored import OPS, PING_PONG
-from trial.workloads import WORKLOADS, Workload, is_there
+from trial.workloads import WORKLOADS, Workload
 
 RUNS = 5
 PAUSE = 0.5  # seconds of looking whether the machine is idle, between two steps
-_SLACK = 70  # seconds that a program may take longer than expected
+_SLOWEST, _SLACK = 10, 60  # a program may take so many times its seconds, and more seconds
 _LONGER = 1.5  # a trial that takes so many times the wanted time says so
 LIVE, MEASURE = "schedshard-live", "schedshard-measure"
 TOOLS = (LIVE, MEASURE)
@@ -34,25 +34,24 @@ Found = list[Figure]
 
 @dataclass(frozen=True)
 class Step:
-    """A program to run. ``read`` turns its output into figures.
+    """A program to run for about ``seconds``.
 
-    It takes about ``seconds``.
+    ``read`` makes figures of its output and of the seconds it took. ``workload`` is the name of a
+    workload, "" for one of our programs, which the trial's file contains. ``again``: it is repeated
+    for the whole time.
     """
 
     title: str
     argv: tuple[str, ...]
     seconds: float
-    read: Callable[[str], Found]
+    read: Callable[[str, float], Found]
+    workload: str = ""
+    again: bool = False
 
     @property
     def limit(self) -> float:
         """Return the seconds after which the program is stuck."""
-        return self.seconds + _SLACK
-
-    @property
-    def tool(self) -> bool:
-        """Whether the program is one of ours, which the trial's file contains."""
-        return self.argv[0] in TOOLS
+        return self.seconds * _SLOWEST + _SLACK
 
 
 @dataclass(frozen=True)
@@ -108,17 +107,17 @@ def _points(text: str) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def _contended(text: str) -> Found:
+def _contended(text: str, _: float) -> Found:
     return [
         Figure(name, "host", _NS, (float(point["ns_per_op"]),), int(point["threads"]))
         for name, point in _points(text)
     ]
 
 
-def _turns(host: Host) -> Callable[[str], Found]:
+def _turns(host: Host) -> Callable[[str, float], Found]:
     by_cpu = {each.cpu: each for each in host.cpus}
 
-    def read(text: str) -> Found:
+    def read(text: str, _: float) -> Found:
         found: dict[tuple[str, str], list[float]] = {}
         for name, point in _points(text):
             between = distance(by_cpu[point["from"]], by_cpu[point["to"]])
@@ -131,15 +130,19 @@ def _turns(host: Host) -> Callable[[str], Found]:
     return read
 
 
-def _work(workload: Workload, seconds: int) -> Callable[[str], Found]:
-    def read(text: str) -> Found:
+def workload_step(workload: Workload, cpus: Sequence[Cpu], seconds: int) -> Step:
+    """Return the step of a workload."""
+
+    def read(text: str, elapsed: float) -> Found:
         return [
             Figure(workload.name, "host", unit, (value,), part=part)
-            for part, unit, value in workload.values(text, seconds)
+            for part, unit, value in workload.read(text, elapsed)
             if value > 0
         ]
 
-    return read
+    argv = tuple(workload.argv(cpus, seconds))
+    name = workload.name
+    return Step(f"workload {name}", argv, seconds, read, name, workload.again)
 
 
 def _costs(host: Host, seconds: int) -> Step:
@@ -153,7 +156,7 @@ def _costs(host: Host, seconds: int) -> Step:
     for a, b in [*pairs.get("node", ()), *pairs.get("package", ())][:_HOMES]:
         home = next((cpu for cpu, of in package.items() if of != package[a]), None)
         argv += [] if home is None else ["--home", f"{a}:{b}@{home}"]
-    return Step("costs of operations, latencies of pairs", tuple(argv), seconds, lambda _: [])
+    return Step("costs of operations, latencies of pairs", tuple(argv), seconds, lambda *_: [])
 
 
 def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) -> Plan:
@@ -162,7 +165,8 @@ def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) 
     ``everywhere`` adds those whose programs are not on this host.
     """
     whole = minutes * 60
-    there = [each for each in WORKLOADS if everywhere or is_there(each)] if root else []
+    missing = {each.name: each.missing(host.cpus) for each in WORKLOADS if root and not everywhere}
+    there = [each for each in WORKLOADS if root and not missing.get(each.name)]
     run = whole * (1 - _COSTS) / RUNS
     work = run * _WORKING / len(there) if there else 0.0
     live = run - work * len(there)
@@ -185,11 +189,8 @@ def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) 
     )  # fmt: skip
     steps.append(Step("operations on shared lines", argv, limit, _contended))
     seconds = max(1, int(work))
-    for each in there:
-        named = tuple(each.argv(len(host.cpus), seconds))
-        steps.append(Step(f"workload {each.name}", named, seconds, _work(each, seconds)))
-    missing = [each for each in WORKLOADS if root and each not in there]
-    skipped = [f"skipped: {each.name}, because {each.program} is not here" for each in missing]
+    steps += [workload_step(each, host.cpus, seconds) for each in there]
+    skipped = [f"skipped: {name}, because {of} is not here" for name, of in missing.items() if of]
     if not root:
         skipped.append("skipped: the scheduler's workloads, which only root can run")
     once = _costs(host, max(_LEAST_COSTS, int(whole * _COSTS)))
@@ -213,8 +214,9 @@ def described(plan: Plan, sums: Mapping[str, str]) -> Sequence[str]:
     return [
         "Commands, in this order (the repeated ones take turns):", *commands,
         "Programs in this file, built from bench/ of schedshard's sources:", *tools,
-        "Reads: /proc/cpuinfo, /proc/stat, /sys/devices/system/cpu, /sys/class/hwmon and "
-        "power_supply, and the scheduler's features in /sys/kernel/debug, which only root can.",
+        "Reads: /proc/cpuinfo, stat and interrupts, /sys/devices/system/cpu, /sys/class/hwmon and "
+        "power_supply. As root also the scheduler's features in /sys/kernel/debug, and events of "
+        "the processor, by perf_event_open().",
         "Writes: the file of --out, at the end. It brings no network up and asks for nothing.",
         *plan.skipped,
     ]  # fmt: skip

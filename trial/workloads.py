@@ -10,16 +10,16 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from trial.form import Cpu
+
 # Of a figure: part, unit and value.
-Values = list[tuple[str, str, float]]
+Reading = tuple[str, str, float]
 EVENTS = "events per second"
 _RATE = re.compile(r"\] \w+ +\d+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)")
-_TIME = re.compile(r"^Time: ([0-9.]+)$", re.MULTILINE)
 _INVERSIONS = re.compile(r"^Total inversion performed: (\d+)$", re.MULTILINE)
-_LATENCIES = re.compile(r"^# (Avg|Max) Latencies: ([0-9 ]+)$", re.MULTILINE)
 _FORKS = re.compile(r"^forks (\d+)$", re.MULTILINE)
 FORK = """
 import os, sys, time
@@ -32,77 +32,110 @@ while time.monotonic() < end:
     count += 1
 print("forks", count)
 """
+# The figures that are percentiles: of one stress-ng process, or of all threads of cyclictest.
+_PERCENTILES = {"p50": 0.5, "p99": 0.99}
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A program and its options. ``argv`` takes the CPUs and the seconds of a run."""
+    """A program. ``argv`` takes CPUs and seconds; ``read`` the output and the seconds it took.
+
+    ``again``: the program ends after a fixed amount of work and is repeated for the whole time.
+    """
 
     name: str
-    program: str
-    argv: Callable[[int, int], list[str]]
-    values: Callable[[str, int], Values]
+    argv: Callable[[Sequence[Cpu], int], Sequence[str]]
+    read: Callable[[str, float], Iterator[Reading]]
+    again: bool = False
+    least_cpus: int = 1
+
+    def missing(self, cpus: Sequence[Cpu]) -> str:
+        """Return the workload's program if it is not on the path, or ""."""
+        program = self.argv(cpus, 1)[0]
+        return "" if shutil.which(program) else program
 
 
-def _one(pattern: re.Pattern[str], unit: str, per_second: bool = False) -> Callable[..., Values]:
-    def values(text: str, seconds: int) -> Values:
-        found = pattern.findall(text)
-        return [("", unit, float(found[-1]) / (seconds if per_second else 1))] if found else []
+def _per_second(pattern: re.Pattern[str]) -> Callable[[str, float], Iterator[Reading]]:
+    def read(output: str, elapsed: float) -> Iterator[Reading]:
+        if found := pattern.findall(output):
+            yield "", EVENTS, float(found[-1]) / elapsed
 
-    return values
-
-
-def _cyclictest(text: str, _: int) -> Values:
-    """Return the mean of all threads' mean latency, and the longest latency, in us."""
-    found = {name: list(map(int, numbers.split())) for name, numbers in _LATENCIES.findall(text)}
-    if not found.get("Avg") or not found.get("Max"):
-        return []
-    mean = sum(found["Avg"]) / len(found["Avg"])
-    return [("mean", "us", mean), ("longest", "us", float(max(found["Max"])))]
-
-
-def _hackbench(*words: str) -> Workload:
-    def argv(cpus: int, _: int) -> list[str]:
-        return ["hackbench", "-g", str(max(1, cpus // 8)), "-l", "1000", *words]
-
-    name = f"hackbench-{'pipes' if '-p' in words else 'sockets'}"
-    return Workload(
-        f"{name}-{'threads' if '-T' in words else 'processes'}", "hackbench", argv,
-        _one(_TIME, "s"),
-    )  # fmt: skip
+    return read
 
 
 def _stress(name: str, *words: str) -> Workload:
-    def argv(cpus: int, seconds: int) -> list[str]:
-        return [
-            "stress-ng", f"--{name}", str(cpus), *words, "-t", str(seconds), "--metrics-brief"
-        ]  # fmt: skip
+    def argv(cpus: Sequence[Cpu], seconds: int) -> Sequence[str]:
+        few = "-t", str(seconds), "--metrics-brief"
+        return "stress-ng", f"--{name}", str(len(cpus)), *words, *few
 
-    return Workload(f"stress-ng-{name}", "stress-ng", argv, _one(_RATE, EVENTS))
+    def read(output: str, _: float) -> Iterator[Reading]:
+        if found := _RATE.findall(output):
+            yield "", EVENTS, float(found[-1])
+        for part, share in _PERCENTILES.items():
+            if latency := re.search(rf" {100 * share:.2f}%: +(\d+) ns", output):
+                yield part, "us", int(latency[1]) / 1000
+
+    return Workload(f"stress-ng-{name}", argv, read)
+
+
+def _cyclictest(output: str, _: float) -> Iterator[Reading]:
+    """Yield the mean of all threads' mean latency, the longest latency, and percentiles, in us."""
+    lines = re.findall(r"^# (?:Histogram )?(\w+)(?: Latencies)?:([ \d]+)$", output, re.MULTILINE)
+    found = {name: [int(number) for number in numbers.split()] for name, numbers in lines}
+    if found.get("Avg") and found.get("Max"):
+        yield "mean", "us", sum(found["Avg"]) / len(found["Avg"])
+        yield "longest", "us", float(max(found["Max"]))
+    rows = re.findall(r"^(\d{6}) ([\d\t ]+)$", output, re.MULTILINE)
+    counts = {int(us): sum(map(int, columns.split())) for us, columns in rows}
+    total = sum(counts.values()) + sum(found.get("Overflows", ()))
+    for part, share in _PERCENTILES.items():
+        seen = 0
+        for us, count in sorted(counts.items()):
+            seen += count
+            # No figure if the value lies beyond the histogram.
+            if seen >= share * total > 0:
+                yield part, "us", us
+                break
+
+
+def _hackbench(*options: str) -> Workload:
+    # Forty processes or threads in a group, as by default.
+    def argv(cpus: Sequence[Cpu], _: int) -> Sequence[str]:
+        return "hackbench", *options, "-g", str(max(1, len(cpus) // 16)), "-l", "20"
+
+    def read(output: str, _: float) -> Iterator[Reading]:
+        times = [float(word) for word in re.findall(r"^Time: ([\d.]+)$", output, re.MULTILINE)]
+        groups = re.search(r"with (\d+) groups", output)
+        if sum(times) and groups:
+            # Twenty senders of a group send twenty messages to each of twenty receivers.
+            yield "", EVENTS, len(times) * int(groups[1]) * 20**3 / sum(times)
+
+    name = f"hackbench-{'pipes' if '-p' in options else 'sockets'}"
+    name += "-threads" if "-T" in options else "-processes"
+    return Workload(name, argv, read, again=True)
 
 
 WORKLOADS = (
     _stress("cyclic", "--cyclic-policy", "fifo"),
     _stress("mutex"),
     Workload(
-        "cyclictest", "cyclictest",
-        lambda _, seconds: [
+        "cyclictest",
+        lambda _, seconds: (
             "cyclictest", "-t", "-i200", "-h", "32", "-m", "-q", "-D", str(seconds)
-        ],
+        ),
         _cyclictest,
     ),
     Workload(
-        "pi-stress", "pi_stress",
-        lambda cpus, seconds: [
-            "pi_stress", "--quiet", f"--duration={seconds}", f"--groups={max(1, cpus // 2)}"
-        ],
-        _one(_INVERSIONS, EVENTS, per_second=True),
+        "pi-stress",
+        lambda cpus, seconds: (
+            "pi_stress", "--quiet", f"--duration={seconds}", f"--groups={max(1, len(cpus) // 2)}"
+        ),
+        _per_second(_INVERSIONS),
     ),
-    *(_hackbench(*pipes, how) for pipes in (("-p",), ()) for how in ("-T", "-P")),
+    *(_hackbench(*pipes, *how) for pipes in ((), ("-p",)) for how in ((), ("-T",))),
     Workload(
-        "fork", sys.executable,
-        lambda _, seconds: [sys.executable, "-I", "-c", FORK, str(seconds)],
-        _one(_FORKS, EVENTS, per_second=True),
+        "fork", lambda _, seconds: (sys.executable, "-I", "-c", FORK, str(seconds)),
+        _per_second(_FORKS),
     ),
 )  # fmt: skip
 
@@ -110,8 +143,3 @@ WORKLOADS = (
 def environment() -> Mapping[str, str]:
     """Return the environment of a workload: messages in English, and a path."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
-
-
-def is_there(workload: Workload) -> bool:
-    """Whether the workload's program is on the path."""
-    return shutil.which(workload.program) is not None

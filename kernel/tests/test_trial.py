@@ -22,10 +22,12 @@ from kernel.trial import facts, image, inside, installed, running
 from kernel.trial.image import TrialRequest, kexec_script, make_trial, menu
 from kernel.trial.log import Log, console_text, in_console, order_of, parse, seconds_of, settings_of
 from kernel.trial.predict import predicted_ratios
-from kernel.trial.workloads import RATE, WORKLOADS, Workload, chosen, instances
+from kernel.trial.workloads import WORKLOADS, chosen, instances
 from trial.compare import comparison
 from trial.form import Cpu, Figure, Host, Kernel, State, Trial, read_trial
+from trial.host import Machine
 from trial.measuring import EndError, Watch
+from trial.workloads import EVENTS, Workload
 
 TWO = ("stock", "series")
 # Two sockets with a cache of two cores each, two threads in a core; siblings are 4 apart.
@@ -39,7 +41,7 @@ def trial_of(*figures: Figure, host: Host = HOST) -> Trial:
 
 
 def figure(kernel: str, *runs: float, name: str = "cyclictest", part: str = "") -> Figure:
-    return Figure(name, kernel, RATE, runs, part=part)
+    return Figure(name, kernel, EVENTS, runs, part=part)
 
 
 def test_each_pair_of_turns_has_the_other_order() -> None:
@@ -63,9 +65,9 @@ def test_the_page_says_first_that_a_guest_measures_nothing() -> None:
 def test_a_log_goes_on_after_its_last_whole_line() -> None:
     log = Log("me")
     log.boot(Kernel("series", "7.3.4", {"HRTICK": False}), 0.5, True)
-    log.run(1, "forks", [("", RATE, 2.0)], hot=True)
+    log.run(1, "forks", [("", EVENTS, 2.0)], hot=True)
     log.boot(Kernel("stock", "7.3.4"), 0.0, False)
-    log.run(0, "forks", [("", RATE, 1.0)], hot=False)
+    log.run(0, "forks", [("", EVENTS, 1.0)], hot=False)
     again = parse(log.text() + '{"turn": 2, "work', "me")
     assert again == log
     assert again.done(0) == {"forks"}
@@ -88,27 +90,9 @@ def test_instances_lie_in_one_cache_or_on_both_sides_of_a_border() -> None:
     assert instances(CPUS[:1]) == [[0]]
 
 
-STRESS = """stress-ng: info:  [1] cyclic:   50.00%:      11228 ns
-stress-ng: info:  [1] cyclic:   99.00%:      48398 ns
-stress-ng: metrc: [1] cyclic             8235      1.00      0.00      0.10      8218.29       792.7
-"""
-HISTOGRAM = """000001 000097\t000001
-000002 000001\t000000
-# Avg Latencies: 00002 00004
-# Max Latencies: 00099 00007
-# Histogram Overflows: 00001 00000
-"""
-
-
 @pytest.mark.parametrize(
     ("name", "output", "found"),
     [
-        ("stress-ng-cyclic", STRESS, {"": 8218.29, "p50": 11.228, "p99": 48.398}),
-        ("cyclictest", HISTOGRAM, {"mean": 3.0, "longest": 99.0, "p50": 1.0, "p99": 2.0}),
-        ("cyclictest", "# Histogram Overflows: 00009\n", {}),
-        ("pi-stress", "Total inversion performed: 26500\n", {"": 13250.0}),
-        ("hackbench-pipes-threads", "with 2 groups\nTime: 0.5\nTime: 1.5\n", {"": 16000.0}),
-        ("hackbench-pipes-threads", "with 2 groups\nTime: 0.000\n", {}),
         ("encode-aligned", "frames 30\n", {"": 15.0}),
         ("forks", "done 4\ndone 4\n", {"": 800.0}),
         ("forks", "cannot fork\n", {}),
@@ -121,18 +105,18 @@ def test_readings(name: str, output: str, found: dict[str, float]) -> None:
 def test_a_run_has_the_kernels_counts_or_says_why_there_is_none() -> None:
     def workload(script: str) -> Workload:
         return Workload(
-            lambda *_: ("sh", "-c", script), lambda text, _: iter([("", RATE, len(text))])
+            "forks", lambda *_: ("sh", "-c", script), lambda *_: iter([("", EVENTS, 4)])
         )
 
-    watch: Any = SimpleNamespace(stay_cool=lambda: None, heat=lambda: "a sensor shows 99 degrees")
+    watch = Watch(Machine(), busy=True)
     found = {part: value for part, _, value in running.measure(workload("echo"), CPUS, 1, watch)}
     assert {"", "switches", "call-interrupts"} <= set(found)
-    with pytest.raises(EndError, match="sh: status 3: no"):
+    with pytest.raises(EndError, match="workload forks: status 3: no"):
         running.measure(workload("echo no; exit 3"), CPUS, 1, watch)
 
 
 def test_a_hot_machine_marks_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "measure", lambda *_: [("", RATE, 1.0)])
+    monkeypatch.setattr(running, "measure", lambda *_: [("", EVENTS, 1.0)])
     watch: Any = SimpleNamespace(heat=lambda: "a sensor shows 99 degrees")
     log, said = Log("me"), list[str]()
     running.run_turn(log, 0, ["forks"], CPUS, 1, watch, said.append, lambda: None)
@@ -145,7 +129,7 @@ def test_a_trial_of_the_booted_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path:
         if turn == 2:
             raise EndError("not idle", "other programs use 9% of the CPUs")
         for name in names:
-            log.run(turn, name, [("", RATE, 1.0)], hot=False)
+            log.run(turn, name, [("", EVENTS, 1.0)], hot=False)
 
     monkeypatch.setattr(installed, "build_guest", lambda _: {"cache-work": tmp_path / "cache-work"})
     monkeypatch.setattr(installed, "run_turn", runs)
@@ -173,18 +157,6 @@ def test_workloads_of_small_machines() -> None:
         chosen(CPUS, ["forkz"])
     for workload in WORKLOADS.values():
         assert all(isinstance(word, str) for word in workload.argv(CPUS, 1))
-
-
-def test_counts_of_the_kernel(tmp_path: Path) -> None:
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/stat").write_text("cpu  10 1 20 900 9 3 4 0 0 0\nctxt 77\n")
-    (tmp_path / "proc/interrupts").write_text(
-        "  IWI: 5\n  CAL:   1   20   Function call interrupts\n"
-    )
-    assert facts.cpu_times(tmp_path) == (11, 27)
-    assert facts.switches(tmp_path) == 77
-    assert facts.call_interrupts(tmp_path) == 21
-    assert not facts.read_kernel("stock", tmp_path).features
 
 
 def test_the_menu_and_the_script_name_both_kernels(tmp_path: Path) -> None:
@@ -244,7 +216,7 @@ class FakeMachine:
             self.fails_after, self.log = 10**9, None
             raise PowerError
         self.ran.append((self.kernel, next(n for n, w in WORKLOADS.items() if w is workload)))
-        return [("", RATE, 1.0 + len(self.ran))]
+        return [("", EVENTS, 1.0 + len(self.ran))]
 
     def boot(self, kernel: str, **parameters: str) -> None:
         """Boot once, by hand or from the kernel before."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """What the trial's own system reads from /proc and /sys beside trial/host.py."""
 
-import re
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -44,29 +43,3 @@ def read_host(root: Path = ROOT) -> Host:
 def read_kernel(name: str, root: Path = ROOT) -> Kernel:
     """Return the running kernel. ``name`` is its name in the trial."""
     return replace(Machine(root).kernel(), name=name)
-
-
-def cpu_times(root: Path = ROOT) -> tuple[int, int]:
-    """Return the ticks that all CPUs spent since the boot in programs, and in the kernel."""
-    words = [int(word) for word in text_of(root / "proc/stat").partition("\n")[0].split()[1:9]]
-    user, nice, system, _, _, irq, softirq, _ = words
-    return user + nice, system + irq + softirq
-
-
-def _counted(text: str, name: str) -> int:
-    found = re.search(rf"^ *{name}:?((?: +\d+)+)", text, re.MULTILINE)
-    return sum(map(int, found[1].split())) if found else 0
-
-
-def switches(root: Path = ROOT) -> int:
-    """Return how often CPUs have switched between tasks since the boot."""
-    return _counted(text_of(root / "proc/stat"), "ctxt")
-
-
-def call_interrupts(root: Path = ROOT) -> int:
-    """Return how many interrupts made CPUs call a function of another CPU.
-
-    A push walk goes from CPU to CPU by such interrupts. IWI counts only those that a CPU sends to
-    itself, since Linux 5.8.
-    """
-    return _counted(text_of(root / "proc/interrupts"), "CAL")

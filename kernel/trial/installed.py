@@ -3,7 +3,6 @@
 
 import os
 import platform
-import shutil
 from collections.abc import Sequence
 
 from common.errors import UserError
@@ -31,10 +30,10 @@ def run_here(
     names = chosen(host.cpus, wanted)
     folders = sorted({str(path.parent) for path in build_guest(layout).values()})
     os.environ["PATH"] = os.pathsep.join([*folders, os.environ.get("PATH", os.defpath)])
-    programs = {name: WORKLOADS[name].argv(host.cpus, 1)[0] for name in names}
-    for name in [name for name in names if shutil.which(programs[name]) is None]:
-        tell(f"left out: {name}, because {programs[name]} is not here")
-        names.remove(name)
+    for name in [*names]:
+        if program := WORKLOADS[name].missing(host.cpus):
+            tell(f"left out: {name}, because {program} is not here")
+            names.remove(name)
     kernel = facts.read_kernel("schedshard" if platform.release().endswith(RELEASE) else "host")
     log, watch, ended, why = Log(""), Watch(machine, busy=False), "", ""
     try:
