@@ -6,7 +6,8 @@
  *
  *	releases				acquires; pairs with it
  *
- *	sbm_put(), slot_put()			a claim, sbm_test_and_clear(), sbm_test_acquire()
+ *	slot_put()				a claim
+ *	sbm_set_release()			sbm_test_acquire(), sbm_test_and_clear()
  *	sbm_clear_release()			sbm_test_acquire() that returns false,
  *						sbm_test_and_set()
  *	shard_counter_dec_release()		shard_counter_sum_acquire()
@@ -26,6 +27,16 @@
 
 #include "sbm.h"
 #include "shard_counter.h"
+
+/* sbm_set() that releases. */
+static port_always_inline void sbm_set_release(struct sbm *b, u32 cpu)
+{
+	uintptr_t at = b->at[cpu];
+
+	port_or64_release(sbm_word(at), sbm_bit(at));
+	if (b->summary)
+		shard_summary_note(b->summary, b->plan->slot[cpu].shard);
+}
 
 /* sbm_clear() that releases, for example "I no longer use what others may free now". */
 static port_always_inline void sbm_clear_release(struct sbm *b, u32 cpu)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Counts the waiters for a bit of a set, by shard: a waker finds a waiter near it, and no wake-up
+ * Counts the waiters for a slot of a set, by shard: a waker finds a waiter near it, and no wake-up
  * is lost. The caller decides how a thread sleeps: lib/claim_wait.c uses futexes. Private to core/
  * and lib/.
  *
  *	A waiter:				A waker:
  *
- *	shard_wait_join(w, cpu);		sbm_put(set, cpu);
- *	cpu = sbm_claim_near(set, cpu);		at = shard_wait_wake(w, cpu);
+ *	shard_wait_join(w, cpu);		slot_put(set, slot);
+ *	slot = slot_claim_near(set, cpu);	at = shard_wait_wake(w, cpu);
  *	found: shard_wait_leave(w, cpu),	if (at)
  *	       true: wake another one			wake one that sleeps at @at
  *	else:  sleep until
@@ -15,15 +15,15 @@
  *	       then all of this again
  *
  * One waiter at a time may ask to be the first. The next caller of shard_wait_give() then gives it
- * the bit or slot directly instead of putting it into the set, so no search can take it before.
+ * the slot directly instead of putting it into the set, so no search can take it before.
  *
  *	The first waiter:			A waker:
  *
- *	shard_wait_ask(w, &got);		at = shard_wait_give(w, cpu + 1);
- *	cpu = sbm_claim_near(set, cpu);		if (at)
+ *	shard_wait_ask(w, &got);		at = shard_wait_give(w, slot + 1);
+ *	slot = slot_claim_near(set, cpu);	if (at)
  *	found: shard_wait_unask(w, &got),		wake the one that sleeps at @at
  *	       false: @got has another one	else
- *	else:  sleep until @got is not 0		sbm_put(set, cpu), and so on, as above
+ *	else:  sleep until @got is not 0		slot_put(set, slot), and so on, as above
  *
  * Concurrency: all calls may overlap. A waiter joins, then leaves or is woken once, all for one CPU
  * number. Only one waiter may ask at a time.
@@ -53,7 +53,8 @@
 /* A place in the queue of waiters that ask one after the other; lib/claim_wait.c. */
 struct shard_wait_turn {
 	struct shard_wait_turn *next;
-	u32 got; /* 0: nothing yet; SHARD_WAIT_AGAIN; or what it got, plus 1 */
+	u32 got;   /* 0: nothing yet; SHARD_WAIT_AGAIN; or what it got, plus 1 */
+	u32 event; /* a descriptor plus 1, for shard_wait.notify, or 0 */
 };
 
 /**
@@ -61,6 +62,7 @@ struct shard_wait_turn {
  * @plan: the plan; must outlive this
  * @bytes: memory of this header with its table
  * @queue: the waiters that ask or will ask, in the order in which they came; under a lock
+ * @notify: called with the @got of a waiter before something is stored there, or NULL
  * @noted: in the lower half, at least how many lines have SHARD_WAIT_NOTED, and may have waiters
  * @first: address of the @got of the waiter that asks, or 0
  * @closed: nobody waits any more
@@ -74,6 +76,7 @@ struct shard_wait {
 	struct shard_wait_turn *queue;
 	u64 **in_vain;
 	u64 **of_llc;
+	void (*notify)(u32 *got);
 	u64 noted __aligned(PORT_CACHELINE);
 	u64 first;
 	u64 closed;
@@ -82,7 +85,7 @@ struct shard_wait {
 
 /*
  * Count the caller as a waiter of a CPU's shard. Ordering: a full barrier at the end. So a waker
- * that sets a bit either sees this waiter, or this waiter's next claim sees the bit.
+ * that puts a slot either sees this waiter, or this waiter's next claim sees it.
  */
 void shard_wait_join(struct shard_wait *w, u32 cpu);
 
@@ -133,7 +136,7 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
 
 /*
  * Wake a waiter near a CPU: of its last-level cache, else of the next caches in topology order.
- * Called right after an atomic operation on the set, such as sbm_put(). A
+ * Called right after an atomic operation on the set, such as slot_put(). A
  * waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter may
  * sleep, or NULL if each waiter already has a signal. Ordering: a full barrier between the atomic
  * operation and the look for waiters. Lines touched: that of @noted and @first, read; if somebody

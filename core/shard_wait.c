@@ -175,6 +175,8 @@ u32 *shard_wait_give(struct shard_wait *w, u32 value)
 
 	if (likely(!first) || port_cmpxchg64(&w->first, first, 0) != first)
 		return NULL;
+	if (unlikely(w->notify))
+		w->notify(got); /* the waiter stays until the store */
 	/* Pairs with the waiter's acquire: it sees what was done earlier with what it is given. */
 	smp_store_release(got, value);
 	return got;

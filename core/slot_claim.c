@@ -143,7 +143,7 @@ s64 slot_claim_near(struct slot_set *s, u32 cpu)
 	u64 *word = own->word, at = own->at;
 	u32 slot;
 
-	/* Without a load before it, as in sbm_claim.c. */
+	/* Without a load before it, which would fetch the line shared. */
 	if (word && port_test_and_clear64(word, slot_own_bit(at)))
 		return slot_own_slot(at);
 	return claim_anywhere(s, cpu, 1, &slot) ? (s64)slot : -1;

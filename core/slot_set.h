@@ -2,7 +2,9 @@
 /*
  * A set of slots: any number of tags, connections, buffers or workers, each free or taken. A slot
  * has a home shard: its bit is on a line of that shard. A claim takes a free slot whose home is
- * near a CPU. For one object per CPU use an sbm (sbm_claim.h).
+ * near a CPU. The slots' numbers are the caller's keys. In a set of plan->nr_possible slots number
+ * plan->slot[cpu].idx has its home at that CPU, so it can stand for an object of the CPU. For a set
+ * of CPUs that is walked use an sbm (sbm.h).
  *
  * There are two kinds of sets. In one the homes stay. In the other a slot's home follows its last
  * user, because slot_put_near() makes the CPU's shard the home. The second kind is for slots that

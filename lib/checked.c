@@ -39,24 +39,23 @@ void shard_watch_claim(const void *set, u32 what, const char *file, int line)
 	note(set, what, false, file, line);
 }
 
-void shard_watch_put(const void *set, const char *kind, u32 what, bool free, const char *file,
-		     int line)
+void shard_watch_put(const void *set, u32 slot, bool free, const char *file, int line)
 {
-	const struct noted *last = place(set, what);
+	const struct noted *last = place(set, slot);
 
 	if (!free) {
-		note(set, what, true, file, line);
+		note(set, slot, true, file, line);
 		return;
 	}
-	if (last->set != set || last->what != what)
-		fprintf(stderr, "schedshard: %s:%d: %s %u is put, but it is free\n", file, line,
-			kind, what);
+	if (last->set != set || last->what != slot)
+		fprintf(stderr, "schedshard: %s:%d: slot %u is put, but it is free\n", file, line,
+			slot);
 	else
 		fprintf(stderr,
-			"schedshard: %s:%d: %s %u is put, but it is free: thread %ld %s it at "
+			"schedshard: %s:%d: slot %u is put, but it is free: thread %ld %s it at "
 			"%s:%d\n",
-			file, line, kind, what, last->thread, last->put ? "put" : "claimed",
-			last->file, last->line);
+			file, line, slot, last->thread, last->put ? "put" : "claimed", last->file,
+			last->line);
 	abort();
 }
 

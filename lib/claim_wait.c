@@ -18,6 +18,8 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,15 +37,9 @@
 #define SYS_FUTEX SYS_futex
 #endif
 
-struct set_ops {
-	s64 (*claim)(void *set, u32 cpu);
-	void (*put)(void *set, u32 what, u32 cpu);
-};
-
 /* A thread that waits. */
 struct waiting {
-	const struct set_ops *ops;
-	void *set;
+	struct slot_set *set;
 	struct shard_wait *w;
 	u32 cpu;
 	struct shard_wait_turn turn;
@@ -100,60 +96,43 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu)
  * Put what the caller had claimed, and wake a waiter. If a thread begins to ask only after the
  * first look, claim for it, because a waiter that must first wake up to claim could be passed over.
  */
-static void put_wake(const struct set_ops *ops, void *set, struct shard_wait *w, u32 what, u32 cpu)
+void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 {
 	for (;;) {
-		u32 *at = shard_wait_give(w, what + 1);
+		u32 *at = shard_wait_give(w, slot + 1);
 		s64 got;
 
 		wake(at, 1);
 		if (at)
 			return;
-		ops->put(set, what, cpu);
+		slot_put_near(s, slot, cpu);
 		smp_mb__after_atomic(); /* pairs with shard_wait_ask() */
 		if (likely(!port_read64(&w->first)))
 			break;
-		got = ops->claim(set, cpu);
+		got = slot_claim_near(s, cpu);
 		if (got < 0)
 			return; /* whoever has it now will put it */
-		what = (u32)got;
+		slot = (u32)got;
 	}
 	shard_wait_wake_near(w, cpu);
 }
 
-static s64 claim_bit(void *set, u32 cpu)
+void slot_put_n_wake(struct slot_set *s, struct shard_wait *w, u32 cpu, u32 n, const u32 *slots)
 {
-	return sbm_claim_near(set, cpu);
-}
+	while (n && port_read64(&w->first))
+		slot_put_wake(s, w, slots[--n], cpu);
+	slot_put_n(s, cpu, n, slots);
+	smp_mb__after_atomic(); /* pairs with shard_wait_ask() */
+	while (n && port_read64(&w->first)) {
+		s64 got = slot_claim_near(s, cpu);
 
-static void put_bit(void *set, u32 what, u32 cpu)
-{
-	sbm_put(set, what);
-	(void)cpu;
-}
-
-static const struct set_ops bits = { claim_bit, put_bit };
-
-static s64 claim_slot(void *set, u32 cpu)
-{
-	return slot_claim_near(set, cpu);
-}
-
-static void put_slot(void *set, u32 what, u32 cpu)
-{
-	slot_put_near(set, what, cpu);
-}
-
-static const struct set_ops slots = { claim_slot, put_slot };
-
-void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu)
-{
-	put_wake(&bits, b, w, cpu, cpu);
-}
-
-void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
-{
-	put_wake(&slots, s, w, slot, cpu);
+		if (got < 0)
+			return;
+		slot_put_wake(s, w, (u32)got, cpu);
+		n--;
+	}
+	while (n--)
+		shard_wait_wake_near(w, cpu);
 }
 
 void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
@@ -215,7 +194,7 @@ static bool wait_near(struct waiting *me, const struct timespec *until, s64 *got
 
 	while (in_time) {
 		shard_wait_join(w, me->cpu);
-		*got = me->ops->claim(me->set, me->cpu);
+		*got = slot_claim_near(me->set, me->cpu);
 		if (*got >= 0 || READ_ONCE(w->closed)) {
 			leave_shard(me);
 			return true;
@@ -225,7 +204,7 @@ static bool wait_near(struct waiting *me, const struct timespec *until, s64 *got
 		if (!woken)
 			leave_shard(me);
 	}
-	*got = me->ops->claim(me->set, me->cpu);
+	*got = slot_claim_near(me->set, me->cpu);
 	return *got >= 0;
 }
 
@@ -255,10 +234,10 @@ static s64 leave_queue(struct waiting *me, s64 got)
 	}
 	shard_unlock(LOCK_QUEUES);
 	if (next) {
-		s64 more = me->ops->claim(me->set, me->cpu);
+		s64 more = slot_claim_near(me->set, me->cpu);
 
 		if (more >= 0)
-			put_wake(me->ops, me->set, w, (u32)more, me->cpu);
+			slot_put_wake(me->set, w, (u32)more, me->cpu);
 		else if (READ_ONCE(w->closed))
 			wake(shard_wait_give(w, SHARD_WAIT_AGAIN), 1);
 	}
@@ -267,7 +246,7 @@ static s64 leave_queue(struct waiting *me, s64 got)
 	else if (given && got < 0)
 		got = (s64)given - 1;
 	else if (given)
-		put_wake(me->ops, me->set, w, given - 1, me->cpu);
+		slot_put_wake(me->set, w, given - 1, me->cpu);
 	return got;
 }
 
@@ -277,25 +256,35 @@ static void leave_queue_cancelled(void *arg)
 	s64 got = leave_queue(me, -1);
 
 	if (got >= 0)
-		put_wake(me->ops, me->set, me->w, (u32)got, me->cpu);
+		slot_put_wake(me->set, me->w, (u32)got, me->cpu);
+}
+
+/* Enter the queue at its end. Return: whether it was empty, so that nobody else will ask for it. */
+static bool enter_queue(struct waiting *me)
+{
+	struct shard_wait_turn **end = &me->w->queue;
+	bool first;
+
+	shard_lock(LOCK_QUEUES);
+	while (*end)
+		end = &(*end)->next;
+	me->turn.next = NULL;
+	*end = &me->turn;
+	first = end == &me->w->queue;
+	shard_unlock(LOCK_QUEUES);
+	return first;
 }
 
 /* Wait in the queue. Return: what it got, or -1. */
 static s64 wait_in_turn(struct waiting *me, const struct timespec *until)
 {
 	struct shard_wait *w = me->w;
-	struct shard_wait_turn **end = &w->queue;
 	u32 *given = &me->turn.got, now;
 	bool in_time = true;
 	s64 got = -1;
 
-	shard_lock(LOCK_QUEUES);
-	while (*end)
-		end = &(*end)->next;
-	*end = &me->turn;
-	if (end == &w->queue)
+	if (enter_queue(me))
 		*given = SHARD_WAIT_AGAIN;
-	shard_unlock(LOCK_QUEUES);
 	while (in_time) {
 		now = smp_load_acquire(given); /* pairs with shard_wait_give() */
 		if (!now) {
@@ -305,39 +294,138 @@ static s64 wait_in_turn(struct waiting *me, const struct timespec *until)
 		if (now != SHARD_WAIT_AGAIN)
 			break;
 		shard_wait_ask(w, given);
-		got = me->ops->claim(me->set, me->cpu);
+		got = slot_claim_near(me->set, me->cpu);
 		if (got >= 0 || READ_ONCE(w->closed))
 			break;
 	}
 	return leave_queue(me, got);
 }
 
-static s64 claim_wait(struct waiting *me, s64 timeout_ns)
+s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns)
 {
 	s64 patience = timeout_ns > 0 && timeout_ns < PATIENCE_NS ? timeout_ns : PATIENCE_NS, got;
+	struct waiting one = { s, w, cpu, { NULL, 0, 0 } }, *me = &one;
 	struct timespec until, soon;
-	bool closed = READ_ONCE(me->w->closed);
+	bool closed = READ_ONCE(w->closed);
 
-	got = closed ? -1 : me->ops->claim(me->set, me->cpu);
+	got = closed ? -1 : slot_claim_near(s, cpu);
 	if (got < 0 && timeout_ns && !closed && later(&soon, patience) &&
 	    (timeout_ns < 0 || later(&until, timeout_ns)) && !wait_near(me, &soon, &got) &&
 	    patience != timeout_ns)
 		got = wait_in_turn(me, timeout_ns > 0 ? &until : NULL);
 	if (got < 0)
-		errno = READ_ONCE(me->w->closed) ? ECANCELED : ETIMEDOUT;
+		errno = READ_ONCE(w->closed) ? ECANCELED : ETIMEDOUT;
 	return got;
 }
 
-s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns)
-{
-	struct waiting me = { &bits, b, w, cpu, { NULL, 0 } };
+/* -------- a poll loop that waits -------- */
 
-	return claim_wait(&me, timeout_ns);
+/*
+ * A place in the queue, whose owner does not sleep. The giver writes to the eventfd before it
+ * stores what it gives. So once that is stored, the giver no longer uses the eventfd, and the event
+ * is there to be read.
+ */
+struct polling {
+	struct slot_poll poll;
+	struct waiting me;
+	bool queued;
+};
+
+static void notify(u32 *got)
+{
+	const struct shard_wait_turn *turn =
+		(void *)((char *)got - offsetof(struct shard_wait_turn, got));
+	int before = errno;
+	u64 one = 1;
+
+	if (turn->event && write((int)turn->event - 1, &one, sizeof(one)) < 0)
+		errno = before; /* only if the program closed it */
 }
 
-s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns)
+struct slot_poll *slot_poll_alloc(struct slot_set *s, struct shard_wait *w, u32 cpu)
 {
-	struct waiting me = { &slots, s, w, cpu, { NULL, 0 } };
+	struct polling *p = malloc(sizeof(*p));
+	int fd = p ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 
-	return claim_wait(&me, timeout_ns);
+	if (fd < 0) {
+		free(p);
+		return NULL;
+	}
+	*p = (struct polling){ { s, fd }, { s, w, cpu, { NULL, 0, (u32)fd + 1 } }, false };
+	WRITE_ONCE(w->notify, notify); /* before the first shard_wait_ask() of this place */
+	return &p->poll;
+}
+
+static bool event(const struct polling *p)
+{
+	u64 events;
+
+	return read(p->poll.fd, &events, sizeof(events)) > 0;
+}
+
+/* A place that has just entered the queue, or has been told to look again, asks. */
+static s64 ask_and_leave(struct polling *p)
+{
+	struct waiting *me = &p->me;
+	s64 got;
+
+	shard_wait_ask(me->w, &me->turn.got);
+	got = slot_claim_near(me->set, me->cpu);
+	if (got < 0 && !READ_ONCE(me->w->closed))
+		return -1;
+	p->queued = false;
+	got = leave_queue(me, got);
+	event(p);
+	return got;
+}
+
+static s64 claim_queued(struct polling *p)
+{
+	bool told = event(p); /* then something is stored, or about to be */
+	u32 given;
+
+	while (!(given = smp_load_acquire(&p->me.turn.got)) && told)
+		sched_yield();
+	if (!given)
+		return -1;
+	event(p); /* if it came after the first look */
+	if (given == SHARD_WAIT_AGAIN)
+		return ask_and_leave(p);
+	p->queued = false;
+	return leave_queue(&p->me, -1);
+}
+
+s64 slot_poll_claim(struct slot_poll *poll)
+{
+	struct polling *p = (struct polling *)poll;
+	struct waiting *me = &p->me;
+	bool closed = READ_ONCE(me->w->closed);
+	s64 got = -1;
+
+	if (p->queued) {
+		got = claim_queued(p);
+	} else if (!closed) {
+		got = slot_claim_near(me->set, me->cpu);
+		if (got < 0) {
+			me->turn.got = 0;
+			p->queued = true;
+			if (enter_queue(me))
+				got = ask_and_leave(p);
+		}
+	}
+	if (got < 0)
+		errno = p->queued ? EAGAIN : ECANCELED;
+	return got;
+}
+
+void slot_poll_free(struct slot_poll *poll)
+{
+	struct polling *p = (struct polling *)poll;
+
+	if (!p)
+		return;
+	if (p->queued)
+		leave_queue_cancelled(&p->me);
+	close(poll->fd);
+	free(p);
 }

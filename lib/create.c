@@ -10,8 +10,6 @@ static const struct shard_plan *plan_or_errno(const struct shard_create_opts *op
 	const struct shard_plan *plan = NULL;
 	int ret;
 
-	if (opts && opts->cap)
-		cap = opts->cap;
 	if (opts && opts->size && opts->size != sizeof(*opts)) /* a program of another version */
 		ret = -EINVAL;
 	else if (opts && opts->allowed)
@@ -33,8 +31,7 @@ static void *allocated(void *ptr)
 
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts)
 {
-	u32 cap = opts && opts->pool ? SHARD_CAP_CORE : SHARD_CAP_LOCKED;
-	const struct shard_plan *plan = plan_or_errno(opts, cap);
+	const struct shard_plan *plan = plan_or_errno(opts, SHARD_CAP_LOCKED);
 
 	return plan ? allocated(sbm_alloc(plan, 0)) : NULL;
 }

@@ -17,6 +17,9 @@
 extern "C" {
 #endif
 
+/* In place of a cap: a line per core, also where some cores have two threads and others one. */
+#define SHARD_CAP_CORE 0xffffffffu
+
 /* Linux's own limit (NR_CPUS of the largest configuration), also for CPU numbers. */
 #define SHARD_LIB_MAX_CPUS 8192
 

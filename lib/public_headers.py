@@ -30,7 +30,7 @@ INCLUDE = re.compile(r'^#include "(\w+\.h)"\n', re.M)
 # Functions that only macros and inline functions of the headers call.
 PRIVATE = re.compile(
     r"sbm_(iter|chunk|read_shard|near_search)\w*|sbm_(bit|pos|word)|slot_own_\w+|near_wider"
-    r"|shard_summary_(mark|cleaning|occupied|word|note)|cpu_counter_(flush|note)"
+    r"|shard_summary_(mark|test|cleaning|occupied|word|note)|cpu_counter_(flush|note)"
 )
 # Functions that only the library's own files call; their declarations are left out.
 INSIDE = re.compile(

@@ -1,170 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * Claims of the bitmap and of slots. Plan CPUs are 0 to 3 in two shards. Planted cases claim in two
- * steps (a test, then a clear), or put by sbm_set(), which does not release.
- */
+/* Claims and puts of slots. Plan CPUs are 0 to 3 in two shards. */
 #include "port.h"
 
 #include <stdlib.h>
 
 #include "cases.h"
 #include "objects.h"
-#include "sbm_claim.h"
 #include "slot_cache.h"
 
-#define PUT 0 /* ghost: the put has returned */
+#define PUT 8 /* ghost: the put has returned */
 
-static struct sbm *b;
 static u64 *data;
 
-static void make(unsigned int flags)
+static void own(s64 slot)
 {
-	b = case_sbm(case_plan(4, 2), flags);
-	data = port_alloc(PORT_CACHELINE, -1);
-	explore_name(data, 8, "data");
+	explore_check(!explore_ghost_get((u32)slot), "two CPUs own slot %d", (int)slot);
+	explore_ghost_set((u32)slot, 1);
 }
-
-static void setup_two(uint32_t nr_cpus)
-{
-	make(0);
-	sbm_put(b, 1);
-	sbm_put(b, 2);
-}
-
-static void setup_two_summary(uint32_t nr_cpus)
-{
-	make(SBM_SUMMARY);
-	sbm_put(b, 1);
-	sbm_put(b, 2);
-}
-
-static void setup_all(uint32_t nr_cpus)
-{
-	make(0);
-	for (u32 cpu = 0; cpu < 4; cpu++)
-		sbm_put(b, cpu);
-}
-
-/* The summary calls shard 0 occupied, but it is empty. */
-static void setup_stale(uint32_t nr_cpus)
-{
-	make(SBM_SUMMARY);
-	sbm_set(b, 0);
-	sbm_clear(b, 0);
-}
-
-static void own(s64 cpu)
-{
-	explore_check(!explore_ghost_get((u32)cpu), "two CPUs own bit %d", (int)cpu);
-	explore_ghost_set((u32)cpu, 1);
-}
-
-/* Result by CPU: its claim + 1; 0: none. */
-static void near(uint32_t cpu)
-{
-	s64 got = sbm_claim_near(b, cpu);
-
-	if (got >= 0)
-		own(got);
-	explore_result(cpu, (u64)(got + 1));
-}
-
-/* Two bits: in the end two CPUs own them, and no bit is left. */
-static void check_two(uint32_t nr_cpus)
-{
-	u32 owners = 0;
-
-	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
-		owners += explore_result_of(cpu) != 0;
-	explore_check(owners == 2, "%u CPUs own two bits", owners);
-	explore_check(sbm_empty(b), "a claimed bit is set");
-}
-
-/* Four bits, and more than four claims. */
-static void several(uint32_t cpu)
-{
-	u32 got[3], n = sbm_claim_n(b, cpu, cpu ? 2 : 3, got);
-
-	for (u32 i = 0; i < n; i++)
-		own(got[i]);
-	explore_result(cpu, n);
-}
-
-static void check_several(uint32_t nr_cpus)
-{
-	u64 n = 0;
-
-	for (u32 cpu = 0; cpu < nr_cpus; cpu++)
-		n += explore_result_of(cpu);
-	explore_check(n == 4, "%u of 4 bits are claimed", (unsigned int)n);
-	explore_check(sbm_empty(b), "a claimed bit is set");
-}
-
-/* Bit 3 is set throughout: others claim and put within a mask. */
-static void throughout(uint32_t cpu)
-{
-	const unsigned long mask = 1ul << (cpu - 1);
-
-	if (!cpu)
-		explore_check(sbm_claim_near(b, 0) >= 0, "a bit that is set throughout is missed");
-	else if (sbm_claim_and(b, &mask, 3) >= 0)
-		sbm_put(b, cpu - 1);
-}
-
-/* After a put has returned, the only claimer finds the bit; a third CPU cleans the summary. */
-static void realtime(uint32_t cpu)
-{
-	bool put;
-
-	if (!cpu) {
-		sbm_put(b, 0);
-		explore_ghost_set(PUT, 1);
-	} else if (cpu == 1) {
-		put = explore_ghost_get(PUT);
-		explore_check(sbm_claim_near(b, 3) == 0 || !put, "a claim misses what was put");
-	} else {
-		sbm_empty(b);
-	}
-}
-
-/* What a CPU did before a put is visible to the claimer. */
-static port_always_inline void hand_over(u32 cpu, bool release)
-{
-	if (!cpu) {
-		WRITE_ONCE(*data, 1);
-		if (release)
-			sbm_put(b, 0);
-		else
-			sbm_set(b, 0);
-	} else if (sbm_claim_near(b, cpu) == 0) {
-		explore_check(READ_ONCE(*data), "a claimer sees the data of before the put");
-	}
-}
-
-static void hands_over(uint32_t cpu)
-{
-	hand_over(cpu, true);
-}
-
-static void hands_nothing_over(uint32_t cpu)
-{
-	hand_over(cpu, false);
-}
-
-static void setup_none(uint32_t nr_cpus)
-{
-	make(0);
-}
-
-static void look_and_clear(uint32_t cpu)
-{
-	if (!sbm_test(b, 1))
-		return;
-	sbm_clear(b, 1);
-	own(1);
-}
-
-/* -------- slots -------- */
 
 static struct slot_set *slots;
 
@@ -213,6 +65,16 @@ static void check_slots(uint32_t nr_cpus)
 	explore_check(slot_set_nr_free(slots) == 3 - owners, "%u of 3 slots are free, %u are owned",
 		      slot_set_nr_free(slots), owners);
 	explore_check(owners, "no CPU got a slot");
+}
+
+static void look_and_clear(uint32_t cpu)
+{
+	u64 *word = slots->part[0]->word[0];
+
+	if (!(READ_ONCE(*word) & 1))
+		return;
+	port_and64(word, ~1ull);
+	own(0);
 }
 
 /* Three slots, and more claims of both kinds. */
@@ -581,18 +443,6 @@ static void cache_no_barrier(uint32_t cpu)
 	EXPLORE_CASE(name_, title_, kind_, 2, max, setup_, body_, check_, .weak = weak_)
 
 const struct explore_case explore_claim_cases[] = {
-	CASE("claim-near", "CPUs claim two bits: each has one owner", "core", 4, false, setup_two,
-	     near, check_two),
-	CASE("claim-near-summary", "claim-near with a summary", "core", 4, false, setup_two_summary,
-	     near, check_two),
-	CASE("claim-several", "CPUs claim several at once: each bit has one owner", "core", 3,
-	     false, setup_all, several, check_several),
-	CASE("claim-throughout", "a claim finds what is set throughout", "core", 4, false,
-	     setup_all, throughout, NULL),
-	CASE("claim-realtime", "a claim finds what was put before, also beside a cleaner", "core",
-	     3, false, setup_stale, realtime, NULL),
-	CASE("claim-hands-over", "a put hands its CPU's stores over, in any order", "core", 3, true,
-	     setup_none, hands_over, NULL),
 	CASE("claim-slots", "CPUs claim and put slots: each has one owner", "core", 2, false,
 	     setup_slots, take_slots, check_slots),
 	CASE("claim-slots-several", "CPUs claim several slots at once: each has one owner", "core",
@@ -628,8 +478,6 @@ const struct explore_case explore_claim_cases[] = {
 	CASE("planted-cache-barrier", "planted: a cache's CPU without its barrier", "planted", 2,
 	     false, setup_cache_full, cache_no_barrier, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,
-	     false, setup_two, look_and_clear, NULL),
-	CASE("planted-claim-put", "planted: a put without release", "planted", 3, true, setup_none,
-	     hands_nothing_over, NULL),
+	     false, setup_slots, look_and_clear, NULL),
 	{ 0 },
 };

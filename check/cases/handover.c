@@ -11,7 +11,7 @@
 #include "cases.h"
 #include "objects.h"
 #include "ordered.h"
-#include "sbm_claim.h"
+#include "sbm_more.h"
 
 static struct sbm *b;
 static struct shard_counter *c;
@@ -22,7 +22,7 @@ static void setup(uint32_t nr_cpus)
 	const struct shard_plan *plan = case_plan(4, 2);
 
 	b = case_sbm(plan, 0);
-	sbm_put(b, 1);
+	sbm_set_release(b, 1);
 	c = port_alloc(sizeof(*c), -1);
 	if (!shard_counter_attach(c, plan))
 		abort();
@@ -47,7 +47,7 @@ static port_always_inline void set_bit(u32 cpu, bool release, bool acquire)
 	if (!cpu) {
 		WRITE_ONCE(*data, 1);
 		if (release)
-			sbm_put(b, 0);
+			sbm_set_release(b, 0);
 		else
 			sbm_set(b, 0);
 	} else {
@@ -119,7 +119,7 @@ static void take_off_no_release(uint32_t cpu)
 	EXPLORE_CASE(name_, title_, kind_, 2, max, setup, body_, NULL, .weak = true)
 
 const struct explore_case explore_handover_cases[] = {
-	CASE("handover-set", "sbm_put() to sbm_test_acquire(), in any order", "core", 3,
+	CASE("handover-set", "sbm_set_release() to sbm_test_acquire(), in any order", "core", 3,
 	     set_bit_whole),
 	CASE("handover-clear", "sbm_clear_release() to sbm_test_acquire()", "core", 3,
 	     clear_bit_whole),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Waiters for a bit. A waiter that finds no signal counts as asleep; a signal that comes later
- * would wake its thread. The property: at the end no waiter sleeps without a signal while a bit is
- * set. Planted cases contain the faults of Linux's sbitmap. In one a waiter does not look again
+ * Waiters for a slot. A waiter that finds no signal counts as asleep; a signal that comes later
+ * would wake its thread. The property: at the end no waiter sleeps without a signal while a slot
+ * is free. Planted cases contain the faults of Linux's sbitmap. In one a waiter does not look again
  * after it joined; in another a waiter leaves with a wake-up that was for another waiter.
  */
 #include "port.h"
@@ -11,12 +11,9 @@
 
 #include "cases.h"
 #include "objects.h"
-#include "sbm_claim.h"
-#include "sbm_more.h"
 #include "shard_signal.h"
 #include "slot_claim.h"
 
-static struct sbm *b;
 static struct shard_wait *w;
 static struct slot_set *slots;
 
@@ -25,10 +22,14 @@ static void setup(uint32_t nr_cpus)
 {
 	const struct shard_plan *plan = case_plan(4, 2);
 
-	b = case_sbm(plan, 0);
+	slots = slot_set_alloc(plan, 4, SLOT_EMPTY);
 	w = shard_wait_alloc(plan);
-	if (!w)
+	if (!w || !slots)
 		abort();
+	explore_const(slot_own_of(slots, plan->nr_cpus - 1), slots->bytes);
+	explore_const(slots->part[0], slots->part[0]->bytes);
+	explore_name(slots->part[0]->word[0], 8, "slots 0 and 1");
+	explore_name(slots->part[0]->word[1], 8, "slots 2 and 3");
 	explore_const(w, offsetof(struct shard_wait, noted));
 	explore_name(&w->noted, sizeof(w->noted), "noted");
 	explore_name(&w->first, sizeof(w->first), "first");
@@ -57,14 +58,14 @@ static void setup_left(uint32_t nr_cpus)
 static void setup_together(uint32_t nr_cpus)
 {
 	setup(nr_cpus);
-	sbm_set(b, 2);
+	slot_put(slots, 2);
 }
 
 /* A set of one slot, which is taken. */
 static void setup_slots(uint32_t nr_cpus)
 {
 	setup(nr_cpus);
-	slots = slot_set_alloc(b->plan, 1, 0);
+	slots = slot_set_alloc(w->plan, 1, 0);
 	if (!slots || slot_claim_near(slots, 0))
 		abort();
 	explore_name(slots, sizeof(*slots), "slot set");
@@ -76,17 +77,17 @@ static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pas
 {
 	s64 got;
 
-	if (!again && sbm_claim_near(b, from) >= 0) {
+	if (!again && slot_claim_near(slots, from) >= 0) {
 		explore_result(cpu, OWNS);
 		return;
 	}
 	shard_wait_join(w, from);
-	got = again ? sbm_claim_near(b, from) : -1;
+	got = again ? slot_claim_near(slots, from) : -1;
 	if (got < 0 && shard_wait_woken(w, from)) {
-		got = sbm_claim_near(b, from);
-		if (got < 0) { /* another waiter got the bit: wait again */
+		got = slot_claim_near(slots, from);
+		if (got < 0) { /* another waiter got the slot: wait again */
 			shard_wait_join(w, from);
-			got = sbm_claim_near(b, from);
+			got = slot_claim_near(slots, from);
 			if (got >= 0 && shard_wait_leave(w, from))
 				shard_wait_wake(w, from);
 		}
@@ -98,7 +99,7 @@ static port_always_inline void wait_near(u32 cpu, u32 from, bool again, bool pas
 
 static port_always_inline void put(u32 cpu, bool barrier)
 {
-	sbm_put(b, cpu);
+	slot_put(slots, cpu);
 	if (barrier || (u32)READ_ONCE(w->noted))
 		shard_wait_wake(w, cpu);
 }
@@ -116,8 +117,8 @@ static void check(uint32_t nr_cpus)
 		      (unsigned int)asleep);
 	explore_check((u32)w->noted == noted, "%u lines are counted, %u noted",
 		      (unsigned int)w->noted, (unsigned int)noted);
-	explore_check(sbm_empty(b) || !asleep || signals,
-		      "lost wake-up: a bit is set, and %u sleep", (unsigned int)asleep);
+	explore_check(!slot_set_nr_free(slots) || !asleep || signals,
+		      "lost wake-up: a slot is free, and %u sleep", (unsigned int)asleep);
 	explore_check(signals <= asleep, "a signal for nobody");
 }
 
@@ -130,7 +131,7 @@ static void one(uint32_t cpu)
 		put(0, true);
 }
 
-/* CPU 0 puts two bits: neither of two waiters sleeps without a signal. */
+/* CPU 0 puts two slots: neither of two waiters sleeps without a signal. */
 static void two(uint32_t cpu)
 {
 	if (cpu) {
@@ -141,7 +142,7 @@ static void two(uint32_t cpu)
 	put(2, true);
 }
 
-/* Two wait in one line: CPU 1 for bit 2, CPU 2 for bit 3. CPU 0 puts one of them. */
+/* Two wait in one line: CPU 1 for slot 2, CPU 2 for slot 3. CPU 0 puts one of them. */
 static port_always_inline void one_line(u32 cpu, u32 to)
 {
 	if (!cpu) {
@@ -149,7 +150,7 @@ static port_always_inline void one_line(u32 cpu, u32 to)
 		return;
 	}
 	shard_wait_join(w, 1);
-	if (!sbm_test_and_clear(b, 1 + cpu)) {
+	if (!slot_take(slots, 1 + cpu)) {
 		explore_result(cpu, ASLEEP);
 		return;
 	}
@@ -163,7 +164,7 @@ static void together(uint32_t cpu)
 	one_line(cpu, 3);
 }
 
-/* CPU 0 puts a bit for nobody, then one for CPU 1. */
+/* CPU 0 puts a slot for nobody, then one for CPU 1. */
 static void left(uint32_t cpu)
 {
 	if (!cpu)
@@ -303,9 +304,9 @@ static void check_first(uint32_t nr_cpus)
 	EXPLORE_CASE(name_, title_, kind_, min, max, setup_, body_, check_, .weak = weak_)
 
 const struct explore_case explore_wait_cases[] = {
-	CASE("wait-one", "a put wakes a waiter, or the waiter finds the bit", "core", 2, 3, false,
+	CASE("wait-one", "a put wakes a waiter, or the waiter finds the slot", "core", 2, 3, false,
 	     setup, one, check),
-	CASE("wait-two", "two puts: no waiter sleeps while a bit is set", "core", 2, 3, false,
+	CASE("wait-two", "two puts: no waiter sleeps while a slot is free", "core", 2, 3, false,
 	     setup, two, check),
 	CASE("wait-together", "two waiters of one line: the first one notes it", "core", 3, 3,
 	     false, setup_together, together, check),

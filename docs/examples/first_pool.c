@@ -2,9 +2,9 @@
 /*
  * First use: a worker pool that finds idle workers near the caller.
  *
- * Each worker stands for a CPU, and is bound to it if that is allowed. Its bit means "my slot is
- * free". schedshard_sbm_claim_near() finds a free worker near the caller and clears its bit in one
- * atomic step, so two callers never get the same worker.
+ * Each worker stands for a CPU, and is bound to it if that is allowed. A free slot of the set means
+ * "this worker is idle". schedshard_slot_claim_near() finds an idle worker near the caller and
+ * takes its slot in one atomic step, so two callers never get the same worker.
  */
 #define _GNU_SOURCE 1 /* for pthread_setaffinity_np() */
 #include <err.h>
@@ -21,13 +21,14 @@
 struct worker {
 	pthread_t thread;
 	sem_t filled;
+	uint32_t slot;
 	uint32_t cpu;
-	uint32_t job; /* the worker's slot for a job; 0: stop */
+	uint32_t job; /* 0: stop */
 };
 
-static struct schedshard_sbm *idle;
+static struct schedshard_slot_set *idle;
 static struct schedshard_counter *done;
-static struct worker *workers; /* by CPU number */
+static struct worker *workers; /* by slot */
 static uint8_t runs_of[JOBS + 1];
 
 static void *work(void *arg)
@@ -36,10 +37,10 @@ static void *work(void *arg)
 
 	for (;;) {
 		/*
-		 * Releases the slot to the thread that claims the worker in dispatch() or stop(),
-		 * so the worker has read its slot before the next job is written to it.
+		 * Releases the worker to the thread that claims it in dispatch() or stop(), so the
+		 * worker has read its job before the next one is written.
 		 */
-		schedshard_sbm_put(idle, self->cpu);
+		schedshard_slot_put(idle, self->slot);
 		while (sem_wait(&self->filled))
 			; /* interrupted by a signal */
 		if (!self->job)
@@ -49,75 +50,80 @@ static void *work(void *arg)
 	}
 }
 
-static void fill(uint32_t cpu, uint32_t job)
+static void fill(uint32_t slot, uint32_t job)
 {
-	workers[cpu].job = job;
-	sem_post(&workers[cpu].filled);
+	workers[slot].job = job;
+	sem_post(&workers[slot].filled);
 }
 
 /* Gives a job to the idle worker nearest to the caller. Waits while all are busy. */
 static void dispatch(uint32_t job)
 {
 	for (;;) {
-		/* pairs with schedshard_sbm_put() */
-		int64_t cpu = schedshard_sbm_claim_near(idle, schedshard_this_cpu());
+		/* pairs with schedshard_slot_put() */
+		int64_t slot = schedshard_slot_claim_near(idle, schedshard_this_cpu());
 
-		if (cpu >= 0) {
-			fill((uint32_t)cpu, job);
+		if (slot >= 0) {
+			fill((uint32_t)slot, job);
 			return;
 		}
 		sched_yield();
 	}
 }
 
-static void start(uint32_t cpu, uint32_t nr_cpus)
+static void start(uint32_t slot, uint32_t cpu, uint32_t nr_cpus)
 {
+	struct worker *self = &workers[slot];
 	cpu_set_t *mask = CPU_ALLOC(nr_cpus);
 	size_t bytes = CPU_ALLOC_SIZE(nr_cpus);
 
-	workers[cpu].cpu = cpu;
-	if (!mask || sem_init(&workers[cpu].filled, 0, 0) ||
-	    pthread_create(&workers[cpu].thread, NULL, work, &workers[cpu]))
+	self->slot = slot;
+	self->cpu = cpu;
+	if (!mask || sem_init(&self->filled, 0, 0) ||
+	    pthread_create(&self->thread, NULL, work, self))
 		errx(1, "no thread for CPU %u", cpu);
 	CPU_ZERO_S(bytes, mask);
 	CPU_SET_S(cpu, bytes, mask);
 	/* if the worker may not run there, its jobs travel further, but nothing breaks */
-	pthread_setaffinity_np(workers[cpu].thread, bytes, mask);
+	pthread_setaffinity_np(self->thread, bytes, mask);
 	CPU_FREE(mask);
 }
 
-static void stop(uint32_t cpu)
+static void stop(uint32_t slot)
 {
-	/* pairs with schedshard_sbm_put() in work() */
-	while (!schedshard_sbm_test_and_clear(idle, cpu))
+	/* pairs with schedshard_slot_put() in work() */
+	while (!schedshard_slot_take(idle, slot))
 		sched_yield();
-	fill(cpu, 0);
-	pthread_join(workers[cpu].thread, NULL);
-	sem_destroy(&workers[cpu].filled);
+	fill(slot, 0);
+	pthread_join(workers[slot].thread, NULL);
+	sem_destroy(&workers[slot].filled);
 }
 
 int main(void)
 {
+	const struct schedshard_create_opts empty = { .empty = true };
 	const struct schedshard_plan *plan;
 	uint32_t nr_workers, once = 0;
 
-	/* .pool gives each core a line, with which claims are fastest */
-	idle = schedshard_sbm_create_opts(&(struct schedshard_create_opts){ .pool = true });
+	if (schedshard_plan_here(&plan, NULL))
+		errx(1, "no plan");
+	/* as many slots as CPUs: then slot i is at home at CPU idx_to_cpu[i] */
+	idle = schedshard_slot_set_create_opts(plan->nr_possible, &empty);
 	done = schedshard_counter_create();
 	if (!idle || !done)
 		err(1, "no idle set");
 	plan = idle->plan;
-	workers = calloc(plan->nr_cpus, sizeof(*workers));
+	workers = calloc(plan->nr_possible, sizeof(*workers));
 	if (!workers)
 		err(1, "no workers");
 
 	nr_workers = plan->nr_possible < MAX_WORKERS ? plan->nr_possible : MAX_WORKERS;
 	for (uint32_t i = 0; i < nr_workers; i++)
-		start(plan->idx_to_cpu[i], plan->nr_cpus);
+		start(i, plan->idx_to_cpu[i], plan->nr_cpus);
 	for (uint32_t job = 1; job <= JOBS; job++)
 		dispatch(job);
 	for (uint32_t i = 0; i < nr_workers; i++)
-		stop(plan->idx_to_cpu[i]);
+		stop(i);
 
 	for (uint32_t job = 1; job <= JOBS; job++)
 		once += runs_of[job] == 1;
@@ -125,6 +131,6 @@ int main(void)
 	       (long long)schedshard_counter_sum(done));
 	free(workers);
 	schedshard_counter_destroy(done);
-	schedshard_sbm_destroy(idle);
+	schedshard_slot_set_destroy(idle);
 	return 0;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that wait for bits. A lost wake-up hangs the test, and its time limit ends it. The owner
- * of a bit counts by plain stores, so that two owners would lose an update.
+ * Threads that wait for slots. A lost wake-up hangs the test, and its time limit ends it. The owner
+ * of a slot counts by plain stores, so that two owners would lose an update.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include "claim_wait.h"
 #include "locks.h"
-#include "sbm_more.h"
 #include "shard_signal.h"
 #include "shapes.h"
 #include "../../core/tests/stress/threads.h"
@@ -16,38 +16,39 @@
 
 static const struct shape shape = { .name = "4 x 2", 1, 1, 4, 1, 2, 1, .adjacent = true };
 static struct shard_plan *plan;
-static struct sbm *b;
+static struct slot_set *pool;
 static struct shard_wait *w;
 static u64 used[8];
 static s64 timeout;
 
+/* Slot i is near CPU i. */
 static void set_up(unsigned int flags, u32 bits)
 {
 	plan = shape_plan(&shape);
-	b = sbm_alloc(plan, flags);
+	pool = slot_set_alloc(plan, 8, SLOT_EMPTY | flags);
 	w = shard_wait_alloc(plan);
-	CHECK(b && w);
+	CHECK(pool && w);
 	memset(used, 0, sizeof(used));
 	for (u32 i = 0; i < bits; i++)
-		sbm_put(b, plan->idx_to_cpu[i * plan->nr_possible / bits]);
+		slot_put(pool, i * 8 / bits);
 }
 
 static void tear_down(u32 bits)
 {
-	CHECK_EQ(sbm_weight(b), bits);
+	CHECK_EQ(slot_set_nr_free(pool), bits);
 	CHECK(!shard_wait_nr(w) && !w->first);
 	for (u32 shard = 0; shard < plan->nr_shards; shard++)
 		CHECK_EQ(*w->line[shard] & ~(SHARD_WAIT_CLOSED | SHARD_WAIT_NOTED),
 			 0); /* no waiter, and no signal is left */
 	shard_wait_free(w);
-	sbm_destroy(b);
+	slot_set_destroy(pool);
 	shard_plan_free(plan);
 }
 
 static void claim_and_put(u32 thread)
 {
 	for (u32 i = 0; i < ROUNDS;) {
-		s64 cpu = sbm_claim_wait(b, w, (thread * 3 + i) % 8, timeout);
+		s64 cpu = slot_claim_wait(pool, w, (thread * 3 + i) % 8, timeout);
 
 		CHECK(cpu >= 0 || timeout > 0);
 		if (cpu < 0)
@@ -55,7 +56,7 @@ static void claim_and_put(u32 thread)
 		used[cpu]++;
 		if (i % 64 == 0)
 			sched_yield(); /* so that other threads go to sleep */
-		sbm_put_wake(b, w, (u32)cpu);
+		slot_put_wake(pool, w, (u32)cpu, (u32)cpu);
 		i++;
 	}
 }
@@ -67,7 +68,7 @@ static void everyone_gets_a_turn(void)
 		u64 all = 0;
 
 		timeout = way / 6 ? 20000 : -1;
-		set_up(way / 3 % 2 ? SBM_SUMMARY : 0, bits);
+		set_up(way / 3 % 2 ? SLOT_FOLLOW : 0, bits);
 		run_threads(claim_and_put);
 		for (u32 cpu = 0; cpu < 8; cpu++)
 			all += used[cpu];
@@ -150,15 +151,97 @@ static void slots_that_move_have_one_owner(void)
 	tear_down(0);
 }
 
+/* Threads 0 and 1 poll, and the others sleep; thread 2 also claims and puts two at once. */
+static void claim_by_polling(u32 thread)
+{
+	struct slot_poll *p = NULL;
+
+	for (u32 i = 0, waits = 0; i < ROUNDS / 4;) {
+		u32 cpu = (thread * 3 + i) % 8, two[2];
+		s64 slot;
+
+		if (thread < 2 && !p)
+			CHECK((p = slot_poll_alloc(pool, w, cpu)));
+		slot = p ? slot_poll_claim(p) : slot_claim_wait(pool, w, cpu, i % 2 ? 20000 : -1);
+		if (slot < 0 && p) {
+			CHECK_EQ(errno, EAGAIN);
+			if (waits++ % 32 == 0) {
+				slot_poll_free(p); /* while somebody may give it a slot */
+				p = NULL;
+			} else {
+				CHECK_EQ(poll(&(struct pollfd){ p->fd, POLLIN, 0 }, 1, -1), 1);
+			}
+		}
+		if (slot < 0)
+			continue;
+		used[slot]++;
+		if (i % 64 == 0)
+			sched_yield();
+		slot_put_wake(pool, w, (u32)slot, cpu);
+		if (thread == 2)
+			slot_put_n_wake(pool, w, cpu, slot_claim_n(pool, cpu, 2, two), two);
+		i++;
+	}
+	slot_poll_free(p);
+}
+
+static void polling_beside_sleeping(void)
+{
+	for (u32 bits = 1; bits < 4; bits++) {
+		u64 all = 0;
+
+		set_up(bits % 2 ? 0 : SLOT_FOLLOW, bits);
+		run_threads(claim_by_polling);
+		for (u32 cpu = 0; cpu < 8; cpu++)
+			all += used[cpu];
+		CHECK_EQ(all, (u64)NR_THREADS * (ROUNDS / 4));
+		tear_down(bits);
+	}
+}
+
+/* A descriptor is readable once there is a slot for the poller, or the end. */
+static void polls(void)
+{
+	struct pollfd at = { .events = POLLIN };
+	struct slot_poll *p;
+
+	set_up(0, 0);
+	p = slot_poll_alloc(pool, w, 3);
+	CHECK(p);
+	at.fd = p->fd;
+	CHECK_EQ(slot_poll_claim(p), -1);
+	CHECK_EQ(errno, EAGAIN);
+	CHECK_EQ(shard_wait_nr(w), 1);
+	CHECK_EQ(poll(&at, 1, 0), 0);
+	slot_put_wake(pool, w, 5, 5);
+	CHECK_EQ(poll(&at, 1, 0), 1);
+	CHECK_EQ(slot_claim_near(pool, 5), -1); /* it is the poller's */
+	CHECK_EQ(slot_poll_claim(p), 5);
+	CHECK_EQ(poll(&at, 1, 0), 0);
+	CHECK_EQ(slot_poll_claim(p), -1);
+	slot_put_wake(pool, w, 5, 5);
+	slot_poll_free(p); /* returns what it was given */
+	CHECK_EQ(slot_claim_near(pool, 5), 5);
+	p = slot_poll_alloc(pool, w, 3);
+	CHECK(p && slot_poll_claim(p) == -1);
+	at.fd = p->fd;
+	shard_wait_close(w);
+	CHECK_EQ(poll(&at, 1, 0), 1);
+	CHECK_EQ(slot_poll_claim(p), -1);
+	CHECK_EQ(errno, ECANCELED);
+	slot_poll_free(p);
+	tear_down(0);
+}
+
 static void gives_up(void)
 {
 	set_up(0, 0);
-	CHECK_EQ(sbm_claim_wait(b, w, 3, 0), -1);
-	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), -1);
+	CHECK_EQ(slot_claim_wait(pool, w, 3, 0), -1);
+	CHECK_EQ(slot_claim_wait(pool, w, 3, 1), -1);
 	CHECK_EQ(errno, ETIMEDOUT);
-	CHECK_EQ(sbm_claim_wait(b, w, 3, 3000000), -1); /* in the queue */
-	sbm_put_wake(b, w, 5);
-	CHECK_EQ(sbm_claim_wait(b, w, 3, 1), 5);
+	CHECK_EQ(slot_claim_wait(pool, w, 3, 3000000), -1); /* in the queue */
+	slot_put_wake(pool, w, 5, 5);
+	CHECK_EQ(slot_claim_wait(pool, w, 3, 1), 5);
 	tear_down(0);
 }
 
@@ -192,7 +275,7 @@ static void *wait_for_one(void *arg)
 {
 	struct waiter *one = arg;
 
-	one->got = sbm_claim_wait(b, w, 6, -1);
+	one->got = slot_claim_wait(pool, w, 6, -1);
 	one->error = errno;
 	return arg;
 }
@@ -227,12 +310,12 @@ static void nobody_is_passed_over(void)
 	for (u32 i = 0; i < 3; i++)
 		enter_queue(&one[i]);
 	for (u32 i = 0; i < 3; i++) {
-		sbm_put_wake(b, w, i);
-		CHECK_EQ(sbm_claim_near(b, i), -1);
+		slot_put_wake(pool, w, i, i);
+		CHECK_EQ(slot_claim_near(pool, i), -1);
 		CHECK_EQ(pthread_join(one[i].id, NULL), 0);
 		CHECK_EQ(one[i].got, i);
 	}
-	sbm_put_wake(b, w, 7);
+	slot_put_wake(pool, w, 7, 7);
 	tear_down(1);
 }
 
@@ -248,25 +331,25 @@ static void cancelled_waiters_leave(void)
 	for (u32 i = 0; i < 2; i++) {
 		CHECK_EQ(pthread_cancel(one[i].id), 0);
 		if (i)
-			sbm_put_wake(b, w, 5);
+			slot_put_wake(pool, w, 5, 5);
 		CHECK_EQ(pthread_join(one[i].id, &result), 0);
 		if (result != PTHREAD_CANCELED) /* the put came first */
-			sbm_put_wake(b, w, (u32)one[i].got);
+			slot_put_wake(pool, w, (u32)one[i].got, 0);
 	}
 	CHECK_EQ(pthread_join(one[2].id, NULL), 0);
 	CHECK_EQ(one[2].got, 5);
-	sbm_put_wake(b, w, 5);
+	slot_put_wake(pool, w, 5, 5);
 	/* at any moment of a wait, beside puts */
 	for (u32 i = 0; i < 200; i++) {
-		CHECK_EQ(sbm_claim_wait(b, w, 0, -1), 5);
+		CHECK_EQ(slot_claim_wait(pool, w, 0, -1), 5);
 		CHECK_EQ(pthread_create(&one[0].id, NULL, wait_for_one, &one[0]), 0);
 		for (u32 turn = 0; turn < i % 40; turn++)
 			sched_yield();
 		pthread_cancel(one[0].id);
-		sbm_put_wake(b, w, 5);
+		slot_put_wake(pool, w, 5, 5);
 		CHECK_EQ(pthread_join(one[0].id, &result), 0);
 		if (result != PTHREAD_CANCELED && one[0].got >= 0)
-			sbm_put_wake(b, w, (u32)one[0].got);
+			slot_put_wake(pool, w, (u32)one[0].got, (u32)one[0].got);
 	}
 	tear_down(1);
 }
@@ -290,11 +373,11 @@ static void closing_ends_all_waits(void)
 		CHECK_EQ(one[i].got, -1);
 		CHECK_EQ(one[i].error, ECANCELED);
 	}
-	sbm_put_wake(b, w, 0);
-	CHECK_EQ(sbm_claim_wait(b, w, 0, -1), -1);
+	slot_put_wake(pool, w, 0, 0);
+	CHECK_EQ(slot_claim_wait(pool, w, 0, -1), -1);
 	CHECK_EQ(errno, ECANCELED);
-	CHECK_EQ(sbm_claim_near(b, 0), 0);
-	CHECK_EQ(sbm_claim_wait(b, w, 0, 0), -1);
+	CHECK_EQ(slot_claim_near(pool, 0), 0);
+	CHECK_EQ(slot_claim_wait(pool, w, 0, 0), -1);
 	tear_down(0);
 }
 
@@ -304,10 +387,10 @@ static u32 handled, stop;
 
 static void claim_in_handler(int sig)
 {
-	s64 got = sbm_claim_near(b, 0);
+	s64 got = slot_claim_near(pool, 0);
 
 	if (got >= 0)
-		sbm_put_wake(b, w, (u32)got);
+		slot_put_wake(pool, w, (u32)got, (u32)got);
 	__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
 	(void)sig;
 }
@@ -315,7 +398,7 @@ static void claim_in_handler(int sig)
 static void *claim_until_stopped(void *arg)
 {
 	while (!READ_ONCE(stop))
-		sbm_put_wake(b, w, (u32)sbm_claim_wait(b, w, 6, -1));
+		slot_put_wake(pool, w, (u32)slot_claim_wait(pool, w, 6, -1), 6);
 	return arg;
 }
 
@@ -329,12 +412,12 @@ static void a_handler_claims_and_puts(void)
 	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
 	CHECK_EQ(pthread_create(&id, NULL, claim_until_stopped, NULL), 0);
 	for (u32 i = 0; i < 2000 || !__atomic_load_n(&handled, __ATOMIC_RELAXED); i++) {
-		s64 got = sbm_claim_wait(b, w, 0, -1);
+		s64 got = slot_claim_wait(pool, w, 0, -1);
 
 		CHECK_EQ(pthread_kill(id, SIGUSR1), 0);
 		if (i % 16 == 0)
 			sched_yield();
-		sbm_put_wake(b, w, (u32)got);
+		slot_put_wake(pool, w, (u32)got, (u32)got);
 	}
 	WRITE_ONCE(stop, 1);
 	CHECK_EQ(pthread_join(id, NULL), 0);
@@ -349,6 +432,8 @@ int main(void)
 	RUN(closing_ends_all_waits);
 	RUN(wakes_near);
 	RUN(gives_up);
+	RUN(polls);
+	RUN(polling_beside_sleeping);
 	RUN(everyone_gets_a_turn);
 	RUN(slots_have_one_owner);
 	RUN(slots_that_move_have_one_owner);

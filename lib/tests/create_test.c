@@ -117,7 +117,6 @@ static void each_structure_has_its_cap(void)
 {
 	static const struct shard_create_opts none = { 0 }, all = { .size = sizeof(all) };
 	static const struct shard_create_opts wrong = { .size = 4 }, follow = { .follow = true };
-	static const struct shard_create_opts eight = { .cap = 8 }, large = { .cap = 65 };
 	const struct shard_plan *plan, *same;
 	struct shard_err err = { "" };
 	struct shard_counter *counter;
@@ -175,12 +174,6 @@ static void each_structure_has_its_cap(void)
 	      !slot_set_create_opts(SLOT_FOLLOW_MAX + 1, &follow));
 	CHECK_EQ(errno, EINVAL);
 
-	set = sbm_create_opts(&eight);
-	CHECK(set && set->nr_shards == 5);
-	sbm_destroy(set);
-	errno = 0;
-	CHECK(!shard_counter_create_opts(&large));
-	CHECK_EQ(errno, EINVAL);
 	errno = 0;
 	CHECK(!sbm_create_opts(&wrong));
 	CHECK_EQ(errno, EINVAL);
@@ -192,13 +185,11 @@ static void each_structure_has_its_cap(void)
 	CHECK(!same && strstr(err.text, "1 to 64"));
 }
 
-/* Slots and pools have a line per core: one CPU per line, or two where a core has two threads. */
+/* Slots have a line per core: one CPU per line, or two where a core has two threads. */
 static void a_line_for_each_core(void)
 {
-	static const struct shard_create_opts pool = { .pool = true };
 	const struct shard_plan *plan;
 	struct slot_set *slots;
-	struct sbm *set;
 
 	write_tree(two_llcs);
 	for (u32 i = 0; i < 8; i += 2) {
@@ -210,14 +201,11 @@ static void a_line_for_each_core(void)
 		write_tree(text);
 	}
 	slots = slot_set_create(8);
-	set = sbm_create_opts(&pool);
 	tree_remove(root);
-	CHECK(slots && set);
+	CHECK(slots);
 	CHECK_EQ(slots->plan->nr_shards, 4);
-	CHECK(set->plan == slots->plan);
 	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
 	CHECK_EQ(plan->nr_shards, 2);
-	sbm_destroy(set);
 	slot_set_destroy(slots);
 }
 
@@ -226,9 +214,8 @@ static void a_line_for_each_core(void)
 /* Cores with one and two threads, as in a laptop: each has its own line. */
 static void a_line_for_each_core_of_any_size(void)
 {
-	static const struct shard_create_opts pool = { .pool = true };
+	const struct shard_slot *at;
 	struct slot_set *slots;
-	struct sbm *set;
 
 	write_tree("cpu/possible=0-33\n"
 		   "cpu/cpu{0-33}/topology/physical_package_id=0\n"
@@ -243,36 +230,35 @@ static void a_line_for_each_core_of_any_size(void)
 		snprintf(text, sizeof(text), "cpu/cpu{%u}/topology/core_cpus_list=%u\n", i, i);
 		write_tree(text);
 	}
-	set = sbm_create_opts(&pool);
 	slots = slot_set_create(100);
 	tree_remove(root);
-	CHECK(set && slots);
-	CHECK_EQ(set->nr_shards, SINGLE + 1);
-	CHECK(set->plan == slots->plan);
-	CHECK(sbm_word(set->at[32]) == sbm_word(set->at[33]));
-	CHECK(sbm_word(set->at[0]) != sbm_word(set->at[1]));
-	sbm_destroy(set);
+	CHECK(slots);
+	CHECK_EQ(slots->plan->nr_shards, SINGLE + 1);
+	at = slots->plan->slot;
+	CHECK(at[32].shard == at[33].shard && at[0].shard != at[1].shard);
 	slot_set_destroy(slots);
 }
 
-/* Binds this process to the CPUs @a and @b; a pool of the allowed CPUs must have @lines lines. */
+/* Binds this process to the CPUs @a and @b; slots for the allowed CPUs must have @lines lines. */
 static void check_allowed(u32 a, u32 b, u32 lines)
 {
-	static const struct shard_create_opts allowed = { .pool = true, .allowed = true };
-	struct sbm *set;
+	static const struct shard_create_opts allowed = { .allowed = true };
+	const struct shard_plan *plan;
+	struct slot_set *slots;
 	cpu_set_t mask;
 
 	CPU_ZERO(&mask);
 	CPU_SET(a, &mask);
 	CPU_SET(b, &mask);
 	CHECK_EQ(sched_setaffinity(0, sizeof(mask), &mask), 0);
-	set = sbm_create_opts(&allowed);
-	CHECK(set);
-	CHECK_EQ(set->nr_shards, lines);
-	CHECK_EQ(set->plan->nr_possible, a == b ? 1 : 2);
-	CHECK_EQ(set->plan->idx_to_cpu[0], a);
-	CHECK_EQ(set->plan->idx_to_cpu[set->plan->nr_possible - 1], b);
-	sbm_destroy(set);
+	slots = slot_set_create_opts(1, &allowed);
+	CHECK(slots);
+	plan = slots->plan;
+	CHECK_EQ(plan->nr_shards, lines);
+	CHECK_EQ(plan->nr_possible, a == b ? 1 : 2);
+	CHECK_EQ(plan->idx_to_cpu[0], a);
+	CHECK_EQ(plan->idx_to_cpu[plan->nr_possible - 1], b);
+	slot_set_destroy(slots);
 }
 
 /*
@@ -281,10 +267,9 @@ static void check_allowed(u32 a, u32 b, u32 lines)
  */
 static void lines_of_allowed(bool both_of_one_core)
 {
-	static const struct shard_create_opts pool = { .pool = true };
 	u32 one = 0, two, pair[2], nr;
 	char text[200];
-	struct sbm *set;
+	struct slot_set *slots;
 	cpu_set_t here;
 
 	CHECK_EQ(sched_getaffinity(0, sizeof(here), &here), 0);
@@ -310,10 +295,10 @@ static void lines_of_allowed(bool both_of_one_core)
 		 "node/node0/cpulist=0-%u\n",
 		 nr - 1, nr - 1, nr - 1);
 	write_tree(text);
-	set = sbm_create_opts(&pool);
-	CHECK(set);
-	CHECK_EQ(set->nr_shards, nr - 1);
-	sbm_destroy(set);
+	slots = slot_set_create(1);
+	CHECK(slots);
+	CHECK_EQ(slots->plan->nr_shards, nr - 1);
+	slot_set_destroy(slots);
 	if (CPU_ISSET(two, &here))
 		check_allowed(one, two, both_of_one_core ? 1 : 2);
 	check_allowed(one, one, 1);

@@ -18,7 +18,7 @@ import sys
 LOCKED = {
     "sbm_set": [],
     "sbm_clear": ["and"],
-    "sbm_put": [],
+    "sbm_set_release": [],
     "sbm_test_and_clear": ["btr"],
     "sbm_test_and_set": ["bts"],
     "counter_add": ["add"],
@@ -26,9 +26,9 @@ LOCKED = {
     "cpu_counter_add_any": ["xadd"],
 }
 # With a summary these execute more locked instructions, such as full barriers.
-SUMMARY = {"sbm_set", "sbm_put", "sbm_test_and_set"}
+SUMMARY = {"sbm_set", "sbm_set_release", "sbm_test_and_set"}
 # Searches, which must not contain loops of compare-and-swap.
-CLAIMS = ("sbm_claim_near", "sbm_claim_and", "slot_claim_near")
+CLAIMS = ("slot_claim_near",)
 
 
 def locked(library: str, function: str) -> list[str]:

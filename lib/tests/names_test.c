@@ -11,6 +11,7 @@
 
 #include <schedshard/schedshard.h>
 
+#include <errno.h>
 #include <stdio.h>
 
 #define CHECK(cond)                                          \
@@ -23,15 +24,14 @@
 
 static int sets(void)
 {
-	struct schedshard_create_opts pool = { sizeof(pool), 0, true, false, false, false };
-	struct schedshard_create_opts strange = { 4, 0, true, false, false, false };
-	struct schedshard_sbm *set = schedshard_sbm_create_opts(&pool);
-	uint32_t cpu = schedshard_this_cpu(), got[2], seen = 0;
+	struct schedshard_create_opts none = { sizeof(none), false, false, false };
+	struct schedshard_create_opts strange = { 4, false, false, false };
+	struct schedshard_sbm *set = schedshard_sbm_create_opts(&none);
+	uint32_t cpu = schedshard_this_cpu(), seen = 0;
 
 	CHECK(set && schedshard_plan_has_cpu(set->plan, cpu));
 	CHECK(!schedshard_plan_has_cpu(set->plan, set->plan->nr_cpus));
 	CHECK(schedshard_nr_allowed(set->plan) >= 1);
-	CHECK(schedshard_sbm_claim_near(set, cpu) == -1);
 	schedshard_sbm_set(set, cpu);
 	CHECK(schedshard_sbm_test(set, cpu) && schedshard_sbm_weight(set) == 1);
 	CHECK(schedshard_sbm_first_cpu(set) == cpu && schedshard_sbm_next_cpu(set, cpu) == -1);
@@ -40,11 +40,9 @@ static int sets(void)
 		seen++;
 	CHECK(seen == 1);
 	cpu = (uint32_t)schedshard_sbm_first_cpu(set);
-	CHECK(schedshard_sbm_claim_near(set, cpu) == cpu && !schedshard_sbm_test(set, cpu));
-	schedshard_sbm_put(set, cpu);
-	CHECK(schedshard_sbm_claim_n(set, cpu, 2, got) == 1 && got[0] == cpu);
+	schedshard_sbm_clear(set, cpu);
 	CHECK(!schedshard_sbm_test_and_set(set, cpu) && schedshard_sbm_test_and_clear(set, cpu));
-	schedshard_sbm_put(set, cpu);
+	schedshard_sbm_set_release(set, cpu);
 	CHECK(schedshard_sbm_test_acquire(set, cpu));
 	schedshard_sbm_clear_release(set, cpu);
 	CHECK(!schedshard_sbm_test_acquire(set, cpu));
@@ -77,15 +75,15 @@ static int numbers(void)
 static int slots(void)
 {
 	struct schedshard_slot_set *s = schedshard_slot_set_create(2);
-	struct schedshard_sbm *set = schedshard_sbm_create();
-	struct schedshard_wait *w = set ? schedshard_wait_alloc(set->plan) : NULL;
+	struct schedshard_wait *w = s ? schedshard_wait_alloc(s->plan) : NULL;
+	struct schedshard_slot_poll *poll = w ? schedshard_slot_poll_alloc(s, w, 0) : NULL;
 	uint32_t cpu = schedshard_this_cpu();
 	struct schedshard_slot_tag tag = { 0 };
 	uint32_t both[2];
 	uint64_t handle;
 	int64_t one, two;
 
-	CHECK(s && w);
+	CHECK(s && w && poll);
 	CHECK(schedshard_slot_claim_n(s, cpu, 2, both) == 2);
 	CHECK(schedshard_slot_next_taken(s, 0) == 0 && schedshard_slot_next_taken(s, 2) == -1);
 	handle = schedshard_slot_handle(&tag, both[0]);
@@ -104,11 +102,13 @@ static int slots(void)
 	schedshard_slot_put(s, (uint32_t)one);
 	schedshard_slot_put_wake(s, w, 2, cpu);
 	CHECK(schedshard_slot_set_nr_free(s) == 2);
-	CHECK(schedshard_sbm_claim_wait(set, w, cpu, 0) == -1);
-	schedshard_sbm_put_wake(set, w, cpu);
-	CHECK(schedshard_sbm_claim_wait(set, w, cpu, -1) == cpu);
+	both[0] = (uint32_t)schedshard_slot_poll_claim(poll);
+	both[1] = (uint32_t)schedshard_slot_poll_claim(poll);
+	CHECK(schedshard_slot_poll_claim(poll) == -1 && errno == EAGAIN);
+	schedshard_slot_put_n_wake(s, w, cpu, 2, both);
+	CHECK(schedshard_slot_poll_claim(poll) >= 0);
+	schedshard_slot_poll_free(poll);
 	schedshard_wait_free(w);
-	schedshard_sbm_destroy(set);
 	schedshard_slot_set_destroy(s);
 	return 0;
 }

@@ -15,16 +15,16 @@ static void check(bool right, const char *what)
 
 static void pool()
 {
-	schedshard::Set free = schedshard::make_pool();
+	schedshard::SlotSet free = schedshard::make_slot_set(2, false, true);
 	schedshard::Waiters waiters = schedshard::make_waiters(free->plan);
 	const schedshard_plan *plan = free->plan;
 	uint32_t cpu = plan->idx_to_cpu[0];
 
 	for (uint32_t s = 0; s < plan->nr_shards; s++)
 		check(plan->shard[s].nr_cpus <= SCHEDSHARD_CAP_POOL, "a line is not of a core");
-	check(schedshard_sbm_claim_wait(free.get(), waiters.get(), cpu, 0) < 0, "none is free");
-	schedshard_sbm_put_wake(free.get(), waiters.get(), cpu);
-	check(schedshard_sbm_claim_wait(free.get(), waiters.get(), cpu, -1) == cpu, "one is free");
+	check(schedshard_slot_claim_wait(free.get(), waiters.get(), cpu, 0) < 0, "none is free");
+	schedshard_slot_put_wake(free.get(), waiters.get(), 1, cpu);
+	check(schedshard_slot_claim_wait(free.get(), waiters.get(), cpu, -1) == 1, "one is free");
 }
 
 static void slots()

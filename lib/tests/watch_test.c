@@ -16,8 +16,7 @@
 #define ROUNDS 2000
 
 static struct schedshard_slot_set *slots;
-static struct schedshard_sbm *pool;
-static struct schedshard_wait *slot_waiters, *pool_waiters;
+static struct schedshard_wait *slot_waiters;
 
 static void check(int good, const char *what)
 {
@@ -27,8 +26,8 @@ static void check(int good, const char *what)
 	exit(1);
 }
 
-/* Plain data of slots and of the pool's objects. */
-static unsigned long of_slot[4], of_cpu[1024], sum[3];
+/* Plain data of slots. */
+static unsigned long of_slot[4], sum[3];
 
 static void *work(void *arg)
 {
@@ -39,13 +38,10 @@ static void *work(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		int64_t slot = i % 2 ? schedshard_slot_cache_claim(cache)
 				     : schedshard_slot_claim_wait(slots, slot_waiters, here, -1);
-		int64_t cpu = schedshard_sbm_claim_wait(pool, pool_waiters, here, -1);
 
 		while (slot < 0)
 			slot = schedshard_slot_claim_near(slots, here);
 		of_slot[slot]++;
-		of_cpu[cpu]++;
-		schedshard_sbm_put_wake(pool, pool_waiters, (uint32_t)cpu);
 		if (i % 3)
 			schedshard_slot_cache_put_wake(cache, slot_waiters, (uint32_t)slot);
 		else
@@ -114,14 +110,6 @@ static void puts_twice(void)
 	schedshard_slot_put_near(slots, (uint32_t)slot, 0);
 }
 
-static void puts_a_bit_twice(void)
-{
-	uint32_t cpu = (uint32_t)schedshard_sbm_claim_near(pool, schedshard_this_cpu());
-
-	schedshard_sbm_put(pool, cpu);
-	schedshard_sbm_put_wake(pool, pool_waiters, cpu);
-}
-
 static void puts_what_nobody_claimed(void)
 {
 	schedshard_slot_put(slots, 3);
@@ -139,11 +127,6 @@ static void puts_one_of_several_twice(void)
 	schedshard_slot_put_n(slots, 0, 2, both);
 }
 
-static void puts_no_cpu(void)
-{
-	schedshard_sbm_put(pool, 100000);
-}
-
 static void starts_nowhere(void)
 {
 	schedshard_slot_claim_near(slots, 100000);
@@ -152,29 +135,19 @@ static void starts_nowhere(void)
 
 int main(void)
 {
-	struct schedshard_create_opts opts = { 0 };
-
-	opts.pool = true;
 	slots = schedshard_slot_set_create(4);
-	pool = schedshard_sbm_create_opts(&opts);
-	check(slots && pool, "no set");
+	check(slots != NULL, "no set");
 	slot_waiters = schedshard_wait_alloc(slots->plan);
-	pool_waiters = schedshard_wait_alloc(pool->plan);
-	check(slot_waiters && pool_waiters, "no waiters");
-	schedshard_sbm_put(pool, pool->plan->idx_to_cpu[0]);
+	check(slot_waiters != NULL, "no waiters");
 	data_is_handed_over();
 #ifdef SCHEDSHARD_CHECKED
 	ends(puts_twice, "is put, but it is free: thread ");
-	ends(puts_a_bit_twice, "is put, but it is free: thread ");
 	ends(puts_what_nobody_claimed, "slot 3 is put, but it is free");
 	ends(puts_beyond_the_end, "the set has no slot 1000");
 	ends(puts_one_of_several_twice, "slot 3 is put, but it is free");
 	ends(starts_nowhere, "the set has no CPU 100000");
-	ends(puts_no_cpu, "the set has no CPU 100000");
 #endif
 	schedshard_wait_free(slot_waiters);
-	schedshard_wait_free(pool_waiters);
 	schedshard_slot_set_destroy(slots);
-	schedshard_sbm_destroy(pool);
 	return 0;
 }

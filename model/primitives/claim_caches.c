@@ -5,6 +5,9 @@
  * over a shared stack, like that of DPDK's mempool, whose slots others cannot take. The stack's
  * head contains a count of changes, so that a compare-and-swap fails if a slot was taken and put
  * back meanwhile. Each slot's link to its successor is on a separate line.
+ *
+ * And the pool of claim_slots.c as a stack for each core, like folly's IndexedMemPool: a put goes
+ * to the core's stack, and a claim that finds it empty looks at the others, near ones first.
  */
 #include "primitive.h"
 #include "shard_plan.h"
@@ -112,31 +115,41 @@ static void plain_destroy(void *state)
 	port_free(p, sizeof(*p));
 }
 
-static void push(struct plain *p, u32 slot)
+static void push_on(u64 *top, struct next *next, u32 slot)
 {
-	u64 head = port_read64(&p->head), seen;
+	u64 head = port_read64(top), seen;
 
 	for (;; head = seen) {
-		WRITE_ONCE(p->next[slot].slot, (u32)head);
-		seen = port_cmpxchg64(&p->head, head, ((head >> 32) + 1) << 32 | (slot + 1));
+		WRITE_ONCE(next[slot].slot, (u32)head);
+		seen = port_cmpxchg64(top, head, ((head >> 32) + 1) << 32 | (slot + 1));
 		if (seen == head)
 			return;
 	}
 }
 
-static s64 pop(struct plain *p)
+static s64 pop_from(u64 *top, const struct next *next)
 {
-	u64 head = port_read64(&p->head), seen;
+	u64 head = port_read64(top), seen;
 
 	for (; (u32)head; head = seen) {
 		u32 slot = (u32)head - 1;
 
-		seen = port_cmpxchg64(&p->head, head,
-				      ((head >> 32) + 1) << 32 | READ_ONCE(p->next[slot].slot));
+		seen = port_cmpxchg64(top, head,
+				      ((head >> 32) + 1) << 32 | READ_ONCE(next[slot].slot));
 		if (seen == head)
 			return slot;
 	}
 	return -1;
+}
+
+static void push(struct plain *p, u32 slot)
+{
+	push_on(&p->head, p->next, slot);
+}
+
+static s64 pop(struct plain *p)
+{
+	return pop_from(&p->head, p->next);
 }
 
 static void *plain_create(const struct primitive_place *place)
@@ -197,3 +210,78 @@ static void plain_ops(void *state, const struct primitive_thread *thread, u64 n)
 PRIMITIVE(claim_caches, "claim-caches",
 	  "the same with a plain cache per thread over a shared stack: DPDK's mempool", true,
 	  plain_create, plain_ops, plain_consistent, plain_destroy);
+
+struct stacks {
+	const struct shard_plan *plan;
+	size_t bytes;
+	struct next *next;
+	struct top {
+		u64 head port_cacheline_aligned;
+	} * top; /* by core */
+};
+
+static void stacks_destroy(void *state)
+{
+	struct stacks *p = state;
+
+	if (!p)
+		return;
+	port_free(p->next, p->plan->nr_possible * sizeof(*p->next));
+	port_free(p->top, p->plan->nr_shards * sizeof(*p->top));
+	port_free(p, sizeof(*p));
+}
+
+static void *stacks_create(const struct primitive_place *place)
+{
+	struct stacks *p = primitive_alloc(sizeof(*p), -1, "stacks", NULL);
+	const struct shard_plan *plan = place->pools;
+
+	if (!p)
+		return NULL;
+	p->plan = plan;
+	p->next = primitive_alloc(plan->nr_possible * sizeof(*p->next), -1, "successors", NULL);
+	p->top = primitive_alloc(plan->nr_shards * sizeof(*p->top), -1, "stacks of cores", NULL);
+	if (!p->next || !p->top) {
+		stacks_destroy(p);
+		return NULL;
+	}
+	for (u32 i = 0; i < plan->nr_possible; i++)
+		push_on(&p->top[plan->slot[plan->idx_to_cpu[i]].shard].head, p->next, i);
+	return p;
+}
+
+static bool stacks_consistent(const void *state, u64 n)
+{
+	const struct stacks *p = state;
+	u32 found = 0;
+
+	for (u32 i = 0; i < p->plan->nr_shards; i++)
+		for (u32 at = (u32)p->top[i].head; at; at = p->next[at - 1].slot)
+			found++;
+	return found == p->plan->nr_possible;
+}
+
+static void stacks_ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	struct stacks *p = state;
+	u32 own = p->plan->slot[thread->cpu].shard;
+
+	while (n--) {
+		s64 slot = pop_from(&p->top[own].head, p->next);
+		struct shard_near_iter near;
+		u32 shard;
+
+		while (slot < 0) {
+			shard = shard_near_begin(&near, p->plan, thread->cpu);
+			do
+				slot = pop_from(&p->top[shard].head, p->next);
+			while (slot < 0 && shard_near_next(&near, &shard));
+		}
+		primitive_hold(thread);
+		push_on(&p->top[own].head, p->next, (u32)slot);
+	}
+}
+
+PRIMITIVE(claim_stacks, "claim-stacks",
+	  "the same with a stack for each core: folly's IndexedMemPool", true, stacks_create,
+	  stacks_ops, stacks_consistent, stacks_destroy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The pool of claim.c as other programs implement it; each thread has a hint where to search.
+ * The pool of claim_slots.c as other programs implement it; each thread has a hint where to search.
  *
  * Packed: an array of words, one bit per object, 512 bits per line. The hint is the thread's last
  * object.
@@ -10,7 +10,7 @@
  * cleared bits. 1. Search the hint's word for a bit that is not taken, from the hint on. 2. Set it.
  * 3. A put sets the object's bit among the cleared ones, and makes it the hint. 4. A search that
  * finds a word full removes its cleared bits from it and searches again. The initial hints are
- * random.
+ * random. A word has as many bits as Linux chooses: 64, or fewer so that there are four words.
  */
 #include "primitive.h"
 #include "shard_plan.h"
@@ -113,7 +113,7 @@ struct map_word {
 };
 
 struct by_words {
-	u32 nr, nr_words;
+	u32 nr, nr_words, shift; /* a word has 1 << shift bits */
 	size_t bytes;
 	struct map_word *word;
 	struct hint hint[]; /* by thread */
@@ -139,16 +139,20 @@ static void *words_create(const struct primitive_place *place)
 		return NULL;
 	p->bytes = bytes;
 	p->nr = place->plan->nr_possible;
-	p->nr_words = (p->nr + WORD_BITS - 1) / WORD_BITS;
+	for (p->shift = 6; p->nr >= 4 && 4u << p->shift > p->nr;)
+		p->shift--;
+	p->nr_words = (p->nr + (1u << p->shift) - 1) >> p->shift;
 	p->word = primitive_alloc(p->nr_words * sizeof(*p->word), place->home, "taken objects",
 				  "struct map_word");
 	if (!p->word) {
 		port_free(p, bytes);
 		return NULL;
 	}
-	/* Bits beyond the last object stay taken. */
-	for (u32 i = p->nr; i < p->nr_words * WORD_BITS; i++)
-		p->word[i / WORD_BITS].taken |= 1ull << i % WORD_BITS;
+	/* Bits that stand for no object stay taken. */
+	for (u32 i = 0; i < p->nr_words; i++)
+		p->word[i].taken = ~0ull;
+	for (u32 i = 0; i < p->nr; i++)
+		p->word[i >> p->shift].taken &= ~(1ull << (i & ((1u << p->shift) - 1)));
 	for (u32 i = 0; i < place->nr_threads; i++) {
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
 		p->hint[i].slot = (u32)(random >> 33) % place->plan->nr_possible;
@@ -173,11 +177,10 @@ static u32 take_bit(struct map_word *word, u32 from)
 	u64 after = ~0ull << from, left;
 
 	while ((left = ~READ_ONCE(word->taken))) {
-		u64 bit = left & after ? left & after : left;
+		u32 pos = port_ctz64(left & after ? left & after : left);
 
-		bit &= -bit;
-		if (!(port_fetch_or64(&word->taken, bit) & bit))
-			return port_ctz64(bit);
+		if (!port_test_and_set64(&word->taken, pos))
+			return pos;
 	}
 	return WORD_BITS;
 }
@@ -196,13 +199,13 @@ static bool remove_cleared(struct map_word *word)
 
 static u32 words_claim(struct by_words *p, u32 hint)
 {
-	u32 i = hint / WORD_BITS, from = hint % WORD_BITS;
+	u32 i = hint >> p->shift, from = hint & ((1u << p->shift) - 1);
 
 	for (;;) {
 		u32 pos = take_bit(&p->word[i], from);
 
 		if (pos < WORD_BITS)
-			return i * WORD_BITS + pos;
+			return (i << p->shift) + pos;
 		if (remove_cleared(&p->word[i]))
 			continue;
 		from = 0;
@@ -218,7 +221,8 @@ static void words_ops(void *state, const struct primitive_thread *thread, u64 n)
 		u32 got = words_claim(p, p->hint[thread->number].slot);
 
 		primitive_hold(thread);
-		port_or64_release(&p->word[got / WORD_BITS].cleared, 1ull << got % WORD_BITS);
+		port_or64_release(&p->word[got >> p->shift].cleared,
+				  1ull << (got & ((1u << p->shift) - 1)));
 		p->hint[thread->number].slot = got;
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The pool of claim.c as a set of slots, one per CPU. */
+/* A pool with one object per CPU, as a set of slots: claim a free one near, and put it back. */
 #include "primitive.h"
 #include "slot_claim.h"
 

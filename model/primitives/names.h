@@ -18,14 +18,13 @@
 	X(primitive_fetch_xor, "fetch-xor")                           \
 	X(primitive_spinlock_hot_apart, "spinlock-hot-apart")         \
 	X(primitive_ticket_lock_apart, "ticket-lock-apart")           \
-	X(primitive_claim_near, "claim-near")                         \
-	X(primitive_claim_pool, "claim-pool")                         \
-	X(primitive_claim_two_steps, "claim-two-steps")               \
 	X(primitive_claim_packed, "claim-packed")                     \
 	X(primitive_claim_words, "claim-words")                       \
 	X(primitive_claim_slots, "claim-slots")                       \
 	X(primitive_claim_cached, "claim-cached")                     \
 	X(primitive_claim_caches, "claim-caches")                     \
+	X(primitive_claim_stacks, "claim-stacks")                     \
+	X(primitive_claim_queue, "claim-queue")                       \
 	X(primitive_cpu_counter, "cpu-counter")                       \
 	X(primitive_mutex_apart, "mutex-apart")                       \
 	X(primitive_counter_split, "counter-split")                   \

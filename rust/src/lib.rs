@@ -24,7 +24,6 @@
 mod cpu;
 mod number;
 mod owned;
-mod pool;
 mod set;
 mod slots;
 mod sys;
@@ -33,7 +32,6 @@ mod wakers;
 pub use cpu::{allowed, generation, how, refresh, Cpu};
 pub use number::{Items, Statistic};
 pub use owned::{Pool, Taken};
-pub use pool::{Claimed, CpuPool};
 pub use set::Set;
 pub use slots::{Kept, Slot, Slots};
 pub use wakers::Claim;

@@ -32,19 +32,11 @@ unsafe impl Sync for Set {}
 impl Set {
     /// An empty set.
     pub fn new() -> io::Result<Set> {
-        Set::made(false)
+        // SAFETY: takes nothing.
+        created(unsafe { sys::schedshard_sbm_create() }).map(Set)
     }
 
-    pub(crate) fn made(pool: bool) -> io::Result<Set> {
-        let opts = sys::CreateOpts {
-            pool,
-            ..Default::default()
-        };
-        // SAFETY: the options live through the call.
-        created(unsafe { sys::schedshard_sbm_create_opts(&opts) }).map(Set)
-    }
-
-    pub(crate) fn raw(&self) -> *mut sys::Sbm {
+    fn raw(&self) -> *mut sys::Sbm {
         self.0.as_ptr()
     }
 

@@ -2,14 +2,48 @@
 
 use std::fmt;
 use std::io;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::pool::Waiters;
 use crate::wakers::{Claim, Wakers};
 use crate::{created, nanoseconds, sys, Cpu};
+
+/// Waiters for slots.
+struct Waiters(NonNull<sys::Wait>);
+
+// SAFETY: all operations of the C structure may overlap, except its destruction.
+unsafe impl Send for Waiters {}
+// SAFETY: as above.
+unsafe impl Sync for Waiters {}
+
+impl Waiters {
+    fn new() -> io::Result<Waiters> {
+        let mut plan = ptr::null();
+        // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
+        let status = unsafe { sys::schedshard_plan_here(&mut plan, ptr::null_mut()) };
+        if status != 0 {
+            return Err(io::Error::from_raw_os_error(-status));
+        }
+        // SAFETY: the plan lives forever.
+        let made = unsafe { sys::schedshard_wait_alloc(plan) };
+        NonNull::new(made)
+            .map(Waiters)
+            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    fn raw(&self) -> *mut sys::Wait {
+        self.0.as_ptr()
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it any more.
+        unsafe { sys::schedshard_wait_free(self.raw()) }
+    }
+}
 
 /// Any number of slots, each free or taken: tags, connections, buffers. A claim prefers a slot whose
 /// last users were near.
@@ -96,6 +130,30 @@ impl Slots {
         mine.map(|&index| Slot { slots: self, index }).collect()
     }
 
+    /// Frees several slots at once, and wakes as many waiters. Slots of [`Slots::claim_n`] that are
+    /// neighbours take one atomic operation.
+    ///
+    /// # Panics
+    ///
+    /// If one is a slot of another set.
+    pub fn put_n(&self, slots: Vec<Slot<'_>>) {
+        let here = Cpu::current().number();
+        let found: Vec<u32> = slots
+            .into_iter()
+            .map(|slot| self.own(slot.keep()))
+            .collect();
+        let (n, from) = (found.len() as u32, found.as_ptr());
+        unsafe {
+            sys::schedshard_slot_put_n_wake(self.set.as_ptr(), self.waiters.raw(), here, n, from)
+        }
+        found.iter().for_each(|_| self.wakers.wake_one());
+    }
+
+    fn own(&self, kept: Kept) -> u32 {
+        assert_eq!(kept.id, self.id, "schedshard: a slot of another set");
+        kept.index
+    }
+
     /// Claims the slot of a number, if it is free.
     pub fn take(&self, index: usize) -> Option<Slot<'_>> {
         let index = u32::try_from(index).ok().filter(|&i| i < self.count())?;
@@ -166,9 +224,8 @@ impl Slots {
     ///
     /// If the slot is one of another set.
     pub fn put(&self, kept: Kept) {
-        assert_eq!(kept.id, self.id, "schedshard: a slot of another set");
         // SAFETY: there is one `Kept` for a claim, and it is gone now.
-        unsafe { self.put_index(kept.index()) }
+        unsafe { self.put_index(self.own(kept) as usize) }
     }
 
     /// [`Slots::put`] for a program that stores the number and not the [`Kept`].

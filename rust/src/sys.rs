@@ -19,8 +19,6 @@ opaque!(Plan Sbm CpuCounter Counter SlotSet Wait);
 #[derive(Default)]
 pub struct CreateOpts {
     pub size: u32, // 0: as declared here
-    pub cap: u32,  // 0: the structure's own
-    pub pool: bool,
     pub allowed: bool,
     pub follow: bool,
     pub empty: bool,
@@ -28,7 +26,6 @@ pub struct CreateOpts {
 
 extern "C" {
     pub fn schedshard_plan_here(plan: *mut *const Plan, err: *mut c_void) -> c_int;
-    pub fn schedshard_plan_here_cap(cap: u32, plan: *mut *const Plan, err: *mut c_void) -> c_int;
     pub fn schedshard_plan_refresh(err: *mut c_void) -> c_int;
     pub fn schedshard_plan_generation() -> u32;
     pub fn schedshard_plan_how() -> *const c_char;
@@ -37,7 +34,7 @@ extern "C" {
     pub fn schedshard_nr_allowed(plan: *const Plan) -> u32;
     pub fn schedshard_this_cpu() -> u32;
 
-    pub fn schedshard_sbm_create_opts(opts: *const CreateOpts) -> *mut Sbm;
+    pub fn schedshard_sbm_create() -> *mut Sbm;
     pub fn schedshard_sbm_destroy(b: *mut Sbm);
     pub fn schedshard_sbm_set(b: *mut Sbm, cpu: u32);
     pub fn schedshard_sbm_clear(b: *mut Sbm, cpu: u32);
@@ -49,9 +46,6 @@ extern "C" {
     pub fn schedshard_sbm_first_cpu(b: *const Sbm) -> i64;
     pub fn schedshard_sbm_next_cpu(b: *const Sbm, cpu: u32) -> i64;
     pub fn schedshard_sbm_near_cpu(b: *const Sbm, allowed: *const c_void, cpu: u32) -> i64;
-    pub fn schedshard_sbm_claim_near(b: *mut Sbm, cpu: u32) -> i64;
-    pub fn schedshard_sbm_claim_wait(b: *mut Sbm, w: *mut Wait, cpu: u32, timeout: i64) -> i64;
-    pub fn schedshard_sbm_put_wake(b: *mut Sbm, w: *mut Wait, cpu: u32);
 
     pub fn schedshard_wait_alloc(plan: *const Plan) -> *mut Wait;
     pub fn schedshard_wait_free(w: *mut Wait);
@@ -70,6 +64,13 @@ extern "C" {
     pub fn schedshard_slot_claim_wait(s: *mut SlotSet, w: *mut Wait, cpu: u32, timeout: i64)
         -> i64;
     pub fn schedshard_slot_put_wake(s: *mut SlotSet, w: *mut Wait, slot: u32, cpu: u32);
+    pub fn schedshard_slot_put_n_wake(
+        s: *mut SlotSet,
+        w: *mut Wait,
+        cpu: u32,
+        n: u32,
+        slots: *const u32,
+    );
 
     pub fn schedshard_cpu_counter_create(batch: u32) -> *mut CpuCounter;
     pub fn schedshard_cpu_counter_destroy(c: *mut CpuCounter);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use schedshard::{allowed, generation, how, refresh};
-use schedshard::{Cpu, CpuPool, Items, Kept, Pool, Set, Slots, Statistic};
+use schedshard::{Cpu, Items, Kept, Pool, Set, Slots, Statistic};
 
 const THREADS: usize = 4;
 
@@ -104,23 +104,20 @@ fn exclusive(slots: &Slots) {
 /// A waiter gets what another thread puts, and sees what that thread wrote before.
 #[test]
 fn a_put_wakes() {
-    let pool = CpuPool::new().unwrap();
+    let slots = Slots::new(2).unwrap();
     let word = AtomicU32::new(0);
-    let here = Cpu::current();
+    let both = slots.claim_n(3);
+    assert_eq!((both.len(), slots.free()), (2, 0));
     thread::scope(|scope| {
         let waiter = scope.spawn(|| {
-            let got = pool.claim_wait(None).unwrap();
+            let _got = slots.claim_wait(None).unwrap();
             assert_eq!(word.load(Ordering::Relaxed), 7);
-            got.keep()
         });
         word.store(7, Ordering::Relaxed);
-        pool.put(here);
-        assert_eq!(waiter.join().unwrap(), here);
+        slots.put_n(both);
+        waiter.join().unwrap();
     });
-    assert_eq!(pool.free(), 0);
-    pool.put(here);
-    drop(pool.claim());
-    assert_eq!(pool.free(), 1);
+    assert_eq!(slots.free(), 2);
 }
 
 #[test]

@@ -28,7 +28,7 @@ OPS = {
     "plain-inc": "contended store",
     LOCK: "one lock",
     "sharded-counter": "the library's counter",
-    "claim-pool": "the library's pool",
+    "claim-slots": "the library's pool",
 }
 PING_PONG = {"cas": "turns by compare-and-swap", "read-store": "turns by load and store"}
 TITLES = {**OPS, **PING_PONG}

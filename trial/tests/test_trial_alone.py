@@ -44,7 +44,7 @@ def test_it_runs_on_every_python(made: Path, tmp_path: Path, python: str) -> Non
     done = call(*words, "--minutes", "0.1", "--busy", "--out", out, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     data = json.loads(out.read_text())
-    assert {f["name"] for f in data["figures"]} >= {"atomic-inc", "spinlock", "claim-pool"}
+    assert {f["name"] for f in data["figures"]} >= {"atomic-inc", "spinlock", "claim-slots"}
     assert (
         call(*words, "show", out, cwd=tmp_path).stdout.splitlines()[0] == done.stdout.split("\n")[0]
     )

@@ -335,7 +335,7 @@ def test_predictions_are_of_the_nearest_file_with_its_interval() -> None:
 
 
 @pytest.mark.skipif(not sim_binary().is_file(), reason="the simulator is not built")
-@pytest.mark.parametrize(("op", "threads"), [("atomic-inc", 2), ("claim-pool", 64)])
+@pytest.mark.parametrize(("op", "threads"), [("atomic-inc", 2), ("claim-slots", 64)])
 def test_stored_predictions_are_the_simulators(op: str, threads: int) -> None:
     """After a change of the model scripts/trial_predictions.py makes them anew."""
     row = next(row for row in stored.stored() if row["name"] == "graviton3-64")

@@ -26,15 +26,15 @@ static void wait_a_little(void)
 	sched_yield();
 }
 
-#ifdef UNORDERED
 static void set_release(u32 cpu)
 {
+#ifdef UNORDERED
 	smp_mb__before_atomic();
 	sbm_set(b, cpu);
-}
 #else
-#define set_release(cpu) sbm_put(b, cpu)
+	sbm_set_release(b, cpu);
 #endif
+}
 
 /* A pair hands data back and forth: the first thread sets the bit, the second one clears it. */
 static void by_a_bit(u32 thread)
@@ -85,7 +85,7 @@ static void by_a_search(u32 thread)
 			while (sbm_test_acquire(b, cpu))
 				wait_a_little();
 			data[cpu] = i;
-			sbm_put(b, cpu);
+			sbm_set_release(b, cpu);
 			continue;
 		}
 		while ((found = find(i, cpu)) < 0)
@@ -149,18 +149,6 @@ static void by_slots(u32 thread)
 	}
 }
 
-/* Four threads use two objects, and sleep while none is free. */
-static void by_waiting(u32 thread)
-{
-	for (u32 i = 0; i < ROUNDS; i++) {
-		s64 cpu = sbm_claim_wait(b, waiters, thread, -1);
-
-		CHECK(cpu >= 0);
-		data[cpu]++;
-		sbm_put_wake(b, waiters, (u32)cpu);
-	}
-}
-
 static void run(stress_body body)
 {
 	memset(data, 0, sizeof(data));
@@ -188,17 +176,8 @@ static void counts(void)
 
 static void pools(void)
 {
-	u64 sum = 0;
-
 	run(by_slots);
 	CHECK_EQ(slot_set_nr_free(slots), 2);
-	sbm_put(b, 1);
-	sbm_put(b, 6);
-	run(by_waiting);
-	for (u32 i = 0; i < sizeof(data) / sizeof(data[0]); i++)
-		sum += data[i];
-	CHECK_EQ(sum, NR_THREADS * ROUNDS);
-	CHECK_EQ(sbm_weight(b), 2);
 }
 
 int main(void)

@@ -2,8 +2,8 @@
 /*
  * checked.h - checks claims and puts, for programs under test; schedshard.h includes it.
  *
- * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of something that is already free
- * in the set ends the program. A slot in a thread's cache does not count as free, so a second put
+ * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of a slot that is already free in
+ * its set ends the program. A slot in a thread's cache does not count as free, so a second put
  * of it is not detected. A put of a number that does not exist in the set ends the program, too,
  * and so does a claim for a CPU that does not exist there. A line on stderr shows the file and line
  * of the call, and who last put or claimed the thing:
@@ -28,8 +28,7 @@ extern "C" {
 void shard_watch_unknown(const char *kind, u32 what, const char *file, int line);
 
 /* Note who put something; end the program if it is @free. */
-void shard_watch_put(const void *set, const char *kind, u32 what, bool free, const char *file,
-		     int line);
+void shard_watch_put(const void *set, u32 slot, bool free, const char *file, int line);
 
 /* Note who claimed something, and who destroys a set. */
 void shard_watch_claim(const void *set, u32 what, const char *file, int line);
@@ -100,7 +99,7 @@ static inline u32 shard_watched_from(const struct shard_plan *plan, u32 cpu, con
 static inline void shard_watched_slot(struct slot_set *s, u32 slot, const char *file, int line)
 {
 	SHARD_CHECK(slot < slot_set_size(s)
-			    ? shard_watch_put(s, "slot", slot, slot_is_free(s, slot), file, line)
+			    ? shard_watch_put(s, slot, slot_is_free(s, slot), file, line)
 			    : shard_watch_unknown("slot", slot, file, line));
 	SHARD_TSAN_PUT(s, slot);
 }
@@ -112,44 +111,40 @@ static inline void shard_watched_slots(struct slot_set *s, u32 n, const u32 *slo
 		shard_watched_slot(s, slots[i], file, line);
 }
 
-static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, int line)
-{
-	SHARD_CHECK(shard_plan_has_cpu(b->plan, cpu)
-			    ? shard_watch_put(b, "CPU", cpu, sbm_test(b, cpu), file, line)
-			    : shard_watch_unknown("CPU", cpu, file, line));
-	SHARD_TSAN_PUT(b, cpu);
-}
-
-#define SHARD_CLAIM(type, set, cpu, call)                                              \
+#define SHARD_CLAIM(s, cpu, call)                                                      \
 	__extension__({                                                                \
-		type *set__ = (set);                                                   \
+		struct slot_set *set__ = (s);                                          \
 		u32 from__ = shard_watched_from(set__->plan, cpu, __FILE__, __LINE__); \
 		shard_watched(set__, (call), __FILE__, __LINE__);                      \
 	})
-#define SHARD_CLAIM_N(type, set, cpu, call, to)                                        \
-	__extension__({                                                                \
-		type *set__ = (set);                                                   \
-		u32 from__ = shard_watched_from(set__->plan, cpu, __FILE__, __LINE__); \
-		u32 *to__ = (to);                                                      \
-		shard_watched_n(set__, (call), to__, __FILE__, __LINE__);              \
+#define SHARD_SLOT_PUT(s, slot, call)                                  \
+	__extension__({                                                \
+		struct slot_set *set__ = (s);                          \
+		u32 what__ = (u32)(slot);                              \
+		shard_watched_slot(set__, what__, __FILE__, __LINE__); \
+		call;                                                  \
 	})
-#define SHARD_PUT(type, set, what, watched, call)           \
-	__extension__({                                     \
-		type *set__ = (set);                        \
-		u32 what__ = (u32)(what);                   \
-		watched(set__, what__, __FILE__, __LINE__); \
-		call;                                       \
+#define SHARD_SLOTS_PUT(s, n, slots, call)                                    \
+	__extension__({                                                       \
+		struct slot_set *set__ = (s);                                 \
+		u32 nr__ = (n);                                               \
+		const u32 *what__ = (slots);                                  \
+		shard_watched_slots(set__, nr__, what__, __FILE__, __LINE__); \
+		call;                                                         \
 	})
-#define SHARD_SLOT_PUT(s, slot, call) SHARD_PUT(struct slot_set, s, slot, shard_watched_slot, call)
-#define SHARD_CPU_PUT(b, cpu, call)   SHARD_PUT(struct sbm, b, cpu, shard_watched_cpu, call)
 
-#define slot_claim_near(s, cpu) SHARD_CLAIM(struct slot_set, s, cpu, slot_claim_near(set__, from__))
-#define slot_claim_limit(s, cpu, limit) \
-	SHARD_CLAIM(struct slot_set, s, cpu, slot_claim_limit(set__, from__, limit))
+#define slot_claim_near(s, cpu)		SHARD_CLAIM(s, cpu, slot_claim_near(set__, from__))
+#define slot_claim_limit(s, cpu, limit) SHARD_CLAIM(s, cpu, slot_claim_limit(set__, from__, limit))
 #define slot_claim_wait(s, w, cpu, timeout_ns) \
-	SHARD_CLAIM(struct slot_set, s, cpu, slot_claim_wait(set__, w, from__, timeout_ns))
-#define slot_claim_n(s, cpu, n, slots) \
-	SHARD_CLAIM_N(struct slot_set, s, cpu, slot_claim_n(set__, from__, n, to__), slots)
+	SHARD_CLAIM(s, cpu, slot_claim_wait(set__, w, from__, timeout_ns))
+#define slot_claim_n(s, cpu, n, slots)                                                       \
+	__extension__({                                                                      \
+		struct slot_set *set__ = (s);                                                \
+		u32 from__ = shard_watched_from(set__->plan, cpu, __FILE__, __LINE__);       \
+		u32 *to__ = (slots);                                                         \
+		shard_watched_n(set__, slot_claim_n(set__, from__, n, to__), to__, __FILE__, \
+				__LINE__);                                                   \
+	})
 #define slot_take(s, slot)                                                                         \
 	__extension__({                                                                            \
 		struct slot_set *set__ = (s);                                                      \
@@ -158,14 +153,10 @@ static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, i
 	})
 #define slot_put(s, slot)	    SHARD_SLOT_PUT(s, slot, slot_put(set__, what__))
 #define slot_put_near(s, slot, cpu) SHARD_SLOT_PUT(s, slot, slot_put_near(set__, what__, cpu))
-#define slot_put_n(s, cpu, n, slots)                                          \
-	__extension__({                                                       \
-		struct slot_set *set__ = (s);                                 \
-		u32 nr__ = (n);                                               \
-		const u32 *what__ = (slots);                                  \
-		shard_watched_slots(set__, nr__, what__, __FILE__, __LINE__); \
-		slot_put_n(set__, cpu, nr__, what__);                         \
-	})
+#define slot_put_n(s, cpu, n, slots) \
+	SHARD_SLOTS_PUT(s, n, slots, slot_put_n(set__, cpu, nr__, what__))
+#define slot_put_n_wake(s, w, cpu, n, slots) \
+	SHARD_SLOTS_PUT(s, n, slots, slot_put_n_wake(set__, w, cpu, nr__, what__))
 #define slot_put_wake(s, w, slot, cpu) SHARD_SLOT_PUT(s, slot, slot_put_wake(set__, w, what__, cpu))
 #define slot_set_destroy(s)	       (shard_watch_forget(s), slot_set_destroy(s))
 
@@ -185,16 +176,11 @@ static inline void shard_watched_cpu(struct sbm *b, u32 cpu, const char *file, i
 		SHARD_SLOT_PUT(cache__->set, slot, slot_cache_put_wake(cache__, w, what__)); \
 	})
 
-#define sbm_claim_near(b, cpu) SHARD_CLAIM(struct sbm, b, cpu, sbm_claim_near(set__, from__))
-#define sbm_claim_and(b, allowed, cpu) \
-	SHARD_CLAIM(struct sbm, b, cpu, sbm_claim_and(set__, allowed, from__))
-#define sbm_claim_wait(b, w, cpu, timeout_ns) \
-	SHARD_CLAIM(struct sbm, b, cpu, sbm_claim_wait(set__, w, from__, timeout_ns))
-#define sbm_claim_n(b, cpu, n, cpus) \
-	SHARD_CLAIM_N(struct sbm, b, cpu, sbm_claim_n(set__, from__, n, to__), cpus)
-#define sbm_put(b, cpu)		SHARD_CPU_PUT(b, cpu, sbm_put(set__, what__))
-#define sbm_put_wake(b, w, cpu) SHARD_CPU_PUT(b, cpu, sbm_put_wake(set__, w, what__))
-#define sbm_destroy(b)		(shard_watch_forget(b), sbm_destroy(b))
+#define slot_poll_claim(p)                                                               \
+	__extension__({                                                                  \
+		struct slot_poll *poll__ = (p);                                          \
+		shard_watched(poll__->set, slot_poll_claim(poll__), __FILE__, __LINE__); \
+	})
 
 #endif
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * claim_wait.h - wait for a bit of a set or for a slot, and wake the waiters.
+ * claim_wait.h - wait for a slot of a set, and wake the waiters.
  *
- *	struct sbm *idle = sbm_create();
- *	struct shard_wait *waiters = shard_wait_alloc(idle->plan);
+ *	struct slot_set *tags = slot_set_create(64);
+ *	struct shard_wait *waiters = shard_wait_alloc(tags->plan);
  *
- *	cpu = sbm_claim_wait(idle, waiters, shard_this_cpu(), -1);
+ *	slot = slot_claim_wait(tags, waiters, shard_this_cpu(), -1);
  *	...
- *	sbm_put_wake(idle, waiters, (u32)cpu);
+ *	slot_put_wake(tags, waiters, (u32)slot, shard_this_cpu());
  *
- * For sets of slots there are slot_claim_wait() and slot_put_wake(). If threads may wait for a set,
- * every put must use sbm_put_wake() or slot_put_wake(), or be followed by shard_wait_wake_near().
- * Then no wake-up is lost; shard_wait.c explains why. While no thread waits, such a put reads one
- * more line, but does not write it. A few puts after the last waiter has left look for waiters in a
- * line of each last-level cache.
+ * If threads may wait for a set, every put must be of the waking kind, or be followed by
+ * shard_wait_wake_near(). Then no wake-up is lost; shard_wait.c explains why. While no thread
+ * waits, such a put reads one more line, but does not write it. A few puts after the last waiter
+ * has left look for waiters in a line of each last-level cache.
  *
  * Order: near waiters come first, but threads that do not sleep may overtake them. Therefore a
  * thread that has slept for 1 ms enters a queue, first in, first out. From then on every put gives
@@ -35,34 +34,20 @@
 extern "C" {
 #endif
 
-#include "sbm_claim.h"
 #include "shard_wait.h"
 #include "slot_cache.h"
 
 /**
- * sbm_claim_wait() - sbm_claim_near() that sleeps until it gets a bit
- * @b: the set
- * @w: its waiters, of the same plan
+ * slot_claim_wait() - slot_claim_near() that sleeps until it gets a slot
+ * @s: the set
+ * @w: its waiters, of a plan with the same CPUs
  * @cpu: CPU number to start from; any number of threads may have the same one
  * @timeout_ns: nanoseconds after which it gives up; 0: it does not sleep; negative: no limit
  *
- * Return: the claimed CPU number, or -1 with errno ETIMEDOUT if none became free in time, ECANCELED
- * if shard_wait_close() was called. Context: may sleep; not in a signal handler. Ordering: as
- * sbm_claim_near().
+ * Return: the slot's number, or -1 with errno ETIMEDOUT if none became free in time, ECANCELED if
+ * shard_wait_close() was called. Context: may sleep; not in a signal handler. Ordering: as
+ * slot_claim_near().
  */
-s64 sbm_claim_wait(struct sbm *b, struct shard_wait *w, u32 cpu, s64 timeout_ns);
-
-/**
- * sbm_put_wake() - sbm_put() that wakes a waiter near the CPU
- * @b: the set
- * @w: its waiters
- * @cpu: CPU number whose bit to set
- *
- * Context: any. Ordering: as sbm_put(), and a full barrier after it.
- */
-void sbm_put_wake(struct sbm *b, struct shard_wait *w, u32 cpu);
-
-/* sbm_claim_wait() for a set of slots: returns a slot, or -1. */
 s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeout_ns);
 
 /*
@@ -70,6 +55,9 @@ s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeo
  * has had a cache. Ordering: a full barrier after the put.
  */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
+
+/* slot_put_n() that wakes as many waiters. Context, ordering: as slot_put_wake(). */
+void slot_put_n_wake(struct slot_set *s, struct shard_wait *w, u32 cpu, u32 n, const u32 *slots);
 
 /* slot_cache_put() that wakes a waiter: if any thread waits, it gets a slot. */
 void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot);
@@ -79,9 +67,34 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot);
  * @w: the waiters
  * @cpu: CPU number to start from
  *
- * Call it right after an atomic operation that set a bit, and nr times after slot_set_grow(s, nr).
+ * Call it right after a put, and nr times after slot_set_grow(s, nr).
  */
 void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
+
+/*
+ * A waiter that does not sleep, for a program with a poll loop, which waits until @fd is readable.
+ * Only slot_poll_claim() reads from it. One thread at a time may use a slot_poll.
+ *
+ *	slot = slot_poll_claim(p);
+ *	if (slot < 0 && errno == EAGAIN)
+ *		call it again once poll() says that p->fd is readable
+ *
+ * After EAGAIN it is in the queue of threads that waited for 1 ms. So a slot may be kept for it,
+ * and the threads behind it wait until its program calls slot_poll_claim() or slot_poll_free().
+ */
+struct slot_poll {
+	struct slot_set *set;
+	int fd;
+};
+
+/* Return: NULL with errno, if there is no memory or descriptor. */
+struct slot_poll *slot_poll_alloc(struct slot_set *s, struct shard_wait *w, u32 cpu);
+
+/* Claim a slot. Return: its number, or -1 with errno EAGAIN, or ECANCELED as slot_claim_wait(). */
+s64 slot_poll_claim(struct slot_poll *p);
+
+/* Stop waiting, close the descriptor, and free @p, or NULL. */
+void slot_poll_free(struct slot_poll *p);
 
 /*
  * Wake all waiters, which get nothing, and make all later waits fail at once. Puts are still

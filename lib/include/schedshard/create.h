@@ -15,9 +15,8 @@
  * These structures share the plans of plans.h: the first call reads /sys and builds a plan, later
  * calls find it ready. Plans are the only global state of the library, and never change. Sets and
  * counters have at most SHARD_CAP_LOCKED CPUs per line, because a locked instruction waits for the
- * line. Slots have a line per core, because no function walks them; so do sets with the option
- * pool. The option cap sets another number. For a set with a summary call sbm_alloc() with a plan
- * of shard_plan_here_cap().
+ * line. Slots have a line per core, because a claim seldom walks them. For a set with another cap,
+ * or with a summary, call sbm_alloc() with a plan of shard_plan_here_cap().
  *
  * CPU numbers are those of sched_getcpu() and of /sys/devices/system/cpu/present. The plan covers
  * all of these, including offline CPUs and CPUs that a cpuset or a container forbids. So a number
@@ -56,7 +55,6 @@ extern "C" {
 
 #include "cpu_counter.h"
 #include "ordered.h"
-#include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
 #include "slot_claim.h"
@@ -70,8 +68,6 @@ extern "C" {
 /* Options of a create function; all 0, or NULL: the defaults of the structure. */
 struct shard_create_opts {
 	u32 size;     /* sizeof(struct shard_create_opts), or 0; another size is refused */
-	u32 cap;      /* most CPUs per line, 1..64, or SHARD_CAP_CORE; 0: the structure's own */
-	bool pool;    /* sets without @cap, for claims, not walks: a line per core, as slots have */
 	bool allowed; /* use the plan of shard_plan_here_allowed(): all other CPUs are holes */
 	bool follow;  /* slots: their homes follow the last user, see slot_put_near() */
 	bool empty;   /* slots: none is free before its first put */
@@ -88,7 +84,7 @@ struct shard_create_opts {
  */
 struct sbm *sbm_create(void);
 
-/* sbm_create() with options, or NULL. Also EINVAL for a wrong size or cap. */
+/* sbm_create() with options, or NULL. Also EINVAL for a wrong size. */
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -98,7 +94,7 @@ struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
  */
 struct shard_counter *shard_counter_create(void);
 
-/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong size or cap. */
+/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong size. */
 struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -126,7 +122,7 @@ struct cpu_counter *cpu_counter_create(u32 batch);
 struct slot_set *slot_set_create(u32 nr);
 
 /*
- * slot_set_create() with options, or NULL. Also EINVAL for a wrong size or cap, and with
+ * slot_set_create() with options, or NULL. Also EINVAL for a wrong size, and with
  * @opts->follow for more than SLOT_FOLLOW_MAX.
  */
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);

@@ -53,16 +53,12 @@ extern "C" {
  */
 int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
 
-/* In place of a cap: a line per core, also where some cores have two threads and others one. */
-#define SHARD_CAP_CORE 0xffffffffu
-
-/* Most CPUs on the line of a core: a core with more threads has several lines. */
+/* Most CPUs on the line of a core, for slots: a core with more threads has several lines. */
 #define SHARD_CAP_POOL 2u
 
 /**
  * shard_plan_here_cap() - the plan of this machine with at most @cap CPUs per line
- * @cap: 1..64; 0: 64, the plan of shard_plan_here(); SHARD_CAP_CORE: for structures that are
- *	claimed from and put back to, and not walked
+ * @cap: 1..64; 0: 64, the plan of shard_plan_here()
  * @plan: as for shard_plan_here(); the same plan as for a larger @cap if nothing is cut
  * @err: as for shard_plan_here()
  *

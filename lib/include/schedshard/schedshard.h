@@ -11,12 +11,11 @@
  *
  *   create.h         a set, a counter, slots for this machine, in one call
  *   plans.h          the plans of this machine, and what to do when its CPUs change
- *   claim_wait.h     wait for a bit of a set, and wake the waiters
+ *   claim_wait.h     wait for a slot of a set, and wake the waiters
  *   topology.h       which CPU is where
  *   shard_plan.h     CPUs to shards (a cache line each) and back
  *   sbm.h            a bit per CPU
- *   sbm_claim.h      find a set bit and clear it, near a CPU: pools
- *   slot_set.h       any number of slots, each with a home near some CPUs
+ *   slot_set.h       pools: any number of slots, each with a home near some CPUs
  *   slot_claim.h     claims of one slot or several, or only up to a limit
  *   slot_cache.h     a thread's cache of slots, which other threads can take
  *   shard_counter.h  a count: is there any?
@@ -32,13 +31,14 @@
  * The table shows which calls on one object may run at the same time. Each header has the details.
  *
  *                   made, freed  writes                         reads, searches, walks
- *   sbm, claims     alone        any                            any
+ *   sbm             alone        any                            any
  *   slot_set        alone        any; one grow at a time        any
  *   slot_cache      any          one thread                     -
  *   shard_counter   alone (1)    any; one attach at a time      any
  *   cpu_counter     alone        any, but one per CPU (2)       any; one take at a time
  *   shard_summary   alone        any                            any
  *   shard_wait      alone        any                            any
+ *   slot_poll       any          one thread                     -
  *   plan, topology: constant from their making until they are freed
  *
  *   any: with every call of the row that is not "alone". alone: with no other call. one per CPU:
@@ -63,7 +63,6 @@ extern "C" {
 #include "cpu_counter.h"
 #include "ordered.h"
 #include "sbm.h"
-#include "sbm_claim.h"
 #include "sbm_more.h"
 #include "shard_counter.h"
 #include "shard_plan.h"

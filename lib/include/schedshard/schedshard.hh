@@ -66,16 +66,7 @@ inline Set make_set()
 	return owned(sbm_create(), "sbm_create");
 }
 
-/* A set for claims, with a line per core. */
-inline Set make_pool()
-{
-	struct shard_create_opts opts = {};
-
-	opts.pool = true;
-	return owned(sbm_create_opts(&opts), "sbm_create_opts");
-}
-
-/* Waiters for a set of CPUs or of slots; @plan is the plan of that set. */
+/* Waiters for a set of slots; @plan is the plan of that set. */
 inline Waiters make_waiters(const struct shard_plan *plan)
 {
 	struct shard_wait *w = shard_wait_alloc(plan);
@@ -95,12 +86,13 @@ inline CpuCounter make_cpu_counter(u32 batch = 0)
 	return owned(cpu_counter_create(batch), "cpu_counter_create");
 }
 
-/* @follow: homes follow the last user. */
-inline SlotSet make_slot_set(u32 nr, bool follow = false)
+/* @follow: homes follow the last user. @empty: none is free before its first put. */
+inline SlotSet make_slot_set(u32 nr, bool follow = false, bool empty = false)
 {
 	struct shard_create_opts opts = {};
 
 	opts.follow = follow;
+	opts.empty = empty;
 	return owned(slot_set_create_opts(nr, &opts), "slot_set_create");
 }
 
