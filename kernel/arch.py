@@ -21,7 +21,6 @@ class Arch:
     die: str  # -smp's name for a group of CPUs with one last-level cache
     own_programs: bool = True  # guests have this host's programs
     device_tree: bool = False  # the guest needs a device tree that describes caches
-    acpi: str = ""  # firmware that provides ACPI's tables; "": there is only one kind
 
     @property
     def compiler(self) -> str:
@@ -64,7 +63,6 @@ ARM64 = Arch(
     die="clusters",
     own_programs=False,
     device_tree=True,
-    acpi="/usr/share/qemu-efi-aarch64/QEMU_EFI.fd",
 )
 ARCHES: Mapping[str, Arch] = {arch.name: arch for arch in (X86, ARM64)}
 

@@ -27,7 +27,6 @@ from kernel.guest.cpio import Entry, archive, plain
 from kernel.guest.devicetree import tree_with_caches
 from kernel.guest.emulated import qemu_topology
 from kernel.guest.initramfs import make_initramfs
-from kernel.guest.pptt import PPTT_PATH, cache_table
 from kernel.guest.programs import host_tsc_khz
 from kernel.layout import Layout
 from kernel.source.recipe import load_recipe
@@ -72,18 +71,6 @@ class Emulation(Enum):
 
     SINGLE = "single"
     MULTI = "multi"
-
-
-class Firmware(Enum):
-    """The kind of firmware that describes CPUs and caches to the guest, if there are several.
-
-    USUAL: on arm64 a device tree with caches. ACPI: the emulator's tables, and one with caches.
-    ACPI_BARE: only the emulator's tables, which describe no caches.
-    """
-
-    USUAL = "usual"
-    ACPI = "acpi"
-    ACPI_BARE = "acpi-bare"
 
 
 class Ending(Enum):
@@ -144,7 +131,6 @@ class BootRequest:
     steps: tuple[Step, ...] = ()
     parameters: tuple[str, ...] = ()  # for the kernel's command line
     files: Mapping[str, Entry] = field(default_factory=dict)  # additional, by path in the guest
-    firmware: Firmware = Firmware.USUAL
     emulator: Emulator = Emulator()
     limits: Limits = Limits()
 
@@ -230,15 +216,7 @@ def qemu_argv(
     files = ("-kernel", str(request.kernel), "-initrd", str(initrd))
     counted = _COUNTED if request.emulator.counted else ()
     append = ("-append", command_line(request, tsc_khz, arch))
-    bios = () if request.firmware is Firmware.USUAL else ("-bios", arch.acpi)
-    return [*machine, *bios, *files, *append, *counted, *request.emulator.arguments]
-
-
-def first_files(request: BootRequest) -> dict[str, Entry]:
-    """Return the files for an archive in front, which the kernel reads before it unpacks others."""
-    if request.firmware is not Firmware.ACPI:
-        return {}
-    return {PPTT_PATH: plain(cache_table(request.shape))}
+    return [*machine, *files, *append, *counted, *request.emulator.arguments]
 
 
 @contextlib.contextmanager
@@ -251,9 +229,6 @@ def _initrd(layout: Layout, request: BootRequest) -> Iterator[Path]:
         path = Path(name)
         try:
             with os.fdopen(fd, "wb") as out, base.open("rb") as source:
-                if first := first_files(request):
-                    out.writelines(archive(first))
-                    out.flush()
                 left = os.fstat(source.fileno()).st_size
                 while left > 0:
                     left -= os.copy_file_range(source.fileno(), out.fileno(), left)
@@ -342,20 +317,6 @@ def _said(path: Path) -> str:
     return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", message)
 
 
-def check_firmware(firmware: Firmware, arch: Arch) -> None:
-    """Raise a UserError for a kind of firmware that the architecture or this host lacks."""
-    if firmware is Firmware.USUAL:
-        return
-    if not arch.acpi:
-        raise UserError(
-            f"--firmware {firmware.value}: guests of {arch.name} have only one kind of firmware"
-        )
-    if not Path(arch.acpi).is_file():
-        raise UserError(
-            f"no {arch.acpi}: run 'scripts/bootstrap kernel arm64' (Debian's qemu-efi-aarch64)"
-        )
-
-
 def boot(
     layout: Layout,
     request: BootRequest,
@@ -377,7 +338,7 @@ def boot(
         tsc_khz *= emulator.slow
     with layout.locked(f"guest-{request.name}"), _initrd(layout, request) as initrd:
         argv = qemu_argv(request, initrd, log, tsc_khz, arch)
-        if arch.device_tree and request.firmware is Firmware.USUAL:
+        if arch.device_tree:
             argv += ["-dtb", str(tree_with_caches(layout, request.name, request.shape, argv))]
         for stale in range(_BOOTS):
             booted = emulate(layout, log, argv, request.limits, emulator.environment, on_line, stop)

@@ -21,7 +21,6 @@ from kernel.guest.boot import (
     Emulation,
     Emulator,
     Ending,
-    Firmware,
     Limits,
     Step,
     boot,
@@ -103,7 +102,6 @@ class TestRequest:
     seed: int = 1
     parameters: tuple[str, ...] = ()
     emulation: Emulation = Emulation.SINGLE
-    firmware: Firmware = Firmware.USUAL
 
 
 def _why(complaints: Sequence[Complaint]) -> str:
@@ -230,8 +228,6 @@ def run_guest(
     image = kernel_image(layout, variant, config)
     objects = image.parents[3]
     name = f"test-{variant}-{objects.name.removeprefix('build-')}-{plan.shape.name}"
-    if request.firmware is not Firmware.USUAL:
-        name = f"{name}-{request.firmware.value}"
     booted = boot(
         layout,
         BootRequest(
@@ -244,7 +240,6 @@ def run_guest(
             emulator=Emulator(request.emulation, extra_mb=plan.extra_mb),
             limits=Limits(total=plan.total),
             files=compiled_parts(layout, plan.parts, objects / "vmlinux"),
-            firmware=request.firmware,
         ),
         on_line,
         stop,

@@ -26,7 +26,6 @@ from common.errors import UserError, first_of
 from common.output import to_json, write_atomic
 
 if TYPE_CHECKING:
-    from kernel.guest.boot import Emulation, Firmware
     from kernel.layout import Layout
     from kernel.testing.plan import GuestPlan
     from kernel.testing.run import GuestResult, TestRequest
@@ -40,22 +39,6 @@ _EMULATION = choice_option(
 )
 
 
-_FIRMWARE = choice_option(
-    "--firmware",
-    choices=["usual", "acpi", "acpi-bare"],
-    help="For arm64: a device tree with caches, ACPI with a table of caches, or only the "
-    "emulator's ACPI tables, which describe no caches.",
-)
-
-
-def _emulated(emulation: str, firmware: str, layout: Layout) -> tuple[Emulation, Firmware]:
-    """Return how guests run. Raise a UserError if their architecture cannot use the firmware."""
-    from kernel.guest.boot import Emulation, Firmware, check_firmware
-
-    check_firmware(kind := Firmware(firmware), layout.arch)
-    return Emulation(emulation), kind
-
-
 def _shape_options(verb: Verb) -> Verb:
     """Add the options that choose_shape() takes."""
     return MACHINE(_CPUS(_SPLIT(verb)))
@@ -67,14 +50,12 @@ def _shape_options(verb: Verb) -> Verb:
 @_shape_options
 @PARAMETERS
 @_EMULATION
-@_FIRMWARE
 @click.option("--verbose", "-v", is_flag=True, help="Show the guest's console.")
 def boot(
     variants: tuple[str, ...],
     config: str,
     parameters: tuple[str, ...],
     emulation: str,
-    firmware: str,
     verbose: bool,
     **machine: Any,
 ) -> None:
@@ -82,16 +63,16 @@ def boot(
 
     The machine has 16 CPUs on 2 sockets unless options choose another.
     """
+    from kernel.guest.boot import Emulation
     from kernel.testing.plan import guest_plan
     from kernel.testing.run import TestRequest, run_guest
     from kernel.testing.view import faults
     from record.shape import choose_shape
 
     layout = the_layout(any_arch=True)
-    how = _emulated(emulation, firmware, layout)
     shape = choose_shape(**machine)
     plan = guest_plan(shape, [], 1, 1)
-    request = TestRequest(variants, config, (plan,), "boot", 1, parameters, *how)
+    request = TestRequest(variants, config, (plan,), "boot", 1, parameters, Emulation(emulation))
     wrong = []
     for variant in variants:
         echo = click.echo if verbose else _quiet
@@ -136,7 +117,6 @@ def _quiet(line: str) -> None:
 @_shape_options
 @PARAMETERS
 @_EMULATION
-@_FIRMWARE
 @SEED
 @click.option(
     "--caught", is_flag=True, help="Succeed only if the kernel's checker or a test finds errors."
@@ -149,7 +129,6 @@ def test(
     which: str,
     parameters: tuple[str, ...],
     emulation: str,
-    firmware: str,
     seed: int,
     caught: bool,
     as_json: bool,
@@ -163,13 +142,13 @@ def test(
     which is for variants that are broken on purpose, the exit status is 1 if neither the kernel's
     checker nor a test found an error in a guest.
     """
+    from kernel.guest.boot import Emulation
     from kernel.testing.run import TestRequest, as_data
     from kernel.testing.view import faults, test_tables, uncaught
 
     layout = the_layout(any_arch=True)
-    how = _emulated(emulation, firmware, layout)
     plans = tuple(_guests(layout, variants, config, which, seed=seed, **guests))
-    request = TestRequest(variants, config, plans, which, seed, parameters, *how)
+    request = TestRequest(variants, config, plans, which, seed, parameters, Emulation(emulation))
     results = _tested(layout, request)
     data = as_data(request, results)
     saved = out or layout.make_folder(layout.work / "results") / f"test-{which}-{config}.json"
