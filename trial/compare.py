@@ -112,9 +112,11 @@ def comparison(trials: Named, predicted: Predictions | None = None) -> str:
         heads.append("predicted" if predicted else "")
         keys = [(each.first.name, each.first.part) for each in found]
         rows = [_row(each, (predicted or {}).get(key)) for each, key in zip(found, keys)]
+        judged = [each for each in found if each.low is not None]
         lines += [
-            f"{sum(each.differs for each in found)} of {len(found)} common figures differ (the "
-            f"95% interval of the ratio does not contain 1); median ratio {middle:.2f}.",
+            f"{sum(each.differs for each in judged)} of {len(judged)} figures with two runs or "
+            "more differ (the 95% interval of the ratio does not contain 1); median ratio "
+            f"{middle:.2f}.",
             *table([heads, *rows]),
         ]  # fmt: skip
     return "\n".join([*lines, ""])

@@ -385,10 +385,10 @@ def test_comparison_of_two_kernels_in_one_trial_or_two() -> None:
     two = replace(one, kernel="shard", runs=(150.0, 151.0, 149.0))
     both = replace(TRIAL, kernels=KERNELS, figures=(one, two))
     said = compare.comparison([("a.json", both)])
-    assert "1 of 1 common figures differ (the 95% interval" in said
+    assert "1 of 1 figures with two runs or more differ (the 95%" in said
     assert "1.500  1.488 to 1.513  differs" in said
     same = compare.comparison([("a.json", TRIAL), ("b.json", TRIAL)])
-    assert "0 of 2 common figures differ" in same
+    assert "0 of 2 figures with two runs or more differ" in same
     assert "a.json: host  b.json: host" in same
     with pytest.raises(UserError, match="there is one kernel in all"):
         compare.comparison([("a.json", TRIAL)])
