@@ -9,6 +9,8 @@ from kernel.profile.compare import compared, words_of
 from model.results.c2c import Cost, Run
 from record.gate.baseline import Side
 from record.gate.judge import judge
+from record.gate.junit import junit
+from record.gate.words import verdict
 
 
 def run(cycles: float, of_line: float, operations: int = 100) -> Run:
@@ -28,11 +30,27 @@ def test_more_cycles_per_operation_are_fewer_operations_per_second() -> None:
     judged = judge(before, after, 0.05)
     found = compared(before, after, judged)
     assert found.change == pytest.approx(-0.2)
-    assert judged.failed
+    assert found.closing(judged).failed
+    assert verdict(found.closing(judged)) == (
+        "gate: failed: predicted -20% of operations per second, where -5% is the limit, since base"
+    )
+    assert 'type="slower"' in junit(found.closing(judged))
     assert found.sentence() == (
         "mine against base: predicted -20% of operations per second; the line is file.f_ref: "
         "5.00% to 24.0% of all cycles"
     )
+
+
+def test_a_line_that_grows_does_not_fail_a_faster_kernel() -> None:
+    before, after = side("base", run(1000.0, 50.0)), side("mine", run(850.0, 60.0))
+    judged = judge(before, after, 0.05)
+    assert judged.failed
+    closing = compared(before, after, judged).closing(judged)
+    assert not closing.failed
+    assert "<failure" not in junit(closing)
+    slower = side("mine", run(1250.0, 10.0))
+    judged = judge(before, slower, 0.05)
+    assert (judged.failed, compared(before, slower, judged).closing(judged).failed) == (False, True)
 
 
 def test_several_boots_give_an_interval_around_the_change() -> None:

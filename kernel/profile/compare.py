@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Compares two kernels by a program that both run: what a change does to its operations.
 
-The program runs in a guest on each kernel, as `record --guest` runs it. The verdict on lines is the
-gate's. The effect on operations is the change of cycles, of work and waiting, per operation.
+The program runs in a guest on each kernel, as `record --guest` runs it. The effect on operations is
+the change of cycles, of work and waiting, per operation. It alone closes the gate, because a kernel
+has many lines whose cost differs from boot to boot.
 """
 
 import shlex
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from model.results.c2c import Recorded as Report
 from model.results.c2c import Run
 from model.run.whole import whole_sentence
 from record.gate.baseline import Side
-from record.gate.judge import Judged, Row, growth
-from record.gate.words import name_of
+from record.gate.judge import APPEARED, GREW, UNSURE, Judged, Row, growth
+from record.gate.words import limit_words, name_of
 from record.program.window import Window
 from record.record import RecordRequest, record
 
@@ -37,10 +38,25 @@ class Compared:
     row: Row | None  # the object whose share of all cycles changed most
     names: tuple[str, str]
 
-    def sentence(self) -> str:
-        """Return the effect in words."""
+    @property
+    def effect(self) -> str:
+        """Return the change and its interval in words."""
         ends = f" ({self.low:+.0%} to {self.high:+.0%})" if self.sure else ""
         what = "operations per second" if self.counted else "runs per second"
+        return f"{self.change:+.0%}{ends} of {what}"
+
+    def closing(self, judged: Judged) -> Judged:
+        """Return the verdict of the gate: whether operations are rarer by more than the limit."""
+        slower = (self.high if self.sure else self.change) < -judged.limit
+        rows = tuple(
+            row if slower or row.verdict not in (APPEARED, GREW) else replace(row, verdict=UNSURE)
+            for row in judged.rows
+        )
+        said = f"predicted {self.effect}, where -{limit_words(judged)} is the limit,"
+        return replace(judged, rows=rows, whole=said, slower=slower)
+
+    def sentence(self) -> str:
+        """Return the effect in words."""
         line = ""
         if self.row is not None:
             share = self.row.share
@@ -49,7 +65,7 @@ class Compared:
                 f"{percent(share.after)} of all cycles"
             )
         sides = f"{self.names[1]} against {self.names[0]}"
-        return f"{sides}: predicted {self.change:+.0%}{ends} of {what}{line}"
+        return f"{sides}: predicted {self.effect}{line}"
 
 
 def words_of(workload: str) -> tuple[str, ...]:

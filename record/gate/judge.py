@@ -64,13 +64,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict: all rows. ``per`` is the unit of HITM, ``runs`` the runs of both sides."""
+    """The verdict: all rows. ``per`` is the unit of HITM, ``runs`` the runs of both sides.
+
+    ``whole`` is a sentence on the whole program, if that decides instead of the rows.
+    """
 
     baseline: str
     limit: float
     per: str
     runs: tuple[int, int]
     rows: tuple[Row, ...]
+    whole: str = ""
+    slower: bool = False
 
     def those(self, *verdicts: str) -> list[Row]:
         """Return the rows with these verdicts."""
@@ -79,7 +84,7 @@ class Judged:
     @property
     def failed(self) -> bool:
         """Whether the gate closes."""
-        return bool(self.those(APPEARED, GREW))
+        return self.slower if self.whole else bool(self.those(APPEARED, GREW))
 
 
 def _relative(change: float, before: float) -> float:

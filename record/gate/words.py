@@ -63,6 +63,8 @@ def verdict(judged: Judged) -> str:
     since = f"since {plain(judged.baseline)}"
     appeared, grew = judged.those(APPEARED), judged.those(GREW)
     unsure = judged.those(UNSURE)
+    if judged.whole:
+        return f"gate: {'failed' if judged.failed else 'passed'}: {judged.whole} {since}"
     doubt = f"; {_count(len(unsure), 'may have grown: give more runs')}" if unsure else ""
     if not judged.failed:
         what = f"no line appeared or grew by more than {limit_words(judged)}"

@@ -105,6 +105,6 @@ def run_comparison(
     print("validation:", whole_sentence("guest"), file=sys.stderr)
     if asked.compare is None:
         to = asked.verdict
-        status = Gate(before, limit, to.sarif, to.junit, to.annotate).closes(judged)
+        status = Gate(before, limit, to.sarif, to.junit, to.annotate).closes(found.closing(judged))
         if status:
             raise click.exceptions.Exit(status)
