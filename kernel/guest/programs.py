@@ -29,7 +29,6 @@ PROGRAMS = {
     "rt-groups": ("rt-groups.c", "guest.c"),
     "cache-work": ("cache-work.c", "guest.c"),
     "trial-encode": ("trial-encode.c", "guest.c"),
-    "trial-kexec": ("trial-kexec.c",),
 }
 # These programs contain the plugin's marks, which are x86 instructions.
 _X86_ONLY = {"c2c-run", "c2c-share", "record-run"}
