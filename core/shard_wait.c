@@ -172,11 +172,13 @@ u32 *shard_wait_give(struct shard_wait *w, u32 value)
 {
 	u64 first = port_read64(&w->first);
 	u32 *got = (u32 *)(uintptr_t)first;
+	void (*notify)(u32 * got);
 
 	if (likely(!first) || port_cmpxchg64(&w->first, first, 0) != first)
 		return NULL;
-	if (unlikely(w->notify))
-		w->notify(got); /* the waiter stays until the store */
+	notify = READ_ONCE(w->notify); /* set before a waiter that needs it asks */
+	if (unlikely(notify))
+		notify(got); /* the waiter stays until the store */
 	/* Pairs with the waiter's acquire: it sees what was done earlier with what it is given. */
 	smp_store_release(got, value);
 	return got;

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "claim_wait.h"
 #include "locks.h"
 #include "shard_signal.h"
@@ -381,6 +383,36 @@ static void closing_ends_all_waits(void)
 	tear_down(0);
 }
 
+/* -------- a forked child -------- */
+
+/* A child has copies of its parent's sets, in which it claims, puts, and waits with new waiters. */
+static void a_forked_child_claims(void)
+{
+	int status;
+	pid_t child;
+
+	set_up(0, 2);
+	CHECK_EQ(slot_claim_near(pool, 0), 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		struct shard_wait *own = shard_wait_alloc(plan);
+		struct slot_poll *p = own ? slot_poll_alloc(pool, own, 0) : NULL;
+		bool right = p && slot_claim_wait(pool, own, 0, -1) == 4;
+
+		right = right && slot_claim_wait(pool, own, 0, 1) < 0 && slot_poll_claim(p) < 0;
+		slot_put_wake(pool, own, 0, 0);
+		right = right && slot_poll_claim(p) == 0 && !slot_set_nr_free(pool);
+		slot_poll_free(p);
+		shard_wait_free(own);
+		_exit(right ? 0 : 1);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	slot_put(pool, 0);
+	tear_down(2);
+}
+
 /* -------- a handler that claims and puts -------- */
 
 static u32 handled, stop;
@@ -426,6 +458,7 @@ static void a_handler_claims_and_puts(void)
 
 int main(void)
 {
+	RUN(a_forked_child_claims);
 	RUN(a_handler_claims_and_puts);
 	RUN(nobody_is_passed_over);
 	RUN(cancelled_waiters_leave);
