@@ -28,9 +28,9 @@ impl Wakers {
         self.waiting.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Called after a slot has become free.
+    /// Called after a slot has become free. The library's waking puts and its growing end with the
+    /// full barrier that has to come between the two: another one here would double a put's time.
     pub(crate) fn wake_one(&self) {
-        fence(SeqCst);
         if self.count.load(Relaxed) == 0 {
             return;
         }
@@ -68,6 +68,7 @@ impl<'a> Claim<'a> {
         let wakers = &self.slots.wakers;
         let turn = self.turn.take();
         if turn.is_some() && wakers.remove(turn).is_none() {
+            fence(SeqCst);
             wakers.wake_one(); // it was woken, maybe for another slot than it got
         }
     }
