@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Fetch a program, build it as it is, port it to the library, and build it again.
 
-usage: port.py async-executor|redis FOLDER BUILD
+usage: port.py async-executor|redis|peers FOLDER BUILD
 
-BUILD is a build of this project. FOLDER gets both programs, "before" and "after". cargo fetches the
+BUILD is a build of this project. FOLDER gets both programs, "before" and "after". For "peers" it
+gets one program, "peers", which measures the library beside pools of crates. cargo fetches the
 crate, and apt the source of redis; none of them is in this repository. A port adds a file, and
 changes the lines that CHANGES lists.
 """
@@ -35,23 +36,29 @@ CHANGES = {
     ),
 }
 MANIFEST = """[package]
-name = "spawn"
+name = "NAME"
 version = "0.0.0"
 edition = "2021"
 
 [[bin]]
-name = "spawn"
+name = "NAME"
 path = "main.rs"
 
 [dependencies]
-async-executor = "=1.13.1"
-futures-lite = "2"
+DEPENDENCIES
 
 [profile.release]
 debug = true
 
 [workspace]
 """
+SPAWN = MANIFEST.replace("NAME", "spawn").replace(
+    "DEPENDENCIES", 'async-executor = "=1.13.1"\nfutures-lite = "2"'
+)
+PEERS = MANIFEST.replace("NAME", "peers").replace(
+    "DEPENDENCIES",
+    'crossbeam-queue = "=0.3.11"\nsharded-slab = "=0.1.7"\nschedshard = { path = "RUST" }',
+)
 RELEASE = "bookworm"
 ARCHIVE = "redis_7.0.15.orig.tar.gz"
 SHA256 = "4b1dc4ee6d622a09fff9c6777191209750fb5e5a725ef78ea012d6eef4c22982"
@@ -81,12 +88,23 @@ def port(name: str, source: Path, added: str) -> int:
     return sum(a != b for a, b in zip(before.splitlines(), text.splitlines(), strict=True))
 
 
+def peers(folder: Path, build: Path) -> int:
+    """Build a program that measures pools of crates beside the library's; it changes nothing."""
+    os.environ |= {"SCHEDSHARD_LIB_DIR": str(build / "lib"), "SCHEDSHARD_STATIC": "1"}
+    manifest = PEERS.replace("RUST", str(HERE.parents[1] / "rust"))
+    (folder / "Cargo.toml").write_text(manifest, encoding="utf-8")
+    shutil.copy(HERE / "peers.rs", folder / "main.rs")
+    run("cargo", "build", "--release", "--quiet", cwd=folder)
+    shutil.copy(folder / "target/release/peers", folder / "peers")
+    return 0
+
+
 def async_executor(folder: Path, build: Path) -> int:
     """Build a program that spawns tasks, with the crate and with its port."""
     os.environ |= {"SCHEDSHARD_LIB_DIR": str(build / "lib"), "SCHEDSHARD_STATIC": "1"}
     program = folder / "program"
     program.mkdir()
-    (program / "Cargo.toml").write_text(MANIFEST, encoding="utf-8")
+    (program / "Cargo.toml").write_text(SPAWN, encoding="utf-8")
     shutil.copy(HERE / "spawn.rs", program / "main.rs")
     config = run("cargo", "vendor", "--quiet", folder / "vendor", cwd=program)
     (program / ".cargo").mkdir()
@@ -101,7 +119,7 @@ def async_executor(folder: Path, build: Path) -> int:
     with (crate / "Cargo.toml").open("a", encoding="utf-8") as manifest:
         manifest.write(f'\n[dependencies.schedshard]\npath = "{HERE.parents[1] / "rust"}"\n')
     replaced = f'\n[patch.crates-io]\nasync-executor = {{ path = "{crate}" }}\n'
-    (program / "Cargo.toml").write_text(MANIFEST + replaced, encoding="utf-8")
+    (program / "Cargo.toml").write_text(SPAWN + replaced, encoding="utf-8")
     run(*make, cwd=program)
     shutil.copy(program / "target/release/spawn", folder / "after")
     return changed
@@ -133,11 +151,11 @@ def redis(folder: Path, build: Path) -> int:
     return changed
 
 
-PORTS = {"async-executor": async_executor, "redis": redis}
+PORTS = {"async-executor": async_executor, "redis": redis, "peers": peers}
 
 if __name__ == "__main__":
     if len(sys.argv) != 4 or sys.argv[1] not in PORTS:
-        sys.exit("usage: port.py async-executor|redis FOLDER BUILD")
+        sys.exit("usage: port.py async-executor|redis|peers FOLDER BUILD")
     target, built = (Path(word).resolve() for word in sys.argv[2:])
     target.mkdir(parents=True, exist_ok=True)
     print(f"{PORTS[sys.argv[1]](target, built)} lines changed")

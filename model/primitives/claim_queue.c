@@ -7,6 +7,8 @@
 #include "primitive.h"
 #include "shard_plan.h"
 
+#define MOST_PAUSES 64u /* between two tries, as crossbeam's Backoff */
+
 struct place {
 	u64 stamp, slot;
 };
@@ -60,17 +62,16 @@ static bool consistent(const void *state, u64 n)
 /* Get the next place of an end whose stamp is its number plus @ahead. */
 static u64 next_place(struct queue *q, u64 *end, u64 ahead)
 {
-	u64 at = port_read64(end), seen;
+	u64 at = port_read64(end);
 
-	for (;;) {
-		if (smp_load_acquire(&q->place[at % q->nr].stamp) != at + ahead) {
-			at = port_read64(end); /* another thread is ahead, or the queue is empty */
-			continue;
-		}
-		seen = port_cmpxchg64(end, at, at + 1);
-		if (seen == at)
+	for (u32 pauses = 1;; pauses = pauses < MOST_PAUSES ? 2 * pauses : MOST_PAUSES) {
+		/* else another thread is ahead, or the queue is empty */
+		if (smp_load_acquire(&q->place[at % q->nr].stamp) == at + ahead &&
+		    port_cmpxchg64(end, at, at + 1) == at)
 			return at;
-		at = seen;
+		for (u32 i = 0; i < pauses; i++)
+			cpu_relax();
+		at = port_read64(end);
 	}
 }
 
