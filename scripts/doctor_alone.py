@@ -54,28 +54,39 @@ include-package-data = true
 "*" = ["*"]
 """
 # The file is copied to hosts with any Python, so all versions of Python must understand the
-# following lines.
-MAIN = """\
+# following lines. Where shutil is missing, Debian's tempfile fails with a NameError.
+_MAIN = """\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 import sys
 
 if sys.version_info < (3, 9):
     sys.stderr.write(
-        "schedshard-doctor: this is Python %d.%d, and 3.9 or later is needed: run collect.sh here, "
-        "and doctor on another host\\n" % tuple(sys.version_info[:2])
+        "{program}: this is Python %d.%d, and 3.9 or later is needed{older}\\n"
+        % tuple(sys.version_info[:2])
     )
     sys.exit(2)
 try:
-    import cli.alone
+    import shutil
+    import {module}
 except ImportError as error:
     sys.stderr.write(
-        "schedshard-doctor: this Python lacks the module '%s': install the package python3, "
+        "{program}: this Python lacks the module '%s': install the package python3, "
         "not only python3-minimal\\n" % error.name
     )
     sys.exit(2)
 
-cli.alone.start()
+{module}.start()
 """
+
+
+def main_of(program: str, module: str, older: str = "") -> str:
+    """Return the text that starts a module; ``older`` says what helps on an older Python."""
+    return _MAIN.format(program=program, module=module, older=older)
+
+
+MAIN = main_of(
+    "schedshard-doctor", "cli.alone", ": run collect.sh here, and doctor on another host"
+)
 # The wheel's modules lie in a separate folder, so that a whole schedshard may be installed too.
 _START = '''\
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)

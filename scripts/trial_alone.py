@@ -19,7 +19,7 @@ import zipapp
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from doctor_alone import ROOT, fix, modules
+from doctor_alone import ROOT, fix, main_of, modules
 
 OUT = ROOT / "build" / "trial"
 FILE = OUT / "schedshard-trial.pyz"
@@ -45,21 +45,7 @@ PROGRAMS = {
     ),
     "schedshard-measure": (*SHARED, "bench/measure*.c"),
 }  # fmt: skip
-MAIN = """\
-# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-import sys
-
-if sys.version_info < (3, 9):
-    sys.stderr.write(
-        "schedshard-trial: this is Python %d.%d, and 3.9 or later is needed\\n"
-        % tuple(sys.version_info[:2])
-    )
-    sys.exit(2)
-
-import trial.command
-
-trial.command.start()
-"""
+MAIN = main_of("schedshard-trial", START)
 
 
 def sources(name: str) -> list[str]:

@@ -73,11 +73,15 @@ def test_nothing_else_is_inside_and_both_programs_are_static(made: Path, tmp_pat
             assert ("AArch64" if arch == "aarch64" else "X86-64") in header
 
 
-def test_an_older_python_gets_one_line(tmp_path: Path) -> None:
-    start = f"import sys\nsys.version_info = (3, 6, 8)\nexec({trial_alone.MAIN!r})\n"
-    (tmp_path / "main.py").write_text(start)
-    done = call(sys.executable, "-I", tmp_path / "main.py", cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+def test_an_older_or_smaller_python_gets_one_line(tmp_path: Path) -> None:
+    for less, said in (
+        ("sys.version_info = (3, 6, 8)", "this is Python 3.6, and 3.9 or later is needed"),
+        ("sys.modules['shutil'] = None", "install the package python3, not only python3-minimal"),
+    ):
+        (tmp_path / "main.py").write_text(f"import sys\n{less}\nexec({trial_alone.MAIN!r})\n")
+        done = call(sys.executable, "-I", tmp_path / "main.py", cwd=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert said in done.stderr
 
 
 def test_sources_keep_to_python_3_9_and_its_own_modules() -> None:
