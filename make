@@ -11,8 +11,8 @@ command -v make >/dev/null || {
 	}
 	as_root=
 	[ "$(id -u)" -eq 0 ] || as_root=sudo
-	[ -z "$as_root" ] || command -v sudo >/dev/null || {
-		echo "./make: no make and no sudo here: as root, apt-get install make" >&2
+	[ -z "$as_root" ] || { command -v sudo >/dev/null && sudo -v; } || {
+		echo "./make: no make here, and this user may not install it: as root, apt-get install make" >&2
 		exit 2
 	}
 	echo "./make: installing make" >&2
