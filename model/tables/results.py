@@ -68,7 +68,7 @@ def run_section(result: Result) -> Section:
         heading=result.title,
         where=f"{_where(result)} ({'measured' if result.measured else _label(result)})",
         lead=kind.lead(result),
-        images=[*kind.images(result), *_interval_images(result)],
+        images=kind.images(result),
         parts=[part for each in _parts(result) for part in flat(each)],
         lacks=[f"Outside the band: {said}" for said in kind.outside(result)],
     )
@@ -284,14 +284,6 @@ def _pairs_images(result: Pairs) -> list[Image]:
     from model.plots.results import pairs_image
 
     return pairs_image(result)
-
-
-def _interval_images(result: Result) -> list[Image]:
-    if result.uncertainty is None:
-        return []
-    from model.plots.intervals import influence, whiskers
-
-    return [*whiskers(result), *influence(result)]
 
 
 class Kind(NamedTuple):
