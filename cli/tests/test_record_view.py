@@ -90,7 +90,7 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "field0.4" in text
     assert "0.0049" not in text
     assert "2 more shared lines take less than 0.5% of all cycles each" in text
-    assert "false sharing was found, but no separation of bytes" in text
+    assert "false sharing was found, but separating these fields" in text
 
 
 def test_operations_have_a_time_before_and_after() -> None:

@@ -31,6 +31,7 @@ _FEWEST = 10
 # An edit in more places is not written out.
 _MOST_EDITS = 3
 _STORED = 10_000
+_PADDED = ") to a line"
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def _called(piece: _Piece, rows: Collection[str]) -> str:
 def _padded(of: str, size: int, row: str) -> str:
     what = f"`{of}`" if of != "element" else "each element"
     length = "1 byte" if size == 1 else f"{size} bytes"
-    return f"pad {what} ({length}, an element of {row}) to a line"
+    return f"pad {what} ({length}, an element of {row}{_PADDED}"
 
 
 def _edits(away: Sequence[_Piece]) -> str:
@@ -218,7 +219,7 @@ def _words(
     names = list(dict.fromkeys(_called(piece, rows) for piece in pieces))
     first, offset = away[0].thing, away[0].low - away[0].thing.address
     if padded:
-        said = f"pad `{thing.type}` ({thing.size} bytes, {thing.name}) to a line"
+        said = f"pad `{thing.type}` ({thing.size} bytes, {thing.name}{_PADDED}"
         return said, first.edit(offset, each=True)
     moved = list(dict.fromkeys(f"`{piece.name}`" for piece in away))
     edit = _edits(away)
@@ -331,4 +332,20 @@ def moves(
             tried.append(_move(thing, words, padded=False, within=True))
         found.append([each for each in tried if each is not None])
     found = sorted(filter(None, found), key=lambda tried: -tried[0].cycles)[:most]
-    return [move for tried in found for move in tried]
+    return [move for tried in _with_one_edit(found) for move in tried]
+
+
+def _with_one_edit(found: Sequence[Sequence[Move]]) -> list[Sequence[Move]]:
+    """Join moves of several objects that the same edit makes, because it aligns their type."""
+    by_edit: dict[str, Sequence[Move]] = {}
+    for number, tried in enumerate(found):
+        first = tried[0]
+        joins = first.edit and first.words.endswith(_PADDED)
+        before = by_edit.setdefault(first.edit if joins else f"{number}", tried)
+        if before is not tried:
+            one = before[0]
+            words = f"{one.words.removesuffix(_PADDED)}, and of {first.name}{_PADDED}"
+            ranges = tuple(sorted({*one.ranges, *first.ranges}))[:_MAX_MOVED]
+            both = replace(one, ranges=ranges, cycles=one.cycles + first.cycles, words=words)
+            by_edit[first.edit] = [both, *before[1:]]
+    return list(by_edit.values())

@@ -289,6 +289,7 @@ def make_report(
         notes=[
             *notes(recorded.dynamic, recorded.meta, objects, base[0].lines),
             *_short(recorded.stepping.quantum, recorded.meta["nr_threads"], base[0]),
+            *(() if guest else as_many(recorded.meta["nr_threads"], recorded.cpus)),
             *intervals,
         ],
         limits=[*source.limits, *(() if guest else (WITHOUT_GUEST,))],
@@ -316,6 +317,19 @@ def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
     return [
         f"besides the busiest, the threads executed {each:,} instructions on average, few quanta "
         f"of {quantum:,}: the host decides how much they overlap, so let them work longer"
+    ]
+
+
+def as_many(threads: int, cpus: int) -> list[str]:
+    """Return a note if a program started about as many threads as there are CPUs.
+
+    On another machine it may start another number, so its figures cannot be compared.
+    """
+    if cpus < 8 or not cpus <= threads <= cpus + 2:
+        return []
+    return [
+        f"{threads} threads on {cpus} CPUs: the program seems to ask how many CPUs there are; to "
+        "compare machines, give all the same --cpus N"
     ]
 
 

@@ -230,10 +230,10 @@ def _nothing_gained(report: Recorded) -> str:
         )
     if found:
         return (
-            "nothing to gain: false sharing was found, but no separation of bytes would save "
-            "cycles beyond chance; bytes that one access covers stay together"
+            "nothing to gain: false sharing was found, but separating these fields, which was "
+            "tried, saves no more than noise; bytes that one access covers stay together"
         )
-    return "nothing to gain: no false sharing was found whose removal saves cycles beyond chance"
+    return "nothing to gain: no false sharing was found whose removal saves more than noise"
 
 
 def _memory(report: Recorded) -> list[RenderableType]:

@@ -41,8 +41,10 @@ def _field(thing: Thing, address: int) -> str:
 
 
 def _is_counter(thing: Thing, line: raw.Line, counted: raw.Access) -> bool:
-    """Whether threads only add to a word that is no lock, and hardly anybody reads it."""
-    if thing.whole(line.start + counted.offset - thing.address) is not None:
+    """Whether threads only add to a known word that is no lock, and hardly anybody reads it."""
+    offset = line.start + counted.offset - thing.address
+    known = thing.field(offset) or thing.size <= counted.size
+    if not known or thing.whole(offset) is not None:
         return False
     uses = [each for each in line.accesses if each.offset == counted.offset]
     return sum(each.records for each in uses if each.kind != "rmw") <= _READ * counted.records

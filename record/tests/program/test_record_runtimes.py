@@ -23,6 +23,7 @@ from record.names.things import Thing, used_by
 from record.names.variables import DebugInfo
 from record.program import perf_map
 from record.report.moving import moves
+from record.report.report import as_many
 from record.report.waits import waits
 
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
@@ -432,6 +433,35 @@ def test_an_object_of_many_lines_is_advised_about() -> None:
     assert len(move.ranges) == 512
 
 
+def test_a_thread_for_each_cpu_is_noted() -> None:
+    assert [bool(as_many(threads, 64)) for threads in (9, 63, 64, 65, 66, 67)] == [
+        *(False, False), *(True, True, True), False,
+    ]  # fmt: skip
+    assert as_many(2, 2) == []
+
+
+def test_objects_of_one_type_are_one_piece_of_advice() -> None:
+    """Regression: the edit aligned two arrays, and the gain was that of moving one of them."""
+
+    def array(name: str, address: int, edit: str) -> Thing:
+        return Thing(
+            name, "variable", address, 64, "cell[]", lambda at: f"[{at // 8}]", ("cell", 8),
+            edit=lambda _, each: edit if each else "",
+        )  # fmt: skip
+
+    def found(*edits: str) -> list[tuple[str, int]]:
+        things = {0x1000 * n: array(f"a{n}", 0x1000 * n, edit) for n, edit in enumerate(edits, 1)}
+        used = [(line(*_line(0, 32).accesses, address=at, hitm_remote=20, loads=2,
+                      avg_load_cycles=1), thing) for at, thing in things.items()]  # fmt: skip
+        tried = moves(used, lambda at: things[at & ~0xFFF])
+        return [(move.words, len(move.ranges)) for move in tried if "pad" in move.words]
+
+    both = "pad `cell` (8 bytes, an element of a1, and of a2) to a line"
+    assert found("align cell", "align cell") == [(both, 2)]
+    assert len(found("align cell", "align other")) == 2
+    assert len(found("", "")) == 2
+
+
 def test_waits_for_a_word_that_all_write_are_those_of_its_object() -> None:
     """All lines of the object count, and a line of one CPU does not."""
     own = Thing("own", "variable", 0x1000, 256, "own", lambda at: f".at_{at}")
@@ -454,14 +484,16 @@ def test_waits_for_a_word_that_all_write_are_those_of_its_object() -> None:
 
 
 def test_threads_that_only_add_are_told_to_count_apart() -> None:
-    """A lock, or a word that threads also read, is no counter."""
+    """A lock, a word that threads also read, or bytes of an unknown type are no counter."""
     costs = {"stores": 99, "loads": 99, "records": 99, "avg_load_cycles": 30, "hitm_true": 99}
     adds = access(0, (0, 1), kind="rmw", hitm_remote=99, **costs)
     reads = access(0, (0, 1), kind="load", records=50, loads=50, avg_load_cycles=1)
     word = Thing("own", "variable", 0x1000, 8, "long", lambda _: "")
-    lock = replace(word, whole=lambda _: (0, 8, ""))
+    lock, unknown = replace(word, whole=lambda _: (0, 8, "")), replace(word, size=640, type="")
     shown = [
         waits({"m": [(line(*used, **costs), thing)]}, {"m": 3000.0}, {})[0].counter
-        for thing, used in ((word, (adds,)), (lock, (adds,)), (word, (adds, reads)))
-    ]
-    assert shown == [True, False, False]
+        for thing, used in (
+            (word, (adds,)), (lock, (adds,)), (unknown, (adds,)), (word, (adds, reads)),
+        )
+    ]  # fmt: skip
+    assert shown == [True, False, False, False]
