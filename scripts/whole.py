@@ -23,11 +23,13 @@ import tempfile
 import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -203,7 +205,9 @@ def draw(wholes: Sequence[Whole]) -> None:
         axes.axline((1, factor), (10, 10 * factor), color="black", linewidth=0.8, linestyle=style)
     axes.set(xlabel="predicted operations per second, after / before", ylabel="published")
     axes.legend(fontsize=8)
-    figure.savefig(PLOT, dpi=80, metadata={"Software": None})
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=80)
+    Image.open(drawn).convert("RGB").quantize(64).save(PLOT, optimize=True)
 
 
 def main(arguments: Sequence[str]) -> int:
