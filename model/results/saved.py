@@ -28,8 +28,6 @@ Few = Annotated[int, Meta(ge=1, le=1 << 24)]
 Place = Annotated[int, Meta(ge=-(1 << 24), le=1 << 24)]
 # A place in an object of a program, which may be as large as its memory.
 Offset = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
-# Below the line of a fraction.
-Whole = Annotated[int, Meta(ge=1, le=LARGEST)]
 Hex = Annotated[str, Meta(pattern="^0x[0-9a-f]{1,16}$")]
 
 Default = TypeVar("Default")
