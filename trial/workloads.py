@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,18 +19,6 @@ Reading = tuple[str, str, float]
 EVENTS = "events per second"
 _RATE = re.compile(r"\] \w+ +\d+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)")
 _INVERSIONS = re.compile(r"^Total inversion performed: (\d+)$", re.MULTILINE)
-_FORKS = re.compile(r"^forks (\d+)$", re.MULTILINE)
-FORK = """
-import os, sys, time
-end, count = time.monotonic() + float(sys.argv[1]), 0
-while time.monotonic() < end:
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    count += 1
-print("forks", count)
-"""
 # The figures that are percentiles: of one stress-ng process, or of all threads of cyclictest.
 _PERCENTILES = {"p50": 0.5, "p99": 0.99}
 
@@ -55,12 +42,9 @@ class Workload:
         return "" if shutil.which(program) else program
 
 
-def _per_second(pattern: re.Pattern[str]) -> Callable[[str, float], Iterator[Reading]]:
-    def read(output: str, elapsed: float) -> Iterator[Reading]:
-        if found := pattern.findall(output):
-            yield "", EVENTS, float(found[-1]) / elapsed
-
-    return read
+def _pi_stress(output: str, elapsed: float) -> Iterator[Reading]:
+    if found := _INVERSIONS.findall(output):
+        yield "", EVENTS, float(found[-1]) / elapsed
 
 
 def _stress(name: str, *words: str) -> Workload:
@@ -118,6 +102,7 @@ def _hackbench(*options: str) -> Workload:
 WORKLOADS = (
     _stress("cyclic", "--cyclic-policy", "fifo"),
     _stress("mutex"),
+    _stress("fork"),
     Workload(
         "cyclictest",
         lambda _, seconds: (
@@ -130,13 +115,9 @@ WORKLOADS = (
         lambda cpus, seconds: (
             "pi_stress", "--quiet", f"--duration={seconds}", f"--groups={max(1, len(cpus) // 2)}"
         ),
-        _per_second(_INVERSIONS),
+        _pi_stress,
     ),
     *(_hackbench(*pipes, *how) for pipes in ((), ("-p",)) for how in ((), ("-T",))),
-    Workload(
-        "fork", lambda _, seconds: (sys.executable, "-I", "-c", FORK, str(seconds)),
-        _per_second(_FORKS),
-    ),
 )  # fmt: skip
 
 

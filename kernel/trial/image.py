@@ -28,7 +28,7 @@ from kernel.trial.workloads import chosen
 STOCK = "stock"
 CONFIG = "trial"
 _PARTS = ("rt-tests", "stress-ng")
-_OWN = ("trial-encode", "rt-groups", "cache-work", "push-ipi.sh")
+_OWN = ("trial-encode", "rt-groups", "push-ipi.sh")
 # No disk is looked at, and every message comes to screen and serial line.
 PARAMETERS = (
     "rdinit=/init", "retain_initrd", "console=tty0", "console=ttyS0,115200", "loglevel=6",

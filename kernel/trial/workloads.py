@@ -49,21 +49,7 @@ def _encode(where: str) -> Workload:
     return Workload(f"encode-{where}", argv, read)
 
 
-_FORKS = 100  # of each kind, of each CPU, at a time
 _SLEEP_NS = 1_000_000
-
-
-def _forks(cpus: Sequence[Cpu], _: int) -> Sequence[str]:
-    loops = f"for i in $(seq {len(cpus)}); do cache-work forks {_FORKS} & done"
-    script = f"{loops}; wait; echo done {len(cpus)}"
-    return "sh", "-c", script
-
-
-def _read_forks(output: str, elapsed: float) -> Iterator[Reading]:
-    # Each loop makes as many processes by fork as by vfork and exec.
-    done = sum(map(int, re.findall(r"^done (\d+)$", output, re.MULTILINE)))
-    if done:
-        yield "", EVENTS, 2 * _FORKS * done / elapsed
 
 
 def _push_walk(cpus: Sequence[Cpu], seconds: int) -> Sequence[str]:
@@ -83,11 +69,9 @@ def _nothing(_: str, __: float) -> Iterator[Reading]:
     yield from ()
 
 
-# Those of trial/workloads.py, but its fork needs Python.
 _ALL = (
-    *(each for each in plain.WORKLOADS if each.name != "fork"),
+    *plain.WORKLOADS,
     *map(_encode, ("aligned", "straddling", "unpinned")),
-    Workload("forks", _forks, _read_forks, again=True),
     # The case of the report on RT_PUSH_IPI: docs/results/global-lines.md.
     Workload("push-walk", _push_walk, _nothing, least_cpus=4),
 )
