@@ -144,6 +144,21 @@ API void __tsan_vptr_read(void **vptr)
 	hook_plain(vptr, sizeof(*vptr), false, TSAN_PC);
 }
 
+/* ---- what a program says about its own synchronisation, as the library's headers do ---- */
+
+API void __tsan_acquire(void *addr);
+API void __tsan_release(void *addr);
+
+API void __tsan_acquire(void *addr)
+{
+	(void)addr;
+}
+
+API void __tsan_release(void *addr)
+{
+	(void)addr;
+}
+
 /* ---- what is copied: schedshard cc links these instead of the C library's ---- */
 
 API void *__wrap_memcpy(void *to, const void *from, unsigned long n)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from running import COMPILERS, HERE, NEEDED, compiled, record
 
+from common.paths import ROOT, build_dir
+
 pytestmark = NEEDED
 
 
@@ -75,3 +77,13 @@ def test_a_program_that_becomes_another_keeps_its_exit_status(tmp_path: Path) ->
     done = record(compiled(tmp_path / "becomes", COMPILERS[0], str(source)))
     assert (done.returncode, done.stdout) == (11, "")
     assert "becomes ended with status 11 and recorded nothing" in done.stderr
+
+
+def test_a_program_that_calls_our_own_library(tmp_path: Path) -> None:
+    """Its headers tell the sanitizer's runtime what claims and puts order."""
+    built = build_dir() / "lib"
+    words = (str(ROOT / "docs/examples/first_pool.c"), str(built / "libschedshard.a"))
+    pool = compiled(tmp_path / "pool", COMPILERS[0], "-I", str(built / "public"), *words)
+    done = record(pool)
+    assert done.returncode == 0
+    assert "10000 of 10000 jobs ran once" in done.stderr
