@@ -72,7 +72,7 @@ static void report_home(uint64_t place, uint32_t cpu)
 }
 
 /*
- * The last writer of a word of eight bytes: a tag of the word, the CPU, its instruction. If two
+ * The last writer of a word of four bytes: a tag of the word, the CPU, its instruction. If two
  * words have the same tag, a CPU may wait for a store that it did not see. That store did happen
  * before, so the CPU is only a little late. If two words share a slot, the wait for the earlier
  * store is lost, and maybe its transfer.
@@ -81,7 +81,7 @@ static void report_home(uint64_t place, uint32_t cpu)
  * readers. A reader must not wait for the writer of another word, least of all in a replay that
  * puts the words on separate lines.
  */
-#define WORD_SHIFT   3
+#define WORD_SHIFT   2
 #define WRITERS_BITS 16
 #define SEEN_BITS    8
 #define LOADS	     4u
@@ -146,7 +146,8 @@ static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t place, uint32_t s
 	}
 }
 
-static void report_writer(struct vcpu *v, uint32_t cpu, uint64_t word)
+/* @store: the one that the access's word before this one has; a store of eight bytes has two. */
+static void report_writer(struct vcpu *v, uint32_t cpu, uint64_t word, uint64_t *store)
 {
 	uint64_t tag, *slot = writer_of(word, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	uint64_t *seen = &tables.seen[((size_t)cpu << SEEN_BITS) + word % (1u << SEEN_BITS)];
@@ -157,8 +158,9 @@ static void report_writer(struct vcpu *v, uint32_t cpu, uint64_t word)
 	*seen = now;
 	item.pc = now >> 42 & 0x3ff;
 	item.place = now & WRITER_INSTR;
-	if (item.pc != cpu)
+	if (item.pc != cpu && *store != now << 12)
 		stream_push(&v->stream, &item);
+	*store = now << 12; /* without the tag */
 }
 
 /*
@@ -171,6 +173,7 @@ static void report_order(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 			 bool writes)
 {
 	struct access_loads *l = &tables.loads[cpu];
+	uint64_t store = 0;
 
 	if (writes) {
 		l->n = 0;
@@ -180,7 +183,7 @@ static void report_order(struct vcpu *v, uint32_t cpu, uint64_t place, uint64_t 
 	for (uint32_t i = 0; i < l->n && i < LOADS; i++) {
 		if (l->load[i].place == place && l->load[i].pc == pc) {
 			for (uint64_t w = place >> WORD_SHIFT; w <= last_word(place, size); w++)
-				report_writer(v, cpu, w);
+				report_writer(v, cpu, w, &store);
 			return;
 		}
 	}
