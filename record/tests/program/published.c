@@ -19,6 +19,7 @@
 
 static long rounds;
 static char which;
+static _Thread_local volatile long sum;
 /* As many bytes as after another member of 8 bytes, but the tail is at the end of its line. */
 static struct queue {
 	_Alignas(64) char before[56];
@@ -53,6 +54,36 @@ static struct ring {
 	APART _Atomic long out;
 } ring;
 static _Alignas(64) _Atomic long batched;
+static struct tally {
+	APART _Atomic long n;
+} tally[8] ARRAY, executed[8] ARRAY, idle[8] ARRAY;
+static struct contexts {
+	_Alignas(64) _Atomic int disabled;
+	APART _Atomic int end;
+	APART _Atomic int start;
+} contexts;
+static struct steal {
+	_Alignas(64) _Atomic long head;
+	APART _Atomic long tail;
+} steal;
+static struct pool {
+	_Alignas(64) _Atomic long state;
+	APART _Atomic long sleepers;
+} pool;
+static struct packets {
+	_Alignas(64) long mac, protocols;
+	APART _Atomic long seen;
+} packets;
+static struct buffer {
+	_Alignas(64) long page, flags;
+	APART _Atomic int pins;
+} buffer;
+
+static void add(_Atomic long *to)
+{
+	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
 
 static void compute(int n)
 {
@@ -99,6 +130,64 @@ static void step(long me, long i)
 			atomic_fetch_add(&batched, BATCH);
 		compute(20);
 		break;
+	case 'w': /* a worker's count of calls that do nothing */
+		add(&tally[me].n);
+		compute(2);
+		break;
+	case 'u': /* threads count their memory, and one sums the counts after each command */
+		if (me)
+			add(&tally[me].n);
+		else
+			for (int j = 0; j < 8; j++)
+				sum += atomic_load_explicit(&tally[j].n, memory_order_relaxed);
+		compute(100);
+		break;
+	case 't': /* a thread's count of requests */
+		compute(200);
+		add(&tally[me].n);
+		break;
+	case 'g': /* a flag that all read, beside the ends of a queue */
+		if (!me)
+			atomic_store_explicit(&contexts.end, (int)i, memory_order_release);
+		else if (!atomic_load_explicit(&contexts.disabled, memory_order_acquire) &&
+			 i % 8 == me)
+			atomic_fetch_add(&contexts.start, 1);
+		compute(20);
+		break;
+	case 'h': /* an owner moves the tail of its queue, and another thread looks for work */
+		if (!me)
+			atomic_store_explicit(&steal.tail, i, memory_order_release);
+		else if (atomic_load_explicit(&steal.head, memory_order_acquire) <= i && i % 8 == 0)
+			atomic_fetch_add(&steal.head, 1);
+		compute(10);
+		break;
+	case 'k': /* a pool's state beside the stack of its sleeping threads */
+		sum += atomic_load_explicit(&pool.state, memory_order_acquire);
+		if (i % 8 == me)
+			atomic_fetch_add(&pool.sleepers, 1);
+		compute(100);
+		break;
+	case 'x': /* two counts of each thread, by kind */
+		add(&executed[me].n);
+		compute(10);
+		add(&idle[me].n);
+		break;
+	case 'a': /* settings that all read, beside a count of packets */
+		sum += packets.mac + packets.protocols;
+		if (me < 4 && i % 4 == 0)
+			atomic_fetch_add(&packets.seen, 1);
+		compute(20);
+		break;
+	case 'd': /* readers pin one buffer */
+		atomic_fetch_add(&buffer.pins, 1);
+		sum += buffer.page + buffer.flags;
+		atomic_fetch_sub(&buffer.pins, 1);
+		break;
+	case 'l': /* a thread's count, once in a long walk */
+		if (i % 64 == 0)
+			add(&tally[me].n);
+		compute(200);
+		break;
 	case 's': /* threads that seldom meet */
 		if (i % 64 == 0)
 			atomic_fetch_add(&object[me].refs, 1);
@@ -118,6 +207,6 @@ int main(int argc, char **argv)
 {
 	which = argc == 3 ? argv[1][0] : 0;
 	rounds = argc == 3 ? atol(argv[2]) : 0;
-	together(which == 'q' || which == 'p' ? 2 : 8, work);
+	together(which == 'q' || which == 'p' || which == 'h' ? 2 : 8, work);
 	return 0;
 }
