@@ -365,9 +365,9 @@ static u64 free_in(const struct slot_part *p, u32 word)
 {
 	u64 bits = 0;
 
-	do
+	do {
 		bits |= READ_ONCE(*p->word[word]);
-	while (p->row && (word += p->row) < p->nr_words);
+	} while (p->row && (word += p->row) < p->nr_words);
 	return bits;
 }
 

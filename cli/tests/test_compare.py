@@ -126,7 +126,7 @@ def test_wrong_input(cli: Cli, yield_result: Path, tmp_path: Path) -> None:
     yield_result.write_text(json.dumps(data))
     assert_user_error(cli("compare", good, good), "damaged", "placement")
     yield_result.write_text('{"format": "schedshard/validate/1"}')
-    assert_user_error(cli("compare", good, good), "is not a result to read here")
+    assert_user_error(cli("compare", good, good), "is not a result of the right kind")
 
 
 def test_a_metric_is_shown_once_and_only_if_it_was_seen(
