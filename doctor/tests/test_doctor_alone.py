@@ -78,7 +78,7 @@ def test_one_file_on_every_python(made: dict[str, Path], tmp_path: Path, python:
     done = call(*program, host, "--html", page, cwd=tmp_path)
     assert done.returncode == 4, done.stderr
     assert "more: schedshard-doctor.pyz explain" in done.stdout
-    assert page.read_text().count('class="scroll machine steps"') == 1
+    assert page.read_text().count('class="scroll machine"') == 1
 
     done = call(*program, "--json", host, "--perf", DATA / "c2c-mail.txt", cwd=tmp_path)
     assert [each["kind"] for each in json.loads(done.stdout)["profiles"]] == ["perf c2c report"]
