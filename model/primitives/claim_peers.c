@@ -155,7 +155,7 @@ static void *words_create(const struct primitive_place *place)
 		p->word[i >> p->shift].taken &= ~(1ull << (i & ((1u << p->shift) - 1)));
 	for (u32 i = 0; i < place->nr_threads; i++) {
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
-		p->hint[i].slot = (u32)(random >> 33) % place->plan->nr_possible;
+		p->hint[i].slot = (u32)(random >> 33) % (p->nr ? p->nr : 1);
 	}
 	return p;
 }
