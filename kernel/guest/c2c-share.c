@@ -10,8 +10,8 @@
  *   half    as global, with a mask for each half of the CPUs
  *   byte    as half, with a byte per CPU, written by a plain store, in place of the bit
  *
- * With siblings on one line, the number of transfers would depend on the order in which a contended
- * line goes round, and that order depends on how the threads start.
+ * In false and true no siblings share a line. Else the number of transfers would depend on the
+ * order in which a contended line goes round, and that order depends on how the threads start.
  *
  * The window is open from when all threads run, each on its CPU, until all have ended, and a mark
  * follows every operation. A thread that still had to be woken would begin late, because an idle

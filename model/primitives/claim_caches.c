@@ -6,8 +6,8 @@
  * head contains a count of changes, so that a compare-and-swap fails if a slot was taken and put
  * back meanwhile. Each slot's link to its successor is on a separate line.
  *
- * And the pool of claim_slots.c as a stack for each core, like folly's IndexedMemPool: a put goes
- * to the core's stack, and a claim that finds it empty looks at the others, near ones first.
+ * A third pool has a stack for each core, like folly's IndexedMemPool. A put goes to the core's
+ * stack, and a claim that finds it empty looks at the others, near ones first.
  */
 #include "primitive.h"
 #include "shard_plan.h"
