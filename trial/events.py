@@ -14,7 +14,7 @@ import os
 import re
 import resource
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def codes(root: Path = Path("/")) -> Codes:
 class Events:
     """Open events of some CPUs. ``why`` says why there are none."""
 
-    def __init__(self, cpus: Iterable[int], wanted: Codes | None = None) -> None:
+    def __init__(self, cpus: Sequence[int], wanted: Codes | None = None) -> None:
         self._files: dict[str, list[int]] = {}
         self.why = ""
         known = codes() if wanted is None else wanted

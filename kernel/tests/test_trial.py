@@ -101,7 +101,9 @@ def test_readings(name: str, output: str, found: dict[str, float]) -> None:
     assert {part: value for part, _, value in WORKLOADS[name].read(output, 2.0)} == found
 
 
-def test_a_run_has_the_kernels_counts_or_says_why_there_is_none() -> None:
+def test_a_run_has_the_kernels_counts_or_says_why_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def workload(script: str) -> Workload:
         return Workload(
             "stress-ng-fork", lambda *_: ("sh", "-c", script), lambda *_: iter([("", EVENTS, 4)])
@@ -112,6 +114,12 @@ def test_a_run_has_the_kernels_counts_or_says_why_there_is_none() -> None:
     assert {"", "switches", "call-interrupts"} <= set(found)
     with pytest.raises(EndError, match="workload stress-ng-fork: status 3: no"):
         running.measure(workload("echo no; exit 3"), CPUS, 1, watch)
+    # Software's clock, twice. Regression: only the first event was counted.
+    monkeypatch.setattr("trial.events.codes", lambda: {"one": (1, 0), "two": (1, 0)})
+    found = {
+        part: value for part, _, value in running.measure(workload("echo"), CPUS[:1], 1, watch)
+    }
+    assert ("one" in found) == ("two" in found)
 
 
 def test_a_hot_machine_marks_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ Tell = Callable[[str], None]
 
 def measure(workload: Workload, cpus: Sequence[Cpu], seconds: int, watch: Watch) -> list[Reading]:
     """Run a workload and return its readings. EndError says why there are none."""
-    events = Events(each.cpu for each in cpus)
+    events = Events([each.cpu for each in cpus])
     try:
         made = counted(workload_step(workload, cpus, seconds), Path("/tmp"), watch, events)
     finally:
@@ -30,8 +30,11 @@ def run_turn(
     tell: Tell, keep: Callable[[], object],
 ) -> None:  # fmt: skip
     """Run workloads, and keep each result at once."""
-    if turn == 0 and (why := Events([cpus[0].cpu]).why):
-        tell(f"reads of other caches' lines are not counted: {why}")
+    if turn == 0:
+        first = Events([cpus[0].cpu])
+        first.close()
+        if first.why:
+            tell(f"reads of other caches' lines are not counted: {first.why}")
     for name in names:
         tell(f"turn {turn + 1}: {name}, {seconds} s")
         readings: list[Reading] = []
