@@ -7,20 +7,27 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::sys;
 
-/// The first plan that this crate saw. It is never freed. Every object contains all of its CPUs;
-/// objects that are created later may contain more.
-fn plan() -> io::Result<*const sys::Plan> {
-    static FIRST: AtomicPtr<sys::Plan> = AtomicPtr::new(ptr::null_mut());
+static FIRST: AtomicPtr<sys::Plan> = AtomicPtr::new(ptr::null_mut());
+
+/// The plan that new objects use. It is never freed.
+pub(crate) fn newest() -> io::Result<*const sys::Plan> {
+    let mut plan = ptr::null();
+    // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
+    match unsafe { sys::schedshard_plan_here(&mut plan, ptr::null_mut()) } {
+        0 => Ok(plan),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
+}
+
+/// The first plan that this crate saw, by which it checks numbers. Each constructor calls this
+/// before it makes its object. So an object contains all CPUs of the plan, and may contain more,
+/// even if code in C refreshes the plan between the two calls.
+pub(crate) fn plan() -> io::Result<*const sys::Plan> {
     let known = FIRST.load(Ordering::Acquire);
     if !known.is_null() {
         return Ok(known);
     }
-    let mut plan = ptr::null();
-    // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
-    let status = unsafe { sys::schedshard_plan_here(&mut plan, ptr::null_mut()) };
-    if status != 0 {
-        return Err(io::Error::from_raw_os_error(-status));
-    }
+    let plan = newest()?;
     let (new, none) = (plan as *mut sys::Plan, ptr::null_mut());
     match FIRST.compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Ok(plan),
@@ -107,4 +114,24 @@ pub fn refresh() -> io::Result<bool> {
 pub fn generation() -> u32 {
     // SAFETY: takes and changes nothing.
     unsafe { sys::schedshard_plan_generation() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Items, Set, Slots, Statistic};
+
+    #[test]
+    fn constructors_pin_the_plan() {
+        let makers: [fn() -> bool; 4] = [
+            || Set::new().is_ok(),
+            || Slots::new(1).is_ok(),
+            || Statistic::new().is_ok(),
+            || Items::new().is_ok(),
+        ];
+        for make in makers {
+            FIRST.store(ptr::null_mut(), Ordering::Release);
+            assert!(make() && !FIRST.load(Ordering::Acquire).is_null());
+        }
+    }
 }

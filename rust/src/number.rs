@@ -3,6 +3,7 @@
 use std::io;
 use std::ptr::NonNull;
 
+use crate::cpu::plan;
 use crate::{created, sys, Cpu};
 
 /// A counter for statistics, which change often and are read seldom: it has a line per CPU.
@@ -25,6 +26,7 @@ unsafe impl Sync for Statistic {}
 impl Statistic {
     /// A statistic at 0.
     pub fn new() -> io::Result<Statistic> {
+        plan()?;
         // SAFETY: takes a number.
         created(unsafe { sys::schedshard_cpu_counter_create(0) }).map(Statistic)
     }
@@ -61,6 +63,7 @@ unsafe impl Sync for Items {}
 impl Items {
     /// No items.
     pub fn new() -> io::Result<Items> {
+        plan()?;
         // SAFETY: takes nothing.
         created(unsafe { sys::schedshard_counter_create() }).map(Items)
     }

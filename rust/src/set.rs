@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::ptr::{self, NonNull};
 
+use crate::cpu::plan;
 use crate::{created, sys, Cpu};
 
 /// A set of CPUs with one bit per CPU. Updates are atomic, by any thread.
@@ -32,6 +33,7 @@ unsafe impl Sync for Set {}
 impl Set {
     /// An empty set.
     pub fn new() -> io::Result<Set> {
+        plan()?;
         // SAFETY: takes nothing.
         created(unsafe { sys::schedshard_sbm_create() }).map(Set)
     }

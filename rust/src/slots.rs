@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::cpu::{newest, plan};
 use crate::wakers::{Claim, Wakers};
 use crate::{created, nanoseconds, sys, Cpu};
 
@@ -20,14 +21,8 @@ unsafe impl Sync for Waiters {}
 
 impl Waiters {
     fn new() -> io::Result<Waiters> {
-        let mut plan = ptr::null();
-        // SAFETY: the library writes the pointer, and takes NULL for the description of an error.
-        let status = unsafe { sys::schedshard_plan_here(&mut plan, ptr::null_mut()) };
-        if status != 0 {
-            return Err(io::Error::from_raw_os_error(-status));
-        }
         // SAFETY: the plan lives forever.
-        let made = unsafe { sys::schedshard_wait_alloc(plan) };
+        let made = unsafe { sys::schedshard_wait_alloc(newest()?) };
         NonNull::new(made)
             .map(Waiters)
             .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
@@ -88,6 +83,7 @@ impl Slots {
     }
 
     fn made(count: u32, follow: bool) -> io::Result<Slots> {
+        plan()?;
         let waiters = Waiters::new()?;
         let opts = sys::CreateOpts {
             follow,
