@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 from common.progress import Ticker
 from common.show.format import nanoseconds, times
+from model.lines.dwarf import Layouts
+from model.lines.fields import layouts_of
 from model.machines.presets import Machine, cpu_count, load_machine, preset_names
 from model.results.rows import Bar
 from model.results.run import Bars, Result
@@ -20,8 +22,6 @@ from model.run.experiment import Experiment, experiment_names, load_experiment
 from model.run.run import RunPlan, RunRequest, execute, merge, plan_run
 from model.run.run_options import with_settings
 from model.run.uncertain.uncertainty import with_intervals
-from record.lines.dwarf import Layouts
-from record.lines.fields import layouts_of
 
 YIELD = "cpumask-yield"
 COUNTER = "atomic-inc"

@@ -115,10 +115,10 @@ def run(
     if options["experiment"] is None:
         raise UserError(f"run needs an EXPERIMENT: '{typed('run --list')}' lists them")
     from common.progress import ticking
+    from model.lines.fields import layouts_of
     from model.run.run import execute, merge, plan_run
     from model.run.run_options import RunOptions, make_request
     from model.tables.results import run_tables
-    from record.lines.fields import layouts_of
 
     if uncertainty is not None:
         from model.run.uncertain.uncertainty import check_samples, with_intervals

@@ -15,10 +15,10 @@ import saved_results
 from common.errors import UserError
 from common.provenance import sha256_file
 from conftest import DATA
+from model.lines.dwarf import Layouts, index_of
+from model.lines.fields import numbered
 from model.results.lines import CacheLine
 from model.results.run import Result
-from record.lines.dwarf import Layouts, index_of
-from record.lines.fields import numbered
 from record.lines.report import C2cRequest, Names, c2c, find_names
 from record.lines.symbols import Frame, parse_addr2line, resolve
 

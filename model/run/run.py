@@ -16,6 +16,8 @@ from common.paths import sim_binary, typed
 from common.progress import Ticker, silent
 from common.provenance import machine_provenance, sha256_file, tool_versions
 from common.tool import run_many
+from model.lines.dwarf import Layouts
+from model.lines.fields import numbered
 from model.machines.numbers import number_node, value_of
 from model.machines.placement import in_order
 from model.machines.presets import Machine
@@ -35,8 +37,6 @@ from model.run.experiment import (
 )
 from model.run.model_error import validation
 from model.run.pairs import Pair, pair_variants
-from record.lines.dwarf import Layouts
-from record.lines.fields import numbered
 
 FAR = 0.5  # the same limit as in model/sim/model.c
 

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 
-from record.lines.dwarf import AGGREGATES, bare_of, die_name, die_size, is_opaque, member_at, steps
-from record.lines.references import type_of
+from model.lines.dwarf import AGGREGATES, bare_of, die_name, die_size, is_opaque, member_at, steps
+from model.lines.references import type_of
 from record.lines.symbols import PATHS_OF_LIBRARIES
 
 _LINE = 64

@@ -12,11 +12,11 @@ from operator import itemgetter
 from common.errors import check_names
 from common.paths import is_elf, sim_binary
 from common.provenance import sha256_file
+from model.lines.dwarf import Layouts
 from model.results.c2c import Access as Named
 from model.results.c2c import Described, Line, Report, Variant
 from model.results.lines import Access, CacheLine, part_of
 from model.results.run import Result
-from record.lines.dwarf import Layouts
 from record.lines.symbols import Frame, resolve
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 
-from record.lines.dwarf import die_name, template_type
-from record.lines.references import defined, referred
+from model.lines.dwarf import die_name, template_type
+from model.lines.references import defined, referred
 from record.lines.units import FAULTS
 from record.names.locals import Locals
 from record.names.variables import (

@@ -14,7 +14,7 @@ from elftools.dwarf.die import DIE
 from elftools.dwarf.locationlists import BaseAddressEntry as LocationBase
 from elftools.dwarf.locationlists import LocationEntry, LocationParser
 
-from record.lines.dwarf import die_name
+from model.lines.dwarf import die_name
 from record.lines.units import FAULTS, ranges
 from record.names.variables import (
     MOST_BYTES,

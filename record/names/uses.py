@@ -16,7 +16,7 @@ from capstone import CsError
 from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
-from record.lines.dwarf import contains, die_size, steps
+from model.lines.dwarf import contains, die_size, steps
 from record.lines.instructions import REGISTERS, Code, Function, Instruction, Place
 from record.lines.units import FAULTS
 from record.names.elf_symbols import elf_imports

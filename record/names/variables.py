@@ -21,7 +21,7 @@ from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.elf.elffile import ELFFile
 
 from common.errors import telling
-from record.lines.dwarf import (
+from model.lines.dwarf import (
     contains,
     die_name,
     die_size,
@@ -30,8 +30,8 @@ from record.lines.dwarf import (
     steps,
     whole_member,
 )  # fmt: skip
+from model.lines.references import bytes_of, is_of_a_type, referred, type_of
 from record.lines.edits import edit_of
-from record.lines.references import bytes_of, is_of_a_type, referred, type_of
 from record.lines.split import Splits
 from record.lines.units import FAULTS, Units
 from record.names.readable import readable

@@ -13,7 +13,7 @@ from elftools.dwarf.namelut import NameLUTEntry
 from elftools.elf.elffile import ELFFile
 
 from common.errors import UserError, os_reason
-from record.lines.references import type_of
+from model.lines.references import type_of
 
 _WRAPPERS = {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type"}
 AGGREGATES = {"DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"}

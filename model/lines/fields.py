@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import convert
 
 from common.paths import is_elf, sim_binary
+from model.lines.dwarf import Layouts
 from model.results.lines import LINE_BYTES, CacheLine, Field
-from record.lines.dwarf import Layouts
 
 
 def layouts_of(raws: Iterable[Any]) -> Layouts | None:
