@@ -15,7 +15,7 @@ from elftools.dwarf.die import DIE
 
 from kernel.guest.ram import DIRECT_MAP, DIRECT_MAP_END, Ram
 from kernel.probe.image import Image
-from record.lines.dwarf import Layouts, array_counts, bare_type, die_name, die_size, member_start
+from model.lines.dwarf import Layouts, array_counts, bare_type, die_name, die_size, member_start
 
 UNITS = ("kernel/sched/", "kernel/time/", "kernel/rcu/", "lib/schedshard/", "kernel/smp.c")
 # The pointers to follow in each structure. The walk ends at structures that are not listed.
