@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -74,12 +75,25 @@ def _check(request: JudgeRequest) -> None:
             "--predict needs the groups of real-time threads, which a profile does not show: give "
             "HOST.tar, or --live"
         )
-    data = request.plan.with_suffix(".json") if request.plan is not None else None
-    if data is not None and data == request.plan:
-        raise UserError(f"--plan {data}: give the page another suffix, such as .txt")
-    for path in (request.html, request.out, request.plan, data):
+    if request.plan is not None:
+        _check_plan(request.plan)
+    for path in (request.html, request.out):
         if path is not None:
             check_writable(path)
+
+
+def _check_plan(page: Path) -> Path:
+    """Return the path of the plan's JSON. A plan replaces or removes only what --plan wrote."""
+    from doctor.plan.plan import is_plan
+
+    data = page.with_suffix(".json")
+    if data == page:
+        raise UserError(f"--plan {data}: give the page another suffix, such as .txt")
+    for path in (page, data):
+        check_writable(path)
+        if os.path.lexists(path) and not is_plan(path):
+            raise UserError(f"--plan {page}: {path} exists and is no plan: give another file name")
+    return data
 
 
 def _facts(request: JudgeRequest) -> tuple[Facts | None, str]:
@@ -133,7 +147,8 @@ def _write(request: JudgeRequest, verdict: Verdict) -> list[str]:
 
     plan, said = make_plan(verdict), []
     if request.plan is not None:
-        data = request.plan.with_suffix(".json")
+        # Minutes may have passed since the first check.
+        data = _check_plan(request.plan)
         if isinstance(plan, str):
             # Otherwise somebody would apply the plan of an earlier run.
             for old in (request.plan, data):

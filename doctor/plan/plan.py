@@ -12,8 +12,11 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.inputs import open_input
 from common.paths import typed
 from doctor.facts.cpusets import Cpuset
 from doctor.facts.facts import Facts
@@ -36,6 +39,10 @@ _STAY = 2
 MOST = 200
 _EXCLUSIVE = (6, 7, 0)
 FORMAT = "schedshard-doctor-plan/1"
+# How a page and its JSON begin.
+_OURS = re.compile(
+    rb"# [0-9]+ partitions? for .*: Linux |\{\s*\"format\":\s*\"%b\"" % FORMAT.encode()
+)
 # By kind: who sets the list of CPUs of such a cgroup today, and what keeps a partition.
 _OWNERS = {
     "pod": "the kubelet (static CPU manager) at each start of a container. It has no setting for "
@@ -417,6 +424,13 @@ def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
         "their CPUs.",
         f"Or {_series(verdict)}.",
     ]
+
+
+def is_plan(path: Path) -> bool:
+    """Whether a file is a regular one, no link, that --plan wrote: a page, or its JSON."""
+    with contextlib.suppress(UserError), open_input(path, "plan", links=False) as file:
+        return _OURS.match(file.read(1000)) is not None
+    return False
 
 
 def plan_text(verdict: Verdict, plan: Plan) -> str:

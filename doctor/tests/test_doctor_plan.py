@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor_cli import call
+from doctor_cli import assert_refused, call
 from doctor_tree import Machine, Task
 
 ROOT = "/sys/fs/cgroup"
@@ -168,8 +168,27 @@ def test_no_plan_is_one_sentence(capsys: Capture, tmp_path: Path) -> None:
     page, said = planned(capsys, tmp_path / "v1", first)
     assert (page, "A container that is made later" in said) == ("", True)
     older = [tmp_path / "quiet" / name for name in ("plan.txt", "plan.json")]
+    planned(capsys, tmp_path, services(3))
     for path in older:
-        path.write_text("of an earlier run")
+        (tmp_path / path.name).rename(path)
     page, said = planned(capsys, tmp_path / "quiet", Machine())
     assert (page, said.startswith("no plan: ")) == ("", True)
     assert not any(path.exists() for path in older)
+
+
+def test_a_plan_replaces_plans_only(capsys: Capture, tmp_path: Path) -> None:
+    planned(capsys, tmp_path, services(3))
+    page, data, host = (tmp_path / name for name in ("plan.txt", "plan.json", "host.tar"))
+    for path in (page, data):
+        kept = path.rename(tmp_path / "kept")
+        for text in ("", "# 3 partitions of mine", '{"format": "other"}'):
+            path.write_text(text)
+            before = page.read_bytes(), data.read_bytes()
+            assert_refused(call(capsys, "doctor", host, "--plan", page), f"{path} exists")
+            assert (page.read_bytes(), data.read_bytes()) == before
+        path.unlink()
+        path.symlink_to(kept)
+        assert_refused(call(capsys, "doctor", host, "--plan", page), f"{path} exists")
+        kept.rename(path)
+    assert_refused(call(capsys, "doctor", host, "--plan", "/dev/null"), "/dev/null exists")
+    assert call(capsys, "doctor", host, "--plan", page).status == 4
