@@ -140,7 +140,7 @@ kernel-broken: ## kernels that are broken on purpose: the check of each guest mu
 		--test walk-self --caught
 
 kernel-debug: ## the tests under lockdep, KASAN, KCSAN, PREEMPT_RT, no SMP, ... (DEBUG="lockdep": only that)
-	scripts/bootstrap demo kernel sched-ext
+	scripts/bootstrap demo kernel
 	./schedshard kernel fetch
 	set -e; for config in $(DEBUG); do \
 		./schedshard kernel build --variant shard --config $$config; \

@@ -22,7 +22,6 @@ PACKAGE_OF = {
     "bison": "bison",
     "bzip2": "bzip2",
     "ccache": "ccache",
-    "clang-19": "clang-19",
     "cpio": "cpio",
     "diff": "diffutils",
     "dh_builddeb": "debhelper",
@@ -38,7 +37,6 @@ PACKAGE_OF = {
     "git": "git",
     "kmod": "kmod",
     "ld": "binutils",
-    "llvm-strip-19": "llvm-19",
     "lz4": "lz4",
     "lzop": "lzop",
     "make": "make",
@@ -58,8 +56,6 @@ PACKAGE_OF = {
 SERIES = {
     "apt", "coccinelle", "diffutils", "dpkg", "git", "perl", "tar", "xz-utils",
 }  # fmt: skip
-# Packages that only schedulers of sched_ext need.
-_SCHED_EXT = {"clang-19", "llvm-19"}
 # Tools of cross compilers, as the kind of machine and the tool.
 _CROSS = re.compile(r"(\w+-linux-gnu\w*)-(gcc|ld)")
 # Packages that only kernels of arm64 need.
@@ -85,9 +81,7 @@ def _groups(packages: Sequence[str]) -> str:
     """Return the groups of scripts/packages.txt that contain these packages."""
     if SERIES.issuperset(packages):
         return "series"
-    if _ARM64.intersection(packages):
-        return "kernel arm64"
-    return "kernel sched-ext" if _SCHED_EXT.intersection(packages) else "kernel"
+    return "kernel arm64" if _ARM64.intersection(packages) else "kernel"
 
 
 def require(*names: str, then: str = "") -> None:

@@ -22,14 +22,10 @@ from kernel.guest.programs import build_guest
 from kernel.layout import SUITE, Layout
 from kernel.source.archive import Wanted, download
 
-# A part, and the program of that name: a scheduler of sched_ext from tools/sched_ext.
-SCHEDULER = "scx_simple"
 # The programs of each part, with the Debian package that contains each program.
 PARTS: Mapping[str, Mapping[str, str]] = {
     "base": {"busybox": "busybox-static", "chrt": "util-linux", "taskset": "util-linux"},
     "rt-tests": {"cyclictest": "rt-tests", "pi_stress": "rt-tests", "hackbench": "rt-tests"},
-    # Added per guest: it is compiled with a kernel's types.
-    SCHEDULER: {},
     "stress-ng": {"stress-ng": "stress-ng"},
     "redis": {
         "redis-server": "redis-server",

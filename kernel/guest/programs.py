@@ -37,7 +37,7 @@ TSC_KHZ = "tsc-khz"
 _HOST_PROGRAMS = {TSC_KHZ: ("tsc-khz.c", "guest.c")}
 SCRIPTS = (
     "storm.sh", "hackbench.sh", "ffmpeg.sh", "redis.sh",
-    "push-ipi.sh", "scx.sh", "trial-init.sh",
+    "push-ipi.sh", "trial-init.sh",
 )  # fmt: skip
 _KEPT = 20  # the newest builds
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from common.errors import UserError, check_names
 from kernel.arch import X86, Arch
 from kernel.guest.boot import Step
-from kernel.guest.initramfs import SCHEDULER
 from record.shape import USUAL, Shape
 
 
@@ -42,13 +41,6 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "storm-walk": Program(
         (), lambda s, seed, _: _words(f"push-ipi.sh 0 rt-storm {s} 0 {seed}"), 3, least=5
-    ),
-    "storm-ext": Program(
-        (SCHEDULER,),
-        lambda s, seed, _: _words(f"scx.sh {SCHEDULER} rt-storm {s} 0 {seed}"),
-        3,
-        least=5,
-        option="CONFIG_SCHED_CLASS_EXT",
     ),
     "pi_stress": Program(
         ("rt-tests",), lambda s, _, n: _words(f"pi_stress -q -D {s} -g {min(n, 4)}"), 2

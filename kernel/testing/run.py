@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from common.provenance import tool_versions
@@ -27,13 +26,10 @@ from kernel.guest.boot import (
     kernel_has,
     kernel_image,
 )
-from kernel.guest.cpio import Entry
-from kernel.guest.initramfs import SCHEDULER
 from kernel.layout import Layout
 from kernel.testing.guestlog import Complaint, GuestLog, Section, read_log
 from kernel.testing.ktap import Report, Status, Test, parse_ktap
 from kernel.testing.plan import GuestPlan
-from kernel.testing.schedulers import scheduler_files
 
 FORMAT = "schedshard-kernel-test-1"
 # What init.c prints of the kernel's check after a test in which it found errors.
@@ -207,14 +203,6 @@ def judge(
     return result
 
 
-def compiled_parts(layout: Layout, parts: Sequence[str], vmlinux: Path) -> dict[str, Entry]:
-    """Return the files of the parts that are compiled with the types of a kernel."""
-    files: dict[str, Entry] = {}
-    if SCHEDULER in parts:
-        files |= scheduler_files(layout, SCHEDULER, vmlinux)
-    return files
-
-
 def run_guest(
     layout: Layout,
     request: TestRequest,
@@ -239,7 +227,6 @@ def run_guest(
             parameters=request.parameters,
             emulator=Emulator(request.emulation, extra_mb=plan.extra_mb),
             limits=Limits(total=plan.total),
-            files=compiled_parts(layout, plan.parts, objects / "vmlinux"),
         ),
         on_line,
         stop,

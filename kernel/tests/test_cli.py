@@ -50,8 +50,7 @@ def test_every_program_comes_with_the_group_of_packages() -> None:
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     group = {name for kind, name in lines if kind == "kernel"}
     arm64 = {name for kind, name in lines if kind == "arm64"}
-    sched_ext = {name for kind, name in lines if kind == "sched-ext"}
-    assert not group & (arm64 | sched_ext)
+    assert not group & arm64
     assert {name for kind, name in lines if kind == "series"} >= SERIES - ALWAYS
-    assert set(PACKAGE_OF.values()) <= group | arm64 | sched_ext | ALWAYS
+    assert set(PACKAGE_OF.values()) <= group | arm64 | ALWAYS
     assert {package_of(ARM64.compiler), package_of(f"{ARM64.cross}ld")} <= arm64

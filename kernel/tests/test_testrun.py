@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from common.errors import UserError
 from common.output import to_json
 from kernel.guest.boot import Booted, Ending, Step
-from kernel.guest.initramfs import SCHEDULER
 from kernel.layout import Layout
 from kernel.testing.guestlog import complaint_in, read_log
 from kernel.testing.ktap import Status
-from kernel.testing.plan import SETS, GuestPlan, chosen, guest_plan, matrix
+from kernel.testing.plan import SETS, GuestPlan, chosen, matrix
 from kernel.testing.run import GuestResult, TestRequest, as_data, judge, run_matrix
 from kernel.testing.view import faults, uncaught
 from record.shape import Shape
@@ -392,14 +391,3 @@ def test_a_guest_that_cannot_run_ends_the_matrix(
     request, _ = matrix_of_four
     with pytest.raises(UserError, match="no emulator"):
         run_matrix(Layout(), replace(request, variants=("bad", "stock")), lambda _: None)
-
-
-def test_the_plan_with_a_bpf_scheduler() -> None:
-    assert "storm-ext" not in chosen([])
-    names = chosen([], lambda option: option == "CONFIG_SCHED_CLASS_EXT")
-    with_ext = guest_plan(Shape(cores=8), names, 90, 7)
-    assert SCHEDULER in with_ext.parts
-    step = next(step for step in with_ext.steps if step.name == "storm-ext")
-    assert step.argv[:3] == ("/bin/scx.sh", "scx_simple", "rt-storm")
-    with pytest.raises(UserError, match="storm-ext needs a kernel with CONFIG_SCHED_CLASS_EXT: "):
-        chosen(["storm-ext"])

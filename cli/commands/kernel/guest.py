@@ -176,10 +176,8 @@ def _guests(
 ) -> list[GuestPlan]:
     """Return the guests that the options describe, with the tests in each."""
     from kernel.guest.boot import kernel_has, kernel_image
-    from kernel.guest.initramfs import SCHEDULER
     from kernel.guest.shapes import named_shapes
-    from kernel.testing.plan import PROGRAMS, SETS, chosen, matrix
-    from kernel.testing.schedulers import check_schedulers
+    from kernel.testing.plan import SETS, chosen, matrix
     from record.shape import choose_shape
 
     given = any(value is not None for value in machine.values())
@@ -195,8 +193,6 @@ def _guests(
         return all(kernel_has(layout, variant, config, option) for variant in variants)
 
     tests = chosen(names, has, layout.arch)
-    if any(SCHEDULER in PROGRAMS[name].parts for name in tests):
-        check_schedulers(layout, (SCHEDULER,))
     return matrix(seconds or SETS[which], tests, shapes, seed)
 
 
