@@ -93,13 +93,13 @@ def _indices(die: DIE, index: int) -> list[int]:
     ordering = die.attributes.get("DW_AT_ordering")
     by_column = ordering is not None and ordering.value == _COLUMN_MAJOR
     fast = counts[:-1] if by_column else counts[:0:-1]
-    found = []
+    digits = []
     for count in fast:
         index, low = divmod(index, count or 1)
-        found.append(low)
-    found.append(index)
-    numbers = found if by_column else found[::-1]
-    lows = [_lowest(each) for each in subranges] or [0]
+        digits.append(low)
+    digits.append(index)
+    numbers = digits if by_column else digits[::-1]
+    lows = [_lowest(subrange) for subrange in subranges] or [0]
     return [number + low for number, low in zip(numbers, lows, strict=True)]
 
 
@@ -161,15 +161,15 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
         elif (inside := _held(die)) is not None:
             die = inside
         elif die.tag in AGGREGATES:
-            found = member_at(die, offset - start)
-            if found is None:
+            member = member_at(die, offset - start)
+            if member is None:
                 return
             named = named and not (_ATOMIC.match(die_name(die)) and (die_size(die) or 0) <= 16)
             clear = bool(_CLEAR.match(die_name(die))) and _is_standard(die)
-            name = die_name(found)
-            start += member_start(found)
+            name = die_name(member)
+            start += member_start(member)
             path += f".{name}" if name and named and not clear else ""
-            die = type_of(found)
+            die = type_of(member)
         else:
             return
 
@@ -252,7 +252,7 @@ def fits(die: DIE, offset: int, size: int) -> bool:
 
 def _names(die: DIE) -> set[str]:
     """Return all names of a type."""
-    return {die_name(each) for each in _unwrapped(die)} - {""}
+    return {die_name(alias) for alias in _unwrapped(die)} - {""}
 
 
 def _unwrapped(die: DIE) -> Iterator[DIE]:
@@ -269,15 +269,15 @@ def bare_of(die: DIE) -> DIE:
     return last
 
 
-def _same(one: DIE, other: DIE) -> bool:
+def _same(die: DIE, other: DIE) -> bool:
     """Whether two descriptions mean the same type, or numbers of the same size."""
-    plain, like = bare_of(one), bare_of(other)
+    plain, like = bare_of(die), bare_of(other)
     if die_size(plain) != die_size(like):
         return False
-    kinds = {each.tag in AGGREGATES or each.tag == "DW_TAG_array_type" for each in (plain, like)}
+    kinds = {bare.tag in AGGREGATES or bare.tag == "DW_TAG_array_type" for bare in (plain, like)}
     if kinds == {False}:
         return True
-    return kinds == {True} and (bool(_names(one) & _names(other)) or plain is like)
+    return kinds == {True} and (bool(_names(die) & _names(other)) or plain is like)
 
 
 def contains(die: DIE, offset: int, other: DIE) -> bool:
@@ -320,23 +320,23 @@ def _lock_of(die: DIE, offset: int) -> tuple[int, int] | None:
     if not _LOCK.match(die_name(die)) or not _is_standard(die):
         return None
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
-    found = [(member_start(m), die_size(type_of(m)) or 0, die_name(m)) for m in members]
-    if any(name == "data" and at <= offset < at + size for at, size, name in found):
+    parts = [(member_start(m), die_size(type_of(m)) or 0, die_name(m)) for m in members]
+    if any(name == "data" and at <= offset < at + size for at, size, name in parts):
         return None
-    own = [(at, at + size) for at, size, name in found if name != "data"]
+    own = [(at, at + size) for at, size, name in parts if name != "data"]
     low = min((at for at, _ in own), default=0)
     return low, max((end for _, end in own), default=0) - low
 
 
 def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
     """Return start, size and path of the library object around an offset, or None."""
-    for each, start, path in steps(die, offset):
-        name = die_name(each)
-        lock = _lock_of(each, offset - start)
+    for part, start, path in steps(die, offset):
+        name = die_name(part)
+        lock = _lock_of(part, offset - start)
         if lock is not None:
             return start + lock[0], lock[1], path
-        if _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(each)):
-            return start, die_size(each) or 0, path
+        if _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(part)):
+            return start, die_size(part) or 0, path
     return None
 
 

@@ -46,15 +46,15 @@ def _fields(line: CacheLine, layouts: Layouts | None) -> list[Field]:
 
     Accesses to one field from several places in the code form one entry.
     """
-    found: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     for access in line.accesses:
         name = ""
         if layouts is not None and line.type:
             name = layouts.field(line.type, line.offset + access.offset)
         name = name or f"{access.offset:#x}"
-        if name in found:
-            found[name].add(access)
-            found[name].offset = min(found[name].offset, access.offset)
+        if name in fields:
+            fields[name].add(access)
+            fields[name].offset = min(fields[name].offset, access.offset)
         else:
-            found[name] = Field.made_from(access, field=name)
-    return sorted(found.values(), key=lambda entry: (-entry.waited, entry.offset))
+            fields[name] = Field.made_from(access, field=name)
+    return sorted(fields.values(), key=lambda entry: (-entry.waited, entry.offset))

@@ -26,10 +26,10 @@ def referred(die: DIE, name: str) -> DIE:
     """Return the description to which an attribute refers."""
     attribute = die.attributes[name]
     if attribute.form == "DW_FORM_ref_sig8":
-        found = signed(die.dwarfinfo, attribute.raw_value)
+        target = signed(die.dwarfinfo, attribute.raw_value)
     else:
-        found = die.get_DIE_from_attribute(name)
-    return defined(found)
+        target = die.get_DIE_from_attribute(name)
+    return defined(target)
 
 
 def defined(die: DIE) -> DIE:

@@ -37,8 +37,8 @@ def _place(die: DIE) -> str | None:
 
 
 def _language(die: DIE) -> int:
-    found = die.cu.get_top_DIE().attributes.get("DW_AT_language")
-    return int(found.value) if found is not None else 0
+    language = die.cu.get_top_DIE().attributes.get("DW_AT_language")
+    return int(language.value) if language is not None else 0
 
 
 def _of_objects(of: DIE) -> str:
@@ -70,18 +70,18 @@ def _of_member(declared: DIE) -> str:
     return f"`_Alignas({_LINE})` on `{name}`{place}" if language in _C else ""
 
 
-def edit_of(die: DIE, offset: int, variable: DIE | None, *, each: bool) -> str:
+def edit_of(die: DIE, offset: int, variable: DIE | None, *, objects: bool) -> str:
     """Return the edit, or '' if the debug information does not say where to make it.
 
     ``die``: the type of an object. ``variable``: the object's declaration, if it is a variable.
-    ``each``: align each object of the type, or each element of the array around ``offset``. Else
+    ``objects``: align each object of the type, or each element of the array around ``offset``. Else
     align the member at ``offset``.
     """
     size = die_size(die)
     at = offset % size if size else offset
     member = variable
     for of, start, _ in steps(die, at):
-        if of.tag == "DW_TAG_array_type" and each:
+        if of.tag == "DW_TAG_array_type" and objects:
             element = bare_of(type_of(of))
             if element.tag in AGGREGATES and not is_opaque(element):
                 return _of_objects(element)
@@ -89,9 +89,9 @@ def edit_of(die: DIE, offset: int, variable: DIE | None, *, each: bool) -> str:
             return f"elements of a type with `alignas({_LINE})`{place}" if place else ""
         if is_opaque(of):
             break
-        found = member_at(of, at - start) if of.tag in AGGREGATES else None
-        if found is not None and die_name(found) and _place(found) is not None:
-            member = found
-    if each:
+        inner = member_at(of, at - start) if of.tag in AGGREGATES else None
+        if inner is not None and die_name(inner) and _place(inner) is not None:
+            member = inner
+    if objects:
         return _of_objects(bare_of(die))
     return _of_member(member) if member is not None else ""

@@ -96,7 +96,7 @@ class Instruction:
     @property
     def place(self) -> Place | None:
         """Return the memory operand, or None if there are two or the instruction repeats."""
-        places = [each for each in self.operands if isinstance(each, Place)]
+        places = [operand for operand in self.operands if isinstance(operand, Place)]
         many = len(places) != 1 or (self.name[:4] in _STRINGS and places[0].base in ("rdi", "rsi"))
         return None if many else places[0]
 
@@ -125,7 +125,7 @@ def _instruction(decoded: capstone.CsInsn) -> Instruction:
     writes = {_whole(str(decoded.reg_name(reg))) for reg in written}
     if decoded.group(x86.X86_GRP_CALL):
         writes = {*_LOST_IN_CALLS, _CALL}
-    operands = tuple(_operand(decoded, each) for each in decoded.operands)
+    operands = tuple(_operand(decoded, operand) for operand in decoded.operands)
     if operands and isinstance(operands[0], Place):
         writes |= operands[0].covers
     jump = decoded.group(x86.X86_GRP_JUMP) and operands and isinstance(operands[0], int)
@@ -147,14 +147,14 @@ def _decoded(data: bytes, low: int, begins: Collection[int]) -> Iterator[Instruc
     known = set(begins)
     while at < end:
         for decoded in reader.disasm(data[at - low :], at):
-            cut = begins and any(at < each < at + decoded.size for each in begins)
+            cut = begins and any(at < begin < at + decoded.size for begin in begins)
             if cut or decoded.mnemonic in _UNDEFINED:
                 break
-            each = _instruction(decoded)
-            known.update(() if each.target is None else (each.target,))
-            yield each
-            at += each.size
-        behind = min((each for each in known if at < each < end), default=end)
+            insn = _instruction(decoded)
+            known.update(() if insn.target is None else (insn.target,))
+            yield insn
+            at += insn.size
+        behind = min((start for start in known if at < start < end), default=end)
         if behind > at:
             yield Instruction(at, behind - at, _BYTES, (), _ANYTHING, None)
         at = behind
@@ -176,19 +176,19 @@ class Function:
         which instructions are known to begin.
         """
         self.all = list(_decoded(data, low, begins))
-        self._starts = [each.address for each in self.all]
+        self._starts = [insn.address for insn in self.all]
         # Bytes that cannot be decoded may also jump anywhere.
-        self._sure = not any(each.is_table_jump or each.name == _BYTES for each in self.all)
+        self._sure = not any(insn.is_table_jump or insn.name == _BYTES for insn in self.all)
         # Another function may know the address of the frame.
         self._escapes = any(
-            each.name == "lea" and isinstance(each.operands[-1], Place)
-            and each.operands[-1].base == "rsp" and each.operands[0] != "rsp"
-            for each in self.all
+            insn.name == "lea" and isinstance(insn.operands[-1], Place)
+            and insn.operands[-1].base == "rsp" and insn.operands[0] != "rsp"
+            for insn in self.all
         )  # fmt: skip
         # By jump target: the first and the last instruction that jump there.
         self._jumps: dict[int, tuple[int, int]] = {}
-        told = [(each.target, number) for number, each in enumerate(self.all)]
-        for target, number in [*told, *((at, -1) for at in from_elsewhere)]:
+        jumps = [(insn.target, number) for number, insn in enumerate(self.all)]
+        for target, number in [*jumps, *((at, -1) for at in from_elsewhere)]:
             at = self.index(target) if target is not None else None
             if at is not None:
                 first, last = self._jumps.get(at, (number, number))
@@ -197,7 +197,7 @@ class Function:
     @property
     def targets(self) -> list[int]:
         """Return the targets of the function's jumps."""
-        return [each.target for each in self.all if each.target is not None]
+        return [insn.target for insn in self.all if insn.target is not None]
 
     def index(self, address: int) -> int | None:
         """Return the index of the instruction at an address, or None."""
@@ -245,12 +245,12 @@ class Function:
                 and not head <= min(self._jumps[at]) <= max(self._jumps[at]) <= last
             ):
                 return None  # code outside jumps into the loop
-        steps = [each.step(register) for each in self.all[head : last + 1] if changes & each.writes]
+        steps = [insn.step(register) for insn in self.all[head : last + 1] if changes & insn.writes]
         return None if 0 in steps else gcd(0, *steps)
 
     def has_frame(self) -> bool:
         """Whether the function begins by setting rbp to its frame."""
-        return any(each.name == "mov" and each.operands == ("rbp", "rsp") for each in self.all[:4])
+        return any(insn.name == "mov" and insn.operands == ("rbp", "rsp") for insn in self.all[:4])
 
 
 class Code:

@@ -34,6 +34,6 @@ def replay_trace(trace: Path, watch: Callable[[Path], str]) -> Run:
                 check=False,
             )
         if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise UserError(said[-1].removeprefix("schedshard: "))
+            messages = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            raise UserError(messages[-1].removeprefix("schedshard: "))
         return checked(read_json(result, "result"), f"the result of {tool}", Run.of)

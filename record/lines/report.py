@@ -49,14 +49,14 @@ def selected(request: C2cRequest) -> list[tuple[str, int, list[CacheLine]]]:
     farthest pair of CPUs unless --from was given.
     """
     result = request.result
-    found: dict[str, tuple[int, list[CacheLine]]] = {}
-    for each in result.variants:
-        rows = [(row.among(each.name, result.cpus)[1], row.lines) for row in each.rows()]
-        found[each.name] = max(reversed(rows), key=itemgetter(0))
-    first = result.baseline if result.baseline in found else next(iter(found))
+    points: dict[str, tuple[int, list[CacheLine]]] = {}
+    for variant in result.variants:
+        rows = [(row.among(variant.name, result.cpus)[1], row.lines) for row in variant.rows()]
+        points[variant.name] = max(reversed(rows), key=itemgetter(0))
+    first = result.baseline if result.baseline in points else next(iter(points))
     wanted = request.variants or (first,)
-    check_names("variant in this result", wanted, found)
-    return [(name, *found[name]) for name in wanted]
+    check_names("variant in this result", wanted, points)
+    return [(name, *points[name]) for name in wanted]
 
 
 def find_names(request: C2cRequest) -> Names:

@@ -38,12 +38,12 @@ def _sections(elf: ELFFile) -> _Parts:
 
     Compilers write several sections of one name, which are joined.
     """
-    found: _Parts = {}
+    sections: _Parts = {}
     for section in elf.iter_sections():
         name = section.name.removeprefix(".debug_").removesuffix(".dwo")
         if section.name == f".debug_{name}.dwo" and name in _SECTIONS:
-            found[name] = found.get(name, b"") + section.data()
-    return found
+            sections[name] = sections.get(name, b"") + section.data()
+    return sections
 
 
 class _Split(DWARFInfo):

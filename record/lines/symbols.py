@@ -56,10 +56,10 @@ def _source(text: str) -> str:
     path = Path(name)
     try:
         # The compiler recorded the path from the build directory. It need not exist here.
-        found = f"{Path(path).resolve().relative_to(ROOT)}:{line}"
+        place = f"{Path(path).resolve().relative_to(ROOT)}:{line}"
     except (ValueError, FileNotFoundError):  # the latter: the current directory was removed
-        found = f"{path.name}:{line}"
-    return found.replace("\n", "\\n")
+        place = f"{path.name}:{line}"
+    return place.replace("\n", "\\n")
 
 
 def _path(text: str) -> str:
@@ -111,6 +111,6 @@ def resolve(
     except OSError as error:
         raise UserError(f"cannot run {tool}: {os_reason(error)}; install binutils") from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise UserError(said[-1] if said else f"{tool} failed on {binary}", status=1)
+        messages = done.stderr.strip().splitlines()
+        raise UserError(messages[-1] if messages else f"{tool} failed on {binary}", status=1)
     return parse_addr2line(done.stdout, set(wanted))

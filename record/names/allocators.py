@@ -85,9 +85,9 @@ def content(calls: Sequence[DIE]) -> DIE | None:
         of = defined(owner) if owner is not None else None
         top = call.cu.get_top_DIE().attributes.get("DW_AT_language")
         rust = top is not None and top.value == _RUST
-        found = (_in_rust if rust else _in_cplusplus)(name, function, of)
-        if found is not None or not _BETWEEN.fullmatch(name):
-            return found
+        die = (_in_rust if rust else _in_cplusplus)(name, function, of)
+        if die is not None or not _BETWEEN.fullmatch(name):
+            return die
     return None
 
 

@@ -59,12 +59,12 @@ def elf_symbols(elf: ELFFile, table: str) -> Iterator[Symbol]:
 def elf_imports(elf: ELFFile) -> dict[int, str]:
     """Return by address the names of the symbols that the loader writes into words of the file."""
     names = [symbol.name for symbol in elf_symbols(elf, ".dynsym")]
-    found = {}
+    imports = {}
     for table in (".rela.plt", ".rela.dyn"):
         section = elf.get_section_by_name(table)
         data = section.data() if section is not None else b""
         whole = memoryview(data)[: len(data) // _RELOCATION.size * _RELOCATION.size]
         for at, info, _ in _RELOCATION.iter_unpack(whole):
             if 0 < info >> 32 < len(names):
-                found[at] = names[info >> 32]
-    return found
+                imports[at] = names[info >> 32]
+    return imports

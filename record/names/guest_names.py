@@ -69,11 +69,11 @@ class GuestObjects(Objects):
         self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
     ) -> None:
         """Read the debug information for those addresses that belong to the program."""
-        found = {self._translate(each): sizes for each, sizes in uses.items() if each < KERNEL}
-        told = [(pc, self._translate(at)) for pc, at in accesses if max(pc, at) < KERNEL]
+        translated = {self._translate(at): sizes for at, sizes in uses.items() if at < KERNEL}
+        pairs = [(pc, self._translate(at)) for pc, at in accesses if max(pc, at) < KERNEL]
         super().learn(
-            {each: sizes for each, sizes in found.items() if each is not None},
-            [(pc, at) for pc, at in told if at is not None],
+            {at: sizes for at, sizes in translated.items() if at is not None},
+            [(pc, at) for pc, at in pairs if at is not None],
         )
 
     def name_of(self, address: int) -> Thing | None:
@@ -123,11 +123,11 @@ class GuestMemory(Memory):
     def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
         """Return functions and lines: the kernel's as saved, the program's from its files."""
         wanted = set(pcs)
-        found = super().frames({pc for pc in wanted if pc < KERNEL})
-        for pc in wanted - set(found):
+        frames = super().frames({pc for pc in wanted if pc < KERNEL})
+        for pc in wanted - set(frames):
             kept = self._code_of_kernel.get(f"{pc:#x}", [])
-            found[pc] = tuple(Frame(name, source) for name, source in kept)
-        return found
+            frames[pc] = tuple(Frame(name, source) for name, source in kept)
+        return frames
 
     def learn(
         self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()

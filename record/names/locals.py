@@ -86,7 +86,7 @@ class Locals:
 
     def at(self, frame: Frame, address: int) -> Local | None:
         """Return the variable of a frame that contains a byte, from the innermost active block."""
-        found = None
+        local = None
         for child, function in self.live(frame.pc):
             with suppress(*FAULTS):
                 described = target(declared(child))
@@ -96,8 +96,8 @@ class Locals:
                 name = type_name(described, die_language(function.cu.get_top_DIE()))
                 typed = Typed(described, name)
                 if start <= address < start + (typed.size or 0):
-                    found = Local(die_name(declared(child)) or "?", start, typed)
-        return found
+                    local = Local(die_name(declared(child)) or "?", start, typed)
+        return local
 
     def live(self, pc: int) -> list[Live]:
         """Return the variables of all scopes that contain an instruction, outermost scope first."""
@@ -105,7 +105,7 @@ class Locals:
             for top in map(self._info.whole, self._info.code.at(pc)):
                 function = self._function(top, pc)
                 if function is not None:
-                    return [(one, function) for one in self._inside(function, pc)]
+                    return [(variable, function) for variable in self._inside(function, pc)]
         return []
 
     def calls(self, pc: int) -> list[DIE]:

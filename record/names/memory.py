@@ -69,8 +69,8 @@ def field_of(thing: Thing | None, address: int, of: Thing | None) -> str:
 
 def others_of(of: Thing | None, things: Iterable[Thing | None]) -> list[Thing]:
     """Return a line's heap objects that differ from ``of``, its main one; one per name and type."""
-    found = {(t.name, t.type): t for t in things if t is not None and _differs(t, of)}
-    return list(found.values())
+    others = {(t.name, t.type): t for t in things if t is not None and _differs(t, of)}
+    return list(others.values())
 
 
 def _differs(thing: Thing, of: Thing | None) -> bool:
@@ -83,15 +83,15 @@ class Memory:
 
     def __init__(self, meta: Mapping[str, Any]) -> None:
         self._pages = {at: (kind, of, page) for at, kind, of, page in meta["pages"]}
-        self._told = {int(each["image"]): each for each in meta["processes"]}
+        self._processes = {int(process["image"]): process for process in meta["processes"]}
         self._programs = [int(program) for _, program, _, _ in meta["images"]]
         maps: dict[int, list[Sequence[Any]]] = {}
         code: dict[int, list[Sequence[Any]]] = {}
         gone: dict[int, list[Sequence[Any]]] = {}
-        for each in meta["processes"]:
-            maps.setdefault(int(each["program"]), []).extend(each["maps"])
-            code.setdefault(int(each["program"]), []).extend(each.get("code", ()))
-            gone.setdefault(int(each["program"]), []).extend(each.get("gone", ()))
+        for process in meta["processes"]:
+            maps.setdefault(int(process["program"]), []).extend(process["maps"])
+            code.setdefault(int(process["program"]), []).extend(process.get("code", ()))
+            gone.setdefault(int(process["program"]), []).extend(process.get("gone", ()))
         self._modules = {
             program: Modules(maps[program], code[program], gone[program]) for program in maps
         }
@@ -127,13 +127,13 @@ class Memory:
 
     def modules_at(self, pcs: Iterable[int]) -> list[Module]:
         """Return the files that contain these instructions."""
-        found: dict[str, Module] = {}
+        modules: dict[str, Module] = {}
         for pc in pcs:
             program, address = self._code(pc)
             module = self.modules(program).at(address)
             if module is not None:
-                found.setdefault(str(module.path), module)
-        return list(found.values())
+                modules.setdefault(str(module.path), module)
+        return list(modules.values())
 
     def frames(self, pcs: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
         """Return functions and source lines, by the number of the instruction."""
@@ -141,11 +141,11 @@ class Memory:
         for pc in pcs:
             program, address = self._code(pc)
             by_program.setdefault(program, {})[address] = pc
-        found: dict[int, tuple[Frame, ...]] = {}
+        by_pc: dict[int, tuple[Frame, ...]] = {}
         for program, wanted in by_program.items():
             for address, frames in self.modules(program).frames(wanted).items():
-                found[wanted[address]] = frames
-        return found
+                by_pc[wanted[address]] = frames
+        return by_pc
 
     def instruction(self, pc: int) -> tuple[str, int]:
         """Return the file and the address in it, which are the same in all its programs."""
@@ -155,13 +155,13 @@ class Memory:
 
     def made_code(self, pcs: Iterable[int]) -> set[str]:
         """Return the runtimes that compiled some of these instructions and did not name them."""
-        found = set()
+        runtimes = set()
         for pc in pcs:
             program, address = self._code(pc)
             modules = self.modules(program)
             if modules.at(address) is None and modules.made(address) is None:
-                found.add(modules.runtime)
-        return found
+                runtimes.add(modules.runtime)
+        return runtimes
 
     # ---- data ----
 
@@ -169,32 +169,32 @@ class Memory:
         """Return the processes that have a byte, each with its address there."""
         page = self._pages.get(place // _PAGE * _PAGE)
         if page is None:
-            known = self._told and place not in _TABLE
+            known = self._processes and place not in _TABLE
             return [Where(self._witness(0), place, 0, False)] if known else []
         kind, of, number = page
         if kind == _PRIVATE:
             return [Where(*_owner(of, number, place), 0, False)]
         return [
             Where(image, low + (number - first) * _PAGE + place % _PAGE, low, True)
-            for image, told in sorted(self._told.items())
-            for low, high, first, thing in told["shared"]
+            for image, process in sorted(self._processes.items())
+            for low, high, first, thing in process["shared"]
             if thing == of and first <= number < first + (high - low) // _PAGE
         ]
 
     def _witness(self, image: int) -> int:
         """Return the process that knows this one's memory: itself or one of the same program."""
-        if image in self._told or image >= len(self._programs):
+        if image in self._processes or image >= len(self._programs):
             return image
-        same = [n for n in self._told if self._programs[n] == self._programs[image]]
+        same = [n for n in self._processes if self._programs[n] == self._programs[image]]
         return min(same, default=image)
 
     def _objects_of(self, image: int) -> Objects | None:
         witness = self._witness(image)
-        if witness not in self._told:
+        if witness not in self._processes:
             return None
         if witness not in self._objects:
             modules = self.modules(self._programs[witness])
-            self._objects[witness] = Objects(self._told[witness], modules)
+            self._objects[witness] = Objects(self._processes[witness], modules)
         return self._objects[witness]
 
     def learn(
@@ -210,17 +210,17 @@ class Memory:
             for where in self.where(place)[:1]:
                 of = wanted.setdefault(self._witness(where.image), {})
                 of[where.address] = of.get(where.address, frozenset()) | sizes
-        told: dict[int, list[tuple[int, int]]] = {}
+        pairs: dict[int, list[tuple[int, int]]] = {}
         for pc, place in accesses:
             program, instruction = self._code(pc)
             for where in self.where(place)[:1]:
                 image = self._witness(where.image)
                 if image < len(self._programs) and self._programs[image] == program:
-                    told.setdefault(image, []).append((instruction, where.address))
-        for image, found in wanted.items():
+                    pairs.setdefault(image, []).append((instruction, where.address))
+        for image, addresses in wanted.items():
             objects = self._objects_of(image)
             if objects is not None:
-                objects.learn(found, told.get(image, ()))
+                objects.learn(addresses, pairs.get(image, ()))
 
     def name_of(self, place: int) -> Thing | None:
         """Return the object at a byte, or None. The object's address is a byte's number as well."""
@@ -236,14 +236,14 @@ class Memory:
 
     def process(self, place: int) -> int | None:
         """Return the process that owns a byte; None if it is unknown or shared."""
-        found = self.where(place)
-        return found[0].image if len(found) == 1 and not found[0].shared else None
+        owners = self.where(place)
+        return owners[0].image if len(owners) == 1 and not owners[0].shared else None
 
     def _shared(self, thing: Thing, where: Where) -> Thing:
         if thing.kind == "heap":
             name = thing.name.replace("heap", "shared memory", 1)
             return replace(thing, name=name, kind="shared")
-        for low, high, _, path in self._told[where.image]["maps"]:
+        for low, high, _, path in self._processes[where.image]["maps"]:
             if low <= where.address < high and not str(path).startswith(_ANONYMOUS):
                 name = f"shared memory: {str(path).removesuffix(' (deleted)')}"
                 return replace(thing, name=name, kind="shared")

@@ -67,8 +67,8 @@ class Module:
 
     def function(self, address: int) -> str | None:
         """Return the name of the function at an address of the process, or None."""
-        found = self.code(address - self.bias)
-        return found.name if found is not None else None
+        symbol = self.code(address - self.bias)
+        return symbol.name if symbol is not None else None
 
     def code(self, address: int) -> Named | None:
         """Return the function at an address of the file, or None."""
@@ -106,9 +106,9 @@ def _separate(elf: ELFFile, path: Path) -> Path | None:
     """Return the file with a stripped one's debug information, by build ID or link, or None."""
     build = _build_id(elf)
     if build:
-        found = DEBUG_ROOT / build[:2] / f"{build[2:]}.debug"
-        if found.is_file():
-            return found
+        debug = DEBUG_ROOT / build[:2] / f"{build[2:]}.debug"
+        if debug.is_file():
+            return debug
     link = elf.get_section_by_name(".gnu_debuglink")
     if link is None:
         return None
@@ -118,10 +118,10 @@ def _separate(elf: ELFFile, path: Path) -> Path | None:
         return None
     folder = path.parent
     above = DEBUG_ROOT.parent
-    for each in (folder, folder / ".debug", above / folder.relative_to(folder.anchor)):
-        found = each / os.fsdecode(name)
-        if found.is_file() and crc32(found.read_bytes()) == sum_of_bytes:
-            return found
+    for directory in (folder, folder / ".debug", above / folder.relative_to(folder.anchor)):
+        debug = directory / os.fsdecode(name)
+        if debug.is_file() and crc32(debug.read_bytes()) == sum_of_bytes:
+            return debug
     return None
 
 
@@ -138,10 +138,10 @@ def _read_symbols(elf: ELFFile, module: Module) -> None:
             elif entry.is_local:
                 module.locals.append(known)
     module.functions = sorted(set(module.functions))
-    plain = readable(each.name for each in (*module.objects, *module.locals))
+    plain = readable(symbol.name for symbol in (*module.objects, *module.locals))
     module.objects, module.locals = (
-        sorted({replace(each, name=plain.get(each.name, each.name)) for each in found})
-        for found in (module.objects, module.locals)
+        sorted({replace(symbol, name=plain.get(symbol.name, symbol.name)) for symbol in symbols})
+        for symbols in (module.objects, module.locals)
     )
 
 
@@ -161,8 +161,8 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
                 bias + min(s["p_vaddr"] for s in loads) // _PAGE * _PAGE,
                 bias + max(s["p_vaddr"] + s["p_memsz"] for s in loads),
             )
-            for each in elf.iter_segments("PT_TLS"):
-                module.part, align = each["p_memsz"], max(each["p_align"], 1)
+            for segment in elf.iter_segments("PT_TLS"):
+                module.part, align = segment["p_memsz"], max(segment["p_align"], 1)
                 # The linker computes it in this way: the part ends at the thread pointer.
                 module.distance = -(-module.part // align * -align)
             _read_symbols(elf, module)
@@ -182,9 +182,9 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
     return module
 
 
-def _file_name(told: object) -> str:
+def _file_name(entry: object) -> str:
     """Return a file's name from the kernel's list of mappings, which escapes line feeds."""
-    name = str(told).removesuffix(" (deleted)")
+    name = str(entry).removesuffix(" (deleted)")
     if r"\012" in name and not os.path.lexists(name):
         return name.replace(r"\012", "\n")
     return name
@@ -240,29 +240,29 @@ class Modules:
         """The runtime that manages memory or compiles code: 'Java', 'Go', 'Node', or ''."""
         if self._runtime is None:
             names = {module.path.name for module in self.modules}
-            go = any(each.name == "runtime.mallocgc" for m in self.modules for each in m.functions)
+            go = any(f.name == "runtime.mallocgc" for m in self.modules for f in m.functions)
             known = {"Java": "libjvm.so" in names, "Go": go, "Node": bool(names & _NODE)}
-            self._runtime = next((name for name, there in known.items() if there), "")
+            self._runtime = next((name for name, present in known.items() if present), "")
         return self._runtime
 
     def made(self, address: int) -> str | None:
         """Return the name of the function that a runtime compiled to an address, or None."""
-        found = _around(self._made, address % TENANT)
-        return found.name if found is not None else None
+        function = _around(self._made, address % TENANT)
+        return function.name if function is not None else None
 
     def frames(self, addresses: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
         """Return functions and source lines at addresses, inlined functions first."""
         by_module: dict[int, set[int]] = {}
-        found: dict[int, tuple[Frame, ...]] = {}
+        frames: dict[int, tuple[Frame, ...]] = {}
         for address in set(addresses):
             module = self.at(address)
             if module is None:
-                found[address] = (Frame(self.made(address) or f"{address % TENANT:#x}", "?"),)
+                frames[address] = (Frame(self.made(address) or f"{address % TENANT:#x}", "?"),)
             else:
                 by_module.setdefault(self.modules.index(module), set()).add(address)
         for index, wanted in by_module.items():
-            found.update(_frames_of(self.modules[index], wanted))
-        return _readable(found)
+            frames.update(_frames_of(self.modules[index], wanted))
+        return _readable(frames)
 
 
 @dataclass(frozen=True)
@@ -291,14 +291,14 @@ class ThreadLocal:
         """
         # If several threads had the same pointer in turn, the first one counts.
         self._threads = {
-            local: who for _, found, who in reversed(list(threads)) for local in found if local
+            local: who for _, pointers, who in reversed([*threads]) for local in pointers if local
         }
         self._pointers = sorted(self._threads)
-        told = {int(bias): int(distance) for bias, distance in parts}
+        distances = {int(bias): int(distance) for bias, distance in parts}
         self._parts = [
-            (told.get(module.bias, module.distance), module)
+            (distances.get(module.bias, module.distance), module)
             for module in modules.modules
-            if module.part and (not told or module.bias in told)
+            if module.part and (not distances or module.bias in distances)
         ]
         self._low = min((distance for distance, _ in self._parts), default=0)
 
@@ -311,43 +311,43 @@ class ThreadLocal:
         thread = self._threads[pointer]
         for distance, module in self._parts:
             part = pointer + distance
-            found = module.local(address - part) if part <= address < part + module.part else None
-            if found is not None:
-                return Copy(thread, part + found.address, found.size, found, module)
+            symbol = module.local(address - part) if part <= address < part + module.part else None
+            if symbol is not None:
+                return Copy(thread, part + symbol.address, symbol.size, symbol, module)
         return Copy(thread, pointer + self._low, _SELF - self._low)
 
 
-def _readable(found: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
+def _readable(by_pc: dict[int, tuple[Frame, ...]]) -> dict[int, tuple[Frame, ...]]:
     """Return the same frames, with names as in the source in place of mangled ones."""
-    plain = readable(frame.function for frames in found.values() for frame in frames)
+    plain = readable(frame.function for frames in by_pc.values() for frame in frames)
     return {
         pc: tuple(replace(f, function=plain.get(f.function, f.function)) for f in frames)
-        for pc, frames in found.items()
+        for pc, frames in by_pc.items()
     }
 
 
 def _resolve(debug: Path, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
     """Return functions and lines, by LLVM's tool if binutils' finds no lines (Go's DWARF 5)."""
-    found = resolve(debug, wanted)
-    lines = [frame.source for frames in found.values() for frame in frames]
+    by_pc = resolve(debug, wanted)
+    lines = [frame.source for frames in by_pc.values() for frame in frames]
     if shutil.which(_OTHER) and not any(line.rpartition(":")[2].isdigit() for line in lines):
         return resolve(debug, wanted, _OTHER)
-    return found
+    return by_pc
 
 
 def _frames_of(module: Module, wanted: set[int]) -> dict[int, tuple[Frame, ...]]:
-    told: dict[int, tuple[Frame, ...]] = {}
+    resolved: dict[int, tuple[Frame, ...]] = {}
     if module.debug is not None:
         try:
-            told = _resolve(module.debug, {address - module.bias for address in wanted})
+            resolved = _resolve(module.debug, {address - module.bias for address in wanted})
         except UserError:
-            told = {}  # no addr2line, or it cannot read the file: use symbols
-    found = {}
+            resolved = {}  # no addr2line, or it cannot read the file: use symbols
+    by_address = {}
     for address in wanted:
-        frames = told.get(address - module.bias, ())
+        frames = resolved.get(address - module.bias, ())
         if not frames or frames[0].function == "?":
             name = module.function(address)
             known = name if name is not None else f"{address - module.bias:#x}"
             frames = (Frame(known, module.path.name),)
-        found[address] = frames
-    return found
+        by_address[address] = frames
+    return by_address

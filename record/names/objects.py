@@ -60,17 +60,17 @@ class Objects:
 
     def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
         self._modules = modules
-        self._heap = sorted((_Object(*each) for each in meta["objects"]), key=lambda o: o.at)
+        self._heap = sorted((_Object(*row) for row in meta["objects"]), key=lambda o: o.at)
         # By bits of the size: the numbers and the starts of such objects. With one list, a large
         # object would make _covering() look at all small ones.
         self._by_size: dict[int, tuple[list[int], list[int]]] = {}
-        for number, each in enumerate(self._heap):
-            same, starts = self._by_size.setdefault(each.size.bit_length(), ([], []))
+        for number, block in enumerate(self._heap):
+            same, starts = self._by_size.setdefault(block.size.bit_length(), ([], []))
             same.append(number)
-            starts.append(each.at)
+            starts.append(block.at)
         self._sites = {int(site["site"]): site["frames"] for site in meta["sites"]}
         # A site contains return addresses. The call is before each.
-        frames = {pc - 1 for found in self._sites.values() for pc in found}
+        frames = {pc - 1 for pcs in self._sites.values() for pc in pcs}
         self._frames = modules.frames(frames)
         self._regions = [tuple(region) for region in meta["regions"]]
         self._break = tuple(meta.get("heap", (0, 0)))  # the start and size of memory from brk()
@@ -78,7 +78,7 @@ class Objects:
         stacks = [(at, local, numbers.get(tid, "?")) for tid, at, *local in meta["stacks"]]
         self._stacks = [(pointer, who) for pointer, _, who in stacks if pointer]
         self._threads = ThreadLocal(modules, stacks, meta.get("locals", ()))
-        self._callers = [Caller(*each) for each in meta.get("frames", ())]
+        self._callers = [Caller(*row) for row in meta.get("frames", ())]
         self._pointers = sorted(pointer for pointer, _ in self._stacks)
         self._info: dict[str, DebugInfo | None] = {}
         self._locals: dict[str, Locals] = {}
@@ -129,35 +129,35 @@ class Objects:
             if copy and copy.variable and copy.module and copy.module.debug:
                 starts = wanted.setdefault(str(copy.module.debug), set())
                 starts.add(LOCAL + copy.variable.address)
-            for each in self._covering(address):
-                self._made.setdefault(each.site, None)
+            for block in self._covering(address):
+                self._made.setdefault(block.site, None)
         for path, starts in wanted.items():
             info = self._open(path)
-            found = info.variables(starts) if info is not None else {}
+            types = info.variables(starts) if info is not None else {}
             for start in starts:
-                self._types[path, start] = found.get(start)
+                self._types[path, start] = types.get(start)
         self._learn_sites()
         self._believe(uses)
         self._point(accesses)
 
     def _believe(self, uses: Mapping[int, frozenset[int]]) -> None:
         """Drop the types that accesses contradict: one source line may declare several pointers."""
-        seen: dict[int, list[tuple[int, int]]] = {}
+        accesses: dict[int, list[tuple[int, int]]] = {}
         for address, sizes in uses.items():
-            for each in self._covering(address):
-                seen.setdefault(each.site, []).extend((address - each.at, n) for n in sizes)
-        for site, found in seen.items():
+            for block in self._covering(address):
+                accesses.setdefault(block.site, []).extend((address - block.at, n) for n in sizes)
+        for site, pairs in accesses.items():
             typed = self._allocated.get(site)
             if self._made.get(site) is not None:
                 continue
             counted = any(COUNTED.search(frame.function) for frame in self._all_frames(site))
-            if typed is not None and (counted or not typed.agrees(found)):
+            if typed is not None and (counted or not typed.agrees(pairs)):
                 self._allocated[site] = None
 
     def _point(self, accesses: Sequence[tuple[int, int]]) -> None:
         """Learn the types of objects from the pointers through which instructions access them."""
         known: dict[int, Use | None] = {}
-        told: dict[int, dict[_Object, dict[tuple[int, str, int], Use]]] = {}
+        by_site: dict[int, dict[_Object, dict[tuple[int, str, int], Use]]] = {}
         areas: list[tuple[int, Use]] = []
         for pc, address in accesses:
             if pc not in known and len(known) < _MOST_USES:
@@ -166,21 +166,21 @@ class Objects:
             if use is None:
                 continue
             begin = address - use.offset
-            found = self._small(address)
+            blocks = self._small(address)
             # If objects of several sites were there in turn, the accessed one is unknown.
-            for each in found if len({each.site for each in found}) == 1 else ():
+            for block in blocks if len({b.site for b in blocks}) == 1 else ():
                 # An access that crosses the object's bounds is to the allocator's data next to it.
-                if each.at <= begin and begin + use.size <= each.at + each.size:
-                    of = told.setdefault(each.site, {}).setdefault(each, {})
-                    of[begin - each.at, use.typed.name, use.size] = use
+                if block.at <= begin and begin + use.size <= block.at + block.size:
+                    of = by_site.setdefault(block.site, {}).setdefault(block, {})
+                    of[begin - block.at, use.typed.name, use.size] = use
             # In an area, a type without members says less than the accessing function.
-            if not found and use.typed.has_members:
+            if not blocks and use.typed.has_members:
                 areas.append((begin, use))
-        for site, objects in told.items():
+        for site, objects in by_site.items():
             before = self._allocated.get(site)
             results = [
-                agreed([(at, use) for (at, _, _), use in of.items()], before, each.size)
-                for each, of in objects.items()
+                agreed([(at, use) for (at, _, _), use in of.items()], before, block.size)
+                for block, of in objects.items()
             ]
             types = {(typed.name, typed.size): typed for typed, _ in results if typed is not None}
             agree = len(types) == 1 and not any(refuted for _, refuted in results)
@@ -214,15 +214,15 @@ class Objects:
             if place is not None:
                 path, line, pc = place
                 sites.setdefault(path, {}).setdefault(line, set()).add(pc)
-        told: dict[tuple[str, Line], Typed] = {}
+        types: dict[tuple[str, Line], Typed] = {}
         for path, lines in sites.items():
             info = self._open(path)
             if info is not None:
-                found = Pointers(info, self._locals_of(info)).targets(lines)
-                told.update({(path, line): typed for line, typed in found.items()})
+                targets = Pointers(info, self._locals_of(info)).targets(lines)
+                types.update({(path, line): typed for line, typed in targets.items()})
         for site, made in self._made.items():
             place = self._place(site)
-            self._allocated[site] = told.get(place[:2]) if place is not None else None
+            self._allocated[site] = types.get(place[:2]) if place is not None else None
             if made is not None:
                 # An array of bytes may contain anything.
                 self._allocated[site] = made if (made.size or 0) > 1 else None
@@ -241,10 +241,10 @@ class Objects:
                 return None
             try:
                 calls = self._locals_of(info).calls(pc - 1 - module.bias)
-                found = content(calls)
-                if found is not None:
-                    name = type_name(found, die_language(found.cu.get_top_DIE()))
-                    return Typed(found, name)
+                die = content(calls)
+                if die is not None:
+                    name = type_name(die, die_language(die.cu.get_top_DIE()))
+                    return Typed(die, name)
             except FAULTS:
                 info.damaged = True
             return None
@@ -274,14 +274,14 @@ class Objects:
 
     def _covering(self, address: int) -> list[_Object]:
         """Return at most _HISTORY heap objects that contained a byte at any time."""
-        found: list[int] = []
+        numbers: list[int] = []
         for bits, (these, starts) in self._by_size.items():
-            at, most = bisect_right(starts, address) - 1, len(found) + _HISTORY
-            while at >= 0 and starts[at] > address - (1 << bits) and len(found) < most:
+            at, most = bisect_right(starts, address) - 1, len(numbers) + _HISTORY
+            while at >= 0 and starts[at] > address - (1 << bits) and len(numbers) < most:
                 if starts[at] + self._heap[these[at]].size > address:
-                    found.append(these[at])
+                    numbers.append(these[at])
                 at -= 1
-        return [self._heap[number] for number in sorted(found, reverse=True)[:_HISTORY]]
+        return [self._heap[number] for number in sorted(numbers, reverse=True)[:_HISTORY]]
 
     def name_of(self, address: int) -> Thing | None:
         """Return the object that contains a byte, or None."""
@@ -301,30 +301,30 @@ class Objects:
 
         Those that system libraries allocated for themselves count only if there are no others.
         """
-        found = [
-            each
-            for each in self._covering(address)
-            if not self._holds_a_stack(each.at, each.size) and not self._divided_by(each)
+        blocks = [
+            block
+            for block in self._covering(address)
+            if not self._holds_a_stack(block.at, block.size) and not self._divided_by(block)
         ]
-        return [each for each in found if not self._system(each.site)] or found
+        return [block for block in blocks if not self._system(block.site)] or blocks
 
-    def _divided_by(self, each: _Object) -> str:
+    def _divided_by(self, block: _Object) -> str:
         """Return the runtime or system library that divides a mapping into objects, or ''."""
-        if each.alignment != _MAPPED or self._modules.runtime == "Java":
+        if block.alignment != _MAPPED or self._modules.runtime == "Java":
             return ""
-        return "Go" if self._modules.runtime == "Go" else self._system(each.site)
+        return "Go" if self._modules.runtime == "Go" else self._system(block.site)
 
     def _holds_a_stack(self, at: int, size: int) -> bool:
         """Whether memory is one thread's stack. Go's memory contains many stacks."""
         count = bisect_right(self._pointers, at + size) - bisect_left(self._pointers, at)
         return count == 1 and size <= _LARGEST_STACK
 
-    def _heap_thing(self, found: Sequence[_Object]) -> Thing:
+    def _heap_thing(self, blocks: Sequence[_Object]) -> Thing:
         # The objects that still lived at the end, or else those of the most frequent site.
-        living = [each for each in found if not each.freed]
-        often = Counter(each.site for each in found).most_common(1)[0][0]
+        living = [block for block in blocks if not block.freed]
+        often = Counter(block.site for block in blocks).most_common(1)[0][0]
         chosen = min(
-            living or [each for each in found if each.site == often], key=lambda each: each.size
+            living or [block for block in blocks if block.site == often], key=lambda b: b.size
         )
         frames = self.site_frames(chosen.site)
         typed = self._allocated.get(chosen.site)
@@ -342,7 +342,7 @@ class Objects:
         elif typed is None and chosen.element and chosen.size > chosen.element:
             element = ("element", chosen.element)
         thing = Thing(
-            name, "heap", chosen.at, chosen.size, frames=frames, others=len(found) - 1,
+            name, "heap", chosen.at, chosen.size, frames=frames, others=len(blocks) - 1,
             foreign=bool(self._system(chosen.site)),
         )  # fmt: skip
         field = fields_of(typed, chosen.size, chosen.element)
@@ -366,30 +366,30 @@ class Objects:
 
     def _local(self, address: int) -> Thing | None:
         """Return the variable or frame of a function that started or awaited threads, or None."""
-        found = covering(self._callers, address)
-        for frame in found:
+        callers = covering(self._callers, address)
+        for frame in callers:
             # pc is a return address. The call is before it.
             module = self._modules.at(frame.pc - 1)
             info = self._open(str(module.debug)) if module and module.debug else None
             if module is None or info is None:
                 continue
-            there = replace(frame, pc=frame.pc - 1 - module.bias)
-            local = self._locals_of(info).at(there, address)
+            call = replace(frame, pc=frame.pc - 1 - module.bias)
+            local = self._locals_of(info).at(call, address)
             if local is not None:
                 thing = Thing(
                     f"{self._function(frame)}::{local.name}", "local", local.address,
                     local.typed.size or 0, foreign=module.of_system,
                 )  # fmt: skip
                 return of_type(thing, local.typed)
-        for frame in found:
+        for frame in callers:
             name = f"frame of {self._function(frame)}"
             return Thing(name, "stack", frame.sp, frame.end - frame.sp, foreign=True)
         return None
 
     def _function(self, frame: Caller) -> str:
         if frame.pc not in self._functions:
-            found = self._modules.frames([frame.pc - 1]).get(frame.pc - 1, ())
-            self._functions[frame.pc] = found[-1].function if found else f"{frame.pc % TENANT:#x}"
+            frames = self._modules.frames([frame.pc - 1]).get(frame.pc - 1, ())
+            self._functions[frame.pc] = frames[-1].function if frames else f"{frame.pc % TENANT:#x}"
         return self._functions[frame.pc]
 
     def _thread_local(self, address: int) -> Thing | None:
@@ -429,16 +429,16 @@ class Objects:
         module = self._modules.at(address)
         if module is None:
             return None
-        found = module.variable(address)
-        if found is None:
+        symbol = module.variable(address)
+        if symbol is None:
             return Thing(
                 module.path.name, "file", module.bias, module.high - module.low,
                 foreign=module.of_system,
             )  # fmt: skip
-        typed = self._type_of(module, found.address)
-        internal = self._modules.runtime == "Go" and bool(_GO_LIBRARY.match(found.name))
+        typed = self._type_of(module, symbol.address)
+        internal = self._modules.runtime == "Go" and bool(_GO_LIBRARY.match(symbol.name))
         thing = Thing(
-            found.name, "variable", module.bias + found.address, found.size,
+            symbol.name, "variable", module.bias + symbol.address, symbol.size,
             foreign=module.of_system or internal,
         )  # fmt: skip
         return of_type(thing, typed)
@@ -483,7 +483,7 @@ class Objects:
 
     def _used_at(self, area: str, address: int) -> Thing | None:
         """Return an object without a known allocation, which pointers to it revealed, or None."""
-        at = bisect_right(self._used, address, key=lambda each: each[0]) - 1
+        at = bisect_right(self._used, address, key=lambda entry: entry[0]) - 1
         if at < 0 or address >= self._used[at][0] + self._used[at][1].size:
             return None
         start, use = self._used[at]

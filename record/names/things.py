@@ -39,7 +39,7 @@ class Thing:
     # Returns element type, element size and path of the array member at an offset.
     row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
     # Returns the edit that aligns the member at an offset to a line, or each object of the type.
-    edit: Callable[..., str] = lambda _, each: ""
+    edit: Callable[..., str] = lambda _, objects: ""
     area: bool = False  # memory of a runtime, whose objects are unknown
     owner: str = ""  # the thread whose copy of a variable this is
 
@@ -76,13 +76,13 @@ def used_by(
     if thing is None or not thing.area:
         return thing
     accesses = sorted(line.accesses, key=lambda a: (a.hitm, a.records), reverse=True)
-    ways = [found for a in accesses if (found := frames.get(a.instruction, ()))]
+    ways = [stack for a in accesses if (stack := frames.get(a.instruction, ()))]
     # The interpreter's name says nothing: prefer an access by a compiled function.
     way = next((way for way in ways if way[0].function != _INTERPRETER), None)
     if way is None:
         return thing
-    told = [f for f in way if not _BETWEEN.fullmatch(f.function)] or [way[0]]
-    frame = next((f for f in told if f.own), told[0])
+    candidates = [f for f in way if not _BETWEEN.fullmatch(f.function)] or [way[0]]
+    frame = next((f for f in candidates if f.own), candidates[0])
     place = f" ({frame.source})" if frame.source[-1:].isdigit() else ""
     method = _METHOD.fullmatch(frame.function)
     function = method[1] if method is not None else frame.function

@@ -97,16 +97,16 @@ def _pieces(code: Sequence[int]) -> dict[str, int]:
     """Return the registers that hold a variable, each with its offset in the variable."""
     if len(code) == 1 and _REG0 <= code[0] < _REG0 + len(REGISTERS):
         return {REGISTERS[code[0] - _REG0]: 0}
-    found, at, offset = {}, 0, 0
+    pieces, at, offset = {}, 0, 0
     while at < len(code):
         if _REG0 <= code[at] < _REG0 + len(REGISTERS):
-            found[REGISTERS[code[at] - _REG0]] = offset
+            pieces[REGISTERS[code[at] - _REG0]] = offset
             at += 1
         if at + 1 >= len(code) or code[at] != _PIECE or code[at + 1] >= 0x80:
             return {}
         offset += code[at + 1]
         at += 2
-    return found
+    return pieces
 
 
 class Uses:
@@ -118,7 +118,7 @@ class Uses:
         self._locals = locals_of
         self._variables: dict[int, Typed | None] = {}
         self._code: Code | None = None
-        self._cold = {each.name: each for each in module.functions if ".cold" in each.name}
+        self._cold = {f.name: f for f in module.functions if ".cold" in f.name}
         self._live: dict[int, list[Live]] = {}
         self._imports: dict[int, str] | None = None
 
@@ -139,22 +139,22 @@ class Uses:
         place = function.all[index].place
         try:
             if hooked:
-                told = index and _HOOK.match(self._callee(function.all[index - 1]))
-                return self._use(self._value(function, index - 1, "rdi", _DEPTH)) if told else None
+                hook = index and _HOOK.match(self._callee(function.all[index - 1]))
+                return self._use(self._value(function, index - 1, "rdi", _DEPTH)) if hook else None
             if place is not None and place.size <= _WORD:
                 return self._use(self._at_place(function, index, place, _DEPTH))
         except FAULTS:
             self._info.damaged = True
         return None
 
-    def _use(self, found: Pointer | None) -> Use | None:
-        found = found.inside() if found is not None else None
-        size = die_size(found.die) if found is not None else None
+    def _use(self, pointer: Pointer | None) -> Use | None:
+        pointer = pointer.inside() if pointer is not None else None
+        size = die_size(pointer.die) if pointer is not None else None
         # A pointer to bytes says nothing about what is there.
-        if found is None or not size or size == 1:
+        if pointer is None or not size or size == 1:
             return None
-        name = type_name(found.die, die_language(found.die.cu.get_top_DIE()))
-        return Use(Typed(found.die, name), size, found.offset, found.step > 0)
+        name = type_name(pointer.die, die_language(pointer.die.cu.get_top_DIE()))
+        return Use(Typed(pointer.die, name), size, pointer.offset, pointer.step > 0)
 
     def _callee(self, call: Instruction) -> str:
         """Return the function of another file that a call reaches, directly or through a stub."""
@@ -162,7 +162,7 @@ class Uses:
             return ""
         stub = call.operands[0]
         if isinstance(stub, int):
-            jumps = [each for each in self._code.function(stub, _STUB).all if each.name == "jmp"]
+            jumps = [insn for insn in self._code.function(stub, _STUB).all if insn.name == "jmp"]
             call = jumps[0] if jumps else call
         place = call.place
         if place is None or place.base != "rip":
@@ -186,51 +186,51 @@ class Uses:
 
     def _at_place(self, function: Function, index: int, place: Place, depth: int) -> Pointer | None:
         """Return the address of a memory operand."""
-        found = self._value(function, index, place.base, depth)
-        if found is not None:
+        pointer = self._value(function, index, place.base, depth)
+        if pointer is not None:
             step = place.scale * self._factor(function, index, place.index, depth)
-            return found.moved(place.add, step if place.index else 0)
+            return pointer.moved(place.add, step if place.index else 0)
         if not place.index or place.scale != 1:
             return None
-        found = self._value(function, index, place.index, depth)
+        pointer = self._value(function, index, place.index, depth)
         step = self._factor(function, index, place.base, depth) if place.base else 0
-        return found.moved(place.add, step) if found is not None else None
+        return pointer.moved(place.add, step) if pointer is not None else None
 
     def _value(self, function: Function, index: int, register: str, depth: int) -> Pointer | None:
         """Return the pointer in a register before an instruction."""
         if depth == 0 or not (register in REGISTERS or register.startswith("rsp+")):
             return None
-        found = self._in_register(function.all[index].address, register)
-        if found is not None:
-            return found
+        pointer = self._in_register(function.all[index].address, register)
+        if pointer is not None:
+            return pointer
         found_at = function.writer(register, index)
         if found_at is None:
             return None
         writer, step = found_at
         if writer + 1 < index:
-            found = self._in_register(function.all[writer + 1].address, register)
-        if found is None and writer >= 0:
-            found = self._written(function, writer, register, depth - 1)
-        return found.moved(0, step) if found is not None else None
+            pointer = self._in_register(function.all[writer + 1].address, register)
+        if pointer is None and writer >= 0:
+            pointer = self._written(function, writer, register, depth - 1)
+        return pointer.moved(0, step) if pointer is not None else None
 
     def _written(self, function: Function, index: int, register: str, depth: int) -> Pointer | None:
         """Return the pointer that an instruction writes to its first operand."""
-        each = function.all[index]
-        if len(each.operands) != 2:
+        insn = function.all[index]
+        if len(insn.operands) != 2:
             return None
-        to, of = each.operands
+        to, of = insn.operands
         if (to.slot if isinstance(to, Place) else to) != register:
             return None
-        if each.name == "mov" and isinstance(of, str):
+        if insn.name == "mov" and isinstance(of, str):
             return self._value(function, index, of, depth)
-        if each.name == "mov" and isinstance(of, Place):
+        if insn.name == "mov" and isinstance(of, Place):
             return self._loaded(function, index, of, depth)
-        if each.step(register):
-            found = self._value(function, index, register, depth)
-            return found.moved(each.step(register)) if found is not None else None
-        if each.name == "lea" and isinstance(of, Place):
+        if insn.step(register):
+            pointer = self._value(function, index, register, depth)
+            return pointer.moved(insn.step(register)) if pointer is not None else None
+        if insn.name == "lea" and isinstance(of, Place):
             return self._at_place(function, index, of, depth)
-        if each.name == "add" and not isinstance(of, int):
+        if insn.name == "add" and not isinstance(of, int):
             return self._sum(function, index, register, of, depth)
         return None
 
@@ -238,16 +238,16 @@ class Uses:
         self, function: Function, index: int, register: str, of: str | Place, depth: int
     ) -> Pointer | None:
         """Return the sum of a pointer and a multiple of something, in either order."""
-        found = self._value(function, index, register, depth)
-        if found is not None:
+        pointer = self._value(function, index, register, depth)
+        if pointer is not None:
             step = self._factor(function, index, of, depth) if isinstance(of, str) else 1
-            return found.moved(0, step)
+            return pointer.moved(0, step)
         if isinstance(of, Place):
-            found = self._loaded(function, index, of, depth)
+            pointer = self._loaded(function, index, of, depth)
         else:
-            found = self._value(function, index, of, depth)
+            pointer = self._value(function, index, of, depth)
         step = self._factor(function, index, register, depth)
-        return found.moved(0, step) if found is not None else None
+        return pointer.moved(0, step) if pointer is not None else None
 
     def _factor(self, function: Function, index: int, register: str, depth: int) -> int:
         """Return a number of which a register's value is a multiple, 1 if unknown."""
@@ -255,45 +255,45 @@ class Uses:
         if found_at is None or found_at[0] < 0:
             return 1
         writer, step = found_at
-        each = function.all[writer]
-        of = each.operands[1:]
+        insn = function.all[writer]
+        of = insn.operands[1:]
 
         def factor(name: object) -> int:
             known = isinstance(name, str) and name in REGISTERS
             return self._factor(function, writer, str(name), depth - 1) if known else 1
 
-        if each.name in ("mov", "movsxd") and isinstance(of[0], str):
-            found = factor(of[0])
-        elif each.name in ("shl", "sal") and of and isinstance(of[0], int) and of[0] < 32:
-            found = factor(register) << of[0]
-        elif each.name == "imul" and len(of) == 2 and isinstance(of[1], int):
-            found = abs(of[1]) * factor(of[0])
-        elif each.name == "lea" and isinstance(of[0], Place) and not of[0].add:
+        if insn.name in ("mov", "movsxd") and isinstance(of[0], str):
+            multiple = factor(of[0])
+        elif insn.name in ("shl", "sal") and of and isinstance(of[0], int) and of[0] < 32:
+            multiple = factor(register) << of[0]
+        elif insn.name == "imul" and len(of) == 2 and isinstance(of[1], int):
+            multiple = abs(of[1]) * factor(of[0])
+        elif insn.name == "lea" and isinstance(of[0], Place) and not of[0].add:
             place = of[0]
-            found = place.scale * factor(place.index)
+            multiple = place.scale * factor(place.index)
             if place.base == place.index:
-                found = (place.scale + 1) * factor(place.index)
+                multiple = (place.scale + 1) * factor(place.index)
             elif place.base:
-                found = gcd(found, factor(place.base))
-        elif each.name in ("add", "sub") and isinstance(of[0], str):
-            found = gcd(factor(register), factor(of[0]))
+                multiple = gcd(multiple, factor(place.base))
+        elif insn.name in ("add", "sub") and isinstance(of[0], str):
+            multiple = gcd(factor(register), factor(of[0]))
         else:
-            found = 1
-        return gcd(found, step)
+            multiple = 1
+        return gcd(multiple, step)
 
     def _loaded(self, function: Function, index: int, place: Place, depth: int) -> Pointer | None:
         """Return the pointer that a place in memory contains."""
-        each = function.all[index]
+        insn = function.all[index]
         if place.base == "rip":
-            return self._in_variable(each.address + each.size + place.add)
+            return self._in_variable(insn.address + insn.size + place.add)
         if place.slot:
-            found = self._value(function, index, place.slot, depth)
-            return found or self._in_frame(each.address, place.add, _SP)
+            pointer = self._value(function, index, place.slot, depth)
+            return pointer or self._in_frame(insn.address, place.add, _SP)
         if place.base == "rbp" and not place.index and function.has_frame():
-            return self._in_frame(each.address, place.add, _BP)
-        found = self._at_place(function, index, place, depth)
-        found = found.inside() if found is not None else None
-        return _pointer(_pointee(found.die, found.offset)) if found is not None else None
+            return self._in_frame(insn.address, place.add, _BP)
+        pointer = self._at_place(function, index, place, depth)
+        pointer = pointer.inside() if pointer is not None else None
+        return _pointer(_pointee(pointer.die, pointer.offset)) if pointer is not None else None
 
     # ---- variables ----
 
@@ -307,18 +307,18 @@ class Uses:
 
         If there are several, it is the one whose object contains the others.
         """
-        found = []
+        candidates = []
         for variable, _ in self._variables_at(pc):
             pieces = _pieces(self._locals.expression(variable, "DW_AT_location", pc))
             if register in pieces:
                 of = _pointee(target(declared(variable)), pieces[register])
                 size = die_size(of) if of is not None else None
                 if of is not None and size and size > 1:
-                    found.append((size, of))
-        if not found:
+                    candidates.append((size, of))
+        if not candidates:
             return None
-        largest = max(found, key=lambda each: each[0])[1]
-        if all(contains(largest, 0, of) for _, of in found):
+        largest = max(candidates, key=lambda pair: pair[0])[1]
+        if all(contains(largest, 0, of) for _, of in candidates):
             return Pointer(largest, 0)
         return None
 
@@ -349,8 +349,8 @@ class Uses:
         if symbol is None:
             return None
         if symbol.address not in self._variables and len(self._variables) < _MOST_VARIABLES:
-            found = self._info.variables({symbol.address})
-            self._variables[symbol.address] = found.get(symbol.address)
+            types = self._info.variables({symbol.address})
+            self._variables[symbol.address] = types.get(symbol.address)
         typed = self._variables.get(symbol.address)
         if typed is None:
             return None
@@ -361,51 +361,51 @@ def _pointer(die: DIE | None) -> Pointer | None:
     return Pointer(die, 0) if die is not None else None
 
 
-Told = Iterable[tuple[int, Use]]  # uses, each with the offset at which the used object begins
+UsesAt = Iterable[tuple[int, Use]]  # uses, each with the offset at which the used object begins
 
 
-def agreed(told: Told, declared_as: Typed | None, size: int) -> tuple[Typed | None, bool]:
+def agreed(uses: UsesAt, declared_as: Typed | None, size: int) -> tuple[Typed | None, bool]:
     """Return the type on which all uses of an allocation agree, and whether they refute all types.
 
     ``declared_as`` is the target of the pointer on the allocating line. It is preferred, because it
     may be a larger type, derived from the used one. ``size`` is the allocation's.
     """
-    told = list(told)
-    first = sorted((use for at, use in told if at == 0), key=lambda use: -use.size)
+    uses = list(uses)
+    first = sorted((use for at, use in uses if at == 0), key=lambda use: -use.size)
     refuted = False
     for typed in (declared_as, *(use.typed for use in first)):
         if typed is None or not typed.size or size % typed.size:
             continue
-        if not all(typed.contains(at % typed.size, use.typed) for at, use in told):
+        if not all(typed.contains(at % typed.size, use.typed) for at, use in uses):
             refuted = True
-        elif typed is declared_as or size == typed.size or _is_row(typed, told):
+        elif typed is declared_as or size == typed.size or _is_row(typed, uses):
             # Otherwise it may be the base or the first member of something larger.
             return typed, False
     return None, refuted
 
 
-def _is_row(typed: Typed, told: Told) -> bool:
+def _is_row(typed: Typed, uses: UsesAt) -> bool:
     """Whether the uses show several objects in a row."""
     size = typed.size or 1
-    return any(use.many or (at >= size and typed.has_members) for at, use in told)
+    return any(use.many or (at >= size and typed.has_members) for at, use in uses)
 
 
-def apart(told: Told) -> list[tuple[int, Use]]:
+def apart(uses: UsesAt) -> list[tuple[int, Use]]:
     """Return the objects in memory without allocations, by address, if their uses do not conflict.
 
     An object inside another one counts as its member.
     """
-    different = {(at, use.typed.name, use.size): use for at, use in told}
-    starts: list[int] = []  # of those found, in order
-    found: dict[int, Use] = {}
+    different = {(at, use.typed.name, use.size): use for at, use in uses}
+    starts: list[int] = []  # of the objects, in order
+    objects: dict[int, Use] = {}
     refuted: set[int] = set()
     for (at, _, size), use in sorted(different.items(), key=lambda e: (-e[0][2], e[0][:2])):
         low = bisect_right(starts, at)
-        if low and starts[low - 1] + found[starts[low - 1]].size > at:
+        if low and starts[low - 1] + objects[starts[low - 1]].size > at:
             low -= 1
         over = starts[low : bisect_left(starts, at + size)]
         if not over:
             starts.insert(low, at)
-            found[at] = use
-        refuted.update(s for s in over if not found[s].typed.contains(at - s, use.typed))
-    return [(at, found[at]) for at in starts if at not in refuted]
+            objects[at] = use
+        refuted.update(s for s in over if not objects[s].typed.contains(at - s, use.typed))
+    return [(at, objects[at]) for at in starts if at not in refuted]

@@ -120,10 +120,10 @@ class Typed:
         self.name = name
         self._variable = variable
 
-    def edit(self, offset: int, *, each: bool) -> str:
+    def edit(self, offset: int, *, objects: bool) -> str:
         """Return the edit that gives the member at an offset, or each object, a line."""
         with suppress(*FAULTS):
-            return edit_of(self.die, offset, self._variable, each=each)
+            return edit_of(self.die, offset, self._variable, objects=objects)
         return ""
 
     @property
@@ -173,16 +173,16 @@ class Typed:
 
         A copy accesses several members at once, or crosses their boundaries anywhere.
         """
-        told = list(uses)
+        accesses = list(uses)
         size = self.size
         if not size:
             return False
         with suppress(*FAULTS):
             wrong = sum(
                 at % size + length > size or not fits(self.die, at % size, length)
-                for at, length in told
+                for at, length in accesses
             )
-            return wrong <= _FEW * len(told)
+            return wrong <= _FEW * len(accesses)
         return False
 
     @property
@@ -203,9 +203,9 @@ class Typed:
         with suppress(*FAULTS):
             size = self.size
             index, rest = divmod(offset, size) if size and offset >= size else (0, offset)
-            found = whole_member(self.die, rest)
-            if found is not None:
-                start, length, path = found
+            member = whole_member(self.die, rest)
+            if member is not None:
+                start, length, path = member
                 before = f"[{index}]" if index else ""
                 return index * (size or 0) + start, length, f"{before}{path}"
         return None
@@ -217,7 +217,7 @@ class Common(Typed):
     def __init__(self, block: DIE, members: Iterable[tuple[int, str, DIE]]) -> None:
         """Each of ``members`` is a variable's offset in the block, its name and its type."""
         super().__init__(block, f"common /{die_name(block)}/")
-        self._members = sorted(members, key=lambda each: each[0])
+        self._members = sorted(members, key=lambda member: member[0])
 
     def _at(self, offset: int) -> tuple[int, str, Typed] | None:
         for start, name, die in reversed(self._members):
@@ -240,18 +240,18 @@ class Common(Typed):
 
     def field(self, offset: int) -> str:
         """Return the variable at an offset, with the path of its member."""
-        found = self._at(offset)
-        return f"{found[1]}{found[2].field(offset - found[0])}" if found is not None else ""
+        member = self._at(offset)
+        return f"{member[1]}{member[2].field(offset - member[0])}" if member is not None else ""
 
     def row(self, offset: int) -> tuple[str, int, str] | None:
         """Return element type, element size and name of the array at an offset, or None."""
-        found = self._at(offset)
-        element = found[2].element if found is not None else None
-        if found is None or element is None:
+        member = self._at(offset)
+        element = member[2].element if member is not None else None
+        if member is None or element is None:
             return None
-        inner = bare(found[2].die)
+        inner = bare(member[2].die)
         of = target(inner) if inner is not None else None
-        return type_name(of, cplusplus=True), element[1], found[1]
+        return type_name(of, cplusplus=True), element[1], member[1]
 
     def whole(self, offset: int) -> tuple[int, int, str] | None:
         """Return None: a common block contains no locks."""
@@ -276,10 +276,10 @@ class DebugInfo:
 
     def _beside(self, name: str) -> BinaryIO:
         """Open the file to which dwz moved what several programs share."""
-        found = self.path.parent / name
-        if not found.is_file():
-            raise ELFError(f"no file {found}")
-        return found.open("rb")
+        file = self.path.parent / name
+        if not file.is_file():
+            raise ELFError(f"no file {file}")
+        return file.open("rb")
 
     def close(self) -> None:
         """Close the file; no field is available afterwards."""
@@ -318,7 +318,7 @@ class DebugInfo:
     def variables(self, addresses: Iterable[int]) -> dict[int, Typed]:
         """Return the types of the variables that begin at these addresses of the file (LOCAL)."""
         missing = set(addresses)
-        found: dict[int, Typed] = {}
+        types: dict[int, Typed] = {}
         read = 0
         may_have = self._with_addresses(missing)
         for top, cplusplus in self._units(lambda u: may_have(u.cu_offset, u.cu_offset + u.size)):
@@ -330,10 +330,10 @@ class DebugInfo:
             read += top.cu.size
             try:
                 inside = may_have if top.dwarfinfo is self._dwarf else lambda *_: True
-                self._walk(top, cplusplus, missing, found, inside)
+                self._walk(top, cplusplus, missing, types, inside)
             except FAULTS:
                 self.damaged = True
-        return found
+        return types
 
     def _with_addresses(self, addresses: Iterable[int]) -> Callable[[int, int], bool]:
         """Return a test for bytes that may describe the variables: they contain an address.
@@ -347,7 +347,7 @@ class DebugInfo:
             return lambda *_: True
         place = re.compile(b"[%c%c](?:%s)" % (_DW_OP_ADDR, _DW_OP_CONST8U, any_word.pattern))
         data = bytes_of(self._dwarf.debug_info_sec)
-        places = [found.start() for found in place.finditer(data)]
+        places = [match.start() for match in place.finditer(data)]
 
         return lambda begin, end: bisect_left(places, begin) < bisect_left(places, end)
 
@@ -356,7 +356,7 @@ class DebugInfo:
         die: DIE,
         cplusplus: bool,
         missing: set[int],
-        found: dict[int, Typed],
+        types: dict[int, Typed],
         may_have: Callable[[int, int], bool],
     ) -> None:
         for child in die.iter_children():
@@ -365,26 +365,26 @@ class DebugInfo:
                 described = target(declared(child))
                 if address in missing and described is not None:
                     name = type_name(described, cplusplus)
-                    found[address] = Typed(described, name, declared(child))
+                    types[address] = Typed(described, name, declared(child))
                     missing.discard(address)
             elif child.tag == "DW_TAG_common_block":
-                self._common(child, missing, found)
+                self._common(child, missing, types)
             elif child.tag in WALKED and child.has_children:
                 after = child.attributes.get("DW_AT_sibling")
                 end = after.value + child.cu.cu_offset if after is not None else None
                 if end is None or may_have(child.offset, end):
-                    self._walk(child, cplusplus, missing, found, may_have)
+                    self._walk(child, cplusplus, missing, types, may_have)
 
-    def _common(self, block: DIE, missing: set[int], found: dict[int, Typed]) -> None:
-        places = [(self._address(each), each) for each in block.iter_children()]
+    def _common(self, block: DIE, missing: set[int], types: dict[int, Typed]) -> None:
+        places = [(self._address(child), child) for child in block.iter_children()]
         members = [
-            (at, die_name(each), described)
-            for at, each in places
-            if at is not None and (described := target(each)) is not None
+            (at, die_name(child), described)
+            for at, child in places
+            if at is not None and (described := target(child)) is not None
         ]
         begin = min((at for at, *_ in members), default=None)
         if begin in missing:
-            found[begin] = Common(block, [(at - begin, name, of) for at, name, of in members])
+            types[begin] = Common(block, [(at - begin, name, of) for at, name, of in members])
             missing.discard(begin)
 
     def _address(self, variable: DIE) -> int | None:

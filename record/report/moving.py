@@ -204,7 +204,7 @@ def _padded(of: str, size: int, row: str) -> str:
 
 def _edits(away: Sequence[_Piece]) -> str:
     """Return the edits that align each of these pieces, or '' if they are many or unknown."""
-    edits = {p.thing.edit(p.low - p.thing.address, each=False) for p in away}
+    edits = {p.thing.edit(p.low - p.thing.address, objects=False) for p in away}
     return " and ".join(sorted(edits)) if len(edits) <= _MOST_EDITS and "" not in edits else ""
 
 
@@ -220,18 +220,18 @@ def _words(
     first, offset = away[0].thing, away[0].low - away[0].thing.address
     if padded:
         said = f"pad `{thing.type}` ({thing.size} bytes, {thing.name}{_PADDED}"
-        return said, first.edit(offset, each=True)
+        return said, first.edit(offset, objects=True)
     moved = list(dict.fromkeys(f"`{piece.name}`" for piece in away))
     edit = _edits(away)
     if thing.element is not None and not within and thing.element[1] % LINE:
-        return _padded(*thing.element, thing.name), first.edit(offset, each=True)
+        return _padded(*thing.element, thing.name), first.edit(offset, objects=True)
     if thing.element is not None and not thing.element[1] % LINE:
         stay = [name for name in names if name not in moved]
         if moved and stay:
             return f"move {' and '.join(moved)} out of the line of {' and '.join(stay)}", edit
     row = _row(away[0])
     if row is not None and row[2] in rows and {_row(piece) for piece in away} == {row}:
-        return _padded(*row[:2], f"`{row[2]}`"), first.edit(offset, each=True)
+        return _padded(*row[:2], f"`{row[2]}`"), first.edit(offset, objects=True)
     if not thing.area and any(name != f"`{thing.name}`" for name in names):
         which = " and ".join(names[:3])
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -248,11 +248,11 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
     def said(word: str) -> str:
         return f"(p.cc:{1 + TYPES[: TYPES.index(word)].count(chr(10))})"
 
-    assert one.edit(0, each=False) == f"`alignas(64)` on `kind` {said('long kind')}"
-    assert one.edit(8 + 96, each=True) == f"`alignas(64)` on `stripe` {said('struct stripe')}"
+    assert one.edit(0, objects=False) == f"`alignas(64)` on `kind` {said('long kind')}"
+    assert one.edit(8 + 96, objects=True) == f"`alignas(64)` on `stripe` {said('struct stripe')}"
     assert tree[0] > 0
-    assert one.edit(tree[0] + 8, each=False) == f"`alignas(64)` on `tree` {said('tree;')}"
-    assert shorts.edit(6, each=True).endswith(said("shorts;"))
+    assert one.edit(tree[0] + 8, objects=False) == f"`alignas(64)` on `tree` {said('tree;')}"
+    assert shorts.edit(6, objects=True).endswith(said("shorts;"))
 
 
 def test_parts_of_one_element_are_an_alternative_to_its_padding() -> None:

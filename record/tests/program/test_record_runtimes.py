@@ -446,7 +446,7 @@ def test_objects_of_one_type_are_one_piece_of_advice() -> None:
     def array(name: str, address: int, edit: str) -> Thing:
         return Thing(
             name, "variable", address, 64, "cell[]", lambda at: f"[{at // 8}]", ("cell", 8),
-            edit=lambda _, each: edit if each else "",
+            edit=lambda _, objects: edit if objects else "",
         )  # fmt: skip
 
     def found(*edits: str) -> list[tuple[str, int]]:
