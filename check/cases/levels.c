@@ -30,7 +30,7 @@
 #define MASKS	     MASKS_NONE
 #define COUNTS	     COUNTS_NONE
 #define ONLY_WAITING true
-#include "linux_rd.h"
+#include "linux_rd.inc"
 
 extern const struct rd_ops rd_case_shard;
 

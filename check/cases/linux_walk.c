@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Linux's push walk (loop_next, loop_start, a lock), as in model/layouts/linux_walk.h. Every CPU
+ * Linux's push walk (loop_next, loop_start, a lock), as in model/layouts/linux_walk.inc. Every CPU
  * lowers its level and requests a walk. Some CPU must read that level after it was lowered. The CPU
  * that carries the walk does what the overloaded CPU would do: it reads all levels. One and the
  * same CPU stays overloaded. A CPU that would have to wait for the lock gives up the execution; the

@@ -18,7 +18,7 @@
 #define VEC_MASK(root, level)  ((root)->cpupri.pri_to_cpu[level].mask)
 #define MASKS		       MASKS_ONE
 #define COUNTS		       COUNTS_ONE
-#include "linux_rd.h"
+#include "linux_rd.inc"
 
 extern const struct rd_ops rd_case_stock;
 

@@ -6,4 +6,4 @@
 #define MASKS	     MASKS_NONE
 #define COUNTS	     COUNTS_ONE
 #define ONLY_WAITING true
-#include "linux_rd.h"
+#include "linux_rd.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* choices.h - names of layouts, and the choices between them; see linux_rd.h. */
+/* choices.h - names of layouts, and the choices between them; see linux_rd.inc. */
 #ifndef LAYOUTS_CHOICES_H
 #define LAYOUTS_CHOICES_H
 

@@ -7,4 +7,4 @@
 #define COUNTS	     COUNTS_ONE
 #define ONLY_WAITING true
 #define FLAT	     true
-#include "linux_rd.h"
+#include "linux_rd.inc"

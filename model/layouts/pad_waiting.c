@@ -8,4 +8,4 @@
 #define MASKS		       MASKS_ONE
 #define COUNTS		       COUNTS_ONE
 #define ONLY_WAITING	       true
-#include "linux_rd.h"
+#include "linux_rd.inc"

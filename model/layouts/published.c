@@ -7,4 +7,4 @@
 #define VEC_MASK(root, level)  ((root)->cpupri.pri_to_cpu[level].masks)
 #define MASKS		       MASKS_NODE
 #define COUNTS		       COUNTS_NODE
-#include "linux_rd.h"
+#include "linux_rd.inc"

@@ -10,4 +10,4 @@
 #define VEC_MASK(root, level)  ((root)->cpupri.pri_to_cpu[level].mask)
 #define MASKS		       MASKS_SBM
 #define COUNTS		       COUNTS_ONE
-#include "linux_rd.h"
+#include "linux_rd.inc"

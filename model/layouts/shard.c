@@ -9,4 +9,4 @@
 #define MASKS	     MASKS_NONE
 #define COUNTS	     COUNTS_NONE
 #define ONLY_WAITING true
-#include "linux_rd.h"
+#include "linux_rd.inc"

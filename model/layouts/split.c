@@ -11,4 +11,4 @@
 #define VEC_MASK(root, level) ((root)->cpupri.pri_to_cpu.masks[level])
 #define MASKS		      MASKS_ONE
 #define COUNTS		      COUNTS_ONE
-#include "linux_rd.h"
+#include "linux_rd.inc"

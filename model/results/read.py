@@ -18,7 +18,7 @@ _MAKERS = {
     RUN: "run EXPERIMENT --out FILE",
     C2C: "record --out FILE",
     LIVE: "bench primitives --out FILE",
-    VALIDATE: "validate --out FILE",
+    VALIDATE: "machine validate --out FILE",
 }
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 Made = TypeVar("Made")
