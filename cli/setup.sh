@@ -86,6 +86,7 @@ if [ $# -eq 2 ]; then
 fi
 product doctor "./make doctor" "$(packages doctor)" \
 	"$([ -x "$root/build/doctor/schedshard-doctor.pyz" ] || python)"
+product trial "./make trial" "$(packages trial)"
 product library "./make install-lib PREFIX=/usr/local" "$(packages library)"
 product run "./make build" "$(packages demo)" "$(python)" "$(tools)"
 product sweep "./make build && cli/environment --sweep" "$(packages demo)" "$(python --sweep)" "$(tools)"

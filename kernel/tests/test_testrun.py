@@ -355,6 +355,8 @@ def test_an_unusual_test_is_run_when_it_is_asked_for() -> None:
     with pytest.raises(UserError, match=r"unknown test 'strom': did you mean 'storm'\?"):
         chosen(["strom"])
     assert chosen([], lambda option: option == "CONFIG_FAILSLAB")[-1] == "alloc-fail"
+    with pytest.raises(UserError, match="alloc-fail needs a kernel with CONFIG_FAILSLAB: "):
+        chosen(["alloc-fail"])
 
 
 @pytest.fixture
