@@ -16,8 +16,9 @@
  * so C3 sees T1 or T3 sees C1 (store buffering). So at most one of the two takes the slot. If both
  * leave, the slot stays in the cache. If the thread has put another slot at that place before T3,
  * the thief takes that one. A put during a theft does not overwrite a place that the thief may
- * read, because the ring has one place more than a cache has slots. So even if @head is one too
- * far, at most SLOT_CACHE_MAX of SLOT_CACHE_RING places lie behind it.
+ * read. When the thread looks at @head, it grants itself puts up to SLOT_CACHE_MAX places after it.
+ * If a thief has stored T1 and then leaves, the last of these lies SLOT_CACHE_MAX places after the
+ * first slot. The thief reads that slot, whose place is used again SLOT_CACHE_RING places later.
  *
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
  * searched the set and then all caches. Meanwhile no free slot moves from the set to a cache or, as
@@ -47,7 +48,7 @@ static void unlock(struct slot_set *s)
 static u32 slots_in(const struct slot_cache *c)
 {
 	/* Pairs with slot_cache_put(): what was done with the slots before is visible. */
-	s32 nr = (s32)(smp_load_acquire(&c->tail) - READ_ONCE(c->head));
+	s32 nr = (s32)(SLOT_CACHE_PLACE(smp_load_acquire(&c->tail)) - READ_ONCE(c->head));
 
 	return nr > 0 ? (u32)nr : 0;
 }
@@ -62,7 +63,7 @@ static s64 steal(struct slot_cache *c)
 	WRITE_ONCE(c->head, head + 1); /* T1 */
 	port_heavy_barrier();	       /* T2: pairs with slot_cache_claim() */
 	/* T3; acquires as in slots_in() */
-	if ((s32)(smp_load_acquire(&c->tail) - head - 1) >= 0)
+	if ((s32)(SLOT_CACHE_PLACE(smp_load_acquire(&c->tail)) - head - 1) >= 0)
 		return READ_ONCE(c->slot[head % SLOT_CACHE_RING]);
 	WRITE_ONCE(c->head, head);
 	return -1;

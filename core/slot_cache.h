@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A thread's cache in front of a set of slots, with which claims and puts of that thread need no
- * locked instruction. A cache holds at most SLOT_CACHE_MAX slots. They stay free for other threads,
+ * locked instruction. A cache holds at most SLOT_CACHE_RING slots. They stay free for others,
  * because a claim that finds no slot in the set takes one from a cache, even from that of a
  * sleeping thread. So a claim succeeds if a slot is free throughout the call, wherever it is.
  *
@@ -22,23 +22,27 @@
 #include "slot_claim.h"
 
 #define SLOT_CACHE_RING 8u		      /* places in a cache */
-#define SLOT_CACHE_MAX	(SLOT_CACHE_RING - 1) /* slots in a cache */
+#define SLOT_CACHE_MAX	(SLOT_CACHE_RING - 1) /* a thread that sees so many puts no more */
+#define SLOT_CACHE_STEP 15u		      /* @tail: a place more, and a put less */
 #define SLOT_CACHE_OFF	(1u << 30) /* @head where the kernel lacks port_heavy_barrier() */
+
+#define SLOT_CACHE_PLACE(tail) ((u32)((tail) / (SLOT_CACHE_STEP + 1)))
 
 /**
  * struct slot_cache - a cache of a thread
- * @tail: place of the next slot that the thread puts; the slots are at @head to @tail - 1
- * @head: place of the next slot that another thread takes
  * @slot: the slots, by place modulo SLOT_CACHE_RING
+ * @tail: place of the next slot that the thread puts, times 16, plus how many it may put before it
+ *	looks at @head again; the slots are at @head to the place before
+ * @head: place of the next slot that another thread takes
+ * @cpu: CPU number at which the thread claims and puts otherwise; the thread may change it
  * @set: the set
  * @next: the next cache of the set
- * @cpu: CPU number at which the thread claims and puts otherwise; the thread may change it
  */
 struct slot_cache {
-	u32 tail;
-	u32 cpu; /* between the two, which the explorer's model "weak" would take for one word */
-	u32 head;
 	u32 slot[SLOT_CACHE_RING];
+	u64 tail;
+	u32 head;
+	u32 cpu;
 	struct slot_set *set;
 	struct slot_cache *next;
 } port_cacheline_aligned;
@@ -55,27 +59,34 @@ void slot_cache_free(struct slot_cache *c);
  */
 static port_always_inline s64 slot_cache_claim(struct slot_cache *c)
 {
-	u32 place = READ_ONCE(c->tail) - 1;
+	u64 tail = port_read64(&c->tail), next = tail - SLOT_CACHE_STEP;
+	u32 place = SLOT_CACHE_PLACE(next);
 
-	WRITE_ONCE(c->tail, place);
+	port_write64(&c->tail, next);
 	port_light_barrier(); /* pairs with port_heavy_barrier() in slot_cache.c */
 	if (likely((s32)(place - READ_ONCE(c->head)) >= 0))
 		return READ_ONCE(c->slot[place % SLOT_CACHE_RING]);
-	WRITE_ONCE(c->tail, place + 1);
+	port_write64(&c->tail, tail);
 	return slot_claim_near(c->set, c->cpu);
 }
 
 /* Put a slot into the cache, or if the cache is full into the set, by slot_put_near(). */
 static port_always_inline void slot_cache_put(struct slot_cache *c, u32 slot)
 {
-	u32 place = READ_ONCE(c->tail);
+	u64 tail = port_read64(&c->tail);
+	u32 place = SLOT_CACHE_PLACE(tail);
 
-	if (likely(place - READ_ONCE(c->head) < SLOT_CACHE_MAX)) {
-		WRITE_ONCE(c->slot[place % SLOT_CACHE_RING], slot);
-		smp_store_release(&c->tail, place + 1); /* pairs with slots_in() */
-	} else {
-		slot_put_near(c->set, slot, c->cpu);
+	if (unlikely(!(tail & SLOT_CACHE_STEP))) {
+		u32 nr = place - READ_ONCE(c->head);
+
+		if (nr >= SLOT_CACHE_MAX) {
+			slot_put_near(c->set, slot, c->cpu);
+			return;
+		}
+		tail += SLOT_CACHE_MAX - nr;
 	}
+	WRITE_ONCE(c->slot[place % SLOT_CACHE_RING], slot);
+	port_release64(&c->tail, tail + SLOT_CACHE_STEP); /* pairs with slots_in() */
 }
 
 #endif /* SLOT_CACHE_H */

@@ -139,7 +139,7 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot)
 {
 	s64 got;
 
-	if (READ_ONCE(c->head) - READ_ONCE(c->tail) ==
+	if (READ_ONCE(c->head) - SLOT_CACHE_PLACE(port_read64(&c->tail)) ==
 	    SLOT_CACHE_OFF) { /* no cache, and no heavy barrier */
 		slot_put_wake(c->set, w, slot, c->cpu);
 		return;

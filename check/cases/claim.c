@@ -423,17 +423,47 @@ static void cache_freed(uint32_t cpu)
 		explore_check(slot_claim_near(slots, 3) == 0, "a claim misses a slot of a cache");
 }
 
+static u32 filled[SLOT_CACHE_RING];
+
+/* CPU 0 has two slots more than its cache, and puts both. */
+static void setup_cache_filled(uint32_t nr_cpus)
+{
+	setup_cache(nr_cpus);
+	slot_set_grow(slots, SLOT_CACHE_RING);
+	if (slot_claim_n(slots, 0, SLOT_CACHE_RING, filled) != SLOT_CACHE_RING)
+		abort();
+	for (u32 i = 0; i < SLOT_CACHE_RING - 1; i++)
+		slot_cache_put(cache, filled[i]);
+}
+
+static void cache_filled(uint32_t cpu)
+{
+	if (cpu) {
+		explore_result(cpu, (u64)(slot_claim_near(slots, 3) + 1));
+		return;
+	}
+	slot_cache_put(cache, filled[SLOT_CACHE_RING - 1]);
+	slot_cache_put(cache, 0);
+}
+
+static void check_cache_filled(uint32_t nr_cpus)
+{
+	for (u32 i = cache->head; i != SLOT_CACHE_PLACE(cache->tail); i++)
+		explore_check(cache->slot[i % SLOT_CACHE_RING] + 1 != explore_result_of(1),
+			      "CPU 1 owns a slot of the cache");
+}
+
 /* The cache's thread, without a barrier between its two steps. */
 static void cache_no_barrier(uint32_t cpu)
 {
-	u32 place = READ_ONCE(cache->tail) - 1;
+	u64 tail = port_read64(&cache->tail) - SLOT_CACHE_STEP;
 
 	if (cpu) {
 		cached(cpu);
 		return;
 	}
-	WRITE_ONCE(cache->tail, place);
-	if ((s32)(place - READ_ONCE(cache->head)) >= 0) {
+	port_write64(&cache->tail, tail);
+	if ((s32)(SLOT_CACHE_PLACE(tail) - READ_ONCE(cache->head)) >= 0) {
 		own(0);
 		explore_result(cpu, 1);
 	}
@@ -475,6 +505,8 @@ const struct explore_case explore_claim_cases[] = {
 	     true, setup_cache, cache_hands_over, NULL),
 	CASE("claim-cache-freed", "a claim finds the slot of a cache that is being freed", "core",
 	     2, true, setup_cache_full, cache_freed, NULL),
+	CASE("claim-cache-filled", "a cache's thread fills it beside a thief", "core", 2, true,
+	     setup_cache_filled, cache_filled, check_cache_filled),
 	CASE("planted-cache-barrier", "planted: a cache's CPU without its barrier", "planted", 2,
 	     false, setup_cache_full, cache_no_barrier, NULL),
 	CASE("planted-claim-look", "planted: a claim that looks and then clears", "planted", 4,

@@ -90,7 +90,8 @@ PRIMITIVE(claim_cached, "claim-cached",
 #define CACHE_SLOTS 8u
 
 struct plain_cache {
-	u32 nr, slot[CACHE_SLOTS];
+	u32 nr;
+	u32 slot[CACHE_SLOTS] __aligned(8); /* not in the word of @nr, as in DPDK */
 } port_cacheline_aligned;
 
 struct next {

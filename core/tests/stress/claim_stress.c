@@ -81,7 +81,7 @@ static void a_cache_is_bounded(void)
 		slot_cache_put(cache, got[i]);
 	CHECK_EQ(slot_set_nr_free(slots), 20);
 	if (cache->head != SLOT_CACHE_OFF) {
-		CHECK_EQ(cache->tail, SLOT_CACHE_MAX);
+		CHECK_EQ(SLOT_CACHE_PLACE(cache->tail), SLOT_CACHE_MAX);
 		CHECK_EQ(slot_cache_claim(cache), got[SLOT_CACHE_MAX - 1]);
 		slot_cache_put(cache, got[SLOT_CACHE_MAX - 1]);
 	}
