@@ -6,8 +6,10 @@ state after an interruption at any point: it writes the old values in the opposi
 value that was never changed is written again. The journal belongs to root alone, has a hash, and is
 in /run, so a boot clears it like all partitions.
 
-The kernel decides. apply reads back what it made of each partition, and after a refusal takes back
-everything. One rule is checked here: no cgroup beside the partitions loses its last CPU.
+The kernel decides. It checks cpuset.cpus.exclusive before it takes a CPU from anybody, so apply
+first writes those of all partitions, then makes the partitions, and reads each back. After a
+refusal it takes back everything. One rule is checked here: no cgroup beside the partitions loses
+its last CPU.
 """
 
 from __future__ import annotations
@@ -226,8 +228,8 @@ class _Apply:
         except OSError as error:
             raise _RefusedError(f"{row.cgroup}: {os_reason(error)}") from error
 
-    def partition(self, row: Wanted) -> None:
-        """Make the partition, and read back what the kernel made of it."""
+    def claim(self, row: Wanted) -> None:
+        """Do all that a partition needs. No other cgroup loses a CPU."""
         if row.masks:
             self.split(row)
         for cgroup in row.chain:
@@ -245,6 +247,9 @@ class _Apply:
                 self.write(cgroup, _EXCLUSIVE, label(held | row.cpus))
             elif cgroup == row.cgroup:
                 self.write(cgroup, _CPUS, label(row.cpus))
+
+    def partition(self, row: Wanted) -> None:
+        """Make the partition, and read back what the kernel made of it."""
         self.write(row.cgroup, _PARTITION, "root", "member" if row.was == "-" else row.was)
         made = self.kernel.read(f"{row.cgroup}/{_PARTITION}")
         if made != "root":
@@ -274,6 +279,8 @@ def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL) -> str:
     journal.save()
     work = _Apply(kernel, journal)
     try:
+        for row in rows:
+            work.claim(row)
         for row in rows:
             work.partition(row)
     except (_RefusedError, OSError) as error:

@@ -34,6 +34,7 @@ class Tree(Kernel):
     def __init__(self, place: Path) -> None:
         super().__init__(place)
         self.left = 1 << 30
+        self.written: list[str] = []
         self.threads = {700 + cpu: frozenset((cpu,)) for cpu in ALL}
         self.file("", "cgroup.subtree_control", "")
         place.mkdir(exist_ok=True)
@@ -85,6 +86,7 @@ class Tree(Kernel):
 
     def write(self, file: str, value: str) -> None:
         self.step()
+        self.written.append(file)
         cgroup, _, name = file.rpartition("/")
         if name == "cgroup.subtree_control":
             held = {*self.read(file).split()} - {value[1:]}
@@ -182,8 +184,11 @@ def test_the_kernels_reason_and_nothing_else_stays(tmp_path: Path) -> None:
         kernel.file(cgroup, "cpuset.cpus.exclusive", "12-13")
         kernel.file(cgroup, "cpuset.cpus.partition", "root")
         before = kernel.seen()
+        kernel.written.clear()
         with pytest.raises(UserError, match=words) as refused:
             apply(ROWS, kernel, journal)
+        made = any(file.endswith(".partition") for file in kernel.written)
+        assert made == (cgroup == "/deep/other")
         assert "nothing was changed" in str(refused.value)
         assert kernel.seen() == before
         assert not journal.exists()

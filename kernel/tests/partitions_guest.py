@@ -2,6 +2,7 @@
 """Runs in a guest: doctor's partitions are made, refused, cut off and undone under real threads.
 
 After each write every thread must still have its CPUs and run, FIFO threads and an ordinary one.
+Only the writes that make or end a partition may change the CPUs of a cgroup.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ ORDINARY = 15
 counts = mmap.mmap(-1, 8 * SLOTS)
 masks: dict[int, set[int]] = {}
 left = 1 << 30
+written: list[str] = []
 
 
 def count(slot: int) -> int:
@@ -86,38 +88,49 @@ class Probed(Kernel):
         left -= 1
         if left < 0:
             os._exit(9)
+        before = state(self, "cpuset.cpus.effective")
         super().write(file, value)
+        written.append(file)
         if left > 1 << 20:
             probe(f"'{value}' to {file}")
+        if not file.endswith(".partition"):
+            now = {**before, **state(self, "cpuset.cpus.effective")}
+            same({each: now[each] for each in before}, before, f"'{value}' to {file}")
 
 
-def state(kernel: Kernel) -> dict[str, str]:
-    """Return what the cgroups' files hold that apply may change."""
-    names = ("cpuset.cpus", "cpuset.cpus.exclusive", "cpuset.cpus.partition", "cgroup.type",
-             "cpuset.cpus.effective", "cgroup.subtree_control", "cgroup.threads")  # fmt: skip
+def state(kernel: Kernel, *names: str) -> dict[str, str]:
+    """Return what the cgroups' files hold, all that apply may change if none is named."""
+    names = names or (
+        "cpuset.cpus", "cpuset.cpus.exclusive", "cpuset.cpus.partition", "cgroup.type",
+        "cpuset.cpus.effective", "cgroup.subtree_control", "cgroup.threads",
+    )  # fmt: skip
     files = [f"{cgroup}/{name}" for cgroup in sorted(kernel.cgroups()) for name in names]
     there = [file for file in files if kernel.path(file).exists()]
     return {file: " ".join(sorted(kernel.read(file).split())) for file in there}
 
 
-def same(kernel: Kernel, before: dict[str, str], after: str) -> None:
+def same(now: dict[str, str], before: dict[str, str], after: str) -> None:
     """Assert that all is as it was."""
-    now = state(kernel)
     wrong = {file: (before.get(file), now.get(file)) for file in {*before, *now}}
     wrong = {file: each for file, each in wrong.items() if each[0] != each[1]}
     assert not wrong, f"after {after}: {wrong}"
 
 
-def refused(kernel: Kernel, row: Wanted, words: str) -> None:
-    """Assert that a row beside the others is refused with this reason, and nothing stays."""
+def refused(kernel: Kernel, row: Wanted, words: str, early: bool = False) -> None:
+    """Assert that a row beside the others is refused with this reason, and nothing stays.
+
+    ``early``: before a partition is made.
+    """
     before, said = state(kernel), "nothing"
+    written.clear()
     try:
         apply([*ROWS, row], kernel, JOURNAL)
     except UserError as error:
         said = str(error)
     print(said)
     assert words in said
-    same(kernel, before, "a refusal")
+    assert any(file.endswith(".partition") for file in written) != early, written
+    same(state(kernel), before, "a refusal")
     assert not JOURNAL.exists()
 
 
@@ -133,7 +146,7 @@ def cut_off(kernel: Kernel) -> int:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         undo(kernel, JOURNAL)
-        same(kernel, before, f"{writes} writes")
+        same(state(kernel), before, f"{writes} writes")
         if os.waitstatus_to_exitcode(status) == 0:
             return writes
     raise AssertionError("apply never ended")
@@ -154,12 +167,12 @@ def main() -> None:
     print(apply(ROWS, kernel, JOURNAL))
     assert verify(kernel, JOURNAL) == []
     print(undo(kernel, JOURNAL))
-    same(kernel, before, "undo")
+    same(state(kernel), before, "undo")
     kernel.path("/other").mkdir()
     kernel.path("/other/cpuset.cpus.exclusive").write_text("14")
     kernel.path("/other/cpuset.cpus.partition").write_text("root")
     kernel.path("/taken").mkdir()
-    refused(kernel, Wanted("/taken", "", frozenset((14,)), "member", (), None), "/taken")
+    refused(kernel, Wanted("/taken", "", frozenset((14,)), "member", (), None), "/taken", True)
     kernel.path("/isolated").mkdir()
     isolated = Wanted("/isolated", "", frozenset((2, 3)), "member", (), None)
     refused(kernel, isolated, "housekeeping")
