@@ -155,4 +155,4 @@ def apply_check(
         f"on {each.name}"
         for each in report.variants
     ]
-    return f"apply-check: {best.edit} saves cycles: {'; '.join(got)}"
+    return f"apply-check: {best.edit}: fewer cycles: {'; '.join(got)}"

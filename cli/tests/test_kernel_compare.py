@@ -82,6 +82,7 @@ def test_a_workload_is_a_program() -> None:
         (["--compare", "stock"], "not two variants"),
         (["--compare", "a,b", "--fail-above", "5%"], "judges nothing"),
         (["--base", "a", "--change", "b", "--fail-above", "x"], "not a percentage"),
+        (["--base", "a", "--change", "b", "--fail-above", "100"], "below 100%"),
         (["--base", "a", "--change", "b"], "give its path"),
         (["--base", "a", "--change", "b", "--variant", "c"], "leave the others out"),
         (["--sarif", "x.sarif"], "needs --base V and --change V"),
