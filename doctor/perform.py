@@ -8,10 +8,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common.errors import UserError
 from common.output import check_writable, to_json, write_atomic
-from common.paths import ALONE
+from common.paths import ALONE, typed
 from common.show.terminal import show
 from doctor.facts.archive import read_host, read_tar
 from doctor.facts.facts import Facts, read_facts
@@ -25,6 +26,9 @@ from doctor.profiles.perf_file import read_profile
 from doctor.verdict import batch
 from doctor.verdict.data import verdict_data
 from doctor.verdict.view import verdict_parts
+
+if TYPE_CHECKING:
+    from doctor.plan.plan import Plan
 
 # --predict does not simulate a load whose cost is below this by the stored table.
 _NEGLIGIBLE = 1e-5
@@ -139,13 +143,24 @@ def _leave(request: JudgeRequest, verdict: Verdict) -> int:
     return verdict.status
 
 
-def _write(request: JudgeRequest, verdict: Verdict) -> list[str]:
-    """Write the page and the plan, and return what to say about them."""
-    if request.html is None and request.plan is None:
-        return []
-    from doctor.plan.plan import make_plan, plan_data, plan_text
+def _plan(verdict: Verdict) -> Plan | str:
+    """Return the plan. If there is none, no finding tells to make one, and its remedy says why."""
+    from doctor.plan.plan import make_plan
 
-    plan, said = make_plan(verdict), []
+    plan = make_plan(verdict)
+    if isinstance(plan, str):
+        for finding in verdict.findings:
+            if "--plan" in finding.command:
+                finding.remedy += f" No plan is possible now: {plan.rstrip('.')}."
+                finding.command = typed("doctor collect > collect.sh")
+    return plan
+
+
+def _write(request: JudgeRequest, verdict: Verdict, plan: Plan | str) -> list[str]:
+    """Write the page and the plan, and return what to say about them."""
+    from doctor.plan.plan import plan_data, plan_text
+
+    said = []
     if request.plan is not None:
         # Minutes may have passed since the first check.
         data = _check_plan(request.plan)
@@ -172,7 +187,7 @@ def _perform(request: JudgeRequest) -> int:
     facts, source = _facts(request)
     policy = Policy(request.threshold / 100, batch.severities(request.out))
     verdict = judge(source, facts, read, _predictor(request, facts), policy)
-    said = _write(request, verdict)
+    said = _write(request, verdict, _plan(verdict))
     status = _leave(request, verdict)
     for line in said:
         print(line, file=sys.stderr)

@@ -17,7 +17,7 @@ from doctor.judge.finding import Evidence, Finding, count_of, per_second
 from doctor.judge.predictions import percent, share_words
 from doctor.judge.severity import Policy, of_gain
 from doctor.known.catalogue import Catalogue
-from doctor.known.offers import no_partitions
+from doctor.known.offers import V1, V1_COMMAND, no_partitions
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.prediction import (
     Prediction,
@@ -120,10 +120,10 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
         finding.remedy, finding.command = other
     elif facts.cpusets.version == 1:
         finding.remedy = (
-            "Make a cpuset for each group, below a root cpuset with sched_load_balance 0: with "
-            "cgroup v1 each of them is a root domain. CPUs of isolcpus=domain cannot be in one: "
-            "remove these CPUs from that option."
+            f"{V1} CPUs of isolcpus=domain cannot be in one: remove these CPUs from that option. "
+            "A container that is made later balances over all CPUs, and undoes it."
         )
+        finding.command = V1_COMMAND
     if facts.cpusets.part:
         finding.remedy += (
             " This was collected inside a container, where no partition can be made. Run the "

@@ -23,6 +23,7 @@ V1 = (
     "With cgroup v1 each topmost cpuset with sched_load_balance 1 is a root domain, once the root "
     "cpuset has 0: make a cpuset for each group."
 )
+V1_COMMAND = "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 
 
 def has_partitions(facts: Facts) -> bool | None:
@@ -80,6 +81,6 @@ def offer(entry: Entry, facts: Facts | None) -> tuple[str, str]:
     planned = "--plan" in command or _PARTITION in command
     if planned or entry.id in ("rd-shared", "rd-isolated"):
         if facts.cpusets.version == 1:
-            return V1, "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
+            return V1, V1_COMMAND
         return no_partitions(facts) or (remedy, command)
     return remedy, command

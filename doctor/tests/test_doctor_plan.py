@@ -84,6 +84,9 @@ def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: 
     page, said = planned(capsys, tmp_path / "off", off)
     assert not page
     assert "sched_rt_runtime_us is -1" in said
+    finding = call(capsys, "doctor", tmp_path / "off/host.tar", "--json").json["findings"][0]
+    assert "possible now: CPUs 0-3: sched_rt_runtime_us" in finding["remedy"]
+    assert "--plan" not in finding["command"]
 
 
 def test_a_container_keeps_its_whole_list(capsys: Capture, tmp_path: Path) -> None:

@@ -116,10 +116,12 @@ def _sentence(verdict: Verdict, plan: Plan | str) -> str:
     first = verdict.findings[0]
     if verdict.facts is None or first.predicted is None or not verdict.saved:
         return f"{first.entry.title}."
-    many = count_of(len(plan.rows), "partition") if isinstance(plan, Plan) else "Partitions"
+    cpus = len(verdict.facts.online)
+    if isinstance(plan, str):
+        return "CPU time is lost that no plan can free now: the remedy below says why."
+    many = count_of(len(plan.rows), "partition")
     if wide_words(verdict.cost):
         return f"{many} would free CPU time, but rates alone cannot tell how much."
-    cpus = len(verdict.facts.online)
     return f"{many} would free {verdict.saved * cpus:.1f} of {cpus} CPUs (predicted)."
 
 
