@@ -18,12 +18,14 @@ from doctor.known.kernels import state_of
 from doctor.known.offers import offer
 from model.machines.topo import ranges
 
-# What helps, by a part of the reason that the kernel gives in cpuset.cpus.partition.
+# What helps, by a part of the reason that the kernel gives in cpuset.cpus.partition. These are all
+# reasons of Linux 6.1 to 7.3 but that of a list that is not exclusive.
 _REASONS = (
     (
         "housekeeping",
-        "Its CPUs are in isolcpus=, and the kernel gives such a CPU no root domain: boot without "
-        "these CPUs in that option, or give the partition others.",
+        "A partition of type root contains CPUs of isolcpus=, which the kernel gives no root "
+        "domain, or one of type isolated would leave no housekeeping CPU outside nohz_full=: boot "
+        "without these CPUs in that option, or give the partition others.",
     ),
     (
         "hotplug",
@@ -31,13 +33,22 @@ _REASONS = (
         "again.",
     ),
     (
-        "are empty",
+        "empty",
         "Write its CPUs to cpuset.cpus, or from Linux 6.7 on to cpuset.cpus.exclusive, and its "
         "type to cpuset.cpus.partition again.",
     ),
     (
+        "Invalid c",
+        "None of its CPUs is online and free for it, or it would take the last CPU of all other "
+        "tasks. From Linux 6.7 on write other CPUs to cpuset.cpus.exclusive of this cgroup and of "
+        "all cgroups above it, before that to cpuset.cpus, and the partition's type to its file "
+        "again.",
+    ),
+    (
         "distribute cpu downstream",
-        "It would take the last CPU of the tasks in the cgroup above it: leave that cgroup a CPU.",
+        "It would take the last CPU of the tasks in the cgroup above it: leave that cgroup a CPU. "
+        "Or another partition, anywhere in the tree, has some of these CPUs: take them out of one "
+        "of the two.",
     ),
     (
         "Parent is",
@@ -51,6 +62,8 @@ _REASONS = (
         "A cgroup below it is a partition: write member to that one's file first.",
     ),
 )
+# From this version on CPUs in a sibling's cpuset.cpus do not make a partition invalid.
+_OVERLAP = (7, 1, 0)
 # The siblings of so many invalid partitions are looked at.
 _LOOK = 100
 
@@ -75,14 +88,14 @@ def _invalid_partitions(
         summary = f"The partition {cpuset.path} is not in force{reason}"
         named = next((each for text, each in _REASONS if text in cpuset.why), None)
         remedy = named or entry.remedy
-        rivals = facts.cpusets.rivals(cpuset) if named is None and len(findings) < _LOOK else []
-        if rivals:
+        shared = "not exclusive" in cpuset.why or (not cpuset.why and facts.version < _OVERLAP)
+        if shared and len(findings) < _LOOK and (rivals := facts.cpusets.rivals(cpuset)):
             theirs = frozenset[int]().union(*(each.claimed for each in rivals))
-            shared = ranges(sorted(cpuset.claimed & theirs))
+            both = ranges(sorted(cpuset.claimed & theirs))
             names = ", ".join(each.path for each in rivals)
-            summary += f": {names} may also use its CPUs {shared}"
+            summary += f": {names} may also use its CPUs {both}"
             remedy = (
-                f"Take CPUs {shared} out of the cpuset.cpus of {names} (systemd: "
+                f"Take CPUs {both} out of the cpuset.cpus of {names} (systemd: "
                 "AllowedCPUs=), and write the partition's type to its file again."
             )
             evidence += [

@@ -232,17 +232,6 @@ def test_one_cache_is_judged(capsys: Capture, tmp_path: Path) -> None:
     assert all("the lines are nearly saturated" in each for each in said)
 
 
-def test_how_the_prediction_was_checked_is_said(capsys: Capture, tmp_path: Path) -> None:
-    host = tar(tmp_path, Machine(cpus=64, tasks=groups(1_000_000)))
-    page = tmp_path / "page.html"
-    [finding] = judged(capsys, host).json["findings"]
-    checked = finding["predicted"]["validation"]
-    assert checked["said"].startswith("whole workloads: sign right in ")
-    assert checked["factor"] > 1
-    assert checked["said"] in " ".join(call(capsys, "doctor", host, "--html", page).out.split())
-    assert checked["said"] in page.read_text(encoding="utf-8")
-
-
 def test_severity_follows_the_cost(capsys: Capture, tmp_path: Path) -> None:
     limits = {"high": (0.05, 1), "medium": (0.01, 0.05), "low": (0.001, 0.01)}
     seen = set()

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from doctor_cli import call
 from doctor_tree import Machine
 from test_doctor_verdict import groups, ids, judged, tar
 
@@ -67,7 +66,3 @@ def test_hidden_caches(capsys: Capture, tmp_path: Path) -> None:
 )
 def test_caches_that_can_be_true(capsys: Capture, tmp_path: Path, machine: Machine) -> None:
     assert judged(capsys, tar(tmp_path, machine)).status == 0
-
-
-def test_the_catalogue_explains_it(capsys: Capture) -> None:
-    assert "host-cache-info" in " ".join(call(capsys, "doctor", "explain", "vm-llc").out.split())

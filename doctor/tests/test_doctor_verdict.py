@@ -88,20 +88,6 @@ def partitions(kind: str) -> dict[str, dict[str, str]]:
     return made
 
 
-def test_nothing_to_do(capsys: Capture, tmp_path: Path) -> None:
-    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(500))))
-    assert (outcome.status, outcome.json["verdict"]) == (0, "nothing")
-    assert outcome.json["root_domains"][0]["wakeups_per_second"] == pytest.approx(500, rel=0.05)
-
-
-def test_a_machine_with_one_cpu_has_one(capsys: Capture, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    archive = tar(tmp_path, Machine(cpus=1, llc_cpus=1, node_cpus=1))
-    outcome = call(capsys, "doctor", archive, "--html", page)
-    assert "1 CPU, 1 last-level cache, " in " ".join(outcome.out.split())
-    assert ": 1 CPU, 1 LLC" in page.read_text(encoding="utf-8")
-
-
 def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> None:
     outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(4_000_000))))
     assert outcome.status == 4
@@ -132,38 +118,40 @@ def test_isolcpus(capsys: Capture, tmp_path: Path) -> None:
     assert {"where": "/sys/devices/system/cpu/isolated", "value": "4-15"} in finding["evidence"]
     said = {each["where"]: each["value"] for each in finding["evidence"]}
     assert "on def_root_domain" in said["root domain (computed)"]
-    for word in ("partition of type root", "drawbacks", "workqueue/cpumask"):
-        assert word in finding["remedy"]
 
 
-def test_isolated_partitions(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(tasks=groups(4_000_000), cgroups=partitions("isolated"))
-    outcome = judged(capsys, tar(tmp_path, machine))
-    assert ids(outcome) == [("rd-isolated", "high")]
-    domains = outcome.json["root_domains"]
-    assert [(each["cpus"], each["default"]) for each in domains] == [
-        ("4-15", True),
-        ("0-3", False),
-    ]
+REASONS = {
+    "Invalid cpu list in cpuset.cpus": "is online and free for it",
+    "Invalid cpu list in cpuset.cpus.exclusive": "is online and free for it",
+    "Parent is an invalid partition root": "is not a valid partition",
+    "Cpu list in cpuset.cpus not exclusive": "Take CPUs 8-11 out",
+    "Parent unable to distribute cpu downstream": "Or another partition, anywhere",
+    "No cpu available due to hotplug": "take one online",
+    "cpuset.cpus is empty": "Write its CPUs to",
+    "cpuset.cpus and cpuset.cpus.exclusive are empty": "Write its CPUs to",
+    "partition config conflicts with housekeeping setup": "outside nohz_full=",
+    "Enable partition not permitted": "Only root of the host's",
+    "Have remote partition underneath": "write member to that one's file",
+    "a reason of a later kernel": "Fix what the reason names",
+}
 
 
-def test_root_partitions(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(tasks=groups(4_000_000), cgroups=partitions("root"))
-    outcome = judged(capsys, tar(tmp_path, machine))
-    assert outcome.status == 0
-    domains = outcome.json["root_domains"]
-    assert sorted(each["cpus"] for each in domains) == ["0-3", "12-15", "4-7", "8-11"]
-    assert not any(each["default"] for each in domains)
-
-
-def test_a_partition_that_is_not_in_force(capsys: Capture, tmp_path: Path) -> None:
-    cgroups = partitions("member")
-    cgroups[f"{ROOT}/app1"]["cpuset.cpus.partition"] = "root invalid (Parent is not a partition)"
-    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(500), cgroups=cgroups)))
-    assert ids(outcome) == [("partition-invalid", "medium")]
-    [finding] = outcome.json["findings"]
-    assert finding["evidence"][0]["where"] == f"{ROOT}/app1/cpuset.cpus.partition"
-    assert "Parent is not a partition" in finding["summary"]
+def test_each_reason_of_the_kernel_has_a_remedy(capsys: Capture, tmp_path: Path) -> None:
+    """The siblings have the same CPUs, which makes them invalid for one reason only."""
+    for release, unnamed in (("6.1.0", "Take CPUs 8-11 out"), ("7.3.4", "Fix what the")):
+        state = [*(f"root invalid ({why})" for why in REASONS), "root invalid"]
+        tree = {
+            f"{ROOT}/a{n:02}": {"cpuset.cpus": "8-11", "cpuset.cpus.partition": each}
+            for n, each in enumerate(state)
+        } | {ROOT: {"cpuset.cpus.effective": "0-15"}}
+        (tmp_path / release).mkdir()
+        machine = Machine(cgroups=tree, release=release, tasks=[Task(90, "rt", cgroup="/a00")])
+        host = tar(tmp_path / release, machine)
+        found = call(capsys, "doctor", host, "--json").json["findings"]
+        assert [each["severity"] for each in found] == ["medium", *["low"] * len(REASONS)]
+        for finding, words in zip(found, [*REASONS.values(), unnamed], strict=True):
+            assert words in finding["remedy"], finding
+            assert ("Take CPUs" in finding["remedy"]) == words.startswith("Take")
 
 
 def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: Path) -> None:
@@ -214,8 +202,9 @@ def test_what_helps_with_version_1(capsys: Capture, tmp_path: Path) -> None:
         tasks=groups(4_000_000), cgroups=cgroups, mounts=("cgroup /sys/fs/cgroup/cpuset cpuset",)
     )
     finding = json.loads(judged(capsys, tar(tmp_path, machine)).out)["findings"][0]
-    assert "sched_load_balance 0" in finding["remedy"]
+    assert "once the root cpuset has 0" in finding["remedy"]
     assert "artition" not in finding["remedy"]
+    assert finding["command"].startswith("grep . /sys")
 
 
 def test_deadline_threads_are_never_pinned(capsys: Capture, tmp_path: Path) -> None:
@@ -241,13 +230,6 @@ def test_interrupt_threads(capsys: Capture, tmp_path: Path) -> None:
     assert ids(outcome) == [("rd-shared", "high")]
     assert outcome.json["findings"][0]["command"] == "grep . /proc/irq/*/smp_affinity_list"
     assert outcome.json["root_domains"][0]["kernel_wakeups_per_second"] == 5_000_000
-
-
-def test_in_one_cache(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(tasks=groups(4_000_000), llc_cpus=16, node_cpus=16)
-    outcome = judged(capsys, tar(tmp_path, machine))
-    assert ids(outcome) == [("rd-shared", "high")]
-    assert "--plan" in outcome.json["findings"][0]["command"]
 
 
 def test_a_container(capsys: Capture, tmp_path: Path) -> None:
@@ -407,15 +389,6 @@ def test_bad_input(capsys: Capture, tmp_path: Path) -> None:
     assert_refused(call(capsys, "doctor", "--seconds", "0"), "--seconds")
     assert_refused(call(capsys, "doctor", "--perf", tmp_path), "regular file")
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_help_names_status_and_options(capsys: Capture) -> None:
-    outcome = call(capsys, "doctor", "--help")
-    assert outcome.status == 0
-    for words in ("0 nothing found", "--perf", "--live", "HOST.tar", "collect", "explain"):
-        assert words in " ".join(outcome.out.split())
-    assert "judge" not in outcome.out.replace("judged", "").replace("judges", "")
-    assert call(capsys, "doctor", "--live", "--help").out == outcome.out
 
 
 def test_names_cannot_steer_a_terminal(capsys: Capture, tmp_path: Path) -> None:
