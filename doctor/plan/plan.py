@@ -128,6 +128,8 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         if any(thread.cgroup != place for thread in threads):
             return f"{where}: its threads are in several cgroups below {_shown(place)}"
         path = f"{place.rstrip('/')}/cpus-{min(cpus)}"
+        if said := _too_deep(path, facts):
+            return f"{where}: {said}"
         masks = {
             each.allowed for each in facts.threads
             if each.cgroup == place and each.allowed and each.allowed & facts.online <= cpus
@@ -150,15 +152,22 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         cpus |= {emulator}
     else:
         emulator = None
-    base = _base(place, facts)
-    if not _exclusive(facts) and place[len(base) + 1 :].count("/"):
-        return (
-            f"{where}: this kernel has no cpuset.cpus.exclusive (Linux 6.7), so a partition must "
-            f"lie directly below the root or another partition, and {_shown(place)} does not"
-        )
+    if said := _too_deep(place, facts):
+        return f"{where}: {said}"
     return Row(
-        place, cpus, held.partition, kind, len(threads), part.wakeups, base, emulator=emulator
+        place, cpus, held.partition, kind, len(threads), part.wakeups, _base(place, facts),
+        emulator=emulator,
     )  # fmt: skip
+
+
+def _too_deep(path: str, facts: Facts) -> str:
+    """Return why a cgroup cannot be a partition of a kernel before 6.7, or ""."""
+    if _exclusive(facts) or "/" not in path[len(_base(path, facts)) + 1 :]:
+        return ""
+    return (
+        "this kernel has no cpuset.cpus.exclusive (Linux 6.7), so a partition must lie directly "
+        f"below the root or another partition, and {_shown(path)} does not"
+    )
 
 
 def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
@@ -312,7 +321,8 @@ def _rows(parts: Iterable[Part], facts: Facts) -> tuple[list[Row], list[str]]:
 
 
 _BY_HAND = """\
-# As root. p CGROUP CPUS prints root, or why the kernel refuses; u CGROUP undoes it.
+# As root. p CGROUP CPUS prints root, or why the kernel refuses. u CGROUP undoes it, and takes its
+# CPUs out of the lists of the cgroups above it, which keep those of their other cgroups.
 p() (
   IFS=/; set -f
   for n in $1; do
@@ -321,23 +331,34 @@ p() (
   done
   echo root >cpuset.cpus.partition; cat cpuset.cpus.partition
 )
-u() ( cd "./$1" && echo member >cpuset.cpus.partition && echo >cpuset.cpus.exclusive )"""
+u() (
+  cd "./$1" && echo member >cpuset.cpus.partition && echo >cpuset.cpus.exclusive || exit
+  n=$1; while [ "$n" != "${n%/*}" ]; do
+    n=${n%/*}; cd .. || exit
+    echo "$(cat ./*/cpuset.cpus.exclusive | tr -s '\\n' ,)" >cpuset.cpus.exclusive
+  done
+)"""
 _OLD = """\
-# As root. p CGROUP CPUS prints root, or why the kernel refuses; u CGROUP undoes it.
+# As root. p CGROUP CPUS prints root, or why the kernel refuses; u CGROUP LIST undoes it, where LIST
+# is what its line says that cpuset.cpus was.
 p() (
-  cd "./$1" && echo "$2" >cpuset.cpus || exit
+  echo +cpuset >cgroup.subtree_control; cd "./$1" && echo "$2" >cpuset.cpus || exit
   echo root >cpuset.cpus.partition; cat cpuset.cpus.partition
 )
-u() ( cd "./$1" && echo member >cpuset.cpus.partition )"""
+u() ( cd "./$1" && echo member >cpuset.cpus.partition && echo "$2" >cpuset.cpus )"""
 _THREADS = """\
 # t CGROUP CPUS LISTS makes a cgroup for threads of its parent. The threads that may run on one of
-# the lists only move into it; then t goes on like p.
+# the lists only move into it; then t goes on like p. v CGROUP undoes t.
 t() {
-  ( n=$(basename "$1"); cd "$(dirname "./$1")" && mkdir "$n" && echo threaded >"$n/cgroup.type" &&
+  ( n=$(basename "$1"); cd "$(dirname "./$1")" && mkdir "$n" && echo threaded >"$n/cgroup.type" ||
+    exit
   for i in $(cat cgroup.threads); do
     l=$(taskset -cp "$i"); case " $3 " in *" ${l##*: } "*) echo "$i" >"$n/cgroup.threads";; esac
-  done )
-  p "$1" "$2"
+  done; : ) && p "$1" "$2"
+}
+v() {
+  u "$1"; ( cd "./$1" && for i in $(cat cgroup.threads); do echo "$i" >../cgroup.threads; done )
+  rmdir "./$1"
 }"""
 
 
@@ -350,24 +371,30 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
     instead = f"leave {label(kept)} in its list" if kept else "remove it"
     return [
         f"First: the kernel gives no CPU of isolcpus a root domain. Change {shlex.join(words)}: "
-        f"{instead}, and boot. Undo: put it back."
+        f"{instead}, boot, and collect again: cgroups have other names after a boot. Undo: put it "
+        "back."
     ]
 
 
-def _line(row: Row) -> list[str]:
+def _line(row: Row, facts: Facts) -> str:
     path = shlex.quote(row.path[len(row.base) + 1 :])
     note = f"# {row.was} -> root, {row.threads} threads, {row.wakeups:,.0f}/s"
+    held = facts.cpusets.sets.get(row.path, Cpuset(row.path))
     if row.masks:
-        return [f"t {path} {label(row.cpus)} {shlex.quote(' '.join(row.masks))}  {note}"]
+        return f"t {path} {label(row.cpus)} {shlex.quote(' '.join(row.masks))}  {note}"
     if row.was == "isolated":
         file = shlex.quote(f"{row.path[len(row.base) + 1 :]}/cpuset.cpus.partition")
-        return [f"echo root >{file}  {note}"]
+        return f"echo root >{file}  {note}"
+    if not _exclusive(facts):
+        note += f", cpuset.cpus was '{label(held.cpus or frozenset())}'"
     if row.emulator is not None:
-        return [
+        emulator = facts.cpusets.sets.get(f"{row.path}/libvirt/emulator", held)
+        was = label(emulator.cpus or emulator.effective or facts.online)
+        return (
             f"virsh emulatorpin {shlex.quote(_guest(row.path))} {row.emulator} --live --config && "
-            f"p {path} {label(row.cpus)}  {note}"
-        ]
-    return [f"p {path} {label(row.cpus)}  {note}"]
+            f"p {path} {label(row.cpus)}  {note}, emulator was on {was}"
+        )
+    return f"p {path} {label(row.cpus)}  {note}"
 
 
 def _guest(path: str) -> str:
@@ -433,6 +460,20 @@ def is_plan(path: Path) -> bool:
     return False
 
 
+def _functions(plan: Plan, facts: Facts) -> list[str]:
+    """Return the functions that the lines call, and how to undo a line without a function."""
+    made = []
+    if any(row.was != "isolated" for row in plan.rows):
+        made.append(_BY_HAND if _exclusive(facts) else _OLD)
+    if any(row.masks for row in plan.rows):
+        made.append(_THREADS)
+    if any(row.was == "isolated" for row in plan.rows):
+        made.append("# Where a line begins with 'echo root', as root, 'echo isolated' undoes it.")
+    if any(row.emulator is not None for row in plan.rows):
+        made.append("# Then 'virsh emulatorpin' with the list that the emulator was on.")
+    return made
+
+
 def plan_text(verdict: Verdict, plan: Plan) -> str:
     """Return the page."""
     facts = verdict.facts
@@ -444,13 +485,11 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
         *(f"# {line}" for line in _questions(verdict, plan, count)),
         *(f"# {line}" for line in _boot(plan, facts)),
         f"# The same with one command each: {typed('doctor apply FILE.json')}, verify, undo.",
-        _BY_HAND if _exclusive(facts) else _OLD,
-        *([_THREADS] if any(row.masks for row in plan.rows) else []),
+        *_functions(plan, facts),
     ]
     for base in sorted({row.base for row in plan.rows}):
         lines.append(f"cd {shlex.quote(facts.cpusets.place + base)}")
-        for row in plan.rows:
-            lines += _line(row) if row.base == base else []
+        lines += [_line(row, facts) for row in plan.rows if row.base == base]
     lines.append(
         "# A boot undoes all of it. Who sets these cgroups' CPUs, and what keeps the rest:"
     )

@@ -68,6 +68,28 @@ def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path
     machine = Machine(tasks=tasks_of(["/system.slice/a.service"] * 3, tgid=100))
     page, _ = planned(capsys, tmp_path, machine)
     assert "t system.slice/a.service/cpus-4 4-7 '4 5 6 7'  # - -> root" in page
+    (tmp_path / "old").mkdir()
+    old = replace(machine, release="6.1.0", cgroups={ROOT: {"cpuset.cpus.effective": "0-15"}})
+    page, said = planned(capsys, tmp_path / "old", old)
+    assert (page, "/system.slice/a.service/cpus-4 does not" in said) == ("", True)
+
+
+def test_lines_are_undone_by_hand(capsys: Capture, tmp_path: Path) -> None:
+    """In ordinary files, where a list is what was written."""
+    page, _ = planned(capsys, tmp_path, services(3))
+    for place in ("", "/a0.service", "/a1.service", "/a2.service"):
+        folder = tmp_path / f"tree/system.slice{place}"
+        folder.mkdir(parents=True)
+        (folder / "cpuset.cpus.exclusive").write_text("")
+    text = page.replace(f"cd {ROOT}", f"cd {tmp_path}/tree")
+    for each in ("a1", "a0", "a2"):
+        text += f"tail */cpuset.cpus.exclusive; u system.slice/{each}.service\n"
+    text += "tail */cpuset.cpus.exclusive; tail */a*/cpuset.cpus.*"
+    done = subprocess.run(["sh", "-c", text], check=True, capture_output=True, text=True)
+    root, *lists = done.stdout.split("root\n" * 3)[1].split("\n")
+    assert [root, *lists[:3]] == [",4-7,8-11,12-15", ",4-7,12-15,", ",12-15,", ","]
+    assert lists[3:].count("member") == 3
+    assert not any(each[:1].isdigit() for each in lists[3:])
 
 
 def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: Path) -> None:
@@ -121,10 +143,11 @@ def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_pat
     page, _ = planned(capsys, tmp_path, machine)
     assert "virsh emulatorpin vm0 1 --live --config && p 'machine.slice" in page
     assert "emulatorpin vm1 7 " in page
+    assert page.count(", emulator was on 0-17\n") == 3
     assert "emulatorpin vm2 17 " in page
     (tmp_path / "full").mkdir()
     page, _ = planned(capsys, tmp_path / "full", Machine(tasks=tasks_of(places)))
-    assert page.count("emulatorpin") == 2
+    assert page.count("\nvirsh emulatorpin") == 2
     assert "none is free" in page
 
 
@@ -148,10 +171,11 @@ def test_isolated_partitions_become_root(capsys: Capture, tmp_path: Path) -> Non
     boot = "isolcpus=managed_irq,domain,8-15"
     page, _ = planned(capsys, tmp_path, replace(machine, tasks=tasks, cgroups=tree))
     assert page.count("echo root >a") == 3
+    assert ("'echo isolated' undoes it" in page, "p()" in page) == (True, False)
     isolated = replace(services(3), isolated="8-15", cmdline=boot)
     (tmp_path / "boot").mkdir()
     page, _ = planned(capsys, tmp_path / "boot", isolated)
-    assert f"Change {boot}: remove it, and boot" in page
+    assert f"Change {boot}: remove it, boot, and collect again" in page
 
 
 def test_hostile_names_are_in_no_command(capsys: Capture, tmp_path: Path) -> None:
