@@ -313,7 +313,7 @@ class Advice(Saved, kw_only=True):
     machines: dict[str, Gain]
 
     @property
-    def said(self) -> str:
+    def change(self) -> str:
         """The change, and the edit of the source that makes it."""
         return f"{self.words}, with {self.edit}" if self.edit else self.words
 

@@ -73,8 +73,8 @@ def _cost(access: Access) -> tuple[int, float]:
 def ways_of(access: Access) -> Iterator[tuple[Way, int, float]]:
     """Yield each way to an access with its HITM and cycles. Without stacks, yield an empty way."""
     ways = access.ways if access.ways is not None else {(): _cost(access)}
-    for way, (found, cycles) in ways.items():
-        yield way, found, cycles
+    for way, (hitm, cycles) in ways.items():
+        yield way, hitm, cycles
 
 
 def calls_of(lines: Sequence[Line]) -> set[int]:
@@ -87,7 +87,7 @@ def calls_of(lines: Sequence[Line]) -> set[int]:
 
 def callers(access: Access, frames: Mapping[int, tuple[Frame, ...]]) -> list[Caller]:
     """Return the cost of each way to an access, most cycles first, with the frames of its calls."""
-    found = sorted(ways_of(access), key=lambda each: (-each[2], -each[1], each[0]))
+    ways = sorted(ways_of(access), key=lambda entry: (-entry[2], -entry[1], entry[0]))
     return [
         Caller(
             hitm=count,
@@ -95,7 +95,7 @@ def callers(access: Access, frames: Mapping[int, tuple[Frame, ...]]) -> list[Cal
             calls=[f"{call:#x}" for call in way],
             frames=[frame.shown for call in way for frame in frames.get(call, ())],
         )
-        for way, count, cycles in found[:_KEPT]
+        for way, count, cycles in ways[:_KEPT]
         if way
     ]
 
@@ -112,7 +112,7 @@ def dearest_ways(line: RecordedLine) -> list[tuple[float, str]]:
             way = " < ".join(frame.words for frame in frames)
             way += " < ..." if len(caller.frames) > _CALLS else ""
             cycles[way] = cycles.get(way, 0.0) + caller.cycles
-    found = sorted(((cost / (line.cycles or 1.0), way) for way, cost in cycles.items()))
-    shown = [each for each in reversed(found) if each[0] >= _LEAST][:_SHOWN]
+    shares = sorted(((cost / (line.cycles or 1.0), way) for way, cost in cycles.items()))
+    shown = [entry for entry in reversed(shares) if entry[0] >= _LEAST][:_SHOWN]
     rest = 1.0 - sum(share for share, _ in shown)
-    return [*shown, (rest, "other ways")] if found and rest >= _LEAST else shown
+    return [*shown, (rest, "other ways")] if shares and rest >= _LEAST else shown

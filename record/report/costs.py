@@ -71,11 +71,11 @@ def _below(path: Path, root: Path) -> Path | None:
         return path.relative_to(root)
     parts = path.parts[1:] if path.is_absolute() else path.parts
     for begin in range(len(parts)):
-        found = Path(*parts[begin:])
+        tail = Path(*parts[begin:])
         # A name may be too long, and a folder may be unreadable.
         with contextlib.suppress(OSError):
-            if ".." not in found.parts and (root / found).is_file():
-                return found
+            if ".." not in tail.parts and (root / tail).is_file():
+                return tail
     return None
 
 
@@ -95,17 +95,17 @@ def place_of(frames: Sequence[Frame], root: Path) -> Place | None:
         if inside is not None:
             return place
         known.append(place)
-    return next((each for each in known if not each.file.startswith(_SYSTEM)), None)
+    return next((place for place in known if not place.file.startswith(_SYSTEM)), None)
 
 
 def _place(line: RecordedLine, frames: Mapping[int, tuple[Frame, ...]], root: Path) -> Place | None:
     for access in line.accesses:
         calls = access.callers[0].calls if access.callers else ()
-        found = place_of(
+        place = place_of(
             [f for pc in (access.pc, *calls) for f in frames.get(int(pc, 16), ())], root
         )
-        if found is not None:
-            return found
+        if place is not None:
+            return place
     return None
 
 
@@ -134,14 +134,14 @@ def runs_of(
         (line.address, _label(line), names_of(line), _place(line, frames, root)) for line in lines
     ]
     runs = []
-    for one in raws:
-        by_address = {line.address: line for line in one.lines}
-        found = [
+    for result in raws:
+        by_address = {line.address: line for line in result.lines}
+        costs = [
             Cost(object=label, names=sorted(names), hitm=line.hitm, cycles=line.waited, place=place)
             for address, label, names, place in known
             if (line := by_address.get(address)) is not None
         ]
         runs.append(
-            Run(threads=threads, operations=operations, work_cycles=one.work_cycles, lines=found)
+            Run(threads=threads, operations=operations, work_cycles=result.work_cycles, lines=costs)
         )
     return runs

@@ -53,27 +53,27 @@ def parts(line: Line) -> list[Part]:
     """
     every = line.accesses
     least = _COLD * sum(a.records for a in every), _COLD * sum(a.hitm for a in every)
-    found: list[tuple[Part, int, int]] = []
+    spans: list[tuple[Part, int, int]] = []
     for access in sorted(every, key=lambda a: (a.offset, a.size)):
         low, high = access.offset, min(access.offset + access.size, LINE)
         often = access.records > least[0] or access.hitm > least[1]
         part = Part(low, high, frozenset(access.by if often else ()), access.stores > 0)
         records, hitms = access.records, access.hitm
-        if found and low < found[-1][0].high:
-            last, before, hitms_before = found.pop()
+        if spans and low < spans[-1][0].high:
+            last, before, hitms_before = spans.pop()
             by, written = last.by | part.by, last.written or part.written
             part = Part(last.low, max(high, last.high), by, written)
             records, hitms = records + before, hitms + hitms_before
-        found.append((part, records, hitms))
+        spans.append((part, records, hitms))
     return _joined(
-        [part for part, *counts in found if counts[0] > least[0] or counts[1] > least[1]]
+        [part for part, *counts in spans if counts[0] > least[0] or counts[1] > least[1]]
     )
 
 
-def _joined(found: Sequence[Part]) -> list[Part]:
+def _joined(spans: Sequence[Part]) -> list[Part]:
     """Join neighbouring parts that the same single CPU uses, or that no CPU writes."""
     kept: list[Part] = []
-    for part in found:
+    for part in spans:
         last = kept[-1] if kept else None
         alone = last is not None and last.by == part.by and len(part.by) == 1
         read = last is not None and not last.written and not part.written
@@ -114,22 +114,22 @@ def _piece(address: int, part: Part, thing: Thing) -> _Piece:
 def _pieces(line: Line, at: Callable[[int], Thing | None]) -> list[_Piece]:
     """Return a line's bytes, cut where both the program's accesses and its types allow it."""
     address = line.start
-    found: list[_Piece] = []
+    pieces: list[_Piece] = []
     for part in parts(line):
         thing = at(address + part.low)
         if thing is None:
             continue
         piece = _piece(address, part, thing)
-        last = found[-1] if found else None
+        last = pieces[-1] if pieces else None
         together = last is not None and (
             piece.low < last.high or (not piece.ours and not last.ours)
         )
         if last is not None and together:
-            found[-1] = replace(last, high=max(last.high, piece.high), by=last.by | piece.by)
+            pieces[-1] = replace(last, high=max(last.high, piece.high), by=last.by | piece.by)
         else:
-            found.append(piece)
+            pieces.append(piece)
     # An object may begin before the line or end after it: keep only its bytes in this line.
-    return [replace(p, low=max(p.low, address), high=min(p.high, address + LINE)) for p in found]
+    return [replace(p, low=max(p.low, address), high=min(p.high, address + LINE)) for p in pieces]
 
 
 def _is_of(piece: _Piece, thing: Thing) -> bool:
@@ -160,34 +160,34 @@ def _element(piece: _Piece) -> tuple[int, str] | None:
 
 def _whole_elements(pieces: Sequence[_Piece], *, padded: bool) -> list[_Piece]:
     """Return the pieces with those of one array element, or of one padded object, joined."""
-    found: list[_Piece] = []
+    joined: list[_Piece] = []
     keys: list[tuple[int, str] | None] = []
     for piece in pieces:
         whole = padded and piece.thing.kind == "heap"
         key = (piece.thing.address, "") if whole else _element(piece)
-        if found and key is not None and key == keys[-1]:
-            by = found[-1].by | piece.by
-            found[-1] = replace(found[-1], high=max(found[-1].high, piece.high), by=by)
+        if joined and key is not None and key == keys[-1]:
+            by = joined[-1].by | piece.by
+            joined[-1] = replace(joined[-1], high=max(joined[-1].high, piece.high), by=by)
         else:
-            found.append(piece)
+            joined.append(piece)
             keys.append(key)
-    return found
+    return joined
 
 
 def _row(piece: _Piece) -> tuple[str, int, str] | None:
     """Return the array member that contains a piece: element type, its size, the array's name."""
-    found = piece.thing.row(piece.low - piece.thing.address)
-    return (*found[:2], member_of(piece.thing, found[2])) if found is not None else None
+    row = piece.thing.row(piece.low - piece.thing.address)
+    return (*row[:2], member_of(piece.thing, row[2])) if row is not None else None
 
 
 def _rows(pieces: Sequence[_Piece]) -> set[str]:
     """Return the arrays of which the pieces belong to several elements."""
-    found: dict[str, set[tuple[int, str] | None]] = {}
+    by_row: dict[str, set[tuple[int, str] | None]] = {}
     for piece in pieces:
         row = _row(piece)
         if row is not None:
-            found.setdefault(row[2], set()).add(_element(piece))
-    return {row for row, elements in found.items() if len(elements) > 1}
+            by_row.setdefault(row[2], set()).add(_element(piece))
+    return {row for row, elements in by_row.items() if len(elements) > 1}
 
 
 def _called(piece: _Piece, rows: Collection[str]) -> str:
@@ -219,8 +219,8 @@ def _words(
     names = list(dict.fromkeys(_called(piece, rows) for piece in pieces))
     first, offset = away[0].thing, away[0].low - away[0].thing.address
     if padded:
-        said = f"pad `{thing.type}` ({thing.size} bytes, {thing.name}{_PADDED}"
-        return said, first.edit(offset, objects=True)
+        words = f"pad `{thing.type}` ({thing.size} bytes, {thing.name}{_PADDED}"
+        return words, first.edit(offset, objects=True)
     moved = list(dict.fromkeys(f"`{piece.name}`" for piece in away))
     edit = _edits(away)
     if thing.element is not None and not within and thing.element[1] % LINE:
@@ -235,8 +235,8 @@ def _words(
     if not thing.area and any(name != f"`{thing.name}`" for name in names):
         which = " and ".join(names[:3])
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        one = len(names) == 1 and not names[0].startswith("each")
-        return f"give {which}{more} a line {'of its own' if one else 'each'}", edit
+        single = len(names) == 1 and not names[0].startswith("each")
+        return f"give {which}{more} a line {'of its own' if single else 'each'}", edit
     return f"separate the words of {thing.name} that different threads use: a line each", ""
 
 
@@ -283,8 +283,8 @@ def _move(
     cycles = sum(line.waited for line, _ in group)
     words, edit = _words(thing, meant, every, padded, within)
     ranges = sorted({(piece.low, piece.high) for piece in every})
-    one = {piece.thing.address for piece in every} == {thing.address}
-    if thing.element is not None and one and not within and len(group) >= _MANY_LINES:
+    single = {piece.thing.address for piece in every} == {thing.address}
+    if thing.element is not None and single and not within and len(group) >= _MANY_LINES:
         size = thing.element[1]
         end = thing.address + thing.size // size * size
         ranges = [(at, at + size) for at in range(thing.address, end, size)]
@@ -296,8 +296,8 @@ def _programs_own(line: Line, thing: Thing, at: Callable[[int], Thing | None]) -
     if not thing.foreign:
         return thing
     hot = sorted(line.accesses, key=lambda access: -access.heat)
-    found = (at(line.start + access.offset) for access in hot)
-    return next((each for each in found if each and not each.foreign), thing)
+    things = (at(line.start + access.offset) for access in hot)
+    return next((other for other in things if other and not other.foreign), thing)
 
 
 def moves(
@@ -315,7 +315,7 @@ def moves(
         if named is not None and (line.hitm or line.store_cycles):
             thing = _programs_own(line, named, at)
             by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
-    found = []
+    choices = []
     for group in by_thing.values():
         few = sum(line.hitm for line, _ in group) < _FEWEST
         if few and sum(line.store_cycles for line, _ in group) < _STORED:
@@ -330,22 +330,22 @@ def moves(
         tried = [_move(thing, elements, padded=padded, within=False)]
         if elements != words:
             tried.append(_move(thing, words, padded=False, within=True))
-        found.append([each for each in tried if each is not None])
-    found = sorted(filter(None, found), key=lambda tried: -tried[0].cycles)[:most]
-    return [move for tried in _with_one_edit(found) for move in tried]
+        choices.append([move for move in tried if move is not None])
+    choices = sorted(filter(None, choices), key=lambda tried: -tried[0].cycles)[:most]
+    return [move for tried in _with_one_edit(choices) for move in tried]
 
 
-def _with_one_edit(found: Sequence[Sequence[Move]]) -> list[Sequence[Move]]:
+def _with_one_edit(choices: Sequence[Sequence[Move]]) -> list[Sequence[Move]]:
     """Join moves of several objects that the same edit makes, because it aligns their type."""
     by_edit: dict[str, Sequence[Move]] = {}
-    for number, tried in enumerate(found):
+    for number, tried in enumerate(choices):
         first = tried[0]
         joins = first.edit and first.words.endswith(_PADDED)
         before = by_edit.setdefault(first.edit if joins else f"{number}", tried)
         if before is not tried:
-            one = before[0]
-            words = f"{one.words.removesuffix(_PADDED)}, and of {first.name}{_PADDED}"
-            ranges = tuple(sorted({*one.ranges, *first.ranges}))[:_MAX_MOVED]
-            both = replace(one, ranges=ranges, cycles=one.cycles + first.cycles, words=words)
+            kept = before[0]
+            words = f"{kept.words.removesuffix(_PADDED)}, and of {first.name}{_PADDED}"
+            ranges = tuple(sorted({*kept.ranges, *first.ranges}))[:_MAX_MOVED]
+            both = replace(kept, ranges=ranges, cycles=kept.cycles + first.cycles, words=words)
             by_edit[first.edit] = [both, *before[1:]]
     return list(by_edit.values())

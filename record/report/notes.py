@@ -19,28 +19,28 @@ def notes(
     dynamic: bool, meta: Mapping[str, Any], memory: Memory, lines: Sequence[Line]
 ) -> list[str]:
     """Return a sentence per part that the recording lacks, and the way to get it if known."""
-    said = []
+    gaps = []
     if not dynamic:
-        said.append("the program is static: what it allocates is not known")
+        gaps.append("the program is static: what it allocates is not known")
     if meta.get("children"):
         count = meta["children"]
-        said.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
+        gaps.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
     if meta.get("executes"):
-        said.append("the program executed another one, which was not recorded: --follow records it")
-    silent = sum(not told for _, _, _, told in meta["images"])
+        gaps.append("the program executed another one, which was not recorded: --follow records it")
+    silent = sum(not reported for _, _, _, reported in meta["images"])
     if silent:
         whole = len(meta["images"])
-        said.append(f"{silent} of {whole} processes were killed before they reported their names")
+        gaps.append(f"{silent} of {whole} processes were killed before they reported their names")
     if meta["lost_accesses"]:
         lost = meta["lost_accesses"]
-        said.append(f"{lost:,} accesses were not seen: the program uses too many pages")
+        gaps.append(f"{lost:,} accesses were not seen: the program uses too many pages")
     if meta.get("lost_sites"):
-        said.append("only 1,024 call paths per instruction are kept: others show no calls")
+        gaps.append("only 1,024 call paths per instruction are kept: others show no calls")
     for path in memory.damaged:
-        said.append(f"the debug information of {path} could not be read whole: types are missing")
+        gaps.append(f"the debug information of {path} could not be read whole: types are missing")
     for path in memory.cut:
         most = MOST_BYTES >> 20
-        said.append(f"{path} has more than {most} MB of debug information: types may be missing")
+        gaps.append(f"{path} has more than {most} MB of debug information: types may be missing")
     pcs = {access.instruction for line in lines[:10] for access in line.accesses}
     for module in memory.modules_at(pcs):
         if module.debug is not None:
@@ -48,10 +48,10 @@ def notes(
         names = "addresses only" if not module.functions else "functions, no source lines"
         package = debug_package_of(module.path)
         hint = f": the package {package} may have it" if package else ": compile with -g"
-        said.append(f"no debug information for {module.path.name} ({names}){hint}")
+        gaps.append(f"no debug information for {module.path.name} ({names}){hint}")
     for runtime in memory.made_code(pcs):
         if runtime in _HOW_TO_NAME:
-            said.append(f"code compiled by {runtime} has no names here: {_HOW_TO_NAME[runtime]}")
+            gaps.append(f"code compiled by {runtime} has no names here: {_HOW_TO_NAME[runtime]}")
     if meta.get("unseen_blocks"):
-        said.append(f"{meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen")
-    return said
+        gaps.append(f"{meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen")
+    return gaps

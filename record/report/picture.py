@@ -70,11 +70,11 @@ def picture(report: Recorded) -> Picture | None:
     lines, moved = report.variants[0].lines, []
     line = lines[0]
     ranges = report.advice[0].moved if report.advice else []
-    for each in lines if ranges else ():
-        start = int(each.address or "0", 16)
+    for candidate in lines if ranges else ():
+        start = int(candidate.address or "0", 16)
         moved = [(low - start, high - start) for low, high in ranges if start <= low < start + SIZE]
         if moved:
-            line = each
+            line = candidate
             break
     before = letters(line)
     fields = sorted({(a.offset, min(a.offset + a.size, SIZE), a.field) for a in line.accesses})

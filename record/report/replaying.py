@@ -51,12 +51,12 @@ class Source(Protocol):
 
 def watch_lines(job: Job, result: Path) -> str:
     """Return the text of a job's watch file (record/plugin/watch.h)."""
-    said = ["program", f"machine {one_line(job.machine.flat)}"]
-    said += [f"cpu {cpu}" for cpu in job.cpus]
-    said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
-    said += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
-    said.append(f"result {one_line(result)}")
-    return "".join(f"{line}\n" for line in said)
+    lines = ["program", f"machine {one_line(job.machine.flat)}"]
+    lines += [f"cpu {cpu}" for cpu in job.cpus]
+    lines += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
+    lines += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
+    lines.append(f"result {one_line(result)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, .
     if "guest" in recorded.meta:
         return guest_places(recorded.meta["guest"], machines)
     used = max((int(thread[2]) + 1 for thread in threads(recorded.meta)), default=1)
-    found = []
+    by_machine = []
     for machine in machines:
         cpus = cpus_in_order(machine, recorded.placement)
         if len(cpus) < used:
@@ -102,8 +102,8 @@ def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, .
                 f"the trace has {recorded.cpus} CPUs, {machine.name} has {len(cpus)}: "
                 f"record with --cpus {len(cpus)}"
             )
-        found.append(tuple(cpus[: recorded.cpus]))
-    return found
+        by_machine.append(tuple(cpus[: recorded.cpus]))
+    return by_machine
 
 
 def _worth_it(
@@ -114,14 +114,14 @@ def _worth_it(
     Of alternatives for one object a later one counts if it gains clearly more.
     """
     after = iter(source.all([replace(job, moved=m.ranges) for m in tried for job in jobs]))
-    found: dict[str, tuple[float, Move, list[raw.Run]]] = {}
+    gains: dict[str, tuple[float, Move, list[raw.Run]]] = {}
     for move in tried:
         apart = [next(after) for _ in jobs]
-        gain = max(_fewer(*each) for each in zip(base, apart, strict=True))
-        least = found[move.name][0] + _SIMPLER if move.name in found else _WORTH
+        gain = max(_fewer(*pair) for pair in zip(base, apart, strict=True))
+        least = gains[move.name][0] + _SIMPLER if move.name in gains else _WORTH
         if gain >= least:
-            found[move.name] = gain, move, apart
-    best = sorted(found.values(), key=lambda each: -each[0])[:_SENTENCES]
+            gains[move.name] = gain, move, apart
+    best = sorted(gains.values(), key=lambda entry: -entry[0])[:_SENTENCES]
     return [(move, apart) for _, move, apart in best]
 
 
@@ -140,7 +140,7 @@ def _fewer(before: raw.Run, after: raw.Run) -> float:
 
 def _gains(
     jobs: Sequence[Job],
-    found: Sequence[tuple[Move, list[raw.Run]]],
+    best: Sequence[tuple[Move, list[raw.Run]]],
     base: Sequence[raw.Run],
     draws: Sequence[Sequence[Draws]],
 ) -> list[Advice]:
@@ -149,7 +149,7 @@ def _gains(
     If each interval of a move contains 0, its savings cannot be distinguished from chance.
     """
     advice = []
-    for number, (move, after) in enumerate(found, 1):
+    for number, (move, after) in enumerate(best, 1):
         gains = {}
         for job, before, apart, drawn in zip(jobs, base, after, draws, strict=True):
             gains[job.machine.name] = Gain(
@@ -160,7 +160,7 @@ def _gains(
                 hitm_before=before.hitm,
                 hitm_after=apart.hitm,
             )
-        if all(each.interval is not None and each.interval.low <= 0 for each in gains.values()):
+        if all(gain.interval is not None and gain.interval.low <= 0 for gain in gains.values()):
             continue
         moved = sum(high - low for low, high in move.ranges)
         advice.append(
@@ -169,7 +169,7 @@ def _gains(
                 moved=list(move.ranges[:_SHOWN]), machines=gains,
             )
         )  # fmt: skip
-    advice.sort(key=lambda one: -max(gain.shown for gain in one.machines.values()))
+    advice.sort(key=lambda entry: -max(gain.shown for gain in entry.machines.values()))
     return advice
 
 
@@ -219,15 +219,15 @@ class _Advised:
 
 
 def _advise(
-    source: Source, jobs: Sequence[Job], base: Sequence[raw.Run], found: Named, wanted: Wanted
+    source: Source, jobs: Sequence[Job], base: Sequence[raw.Run], named: Named, wanted: Wanted
 ) -> _Advised:
     """Try the moves, on every machine and in every draw."""
     machines = [job.machine for job in jobs]
     worst = max(range(len(base)), key=lambda i: sum(line.heat for line in base[i].lines))
-    tried = moves(found.lines[worst], found.objects.name_of) if wanted.advise else []
-    count = draws_of(wanted.uncertainty, found.accesses_reported)
+    tried = moves(named.lines[worst], named.objects.name_of) if wanted.advise else []
+    count = draws_of(wanted.uncertainty, named.accesses_reported)
     if not wanted.seeds and not (count and any(map(machine_inputs, machines))):
-        tried = [each for each in tried if _is_felt(each, base[worst])]
+        tried = [move for move in tried if _is_felt(move, base[worst])]
     best = _worth_it(source, jobs, tried, base)
     moved = [move.ranges for move, _ in best]
     if wanted.seeds:
@@ -237,9 +237,9 @@ def _advise(
     advice = _gains(jobs, best, base, draws)
     names = [machine.name for machine in machines]
     waited = waits(
-        dict(zip(names, found.lines, strict=True)),
-        {name: each.work_cycles for name, each in zip(names, base, strict=True)},
-        {each.object: {m: gain.shown for m, gain in each.machines.items()} for each in advice},
+        dict(zip(names, named.lines, strict=True)),
+        {name: run.work_cycles for name, run in zip(names, base, strict=True)},
+        {entry.object: {m: gain.shown for m, gain in entry.machines.items()} for entry in advice},
     )
     return _Advised(advice, waited if wanted.advise else [], draws, count)
 
@@ -254,16 +254,16 @@ def make_report(
         Job(m, c, nodes=n, seed=wanted.seed) for m, c, n in zip(machines, cpus, homes, strict=True)
     ]
     sites = Sites(recorded.meta)
-    base = [_ranked(sites.apply(each)) for each in source.all(jobs)]
+    base = [_ranked(sites.apply(run)) for run in source.all(jobs)]
     guest = "guest" in recorded.meta
     recorder = "guest" if guest else wanted.recorder
     objects = (GuestMemory if guest else Memory)(recorded.meta)
     try:
-        found = name_lines(base, objects, wanted.lines, recorded.stepping.accesses_reported)
-        advised = _advise(source, jobs, base, found, wanted)
+        named = name_lines(base, objects, wanted.lines, recorded.stepping.accesses_reported)
+        advised = _advise(source, jobs, base, named, wanted)
         variants = [
             make_variant(
-                job, run, found, index, advised.draws[index][0], threads(recorded.meta),
+                job, run, named, index, advised.draws[index][0], threads(recorded.meta),
                 seeds=bool(wanted.seeds), operations=recorded.operations,
             )
             for index, (job, run) in enumerate(zip(jobs, base, strict=True))
@@ -277,7 +277,7 @@ def make_report(
         machine=Described(name=single, cpus=recorded.cpus, clock_ghz=machines[0].clock_ghz),
         guest=_guest(recorded),
         recorder=recorder,
-        partial=recorded.partial or any(each.partial for each in base),
+        partial=recorded.partial or any(run.partial for run in base),
         program=Program.made_from(
             recorded,
             threads=recorded.meta["nr_threads"],
@@ -293,7 +293,7 @@ def make_report(
             *intervals,
         ],
         limits=[*source.limits, *(() if guest else (WITHOUT_GUEST,))],
-        model_error=[validation(WORKLOAD, one.name, recorder=recorder) for one in machines],
+        model_error=[validation(WORKLOAD, machine.name, recorder=recorder) for machine in machines],
         advised=wanted.advise,
         advice=advised.advice,
         waits=advised.waits,
@@ -308,14 +308,14 @@ def make_report(
 
 def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
     """Return a note if ``count`` threads executed so little that their order is due to chance."""
-    executed = [each[1] for each in run.cpu_times]
+    executed = [times[1] for times in run.cpu_times]
     if quantum is None or count < 2 or not executed:
         return []
-    each = (sum(executed) - max(executed)) // (count - 1)
-    if each >= _QUANTA * quantum:
+    mean = (sum(executed) - max(executed)) // (count - 1)
+    if mean >= _QUANTA * quantum:
         return []
     return [
-        f"besides the busiest, the threads executed {each:,} instructions on average, few quanta "
+        f"besides the busiest, the threads executed {mean:,} instructions on average, few quanta "
         f"of {quantum:,}: the host decides how much they overlap, so let them work longer"
     ]
 

@@ -48,7 +48,7 @@ def _false_share(line: Line) -> float:
     least = _SELDOM * sum(access.stores for access in line.accesses)
     often = [access for access in line.accesses if access.stores > least]
     return (
-        sum(each.store_cycles for each in often if not shares_truly(each, often))
+        sum(access.store_cycles for access in often if not shares_truly(access, often))
         / line.store_cycles
     )
 
@@ -63,11 +63,11 @@ def _added(
     ways: Mapping[Way, tuple[int, float]], more: Mapping[Way, tuple[int, float]]
 ) -> dict[Way, tuple[int, float]]:
     """Return the cost of each way to an access (callers.py), summed over both arguments."""
-    found = dict(ways)
+    costs = dict(ways)
     for way, (count, cycles) in more.items():
-        known = found.get(way, (0, 0.0))
-        found[way] = (known[0] + count, known[1] + cycles)
-    return found
+        known = costs.get(way, (0, 0.0))
+        costs[way] = (known[0] + count, known[1] + cycles)
+    return costs
 
 
 def joined(accesses: Iterable[Access], instruction: Callable[[int], object]) -> list[Access]:
@@ -76,17 +76,17 @@ def joined(accesses: Iterable[Access], instruction: Callable[[int], object]) -> 
     ``instruction`` returns equal values for two addresses of one instruction of a file, which
     several programs may have mapped.
     """
-    found: dict[tuple[object, ...], Access] = {}
+    merged: dict[tuple[object, ...], Access] = {}
     for access in accesses:
         key = (access.offset, access.size, access.kind, instruction(access.instruction))
-        if key not in found:
-            found[key] = replace(access)
+        if key not in merged:
+            merged[key] = replace(access)
             continue
-        one = found[key]
-        one.add(access)
-        one.hitm_true += access.hitm_true
-        one.by = sorted({*one.by, *access.by})
-        one.cpus = len(one.by)
-        if one.ways is not None and access.ways is not None:
-            one.ways = _added(one.ways, access.ways)
-    return list(found.values())
+        kept = merged[key]
+        kept.add(access)
+        kept.hitm_true += access.hitm_true
+        kept.by = sorted({*kept.by, *access.by})
+        kept.cpus = len(kept.by)
+        if kept.ways is not None and access.ways is not None:
+            kept.ways = _added(kept.ways, access.ways)
+    return list(merged.values())

@@ -49,10 +49,10 @@ def replay_draws(
     """
     every = [_sampled(job.machine, count) for job in base]
     jobs = [
-        replace(job, machine=one, moved=tuple(ranges))
+        replace(job, machine=machine, moved=tuple(ranges))
         for sampled, job in zip(every, base, strict=True)
         for ranges in ((), *moved)
-        for one in sampled
+        for machine in sampled
     ]
     raws = iter(source.all(jobs))
     return [[[next(raws) for _ in sampled] for _ in ((), *moved)] for sampled in every]
@@ -74,23 +74,23 @@ def seed_draws(
 
 def line_interval(line: Line, draws: Draws) -> Interval | None:
     """Return the interval of the cycles per load of one line; None unless all draws have it."""
-    found = [
-        float(seen.avg_load_cycles)
+    costs = [
+        float(other.avg_load_cycles)
         for raw in draws
-        for seen in raw.lines
-        if seen.address == line.address
+        for other in raw.lines
+        if other.address == line.address
     ]
-    return intervals.interval(found) if found and len(found) == len(draws) else None
+    return intervals.interval(costs) if costs and len(costs) == len(draws) else None
 
 
 def gain_interval(before: Draws, after: Draws) -> Interval | None:
     """Return the interval of a move's gain, a share of all cycles; None without draws."""
-    found = [
+    gains = [
         1 - moved.work_cycles / raw.work_cycles
         for raw, moved in zip(before, after, strict=True)
         if raw.work_cycles
     ]
-    return intervals.interval(found) if found else None
+    return intervals.interval(gains) if gains else None
 
 
 def totals(draws: Draws) -> dict[str, Interval] | None:

@@ -28,15 +28,15 @@ from record.report.waits import at_lines
 
 def threads(meta: Mapping[str, Any]) -> list[list[int]]:
     """Return number, kernel's thread ID and CPU of each thread of each process."""
-    return [thread for each in meta["processes"] for thread in each["threads"]]
+    return [thread for process in meta["processes"] for thread in process["threads"]]
 
 
 def _threads_of(of_threads: Sequence[Sequence[int]]) -> dict[int, list[int]]:
     """Return the numbers of the threads on each CPU."""
-    found: dict[int, list[int]] = {}
+    by_cpu: dict[int, list[int]] = {}
     for number, _, cpu in of_threads:
-        found.setdefault(int(cpu), []).append(int(number))
-    return found
+        by_cpu.setdefault(int(cpu), []).append(int(number))
+    return by_cpu
 
 
 @dataclass(frozen=True)
@@ -124,31 +124,31 @@ def _instructions(lines: Sequence[raw.Line]) -> set[int]:
 def _uses(hot: Sequence[Sequence[raw.Line]], lines: int) -> dict[int, frozenset[int]]:
     """Return the bytes to name, each with the sizes of the accesses that begin there."""
     sizes: dict[int, set[int]] = {}
-    for found in hot:
-        for byte in bytes_named(found, lines):
+    for ranked in hot:
+        for byte in bytes_named(ranked, lines):
             sizes.setdefault(byte, set())
-        for line in found:
+        for line in ranked:
             for access in line.accesses:
                 byte = line.start + access.offset
                 if byte in sizes:
                     sizes[byte].add(access.size)
-    return {byte: frozenset(found) for byte, found in sizes.items()}
+    return {byte: frozenset(widths) for byte, widths in sizes.items()}
 
 
 def _accesses(
     hot: Sequence[Sequence[raw.Line]], named: Mapping[int, frozenset[int]]
 ) -> list[tuple[int, int]]:
     """Return pairs of instruction and accessed byte to name, those with most accesses first."""
-    found: Counter[tuple[int, int]] = Counter()
+    counts: Counter[tuple[int, int]] = Counter()
     for line in chain.from_iterable(hot):
         for access in line.accesses:
             byte = line.start + access.offset
             if byte in named:
-                found[access.instruction, byte] += access.hitm + access.records
-    return [each for each, _ in found.most_common()]
+                counts[access.instruction, byte] += access.hitm + access.records
+    return [pair for pair, _ in counts.most_common()]
 
 
-def bytes_named(found: Sequence[raw.Line], lines: int) -> set[int]:
+def bytes_named(ranked: Sequence[raw.Line], lines: int) -> set[int]:
     """Return every byte whose name one machine's report shows.
 
     The hottest byte of a line can differ between machines. If only that byte had a name, the fields
@@ -156,7 +156,7 @@ def bytes_named(found: Sequence[raw.Line], lines: int) -> set[int]:
     """
     return {
         line.start + offset
-        for number, line in enumerate(found)
+        for number, line in enumerate(ranked)
         if number < lines or line.heat
         for offset in (0, *(access.offset for access in line.accesses))
     }
@@ -184,21 +184,21 @@ def name_lines(
     base: Sequence[raw.Run], objects: Memory, most: int, accesses_reported: int
 ) -> Named:
     """Name the lines of each machine, of which a report shows ``most``."""
-    hot = [each.lines for each in base]
-    shown = [with_names(each, most) for each in base]
+    hot = [run.lines for run in base]
+    shown = [with_names(run, most) for run in base]
     frames = objects.frames(
         {
             pc
-            for found, numbers in zip(hot, shown, strict=True)
-            for wanted in ([found[n] for n in numbers],)
+            for ranked, numbers in zip(hot, shown, strict=True)
+            for wanted in ([ranked[n] for n in numbers],)
             for pc in _instructions(wanted) | calls_of(wanted)
         }
     )
     sizes = _uses(hot, most)
     objects.learn(sizes, _accesses(hot, sizes))
     lines = [
-        [(line, used_by(objects.name_of(_hottest(line)), line, frames)) for line in found]
-        for found in hot
+        [(line, used_by(objects.name_of(_hottest(line)), line, frames)) for line in ranked]
+        for ranked in hot
     ]
     return Named(lines, shown, most, frames, objects, accesses_reported)
 
@@ -211,7 +211,7 @@ def _ns_each(run: raw.Run, operations: int) -> float:
 def make_variant(
     job: Job,
     run: raw.Run,
-    found: Named,
+    named: Named,
     index: int,
     draws: Draws,
     of_threads: Sequence[Sequence[int]],
@@ -220,13 +220,13 @@ def make_variant(
     operations: int,
 ) -> RecordedVariant:
     """Return a report's variant: the lines of the machine with number ``index``."""
-    context = _Context(found.frames, _threads_of(of_threads), job.cpus, found.objects)
+    context = _Context(named.frames, _threads_of(of_threads), job.cpus, named.objects)
     lines = [
         _line(line, run, thing, context, draws)
-        for line, thing in (found.lines[index][n] for n in found.shown[index])
+        for line, thing in (named.lines[index][n] for n in named.shown[index])
     ]
     runs = runs_of(
-        lines, draws if seeds else [run], found.frames,
+        lines, draws if seeds else [run], named.frames,
         threads=len(of_threads), operations=operations,
     )  # fmt: skip
     return RecordedVariant(
@@ -241,7 +241,7 @@ def make_variant(
         at_lines=at_lines(run),
         model=run.model,
         interval=totals(draws),
-        lines=lines[: found.most],
+        lines=lines[: named.most],
         machine_sha256=job.machine.sha256,
         runs=runs,
     )

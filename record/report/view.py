@@ -41,8 +41,8 @@ def _machines(report: Recorded) -> Sheet:
     return made
 
 
-def _ns(each: float | None) -> str:
-    return "-" if each is None else significant(each)
+def _ns(ns: float | None) -> str:
+    return "-" if ns is None else significant(ns)
 
 
 def _between(interval: Interval | None, write: Callable[[float], str]) -> str:
@@ -144,7 +144,7 @@ def _some(threads: list[int]) -> str:
 
 def _advice(advice: Advice, variants: Sequence[RecordedVariant]) -> str:
     """Return the sentence of a piece of advice, with its gain on each machine."""
-    gains, each = [], {variant.name: variant.ns_per_operation for variant in variants}
+    gains, costs = [], {variant.name: variant.ns_per_operation for variant in variants}
     for name, gain in advice.machines.items():
         word = "fewer" if gain.shown >= 0 else "more"
         sign = 1 if gain.shown >= 0 else -1
@@ -152,43 +152,43 @@ def _advice(advice: Advice, variants: Sequence[RecordedVariant]) -> str:
         if gain.interval is not None:
             ends = sorted((sign * gain.interval.low, sign * gain.interval.high))
             sure = f" (90%: {ends[0]:.1%} to {ends[1]:.1%})"
-        said = f"{abs(gain.shown):.1%}{sure} {word} cycles on {name}"
-        if now := each.get(name):
-            said += f" ({_ns(now * (1 - gain.shown))} instead of {_ns(now)} ns per operation)"
-        gains.append(said)
-    return f"{advice.said}: {', '.join(gains)}"
+        text = f"{abs(gain.shown):.1%}{sure} {word} cycles on {name}"
+        if now := costs.get(name):
+            text += f" ({_ns(now * (1 - gain.shown))} instead of {_ns(now)} ns per operation)"
+        gains.append(text)
+    return f"{advice.change}: {', '.join(gains)}"
 
 
 def _sentences(report: Recorded) -> list[str]:
     """Return what to change and what that gains; also what only another design can gain."""
     worth = [
-        (max(gain.shown for gain in each.machines.values()), _advice(each, report.variants))
-        for each in report.advice
+        (max(gain.shown for gain in advice.machines.values()), _advice(advice, report.variants))
+        for advice in report.advice
     ]
     # A bound is worth less than a gain.
-    worth += [(each.share / 2, each.words) for each in report.waits]
-    return [words for _, words in sorted(worth, key=lambda each: -each[0])]
+    worth += [(wait.share / 2, wait.words) for wait in report.waits]
+    return [words for _, words in sorted(worth, key=lambda entry: -entry[0])]
 
 
 def headline(report: Recorded) -> str:
     """Return the first sentence of a report: what to change and what that gains, or why nothing."""
-    found = _sentences(report)
-    if found:
-        return found[0]
+    sentences = _sentences(report)
+    if sentences:
+        return sentences[0]
     shares = [
-        (each.at_lines / each.work_cycles, each.name)
-        for each in report.variants
-        if each.work_cycles
+        (variant.at_lines / variant.work_cycles, variant.name)
+        for variant in report.variants
+        if variant.work_cycles
     ]
     if not shares:
         return "no shared line was accessed: nothing to gain"
     share, name = max(shares)
-    said = f"shared lines take {percent(share)} of all cycles on {name}"
+    text = f"shared lines take {percent(share)} of all cycles on {name}"
     if not report.advised:
-        return said
+        return text
     if _only_unknown(_false_lines(report)):
-        return f"{said}: some are falsely shared, in memory of unknown objects"
-    return f"{said}: nothing to gain"
+        return f"{text}: some are falsely shared, in memory of unknown objects"
+    return f"{text}: nothing to gain"
 
 
 def short_headline(report: Recorded) -> str:
@@ -196,7 +196,7 @@ def short_headline(report: Recorded) -> str:
     if not report.advice or headline(report) != _advice(report.advice[0], report.variants):
         return headline(report).partition(" (a bound")[0]
     best = report.advice[0]
-    name, gain = max(best.machines.items(), key=lambda each: each[1].shown)
+    name, gain = max(best.machines.items(), key=lambda pair: pair[1].shown)
     return f"{gain.shown:.1%} fewer cycles on {name}: {best.edit or best.words}"
 
 
@@ -222,13 +222,13 @@ def _nothing_gained(report: Recorded) -> str:
     every = [line for variant in report.variants for line in variant.lines]
     if all(map(is_folded, every)):
         return f"nothing to gain: no shared line takes {FOLDED:.1%} of all cycles"
-    found = _false_lines(report)
-    if _only_unknown(found):
+    lines = _false_lines(report)
+    if _only_unknown(lines):
         return (
             "no advice: false sharing was found, but the recorder does not know which object is "
-            f"at {found[0].object}, so it cannot try a line for each part"
+            f"at {lines[0].object}, so it cannot try a line for each part"
         )
-    if found:
+    if lines:
         return (
             "nothing to gain: false sharing was found, but separating these fields, which was "
             "tried, saves no more than noise; bytes that one access covers stay together"
@@ -238,15 +238,15 @@ def _nothing_gained(report: Recorded) -> str:
 
 def _memory(report: Recorded) -> list[RenderableType]:
     """Return the hottest line as memory, a letter per byte, before the best edit and after it."""
-    found = picture(report)
-    if found is None or is_folded(found.line):
+    drawing = picture(report)
+    if drawing is None or is_folded(drawing.line):
         return []
-    said = f"{found.line.place} as memory, {LEGEND}\n  now    {found.before}\n"
-    said += "".join(
+    text = f"{drawing.line.place} as memory, {LEGEND}\n  now    {drawing.before}\n"
+    text += "".join(
         f"  {'edited' if not number else '      '} {row}\n"
-        for number, row in enumerate(found.after)
+        for number, row in enumerate(drawing.after)
     )
-    return [Text(said)]
+    return [Text(text)]
 
 
 def record_view(report: Recorded) -> RenderableType:
@@ -270,6 +270,6 @@ def record_view(report: Recorded) -> RenderableType:
                 shown.append(_accesses(number, line))
     shown += _memory(report)
     shown += [Text(f"note: {note}") for note in report.notes]
-    shown += [Text(f"validation: {said}") for said in report.validation]
+    shown += [Text(f"validation: {sentence}") for sentence in report.validation]
     shown.append(Text(f"limits: {'; '.join(report.limits)}."))
     return Group(*shown)

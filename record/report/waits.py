@@ -46,8 +46,8 @@ def _is_counter(thing: Thing, line: raw.Line, counted: raw.Access) -> bool:
     known = thing.field(offset) or thing.size <= counted.size
     if not known or thing.whole(offset) is not None:
         return False
-    uses = [each for each in line.accesses if each.offset == counted.offset]
-    return sum(each.records for each in uses if each.kind != "rmw") <= _READ * counted.records
+    uses = [access for access in line.accesses if access.offset == counted.offset]
+    return sum(use.records for use in uses if use.kind != "rmw") <= _READ * counted.records
 
 
 def waits(
@@ -60,7 +60,7 @@ def waits(
     All mappings are by machine, that of ``advised`` below the objects with advice: its gain. The
     cost of an object is that of all its lines.
     """
-    found = []
+    waited = []
     for machine, named in lines.items():
         groups: dict[tuple[str, str], list[tuple[raw.Line, Thing]]] = {}
         for line, thing in named:
@@ -69,23 +69,23 @@ def waits(
         for (_, name), group in groups.items():
             share = part_of(sum(line.waited for line, _ in group), work_cycles[machine])
             share -= max(0.0, advised.get(name, {}).get(machine, 0.0))
-            line, thing = max(group, key=lambda each: each[0].waited)
+            line, thing = max(group, key=lambda pair: pair[0].waited)
             hottest = max(line.accesses, key=lambda access: access.waited)
             writers = set(
                 chain.from_iterable(
-                    each.by
-                    for each in line.accesses
-                    if each.stores and each.offset < hottest.offset + hottest.size
-                    and hottest.offset < each.offset + each.size
+                    access.by
+                    for access in line.accesses
+                    if access.stores and access.offset < hottest.offset + hottest.size
+                    and hottest.offset < access.offset + access.size
                 )
             )  # fmt: skip
             if share < _LEAST or kind_of(line) == FALSE or len(writers) < 2:
                 continue
             field = _field(thing, line.start + hottest.offset)
-            found.append(
+            waited.append(
                 Waited(
                     object=name, field=field, machine=machine, writers=len(writers), share=share,
                     advised=name in advised, counter=_is_counter(thing, line, hottest),
                 )
             )  # fmt: skip
-    return sorted(found, key=lambda each: -each.share)[:_SENTENCES]
+    return sorted(waited, key=lambda entry: -entry.share)[:_SENTENCES]
