@@ -26,8 +26,8 @@ def _command(row: Row, per: str) -> str:
     where = {"title": f"{_TITLE} {row.verdict}"}
     if row.place is not None:
         where = {"file": row.place.file, "line": str(max(row.place.line, 1)), **where}
-    said = ",".join(f"{name}={_property(value)}" for name, value in where.items())
-    return f"::{_LEVELS[row.verdict]} {said}::{_data(sentence(row, per))}"
+    properties = ",".join(f"{name}={_property(value)}" for name, value in where.items())
+    return f"::{_LEVELS[row.verdict]} {properties}::{_data(sentence(row, per))}"
 
 
 def annotation_of_failure(words: str) -> str:

@@ -54,8 +54,8 @@ def side_of(report: Recorded, name: str) -> Side:
         report.recorder,
         report.program.placement,
         report.program.compiler,
-        {each.name: each.runs for each in report.variants},
-        {each.name: each.machine_sha256 for each in report.variants},
+        {variant.name: variant.runs for variant in report.variants},
+        {variant.name: variant.machine_sha256 for variant in report.variants},
     )
 
 

@@ -53,14 +53,14 @@ class Diff(Saved):
 
 def _objects(run: RecordedVariant) -> dict[str, _Totals]:
     """Return by object the summed cost of its reported lines."""
-    found: dict[str, _Totals] = {}
+    totals: dict[str, _Totals] = {}
     for line in run.lines:
         # Without the line number of the allocation, which edits of the source may change.
-        entry = found.setdefault(_LINE.sub(")", line.object), _Totals())
+        entry = totals.setdefault(_LINE.sub(")", line.object), _Totals())
         entry.hitm += line.hitm_remote + line.hitm_local
         entry.cycles += line.cycles
         entry.lines += 1
-    return found
+    return totals
 
 
 def is_recording(name: str) -> bool:
@@ -107,15 +107,15 @@ def _change(a: float, b: float) -> str:
 def diff_view(data: Diff) -> RenderableType:
     """Return one table per machine."""
     sheets = []
-    for each in data.machines:
+    for diff in data.machines:
         numbers = ("HITM A", "HITM B", "cycles A", "cycles B", "change")
-        made = Sheet(f"{each.machine}: A {data.a}, B {data.b}", "object", *numbers, right=numbers)
-        hitm, work = each.hitm, each.work_cycles
+        made = Sheet(f"{diff.machine}: A {data.a}, B {data.b}", "object", *numbers, right=numbers)
+        hitm, work = diff.hitm, diff.work_cycles
         made.add_row(
             "all of the program", f"{hitm.a:,}", f"{hitm.b:,}",
             significant(work.a), significant(work.b), _change(work.a, work.b),
         )  # fmt: skip
-        for row in each.objects:
+        for row in diff.objects:
             a, b = row.a, row.b
             made.add_row(
                 row.object, f"{a.hitm:,.0f}", f"{b.hitm:,.0f}", significant(a.cycles),

@@ -28,10 +28,10 @@ _LIMIT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)%?", re.ASCII)
 
 def limit_of(text: str) -> float:
     """Return the fraction that a text such as '5%' or '5' means."""
-    found = _LIMIT.fullmatch(text.strip())
-    if found is None:
+    match = _LIMIT.fullmatch(text.strip())
+    if match is None:
         raise UserError(f"--fail-above {text}: not a percentage, such as 5%")
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Gate:
         """Replace old verdicts by the message that the program failed and was not judged."""
         status = report.program.status or 1
         how = report.program.stopped or f"the program ended with status {status}"
-        said = f"gate: not judged: {how}"
+        message = f"gate: not judged: {how}"
         why = f"{how}: nothing was judged"
         self._write(sarif(None, status), junit_of_failure(report.experiment, why))
         if self.annotate:
-            self._annotate(annotation_of_failure(said))
-        self._say(said)
+            self._annotate(annotation_of_failure(message))
+        self._say(message)
 
     def _write(self, in_sarif: Mapping[str, Any], in_xml: str) -> None:
         if self.sarif is not None:

@@ -100,10 +100,10 @@ def growth(before: Sequence[float], after: Sequence[float]) -> Growth:
     if known == [None, None]:
         change = _relative(b - a, a)
         return Growth(a, b, change, change, sure=False)
-    either = next(each for each in known if each is not None)
+    either = next(spread for spread in known if spread is not None)
     parts: list[float] = [
-        (either if each is None else each) / len(side)
-        for each, side in zip(known, (before, after), strict=True)
+        (either if spread is None else spread) / len(side)
+        for spread, side in zip(known, (before, after), strict=True)
     ]
     squared = math.fsum(parts)
     degrees = float(max(len(before), len(after)) - 1)
@@ -146,12 +146,12 @@ def _groups(lines: Iterable[Cost]) -> list[frozenset[str]]:
 def _rows(
     machine: str, before: Sequence[Run], after: Sequence[Run], limit: float, counted: bool
 ) -> list[Row]:
-    found = []
+    rows = []
     for names in _groups(line for run in (*before, *after) for line in run.lines):
         row = _row(machine, names, before, after, limit, counted)
         if row is not None:
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _row(
@@ -165,17 +165,17 @@ def _row(
     def of(run: Run) -> list[Cost]:
         return [line for line in run.lines if names.intersection(line.names)]
 
-    def each(measure: Callable[[Run], float]) -> Growth:
+    def growth_of(measure: Callable[[Run], float]) -> Growth:
         return growth([measure(run) for run in before], [measure(run) for run in after])
 
     def operations(run: Run) -> int:
         return run.operations if counted else 1
 
-    share = each(lambda run: part_of(sum(line.cycles for line in of(run)), run.work_cycles))
+    share = growth_of(lambda run: part_of(sum(line.cycles for line in of(run)), run.work_cycles))
     if max(share.before, share.after) < FLOOR:
         return None
-    hitm = each(lambda run: sum(line.hitm for line in of(run)) / operations(run))
-    cycles = each(lambda run: sum(line.cycles for line in of(run)) / operations(run))
+    hitm = growth_of(lambda run: sum(line.hitm for line in of(run)) / operations(run))
+    cycles = growth_of(lambda run: sum(line.cycles for line in of(run)) / operations(run))
     lines = [line for run in after for line in of(run)] or [
         line for run in before for line in of(run)
     ]

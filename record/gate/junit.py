@@ -41,21 +41,21 @@ def junit(judged: Judged) -> str:
             if row.place is not None:
                 case.set("file", plain(row.place.file))
                 case.set("line", str(row.place.line))
-            said = sentence(row, judged.per)
+            message = sentence(row, judged.per)
             if row.verdict in (APPEARED, GREW):
-                fault = ElementTree.SubElement(case, "failure", type=row.verdict, message=said)
-                fault.text = "\n".join(filter(None, (said, where(row))))
+                fault = ElementTree.SubElement(case, "failure", type=row.verdict, message=message)
+                fault.text = "\n".join(filter(None, (message, where(row))))
             elif row.verdict == UNSURE:
-                ElementTree.SubElement(case, "skipped", message=said)
+                ElementTree.SubElement(case, "skipped", message=message)
     return _xml(suites)
 
 
-def junit_of_failure(program: str, said: str) -> str:
+def junit_of_failure(program: str, message: str) -> str:
     """Return a report with one error, which says why nothing was judged."""
     suites = ElementTree.Element("testsuites", name="schedshard record")
     suite = ElementTree.SubElement(
         suites, "testsuite", name="program", tests="1", errors="1", failures="0", skipped="0"
     )
     case = ElementTree.SubElement(suite, "testcase", classname="program", name=plain(program))
-    ElementTree.SubElement(case, "error", type="program", message=plain(said))
+    ElementTree.SubElement(case, "error", type="program", message=plain(message))
     return _xml(suites)

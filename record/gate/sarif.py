@@ -73,8 +73,8 @@ def sarif(judged: Judged | None, status: int = 0) -> dict[str, Any]:
                         "name": "schedshard record",
                         "version": VERSION,
                         "rules": [
-                            {"id": name, "shortDescription": {"text": said}}
-                            for name, said in _RULES.values()
+                            {"id": name, "shortDescription": {"text": text}}
+                            for name, text in _RULES.values()
                         ],
                     }
                 },

@@ -21,12 +21,12 @@ def name_of(row: Row) -> str:
     return plain(row.object, _LONGEST)
 
 
-def _change(found: Growth) -> str:
+def _change(growth: Growth) -> str:
     """Return the relative change in parentheses, with its interval if there are several runs."""
-    if not found.before:
+    if not growth.before:
         return ""
-    ends = f", {found.low:+.1%} to {found.high:+.1%}" if found.sure else ""
-    return f" ({found.relative:+.1%}{ends})"
+    ends = f", {growth.low:+.1%} to {growth.high:+.1%}" if growth.sure else ""
+    return f" ({growth.relative:+.1%}{ends})"
 
 
 def figures(row: Row, per: str) -> str:
