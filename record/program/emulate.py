@@ -46,15 +46,15 @@ class Emulated:
 def plugin_paths() -> tuple[Path, Path, Path]:
     """Return the paths of the plugin, of the library for the program, and of the model."""
     folder = build_dir() / "record" / "program"
-    found = (
+    paths = (
         folder / "libschedshard-qemu-user.so",
         folder / "libschedshard-record.so",
         folder / "schedshard-record-model",
     )
-    for path in found:
+    for path in paths:
         if not path.is_file():
             raise UserError(f"{path} is missing: {remake()}")
-    return found
+    return paths
 
 
 def _plain(path: Path, folder: Path) -> Path:
@@ -164,10 +164,10 @@ def emulate(
     with ending_with(128 - code if code < 0 else code):
         if fault:
             raise UserError(fault, status=1)
-        return _told(code, meta, result, began)
+        return _read_results(code, meta, result, began)
 
 
-def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
+def _read_results(code: int, meta: Path, result: Path, began: float) -> Emulated:
     """Read what the processes and the model wrote."""
     if not meta.is_file() or not meta.with_name(f"{meta.name}.0").is_file():
         raise UserError(
@@ -176,13 +176,13 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
             else f"{signal.Signals(-code).name} ended the emulator: nothing was recorded",
             status=1,
         )
-    told = dict(read_json(meta, WROTE, links=False))
-    told["processes"] = [
+    facts = dict(read_json(meta, WROTE, links=False))
+    facts["processes"] = [
         read_json(path, WROTE, links=False)
-        for number in range(len(told["images"]))
+        for number in range(len(facts["images"]))
         if (path := meta.with_name(f"{meta.name}.{number}")).is_file()
     ]
-    for process in told["processes"]:
+    for process in facts["processes"]:
         for part in process["maps"]:
             # A name that is not valid text is a list of bytes.
             part[3] = part[3] if isinstance(part[3], str) else os.fsdecode(bytes(part[3]))
@@ -191,7 +191,7 @@ def _told(code: int, meta: Path, result: Path, began: float) -> Emulated:
     if result.is_file():
         raw = checked(read_json(result, WROTE), f"{WROTE}, {result},", RecordedRun.of)
     name = signal.Signals(-code).name if code < 0 else None
-    return Emulated(128 - code if code < 0 else code, name, raw, told)
+    return Emulated(128 - code if code < 0 else code, name, raw, facts)
 
 
 @contextlib.contextmanager

@@ -76,10 +76,10 @@ class _View:
 
     def sharing(self, key: str) -> dict[int, tuple[int, ...]]:
         """Return the CPUs by their value of a key, such as core or node."""
-        found: dict[int, list[int]] = {}
+        groups: dict[int, list[int]] = {}
         for cpu in self.cpus:
-            found.setdefault(int(cpu[key]), []).append(int(cpu["cpu"]))
-        return {of: tuple(members) for of, members in found.items()}
+            groups.setdefault(int(cpu[key]), []).append(int(cpu["cpu"]))
+        return {of: tuple(members) for of, members in groups.items()}
 
 
 @dataclass(frozen=True)
@@ -129,23 +129,23 @@ def _cpu_folders(view: _View) -> None:
         view.write(topology / "core_id", str(cpu["core"]))
         for name, old, key in _TOGETHER:
             members = groups[key][int(cpu[key])]
-            for each in (name, old) if old else (name,):
-                view.write(topology / each, _mask(members))
-                view.write(topology / f"{each}_list", _list(members))
+            for file in (name, old) if old else (name,):
+                view.write(topology / file, _mask(members))
+                view.write(topology / f"{file}_list", _list(members))
         cache = view.folder(at / "cache")
-        for index, one in enumerate(_CACHES):
-            members = groups[one.key][int(cpu[one.key])]
+        for index, spec in enumerate(_CACHES):
+            members = groups[spec.key][int(cpu[spec.key])]
             here = cache / f"index{index}"
             if members[0] != number:
                 view.link(here, f"../../cpu{members[0]}/cache/index{index}")
                 continue
             view.folder(here)
-            view.write(here / "level", str(one.level))
-            view.write(here / "type", one.kind)
-            view.write(here / "id", str(cpu[one.key]))
-            view.write(here / "size", f"{one.kib}K")
-            view.write(here / "ways_of_associativity", str(one.ways))
-            view.write(here / "number_of_sets", str(one.kib * 1024 // _LINE // one.ways))
+            view.write(here / "level", str(spec.level))
+            view.write(here / "type", spec.kind)
+            view.write(here / "id", str(cpu[spec.key]))
+            view.write(here / "size", f"{spec.kib}K")
+            view.write(here / "ways_of_associativity", str(spec.ways))
+            view.write(here / "number_of_sets", str(spec.kib * 1024 // _LINE // spec.ways))
             view.write(here / "physical_line_partition", "1")
             view.write(here / "coherency_line_size", str(_LINE))
             view.write(here / "shared_cpu_list", _list(members))

@@ -24,7 +24,7 @@ Code = list[tuple[int, int, str]]
 
 def perf_map(pid: int, began: float) -> Code:
     """Return begin, size and name of each piece of code; none without a valid file."""
-    found: Code = []
+    code: Code = []
     path = FOLDER / f"perf-{pid}.map"
     with contextlib.suppress(UserError, OSError), open_input(path, "", _LIMIT, links=False) as file:
         facts = os.fstat(file.fileno())
@@ -32,7 +32,7 @@ def perf_map(pid: int, began: float) -> Code:
             return []
         for line in file:
             entry = _ENTRY.match(line)
-            if entry is not None and len(found) < _MOST:
+            if entry is not None and len(code) < _MOST:
                 name = entry[3].decode("utf-8", "replace")
-                found.append((int(entry[1], 16), int(entry[2], 16), name))
-    return found
+                code.append((int(entry[1], 16), int(entry[2], 16), name))
+    return code

@@ -44,10 +44,10 @@ def find_program(argv: Sequence[str]) -> Program:
     if not argv:
         raise UserError(f"no program: '{typed('record [OPTIONS] -- PROGRAM [ARGUMENT...]')}'")
     name = argv[0]
-    found = name if "/" in name else shutil.which(name)
-    if found is None:
+    location = name if "/" in name else shutil.which(name)
+    if location is None:
         raise UserError(f"no program '{name}' in the directories of PATH")
-    path = Path(found)
+    path = Path(location)
     if not path.is_file():
         raise UserError(f"no program {name}")
     if not os.access(path, os.X_OK):
@@ -98,7 +98,7 @@ def _compiler(elf: ELFFile) -> str:
     """Return the compilers that left their names in a program, or ''."""
     section = elf.get_section_by_name(".comment")
     names = set(section.data().split(b"\0")) - {b""} if section is not None else set()
-    return printable("; ".join(sorted(each.decode("utf-8", "replace") for each in names)))
+    return printable("; ".join(sorted(name.decode("utf-8", "replace") for name in names)))
 
 
 def find_emulator() -> str:
@@ -106,10 +106,10 @@ def find_emulator() -> str:
     ours = ROOT / "build" / "emulator" / EMULATOR
     if ours.is_file():
         return str(ours)
-    found = shutil.which(EMULATOR)
-    if found is not None and _loads_plugins(found):
-        return found
-    why = f"{EMULATOR} is missing" if found is None else f"{found} loads no plugins"
+    emulator = shutil.which(EMULATOR)
+    if emulator is not None and _loads_plugins(emulator):
+        return emulator
+    why = f"{EMULATOR} is missing" if emulator is None else f"{emulator} loads no plugins"
     how = (
         "use schedshard's Debian package, which contains one" if INSTALLED else "run './make build'"
     )
