@@ -48,38 +48,38 @@ def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> Outside:
     )
 
 
-def sentences(found: Outside) -> list[str]:
+def sentences(outside: Outside) -> list[str]:
     """Return the report's sentences. Locked instructions, whose lines are missing, come first."""
-    calls = Counter(dict(found.functions))
+    calls = Counter(dict(outside.functions))
     locked = Counter(
         {name.removeprefix(ASSEMBLY): n for name, n in calls.items() if name.startswith(ASSEMBLY)}
     )
-    said = []
+    texts = []
     if locked:
-        said.append(
+        texts.append(
             f"{_counted(locked.total(), 'locked instruction')} of inline assembly ran outside of "
             "the model for 100 cycles each, an estimate, and lines that they share are missing "
             f"here: {_names(locked, 1, ',.0f')}; build with the compiler's atomic operations"
         )
     rest = Counter({name: n for name, n in calls.items() if not name.startswith(ASSEMBLY)})
-    count = found.calls - locked.total()
+    count = outside.calls - locked.total()
     if count:
         took = "took 100 cycles" + (" each" if count > 1 else "")
-        share = found.share * count / found.calls
-        said.append(
+        share = outside.share * count / outside.calls
+        texts.append(
             f"{_counted(count, 'call')} of code without instrumentation {took}, "
             f"an estimate, and {share:.1%} of the time: {_names(rest, 1, ',.0f')}"
         )
-    return said
+    return texts
 
 
-def measured(sets: Sets, meta: Mapping[str, Any], found: Outside, busy_ns: float) -> str:
+def measured(sets: Sets, meta: Mapping[str, Any], outside: Outside, busy_ns: float) -> str:
     """Return a sentence on the host time of code without instrumentation, which differs by run."""
     ticks: Counter[str] = Counter()
     for number, spent in meta["away_host"]:
         ticks["+".join(dict.fromkeys(sets[int(number)]))] += int(spent)
     here = ticks.total() / float(meta["ticks_per_second"])
-    rest = (busy_ns - found.ns) / 1e9
+    rest = (busy_ns - outside.ns) / 1e9
     share = here / (here + rest) if here else 0.0
     most = _names(ticks, ticks.total() or 1, ".0%")
     return (

@@ -88,9 +88,9 @@ class Block:
         self.count += 1
         if text.startswith("pause"):
             self.pauses += 1
-        found = _SETS.search(text)
-        if found is not None:
-            self._sets.add(found[1])
+        match = _SETS.search(text)
+        if match is not None:
+            self._sets.add(match[1])
 
     def ended(self) -> "Block":
         """Complete the counts, and return the block."""
@@ -168,7 +168,7 @@ def _disassembly(path: Path) -> Iterator[str]:
 
 def _defined(path: Path) -> set[str]:
     with path.open("rb") as file:
-        return {each.name for each in elf_symbols(ELFFile(file), ".dynsym") if each.defined}
+        return {symbol.name for symbol in elf_symbols(ELFFile(file), ".dynsym") if symbol.defined}
 
 
 def write_blocks(paths: Iterable[Path], library: Path, into: Path) -> list[tuple[str, ...]]:

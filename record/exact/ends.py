@@ -14,18 +14,18 @@ _MOST = 6  # places that a sentence names
 
 
 def _listed(places: Counter[str]) -> str:
-    said = [f"{count} in {place}" for place, count in places.most_common(_MOST)]
+    counts = [f"{count} in {place}" for place, count in places.most_common(_MOST)]
     rest = len(places) - _MOST
     more = f", and {rest} other {'place' if rest == 1 else 'places'}" if rest > 0 else ""
-    return ", ".join(said) + more
+    return ", ".join(counts) + more
 
 
 def _placed(waits: Sequence[tuple[str, int]], memory: Memory | Modules) -> Counter[str]:
     frames = memory.frames({pc - 1 for _, pc in waits if pc})
     places: Counter[str] = Counter()
     for what, pc in waits:
-        found = frames.get(pc - 1, ())
-        where = f" at {found[0].source} ({found[0].function})" if found else ""
+        stack = frames.get(pc - 1, ())
+        where = f" at {stack[0].source} ({stack[0].function})" if stack else ""
         places[f"{what}{where}"] += 1
     return places
 
@@ -36,8 +36,8 @@ def _looping(memory: Memory, meta: Mapping[str, Any]) -> Counter[str]:
     memory.learn({at: frozenset({4}) for _, _, at in spins if at})
     places: Counter[str] = Counter()
     for number, pc, at in spins:
-        found, thing = frames.get(pc - 1, ()), memory.name_of(at) if at else None
-        where = f" at {found[0].source} ({found[0].function})" if found else ""
+        stack, thing = frames.get(pc - 1, ()), memory.name_of(at) if at else None
+        where = f" at {stack[0].source} ({stack[0].function})" if stack else ""
         field = thing.field(at - thing.address) if thing is not None else ""
         name = thing.name + field if thing is not None else "memory"
         who = f"thread {number}: " if len(spins) == 1 else ""
@@ -58,8 +58,8 @@ def turns(meta: Mapping[str, Any]) -> str | None:
         memory.close()
     places: Counter[str] = Counter()
     for pc, times in counts.items():
-        found = frames.get(pc, ())
-        places[f"{found[0].function} ({found[0].source})" if found else f"0x{pc:x}"] += times
+        stack = frames.get(pc, ())
+        places[f"{stack[0].function} ({stack[0].source})" if stack else f"0x{pc:x}"] += times
     return (
         f"code without instrumentation ran for long, and was interrupted for other threads: "
         f"{_listed(places)}; the host decides when, so that runs differ: compile that code with "
@@ -71,7 +71,7 @@ def waits_now(path: Path, process: int) -> str:
     """Return the sentence on a running program none of whose threads can run."""
     rows = [line.split(" ", 1) for line in path.read_text(encoding="utf-8").splitlines()]
     maps = [
-        (*(int(each, 16) for each in parts[0].split("-")), int(parts[2], 16), parts[5])
+        (*(int(bound, 16) for bound in parts[0].split("-")), int(parts[2], 16), parts[5])
         for parts in (
             line.split(maxsplit=5)
             for line in Path(f"/proc/{process}/maps").read_text(encoding="utf-8").splitlines()

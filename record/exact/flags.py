@@ -38,8 +38,8 @@ def _version(compiler: str) -> str:
 
 def _knows_volatile(version: str) -> bool:
     """Whether gcc distinguishes volatile accesses from others, as version 11 and later do."""
-    found = re.search(r"\) (\d+)\.", version)
-    return found is not None and int(found[1]) >= 11
+    match = re.search(r"\) (\d+)\.", version)
+    return match is not None and int(match[1]) >= 11
 
 
 def find_compiler(language: str) -> list[str]:
@@ -59,19 +59,19 @@ def find_compiler(language: str) -> list[str]:
 def flags(compiler: Sequence[str]) -> list[str]:
     """Return flags for both compiling and linking, because build systems pass the same to both."""
     at = library().parent
-    found = ["-fsanitize=thread", _PLAIN]
+    options = ["-fsanitize=thread", _PLAIN]
     version = _version(compiler[0])
     if "clang" in version:
-        found += ["-fsanitize-coverage=bb,no-prune,trace-pc", "-fno-sanitize-link-runtime"]
-        found += ["-mllvm", "-tsan-distinguish-volatile=1"]
-        found += ["-Wno-unused-command-line-argument", f"-L{at}", f"-l:{LIBRARY}"]
+        options += ["-fsanitize-coverage=bb,no-prune,trace-pc", "-fno-sanitize-link-runtime"]
+        options += ["-mllvm", "-tsan-distinguish-volatile=1"]
+        options += ["-Wno-unused-command-line-argument", f"-L{at}", f"-l:{LIBRARY}"]
     else:
         # gcc adds -ltsan: beside the library a symbolic link of that name leads to it.
-        found += ["-fsanitize-coverage=trace-pc", "-Wno-tsan", f"-L{at}"]
+        options += ["-fsanitize-coverage=trace-pc", "-Wno-tsan", f"-L{at}"]
         if _knows_volatile(version):
-            found.append("--param=tsan-distinguish-volatile=1")
+            options.append("--param=tsan-distinguish-volatile=1")
     wrapped = ",".join(f"--wrap={name}" for name in _WRAPPED)
-    return [*found, f"-Wl,-rpath,{at},{wrapped}"]
+    return [*options, f"-Wl,-rpath,{at},{wrapped}"]
 
 
 def rust_flags() -> list[str]:
@@ -80,7 +80,7 @@ def rust_flags() -> list[str]:
     if shutil.which(compiler) is None:
         raise UserError(f"no compiler {compiler}: install Rust, or set RUSTC")
     linked = ("-Wl,--no-as-needed", f"-L{at}", f"-l:{LIBRARY}", f"-Wl,-rpath,{at}")
-    found = [
+    options = [
         *("-Zsanitizer=thread", "-Zexternal-clangrt", "-Cunsafe-allow-abi-mismatch=sanitizer"),
         *("-Cpasses=sancov-module", "-Cllvm-args=-sanitizer-coverage-level=3"),
         "-Cllvm-args=-sanitizer-coverage-trace-pc",
@@ -89,14 +89,14 @@ def rust_flags() -> list[str]:
     ]
     with telling(f"cannot run {compiler}"):
         asked = subprocess.run(
-            [compiler, *found, "--print", "cfg"],
+            [compiler, *options, "--print", "cfg"],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
         )  # fmt: skip
     if asked.returncode:
         why = (asked.stderr.splitlines() or ["it failed"])[0]
         raise UserError(f"{compiler} lacks an option (1.95 has them all): {why}")
-    return found
+    return options
 
 
 def compile_exact(language: str, arguments: Sequence[str]) -> int:

@@ -59,7 +59,7 @@ def _without(
     note: str, request: ExactRequest, recorded: Recorded, runs: Runs, machines: Sequence[Machine]
 ) -> Report:
     report = _report(request, recorded, runs, machines)
-    report.notes = [each for each in report.notes if not each.startswith("no intervals")]
+    report.notes = [text for text in report.notes if not text.startswith("no intervals")]
     report.notes.append(note)
     return report
 
@@ -75,17 +75,17 @@ def _reported(
     try:
         return _report(request, recorded, runs, machines)
     except AnotherEndError as other:
-        found = other
-    if request.advise and not found.found:
+        error = other
+    if request.advise and not error.deadlock:
         request = replace(request, advise=False)
         try:
-            return _without(f"{found}; so there is no advice", request, recorded, runs, machines)
+            return _without(f"{error}; so there is no advice", request, recorded, runs, machines)
         except AnotherEndError as other:
-            found = other
+            error = other
     alone = replace(request, advise=False, uncertainty=None, seeds=0)
-    note = f"{found}; so this is one run, without advice and intervals"
+    note = f"{error}; so this is one run, without advice and intervals"
     report = _without(note, alone, recorded, runs, machines[:1])
-    report.program.stopped = str(found)
+    report.program.stopped = str(error)
     return report
 
 
@@ -94,9 +94,9 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> Report:
     orders = [cpus_in_order(machine, request.placement) for machine in machines]
     program = find_program(request.program)
     check_exact(program)
-    for machine, found in zip(machines, orders, strict=True):
-        if request.cpus is not None and request.cpus > len(found):
-            raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(found)}")
+    for machine, cpus in zip(machines, orders, strict=True):
+        if request.cpus is not None and request.cpus > len(cpus):
+            raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(cpus)}")
     count = request.cpus or min(map(len, orders))
     runs = Runs(program, folder, views, request.output_to_stderr, request.stacks)
     ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))

@@ -107,7 +107,7 @@ def padded(settings: str, argv: Sequence[str], program: Path, env: Mapping[str, 
     """
     strings = [*argv, *(f"{name}={value}" for name, value in env.items()), str(program)]
     strings.append(f"{_SETTINGS}={settings}\n")
-    used = sum(len(os.fsencode(each)) + 1 for each in strings)
+    used = sum(len(os.fsencode(string)) + 1 for string in strings)
     pointers = len(strings) - 1 + 3  # none for the path; 3: two terminators, and the argument count
     used += -(-pointers // 2) * 16
     return f"{settings}\n{' ' * (-used % _STACK_USED)}"
@@ -120,11 +120,11 @@ def _prepare() -> None:
 
 
 class AnotherEndError(UserError):
-    """A later run ended differently from the first. ``found``: it deadlocked, and was stopped."""
+    """A later run ended differently from the first. ``deadlock``: it was stopped in a deadlock."""
 
-    def __init__(self, message: str, *, found: bool = False) -> None:
+    def __init__(self, message: str, *, deadlock: bool = False) -> None:
         super().__init__(message, status=1)
-        self.found = found
+        self.deadlock = deadlock
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,9 @@ def _look(at: Path, process: int) -> None:
     """Say, once, that no thread of a run can run."""
     waits = at / "meta.json.waits"
     with contextlib.suppress(OSError):
-        said = waits_now(waits, process)
+        sentence = waits_now(waits, process)
         waits.unlink()
-        print(f"schedshard: {said}", file=sys.stderr, flush=True)
+        print(f"schedshard: {sentence}", file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -171,15 +171,15 @@ class Runs:
     def __post_init__(self) -> None:
         """Analyse the program, and find its input."""
         path = self.program.path.resolve()
-        found = [path, *libraries(path)]
-        mixed = next((each.name for each in found if _needs_runtime(each)), None)
+        files = [path, *libraries(path)]
+        mixed = next((file.name for file in files if _needs_runtime(file)), None)
         if mixed is not None:
             how = typed("cc")
             raise UserError(
                 f"a library of {path} has the sanitizer's own runtime: link {mixed} with '{how}' "
                 "as well"
             )
-        instrumented = [each for each in found if _imports_hook(each)]
+        instrumented = [file for file in files if _imports_hook(file)]
         self.blocks = self.folder / "blocks"
         self.callees = write_blocks(instrumented, library(), self.blocks)
         self.stdin = StandardInput(self.folder)
@@ -296,26 +296,26 @@ class Runs:
         name = signal.Signals(-code).name if code < 0 else None
         if not result.is_file():
             how = f"by {name}" if name else f"with status {code}"
-            said = f"ended {how} and recorded nothing: it ended early, or executed another program"
+            end = f"ended {how} and recorded nothing: it ended early, or executed another program"
             if not shown:
-                raise AnotherEndError(f"{self._which(job)}, the program {said}")
+                raise AnotherEndError(f"{self._which(job)}, the program {end}")
             status = 128 - code if code < 0 else code or 2
-            raise UserError(f"{self.program.path.name} {said}", status=status)
-        told = dict(read_json(meta, WROTE))
+            raise UserError(f"{self.program.path.name} {end}", status=status)
+        facts = dict(read_json(meta, WROTE))
         process = dict(read_json(at / "meta.json.0", WROTE))
         process["hooked"] = True  # the places of its accesses are those of calls of hooks
-        told["processes"] = [process]
-        if "turns" not in told:
+        facts["processes"] = [process]
+        if "turns" not in facts:
             how = typed("cc")
             raise UserError(
                 f"{self.program.path} was linked with another version: build it with '{how}' again"
             )
-        stopped = why_stopped(told)
+        stopped = why_stopped(facts)
         if stopped is not None:
             if not shown:
-                raise AnotherEndError(f"{self._which(job)}, {stopped}", found=True)
+                raise AnotherEndError(f"{self._which(job)}, {stopped}", deadlock=True)
             raise UserError(stopped, status=1)
         raw = checked(read_json(result, WROTE), WROTE, RecordedRun.of)
-        raw = Sites(told).apply(raw)
-        told.pop("sites", None)
-        return Ran(128 - code if code < 0 else code, name, raw, told)
+        raw = Sites(facts).apply(raw)
+        facts.pop("sites", None)
+        return Ran(128 - code if code < 0 else code, name, raw, facts)
