@@ -39,31 +39,31 @@ def _declarators(code: str) -> int:
     return 1 + code.partition(";")[0].count(",")
 
 
-def edited(text: str, said: str, first: bool, name: str, line: int) -> str | None:
+def edited(text: str, attribute: str, first: bool, name: str, line: int) -> str | None:
     """Return a C or C++ source with a declaration aligned, or None if it is not understood.
 
-    ``said``: the alignment. ``first``: align the first member of the structure ``name``. Else align
-    the type, the member or the variable of that name in this line.
+    ``attribute``: the alignment. ``first``: align the first member of the structure ``name``. Else
+    align the type, the member or the variable of that name in this line.
     """
-    code = _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    code = _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     lines = code.splitlines(keepends=True)
     begin = sum(map(len, lines[: line - 1]))
     word = re.compile(rf"\b{re.escape(name.partition('<')[0])}\b")
-    found = list(word.finditer(lines[line - 1])) if line <= len(lines) else []
-    if len(found) != 1:
+    matches = list(word.finditer(lines[line - 1])) if line <= len(lines) else []
+    if len(matches) != 1:
         return None
-    low, high = begin + found[0].start(), begin + found[0].end()
+    low, high = begin + matches[0].start(), begin + matches[0].end()
     if first:
         brace = re.compile(r"[^;{}()]*\{").match(code, high)
-        at, words = (brace.end(), f" {said}") if brace else (None, "")
-    elif said == "alignas(64)":
+        at, words = (brace.end(), f" {attribute}") if brace else (None, "")
+    elif attribute == "alignas(64)":
         # In C++ the attribute of one name may follow the name.
         of_type = _OF_TYPE.search(code, 0, low) is not None
-        at, words = (low, f"{said} ") if of_type else (high, f" {said}")
+        at, words = (low, f"{attribute} ") if of_type else (high, f" {attribute}")
     else:
         start = max(code.rfind(mark, 0, low) for mark in ";{}") + 1
         start += len(code[start:low]) - len(code[start:low].lstrip())
-        at, words = (start, f"{said} ") if _declarators(code[start:]) == 1 else (None, "")
+        at, words = (start, f"{attribute} ") if _declarators(code[start:]) == 1 else (None, "")
     return f"{text[:at]}{words}{text[at:]}" if at is not None else None
 
 
@@ -94,12 +94,12 @@ def _edit(folder: Path, edit: str) -> None:
     steps = list(_EDIT.finditer(edit))
     if not steps or _EDIT.sub("", edit).replace(" and ", ""):
         raise _refusal(f"the edit is not an alignment of one name: {edit or 'none is known'}")
-    for said, first, name, file, line in (step.groups() for step in steps):
+    for attribute, first, name, file, line in (step.groups() for step in steps):
         paths = [Path(at, file) for at, _, names in os.walk(folder) if file in names]
         if len(paths) != 1:
             raise _refusal(f"this folder has {len(paths)} files named {file}, not one")
         text = paths[0].read_bytes().decode("utf-8", "surrogateescape")
-        changed = edited(text, said, bool(first), name, int(line))
+        changed = edited(text, attribute, bool(first), name, int(line))
         if changed is None:
             raise _refusal(f"{file}:{line} does not declare `{name}` alone: edit it by hand")
         paths[0].write_bytes(changed.encode("utf-8", "surrogateescape"))
@@ -149,10 +149,9 @@ def apply_check(
         after = again(folder / program)
     if after.program.status != report.program.status:
         raise _refusal(f"with the edit, the program ended with status {after.program.status}")
-    both = {each.name: each for each in after.variants}
+    both = {variant.name: variant for variant in after.variants}
     got = [
-        f"promised {best.machines[each.name].shown:.1%}, got {_saved(each, both[each.name]):.1%} "
-        f"on {each.name}"
-        for each in report.variants
+        f"promised {best.machines[v.name].shown:.1%}, got {_saved(v, both[v.name]):.1%} on {v.name}"
+        for v in report.variants
     ]
     return f"apply-check: {best.edit}: fewer cycles: {'; '.join(got)}"

@@ -92,11 +92,11 @@ def record(request: RecordRequest, trace: Path, folder: Path, *, keep: bool) -> 
     for _ in range(1, request.runs):
         if report.program.status:  # a run that fails ends the series
             break
-        one = _in_a_folder(replace(request, advise=False, uncertainty=0))
-        for variant, more in zip(report.variants, one.variants, strict=True):
+        repeat = _in_a_folder(replace(request, advise=False, uncertainty=0))
+        for variant, more in zip(report.variants, repeat.variants, strict=True):
             variant.runs += more.runs
-        report.program = one.program
-        report.partial = report.partial or one.partial
+        report.program = repeat.program
+        report.partial = report.partial or repeat.partial
     return report
 
 
@@ -115,7 +115,7 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
     find_emulator()
     count = min(map(len, orders))
     if request.cpus is not None and request.cpus > count:
-        smallest = min(zip(orders, machines, strict=True), key=lambda each: len(each[0]))[1]
+        smallest = min(zip(orders, machines, strict=True), key=lambda pair: len(pair[0]))[1]
         raise UserError(f"--cpus {request.cpus}: {smallest.name} has {count}")
     cpus = orders[0][: request.cpus or count]
     with new_trace(trace, keep) as new:

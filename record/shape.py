@@ -52,8 +52,8 @@ class Shape:
     @property
     def cpus(self) -> int:
         """Return how many CPUs are online after the boot."""
-        there = self.places - self.empty
-        return there // self.threads if self.one_thread else there
+        populated = self.places - self.empty
+        return populated // self.threads if self.one_thread else populated
 
     @property
     def last_apic_id(self) -> int:
@@ -180,8 +180,8 @@ def scale(full: Shape, cpus: int, name: str) -> Shape:
     shapes = list(_smaller(full, cpus))
     if not shapes:
         near = (n for d in range(1, most) for n in (cpus - d, cpus + d) if 1 <= n <= most)
-        found = next(n for n in near if any(_smaller(full, n)))
-        raise UserError(f"--cpus {cpus}: {name} cannot be scaled to that, but to {found}")
+        nearest = next(n for n in near if any(_smaller(full, n)))
+        raise UserError(f"--cpus {cpus}: {name} cannot be scaled to that, but to {nearest}")
     return max(shapes, key=lambda shape: _likeness(full, shape))
 
 

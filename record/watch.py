@@ -54,22 +54,22 @@ class Watch:
 
     def lines(self) -> str:
         """Return the content of the watch file."""
-        said = [f"text {low:#x} {high:#x}" for low, high in self.text]
+        lines = [f"text {low:#x} {high:#x}" for low, high in self.text]
         for function in self.functions:
             for index, (low, high) in enumerate(function.ranges):
                 word = "cold" if index else "function"
-                said.append(f"{word} {function.name} {low:#x} {high:#x}")
+                lines.append(f"{word} {function.name} {low:#x} {high:#x}")
         if self.machine is not None:
-            said.append(f"machine {one_line(self.machine)}")
-            said += [f"cpu {cpu}" for cpu in self.cpus]
-            said += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in self.nodes]
-            said.append(f"quantum {self.quantum}")
+            lines.append(f"machine {one_line(self.machine)}")
+            lines += [f"cpu {cpu}" for cpu in self.cpus]
+            lines += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in self.nodes]
+            lines.append(f"quantum {self.quantum}")
         if self.trace is not None:
-            said.append(f"trace {one_line(self.trace)}")
+            lines.append(f"trace {one_line(self.trace)}")
         if self.stop:
-            said.append("stop")
-        said.append(f"result {one_line(self.result)}")
-        return "".join(f"{line}\n" for line in said)
+            lines.append("stop")
+        lines.append(f"result {one_line(self.result)}")
+        return "".join(f"{line}\n" for line in lines)
 
 
 Tree = dict[int, dict[int, dict[int, list[int]]]]
@@ -102,7 +102,7 @@ def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
     lacking = f"{name} cannot stand for {shape.words}: it has too few"
     if len(tree) < shape.packages:
         raise UserError(f"{lacking} sockets")
-    found = []
+    cpus = []
     for package in list(tree)[: shape.packages]:
         if len(tree[package]) < llcs:
             raise UserError(f"{lacking} last-level caches per socket ({len(tree[package])})")
@@ -112,8 +112,8 @@ def map_cpus(shape: Shape, topology: Mapping[str, Any], name: str) -> list[int]:
             for core in _spread(list(llc.values()), cores):
                 if len(core) < shape.threads:
                     raise UserError(f"{lacking} threads per core ({len(core)})")
-                found += core[: shape.threads]
-    return found
+                cpus += core[: shape.threads]
+    return cpus
 
 
 def shape_for(topology: Mapping[str, Any], name: str, cpus: int) -> Shape:
@@ -132,8 +132,8 @@ def map_nodes(
     """Return the machine's node for each part of the guest's memory: the node of its CPUs."""
     node_of = {cpu["cpu"]: int(cpu["node"]) for cpu in topology["cpus"]}
     nodes = shape.packages * shape.nodes
-    each = memory_mb(shape, extra_mb) // nodes * _MB
+    size = memory_mb(shape, extra_mb) // nodes * _MB
     return [
-        Node(index * each, (index + 1) * each, node_of[cpus[index * len(cpus) // nodes]])
+        Node(index * size, (index + 1) * size, node_of[cpus[index * len(cpus) // nodes]])
         for index in range(nodes)
     ]

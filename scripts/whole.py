@@ -81,13 +81,13 @@ def run(recorder: str, program: Path, words: Sequence[str], preset: str, seed: i
         "record", *options, "--no-advice", "--uncertainty", "0", "--machine", preset,
         "--out", str(out), "--", str(program), *words,
     )  # fmt: skip
-    found = re.fullmatch(r"operations (\d+) ns (\d+)\n", done.stdout)
-    if found is None:
+    match = re.fullmatch(r"operations (\d+) ns (\d+)\n", done.stdout)
+    if match is None:
         raise SystemExit(f"whole: {words[0]} printed {done.stdout!r}")
     variant = json.loads(out.read_text(encoding="utf-8"))["variants"][0]
-    took = float(found[2]) if recorder == "exact" else variant["model"]["virtual_ns"]
+    took = float(match[2]) if recorder == "exact" else variant["model"]["virtual_ns"]
     names = [re.split(r"[.+\[: ]", line["object"])[0] for line in variant["lines"]]
-    return took / int(found[1]), next((name for name in names if name not in OURS), "")
+    return took / int(match[1]), next((name for name in names if name not in OURS), "")
 
 
 def predict(pair: Mapping[str, Any], place: str, programs: Mapping[str, Path]) -> dict[str, Any]:
@@ -141,16 +141,16 @@ def table(wholes: Sequence[Whole], recorder: str) -> list[str]:
         "| pair | published | predicted | error | part of the effect | sign | object |",
         "|---|---|---|---|---|---|---|",
     ]
-    mine = [one for one in wholes if recorder in one.predicted]
-    for one in sorted(mine, key=lambda one: -one.factor(recorder)):
-        part = one.part(recorder)
-        found = one.objects.get(recorder, "") or "none"
+    mine = [whole for whole in wholes if recorder in whole.predicted]
+    for row in sorted(mine, key=lambda row: -row.factor(recorder)):
+        part = row.part(recorder)
+        name = row.objects.get(recorder, "") or "none"
         made.append(
-            f"| [{one.name}]({one.link}){' (chosen)' * one.chosen} | {signed(one.published)} | "
-            f"{signed(one.predicted[recorder])} | {one.factor(recorder):.2f} | "
+            f"| [{row.name}]({row.link}){' (chosen)' * row.chosen} | {signed(row.published)} | "
+            f"{signed(row.predicted[recorder])} | {row.factor(recorder):.2f} | "
             f"{'' if part is None else f'{part:.0%}'} | "
-            f"{'right' if one.sign_right(recorder) else 'wrong'} | "
-            f"{'right' if one.object_right(recorder) else f'{found}, not {one.object}'} |"
+            f"{'right' if row.sign_right(recorder) else 'wrong'} | "
+            f"{'right' if row.object_right(recorder) else f'{name}, not {row.object}'} |"
         )
     return made
 
@@ -161,7 +161,7 @@ def not_run(pairs: Sequence[Mapping[str, Any]], run: set[str]) -> list[str]:
     for pair in pairs:
         if pair["name"] not in run:
             sides = (pair["before"], pair["after"])
-            both = " -> ".join(one if isinstance(one, str) else f"{one:,}" for one in sides)
+            both = " -> ".join(side if isinstance(side, str) else f"{side:,}" for side in sides)
             made.append(
                 f"| {pair['name']} | {pair['machine']}; {pair['workload']} | {both} | "
                 f"{pair['why']} |"
@@ -171,16 +171,16 @@ def not_run(pairs: Sequence[Mapping[str, Any]], run: set[str]) -> list[str]:
 
 def page_with(page: str, data: Mapping[str, Any], wholes: Sequence[Whole]) -> str:
     """Return a page in which the tables that it has a place for are new."""
-    said = [score(wholes, recorder).sentence() for recorder in ("exact", "emulator")]
+    exact, emulator = (score(wholes, recorder).sentence() for recorder in ("exact", "emulator"))
     first = (
-        f"On the model's own clock, {said[0]}. In the emulator, {said[1]}. The error is the factor "
+        f"On the model's own clock, {exact}. In the emulator, {emulator}. The error is the factor "
         "between the predicted and the published ratio of operations per second."
     )
     made = {
         "whole-first": textwrap.wrap(first, 120),
         "whole-exact": table(wholes, "exact"),
         "whole-emulator": table(wholes, "emulator"),
-        "whole-kernel": not_run(data["kernel"], {one.name for one in wholes}),
+        "whole-kernel": not_run(data["kernel"], {whole.name for whole in wholes}),
     }
     for name, lines in made.items():
         begin = f"<!-- table: {name} -->\n"
@@ -196,9 +196,9 @@ def draw(wholes: Sequence[Whole]) -> None:
     figure = Figure(figsize=(6.4, 6.0), layout="constrained")
     axes = figure.add_subplot(xscale="log", yscale="log", aspect="equal")
     for recorder, mark in (("exact", "o"), ("emulator", "x")):
-        mine = [one for one in wholes if recorder in one.predicted]
+        mine = [whole for whole in wholes if recorder in whole.predicted]
         axes.plot(
-            [one.predicted[recorder] for one in mine], [one.published for one in mine], mark,
+            [w.predicted[recorder] for w in mine], [w.published for w in mine], mark,
             label=recorder,
         )  # fmt: skip
     for factor, style in ((1 / 1.5, ":"), (1, "-"), (1.5, ":")):
@@ -216,7 +216,7 @@ def main(arguments: Sequence[str]) -> int:
     path = Path(named.get("--file", PAIRS))
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     if not {"--page", "--check"} & set(arguments):
-        pairs = [one for one in data["pair"] if one["case"] == named.get("--only", one["case"])]
+        pairs = [pair for pair in data["pair"] if pair["case"] == named.get("--only", pair["case"])]
         kept = tomllib.loads(PREDICTED.read_text(encoding="utf-8")) if PREDICTED.exists() else {}
         old = {row["name"]: row for row in kept.get("predicted", [])}
         guests = [row for row in old.values() if "guest" in row]

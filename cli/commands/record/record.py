@@ -219,7 +219,7 @@ def _deliver(
             to.give(report)
         else:
             to.give_to_stderr(report)
-            print("".join(f"{said}\n" for said in below), end="", file=sys.stderr)
+            print("".join(f"{line}\n" for line in below), end="", file=sys.stderr)
         if status and closing is not None:
             closing.not_judged(report)
     if not status:
