@@ -2,9 +2,9 @@
 /*
  * Statistics counters of other libraries, written from their behaviour. Each thread has a line.
  *
- * Split, as liburcu counts the items of its hash table: a locked add on the thread's line. When its
- * result says so, the thread moves 1024 to the global count by another locked add. A read loads the
- * global count, which misses up to 1023 per line.
+ * Split, as liburcu counts the items of its hash table: a locked add on the thread's line, which a
+ * pointer leads to. When its result says so, the thread moves 1024 to the global count by another
+ * locked add. A read loads the global count, which misses up to 1023 per line.
  *
  * Cached, as folly's ThreadCachedInt: plain adds to the thread's line; every 1000th add moves them
  * to the global count by a locked add. A read sums the global count and all lines.
@@ -27,6 +27,7 @@ struct count_line {
 struct counts {
 	u32 nr;
 	size_t bytes;
+	struct count_line *split;
 	u64 all port_cacheline_aligned;
 	struct count_line line[];
 };
@@ -47,6 +48,7 @@ static void *create_lines(u32 nr)
 	if (c) {
 		c->nr = nr;
 		c->bytes = bytes;
+		c->split = c->line;
 	}
 	return c;
 }
@@ -85,7 +87,7 @@ static bool all_counted(const void *state, u64 ops)
 
 static void split_add(struct counts *c, u32 thread)
 {
-	if ((port_fetch_add64(&c->line[thread].count, 1) + 1) % SPLIT_BATCH == 0)
+	if ((port_fetch_add64(&READ_ONCE(c->split)[thread].count, 1) + 1) % SPLIT_BATCH == 0)
 		port_add64(&c->all, SPLIT_BATCH);
 }
 

@@ -26,6 +26,7 @@
 	X(primitive_claim_stacks, "claim-stacks")                     \
 	X(primitive_claim_queue, "claim-queue")                       \
 	X(primitive_cpu_counter, "cpu-counter")                       \
+	X(primitive_cpu_counter_any, "cpu-counter-any")               \
 	X(primitive_mutex_apart, "mutex-apart")                       \
 	X(primitive_counter_split, "counter-split")                   \
 	X(primitive_counter_cached, "counter-cached")                 \

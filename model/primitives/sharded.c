@@ -76,3 +76,12 @@ static bool cpu_consistent(const void *state, u64 n)
 PRIMITIVE(cpu_counter, "cpu-counter",
 	  "increment schedshard's counter, one line per CPU, not locked", false, cpu_create,
 	  cpu_ops, cpu_consistent, cpu_destroy);
+
+static void any_ops(void *state, const struct primitive_thread *thread, u64 n)
+{
+	while (n--)
+		cpu_counter_add_any(state, thread->cpu, 1);
+}
+
+PRIMITIVE(cpu_counter_any, "cpu-counter-any", "the same by threads that may move, locked", false,
+	  cpu_create, any_ops, cpu_consistent, cpu_destroy);
