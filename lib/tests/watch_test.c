@@ -127,6 +127,15 @@ static void puts_one_of_several_twice(void)
 	schedshard_slot_put_n(slots, 0, 2, both);
 }
 
+static void puts_twice_into_a_cache(void)
+{
+	struct schedshard_slot_cache *cache = schedshard_slot_cache_alloc(slots, 0);
+	uint32_t slot = (uint32_t)schedshard_slot_cache_claim(cache);
+
+	schedshard_slot_cache_put(cache, slot);
+	schedshard_slot_cache_put_wake(cache, slot_waiters, slot);
+}
+
 static void starts_nowhere(void)
 {
 	schedshard_slot_claim_near(slots, 100000);
@@ -145,6 +154,7 @@ int main(void)
 	ends(puts_what_nobody_claimed, "slot 3 is put, but it is free");
 	ends(puts_beyond_the_end, "the set has no slot 1000");
 	ends(puts_one_of_several_twice, "slot 3 is put, but it is free");
+	ends(puts_twice_into_a_cache, "is put, but it is free: thread ");
 	ends(starts_nowhere, "the set has no CPU 100000");
 #endif
 	schedshard_wait_free(slot_waiters);

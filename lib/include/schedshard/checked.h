@@ -3,8 +3,8 @@
  * checked.h - checks claims and puts, for programs under test; schedshard.h includes it.
  *
  * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of a slot that is already free in
- * its set ends the program. A slot in a thread's cache does not count as free, so a second put
- * of it is not detected. A put of a number that does not exist in the set ends the program, too,
+ * its set ends the program. So that this holds for puts into a thread's cache as well, they pass
+ * it by and go to the set. A put of a number that does not exist in the set ends the program, too,
  * and so does a claim for a CPU that does not exist there. A line on stderr shows the file and line
  * of the call, and who last put or claimed the thing:
  *
@@ -65,9 +65,11 @@ void __tsan_release(void *addr);
 #endif
 
 #ifdef SCHEDSHARD_CHECKED
-#define SHARD_CHECK(call) call
+#define SHARD_CHECK(call)		 call
+#define SHARD_CACHED(cached, passing_by) passing_by
 #else
-#define SHARD_CHECK(call) ((void)file, (void)line)
+#define SHARD_CHECK(call)		 ((void)file, (void)line)
+#define SHARD_CACHED(cached, passing_by) cached
 #endif
 
 static inline s64 shard_watched(const void *set, s64 got, const char *file, int line)
@@ -165,15 +167,19 @@ static inline void shard_watched_slots(struct slot_set *s, u32 n, const u32 *slo
 		struct slot_cache *cache__ = (c);                                           \
 		shard_watched(cache__->set, slot_cache_claim(cache__), __FILE__, __LINE__); \
 	})
-#define slot_cache_put(c, slot)                                                      \
-	__extension__({                                                              \
-		struct slot_cache *cache__ = (c);                                    \
-		SHARD_SLOT_PUT(cache__->set, slot, slot_cache_put(cache__, what__)); \
+#define slot_cache_put(c, slot)                                                             \
+	__extension__({                                                                     \
+		struct slot_cache *cache__ = (c);                                           \
+		SHARD_SLOT_PUT(cache__->set, slot,                                          \
+			       SHARD_CACHED(slot_cache_put(cache__, what__),                \
+					    (slot_put_near)(set__, what__, cache__->cpu))); \
 	})
-#define slot_cache_put_wake(c, w, slot)                                                      \
-	__extension__({                                                                      \
-		struct slot_cache *cache__ = (c);                                            \
-		SHARD_SLOT_PUT(cache__->set, slot, slot_cache_put_wake(cache__, w, what__)); \
+#define slot_cache_put_wake(c, w, slot)                                                        \
+	__extension__({                                                                        \
+		struct slot_cache *cache__ = (c);                                              \
+		SHARD_SLOT_PUT(cache__->set, slot,                                             \
+			       SHARD_CACHED(slot_cache_put_wake(cache__, w, what__),           \
+					    (slot_put_wake)(set__, w, what__, cache__->cpu))); \
 	})
 
 #define slot_poll_claim(p)                                                               \
