@@ -22,8 +22,9 @@ from pathlib import Path
 PRIVATE = re.compile(
     r"schedshard_(sbm_(iter|chunk|read_shard|near_search)\w*|sbm_(bit|pos|word)|slot_own_\w+"
     r"|near_wider|cpu_counter_(flush|note)|summary_(mark|test|cleaning|occupied|word|note)"
-    r"|cpu_relax|port_light_barrier|watched\w*)"
+    r"|cpu_relax|port_light_barrier|watch\w*)"
 )
+MOST = 110  # public functions
 
 
 def call(argv: list[str], env: dict[str, str] | None = None) -> str:
@@ -106,6 +107,8 @@ def check_symbols(libdir: Path, headers: Path) -> None:
             f"not in a header: {sorted(found - expected)}, "
             f"not in the library: {sorted(expected - found)}"
         )
+    if (public := sum(not PRIVATE.fullmatch(name) for name in found)) > MOST:
+        sys.exit(f"{public} public functions: at most {MOST}")
 
 
 def main() -> None:
