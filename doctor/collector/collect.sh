@@ -303,7 +303,7 @@ cgroups() {
 	while read -r kind _ place _; do
 		case $kind in
 		cgroup2)
-			cpuset_files='cpuset.cpus cpuset.cpus.effective cpuset.cpus.exclusive
+			cpuset_files='cgroup.type cpuset.cpus cpuset.cpus.effective cpuset.cpus.exclusive
 				cpuset.cpus.exclusive.effective cpuset.cpus.partition cpuset.cpus.isolated'
 			;;
 		cgroup) cpuset_files='cpuset.cpus cpuset.effective_cpus cpuset.sched_load_balance' ;;

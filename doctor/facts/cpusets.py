@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -19,7 +19,7 @@ _LONGEST = 4096
 NAMED = 8
 
 _LEAF = re.compile(
-    r"(?P<path>.*)/(?P<name>cpuset\.[a-z_.]+|cgroup\.part|cpus|effective_cpus|cpu_exclusive|"
+    r"(?P<path>.*)/(?P<name>cpuset\.[a-z_.]+|cgroup\.(?:part|type)|cpus|effective_cpus|cpu_exclusive|"
     r"sched_load_balance|mems):(?P<value>.*)"
 )
 _PARTITION = re.compile(r"(member|root|isolated)( invalid)?( \((?P<why>.*)\))?")
@@ -68,7 +68,7 @@ class Cpusets:
 
     ``part``: the collector saw only a part of the tree, as from inside a container. ``place`` is
     where the tree is mounted. ``bare``: the collector saw a whole tree of version 2, and no tree
-    contains a cpuset file.
+    contains a cpuset file. ``domains`` has a cgroup that is not threaded by the cgroup above it.
     """
 
     version: int
@@ -76,6 +76,7 @@ class Cpusets:
     part: bool
     sets: dict[str, Cpuset]
     bare: bool = False
+    domains: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _below(self) -> dict[str, list[Cpuset]]:
@@ -184,6 +185,7 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
     """
     found = sorted(_mounts(mounts), key=lambda mount: mount.kind == "cgroup2")
     sets: dict[str, dict[str, Cpuset]] = {mount.place: {} for mount in found}
+    domains: dict[str, dict[str, str]] = {}
     parts = {mount.place for mount in found if mount.part}
     places = _Places(sets)
     for at, line in numbered("cgroups", cgroups, _FILES):
@@ -200,6 +202,10 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
             parts.add(place)
             continue
         path = clean(full[len(place) :]) or "/"
+        if match["name"] == "cgroup.type":
+            if match["value"] != "threaded":
+                domains.setdefault(place, {})[path.rpartition("/")[0]] = path
+            continue
         held = sets[place].get(path, Cpuset(path))
         try:
             changed = _changes(match["name"], match["value"], known)
@@ -210,7 +216,8 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
         if sets[mount.place]:
             version = 2 if mount.kind == "cgroup2" else 1
             return Cpusets(
-                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place]
-            )
+                version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place],
+                domains=domains.get(mount.place, {}),
+            )  # fmt: skip
     bare = any(mount.kind == "cgroup2" and mount.place not in parts for mount in found)
     return Cpusets(0, "", False, {}, bare)

@@ -175,7 +175,8 @@ def _why_left(facts: Facts, left: frozenset[int]) -> str:
         and _effective(each, facts) & left - facts.isolated
     ]  # fmt: skip
     if paths:
-        reasons.append(f"isolated partition{'s' if len(paths) > 1 else ''} {_named(paths)}")
+        many = f"{len(paths)} isolated partitions"
+        reasons.append(many if len(paths) > 1 else f"isolated partition {paths[0]}")
     if not reasons and facts.cpusets.version == 1:
         reasons.append("no cpuset that balances load")
     return ", ".join(reasons) or "in no scheduling domain"

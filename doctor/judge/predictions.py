@@ -43,7 +43,7 @@ def delay_words(late_ns: Range) -> str:
 
 def row_words(row: Predicted) -> str:
     """Return the prediction of one variant as text."""
-    late = f", a wake-up delayed by {delay_words(row.late_ns)}" if row.late_ns else ""
+    late = f", a wake-up delayed by {delay_words(row.late_ns)} on average" if row.late_ns else ""
     return f"{row.title}: {share_words(row.share)} of the machine's CPU time{late}"
 
 

@@ -45,15 +45,17 @@ _OURS = re.compile(
 )
 # By kind: who sets the list of CPUs of such a cgroup today, and what keeps a partition.
 _OWNERS = {
-    "pod": "the kubelet (static CPU manager) at each start of a container. It has no setting for "
-    "partitions: repeat the line after each start. Its reserved CPUs (reservedSystemCPUs; "
-    "OpenShift: spec.cpu.reserved of the PerformanceProfile) stay {reserved}",
+    "pod": "the kubelet (static CPU manager) at each start of a container, which 'crictl ps "
+    "--no-trunc' names. It has no setting for partitions: repeat the line after each start. Its "
+    "reserved CPUs (reservedSystemCPUs; OpenShift: spec.cpu.reserved of the PerformanceProfile) "
+    "stay {reserved}",
     "guest": "libvirt, from <cputune> in the guest's XML. Repeat the line from the hook "
     "/etc/libvirt/hooks/qemu, at 'started'",
     "proxmox": "Proxmox VE, from the guest's affinity (qm set ID --affinity LIST). Repeat the line "
     "from the guest's hookscript, at 'post-start'",
     "job": "SLURM (ConstrainCores=yes) at each start of a job. Repeat the line from TaskProlog=",
-    "container": "the container's runtime (--cpuset-cpus). Repeat the line after each start",
+    "container": "the container's runtime (--cpuset-cpus): 'podman ps --no-trunc' or 'docker ps "
+    "--no-trunc' names the container of an ID. Repeat the line after each start",
     "service": "systemd: systemctl set-property UNIT AllowedCPUs=LIST keeps the cgroup's cpuset; "
     "a later drop-in in 'systemctl cat UNIT' wins. From systemd 261 on CPUSetPartition=root "
     "keeps the partition, before that repeat the line after each start of the unit",
@@ -127,6 +129,11 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     if part.split or place == "/":
         if any(thread.cgroup != place for thread in threads):
             return f"{where}: its threads are in several cgroups below {_shown(place)}"
+        if inner := facts.cpusets.domains.get(place):
+            return (
+                f"{where}: the kernel makes no threaded cgroup beside {_shown(inner)}, which is "
+                "none: its processes would have to leave it first"
+            )
         path = f"{place.rstrip('/')}/cpus-{min(cpus)}"
         if said := _too_deep(path, facts):
             return f"{where}: {said}"

@@ -72,6 +72,11 @@ def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path
     old = replace(machine, release="6.1.0", cgroups={ROOT: {"cpuset.cpus.effective": "0-15"}})
     page, said = planned(capsys, tmp_path / "old", old)
     assert (page, "/system.slice/a.service/cpus-4 does not" in said) == ("", True)
+    inner = {f"{ROOT}/system.slice/a.service/sub": {"cgroup.type": "domain"}}
+    (tmp_path / "inner").mkdir()
+    machine = replace(machine, cgroups={ROOT: {"cpuset.cpus.effective": "0-15"}, **inner})
+    page, said = planned(capsys, tmp_path / "inner", machine)
+    assert (page, "no threaded cgroup beside /system.slice/a.service/sub," in said) == ("", True)
 
 
 def test_lines_are_undone_by_hand(capsys: Capture, tmp_path: Path) -> None:
@@ -201,6 +206,14 @@ def test_no_plan_is_one_sentence(capsys: Capture, tmp_path: Path) -> None:
     page, said = planned(capsys, tmp_path / "quiet", Machine())
     assert (page, said.startswith("no plan: ")) == ("", True)
     assert not any(path.exists() for path in older)
+
+
+def test_more_partitions_than_anybody_reviews(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("doctor.plan.plan.MOST", 2)
+    page, said = planned(capsys, tmp_path, services(3))
+    assert (page, "3 partitions are more than a person can review (2)" in said) == ("", True)
 
 
 def test_a_plan_replaces_plans_only(capsys: Capture, tmp_path: Path) -> None:
