@@ -37,7 +37,10 @@ REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
 # Stages of "quick": linters that take seconds, the core's suites, tests not marked slow or long.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
 QUICK_SUITES = ("unit", "model", "lib", "plugin", "rd")
-QUICK_FOLDERS = ("cli/tests", "doctor/tests", "model/tests/machines")
+QUICK_TESTS = (
+    "cli/tests", "doctor/tests", "model/tests", "record/tests/command",
+    "kernel/tests/test_kernel_compare.py", "report/tests/test_report.py",
+)  # fmt: skip
 # States that clang's analyzer looks at in a function. Its own bound of 225,000 takes 3 times as
 # long for long functions.
 ANALYZER_NODES = 50000
@@ -245,7 +248,7 @@ def quick_stages() -> list[Stage]:
         [Command(["scripts/build", str(RELEASE)]), meson_test(RELEASE, suites)],
         [test_log(RELEASE)],
     )
-    words = [*AT_ONCE, "-m", "not slow and not long", *QUICK_FOLDERS]
+    words = [*AT_ONCE, "-m", "not slow and not long", *QUICK_TESTS]
     return [*linters.values(), suites_of_c, pytest_stage("pytest-quick", words, RELEASE)]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from common.errors import near_names
 from common.paths import ROOT
-from conftest import DATA, Cli, assert_user_error
+from conftest import Cli, assert_user_error
 from model.run.experiment import experiment_names
 
 
@@ -45,7 +45,8 @@ def test_experiments_are_listed(cli: Cli) -> None:
     assert "Set and clear this CPU in a CPU mask" in cli("run", "--list").out
 
 
-WRONG = (DATA / "wrong-input.txt").read_text(encoding="utf-8").splitlines()
+# Commands with wrong input, and words of the line on stderr.
+WRONG = (ROOT / "cli/tests/data/wrong-input.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("row", WRONG, ids=lambda row: row.partition(" |")[0])

@@ -296,3 +296,10 @@ def test_the_program_gets_a_sigint_once(stdin_is_terminal: bool, by_key: bool) -
         rest = screen.readline() + screen.readline()
         os.waitpid(pid, 0)
     assert rest.replace(b"^C", b"").split() == [b"1", b"status", b"0"]
+
+
+def test_bench_peers(real: Path) -> None:
+    argv, env = [*COMMAND, "bench", "peers"], environment(SCHEDSHARD_BUILD=str(real))
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True, env=env).stdout
+    for words in ("set and clear", "walk, full", "make and free", "Concurrency Kit", "hwloc"):
+        assert words in printed

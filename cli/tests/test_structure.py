@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 import tomllib
 
+import trim_locks
+
 from common.paths import ROOT
 
 
@@ -31,3 +33,15 @@ def test_the_picture_of_the_rooms_is_what_imports_are_held_against() -> None:
     assert drawn[: len(layers)] == layers
     for room in drawn:
         assert (ROOT / room / "README.md").is_file(), room
+
+
+def test_a_lock_leaves_out_what_the_lock_before_it_pins() -> None:
+    """If this fails after pip-compile, run python3 scripts/trim_locks.py."""
+    for path, text in trim_locks.locks(ROOT / "cli").items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+    before = "a==1 \\\n    --hash=sha256:0\n    # via b\n"
+    after = before.replace("via b", "via d") + before.replace("a==", "c==")
+    known: set[str] = set()
+    assert trim_locks.trimmed(f"# by\n{before}", "", known) == f"# by\n{before}"
+    cut = f"# by\n-r b.lock\n{before.replace('a==', 'c==')}"
+    assert trim_locks.trimmed(f"# by\n{after}", "b.lock", known) == cut

@@ -13,12 +13,10 @@ import pytest
 from matplotlib.image import imread
 
 from calling import call
-from common.paths import ROOT
 from doctor_tree import Machine, Task, build, collect
 
 CHROMIUM = shutil.which("chromium")
 DATA = Path(__file__).resolve().parent / "data"
-FAKES = ROOT / "cli/tests/fakes"
 TWO = ("--variant", "global", "--variant", "llc")
 # The commands whose results each page shows; a name is a stored result.
 PAGES: dict[str, list[str | tuple[str, ...]]] = {
@@ -39,13 +37,12 @@ PAGES: dict[str, list[str | tuple[str, ...]]] = {
 @pytest.fixture(params=[*PAGES, "doctor"])
 def page(
     request: pytest.FixtureRequest,
+    stand_ins: None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Path:
     """A page of one kind, made of results of the stand-ins for the C tools."""
-    monkeypatch.setenv("SCHEDSHARD_BUILD", str(FAKES))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
     monkeypatch.setenv("FAKE_SIM", "inputs")
     made = tmp_path / "page.html"
     if request.param == "doctor":

@@ -14,7 +14,6 @@ from elftools.elf.elffile import ELFFile
 import saved_results
 from common.errors import UserError
 from common.provenance import sha256_file
-from conftest import DATA
 from model.lines.dwarf import Layouts, index_of
 from model.lines.fields import numbered
 from model.results.lines import CacheLine
@@ -22,12 +21,14 @@ from model.results.run import Result
 from record.lines.report import C2cRequest, Names, c2c, find_names
 from record.lines.symbols import Frame, parse_addr2line, resolve
 
+SOURCE = Path(__file__).resolve().parent / "layout.c"
+
 
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small program with debug information."""
     path = tmp_path_factory.mktemp("elf") / "layout"
-    subprocess.run(["gcc", "-O1", "-g", "-o", path, DATA / "layout.c"], check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-o", path, SOURCE], check=True)
     return path
 
 
@@ -97,8 +98,7 @@ def test_fields(binary: Path, type_name: str, offset: int, path: str) -> None:
 
 def test_an_index_of_types_gives_the_same_fields(binary: Path, tmp_path: Path) -> None:
     indexed = tmp_path / "indexed"
-    source = DATA / "layout.c"
-    subprocess.run(["gcc", "-O1", "-g", "-gpubnames", "-o", indexed, source], check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-gpubnames", "-o", indexed, SOURCE], check=True)
     types = ["named", "line", "open_ended"]
     with indexed.open("rb") as file:
         assert {name for name, _ in index_of(ELFFile(file))} >= set(types)

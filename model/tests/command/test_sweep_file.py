@@ -15,6 +15,8 @@ from model.run.sweep.file import FORMAT, add_rows, parquet, read_rows
 from model.run.sweep.sweep import current, plan_sweep, united
 from sweeping import SMALL, request, rows_of
 
+pytestmark = pytest.mark.usefixtures("stand_ins")
+
 
 def test_file_keeps_rows_and_is_the_same_whatever_came_first(tmp_path: Path) -> None:
     rows = rows_of(plan_sweep(request(cpus=(4, 16), seeds=2))[0])

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from common.paths import ROOT
-from conftest import FAKES, Cli, assert_user_error
+from conftest import Cli, assert_user_error
 from model.machines.presets import load_machine
 from model.run.sweep.file import read_rows
 from sweeping import SMALL
-from test_process import children_of
+from test_process import children_of, environment
 
 
 def test_sweep_fills_a_file_and_shows_it(cli: Cli, tmp_path: Path) -> None:
@@ -90,12 +89,6 @@ def test_machines_of_one_name_are_refused(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_keeps_what_is_done(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "s.parquet"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "SCHEDSHARD_BUILD": str(FAKES),
-        "FAKE_SIM": "slow-llc",
-    }
     code = (
         "import sys, model.run.sweep.run as s, common.progress as p\n"
         "s.SAVE_EVERY_SECONDS, p.LINE_EVERY_SECONDS = 1e9, 0\n"
@@ -104,7 +97,8 @@ def test_interruption_keeps_what_is_done(tmp_path: Path, number: signal.Signals)
     process = subprocess.Popen(
         [sys.executable, "-c", code, "sweep", *SMALL, "--cpus", "16", "--variant", "llc",
          "--variant", "node", "--variant", "global", "--out", str(out)],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment(FAKE_SIM="slow-llc"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
     )  # fmt: skip
     assert process.stderr is not None
     for line in process.stderr:

@@ -14,9 +14,8 @@ from calling import Outcome as Outcome
 from calling import call
 from common.paths import EXPERIMENTS, ROOT
 
-HERE = Path(__file__).resolve().parent
-DATA = HERE / "data"
-FAKES = HERE / "fakes"
+FAKES = ROOT / "cli/tests/fakes"
+FIGURES = ROOT / "model/tests/command/figures.toml"
 REAL_BUILD = Path(os.environ.get("SCHEDSHARD_BUILD") or ROOT / "build" / "release")
 
 
@@ -24,8 +23,8 @@ Cli = Callable[..., Outcome]
 Golden = Callable[[str, str], None]
 
 
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Stand-ins for the tools, no measured host, and a narrow plain terminal."""
     monkeypatch.setenv("SCHEDSHARD_BUILD", str(FAKES))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
@@ -33,7 +32,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(stand_ins: None, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Call the command line in this process."""
 
     def made(*args: str | Path) -> Outcome:
@@ -43,7 +42,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.fixture
-def real(monkeypatch: pytest.MonkeyPatch) -> Path:
+def real(stand_ins: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The build tree with the real tools."""
     if not (REAL_BUILD / "model" / "experiments" / "schedshard-sim").is_file():
         pytest.skip(f"nothing is built in {REAL_BUILD}")
@@ -92,7 +91,7 @@ def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     directory = tmp_path / "experiments"
     shutil.copytree(EXPERIMENTS, directory, ignore=shutil.ignore_patterns("*.c", "*.h", "rt"))
     monkeypatch.setattr("model.run.experiment.EXPERIMENTS", directory)
-    return Path(shutil.copy(DATA / "figures.toml", directory))
+    return Path(shutil.copy(FIGURES, directory))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,6 +20,8 @@ from model.run.experiment import Band, load_experiment
 from model.run.run import RunRequest, curve_errors, merge, plan_run, point_argv, sweep_threads
 from model.run.run_options import with_settings
 
+pytestmark = pytest.mark.usefixtures("stand_ins")
+
 
 def request(experiment: str = "cpumask-yield", **changes: Any) -> RunRequest:
     """A request for the experiment's own machine."""

@@ -10,7 +10,7 @@ import pytest
 
 from common.errors import UserError
 from common.paths import EXPERIMENTS
-from conftest import DATA
+from conftest import FIGURES
 from model.run.common_entries import read_experiment
 from model.run.experiment import parse_experiment
 
@@ -143,7 +143,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("name", "old", "new", "words"), WRONG)
 def test_a_mistake_is_one_line(tmp_path: Path, name: str, old: str, new: str, words: str) -> None:
-    folder = DATA if name == "figures" else EXPERIMENTS
+    folder = FIGURES.parent if name == "figures" else EXPERIMENTS
     text = (folder / f"{name}.toml").read_text(encoding="utf-8")
     assert old in text
     path = tmp_path / f"{name}.toml"

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import trim_locks
 
 from common.paths import MACHINES, ROOT
 from common.tool import run_json
@@ -176,26 +173,6 @@ def test_machine_files_that_make_no_sense(
     path = tmp_path / "m.toml"
     path.write_text(text.replace(old, new, 1))
     assert_user_error(cli("run", "cpumask-yield", "--machine", path), "m.toml", words)
-
-
-def test_bench_peers(cli: Cli, real: Path) -> None:
-    argv = [sys.executable, "-m", "cli", "bench", "peers"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    said = subprocess.run(argv, capture_output=True, text=True, check=True, env=env).stdout
-    for words in ("set and clear", "walk, full", "make and free", "Concurrency Kit", "hwloc"):
-        assert words in said
-
-
-def test_a_lock_leaves_out_what_the_lock_before_it_pins() -> None:
-    """If this fails after pip-compile, run python3 scripts/trim_locks.py."""
-    for path, text in trim_locks.locks(ROOT / "cli").items():
-        assert path.read_text(encoding="utf-8") == text, path.name
-    before = "a==1 \\\n    --hash=sha256:0\n    # via b\n"
-    after = before.replace("via b", "via d") + before.replace("a==", "c==")
-    known: set[str] = set()
-    assert trim_locks.trimmed(f"# by\n{before}", "", known) == f"# by\n{before}"
-    cut = f"# by\n-r b.lock\n{before.replace('a==', 'c==')}"
-    assert trim_locks.trimmed(f"# by\n{after}", "b.lock", known) == cut
 
 
 def test_two_cpus_take_turns_on_every_machine(cli: Cli, real: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from model.run.sweep.sweep import Row, caches_of, make_row, missing, plan_sweep
 from model.run.sweep.swept import swept
 from sweeping import raw, request, rows_of
 
+pytestmark = pytest.mark.usefixtures("stand_ins")
+
 
 def test_every_combination_is_a_point() -> None:
     points, left_out = plan_sweep(request(caps=(64, 8), cpus=(4, 16, 300), seeds=3))
