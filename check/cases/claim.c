@@ -423,17 +423,15 @@ static void cache_freed(uint32_t cpu)
 		explore_check(slot_claim_near(slots, 3) == 0, "a claim misses a slot of a cache");
 }
 
-static u32 filled[SLOT_CACHE_RING];
-
 /* CPU 0 has two slots more than its cache, and puts both. */
 static void setup_cache_filled(uint32_t nr_cpus)
 {
 	setup_cache(nr_cpus);
 	slot_set_grow(slots, SLOT_CACHE_RING);
-	if (slot_claim_n(slots, 0, SLOT_CACHE_RING, filled) != SLOT_CACHE_RING)
+	if (slot_claim_n(slots, 0, SLOT_CACHE_RING, (u32[SLOT_CACHE_RING]){ 0 }) != SLOT_CACHE_RING)
 		abort();
-	for (u32 i = 0; i < SLOT_CACHE_RING - 1; i++)
-		slot_cache_put(cache, filled[i]);
+	for (u32 i = 1; i < SLOT_CACHE_RING; i++)
+		slot_cache_put(cache, i);
 }
 
 static void cache_filled(uint32_t cpu)
@@ -442,7 +440,7 @@ static void cache_filled(uint32_t cpu)
 		explore_result(cpu, (u64)(slot_claim_near(slots, 3) + 1));
 		return;
 	}
-	slot_cache_put(cache, filled[SLOT_CACHE_RING - 1]);
+	slot_cache_put(cache, SLOT_CACHE_RING);
 	slot_cache_put(cache, 0);
 }
 

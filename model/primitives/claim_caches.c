@@ -143,16 +143,6 @@ static s64 pop_from(u64 *top, const struct next *next)
 	return -1;
 }
 
-static void push(struct plain *p, u32 slot)
-{
-	push_on(&p->head, p->next, slot);
-}
-
-static s64 pop(struct plain *p)
-{
-	return pop_from(&p->head, p->next);
-}
-
 static void *plain_create(const struct primitive_place *place)
 {
 	struct plain *p = primitive_alloc(sizeof(*p), place->home, "shared stack", NULL);
@@ -171,7 +161,7 @@ static void *plain_create(const struct primitive_place *place)
 	}
 	for (u32 slot = 0; slot < p->nr; slot++) {
 		if (slot >= p->nr_threads)
-			push(p, slot);
+			push_on(&p->head, p->next, slot);
 		else
 			p->cache[slot] = (struct plain_cache){ 1, { slot } };
 	}
@@ -196,15 +186,15 @@ static void plain_ops(void *state, const struct primitive_thread *thread, u64 n)
 	struct plain_cache *mine = &p->cache[thread->number];
 
 	while (n--) {
-		s64 slot = mine->nr ? (s64)mine->slot[--mine->nr] : pop(p);
+		s64 slot = mine->nr ? (s64)mine->slot[--mine->nr] : -1;
 
 		while (slot < 0)
-			slot = pop(p);
+			slot = pop_from(&p->head, p->next);
 		primitive_hold(thread);
 		if (mine->nr < CACHE_SLOTS)
 			mine->slot[mine->nr++] = (u32)slot;
 		else
-			push(p, (u32)slot);
+			push_on(&p->head, p->next, (u32)slot);
 	}
 }
 

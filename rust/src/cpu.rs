@@ -123,15 +123,8 @@ mod tests {
 
     #[test]
     fn constructors_pin_the_plan() {
-        let makers: [fn() -> bool; 4] = [
-            || Set::new().is_ok(),
-            || Slots::new(1).is_ok(),
-            || Statistic::new().is_ok(),
-            || Items::new().is_ok(),
-        ];
-        for make in makers {
-            FIRST.store(ptr::null_mut(), Ordering::Release);
-            assert!(make() && !FIRST.load(Ordering::Acquire).is_null());
-        }
+        let pinned = || !FIRST.swap(ptr::null_mut(), Ordering::AcqRel).is_null();
+        assert!(Set::new().is_ok() && pinned() && Slots::new(1).is_ok() && pinned());
+        assert!(Statistic::new().is_ok() && pinned() && Items::new().is_ok() && pinned());
     }
 }
