@@ -93,6 +93,6 @@ def runs(
 ) -> Ran:
     """Record a program exactly, in this process and without a report."""
     machine = load_machine(MACHINE)
-    found = find_program((str(program), *words))
+    executable = find_program((str(program), *words))
     job = Job(machine, tuple(cpus_in_order(machine, "numbered")[:cpus]), seed=seed)
-    return Runs(found, folder, folder, output_to_stderr=False).begin(job)
+    return Runs(executable, folder, folder, output_to_stderr=False).begin(job)

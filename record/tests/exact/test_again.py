@@ -34,8 +34,8 @@ def test_a_folder_of_any_name_gives_the_same_run(again: Path, tmp_path: Path, na
     copy.parent.mkdir()
     shutil.copy(again, copy)
     made, reports = tmp_path / "made", []
-    for each in (again, copy):
-        reports.append(json.loads(record(each, str(made)).stdout))
+    for program in (again, copy):
+        reports.append(json.loads(record(program, str(made)).stdout))
         made.unlink()
     assert reports[0]["recording"]["instructions"] > 0
     assert reports[0] == reports[1]

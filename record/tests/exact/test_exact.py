@@ -30,7 +30,7 @@ def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = [ROOT / "record" / "tests" / "program" / "loops.c"]
     sources += [*ROOT.glob("model/primitives/*.c"), *ROOT.glob("core/*.c")]
     sources.append(ROOT / "port" / "user" / "barrier.c")
-    words = [*(f"-I{ROOT / each}" for each in folders), *map(str, sources)]
+    words = [*(f"-I{ROOT / folder}" for folder in folders), *map(str, sources)]
     return compiled(tmp_path_factory.mktemp("loops") / "loops", "gcc", *words)
 
 
@@ -128,25 +128,25 @@ def test_a_signal_that_ends_the_program_leaves_the_report(
 
 def written(run: Path) -> tuple[bytes, Any, Any]:
     """Return what a run wrote, without the host's process ids, thread ids and clock."""
-    told, process = (json.loads((run / name).read_text()) for name in ("meta.json", "meta.json.0"))
+    meta, process = (json.loads((run / name).read_text()) for name in ("meta.json", "meta.json.0"))
     for host in ("images", "away_host", "ticks_per_second"):
-        del told[host]
+        del meta[host]
     del process["pid"]
     process["threads"] = [(number, cpu) for number, _, cpu in process["threads"]]
     process["stacks"] = [places for _, *places in process["stacks"]]
-    return (run / "result.json").read_bytes(), told, process
+    return (run / "result.json").read_bytes(), meta, process
 
 
 def test_two_runs_have_one_result(behave: Path, tmp_path: Path) -> None:
     """Two runs with one seed write the same; another seed has another result."""
-    found = []
+    results = []
     for number, seed in enumerate((1, 1, 2)):
         folder = tmp_path / str(number)
         folder.mkdir()
         runs(behave, folder, "mutex", "24", seed=seed)
-        found.append(written(folder / "run-000001"))
-    assert found[0] == found[1]
-    assert found[0][0] != found[2][0]
+        results.append(written(folder / "run-000001"))
+    assert results[0] == results[1]
+    assert results[0][0] != results[2][0]
 
 
 def test_a_report_repeats(behave: Path) -> None:
@@ -231,7 +231,7 @@ def test_false_sharing_is_found_and_named(known: Path) -> None:
     assert line["object"].startswith("heap: main (")
     assert line["sharing"] == "false"
     assert {access["field"][-7:] for access in line["accesses"]} == {"].count"}
-    advice = [each for each in report["advice"] if "pad `struct worker` (16 b" in each["words"]]
+    advice = [edit for edit in report["advice"] if "pad `struct worker` (16 b" in edit["words"]]
     assert advice[0]["machines"][MACHINE]["fewer"] > 0.01
 
 
@@ -362,9 +362,9 @@ def test_a_note_counts_locked_assembly(compiler: str, tmp_path: Path) -> None:
     source = tmp_path / "assembly.c"
     source.write_text(ASSEMBLY)
     report = json.loads(record(compiled(tmp_path / "assembly", compiler, str(source))).stdout)
-    said = next(note for note in report["notes"] if "inline assembly" in note)
-    assert said.startswith("30 locked instructions of inline assembly ran outside of the model")
-    assert "adds 30" in said
+    note = next(note for note in report["notes"] if "inline assembly" in note)
+    assert note.startswith("30 locked instructions of inline assembly ran outside of the model")
+    assert "adds 30" in note
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -374,9 +374,9 @@ def test_calls_of_other_code_are_reported(compiler: str, tmp_path: Path) -> None
     made = compiled(tmp_path / "outside", compiler, str(source))
     done = record(made)
     report = json.loads(done.stdout)
-    told = report["recording"]["outside"]
-    assert told["functions"] == [["qsort", 3], ["puts", 1]]
-    assert (told["calls"], 0 < told["share"] < 1) == (4, True)
+    outside = report["recording"]["outside"]
+    assert outside["functions"] == [["qsort", 3], ["puts", 1]]
+    assert (outside["calls"], 0 < outside["share"] < 1) == (4, True)
     assert any("4 calls of code without instrumentation" in note for note in report["notes"])
     # This time is measured, so reports do not contain it: two of them would differ.
     assert "measured on this host" not in done.stdout + done.stderr
@@ -410,13 +410,13 @@ def test_calls_by_pointer_of_other_code_are_counted(compiler: str, tmp_path: Pat
     source.write_text(POINTED)
     done = record(compiled(tmp_path / "pointed", compiler, str(source)))
     assert done.returncode == 0
-    told = json.loads(done.stdout)["recording"]["outside"]
-    assert told["functions"] == [["a call by pointer", 5]]
+    outside = json.loads(done.stdout)["recording"]["outside"]
+    assert outside["functions"] == [["a call by pointer", 5]]
 
 
 def test_other_code_has_the_names_of_the_source() -> None:
-    found = in_source_form([("_ZNSt6vectorIiSaIiEE9push_backERKi", "puts"), ()])
-    assert found == [("std::vector::push_back", "puts"), ()]
+    names = in_source_form([("_ZNSt6vectorIiSaIiEE9push_backERKi", "puts"), ()])
+    assert names == [("std::vector::push_back", "puts"), ()]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -112,8 +112,8 @@ def test_a_worse_one_closes_the_gate_at_its_line(made: Path, tmp_path: Path, nam
     done = gated(made / name, made, "--fail-above", "5%", *files)
     assert (done.returncode, done.stdout) == (4, "4 threads\n")
     assert done.stderr.splitlines()[-1].startswith("gate: failed: 1 line ")
-    found: Any = json.loads((tmp_path / "s").read_text(encoding="utf-8"))
-    place = found["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    log: Any = json.loads((tmp_path / "s").read_text(encoding="utf-8"))
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {
         "uri": "record/tests/exact/gated.c",
         "uriBaseId": "SRCROOT",
@@ -133,11 +133,11 @@ def test_a_program_that_fails_is_not_judged(made: Path, tmp_path: Path) -> None:
     gated(made / "WORSE", made, *files)
     done = gated(made / "WORSE", made, *files, words=("4", "3"))
     assert done.returncode == 3
-    said = "gate: not judged: the program ended with status 3"
-    assert done.stderr.splitlines()[-1] == said
-    found = json.loads((tmp_path / "s").read_text(encoding="utf-8"))["runs"][0]
-    assert found["results"] == []
-    assert found["invocations"] == [{"executionSuccessful": False, "exitCode": 3}]
+    message = "gate: not judged: the program ended with status 3"
+    assert done.stderr.splitlines()[-1] == message
+    run = json.loads((tmp_path / "s").read_text(encoding="utf-8"))["runs"][0]
+    assert run["results"] == []
+    assert run["invocations"] == [{"executionSuccessful": False, "exitCode": 3}]
     assert ElementTree.parse(tmp_path / "j").find(".//error") is not None
 
 
@@ -168,9 +168,9 @@ def block(language: str, mark: str) -> str:
     """Return the one code block of docs/gate.md that contains ``mark``."""
     page = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
     blocks = page.split("```")[1::2]
-    found = [each for each in blocks if each.startswith(f"{language}\n") and mark in each]
-    assert len(found) == 1
-    return found[0].removeprefix(f"{language}\n")
+    texts = [text for text in blocks if text.startswith(f"{language}\n") and mark in text]
+    assert len(texts) == 1
+    return texts[0].removeprefix(f"{language}\n")
 
 
 @pytest.mark.skipif(shutil.which("ctest") is None, reason="needs CMake")

@@ -19,8 +19,8 @@ def test_the_calls_are_the_programs(compiler: str, tmp_path: Path) -> None:
     program = compiled(tmp_path / "ways", compiler, str(source))
     done = record(program, "0", options=("--stacks", "--lines", "50"))
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert {name: ways(found, name) for name in WAYS} == WAYS
+    report = json.loads(done.stdout)
+    assert {name: ways(report, name) for name in WAYS} == WAYS
     again = record(program, "0", options=("--stacks", "--lines", "50"))
     assert again.stdout == done.stdout
 

@@ -20,7 +20,7 @@ given = each_compiler("given.c")
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "output"),
     [
         # Bound while waiting, while running, and by attributes; two inherit from their creator.
         ("binds", "5 5 5 0 0 "),
@@ -38,10 +38,10 @@ given = each_compiler("given.c")
     ],
 )
 def test_threads_have_what_they_are_given(
-    given: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    given: Path, kind: str, output: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     done = runs(given, tmp_path, kind)
-    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
+    assert (done.status, capfd.readouterr().out) == (0, f"{output}\n")
 
 
 def test_the_first_thread_may_be_on_any_cpu(

@@ -28,7 +28,7 @@ delivered = each_compiler("delivered.c")
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "output"),
     [
         ("masks", "0 10 1 10 1 "), ("directed", "0 1 1 1 1 "), ("process", "1 0 0 0 0 "),
         ("suspend", "0 1 1 1 1 "), ("interrupted", "11111 x 1"), ("nested", "111 100 5 1"),
@@ -37,13 +37,13 @@ delivered = each_compiler("delivered.c")
     ],
 )  # fmt: skip
 def test_signals_are_those_of_threads(
-    signalled: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    signalled: Path, kind: str, output: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Natively and recorded: the thread that a signal is for runs the handler."""
     native = subprocess.run(
         [signalled, kind], capture_output=True, text=True, check=True, timeout=240
     )
-    assert native.stdout == f"{said}\n"
+    assert native.stdout == f"{output}\n"
     done = runs(signalled, tmp_path, kind)
     assert (done.status, capfd.readouterr().out) == (0, native.stdout)
 

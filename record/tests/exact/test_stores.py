@@ -72,9 +72,9 @@ def test_the_gain_is_that_of_the_changed_program(how: str, tmp_path: Path) -> No
     source = str(HERE / "neighbours.c")
     together = compiled(tmp_path / "together", COMPILERS[0], source)
     apart = compiled(tmp_path / "apart", COMPILERS[0], source, "-DAPART")
-    found, changed = (_report(program, how, exact=True) for program in (together, apart))
-    before, after = (each["variants"][0]["work_cycles"] for each in (found, changed))
-    gain = found["advice"][0]["machines"][MACHINE]["fewer"]
+    original, changed = (_report(program, how, exact=True) for program in (together, apart))
+    before, after = (report["variants"][0]["work_cycles"] for report in (original, changed))
+    gain = original["advice"][0]["machines"][MACHINE]["fewer"]
     assert gain == pytest.approx(1 - after / before, abs=0.02)
     assert gain > 0.05
 

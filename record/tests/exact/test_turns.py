@@ -27,28 +27,28 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "place"),
+    ("kind", "output", "place"),
     [
         ("rounds", "12", "await (libturns.so)"), ("blocked", "12", "await (libturns.so)"),
         ("assembly", "1", "in_assembly (record/tests/exact/turns.c:"),
     ],
 )  # fmt: skip
 def test_a_loop_of_other_code_lets_others_run(
-    turns: Path, kind: str, said: str, place: str
+    turns: Path, kind: str, output: str, place: str
 ) -> None:
     """The loops are in a library, in a library with all signals blocked, and in assembly."""
     done = record(turns, kind)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (0, said)
-    (note,) = [each for each in json.loads(done.stdout)["notes"] if "interrupted" in each]
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, output)
+    (note,) = [note for note in json.loads(done.stdout)["notes"] if "interrupted" in note]
     assert place in note
 
 
 @pytest.mark.slow(reason="a loop that counts looks like work: ten seconds of CPU time")
-@pytest.mark.parametrize(("kind", "said"), [("counted", "1"), ("memory", "1 1")])
-def test_a_loop_that_counts_is_not_endless(turns: Path, kind: str, said: str) -> None:
+@pytest.mark.parametrize(("kind", "output"), [("counted", "1"), ("memory", "1 1")])
+def test_a_loop_that_counts_is_not_endless(turns: Path, kind: str, output: str) -> None:
     """One counts in a register until a store ends it, one on the stack for eight CPU seconds."""
     done = record(turns, kind)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (0, said)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, output)
 
 
 def test_work_of_other_code_is_not_interrupted(turns: Path) -> None:

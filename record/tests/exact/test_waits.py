@@ -25,18 +25,18 @@ outside = one_compiler("outside.c")
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "output"),
     [
         ("select", "0 1 1"), ("socket-receive", "1 1 x"), ("socket-full", "300000 1"),
         ("pipe-full", "300000 1"), ("lock", "0"), ("connect", "0 0 0 "), ("child", "7"),
     ],
 )  # fmt: skip
 def test_a_call_that_waits_lets_others_run(
-    outside: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    outside: Path, kind: str, output: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The first thread waits for a later action of another one, which must run meanwhile."""
     done = runs(outside, tmp_path, kind)
-    assert (done.status, capfd.readouterr().out) == (0, f"{said}\n")
+    assert (done.status, capfd.readouterr().out) == (0, f"{output}\n")
     assert (done.raw.stepping.waited_outside or 0) >= 1
 
 
@@ -50,13 +50,13 @@ def test_who_waits_for_whom_is_said_while_nobody_can_run(outside: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as done:
         assert done.stderr is not None
-        said = done.stderr.readline()
+        message = done.stderr.readline()
         done.send_signal(signal.SIGINT)
         assert "SIGINT ended the program" in done.stderr.read()
-    assert said.startswith("schedshard: no thread has run for 10 seconds: ")
-    assert "1 in pthread_mutex_lock at record/tests/exact/outside.c:" in said
-    assert "1 in a call that waits for the world at record/tests/exact/outside.c:" in said
-    assert "(puts_later)" in said
+    assert message.startswith("schedshard: no thread has run for 10 seconds: ")
+    assert "1 in pthread_mutex_lock at record/tests/exact/outside.c:" in message
+    assert "1 in a call that waits for the world at record/tests/exact/outside.c:" in message
+    assert "(puts_later)" in message
 
 
 # The program whose first thread waits inside of the C library.
@@ -68,7 +68,7 @@ within = one_compiler("within.c")
     reason="needs the kernel's dispatch of system calls",
 )
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "output"),
     [
         ("stdio", "2 0"), ("stdio-lock", "1"), ("stdio-full", "15750000"), ("system", "5 yes 0"),
         ("signal", "1 1"), ("syscall", "1"), ("named-pipe", "1"), ("message", "abc"),
@@ -76,10 +76,10 @@ within = one_compiler("within.c")
     ],
 )  # fmt: skip
 def test_a_wait_inside_of_the_c_library_lets_others_run(
-    within: Path, kind: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    within: Path, kind: str, output: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Waits in stdio, system(), syscall() and others would hang if no other thread ran."""
-    test_a_call_that_waits_lets_others_run(within, kind, said, tmp_path, capfd)
+    test_a_call_that_waits_lets_others_run(within, kind, output, tmp_path, capfd)
 
 
 # The program with a part for each kind of waiting.
@@ -99,18 +99,18 @@ loops = each_compiler("endless.c")
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         ("flag", "4 in a loop at record/tests/exact/endless.c:"), ("swap", "that reads word"),
         ("locked", "that reads "), ("sleeps", "(sleeps) that reads go"),
         ("counts", "(counts) that reads go"), ("first", "thread 0: a loop at record/tests"),
     ],
 )  # fmt: skip
-def test_a_loop_that_nobody_can_end_is_stopped(loops: Path, kind: str, said: str) -> None:
+def test_a_loop_that_nobody_can_end_is_stopped(loops: Path, kind: str, message: str) -> None:
     done = record(loops, kind)
     assert (done.returncode, done.stdout) == (1, "")
     assert "no thread can end its loop, because none can store: " in done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -25,30 +25,30 @@ from model.run.whole import (
 DATA = tomllib.loads(PAIRS.read_text(encoding="utf-8"))
 
 
-def one(machine: str, published: float, predicted: float, found: str = "lock") -> Whole:
+def pair_of(machine: str, published: float, predicted: float, name: str = "lock") -> Whole:
     """A pair of the exact recorder, whose published object is the lock."""
-    return Whole(machine, machine, "", published, "lock", 8, {"exact": predicted}, {"exact": found})
+    return Whole(machine, machine, "", published, "lock", 8, {"exact": predicted}, {"exact": name})
 
 
 def test_the_score_counts_signs_objects_and_factors() -> None:
-    pairs = [one("a", 2.0, 1.0), one("b", 0.5, 0.4), one("c", 1.01, 0.99, "counter")]
-    found = score(pairs, "exact")
-    assert (found.pairs, found.signs, found.objects) == (3, 2, 2)
-    assert found.median == pytest.approx(1.25)
-    assert found.worst == pytest.approx(2.0)
-    assert found.sentence().endswith("sign right in 2 of 3 published cases, median error 1.25")
-    assert [each.part("exact") for each in pairs] == [0.0, pytest.approx(1.32, abs=0.01), None]
+    pairs = [pair_of("a", 2.0, 1.0), pair_of("b", 0.5, 0.4), pair_of("c", 1.01, 0.99, "counter")]
+    result = score(pairs, "exact")
+    assert (result.pairs, result.signs, result.objects) == (3, 2, 2)
+    assert result.median == pytest.approx(1.25)
+    assert result.worst == pytest.approx(2.0)
+    assert result.sentence().endswith("sign right in 2 of 3 published cases, median error 1.25")
+    assert [pair.part("exact") for pair in pairs] == [0.0, pytest.approx(1.32, abs=0.01), None]
 
 
 def test_what_a_number_was_chosen_on_does_not_count() -> None:
     chosen = Whole("a", "a", "", 2.0, "", 8, {"exact": 9.0}, {}, chosen=True)
-    assert score([chosen, one("b", 2.0, 2.0)], "exact").pairs == 1
+    assert score([chosen, pair_of("b", 2.0, 2.0)], "exact").pairs == 1
 
 
 def test_intervals_come_from_other_machines_only() -> None:
-    near = [one("a", 1.5, 1.5), one("b", 1.5, 1.6), one("b", 1.5, 1.5)]
+    near = [pair_of("a", 1.5, 1.5), pair_of("b", 1.5, 1.6), pair_of("b", 1.5, 1.5)]
     assert left_out(near, "exact") == (2, 3)
-    assert left_out([one("a", 2.0, 1.0)], "exact") == (0, 0)
+    assert left_out([pair_of("a", 2.0, 1.0)], "exact") == (0, 0)
 
 
 def test_a_time_is_better_when_it_is_lower() -> None:
@@ -80,7 +80,7 @@ def test_each_pair_has_a_source_a_program_and_cpus_of_its_machine() -> None:
 
 
 def test_every_pair_of_programs_was_predicted_by_both_recorders() -> None:
-    names = {each.name for each in known_whole() if {"exact", "emulator"} <= set(each.predicted)}
+    names = {whole.name for whole in known_whole() if {"exact", "emulator"} <= set(whole.predicted)}
     assert names == {pair["name"] for pair in DATA["pair"]}
     assert "sign right in" in whole_sentence()
 
@@ -107,9 +107,9 @@ def test_each_program_runs_to_its_end(program: Path, side: str) -> None:
     for case in {pair["case"] for pair in DATA["pair"]}:
         words = [str(program), case, side, "0", "1000", "500", "40"]
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
-        found = re.fullmatch(r"operations (\d+) ns \d+\n", done.stdout)
-        assert found is not None
-        assert int(found[1]) == 40
+        match = re.fullmatch(r"operations (\d+) ns \d+\n", done.stdout)
+        assert match is not None
+        assert int(match[1]) == 40
 
 
 @pytest.mark.parametrize("words", [["none", "before", "0", "1", "1", "1"], ["urcu", "after", "x"]])
